@@ -1,72 +1,77 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
-/** `LONG=1` (npm run test:long) runs the slow suites too, with many more random sequences. */
-const long = process.env.LONG === '1'
+/*
+ * Test files by time: `*.test.ts` run in `npm test` (5 minutes), `*.slow.ts` in `npm run test:slow` and CI (10 minutes),
+ * `*.long.ts` in `npm run test:long` only (hours). TESTS selects: unset, `slow` (these alone), or `all` (both); LONG=1 runs all
+ * three, with many more random sequences.
+ */
+const isLong = process.env.LONG === '1'
+const ENDINGS = isLong
+  ? ['test', 'slow', 'long']
+  : ({ slow: ['slow'], all: ['test', 'slow'] }[process.env.TESTS ?? ''] ?? ['test'])
 
-/** One seed, so that the suite is the same wherever it runs; what nobody has met is looked for by the long mode, or with `SEED=random`. */
-const given = process.env.SEED ?? (long ? 'random' : '1')
+/** One seed, so that every run is the same; the long mode, and `SEED=random`, look for new cases. */
+const given = process.env.SEED ?? (isLong ? 'random' : '1')
 const seed = given === 'random' ? String(Date.now() % 1_000_000) : given
 
-const suitesIn = (...folders: string[]): string[] =>
-  folders.flatMap((folder) => [`${folder}/**/*.test.ts`, ...(long ? [`${folder}/**/*.long.ts`] : [])])
+const filesOf = (...paths: string[]): string[] =>
+  paths.flatMap((path) => ENDINGS.map((ending) => `${path}.${ending}.ts`))
+const suitesIn = (...folders: string[]): string[] => filesOf(...folders.map((folder) => `${folder}/**/*`))
 
-/** What is the same on every Node and with every driver: the second leg of CI leaves these and the pages out. */
-const PURE = suitesIn('test/{core,plain,importance,estimators,formats,files,strategies}')
-/** What starts no process and changes nothing global, as the pure: these share their modules, which halves their time. */
+/** Pure functions, and the storage contract in memory: the same on every Node and with every driver. `npm run test:fast`. */
+const PURE = [
+  ...suitesIn('test/{core,plain,importance,estimators,formats,files,strategies}'),
+  ...filesOf('test/storage/model'),
+]
+/** No processes and no global changes, like the pure suites: these share their modules, which halves their time. */
 const SHARING = suitesIn('test/{config,summarizers,stages,replays,seeds}')
 /** Readers of files, documents, and commands within this process: the same on every Node too, and they share their modules. */
 const FACES = suitesIn('test/transfer', 'test/cli')
-/** What of them runs the program, or other processes. */
-const PROGRAM = [...suitesIn('test/cli/pty'), 'test/cli/process.test.ts', 'test/cli/completion.test.ts']
-/** What runs pages and the demo. */
-const PAGES = ['test/readme.test.ts', 'test/**/docs.test.ts', ...suitesIn('test/demo')]
+/** The suites among them that start the program or other processes. */
+const PROGRAM = [...suitesIn('test/cli/pty'), ...filesOf('test/cli/process', 'test/cli/completion')]
+/** The examples of the pages, and the demo. */
+const PAGES = [...filesOf('test/readme', 'test/**/*docs'), ...suitesIn('test/demo')]
 
-/** Suites that run once more over a storage that returns late, as one over a network does; the long mode runs them all. */
-const LATE = long
+/** Suites that run once more over a storage that returns late, as a storage over a network does. The long mode runs all of them. */
+const LATE = isLong
   ? [
-      'test/{storage/late,states,bad-input}.test.ts',
+      ...filesOf('test/storage/late', 'test/states', 'test/bad-input'),
       ...suitesIn('test/{background,compaction,history,import,random,request,store,turn}'),
     ]
-  : ['test/storage/late.test.ts', 'test/background/ends.test.ts']
-/** What they leave out: tests that step a clock while the storage must return, and one of the driver's own errors. */
-const NEVER_LATE = ['test/background/rows.test.ts', 'test/store/opening.test.ts', ...PAGES]
+  : filesOf('test/storage/late', 'test/background/ends')
+/** Exceptions: tests that step a clock while the storage must return, and one of the driver's own errors. */
+const NEVER_LATE = [...filesOf('test/background/rows', 'test/store/opening'), ...PAGES]
+
+const project = (name: string, include: string[], exclude: string[], options: object = {}) => ({
+  extends: true as const,
+  test: { name, include, exclude, ...options },
+})
 
 export default defineConfig({
   test: {
-    testTimeout: long ? 3_600_000 : 60_000,
+    testTimeout: isLong ? 3_600_000 : 60_000,
     hookTimeout: 120_000,
     env: { SEED: seed },
     setupFiles: ['test/support/seed.ts'],
     pool: 'forks',
-    // Left alone, two cores get one worker; much of the suite waits for processes and disks.
+    passWithNoTests: true,
+    // The default for two cores is one worker; much of the suite waits for processes and disks.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
-      { extends: true, test: { name: 'pure', include: PURE, isolate: false } },
-      { extends: true, test: { name: 'sharing', include: SHARING, exclude: PAGES, isolate: false } },
-      {
-        extends: true,
-        test: { name: 'faces', include: FACES, exclude: [...PROGRAM, ...PAGES], isolate: false },
-      },
-      { extends: true, test: { name: 'program', include: PROGRAM } },
-      { extends: true, test: { name: 'pages', include: PAGES, exclude: PURE } },
-      {
-        extends: true,
-        test: {
-          name: 'late',
-          include: LATE,
-          exclude: NEVER_LATE,
-          setupFiles: ['test/support/late-storage.ts'],
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'store',
-          include: suitesIn('test'),
-          exclude: [...PURE, ...SHARING, ...FACES, ...PAGES, 'test/storage/late.test.ts'],
-        },
-      },
+      project('pure', PURE, PAGES, { isolate: false }),
+      project('sharing', SHARING, PAGES, { isolate: false }),
+      project('faces', FACES, [...PROGRAM, ...PAGES], { isolate: false }),
+      project('program', PROGRAM, []),
+      project('pages', PAGES, []),
+      project('late', LATE, NEVER_LATE, { setupFiles: ['test/support/late-storage.ts'] }),
+      project('store', suitesIn('test'), [
+        ...PURE,
+        ...SHARING,
+        ...FACES,
+        ...PAGES,
+        ...filesOf('test/storage/late'),
+      ]),
     ],
   },
 })

@@ -12,7 +12,7 @@ export type {
   AnthropicMessage,
   AnthropicResultBlock,
   AnthropicTextBlock,
-} from './ecosystems/anthropic/anthropic-types.ts'
+} from './ecosystems/anthropic/blocks.ts'
 export { fromAnthropic } from './ecosystems/anthropic/from-anthropic.ts'
 export { type AnthropicOptions, toAnthropic } from './ecosystems/anthropic/to-anthropic.ts'
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './ecosystems/conversion.ts'

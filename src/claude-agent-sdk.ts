@@ -3,7 +3,7 @@
  * `undertext/claude-agent-sdk`.
  */
 
-export { decodeName, encodeName, keyOfSession } from './ecosystems/claude-agent-sdk/key.ts'
+export { decodeName, encodeName, keyOfSession } from './ecosystems/claude-agent-sdk/entry.ts'
 export {
   type SessionStoreOptions,
   UndertextSessionStore,

@@ -1,4 +1,4 @@
-/** Every way this package fails on purpose, and the facts each failure carries: ids and numbers, never text of a conversation. */
+/** Every error code of this package with the facts it carries: ids and numbers, never text of a conversation. */
 export interface Failures {
   INVALID_INPUT: { problems: string }
   SESSION_NOT_FOUND: { sessionId: string }
@@ -53,15 +53,15 @@ export interface Failures {
   FILE_CHANGED: { file: string; imported: number }
 }
 
-/** What is known of a request that is still too long. Figures are tokens. */
+/** The facts about a request that does not fit. All figures are tokens. */
 export type ContextBudgetFacts = {
-  /** What the request is estimated, or reported, to take. */
+  /** The size of the request, estimated or as the provider reported it. */
   readonly estimatedTokens: number
-  /** What the model has room for. */
+  /** The input that the model accepts. */
   readonly availableTokens: number
   /** The stages of compaction that were tried. */
   readonly stagesUsed: readonly string[]
-  /** The request by category, as `checkContextBudget` tells it. */
+  /** The size of the request by category, as in `checkContextBudget`. */
   readonly breakdown: {
     readonly systemPrompt: number
     readonly conversationHistory: number
@@ -76,7 +76,7 @@ export type ContextBudgetFacts = {
 
 export type ErrorCode = keyof Failures
 
-/** Most ids an error names; the count says how many there were. */
+/** The most ids in one message; the rest are counted. */
 const NAMED_IDS = 20
 
 function named(ids: readonly string[]): string {
@@ -84,7 +84,7 @@ function named(ids: readonly string[]): string {
   return ids.length > NAMED_IDS ? `${shown.join(', ')} and ${ids.length - NAMED_IDS} more` : shown.join(', ')
 }
 
-/** Any number: what stands in a file may be no time there is. */
+/** Formats any number: a time in a damaged file may be out of range. */
 function timeOf(ms: number): string {
   return Number.isFinite(ms) && Math.abs(ms) < 8.64e15 ? new Date(ms).toISOString() : String(ms)
 }
@@ -92,25 +92,25 @@ function timeOf(ms: number): string {
 function conversations(imported: number): string {
   if (imported === 0) return 'nothing of it was stored'
   return imported === 1
-    ? 'the one conversation before that is stored'
-    : `the ${imported} conversations before that are stored`
+    ? 'the one conversation before it is stored'
+    : `the ${imported} conversations before it are stored`
 }
 
-/** One sentence a code: what happened, and what to do. */
+/** One message per code: what happened, and what to do. */
 const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } = {
-  INVALID_INPUT: ({ problems }) => `This cannot be accepted, and nothing was written:\n${problems}`,
+  INVALID_INPUT: ({ problems }) => `Invalid input; nothing was written:\n${problems}`,
   SESSION_NOT_FOUND: ({ sessionId }) =>
-    `There is no session ${JSON.stringify(sessionId)}. Appending to it, or createSession, would make it.`,
+    `There is no session ${JSON.stringify(sessionId)}. append and createSession create it.`,
   SESSION_EXISTS: ({ sessionId }) =>
-    `There is a session ${JSON.stringify(sessionId)} already. Use updateSession to change it.`,
+    `Session ${JSON.stringify(sessionId)} already exists. Use updateSession to change it.`,
   MESSAGE_NOT_FOUND: ({ sessionId, messageId }) =>
     `Session ${JSON.stringify(sessionId)} has no message ${JSON.stringify(messageId)}.`,
   TOOL_CALL_NOT_FOUND: ({ sessionId, callId, position }) =>
-    `Session ${JSON.stringify(sessionId)} has no tool call ${JSON.stringify(callId)}${position === undefined ? '' : ` whose message stands at position ${position}`}. listToolCalls names them.`,
+    `Session ${JSON.stringify(sessionId)} has no tool call ${JSON.stringify(callId)}${position === undefined ? '' : ` with a message at position ${position}`}. listToolCalls lists them.`,
   COMPACTION_NOT_FOUND: ({ sessionId, compactionId }) =>
-    `Session ${JSON.stringify(sessionId)} has no compaction and no run ${JSON.stringify(compactionId)}. listCompactions names them.`,
+    `Session ${JSON.stringify(sessionId)} has no compaction and no run ${JSON.stringify(compactionId)}. listCompactions lists them.`,
   POSITION_CONFLICT: ({ sessionId, expected, actual }) =>
-    `Session ${JSON.stringify(sessionId)} is at position ${actual}, not ${expected}: somebody else appended first. Read again, then retry.`,
+    `Session ${JSON.stringify(sessionId)} is at position ${actual}, not ${expected}: another writer appended first. Read again, then retry.`,
   IDEMPOTENCY_CONFLICT: ({ idempotencyKey, messageId }) =>
     `The idempotency key ${JSON.stringify(idempotencyKey)} was used for message ${JSON.stringify(messageId)} with another body. Use a new key for a new message.`,
   MESSAGE_ID_TAKEN: ({ sessionId, messageId }) =>
@@ -118,45 +118,45 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   STALE_PLAN: ({ why, messageIds }) =>
     `The plan is out of date (${why}${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}), so nothing was changed. Plan again.`,
   ILLEGAL_BOUNDARY: ({ why, messageIds, stage }) =>
-    `${stage === undefined ? 'These' : `The stage ${JSON.stringify(stage)} planned what may not be: these`} messages cannot be hidden like this (${why})${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}.`,
+    `${stage === undefined ? 'These' : `The stage ${JSON.stringify(stage)} planned an illegal change: these`} messages cannot be hidden (${why})${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}.`,
   PENDING_TOOL_CALLS: ({ messageIds }) =>
-    `Tool calls at the end of the session still wait for their results, so their messages stay: ${named(messageIds)}.`,
+    `Tool calls at the end of the session are still waiting for their results, so their messages cannot be hidden: ${named(messageIds)}.`,
   HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>
-    `Compaction ${compactionId} cannot be undone alone: others in force build on it (${named(dependents)}). Undo those first, or pass { cascade: true }.`,
+    `Compaction ${compactionId} cannot be undone alone: other compactions in force build on it (${named(dependents)}). Undo those first, or pass { cascade: true }.`,
   BRANCH_MOVED: ({ compactionId, messageId }) =>
-    `Messages were appended after rewind ${compactionId}, from ${JSON.stringify(messageId)} on. Rewind to that one first to have the former conversation alone, or pass { both: true } to have both, the former one first.`,
+    `Messages were appended after rewind ${compactionId}, from ${JSON.stringify(messageId)} on. Rewind to that message first to restore the former conversation alone, or pass { both: true } to restore both, the former one first.`,
   INPUT_NOT_VISIBLE: ({ compactionId, why, missing }) =>
-    `Compaction ${compactionId} cannot be put back now (${why})${missing.length > 0 ? `: ${named(missing)}` : ''}. { cascade: true } puts back first what it builds on.`,
+    `Compaction ${compactionId} cannot be redone now (${why})${missing.length > 0 ? `: ${named(missing)}` : ''}. Pass { cascade: true } to redo first what it builds on.`,
   STAGE_FAILED: ({ sessionId, stage, error }) =>
     `The stage ${JSON.stringify(stage)} could not plan for session ${JSON.stringify(sessionId)} (${error}); nothing was changed.`,
   COMPACTION_IN_PROGRESS: ({ sessionId, runId }) =>
-    `Session ${JSON.stringify(sessionId)} is being compacted by another process (run ${runId}). Try again when it is done.`,
+    `Session ${JSON.stringify(sessionId)} is being compacted by another run (${runId}). Try again when that run has ended.`,
   CIRCUIT_OPEN: ({ sessionId, failures, error, openUntil }) =>
-    `Session ${JSON.stringify(sessionId)} is not compacted in the background until ${timeOf(openUntil)}: its last ${failures} unasked runs failed (${error}). compactSession still tries.`,
+    `Session ${JSON.stringify(sessionId)} is not compacted in the background until ${timeOf(openUntil)}: its last ${failures} automatic runs failed (${error}). compactSession can still be called.`,
   JOB_NOT_FOUND: ({ jobId }) =>
-    `There is no job ${JSON.stringify(jobId)}. listJobs names those of a session.`,
+    `There is no job ${JSON.stringify(jobId)}. listJobs lists the jobs of a session.`,
   ABORTED: ({ sessionId }) =>
     `The work on session ${JSON.stringify(sessionId)} was aborted by its signal; nothing was changed.`,
   ESTIMATOR_UNKNOWN: ({ sessionId, estimator }) =>
-    `The estimator ${JSON.stringify(estimator)}, asked for or recorded with session ${JSON.stringify(sessionId)}, was not given to this store. Pass it to openStore (as estimator, or among estimators).`,
+    `The estimator ${JSON.stringify(estimator)}, requested for or recorded with session ${JSON.stringify(sessionId)}, is unknown to this store. Pass it to openStore (as estimator, or among estimators).`,
   TOKENIZER_UNAVAILABLE: ({ tokenizer, detail }) =>
     `The tokenizer ${JSON.stringify(tokenizer)} cannot be loaded: ${detail} It comes with the optional package gpt-tokenizer: npm install gpt-tokenizer`,
   IN_TRANSACTION: ({ verb }) =>
-    `${verb} was called inside an open transaction of the connection. Commit or roll back first: each verb is a transaction of its own.`,
+    `${verb} was called inside an open transaction of the connection. Commit or roll back first: each verb runs its own transaction.`,
   STORE_CLOSED: () => 'This store is closed. Open it again with openStore.',
   STORE_READONLY: ({ verb }) => `This store was opened read-only, so ${verb} is refused.`,
   STORE_TOO_NEW: ({ found, supported }) =>
-    `The store has schema ${found}, this version of undertext knows up to ${supported}. Upgrade the package.`,
+    `The store has schema ${found}, this version of undertext supports up to ${supported}. Upgrade the package.`,
   STORE_TOO_OLD: ({ found, supported }) =>
-    `The store has schema ${found}, and ${supported} is needed; a read-only store is not upgraded. Open it once for writing.`,
+    `The store has schema ${found}, and ${supported} is required; a read-only store is not migrated. Open it once for writing.`,
   STORE_CORRUPT: ({ detail }) =>
-    `The database is damaged (${detail}). Restore a copy, or see what verifySession finds.`,
+    `The database is damaged (${detail}). Restore a backup, or run verifySession.`,
   STORE_BUSY: ({ waitedMs }) =>
     `Another connection held the database for longer than ${waitedMs} ms; nothing was written. Try again, or raise busyTimeoutMs.`,
-  STORE_FULL: ({ detail }) => `There is no room left for the database (${detail}); nothing was written.`,
+  STORE_FULL: ({ detail }) => `No space is left for the database (${detail}); nothing was written.`,
   STORE_UNAVAILABLE: ({ location, detail }) =>
     `The store ${JSON.stringify(location)} cannot be used: ${detail}`,
-  NOT_A_STORE: ({ location, detail }) => `${JSON.stringify(location)} is not a store of undertext: ${detail}`,
+  NOT_A_STORE: ({ location, detail }) => `${JSON.stringify(location)} is not an undertext store: ${detail}`,
   CONNECTION_UNSUITABLE: ({ detail }) => `This connection cannot hold a store: ${detail}`,
   DRIVER_UNSUPPORTED: ({ driver, node, advice }) =>
     `better-sqlite3 ${driver} does not work on Node ${node}. ${advice}`,
@@ -172,39 +172,39 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     return `The request takes ${estimatedTokens} tokens and ${target} has room for ${availableTokens} (${tried}). ${advice}`
   },
   OUTPUT_NOT_SAVED: ({ reason, originalSize }) =>
-    `A tool output of ${originalSize} bytes could not be saved (${reason}), so it was not truncated either. Name another saveDir, or truncate without saveToDisk.`,
+    `A tool output of ${originalSize} bytes could not be saved (${reason}), so it was not truncated either. Pass another saveDir, or truncate without saveToDisk.`,
   FILES_ABORTED: ({ files }) =>
-    `The summarizing of ${files} files was aborted by its signal; none of them was changed.`,
+    `Summarizing ${files} files was aborted by its signal; none of them was changed.`,
   MODEL_CALL_FAILED: ({ summarizer, error }) =>
-    `The summarizer ${JSON.stringify(summarizer)} could not call its model (${error}). originalErrorOf has what was thrown.`,
+    `The summarizer ${JSON.stringify(summarizer)} could not call its model (${error}). originalErrorOf returns the error.`,
   AI_SDK_UNAVAILABLE: ({ detail }) =>
-    `The AI SDK cannot be used: ${detail} It is the optional package ai, version 5 to 7: npm install ai`,
+    `The AI SDK cannot be used: ${detail} It is the optional package ai, versions 5 to 7: npm install ai`,
   CLAUDE_AGENT_SDK_UNAVAILABLE: ({ detail }) =>
     `The Claude Agent SDK cannot be used: ${detail} It is the optional package @anthropic-ai/claude-agent-sdk: npm install @anthropic-ai/claude-agent-sdk`,
   SUMMARIZER_FAILED: ({ summarizer, error }) =>
-    `The summarizer ${JSON.stringify(summarizer)} gave no summary that can be used (${error}), so nothing was changed.`,
+    `The summarizer ${JSON.stringify(summarizer)} returned no usable summary (${error}); nothing was changed.`,
   STRATEGY_FAILED: ({ strategy, error }) =>
-    `The strategy ${JSON.stringify(strategy)} failed (${error}), so nothing was changed.`,
+    `The strategy ${JSON.stringify(strategy)} failed (${error}); nothing was changed.`,
   OPERATION_CONFLICT: ({ operationId }) =>
-    `The operation id ${JSON.stringify(operationId)} was used for another rewind of this session, so nothing was changed. Use a new id for a new operation.`,
+    `The operation id ${JSON.stringify(operationId)} was used for another rewind of this session; nothing was changed. Use a new id for a new operation.`,
   HISTORY_REFUSED: ({ line, why }) =>
-    `The history is refused at line ${line} (${why}), and nothing of it was stored. Export it again, or take a copy that is whole.`,
+    `The history is refused at line ${line} (${why}); nothing of it was stored. Export it again, or use a complete copy.`,
   IMPORT_DIVERGED: ({ sessionId, position, why }) =>
-    `Session ${JSON.stringify(sessionId)} is not the beginning of what is imported, at position ${position} (${why}), so nothing was added. Import it under another id.`,
+    `Session ${JSON.stringify(sessionId)} differs from the import at position ${position} (${why}); nothing was added. Import it under another id.`,
   IMPORT_ABORTED: ({ file, imported }) =>
-    `The import of ${JSON.stringify(file)} was aborted by its signal; ${conversations(imported)}. Import it again: what is there is not added twice.`,
+    `The import of ${JSON.stringify(file)} was aborted by its signal; ${conversations(imported)}. Import it again: nothing is stored twice.`,
   FILE_UNREADABLE: ({ file, detail }) => `${JSON.stringify(file)} cannot be read: ${detail}`,
   FILE_UNRECOGNISED: ({ file, looks }) =>
-    `${JSON.stringify(file)} is not recognised: it looks like ${looks}. docs/imports.md says what is recognised.`,
+    `${JSON.stringify(file)} is not recognised: it looks like ${looks}. docs/imports.md lists the recognised formats.`,
   FILE_CHANGED: ({ file, imported }) =>
-    `${JSON.stringify(file)} was changed between the check and the writing; ${conversations(imported)}. Import it again when nobody writes to it.`,
+    `${JSON.stringify(file)} was changed between the check and the writing; ${conversations(imported)}. Import it again when no program writes to it.`,
   HISTORY_DIVERGED: ({ sessionId, position, why }) =>
-    `The prompt goes on from position ${position} of session ${JSON.stringify(sessionId)}, and what stands behind it cannot be set aside (${why}). Go on from the end, or in a new session.`,
+    `The prompt continues from position ${position} of session ${JSON.stringify(sessionId)}, but the messages after it cannot be rewound (${why}). Continue from the end, or in a new session.`,
 }
 
 /**
- * The one error class. `code` is for programs and never changes its meaning; `message` is for people and may
- * change. Facts hold ids and numbers, never text of a conversation, so an error is safe to log.
+ * The error class of this package. `code` is for programs and never changes its meaning; `message` is for people and may
+ * change. `facts` holds ids and numbers, never text of a conversation, so an error is safe to log.
  */
 export class UndertextError<C extends ErrorCode = ErrorCode> extends Error {
   override readonly name = 'UndertextError'
@@ -218,46 +218,45 @@ export class UndertextError<C extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** What the application's own code threw, by the error of ours that tells of it. */
+/** Errors of the application's own code, by the error of this package that reports them. */
 const originals = new WeakMap<UndertextError, unknown>()
 
-/** Whether loading a package failed because it is not installed: the code of `import`, or that of a bundle, which uses `require`. */
+/** Whether a package could not be loaded because it is not installed: with the code of `import`, or of `require` in a bundle. */
 export function isNotFound(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code
   return code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
 }
 
-/** An error of ours that stands for one of the application's own code: a stage, a strategy, a summarizer of an array. */
+/** Attaches the error of the application's own code (a stage, a strategy, a summarizer) that an error of this package reports. */
 export function standingFor<E extends UndertextError>(error: E, original: unknown): E {
   originals.set(error, original)
   return error
 }
 
 /**
- * What a stage, a strategy or a summarizer of the application, the AI SDK or a provider threw, where an error of ours stands for it; else
- * `undefined`. It is no
- * `cause`, which whoever prints an error prints too: its words may quote the conversation.
+ * Returns the error of a stage, a strategy or a summarizer of the application, of the AI SDK or of a provider, when an error of
+ * this package reports it; else `undefined`. It is not the `cause`, because a `cause` is printed with its error and its text may
+ * quote the conversation.
  */
 export function originalErrorOf(error: unknown): unknown {
   return error instanceof UndertextError ? originals.get(error) : undefined
 }
 
 /**
- * The request does not fit the model, whatever compaction did: the end of a recovery, thrown in place of the
- * provider's own error, which `originalErrorOf` returns. `isContextOverflowError` says false of it, so that nobody starts over.
- * Source: checklist S2-021, S2-U02.
+ * The request does not fit the model after every possible compaction. A recovery throws it in place of the provider's own error,
+ * which `originalErrorOf` returns. `isContextOverflowError` returns false for it, so that no caller starts another recovery.
  */
 export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_EXCEEDED'> {
   constructor(facts: ContextBudgetFacts, options?: ErrorOptions) {
     super('CONTEXT_BUDGET_EXCEEDED', facts, options)
   }
 
-  /** Tokens the request is estimated to take. */
+  /** The size of the request, tokens. */
   get estimatedTokens(): number {
     return this.facts.estimatedTokens
   }
 
-  /** Tokens there is room for. */
+  /** The input that the model accepts, tokens. */
   get availableTokens(): number {
     return this.facts.availableTokens
   }
@@ -281,7 +280,7 @@ export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_E
   }
 }
 
-/** Whether a value is an error of this package, also across two copies of it; with `code`, that very one. */
+/** Whether a value is an error of this package, of any copy of it; with `code`, an error with that code. */
 export function isUndertextError<C extends ErrorCode>(value: unknown, code?: C): value is UndertextError<C> {
   return (
     value instanceof Error &&
@@ -292,8 +291,8 @@ export function isUndertextError<C extends ErrorCode>(value: unknown, code?: C):
 }
 
 /**
- * What an error is called: its code, else its name, else `Error`; what was thrown and is none, its type. The sentence of an
- * error may quote the conversation, and a name may be any text, so neither is kept as it is.
+ * Returns the code of an error, else its name, else `Error`; for a thrown value that is not an error, its type. The message of an
+ * error may quote the conversation, and a name may be any text, so neither is used unchecked.
  */
 export function errorName(error: unknown): string {
   try {
@@ -302,12 +301,12 @@ export function errorName(error: unknown): string {
     if (typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code)) return code
     return /^[A-Z][A-Za-z0-9]{0,50}(?:Error|Exception)$/.test(error.name) ? error.name : 'Error'
   } catch {
-    // Even asking for the name can throw.
+    // A getter can throw.
     return 'Error'
   }
 }
 
-/** `INVALID_INPUT` with one sentence of reason. */
+/** Makes an `INVALID_INPUT` error with one sentence of reason. */
 export function invalid(problems: string): UndertextError<'INVALID_INPUT'> {
   return new UndertextError('INVALID_INPUT', { problems })
 }

@@ -1,10 +1,11 @@
 import { errorName, invalid } from './errors.ts'
+
 /*
- * What a store tells those who listen. Events carry ids and numbers, never text of a conversation. They are told when the
- * thing they speak of is done, from within the verb; a listener cannot change what the verb does or answers.
+ * The events of a store. They carry ids and numbers, never text of a conversation. An event is emitted after what it reports
+ * is done, from within the verb; a listener cannot change what the verb does or returns.
  */
 
-/** Usage has reached a level. Sent once per crossing: again only after usage was seen below the level. Source: seed 004. */
+/** Usage has reached a level. Emitted once per crossing: again only after usage was below the level. */
 export type ContextWarningEvent = {
   readonly sessionId: string
   /** The highest level reached, as a share: 0.8. */
@@ -13,7 +14,7 @@ export type ContextWarningEvent = {
   readonly percent: number
   /** Tokens of the request, as `getContextStats` has them. */
   readonly tokens: number
-  /** What they are held against: the available input, or the `contextWindowTarget`, when that is less. */
+  /** The available input, or the `contextWindowTarget` when that is less. */
   readonly availableTokens: number
 }
 
@@ -22,19 +23,19 @@ type OfRun = {
   readonly runId: string
   /** Tokens of the history by the session's estimator, as in `CompactionResult`. */
   readonly tokensBefore: number
-  /** The whole request in whole percent of the same, at most 100, with the history as it is planned by now. */
+  /** The request in whole percent of the available input, at most 100, with the history as planned so far. */
   readonly percent: number
 }
 
-/** A run has something to do: its first stage, or a summarizer that is asked. */
+/** A run has work: its first stage has a plan, or a summarizer is called. */
 export type CompactionStartedEvent = OfRun & {
   readonly phase: 'started'
   readonly trigger: string
-  /** What the history is to come down to. */
+  /** The size that the history is reduced to. */
   readonly targetTokens: number
 }
 
-/** A stage of the run is planned; what the run planned comes into force all at once, at its end. */
+/** A stage of the run has been planned. All plans of the run come into force together, at its end. */
 export type CompactionStageEvent = OfRun & {
   readonly phase: 'stage'
   readonly stage: string
@@ -48,13 +49,13 @@ export type CompactionCompletedEvent = OfRun & {
   readonly tokensAfter: number
   readonly compactionIds: readonly string[]
   readonly reachedTarget: boolean
-  /** Summaries that were asked for and not accepted. */
+  /** Summaries that were requested and not accepted. */
   readonly failedSummaries: number
-  /** What stood in for a summary that failed: a stage, or another summarizer. */
+  /** The stage or the summarizer that replaced a failed summary. */
   readonly fallback?: string
 }
 
-/** The run ended without anything in force. The history is as it was. */
+/** The run ended without an effect. The history is unchanged. */
 export type CompactionFailedEvent = OfRun & {
   readonly phase: 'failed'
   readonly tokensAfter: number
@@ -62,11 +63,11 @@ export type CompactionFailedEvent = OfRun & {
   readonly code: string
 }
 
-/** Compactions were taken out of force, or put back; or what a provider compacted itself was recorded. */
+/** Compactions were undone or redone; or the compaction of a provider was recorded. */
 export type CompactionTurnedEvent = {
   readonly phase: 'undone' | 'redone' | 'recorded'
   readonly sessionId: string
-  /** The id the verb was given: a compaction's or a run's; `undoIfFits` for that verb; of a provider's compaction the run's. */
+  /** The id that the verb received: of a compaction or a run; `undoIfFits` for that verb; for a provider's compaction its run. */
   readonly targetId: string
   readonly compactionIds: readonly string[]
   readonly tokensBefore: number
@@ -74,7 +75,7 @@ export type CompactionTurnedEvent = {
   readonly percent: number
 }
 
-/** What becomes of a run of `compactSession`. After each `started` comes exactly one `completed` or `failed`. */
+/** The progress of a run of `compactSession`. Each `started` is followed by exactly one `completed` or `failed`. */
 export type CompactionEvent =
   | CompactionStartedEvent
   | CompactionStageEvent
@@ -82,7 +83,7 @@ export type CompactionEvent =
   | CompactionFailedEvent
   | CompactionTurnedEvent
 
-/** `afterTurn` saw the end of a turn: the answer was final. */
+/** A turn has ended: the answer was final. */
 export type TurnCompleteEvent = {
   readonly sessionId: string
   /** The last position of the log. */
@@ -93,26 +94,26 @@ export type TurnCompleteEvent = {
 type OfJob = {
   readonly sessionId: string
   readonly jobId: string
-  /** The try it is about: 1, 2, 3 …; 0 before the first. */
+  /** The number of the attempt: 1, 2, 3 …; 0 before the first. */
   readonly attempt: number
 }
 
-/** A job waits: it was made, or a try of it is to be made again later, and `code` says why. */
+/** A job waits: it is new, or it will be tried again and `code` is the reason. */
 export type JobQueuedEvent = OfJob & {
   readonly phase: 'queued'
-  /** Not to be taken up before, milliseconds since 1970. */
+  /** The earliest start, milliseconds since 1970. */
   readonly notBefore: number
   readonly code?: string
 }
 
-/** A try begins. */
+/** An attempt begins. */
 export type JobStartedEvent = OfJob & { readonly phase: 'started'; readonly runId: string }
 
 /** The job is done. */
 export type JobCompletedEvent = OfJob & {
   readonly phase: 'completed'
   readonly runId: string
-  /** Whether anything was put in force; if not, `code` says why. */
+  /** Whether a compaction is in force; if not, `code` is the reason. */
   readonly compacted: boolean
   readonly code?: string
   /** Tokens of the history, as in `CompactionResult`. */
@@ -120,27 +121,27 @@ export type JobCompletedEvent = OfJob & {
   readonly tokensAfter: number
 }
 
-/** The job came to nothing: it failed for good, its plan was overtaken by a change of the view, or it was cancelled. */
+/** The job had no effect: it failed for good, the view changed before its commit, or it was cancelled. */
 export type JobEndedEvent = OfJob & {
   readonly phase: 'failed' | 'stale' | 'cancelled'
   readonly code: string
 }
 
-/** What becomes of a job in the background. Each ends with exactly one `completed`, `failed`, `stale` or `cancelled`. */
+/** The progress of a job in the background. Each job ends with exactly one `completed`, `failed`, `stale` or `cancelled`. */
 export type JobEvent = JobQueuedEvent | JobStartedEvent | JobCompletedEvent | JobEndedEvent
 
-/** Unasked runs of a session do not ask the model any more, or again. */
+/** Automatic runs of a session stopped calling the model, or resumed. */
 export type CircuitEvent = {
   readonly sessionId: string
   readonly state: 'opened' | 'closed'
-  /** Unasked runs that failed in a row, and the code of the last. */
+  /** Consecutive failures of automatic runs, and the code of the last. */
   readonly failures: number
   readonly code: string
   /** Milliseconds since 1970. */
   readonly openUntil: number
 }
 
-/** A limit of `spendLimits` is reached: unasked runs go on without the model. Sent once, until it was asked again. */
+/** A limit of `spendLimits` is reached: automatic runs continue without the model. Emitted once, until a model was called again. */
 export type SpendLimitEvent = {
   readonly sessionId: string
   readonly limit: 'calls' | 'tokens' | 'cost'
@@ -148,25 +149,25 @@ export type SpendLimitEvent = {
   readonly allowed: number
   readonly windowMs: number
   readonly per: 'session' | 'store'
-  /** When it may be less again, milliseconds since 1970. */
+  /** The earliest time at which it may be lower, milliseconds since 1970. */
   readonly retryAt: number
 }
 
-/** A listener threw or rejected, or a hook threw. The error is the application's own, as it was thrown. */
+/** A listener threw or rejected, or a hook threw. `error` is the application's own error. */
 export type ListenerErrorEvent = {
-  /** What it listened to, or `beforeCompaction` for a hook. */
+  /** The event of the listener, or `beforeCompaction` for a hook. */
   readonly event: string
   readonly error: unknown
 }
 
-/** A provider reported less than half of what a request must hold. */
+/** A provider reported less than half of the expected size of a request. */
 export type UsageWarningEvent = UsageWarning & {
   readonly sessionId: string
   readonly provider: string
   readonly model?: string
 }
 
-/** Everything one can listen to. */
+/** The events of a store, by name. */
 export type StoreEvents = {
   readonly contextWarning: ContextWarningEvent
   readonly compaction: CompactionEvent
@@ -189,17 +190,17 @@ export const STORE_EVENTS = [
 ] as const
 export type StoreEventName = (typeof STORE_EVENTS)[number]
 
-/** What is called with an event. It may be asynchronous; nobody waits for it. */
+/** A listener. It may be asynchronous; the store does not wait for it. */
 export type StoreListener<E extends StoreEventName> = (event: StoreEvents[E]) => unknown
 
-/** What a run would do, before it is committed. */
+/** The plan of a run before its commit. */
 export type BeforeCompaction = {
   readonly sessionId: string
   readonly runId: string
   readonly trigger: string
   readonly tokensBefore: number
   readonly tokensAfter: number
-  /** The compactions it is made of: their ids, stages and figures. */
+  /** The compactions of the run: ids, stages and figures. */
   readonly compactions: readonly {
     readonly id: string
     readonly stage: string
@@ -208,18 +209,18 @@ export type BeforeCompaction = {
     readonly tokensAfter: number
   }[]
 }
-/** Asked before a run is committed, and waited for. Answers false, or throws, to veto it. */
+/** Called, and awaited, before a run commits. It returns `false`, or throws, to veto the run. */
 export type CompactionHook = (about: BeforeCompaction) => unknown
 
 type Registration = { readonly listener: (event: never) => unknown; readonly once: boolean; active: boolean }
 
-/** Those who listen to one store, and those it asks. */
+/** The listeners and the hooks of one store. */
 export class Events {
   readonly #listeners = new Map<StoreEventName, Registration[]>()
   readonly #hooks: CompactionHook[] = []
   readonly #warned = new Set<string>()
 
-  /** Adds a listener; answers what takes exactly this registration away again. Throws `INVALID_INPUT`. */
+  /** Adds a listener; returns a function that removes this registration. Throws `INVALID_INPUT`. */
   add<E extends StoreEventName>(
     name: E,
     listener: StoreListener<E>,
@@ -232,16 +233,16 @@ export class Events {
     return () => this.#remove(name, (one) => one === registration)
   }
 
-  /** Takes a listener away, however often it was added. Throws `INVALID_INPUT`. */
+  /** Removes a listener, however often it was added. Throws `INVALID_INPUT`. */
   off<E extends StoreEventName>(name: E, listener: StoreListener<E>): void {
     checkListener(name, listener, 'off')
     this.#remove(name, (one) => one.listener === listener)
   }
 
-  /** Adds a hook; answers what takes it away again. Throws `INVALID_INPUT`. */
+  /** Adds a hook; returns a function that removes it. Throws `INVALID_INPUT`. */
   addHook(hook: CompactionHook): () => void {
     if (typeof hook !== 'function') throw invalid('onBeforeCompaction: the hook must be a function')
-    // A function of its own, so that a hook that was added twice is taken away once.
+    // A wrapper, so that a hook that was added twice is removed once.
     const own: CompactionHook = (about) => hook(about)
     this.#hooks.push(own)
     return () => {
@@ -250,13 +251,13 @@ export class Events {
     }
   }
 
-  hears(name: StoreEventName): boolean {
+  hasListener(name: StoreEventName): boolean {
     return this.#listeners.has(name)
   }
 
   /**
-   * Calls the listeners, in the order they were added. What one of them throws or rejects with becomes a `listenerError`;
-   * where nobody listens to that, a warning of the process that names the event and the error, without its text.
+   * Calls the listeners in the order they were added. An error of a listener becomes a `listenerError`; without a listener for
+   * that, a warning of the process with the event and the error's name, without its text.
    */
   emit<E extends StoreEventName>(name: E, event: StoreEvents[E]): void {
     const listeners = this.#listeners.get(name)
@@ -269,7 +270,7 @@ export class Events {
     }
   }
 
-  /** Asks the hooks, one after another. Answers whether none of them vetoes. */
+  /** Calls the hooks in order. Returns whether none of them vetoes. */
   async allows(about: BeforeCompaction): Promise<boolean> {
     for (const hook of [...this.#hooks]) {
       try {
@@ -301,7 +302,7 @@ export class Events {
       this.emit('listenerError', { event: name, error })
       return
     }
-    // Once for each event: a listener that always throws would flood the log.
+    // Once per event: a listener that always throws would flood the log.
     if (this.#warned.has(name)) return
     this.#warned.add(name)
     process.emitWarning(`undertext: a listener to ${name} threw ${errorName(error)}`, {
@@ -310,10 +311,10 @@ export class Events {
     })
   }
 
-  #remove(name: StoreEventName, isMeant: (one: Registration) => boolean): void {
+  #remove(name: StoreEventName, matches: (one: Registration) => boolean): void {
     const kept: Registration[] = []
     for (const one of this.#listeners.get(name) ?? []) {
-      if (isMeant(one)) one.active = false
+      if (matches(one)) one.active = false
       else kept.push(one)
     }
     if (kept.length === 0) this.#listeners.delete(name)
@@ -321,7 +322,7 @@ export class Events {
   }
 }
 
-/** Tokens in whole percent of what is available, at most 100; 100 where nothing is. Source: seed 004, golden NEV-06. */
+/** Tokens in whole percent of the available tokens, rounded down, at most 100; 100 when none are available. */
 export function percentOf(tokens: number, available: number): number {
   return available > 0 ? Math.min(100, Math.floor((tokens * 100) / available)) : 100
 }
@@ -332,11 +333,11 @@ function checkListener(name: unknown, listener: unknown, verb: string): void {
   if (typeof listener !== 'function') throw invalid(`${verb}: the listener must be a function`)
 }
 
-/** A report of less than half of what the request must hold. */
+/** A report of less than half of the expected size of the request. */
 export type UsageWarning = {
   readonly code: 'USAGE_FAR_BELOW_ESTIMATE'
   readonly reportedTokens: number
-  /** The estimate, by what was learnt of the model. */
+  /** The estimate, corrected by the model's ratio. */
   readonly expectedTokens: number
   readonly message: string
 }

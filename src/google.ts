@@ -4,7 +4,6 @@
 
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './ecosystems/conversion.ts'
 export { fromGemini } from './ecosystems/google/from-gemini.ts'
-export { DUMMY_SIGNATURE, type GeminiOptions, toGemini } from './ecosystems/google/to-gemini.ts'
 export type {
   GeminiBlob,
   GeminiContent,
@@ -15,4 +14,5 @@ export type {
   GeminiInstruction,
   GeminiPart,
   GeminiResponsePart,
-} from './ecosystems/google/types.ts'
+} from './ecosystems/google/gemini-types.ts'
+export { DUMMY_SIGNATURE, type GeminiOptions, toGemini } from './ecosystems/google/to-gemini.ts'

@@ -58,14 +58,19 @@ export {
   truncateWithSlidingWindow,
 } from './arrays/truncate-with-sliding-window.ts'
 export type { BudgetStrategy, UserStrategy } from './arrays/user-strategy.ts'
-export type { PendingSummary } from './compaction/planned-run.ts'
-export { CompactionPreview, type PlannedCompaction } from './compaction/preview.ts'
-export type { BlockOutcome, ProviderCompactionResult } from './compaction/record-provider.ts'
+export type { BlockOutcome, ProviderCompactionResult } from './compaction/direct-compactions.ts'
 export type { CompactionOutline, CompactionResult, FailedSummary, IdleReason } from './compaction/result.ts'
+export { CompactionPreview, type PlannedCompaction } from './compaction/result.ts'
+export type { PendingSummary } from './compaction/run-draft.ts'
 export type { ContextStats, MeasuredTokens } from './compaction/stats.ts'
 export type { UndoIfFitsResult } from './compaction/undo-if-fits.ts'
-export type { OverflowResult, UsageResult } from './compaction/usage-result.ts'
-export type { SessionUsage, SummaryTotals, UsageTotals } from './compaction/usage-totals.ts'
+export type {
+  OverflowResult,
+  SessionUsage,
+  SummaryTotals,
+  UsageResult,
+  UsageTotals,
+} from './compaction/usage.ts'
 export { PREPARE_WAIT_MS } from './compaction/waiting.ts'
 export {
   buildEnrichedSystem,
@@ -82,8 +87,27 @@ export {
   type PreparedMessages,
   RECALL_TOP_K,
 } from './compat/history-manager.ts'
-export type { CompactionConfig } from './config/compaction.ts'
+export type { ContextSection, InjectionRule } from './compat/injectors.ts'
+export {
+  allOf,
+  anyOf,
+  everyNTurns,
+  type InjectionTrigger,
+  not,
+  onTokenThreshold,
+  PersistentContext,
+  SystemInjector,
+} from './compat/injectors.ts'
+export {
+  assistantMessage,
+  compactBeforeTurn,
+  systemMessage,
+  type TextMessage,
+  type TurnMessages,
+  userMessage,
+} from './compat/plain-messages.ts'
 export type { Environment } from './config/environment.ts'
+export type { Spellings, SwitchSpellings } from './config/read-settings.ts'
 export {
   DEFAULT_WARNING_LEVELS,
   NCA_AUTO_SUMMARIZE_THRESHOLD,
@@ -95,6 +119,7 @@ export {
   type ResolvedSettings,
   type TurnSettings,
 } from './config/resolve.ts'
+export type { CompactionConfig } from './config/settings.ts'
 export {
   DEFAULT_BACKGROUND_MIN_INTERVAL_MS,
   DEFAULT_BACKGROUND_THRESHOLD,
@@ -109,7 +134,6 @@ export {
   type Settings,
   type SpendLimits,
 } from './config/settings.ts'
-export type { Spellings, SwitchSpellings } from './config/spellings.ts'
 export { MAX_RETAINED_MESSAGES, type StageSetting } from './config/stages.ts'
 export type {
   AppendOptions,
@@ -145,7 +169,7 @@ export type {
   AnthropicBlock,
   AnthropicConversation,
   AnthropicMessage,
-} from './ecosystems/anthropic/anthropic-types.ts'
+} from './ecosystems/anthropic/blocks.ts'
 export {
   ANTHROPIC_BETAS,
   type ClearThinkingEdit,
@@ -164,14 +188,14 @@ export { detectFormat, type MessageFormat } from './ecosystems/detect.ts'
 export { fromChatMessages } from './ecosystems/flat/from-chat-messages.ts'
 export { toChatMessages } from './ecosystems/flat/to-chat-messages.ts'
 export { fromGemini } from './ecosystems/google/from-gemini.ts'
+export type { GeminiContent, GeminiConversation, GeminiPart } from './ecosystems/google/gemini-types.ts'
 export { type GeminiOptions, toGemini } from './ecosystems/google/to-gemini.ts'
-export type { GeminiContent, GeminiConversation, GeminiPart } from './ecosystems/google/types.ts'
+export type { OpenAICompaction, OpenAIMessage, OpenAIPart } from './ecosystems/openai/chat-types.ts'
 export { fromOpenAI } from './ecosystems/openai/from-openai.ts'
 export { fromOpenAIResponses } from './ecosystems/openai/from-responses.ts'
-export type { OpenAICompaction, OpenAIMessage, OpenAIPart } from './ecosystems/openai/openai-types.ts'
+export type { ResponsesInput, ResponsesItem } from './ecosystems/openai/responses-types.ts'
 export { toOpenAI } from './ecosystems/openai/to-openai.ts'
 export { toOpenAIResponses } from './ecosystems/openai/to-responses.ts'
-export type { ResponsesInput, ResponsesItem } from './ecosystems/openai/types.ts'
 export {
   ContextBudgetExceededError,
   type ContextBudgetFacts,
@@ -334,28 +358,16 @@ export {
   type SummaryPlace,
 } from './rendering/render.ts'
 export { type Problem, type ProblemCode, validateHistory } from './rendering/validate.ts'
-export { compactBeforeTurn, type TurnMessages } from './requests/compact-before-turn.ts'
-export {
-  allOf,
-  anyOf,
-  everyNTurns,
-  type InjectionTrigger,
-  not,
-  onTokenThreshold,
-} from './requests/injection-trigger.ts'
-export { assistantMessage, systemMessage, type TextMessage, userMessage } from './requests/messages.ts'
-export type { PrepareRequestOptions, Prompt } from './requests/options.ts'
+export type {
+  AfterTurnOptions,
+  BeforeTurnOptions,
+  PrepareRequestOptions,
+  Prompt,
+} from './requests/options.ts'
 export type { PreparedFiles, PreparedRequest, RenderedMessage } from './requests/prepared.ts'
 export type { RecordedResponse, ResponseInput } from './requests/record.ts'
 export { OVERFLOW_TARGET } from './requests/recovery.ts'
 export type { AfterTurnResult, AppendedTurn, BeforeTurnResult, TurnUsage } from './requests/turn-hooks.ts'
-export type { AfterTurnOptions, BeforeTurnOptions } from './requests/turn-options.ts'
-export {
-  type ContextSection,
-  type InjectionRule,
-  PersistentContext,
-  SystemInjector,
-} from './requests/turn-options.ts'
 export { CUT_ENDING } from './stages/cut.ts'
 export { DEDUP_THRESHOLD } from './stages/deduplicate.ts'
 export { DROP_REASONING_KEEP_TURNS } from './stages/drop-reasoning.ts'
@@ -454,9 +466,9 @@ export type {
   Trigger,
   UndoOutcome,
 } from './storage/storage.ts'
-export type { RewindOptions, RewindResult } from './store/background-verbs.ts'
-export type { AppendResult } from './store/log-verbs.ts'
+export type { AppendResult } from './store/append.ts'
 export { type OpenOptions, openStore, SqliteStore } from './store/open.ts'
+export type { RewindOptions, RewindResult } from './store/rewind.ts'
 export { Store } from './store/store.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
 export type { ModelPrice } from './summarizers/model/model-summarizer.ts'

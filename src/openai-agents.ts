@@ -17,6 +17,5 @@ export type { AgentModel, AgentModelProvider } from './ecosystems/openai-agents/
 export type { CompactionAnswer } from './ecosystems/openai-agents/session.ts'
 export { UndertextSession } from './ecosystems/openai-agents/session.ts'
 export type { SessionStore, UndertextSessionOptions } from './ecosystems/openai-agents/session-options.ts'
-export type { HistoryMutation } from './ecosystems/openai-agents/session-rewrites.ts'
+export type { HistoryMutation, HistoryTransaction } from './ecosystems/openai-agents/session-rewrites.ts'
 export { toAgentItems } from './ecosystems/openai-agents/to-items.ts'
-export type { HistoryTransaction } from './ecosystems/openai-agents/transaction.ts'

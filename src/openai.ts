@@ -3,8 +3,6 @@
  */
 
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './ecosystems/conversion.ts'
-export { fromOpenAI } from './ecosystems/openai/from-openai.ts'
-export { fromOpenAIResponses } from './ecosystems/openai/from-responses.ts'
 export type {
   OpenAIAudioPart,
   OpenAICompaction,
@@ -15,12 +13,14 @@ export type {
   OpenAIRefusalPart,
   OpenAITextPart,
   OpenAIToolCall,
-} from './ecosystems/openai/openai-types.ts'
-export { toOpenAI } from './ecosystems/openai/to-openai.ts'
-export { toOpenAIResponses } from './ecosystems/openai/to-responses.ts'
+} from './ecosystems/openai/chat-types.ts'
+export { fromOpenAI } from './ecosystems/openai/from-openai.ts'
+export { fromOpenAIResponses } from './ecosystems/openai/from-responses.ts'
 export type {
   ResponsesInput,
   ResponsesInputPart,
   ResponsesItem,
   ResponsesOutputPart,
-} from './ecosystems/openai/types.ts'
+} from './ecosystems/openai/responses-types.ts'
+export { toOpenAI } from './ecosystems/openai/to-openai.ts'
+export { toOpenAIResponses } from './ecosystems/openai/to-responses.ts'

@@ -9,8 +9,6 @@ export { exportMarkdown } from './transfer/export-markdown.ts'
 export {
   type ExportViewOptions,
   exportView,
-  VIEW_FORMATS,
-  type ViewFormat,
   type ViewStore,
 } from './transfer/export-view.ts'
 export type {
@@ -42,4 +40,6 @@ export type {
 export { type ImportStreamOptions, importStream } from './transfer/import-stream.ts'
 export { type Line, readLines } from './transfer/lines.ts'
 export { SOURCE_NAMES, type SourceName } from './transfer/source.ts'
+export type { ViewFormat } from './transfer/view-formats.ts'
+export { VIEW_FORMATS } from './transfer/view-formats.ts'
 export type { ImportStore } from './transfer/write-file.ts'

@@ -208,8 +208,8 @@ describe('what answers for anything', () => {
   test('a boundary that no message is to blame for names none', () => {
     const messageOf = (messageIds: readonly string[]) =>
       new UndertextError('ILLEGAL_BOUNDARY', { sessionId: 's', why: 'no', messageIds }).message
-    expect(messageOf([])).toBe('These messages cannot be hidden like this (no).')
-    expect(messageOf(['a'])).toBe('These messages cannot be hidden like this (no): "a".')
+    expect(messageOf([])).toBe('These messages cannot be hidden (no).')
+    expect(messageOf(['a'])).toBe('These messages cannot be hidden (no): "a".')
   })
 
   test('formats: what is none is not detected, or refused', async () => {

@@ -1,6 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
+import { COMMANDS } from '../src/cli/commands.ts'
 import * as undertext from '../src/index.ts'
 import { sharedPath } from './support/shared.ts'
 
@@ -119,11 +121,11 @@ function problemWith(name: string): string | undefined {
 }
 
 /** A command of the command line, and options it has. */
-function problemWithCommand([command = '', ...options]: readonly string[]): string | undefined {
-  const file = `src/cli/commands/${command}.ts`
-  if (!existsSync(join(ROOT, file))) return 'no command'
-  const text = read(file)
-  const missing = options.filter((option) => !new RegExp(`'${option}[ ']`).test(text))
+function problemWithCommand([name = '', ...options]: readonly string[]): string | undefined {
+  const command = COMMANDS.find((one) => one.name === name)
+  if (command === undefined) return 'no command'
+  const known = command.declare(new Command()).options.map(({ long }) => long)
+  const missing = options.filter((option) => !known.includes(option))
   return missing.length === 0 ? undefined : `no option ${missing.join(', ')}`
 }
 

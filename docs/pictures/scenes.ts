@@ -52,7 +52,7 @@ export const PICTURES: readonly Scene[] = [
 ]
 
 async function agree(terminal: Terminal): Promise<void> {
-  await terminal.sees('Do it?')
+  await terminal.sees('Compact now?')
   terminal.type('y')
   await terminal.exit()
 }

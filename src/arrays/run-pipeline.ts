@@ -1,8 +1,7 @@
 import { planRun } from '../compaction/plan-run.ts'
-import type { PlannedRun } from '../compaction/planned-run.ts'
-import type { ContentReader } from '../compaction/run-draft.ts'
-import { type CheckedConfig, resolveSettings } from '../config/compaction.ts'
+import type { ContentReader, PlannedRun } from '../compaction/run-draft.ts'
 import { resolveModel } from '../config/model.ts'
+import { arrayRunConfig, type CompactionOptions, resolveSettings } from '../config/run-config.ts'
 import { isJsonObject, type JsonObject } from '../messages/json.ts'
 import type { ChatMessage } from '../model/chat-message.ts'
 import { NO_SIZES } from '../tokens/tokens.ts'
@@ -19,9 +18,10 @@ type Snapshot = PlannedRun['snapshot']
  */
 export async function runPipeline(
   messages: readonly ChatMessage[],
-  config: CheckedConfig,
+  options: CompactionOptions,
   what: string,
 ): Promise<PlannedRun & { readonly given: readonly ChatMessage[] }> {
+  const config = arrayRunConfig(options)
   const chosen = resolveModel(undefined, config.provider, config.model)
   const rows = rowsOf(messages, chosen.key, what)
   const given = [...messages]

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { SUMMARY_TIMEOUT_MS } from '../config/compaction.ts'
+import { SUMMARY_TIMEOUT_MS } from '../config/settings.ts'
 import { check } from '../messages/check.ts'
 import { type ChatMessage, requireMessages } from '../model/chat-message.ts'
 import { MANNERS, type SummaryPreset } from '../rendering/rows.ts'

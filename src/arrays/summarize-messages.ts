@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type CheckedConfig, compactionConfigSchema } from '../config/compaction.ts'
+import type { CompactionOptions } from '../config/run-config.ts'
+import { compactionConfigSchema } from '../config/settings.ts'
 import { check, shareSchema } from '../messages/check.ts'
 import type { ChatMessage } from '../model/chat-message.ts'
 import { KEEP_RECENT_RATIO } from '../stages/summarize.ts'
@@ -81,7 +82,7 @@ export async function summarizeMessages(
 }
 
 /** The pipeline with nothing but stage 3, and a target that no history is within. */
-function pipelineConfig(config: z.output<typeof summarizeConfigSchema>): CheckedConfig {
+function pipelineConfig(config: z.output<typeof summarizeConfigSchema>): CompactionOptions {
   const { provider, model, keepRecentRatio, memoryConfig, summarizer: given, ...rest } = config
   return {
     ...rest,

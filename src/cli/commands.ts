@@ -1,346 +1,430 @@
-import { Argument, Option } from 'commander'
+import { Argument, type Command, Option } from 'commander'
 import { SOURCE_NAMES } from '../transfer/source.ts'
-import type { DiffOptions } from './actions/diff.ts'
-import type { DoctorOptions } from './actions/doctor.ts'
-import type { LogOptions } from './actions/log.ts'
-import type { PurgeOptions } from './actions/purge.ts'
-import type { SessionsOptions } from './actions/sessions.ts'
-import type { ShowOptions } from './actions/show.ts'
-import type { StatsCommandOptions } from './actions/stats.ts'
-import type { VerifyCommandOptions } from './actions/verify.ts'
-import { COMPACTION, SESSION } from './argument-words.ts'
-import type { CliCommand } from './command.ts'
-import { chatCommand } from './commands/chat.ts'
-import { compactCommand } from './commands/compact.ts'
-import { exportCommand } from './commands/export.ts'
-import { redoCommand, undoCommand } from './commands/undo.ts'
-import { examples } from './examples.ts'
-import type { ImportCommandOptions } from './import/import-run.ts'
-import { listed, wholeNumber } from './options.ts'
-import { systemFileOption, systemOption } from './system-prompt.ts'
+import type { Context } from './command.ts'
+import {
+  choice,
+  EXPORT_FORMATS,
+  listed,
+  listedOf,
+  share,
+  systemFileOption,
+  systemOption,
+  wholeNumber,
+} from './options.ts'
 
-const importCommand: CliCommand = {
-  name: 'import',
-  register: (program, run) =>
-    program
-      .command('import')
-      .summary('bring conversations in from files and folders')
-      .description(
-        `Brings in sessions of Claude Code, pi and Roo Code, exports of ChatGPT and of Claude, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. What kind a file is, is seen from what stands in it. Of a folder, and of all folders in it, what is recognised is imported; - is the standard input.
+/*
+ * The commands as `--help` shows them. An action is imported when its command runs, so that help and completion load neither the store,
+ * nor zod, nor the database.
+ */
+
+type CliCommand = {
+  readonly name: string
+  /** The line in the list of commands. */
+  readonly summary: string
+  readonly description: string
+  /** What each example does, by what is typed. */
+  readonly examples: { readonly [typed: string]: string }
+  /** Adds the arguments and the options. */
+  declare(command: Command): Command
+  /** Loads the action. It is called with the context, the arguments, the options and the command, and returns the exit code. */
+  action(): Promise<(context: Context, ...given: never[]) => Promise<number>>
+}
+
+const SESSION = 'an id, the beginning of one, or @ for the session changed last'
+const COMPACTION =
+  'a compaction or a run, as `undertext log` shows it: an id, the beginning or end of one, or @ for the newest run'
+
+/** Stages that need no options. Listed here because loading the registry of stages would slow down help. */
+export const STAGES = [
+  'prune',
+  'deduplicate',
+  'summarize',
+  'truncate',
+  'cut',
+  'hierarchical_summaries',
+  'sliding_window',
+  'sliding_window_with_summary',
+  'priority_based',
+  'drop_reasoning',
+]
+
+/** The commands in the order in which `--help` lists them. */
+export const COMMANDS: readonly CliCommand[] = [
+  {
+    name: 'sessions',
+    summary: 'list the sessions of the store',
+    description:
+      'Lists sessions, newest first: how many messages each holds, how many of them a model would be sent, and about how many tokens that is.',
+    examples: {
+      sessions: 'the 50 newest',
+      'sessions --search invoice': 'those with "invoice" in the title or the id',
+      'sessions --archived --limit 10': 'the ten newest archived ones',
+      "sessions --json | jq -r '.sessions[].id'": 'ids alone, for a script',
+    },
+    action: async () => (await import('./commands/sessions.ts')).listSessions,
+    declare: (command) =>
+      command
+        .option('--owner <owner>', 'only sessions of this owner')
+        .option('--archived', 'archived sessions instead of the others')
+        .option('--search <text>', 'only sessions whose id or title contains this text, in any case')
+        .option('--limit <count>', 'at most so many', wholeNumber(1), 50)
+        .option('--after <session>', 'continue after this session, the last one of the previous list'),
+  },
+  {
+    name: 'show',
+    summary: 'show the messages of a session',
+    description:
+      'Shows what a model would be sent now: the view, with summaries, markers and replacements in place. With --full everything that is stored, hidden messages dimmed with the compaction that hides each.',
+    examples: {
+      'show @': 'the newest session, as a model would get it',
+      'show @ --tail 6': 'its last six rows',
+      'show billing --full --from 10 --to 20':
+        'positions 10 to 20 of the session whose id begins with "billing", hidden ones too',
+      'show @ --original --role tool --no-fold': 'what tools returned, before anything was shortened',
+    },
+    action: async () => (await import('./commands/show.ts')).showSession,
+    declare: (command) =>
+      command
+        .argument('<session>', SESSION)
+        .option('--full', 'everything that is stored, hidden rows too')
+        .option('--original', 'the original in place of what replaces it')
+        .option('--from <position>', 'from this position on', wholeNumber(1))
+        .option('--to <position>', 'up to this position', wholeNumber(1))
+        .option('--limit <count>', 'at most so many rows, from the beginning', wholeNumber(1))
+        .option('--tail <count>', 'only the last so many rows', wholeNumber(1))
+        .addOption(choice('--role <role>', 'only rows of this role', ['system', 'user', 'assistant', 'tool']))
+        .option('--no-fold', 'long tool outputs in full (always so where the output is no terminal)'),
+  },
+  {
+    name: 'stats',
+    summary: 'show how full the context of a session is',
+    description:
+      'Shows the tokens of the next request by category, beside what its model takes: a bar with marks at the target of a compaction, at 60 % and where compaction is due, and where each figure comes from. With --model for other models, several side by side.',
+    examples: {
+      'stats @': 'the newest session and its own model',
+      'stats @ --model openai/gpt-4o --model anthropic/claude-sonnet-4-20250514': 'two models side by side',
+      'stats @ --system-file prompt.txt --max-tokens 8000':
+        'with a system prompt and 8,000 tokens for the answer',
+      "stats @ --json | jq '.models[0].usageRatio'": 'one figure, for a script',
+    },
+    action: async () => (await import('./commands/stats.ts')).showStats,
+    declare: (command) =>
+      command
+        .argument('<session>', SESSION)
+        .option('--model <provider/model>', 'for this model; several, or several times', listed)
+        .addOption(systemOption(', so that it counts'))
+        .addOption(systemFileOption(', so that it counts'))
+        .option('--prompt <text>', 'the prompt about to be sent, so that it counts')
+        .option('--tools <file>', 'a JSON file with a list of tool definitions, so that they count')
+        .option('--max-tokens <tokens>', 'tokens to keep free for the answer', wholeNumber(0)),
+  },
+  {
+    name: 'compact',
+    summary: 'make room in a session; shows the plan first',
+    description:
+      'Makes room: prunes old tool outputs, deduplicates file reads, summarizes, truncates, each only while the history is over the target. Nothing is destroyed, and all of it can be undone. On a terminal the plan is shown and you are asked before anything is written; elsewhere the compaction runs at once and reports its result.',
+    examples: {
+      'compact @ --dry-run': 'what would happen to each row of the newest session, and what it saves',
+      'compact @': 'show the plan, ask, compact, and print the command that undoes it',
+      'compact @ --stage prune,deduplicate': 'only tool outputs, no summary',
+      'compact @ --summary-model anthropic/claude-haiku-4-5': 'a summary written by a model',
+    },
+    action: async () => (await import('./commands/compact.ts')).compact,
+    declare: (command) =>
+      command
+        .argument('<session>', SESSION)
+        .option('--dry-run', 'show the plan row by row and write nothing')
+        .option('--full', 'with --dry-run on a terminal: the whole text of a summary too')
+        .option('--target <share>', 'bring the request down to this share of the input (default 0.4)', share)
+        .addOption(
+          new Option('--target-tokens <tokens>', 'bring the history down to so many tokens')
+            .argParser(wholeNumber())
+            .conflicts('target'),
+        )
+        .addOption(
+          new Option('--stage <name>', 'only these stages, in this order (several with commas, or again)')
+            .choices(STAGES)
+            .argParser(listedOf(STAGES)),
+        )
+        .option('--model <provider/model>', 'the model whose window counts (default: the session’s)')
+        .option('--provider <name>', 'the provider whose window counts')
+        .option(
+          '--summary-model <model>',
+          'let this model write the summary: provider/model by the AI SDK, or a name at --summary-url',
+        )
+        .option('--summary-url <address>', 'an OpenAI-compatible address for --summary-model')
+        .option('--summary-package <name>', 'the package of the provider, if it is not @ai-sdk/PROVIDER')
+        .option('--api-key-env <name>', 'the variable with the key for that address (default OPENAI_API_KEY)')
+        .option('--summarize', 'with --dry-run: ask the model now and show its summary; it is billed')
+        .option('--reason <text>', 'why, for the audit'),
+  },
+  {
+    name: 'log',
+    summary: 'show what was done to a session, by whom and why',
+    description:
+      'Shows the audit as a timeline, newest run first: each compaction with its kind, what it hid and replaced, tokens before and after, who started it and why, what a summary cost, and when it was undone and redone. A compaction that others in force build on is indented below them.',
+    examples: {
+      'log @': 'the newest session',
+      'log @ --limit 1': 'the last run alone, for example to undo it',
+      "log @ --json | jq -r '.runs[].compactions[].id'": 'ids of all compactions, for a script',
+    },
+    action: async () => (await import('./commands/log.ts')).showLog,
+    declare: (command) =>
+      command
+        .argument('<session>', SESSION)
+        .option('--limit <count>', 'at most so many runs, the newest', wholeNumber(1)),
+  },
+  {
+    name: 'diff',
+    summary: 'show what a compaction changed in the view',
+    description:
+      'Compares the view without a compaction (or a run) and with it: removed rows with -, added rows with +, replaced texts with both. For one in force, compactions in force that build on it are left out of both sides, so that its own change is seen; --now includes them. For one that is undone: the view as it is, and as a redo would make it.',
+    examples: {
+      'diff @ @': 'what the newest run of the newest session did',
+      'diff billing eb16c59c': 'one compaction, by the end of its id',
+      'diff billing eb16c59c --now': 'and what was built on it since',
+    },
+    action: async () => (await import('./commands/diff.ts')).showDiff,
+    declare: (command) =>
+      command
+        .argument('<session>', SESSION)
+        .argument('<id>', COMPACTION)
+        .option('--now', 'compare with the view as it is now, with everything that builds on it')
+        .option('--full', 'all texts in full, and rows that stay the same'),
+  },
+  {
+    name: 'undo',
+    summary: 'undo a compaction, or a whole run',
+    description:
+      'Takes a compaction out of force: the rows it hid are visible again, byte for byte, and the rows it inserted are hidden. The id of a run undoes all of it, and @ is the newest run. If others in force build on it, they are named and nothing is done (exit 4) unless --cascade undoes them too. A rewind after which messages were appended is undone with --both only: the former messages then come before the new ones.',
+    examples: {
+      'undo @ @': 'the newest run of the newest session',
+      'undo billing eb16c59c': 'a compaction by the end of its id, as `undertext log` shows it',
+      'undo @ eb16c59c --cascade --reason "the summary was wrong"':
+        'with everything that builds on it, and why',
+    },
+    action: async () => (await import('./commands/undo.ts')).undo,
+    declare: (command) =>
+      command
+        .argument('<session>', SESSION)
+        .argument('<id>', COMPACTION)
+        .option('--cascade', 'undo first what builds on it')
+        .option('--both', 'undo a rewind although messages were appended after it')
+        .option('--reason <text>', 'why, for the audit')
+        .option('--actor <name>', 'who, for the audit'),
+  },
+  {
+    name: 'redo',
+    summary: 'redo a compaction that was undone',
+    description:
+      'Brings a compaction back in force, or exactly what the last undo of a run took out of force, including members of other runs that --cascade undid: the same rows, the stored summary, no model. If rows it covers are not visible, nothing is done (exit 4); --cascade first redoes what it builds on.',
+    examples: {
+      'redo @ @': 'the newest run of the newest session',
+      'redo billing eb16c59c --cascade': 'a compaction, and what it builds on',
+    },
+    action: async () => (await import('./commands/undo.ts')).redo,
+    declare: (command) =>
+      command
+        .argument('<session>', SESSION)
+        .argument('<id>', COMPACTION)
+        .option('--cascade', 'redo first what it builds on')
+        .option('--reason <text>', 'why, for the audit')
+        .option('--actor <name>', 'who, for the audit'),
+  },
+  {
+    name: 'chat',
+    summary: 'talk with a model, or with an echo; the session is kept',
+    description:
+      'A conversation at the terminal, kept in the store and held within the window. Without a session a new one begins; with one it continues. If the input is not a terminal, each of its lines is a prompt (a backslash at the end joins the next line) and the answers are written to the output. Without --provider, --url or --model the offline echo answers.',
+    examples: {
+      'chat --provider anthropic --model claude-sonnet-4-5':
+        'a new session; needs the packages ai and @ai-sdk/anthropic',
+      'chat --url http://localhost:11434/v1 --model llama3.2': 'a model on this machine',
+      'chat @ --url http://localhost:11434/v1': 'continue the newest session with its model',
+      'chat @ --message "And in Rust?" --provider openai': 'one turn, for scripts',
+    },
+    action: async () => (await import('./commands/chat.ts')).chat,
+    declare: (command) =>
+      command
+        .argument('[session]', `the session to continue: ${SESSION}`)
+        .option('--provider <name>', 'ask a provider of the AI SDK: anthropic, openai, google, mistral …')
+        .option('--model <name>', 'which model; PROVIDER/MODEL names both')
+        .option('--provider-package <name>', 'the package of that provider, if it is not @ai-sdk/PROVIDER')
+        .option('--url <address>', 'ask an OpenAI-compatible address, such as http://localhost:11434/v1')
+        .option('--api-key-env <name>', 'the variable with the key for --url (default OPENAI_API_KEY)')
+        .option('--echo', 'ask no model: repeat each prompt; --model selects the window that counts')
+        .option('--context-window <tokens>', 'the window of the model, if it is not known', wholeNumber(1))
+        .option('--compact-threshold <number>', 'usage at which to compact, 0 to 1 (default 0.8)', share)
+        .option('--disable-compaction', 'no automatic compaction, and no remarks on usage')
+        .option(
+          '--summary-model <name>',
+          'the model of the same provider that writes summaries; else offline',
+        )
+        .addOption(systemOption())
+        .addOption(systemFileOption())
+        .option('--max-tokens <tokens>', 'most tokens of an answer', wholeNumber(1))
+        .option('--title <text>', 'the title of a new session')
+        .option('--message <text>', 'send this one prompt, print the answer, and end'),
+  },
+  {
+    name: 'import',
+    summary: 'import conversations from files and folders',
+    description: `Imports sessions of Claude Code, pi and Roo Code, exports of ChatGPT and of Claude, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. The kind of a file is recognised from its content. Of a folder, and of all folders in it, what is recognised is imported; - is the standard input.
 
 Each file is checked as a whole first; a conversation with a bad place is not stored, the others are. The same file again adds nothing, a file that has grown adds its end. Compactions that the agent had made can be undone here.`,
-      )
-      .argument('<file...>', 'files, folders, or - for the standard input')
-      .addOption(
-        new Option(
-          '--from <kind>',
-          'what the files are, instead of looking; of a folder, only such files',
-        ).choices(SOURCE_NAMES),
-      )
-      .option(
-        '--session <id>',
-        'the id of the session, for a file with one conversation; another id also imports it beside a session that has gone on differently',
-      )
-      .option('--prefix <text>', 'put before the ids that the sessions get without it')
-      .option('--skip-bad', 'store conversations without the places that cannot be read')
-      .option('--branches', 'branches that a conversation has left become sessions of their own')
-      .option('--no-follow', 'pass over symbolic links in folders, so that nothing outside of them is read')
-      .option('--dry-run', 'say what would be stored, and store nothing')
-      .option('--owner <owner>', 'whose the sessions are')
-      .option('--reason <text>', 'why, for the audit')
-      .addHelpText(
-        'after',
-        examples([
-          ['import ~/.claude/projects', 'all sessions of Claude Code'],
-          [
-            'import conversations.json --branches',
-            'an export of ChatGPT or Claude, abandoned branches as well',
-          ],
-          ['import run.jsonl --session nightly-7 --dry-run', 'what would become of one transcript'],
-          ['import - --skip-bad < broken.jsonl', 'what is piped in, all of it but the bad lines'],
-        ]),
-      )
-      .action((files: string[], options: ImportCommandOptions) =>
-        run(async (context) => (await import('./actions/import.ts')).importFiles(context, files, options)),
-      ),
-}
-
-const showCommand: CliCommand = {
-  name: 'show',
-  register: (program, run) =>
-    program
-      .command('show')
-      .summary('show the messages of a session')
-      .argument('<session>', SESSION)
-      .description(
-        'Shows what a model would be sent now: the view, with summaries, markers and replacements in place. With --full everything that is stored, hidden messages dimmed with the compaction that hides each.',
-      )
-      .option('--full', 'everything that is stored, hidden rows too')
-      .option('--original', 'the original in place of what replaces it')
-      .option('--from <position>', 'from this position on', wholeNumber(1))
-      .option('--to <position>', 'up to this position', wholeNumber(1))
-      .option('--limit <count>', 'at most so many rows, from the beginning', wholeNumber(1))
-      .option('--tail <count>', 'only the last so many rows', wholeNumber(1))
-      .addOption(
-        new Option('--role <role>', 'only rows of this role').choices([
-          'system',
-          'user',
-          'assistant',
-          'tool',
-        ]),
-      )
-      .option('--no-fold', 'long outputs of tools in full (elsewhere than on a terminal they always are)')
-      .addHelpText(
-        'after',
-        examples([
-          ['show @', 'the newest session, as a model would get it'],
-          ['show @ --tail 6', 'its last six rows'],
-          [
-            'show billing --full --from 10 --to 20',
-            'positions 10 to 20 of the session whose id begins with "billing", hidden ones too',
-          ],
-          ['show @ --original --role tool --no-fold', 'what tools answered, before anything was cut'],
-        ]),
-      )
-      .action((session: string, options: ShowOptions) =>
-        run(async (context) => (await import('./actions/show.ts')).showSession(context, session, options)),
-      ),
-}
-
-const statsCommand: CliCommand = {
-  name: 'stats',
-  register: (program, run) =>
-    program
-      .command('stats')
-      .summary('show how full the context of a session is')
-      .argument('<session>', SESSION)
-      .description(
-        'Shows the tokens of the next request by category, beside what its model takes: a bar with marks at the target of a compaction, at 60 % and where compaction is due, and where each figure comes from. With --model for other models, several side by side.',
-      )
-      .option('--model <provider/model>', 'for this model; several, or several times', listed)
-      .addOption(systemOption(', so that it counts'))
-      .addOption(systemFileOption(', so that it counts'))
-      .option('--prompt <text>', 'the prompt about to be sent, so that it counts')
-      .option('--tools <file>', 'a JSON file with a list of tool definitions, so that they count')
-      .option('--max-tokens <tokens>', 'tokens asked for in the answer; they are kept free', wholeNumber(0))
-      .addHelpText(
-        'after',
-        examples([
-          ['stats @', 'the newest session and its own model'],
-          [
-            'stats @ --model openai/gpt-4o --model anthropic/claude-sonnet-4-20250514',
-            'two models side by side',
-          ],
-          [
-            'stats @ --system-file prompt.txt --max-tokens 8000',
-            'with a system prompt and 8,000 tokens for the answer',
-          ],
-          ["stats @ --json | jq '.models[0].usageRatio'", 'one figure, for a script'],
-        ]),
-      )
-      .action((session: string, options: StatsCommandOptions) =>
-        run(async (context) => (await import('./actions/stats.ts')).showStats(context, session, options)),
-      ),
-}
-
-const completionCommand: CliCommand = {
-  name: 'completion',
-  register: (program, run) => {
-    program
-      .command('completion')
-      .summary('print a script that completes commands in a shell')
-      .description(
-        'Prints a script for a shell. With it the Tab key completes commands, options and their values, ids of sessions and compactions, and files.',
-      )
-      .addArgument(new Argument('<shell>', 'whose script').choices(['bash', 'zsh', 'fish']))
-      .addHelpText(
-        'after',
-        examples([
-          ['completion bash >> ~/.bashrc', 'bash, from the next shell on'],
-          ['completion zsh > ~/.zfunc/_undertext', 'zsh, where ~/.zfunc stands in fpath'],
-          ['completion fish > ~/.config/fish/completions/undertext.fish', 'fish'],
-        ]),
-      )
-      .action((shell: 'bash' | 'zsh' | 'fish') =>
-        run(async (context) => (await import('./actions/completion.ts')).printScript(context, shell)),
-      )
-    program
-      .command('__complete [words...]', { hidden: true })
-      .action((words: readonly string[]) =>
-        run(async (context) =>
-          (await import('./actions/completion.ts')).printCandidates(context, program, words),
-        ),
-      )
+    examples: {
+      'import ~/.claude/projects': 'all sessions of Claude Code',
+      'import conversations.json --branches': 'an export of ChatGPT or Claude, abandoned branches as well',
+      'import run.jsonl --session nightly-7 --dry-run': 'what would be stored of one transcript',
+      'import - --skip-bad < broken.jsonl': 'the standard input, all of it but the bad lines',
+    },
+    action: async () => (await import('./commands/import.ts')).importFiles,
+    declare: (command) =>
+      command
+        .argument('<file...>', 'files, folders, or - for the standard input')
+        .addOption(
+          choice('--from <kind>', 'the kind of the files; of a folder, only such files', SOURCE_NAMES),
+        )
+        .option(
+          '--session <id>',
+          'the id of the session, for a file with one conversation; another id also imports it beside a session that has continued differently',
+        )
+        .option('--prefix <text>', 'put before the ids that the sessions get without it')
+        .option('--skip-bad', 'store conversations without the places that cannot be read')
+        .option('--branches', 'branches that a conversation has left become sessions of their own')
+        .option('--no-follow', 'skip symbolic links in folders, so that nothing outside of them is read')
+        .option('--dry-run', 'report what would be stored, and store nothing')
+        .option('--owner <owner>', 'the owner of the sessions')
+        .option('--reason <text>', 'why, for the audit'),
   },
-}
+  {
+    name: 'export',
+    summary: 'write sessions to a file: whole, as a model gets them, or to be read',
+    description: `Writes sessions out. "history" is everything: each message, tag, compaction and line of the audit, a JSON object a line; \`undertext import\` makes the very same session of it. "markdown" and "html" are documents for people. The other formats write the view, what a model would be sent now, in the form of an API or a framework.
 
-const sessionsCommand: CliCommand = {
-  name: 'sessions',
-  register: (program, run) =>
-    program
-      .command('sessions')
-      .summary('list the sessions of the store')
-      .description(
-        'Lists sessions, newest first: how many messages each holds, how many of them a model would be sent, and about how many tokens that is.',
-      )
-      .option('--owner <owner>', 'only sessions of this owner')
-      .option('--archived', 'archived sessions instead of the others')
-      .option('--search <text>', 'only sessions whose id or title holds this text, in any case')
-      .option('--limit <count>', 'at most so many', wholeNumber(1), 50)
-      .option('--after <session>', 'go on behind this session, the last of a list before')
-      .addHelpText(
-        'after',
-        examples([
-          ['sessions', 'the 50 newest'],
-          ['sessions --search invoice', 'those with "invoice" in the title or the id'],
-          ['sessions --archived --limit 10', 'the ten archived ones that are newest'],
-          ["sessions --json | jq -r '.sessions[].id'", 'ids alone, for a script'],
-        ]),
-      )
-      .action((options: SessionsOptions) =>
-        run(async (context) => (await import('./actions/sessions.ts')).listSessions(context, options)),
-      ),
-}
-
-const verifyCommand: CliCommand = {
-  name: 'verify',
-  register: (program, run) =>
-    program
-      .command('verify')
-      .summary('check that sessions are sound, and repair them')
-      .argument('[session]', `${SESSION}; all when none is named`)
-      .description(
-        'Checks tags, counters, sizes, pairs, contents and guards of a session, or of all of them. Exits with 1 when something is found. With --repair what can be worked out anew is rebuilt; contents are never touched.',
-      )
-      .option('--all', 'all sessions, archived ones too; the same as naming none')
-      .option('--repair', 'rebuild tags, counters and sizes that do not agree with what is stored')
-      .addHelpText(
-        'after',
-        examples([
-          ['verify @', 'the newest session'],
-          ['verify', 'all sessions, archived ones too'],
-          ['verify billing --repair', 'and mend what can be mended'],
-          ['verify --json > findings.json', 'for a script; the exit code says whether there are any'],
-        ]),
-      )
-      .action((session: string | undefined, options: VerifyCommandOptions) =>
-        run(async (context) => (await import('./actions/verify.ts')).verify(context, session, options)),
-      ),
-}
-
-const diffCommand: CliCommand = {
-  name: 'diff',
-  register: (program, run) =>
-    program
-      .command('diff')
-      .summary('show what a compaction changed in the view')
-      .argument('<session>', SESSION)
-      .argument('<id>', COMPACTION)
-      .description(
-        'Compares the view without a compaction (or a run) and with it: rows that went with -, rows that came with +, replaced texts with both. Of one in force, what others in force built on it is left out of both sides, so that it alone is seen; --now takes them in. Of one that is undone: the view as it is, and as a redo would make it.',
-      )
-      .option('--now', 'compare with the view as it is now, with all that builds on it')
-      .option('--full', 'all texts in full, and rows that stay the same')
-      .addHelpText(
-        'after',
-        examples([
-          ['diff @ @', 'what the newest run of the newest session did'],
-          ['diff billing eb16c59c', 'one compaction, by the end of its id'],
-          ['diff billing eb16c59c --now', 'and what was made of it since'],
-        ]),
-      )
-      .action((session: string, id: string, options: DiffOptions) =>
-        run(async (context) => (await import('./actions/diff.ts')).showDiff(context, session, id, options)),
-      ),
-}
-
-const logCommand: CliCommand = {
-  name: 'log',
-  register: (program, run) =>
-    program
-      .command('log')
-      .summary('show what was done to a session, by whom and why')
-      .argument('<session>', SESSION)
-      .description(
-        'Shows the audit as a timeline, newest run first: each compaction with its kind, what it hid and replaced, tokens before and after, who asked and why, what a summary cost, and when it was undone and put back. A compaction that others in force build on is indented beneath them.',
-      )
-      .option('--limit <count>', 'at most so many runs, the newest', wholeNumber(1))
-      .addHelpText(
-        'after',
-        examples([
-          ['log @', 'the newest session'],
-          ['log @ --limit 1', 'the last run alone, for example to undo it'],
-          ["log @ --json | jq -r '.runs[].compactions[].id'", 'ids of all compactions, for a script'],
-        ]),
-      )
-      .action((session: string, options: LogOptions) =>
-        run(async (context) => (await import('./actions/log.ts')).showLog(context, session, options)),
-      ),
-}
-
-const purgeCommand: CliCommand = {
-  name: 'purge',
-  register: (program, run) =>
-    program
-      .command('purge')
-      .summary('remove a session for good')
-      .argument('<session>', SESSION)
-      .description(
-        'Removes a session and all it holds for good, the one command that destroys: messages, compactions, and images nobody else refers to. A receipt of numbers stays. On a terminal the id of the session must be typed; elsewhere --yes is needed, and with it the whole id, or @.',
-      )
-      .option('--reason <text>', 'why, for the receipt')
-      .option('--actor <name>', 'who, for the receipt')
-      .addHelpText(
-        'after',
-        examples([
-          ['purge old-chat', 'says what will go, and asks'],
-          ['purge old-chat --yes --reason "asked by its owner"', 'without asking'],
-        ]),
-      )
-      .action((session: string, options: PurgeOptions) =>
-        run(async (context) => (await import('./actions/purge.ts')).purge(context, session, options)),
-      ),
-}
-
-const doctorCommand: CliCommand = {
-  name: 'doctor',
-  register: (program, run) =>
-    program
-      .command('doctor')
-      .summary('look at the store file, versions and settings')
-      .description(
-        'Tells which store is used and why, how its file is, which versions run, which optional packages are there, what the settings are and where each comes from, and what the terminal can do. It works where the store is missing, damaged or none, and exits with 1 when something is wrong.',
-      )
-      .option('--deep', 'read the whole file (pragma integrity_check); a minute for a gigabyte')
-      .option('--upgrade', 'bring a store of an older version up to this one')
-      .addHelpText(
-        'after',
-        examples([
-          ['doctor', 'when something is odd, begin here'],
-          ['doctor --deep --db chats.db', 'is this file sound?'],
-          ['doctor --json | jq \'.settings[] | select(.source != "default")\'', 'settings somebody changed'],
-        ]),
-      )
-      .action((options: DoctorOptions) =>
-        run(async (context) => (await import('./actions/doctor.ts')).doctor(context, options)),
-      ),
-}
-
-/** All commands, in the order `--help` lists them. */
-export const COMMANDS: readonly CliCommand[] = [
-  sessionsCommand,
-  showCommand,
-  statsCommand,
-  compactCommand,
-  logCommand,
-  diffCommand,
-  undoCommand,
-  redoCommand,
-  chatCommand,
-  importCommand,
-  exportCommand,
-  verifyCommand,
-  purgeCommand,
-  doctorCommand,
-  completionCommand,
+Without --format the extension of the file decides (.md, .html), else it is "history".`,
+    examples: {
+      'export @ -o backup.jsonl': 'the newest session, to be imported again',
+      'export --all -o everything.jsonl': 'a backup of all sessions',
+      'export @ -o talk.html': 'one page to be read in a browser',
+      'export @ --format anthropic --rendered': 'what would be sent to Anthropic now',
+    },
+    action: async () => (await import('./commands/export.ts')).exportSessions,
+    declare: (command) =>
+      command
+        .argument('[session...]', `sessions to export, each by ${SESSION}`)
+        .option('--all', 'all sessions, archived ones too (format history)')
+        .addOption(choice('--format <format>', 'what is written', EXPORT_FORMATS))
+        .option('-o, --output <file>', 'write to this file; without, or with -, to the standard output')
+        .option('--force', 'replace the file if it exists')
+        .option('--lines', 'a JSON value a line instead of one document (formats of the view)')
+        .option(
+          '--rendered [provider]',
+          'the view made valid for a provider, or for that of the format; name the session before it',
+        )
+        .option('--full', 'all messages of the log, hidden ones included (formats of the view)')
+        .addOption(
+          choice(
+            '--hidden <omit|show>',
+            'hidden rows in documents (default: omit in markdown, show in html)',
+            ['omit', 'show'],
+          ),
+        )
+        .addOption(
+          choice(
+            '--images <inline|word>',
+            'pictures in documents (default: a word in markdown, inline in html)',
+            ['inline', 'word'],
+          ),
+        )
+        .option('--cut-outputs <characters>', 'longest tool output in documents', wholeNumber(1)),
+  },
+  {
+    name: 'verify',
+    summary: 'check that sessions are sound, and repair them',
+    description:
+      'Checks tags, counters, sizes, pairs, contents and guards of a session, or of all of them. Exits with 1 if something is found. With --repair everything that can be recomputed is rebuilt; contents are never changed.',
+    examples: {
+      'verify @': 'the newest session',
+      verify: 'all sessions, archived ones too',
+      'verify billing --repair': 'and repair what can be repaired',
+      'verify --json > findings.json': 'for a script; the exit code tells whether there are any',
+    },
+    action: async () => (await import('./commands/verify.ts')).verify,
+    declare: (command) =>
+      command
+        .argument('[session]', `${SESSION}; all if omitted`)
+        .option('--all', 'all sessions, archived ones too; the same as naming none')
+        .option('--repair', 'rebuild tags, counters and sizes that do not agree with what is stored'),
+  },
+  {
+    name: 'purge',
+    summary: 'remove a session for good',
+    description:
+      'Removes a session and all it holds for good, the one command that destroys: messages, compactions, and images that no other session uses. A receipt of numbers stays. On a terminal the id of the session must be typed; elsewhere --yes is needed, and with it the whole id, or @.',
+    examples: {
+      'purge old-chat': 'shows what will be removed, and asks',
+      'purge old-chat --yes --reason "asked by its owner"': 'without asking',
+    },
+    action: async () => (await import('./commands/purge.ts')).purge,
+    declare: (command) =>
+      command
+        .argument('<session>', SESSION)
+        .option('--reason <text>', 'why, for the receipt')
+        .option('--actor <name>', 'who, for the receipt'),
+  },
+  {
+    name: 'doctor',
+    summary: 'check the store file, versions and settings',
+    description:
+      'Reports which store is used and why, the state of its file, which versions run, which optional packages are installed, what the settings are and where each comes from, and what the terminal can do. It works if the store is missing, damaged or no store, and exits with 1 if something is wrong.',
+    examples: {
+      doctor: 'if something is odd, begin here',
+      'doctor --deep --db chats.db': 'is this file sound?',
+      'doctor --json | jq \'.settings[] | select(.source != "default")\'': 'settings that were changed',
+    },
+    action: async () => (await import('./commands/doctor.ts')).doctor,
+    declare: (command) =>
+      command
+        .option('--deep', 'read the whole file (pragma integrity_check); a minute for a gigabyte')
+        .option('--upgrade', 'bring a store of an older version up to this one'),
+  },
+  {
+    name: 'completion',
+    summary: 'print a script that completes commands in a shell',
+    description:
+      'Prints a script for a shell. With it the Tab key completes commands, options and their values, ids of sessions and compactions, and files.',
+    examples: {
+      'completion bash >> ~/.bashrc': 'bash, from the next shell on',
+      'completion zsh > ~/.zfunc/_undertext': 'zsh, if ~/.zfunc is in fpath',
+      'completion fish > ~/.config/fish/completions/undertext.fish': 'fish',
+    },
+    action: async () => (await import('./commands/completion.ts')).printScript,
+    declare: (command) =>
+      command.addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish'])),
+  },
 ]
+
+/** Runs an action in a context of its own. */
+export type Runner = (action: (context: Context) => Promise<number>) => Promise<void>
+
+/** Adds all commands to the program. */
+export function addCommands(program: Command, run: Runner): void {
+  const runs =
+    (load: CliCommand['action']) =>
+    (...given: unknown[]): Promise<void> =>
+      run(async (context) => (await load())(context, ...(given as never[])))
+  for (const { name, summary, description, examples, declare, action } of COMMANDS) {
+    const command = program.command(name).summary(summary).description(description)
+    declare(command).addHelpText('after', examplesText(examples)).action(runs(action))
+  }
+  // What the completion scripts call.
+  program
+    .command('__complete [words...]', { hidden: true })
+    .action(runs(async () => (await import('./commands/completion.ts')).printCandidates))
+}
+
+function examplesText(examples: CliCommand['examples']): string {
+  const lines = Object.entries(examples).map(([typed, does]) => `  $ undertext ${typed}\n      ${does}`)
+  return `\nExamples:\n${lines.join('\n')}\n`
+}

@@ -1,49 +1,57 @@
+import { join, resolve } from 'node:path'
 import type { SqliteStore } from '../store/open.ts'
-import type { Context, JsonFields } from './command.ts'
-import type { Io } from './io.ts'
-import { locate } from './location.ts'
-import { printable } from './output/print-json.ts'
+import type { Context, Io } from './command.ts'
+import { CliError } from './errors.ts'
+import { page } from './output/pager.ts'
+import { printable } from './output/safe-text.ts'
 import { createStyle, hasColours, sealed } from './output/style.ts'
-import { page } from './pager.ts'
 
-/** Letters that make a piece. */
-const ENOUGH = 65_536
+/** Characters that are written together. */
+const CHUNK = 65_536
 
-/** An object as `printable` tells it, with a line feed behind it, in pieces. A field whose value is an async iterable is a list. */
-export async function* jsonPieces(fields: JsonFields): AsyncGenerator<string> {
-  let text = ''
-  let isFirst = true
-  for (const [name, value] of Object.entries(fields)) {
-    if (value === undefined) continue
-    text += `${isFirst ? '{' : ','}\n  ${printable(name)}: `
-    isFirst = false
-    if (!isAsyncIterable(value)) {
-      text += inner(value, '  ')
-      continue
-    }
-    let isEmpty = true
-    for await (const item of value) {
-      text += `${isEmpty ? '[' : ','}\n    ${inner(item, '    ')}`
-      isEmpty = false
-      if (text.length < ENOUGH) continue
-      yield text
-      text = ''
-    }
-    text += isEmpty ? '[]' : '\n  ]'
+/** Joins short texts to pieces that are worth a write. */
+export async function* chunked(texts: AsyncIterable<string>): AsyncGenerator<string> {
+  let piece = ''
+  for await (const text of texts) {
+    piece += text
+    if (piece.length < CHUNK) continue
+    yield piece
+    piece = ''
   }
-  yield `${text}${isFirst ? '{}' : '\n}'}\n`
+  if (piece !== '') yield piece
 }
 
-/** A value further in. No line feed stands within the texts of JSON, so each begins a line of its layout. */
-function inner(value: unknown, indent: string): string {
-  return printable(value).replaceAll('\n', `\n${indent}`)
+/** An object as indented JSON and a line feed, in pieces. A field whose value is an async iterable is a list. */
+export async function* jsonPieces(fields: { readonly [name: string]: unknown }): AsyncGenerator<string> {
+  let separator = '{'
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue
+    yield `${separator}\n  ${printable(name)}: `
+    separator = ','
+    if (!isAsyncIterable(value)) {
+      yield indentedJson(value, 2)
+      continue
+    }
+    let opening = '['
+    for await (const item of value) {
+      yield `${opening}\n    ${indentedJson(item, 4)}`
+      opening = ','
+    }
+    yield opening === '[' ? '[]' : '\n  ]'
+  }
+  yield separator === '{' ? '{}\n' : '\n}\n'
+}
+
+/** A value as JSON whose lines after the first are indented. JSON strings contain no line feed, so each one ends a line of the layout. */
+export function indentedJson(value: unknown, columns: number): string {
+  return printable(value).replaceAll('\n', `\n${' '.repeat(columns)}`)
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
 
-/** The options every command has, as commander reads them. */
+/** The options of every command, as commander parses them. */
 export type GlobalOptions = {
   readonly db?: string
   readonly json?: boolean
@@ -52,12 +60,12 @@ export type GlobalOptions = {
   readonly pager: boolean
 }
 
-/** What a command is run in, and how to close what it opened. */
-type OpenContext = { readonly context: Context; close(): Promise<void> }
-
-/** The context of one run of a command. */
-export async function createContext(io: Io, options: GlobalOptions): Promise<OpenContext> {
-  const { env, input, cwd, signal } = io
+/** The context of one run of a command. `close` closes the stores it opened. */
+export async function createContext(
+  io: Io,
+  options: GlobalOptions,
+): Promise<{ readonly context: Context; close(): Promise<void> }> {
+  const { env, input, cwd, signal, version, readerLeft } = io
   const colours = {
     out: hasColours(io.out, env, !options.color),
     err: hasColours(io.err, env, !options.color),
@@ -67,7 +75,8 @@ export async function createContext(io: Io, options: GlobalOptions): Promise<Ope
   const location = await locate(io, options.db)
   const stores: SqliteStore[] = []
   const canAsk = input.isTTY === true && io.err.isTerminal
-  const isYes = options.yes === true
+  const agreed = options.yes === true
+  const json = options.json === true
   const style = createStyle(colours.out || colours.err)
   const context: Context = {
     out,
@@ -76,46 +85,54 @@ export async function createContext(io: Io, options: GlobalOptions): Promise<Ope
     style,
     env,
     cwd,
-    version: io.version,
+    version,
     signal,
-    ...(io.readerLeft !== undefined && { readerLeft: io.readerLeft }),
+    ...(readerLeft !== undefined && { readerLeft }),
     location,
-    json: options.json === true,
-    yes: isYes || !canAsk,
-    agreed: isYes,
+    json,
+    yes: agreed || !canAsk,
+    agreed,
     open: async (access, { config } = {}) => {
-      const { openAt } = await import('./open-at.ts')
+      const { openAt } = await import('./store-file.ts')
       if (access !== 'read') io.changes?.()
-      const given = { env, err, style, ...(config !== undefined && { config }) }
-      const store = await openAt(location, access, given)
+      const store = await openAt(location, access, {
+        env,
+        err,
+        style,
+        ...(config !== undefined && { config }),
+      })
       stores.push(store)
       return store
     },
     session: async (store, given) => (await import('./references.ts')).findSession(store, given),
     compaction: async (store, sessionId, given) =>
       (await import('./references.ts')).findCompaction(store, sessionId, given),
-    confirm: async (question) => {
-      if (isYes || !canAsk) return isYes
-      return (await import('./questions.ts')).confirm(io, question)
-    },
-    ask: async (question) => (canAsk ? (await import('./questions.ts')).ask(io, question) : undefined),
-    pour: async (text) => {
-      if (io.out.isTerminal) out.write(text)
-      else if (io.pour === undefined) io.out.write(text)
-      else await io.pour(text)
-    },
+    confirm: async (question) =>
+      agreed || !canAsk ? agreed : (await import('./prompts.ts')).confirm(io, question),
+    ask: async (question) => (canAsk ? (await import('./prompts.ts')).ask(io, question) : undefined),
+    pour: async (text) => (io.out.isTerminal ? out.write(text) : io.pour(text)),
     progress: async (text) => {
-      const isShown = io.err.isTerminal && options.json !== true && env.TERM !== 'dumb'
-      return (await import('./progress.ts')).startProgress(io, isShown, text)
+      if (!io.err.isTerminal || json || env.TERM === 'dumb') return { at: () => {}, end: () => {} }
+      return (await import('./prompts.ts')).startProgress(io, text)
     },
-    page: (text) => page(io, context, colours.out, text, options.pager && options.json !== true),
+    page: (text) =>
+      page(io, context, colours.out, typeof text === 'string' ? text : chunked(text), options.pager && !json),
     printJson: (value) => out.write(`${printable(value)}\n`),
     pourJson: async (value) => {
-      // All of it before any of it: where something goes wrong, that is the one value.
-      const whole: Uint8Array[] = []
-      for await (const piece of jsonPieces(value)) whole.push(Buffer.from(piece))
-      for (const piece of whole) await context.pour(Buffer.from(piece).toString())
+      // Completed before any of it is written, so that a failure is the only JSON value on the output.
+      const whole: Buffer[] = []
+      for await (const piece of chunked(jsonPieces(value))) whole.push(Buffer.from(piece))
+      for (const piece of whole) await context.pour(piece.toString())
     },
   }
   return { context, close: async () => void (await Promise.all(stores.map((store) => store.close()))) }
+}
+
+/** The path of the store. An empty variable counts as not set. Throws `WRONG_USE` for an empty `--db`. */
+async function locate(io: Io, option: string | undefined): Promise<Context['location']> {
+  if (option === '') throw new CliError('WRONG_USE', '--db names no file.')
+  if (option !== undefined) return { path: resolve(io.cwd, option), from: 'option' }
+  const variable = io.env.UNDERTEXT_DB ?? ''
+  if (variable !== '') return { path: resolve(io.cwd, variable), from: 'environment' }
+  return { path: join(await io.dataFolder(), 'undertext.db'), from: 'default' }
 }

@@ -5,37 +5,33 @@ import { writeSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { Writable } from 'node:stream'
-import { Command as Commander, CommanderError } from 'commander'
+import { Command, CommanderError } from 'commander'
 import { PACKAGE_VERSION } from '../version.ts'
-import { CliError } from './cli-error.ts'
-import type { Runner, Sink } from './command.ts'
-import { COMMANDS } from './commands.ts'
+import type { Io, Sink } from './command.ts'
+import { addCommands, type Runner } from './commands.ts'
 import { createContext, type GlobalOptions } from './context.ts'
-import { EXIT, EXIT_MEANINGS, type ExitCode } from './exit-codes.ts'
-import { type Failure, failureOf } from './failure.ts'
-import type { Io } from './io.ts'
-import { printable } from './output/print-json.ts'
+import { CliError, EXIT, EXIT_MEANINGS, type ExitCode, type Failure, failureOf } from './errors.ts'
+import { printable } from './output/safe-text.ts'
 import { createStyle, hasColours, sealed } from './output/style.ts'
 
 const GUIDE = `
 Start here:
-  $ undertext import FILE...           conversations from files and folders, as of an agent
-  $ undertext sessions                 what is stored
+  $ undertext import FILE...           import conversations from files and folders, such as those of an agent
+  $ undertext sessions                 list what is stored
   $ undertext show @                   the newest session, as a model would get it
   $ undertext stats @                  how full its context is
   $ undertext compact @ --dry-run      what a compaction would do
-  $ undertext undo @ @                 take the newest compaction back
+  $ undertext undo @ @                 undo the newest compaction
 
-A session is named by its id, by a beginning of it that only one has, or by @ for the one changed last.
-\`undertext help COMMAND\` tells more of each, with examples.
+A session is named by its id, by the beginning of an id that no other has, or by @ for the one changed last.
+\`undertext help COMMAND\` explains a command, with examples.
 `
 
 /**
- * Runs the program with the arguments behind its name and answers the exit code. Nothing is thrown: what went wrong was told on `err`, or
- * on `out` as JSON.
+ * Runs the program with the arguments after its name and returns the exit code. Never throws: a failure is reported on `err`, or on `out`
+ * with `--json`.
  */
 export async function runProgram(argv: readonly string[], io: Io): Promise<number> {
-  const told = teller(argv, io)
   let exit: number = EXIT.done
   const program = createProgram(argv, io, async (action) => {
     const { context, close } = await createContext(io, program.opts<GlobalOptions>())
@@ -50,27 +46,26 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
     await program.parseAsync(argv, { from: 'user' })
     return exit
   } catch (error) {
-    if (error instanceof CommanderError) {
-      if (error.exitCode === 0) return EXIT.done
-      if (error.code === 'commander.help' && program.args.length === 0) return guide(program, io)
-      return told(misused(error, program), error)
-    }
-    return told(failureOf(error, io.signal.aborted), error)
+    if (!(error instanceof CommanderError))
+      return report(failureOf(error, io.signal.aborted), error, argv, io)
+    if (error.exitCode === 0) return EXIT.done
+    if (error.code !== 'commander.help' || program.args.length > 0)
+      return report(wrongUse(error, program), error, argv, io)
+    sealed(io.out, false).write(`${program.description()}\n${GUIDE}\nCommands:\n${commandLines(program)}\n`)
+    return EXIT.done
   }
 }
 
-/** The program with all its commands. `run` runs an action in a context of its own. */
-function createProgram(argv: readonly string[], io: Io, run: Runner): Commander {
-  const isPlain = argv.includes('--no-color')
-  const colours = { out: hasColours(io.out, io.env, isPlain), err: hasColours(io.err, io.env, isPlain) }
-  const out = sealed(io.out, colours.out)
-  const style = createStyle(colours.out)
-  const program = new Commander('undertext')
+function createProgram(argv: readonly string[], io: Io, run: Runner): Command {
+  const colours = hasColours(io.out, io.env, argv.includes('--no-color'))
+  const out = sealed(io.out, colours)
+  const style = createStyle(colours)
+  const program = new Command('undertext')
     .description('Conversations with language models, kept whole: see, compact, undo, verify.')
     .version(io.version, '-V, --version', 'print the version')
     .option('--db <path>', 'the store (default: $UNDERTEXT_DB, else a file in your data folder)')
     .option('--json', 'one JSON value instead of text')
-    .option('-y, --yes', 'answer yes to what would be asked')
+    .option('-y, --yes', 'answer every question with yes')
     .option('--no-color', 'no colours, like NO_COLOR=1')
     .option('--no-pager', 'never show a long text through $PAGER')
     .helpOption('-h, --help', 'print this help')
@@ -80,25 +75,19 @@ function createProgram(argv: readonly string[], io: Io, run: Runner): Commander 
     .configureHelp({ showGlobalOptions: true, styleTitle: (title) => style.bold(title) })
     .configureOutput({
       writeOut: (text) => out.write(text),
-      // Told once, by the teller.
+      // `report` writes errors.
       writeErr: () => {},
       getOutHelpWidth: () => (io.out.isTerminal ? io.out.columns : 80),
       getOutHasColors: () => true,
     })
     .addHelpText('after', exitCodes)
-  for (const command of COMMANDS) command.register(program, run)
+  addCommands(program, run)
   return program
 }
 
-/** What `undertext` alone says. */
-function guide(program: Commander, io: Io): ExitCode {
-  const text = `${program.description()}\n${GUIDE}\nCommands:\n${commandLines(program)}\n`
-  sealed(io.out, false).write(text)
-  return EXIT.done
-}
-
-function commandLines(program: Commander): string {
-  const listed = program.commands.filter((command) => !(command as { _hidden?: boolean })._hidden)
+function commandLines(program: Command): string {
+  // `visibleCommands` adds `help`, which is none of ours.
+  const listed = program.createHelp().visibleCommands(program).slice(0, -1)
   const width = Math.max(...listed.map((command) => command.name().length))
   return listed.map((command) => `  ${command.name().padEnd(width)}  ${command.summary()}`).join('\n')
 }
@@ -108,51 +97,41 @@ function exitCodes(): string {
   return `\nExit codes:\n${lines.join('\n')}\n`
 }
 
-/** Where it is told what there is: of the command that was meant, else of all. */
-function whereToLook({ args, commands }: Commander): string {
-  const isCommand = commands.some((command) => command.name() === args[0])
-  return `\`undertext ${isCommand ? `help ${args[0]}` : '--help'}\` shows what there is.`
+/** The failure of a wrong command line, in commander's words without its "error:". */
+function wrongUse({ message, code }: CommanderError, program: Command): Failure {
+  const [name = '', unknown = ''] = program.args
+  // For `help` with an unknown command commander has no message.
+  const text = code === 'commander.help' ? `unknown command '${unknown}'` : message
+  const [sentence = '', suggestion] = text.replace(/^error: /, '').split('\n')
+  const isCommand = program.commands.some((command) => command.name() === name)
+  const help = `\`undertext ${isCommand ? `help ${name}` : '--help'}\` shows what there is.`
+  const dashed = ' An id that begins with - goes after --: undertext show -- -x'
+  const hint =
+    suggestion?.replace(/^\(|\)$/g, '') ?? help + (code === 'commander.unknownOption' ? dashed : '')
+  const full = `${sentence.replace(/^./, (letter) => letter.toUpperCase())}.`.replace(/\.\.$/, '.')
+  return failureOf(new CliError('WRONG_USE', full, { hint, facts: { rule: code } }), false)
 }
 
-const DASHED_ID = ' An id that begins with - stands behind --: undertext show -- -x'
-
-/** A command line that cannot be, in commander's words without its "error:". */
-function misused({ message, code }: CommanderError, program: Commander): Failure {
-  // Of `help` with a name that no command has commander says nothing.
-  const said = code === 'commander.help' ? `unknown command '${program.args[1] ?? ''}'` : message
-  const [sentence = '', suggestion] = said.replace(/^error: /, '').split('\n')
-  const text = sentence.replace(/^./, (letter) => letter.toUpperCase())
-  const dashed = code === 'commander.unknownOption' ? DASHED_ID : ''
-  const hint = suggestion?.replace(/^\(|\)$/g, '') ?? `${whereToLook(program)}${dashed}`
-  return failureOf(
-    new CliError('WRONG_USE', `${text}.`.replace(/\.\.$/, '.'), { hint, facts: { rule: code } }),
-    false,
-  )
-}
-
-/** Tells a failure and answers its exit code. */
-function teller(argv: readonly string[], io: Io): (failure: Failure, error: unknown) => ExitCode {
-  const isPlain = argv.includes('--no-color')
+/** Reports a failure and returns its exit code. */
+function report(failure: Failure, error: unknown, argv: readonly string[], io: Io): ExitCode {
+  const { code, exit, message, facts, hint } = failure
   const options = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : undefined)
-  return ({ code, exit, message, facts, hint }, error) => {
-    const colours = hasColours(io.err, io.env, isPlain)
-    const err = sealed(io.err, colours)
-    const style = createStyle(colours)
-    if (options.includes('--json')) {
-      const out = sealed(io.out, false)
-      out.write(`${printable({ error: { code, message, facts } })}\n`)
-    } else {
-      err.write(`${style.red(`undertext: ${message}`)}\n`)
-      if (hint !== undefined) err.write(`${style.dim(hint)}\n`)
-    }
-    if (io.env.UNDERTEXT_DEBUG === '1' && error instanceof Error) err.write(`${error.stack ?? ''}\n`)
-    return exit
+  const colours = hasColours(io.err, io.env, argv.includes('--no-color'))
+  const err = sealed(io.err, colours)
+  const style = createStyle(colours)
+  if (options.includes('--json')) {
+    sealed(io.out, false).write(`${printable({ error: { code, message, facts } })}\n`)
+  } else {
+    err.write(`${style.red(`undertext: ${message}`)}\n`)
+    if (hint !== undefined) err.write(`${style.dim(hint)}\n`)
   }
+  if (io.env.UNDERTEXT_DEBUG === '1' && error instanceof Error) err.write(`${error.stack ?? ''}\n`)
+  return exit
 }
 
-/* The program as a process: the one place that looks at `process`. */
+/* The program as a process. Nothing else in the command line uses `process`. */
 
-/** Ctrl-C, the end of a terminal, and whoever ends processes politely: work is taken down in order. A second time ends the process where it is. */
+/** Aborted by Ctrl-C, the end of the terminal, or a request to terminate. A second signal ends the process at once. */
 function interrupts(): AbortSignal {
   const controller = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -164,18 +143,18 @@ function interrupts(): AbortSignal {
   return controller.signal
 }
 
-/** Whether something is being stored: that is brought to its end though nobody reads what is told of it. */
+/** Whether the store is being written: that is completed even if the reader of the output has left. */
 let isChanging = false
 const readerLeft = new AbortController()
 
-/** Whoever reads a stream may leave before its end, as `head` does: that is no error. */
+/** A stream whose reader may leave before its end, as `head` does, without an error. */
 function sinkOf(stream: NodeJS.WriteStream): Sink {
   let isGone = false
   stream.on('error', (error: NodeJS.ErrnoException) => {
     isGone = true
-    // Remarks and errors that nobody reads change nothing: the exit code is all that is left to say it.
+    // Lost remarks and error messages change nothing: the exit code still reports the result.
     if (stream !== process.stdout) return
-    if (error.code !== 'EPIPE') cannotWrite(error)
+    if (error.code !== 'EPIPE') exitUnwritable(error)
     if (!isChanging) process.exit(EXIT.done)
     readerLeft.abort()
   })
@@ -193,23 +172,23 @@ function sinkOf(stream: NodeJS.WriteStream): Sink {
   }
 }
 
-/** A disk that is full, say. */
-function cannotWrite({ code = 'EIO' }: NodeJS.ErrnoException): never {
+/** Ends the process when the output cannot be written, for example to a full disk. */
+function exitUnwritable({ code = 'EIO' }: NodeJS.ErrnoException): never {
   try {
     writeSync(process.stderr.fd, `undertext: The output cannot be written (${code}).\n`)
   } catch {
-    // There is nobody to tell.
+    // Standard error is closed as well.
   }
   process.exit(EXIT.unusable)
 }
 
-/** Writes and waits until there is room again, or nobody left to read. */
+/** Writes and waits until the reader can take more, or has left. */
 async function pour(text: string): Promise<void> {
   if (readerLeft.signal.aborted || process.stdout.write(text)) return
-  await room(process.stdout, readerLeft.signal)
+  await drained(process.stdout, readerLeft.signal)
 }
 
-async function room(stream: Writable, gone: AbortSignal): Promise<void> {
+async function drained(stream: Writable, gone: AbortSignal): Promise<void> {
   try {
     await once(stream, 'drain', { signal: gone })
   } catch (error) {
@@ -217,20 +196,20 @@ async function room(stream: Writable, gone: AbortSignal): Promise<void> {
   }
 }
 
-/** Runs a pager on the terminal, gives it pieces as it takes them, and waits for its end. */
+/** Runs a pager on the terminal, writes pieces to it as it takes them, and waits for its end. */
 async function page(command: string, pieces: AsyncIterable<string>): Promise<boolean> {
   const env = { LESS: 'FRX', LV: '-c', ...process.env }
   const child = spawn(command, { shell: true, stdio: ['pipe', 'inherit', 'inherit'], env })
   const gone = new AbortController()
   const exit = new Promise<boolean>((resolve) => {
     child.on('error', () => resolve(false))
-    // 126 and 127 are the shell's: it could not start it, and nothing was shown.
+    // The shell exits with 126 or 127 if it cannot start the pager; then nothing was shown.
     child.on('close', (code) => resolve(code !== 126 && code !== 127))
   }).finally(() => gone.abort())
   child.stdin.on('error', () => gone.abort())
   try {
     for await (const piece of pieces) {
-      if (!child.stdin.write(piece)) await room(child.stdin, gone.signal)
+      if (!child.stdin.write(piece)) await drained(child.stdin, gone.signal)
       if (gone.signal.aborted) break
     }
   } finally {
@@ -240,13 +219,13 @@ async function page(command: string, pieces: AsyncIterable<string>): Promise<boo
   return exit
 }
 
-/** Of an empty HOME, or an XDG_DATA_HOME that is no whole path, the store would be wherever one happens to be: then it is the account's own folder. */
+/** The per-user data folder. With an empty HOME or a relative XDG_DATA_HOME the path would depend on the working directory. */
 async function dataFolder(): Promise<string> {
   const { data } = (await import('env-paths')).default('undertext', { suffix: '' })
   return isAbsolute(data) ? data : join(userInfo().homedir, '.local', 'share', 'undertext')
 }
 
-const io: Io = {
+process.exitCode = await runProgram(process.argv.slice(2), {
   out: sinkOf(process.stdout),
   err: sinkOf(process.stderr),
   input: process.stdin,
@@ -261,6 +240,4 @@ const io: Io = {
   dataFolder,
   pour,
   page,
-}
-
-process.exitCode = await runProgram(process.argv.slice(2), io)
+})

@@ -6,17 +6,17 @@ import { addSizes, measureMessage, NO_SIZES, tokensOf } from '../tokens/tokens.t
 
 type Content = Pick<Message, 'content'>
 
-/** How a session counts. */
+/** Counts tokens as a session does. */
 export type TokenCounter = {
-  /** Tokens of rows together. */
+  /** Tokens of all rows together. */
   of(rows: readonly Content[]): number
-  /** A row's own tokens, without what a conversation takes as such: what a second one like it would add. */
+  /** Tokens of a row alone, without the overhead of a conversation: what a second row like it would add. */
   own(row: Content): number
 }
 
-/** The counter of an estimator's name; `undefined` for one that is not ours, or whose tokenizer is not installed. */
+/** The counter for an estimator's name; `undefined` for a custom one, or if its tokenizer is not installed. */
 export async function tokenCounter(name: string, provider: string): Promise<TokenCounter | undefined> {
-  const estimator = isTokenizerName(name) ? await installed(name) : estimatorNamed(name)
+  const estimator = isTokenizerName(name) ? await installedTokenizer(name) : estimatorNamed(name)
   if (estimator === undefined) return undefined
   return {
     of: (rows) => {
@@ -32,7 +32,7 @@ export async function tokenCounter(name: string, provider: string): Promise<Toke
   }
 }
 
-async function installed(name: string) {
+async function installedTokenizer(name: string) {
   try {
     return await tokenizerEstimator(name)
   } catch (error) {

@@ -1,56 +1,60 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { v7 as uuidv7 } from 'uuid'
-import { type CheckedConfig, mayAskModel } from '../config/compaction.ts'
 import { resolveModel } from '../config/model.ts'
+import type { Configuration } from '../config/resolve.ts'
+import { mayCallModel, type RunConfig, runConfig } from '../config/run-config.ts'
+import type { CheckedCall } from '../config/settings.ts'
 import { invalid, isUndertextError, UndertextError } from '../errors.ts'
-import { type CompactionEvent, Events } from '../events.ts'
+import type { CompactionEvent, Events } from '../events.ts'
 import { recheckSteps } from '../model/laws.ts'
-import type { Authorship, Lease, RunStart, Session, Snapshot, Storage, Trigger } from '../storage/storage.ts'
-import type { ContextWindows } from '../tokens/windows.ts'
-import { Attempts, recorded } from './attempts.ts'
-import { hideByHand } from './hide-rows.ts'
+import type { Lease, RunOfJob, RunStart, Session, Snapshot, Storage } from '../storage/storage.ts'
+import { type Guard, isAutomatic, type RunEnd } from './background/guard.ts'
+import { MAX_PLANS } from './direct-compactions.ts'
+import { planSession } from './plan-run.ts'
 import type { SummaryMode } from './plan-summaries.ts'
-import { type ModelOf, type PlanningWorld, planWeighed } from './plan-weighed.ts'
-import type { PlannedRun } from './planned-run.ts'
-import { MOST_PLANS } from './planned-run.ts'
-import { CompactionPreview, plannedRunOf } from './preview.ts'
-import { type CompactionResult, type IdleReason, resultOf } from './result.ts'
-import { aboutRun, RunTelling } from './run-events.ts'
-import { isUnasked, type RunEnd, type RunGuard } from './run-guard.ts'
 import {
+  CompactionPreview,
+  type CompactionResult,
+  type IdleReason,
+  planOfPreview,
+  resultOf,
+} from './result.ts'
+import { type PlannedRun, withoutSteps } from './run-draft.ts'
+import { beforeCompaction, RunEvents, recordedAttempts, SummaryAttempts } from './run-progress.ts'
+import {
+  continuesWithoutModel,
   deadlineOf,
-  goesOn,
-  isOver,
-  isSameRequest,
+  isSameRun,
   LeaseTaken,
+  orAborted,
   POLL_MS,
+  type Waiting,
   waitForOthers,
+  waitForRun,
   withLease,
-} from './run-leases.ts'
-import { orAborted } from './waiting.ts'
+} from './waiting.ts'
 
-type Running = { readonly config: CheckedConfig; readonly result: Promise<CompactionResult | null> }
+type ActiveRun = { readonly config: RunConfig; readonly result: Promise<CompactionResult | null> }
 
-/** Fills in what a call says from the settings beneath it; `undefined` where they switch compaction off. */
-export type FillConfig = (session: Session) => CheckedConfig | undefined
-
-/** What concerns all runs of a store. */
-type CompactorOptions = {
-  readonly contextWindows?: ContextWindows | undefined
-  readonly modelOf: ModelOf
-  readonly events?: Events | undefined
-  readonly guard?: RunGuard | undefined
+/** One attempt to plan and commit. */
+type Attempt = {
+  readonly config: RunConfig
+  readonly start: RunStart
+  readonly lease: Lease | undefined
+  readonly events: RunEvents
+  /** Whether the stages that need a model are skipped. */
+  readonly skipsModel: boolean
 }
 
-/** A run that a call was made in, and the run that this one was made in. */
+/** The run that a call was made in, and the run that this one was made in. */
 type EnclosingRun = {
   readonly of: Compactor
   readonly sessionId: string
   readonly outer: EnclosingRun | undefined
 }
 
-/** One for all stores: up to Node 22 every instance makes every promise of the process slower, also after its store was closed. */
-const currentRun = new AsyncLocalStorage<EnclosingRun | undefined>()
+/** One for all stores: up to Node 22 every instance slows down every promise of the process, also after its store was closed. */
+const enclosingRun = new AsyncLocalStorage<EnclosingRun | undefined>()
 
 function withoutRunsOf(compactor: Compactor, run: EnclosingRun | undefined): EnclosingRun | undefined {
   if (run === undefined) return undefined
@@ -58,138 +62,153 @@ function withoutRunsOf(compactor: Compactor, run: EnclosingRun | undefined): Enc
   return run.of === compactor ? outer : { ...run, outer }
 }
 
-/** Carries compactions out: reads, plans, asks for summaries, commits. The walk of design 3.5. */
+/** Carries out compactions: reads, plans, requests summaries, commits. */
 export class Compactor {
   readonly #storage: Storage
+  readonly #configuration: Configuration
   readonly #events: Events
-  readonly #world: PlanningWorld
-  readonly #guard: RunGuard | undefined
-  readonly #running = new Map<string, Running>()
+  readonly #guard: Guard
+  readonly #active = new Map<string, ActiveRun>()
 
-  constructor(storage: Storage, options: CompactorOptions) {
+  constructor(storage: Storage, configuration: Configuration, events: Events, guard: Guard) {
     this.#storage = storage
-    this.#events = options.events ?? new Events()
-    this.#world = { storage, modelOf: options.modelOf, contextWindows: options.contextWindows }
-    this.#guard = options.guard
+    this.#configuration = configuration
+    this.#events = events
+    this.#guard = guard
   }
 
   /**
-   * The same request for the same session shares the run, unless the call limits how long it waits; another one waits until the run is done,
-   * or `waitMs` is over. An automatic run that finds nothing left to do after another automatic run returns the result of that run.
+   * An equal call for the same session shares the active run, unless it limits how long it waits; any other waits until that run is
+   * over, or `waitMs` has passed. An automatic run with nothing left to do after another automatic run returns the result of that run.
    */
-  async compact(sessionId: string, fill: FillConfig): Promise<CompactionResult | null> {
-    const filled = await this.#filled(sessionId, fill)
+  async compact(sessionId: string, call: CheckedCall, job?: RunOfJob): Promise<CompactionResult | null> {
+    const session = await this.#storage.session(sessionId)
+    const filled = session && runConfig(this.#configuration, session, call)
     if (filled === undefined) return null
+    const config: RunConfig = { ...filled, job }
     this.refuseReentry(sessionId)
-    let current = this.#running.get(sessionId)
+    let active = this.#active.get(sessionId)
+    const hasWaited = active !== undefined
     let earlier: CompactionResult | null = null
-    const deadline = deadlineOf(filled)
-    for (; current !== undefined; current = this.#running.get(sessionId)) {
-      const isSame = isSameRequest(current.config, filled)
-      if (isSame && !limitsWait(filled)) return current.result
-      if (!isSame && (filled.trigger === 'overflow' || filled.withoutModel === true)) break
-      if (!(await isOver(sessionId, current.result, filled, deadline))) break
-      if (isSame) return current.result
-      // Whoever asked for it hears of its error.
-      if (isUnasked(current.config)) earlier = await current.result.catch(() => null)
+    const deadline = deadlineOf(config)
+    for (; active !== undefined; active = this.#active.get(sessionId)) {
+      const isSame = isSameRun(active.config, config)
+      if (isSame && !limitsWait(config)) return active.result
+      if (!isSame && (config.trigger === 'overflow' || config.withoutModel === true)) break
+      if (!(await waitForRun(sessionId, active.result, config, deadline))) break
+      if (isSame) return active.result
+      // The caller of that run receives its error.
+      if (isAutomatic(active.config)) earlier = await active.result.catch(() => null)
     }
-    const isFree = current === undefined || !goesOn(filled)
-    const own = await this.#exclusive(sessionId, filled, () => this.#run(sessionId, filled, deadline, isFree))
+    const mustFinish = active !== undefined && continuesWithoutModel(config)
+    const own = await this.#exclusive(sessionId, config, async () => {
+      const current = hasWaited ? await this.#storage.session(sessionId) : session
+      return current === undefined ? null : this.#run(current, config, deadline, mustFinish)
+    })
     if (own?.reason !== 'NOTHING_TO_COMPACT' || earlier?.compacted !== true) return own
-    if (!isUnasked(filled) || filled.job !== undefined) return own
+    if (!isAutomatic(config) || job !== undefined) return own
     const { messages, targetTokens, reachedTarget, fits } = own
     return { ...earlier, messages, targetTokens, reachedTarget, fits }
   }
 
-  async preview(sessionId: string, fill: FillConfig, summarize: boolean): Promise<CompactionPreview | null> {
-    const filled = await this.#filled(sessionId, fill)
-    if (filled === undefined) return null
-    if (!summarize || !filled.summarizer!.usesModel)
-      return this.#preview(sessionId, filled, this.#start(filled), summarize)
-    if ((await this.#snapshot(sessionId, filled)) === undefined) return null
-    return this.#withLease(sessionId, filled, (start) => this.#preview(sessionId, filled, start, true))
+  async preview(sessionId: string, call: CheckedCall, summarize: boolean): Promise<CompactionPreview | null> {
+    const session = await this.#storage.session(sessionId)
+    const config = session && runConfig(this.#configuration, session, call)
+    if (config === undefined || session === undefined || session.messageCount === 0) return null
+    if (!summarize || !config.summarizer!.usesModel)
+      return this.#preview(session, config, startOf(config), summarize)
+    return this.#withLease(sessionId, config, (start) => this.#preview(session, config, start, true))
   }
 
   /**
-   * A preview shows one moment: when the session was changed while it was planned, it is planned anew. When somebody was
-   * paid for it, or others will not stop, it is answered all the same; applying it is refused then.
+   * A preview shows one moment: when the session changes while it is planned, it is planned again. After a paid summary, or when
+   * others keep changing the session, it is returned all the same; applying it is then refused.
    */
   async #preview(
-    sessionId: string,
-    config: CheckedConfig,
+    session: Session,
+    config: RunConfig,
     start: RunStart,
     summarize: boolean,
-    attempt = 1,
   ): Promise<CompactionPreview | null> {
-    const snapshot = await this.#snapshot(sessionId, config)
-    if (snapshot === undefined) return null
-    const attempts = new Attempts(this.#storage, snapshot, start)
-    const mode: SummaryMode = skipsModel(config)
-      ? { kind: 'skip' }
-      : summarize
-        ? attempts.mode()
-        : { kind: 'estimate' }
-    let planned: PlannedRun
-    try {
-      planned = await planWeighed(this.#world, snapshot, config, mode)
-    } catch (error) {
-      await attempts.abandon(undefined, codeOf(error))
-      throw error
+    const usesModel = config.summarizer?.usesModel === true
+    for (let attempt = 1; ; attempt++) {
+      const snapshot = await this.#snapshot(session, config)
+      if (snapshot === undefined) return null
+      const attempts = new SummaryAttempts(this.#storage, snapshot, start)
+      const mode: SummaryMode =
+        config.withoutModel === true && usesModel
+          ? { kind: 'skip' }
+          : summarize
+            ? attempts.mode()
+            : { kind: 'estimate' }
+      let planned: PlannedRun
+      try {
+        planned = await planSession(this.#storage, this.#configuration, snapshot, config, mode)
+      } catch (error) {
+        await attempts.abandon(undefined, codeOf(error))
+        throw error
+      }
+      await attempts.close(planned)
+      const hidden = planned.steps.flatMap(({ plan }) => plan.hide.map(({ key }) => key))
+      // What stays is shown without reading the stored rows that go.
+      const view = await this.#storage.view(
+        session.id,
+        false,
+        hidden.filter((key) => key > 0),
+      )
+      const { incarnation, version } = snapshot.session
+      const now = await this.#storage.session(session.id)
+      const isLast = attempts.hasCalledModel || attempt === MAX_PLANS
+      if (now?.incarnation === incarnation && (now.version === version || isLast))
+        return new CompactionPreview(planned, config, start, view)
+      if (isLast) throw purged(session.id)
     }
-    await attempts.close(planned)
-    const view = await this.#storage.view(sessionId, false, hiddenBy(planned))
-    const { incarnation, version } = snapshot.session
-    const now = await this.#storage.session(sessionId)
-    const isSame = now?.incarnation === incarnation
-    if (isSame && (now.version === version || attempts.hasAsked || attempt === MOST_PLANS))
-      return new CompactionPreview(planned, config, start, view)
-    if (!attempts.hasAsked && attempt < MOST_PLANS)
-      return this.#preview(sessionId, config, start, summarize, attempt + 1)
-    throw purgedSince(sessionId)
   }
 
-  /** Applies a preview: its very plans, with the model asked now where it was not asked before. */
+  /** Applies exactly the plans of a preview, and calls the model now where it was not called before. */
   async apply(sessionId: string, preview: CompactionPreview): Promise<CompactionResult> {
-    const behind = plannedRunOf(preview)
-    if (behind === undefined) throw invalid('compactSession: this is no preview made by this package')
-    const { run: planned, config } = behind
+    const source = planOfPreview(preview)
+    if (source === undefined) throw invalid('compactSession: this preview was not made by this package')
+    const { run: planned, config } = source
     this.refuseReentry(sessionId)
     if (planned.pending.length > 0) {
       await this.#refuseStale(planned)
       return this.#exclusive(sessionId, config, () =>
         this.#withLease(sessionId, config, (start, lease) => {
-          const telling = this.#telling(sessionId, start, lease)
-          return toldOf(telling, () => this.#runOn(planned.snapshot, config, start, lease, telling))
+          const events = this.#eventsOf(sessionId, start, lease)
+          const attempt = { config, start, lease, events, skipsModel: false }
+          return reportingFailure(events, () => this.#planAndCommit(planned.snapshot, attempt))
         }),
       )
     }
-    // Used a second time (after an undo, say) it makes new compactions: the ids of the first are taken.
-    const start = behind.start ?? this.#start(config)
+    // Used again (after an undo, for example) it makes new compactions: the ids of the first ones are taken.
+    const start = source.start ?? startOf(config)
     const steps =
-      behind.start === undefined ? planned.steps.map((step) => ({ ...step, id: uuidv7() })) : planned.steps
+      source.start === undefined ? planned.steps.map((step) => ({ ...step, id: uuidv7() })) : planned.steps
     const run = { ...planned, steps }
-    const telling = this.#telling(sessionId, start, undefined)
-    return toldOf(telling, async () => {
-      telling.planning(planned.snapshot, planned.settings)
-      for (const step of steps) telling.stage(step)
-      if (!(await this.#isAllowed(start, run, config))) return this.#vetoed(start, run, telling)
+    const events = this.#eventsOf(sessionId, start, undefined)
+    return reportingFailure(events, async () => {
+      events.planning(planned.snapshot, planned.settings)
+      for (const step of steps) events.stage(step)
+      if (!(await this.#isAllowed(start, run, config))) return this.#vetoed(start, run, events)
       await this.#storage.commit(planned.snapshot, { ...start, steps, failed: [] }, undefined)
-      behind.start = undefined
-      telling.done(run)
-      return this.#report(sessionId, start, run)
+      source.start = undefined
+      events.completed(run)
+      return this.#report(start, run)
     })
   }
 
-  /** Before a model is paid: a preview of a view that is not there any more cannot be applied. */
+  /** Before a model is paid: a preview of a view that has changed cannot be applied. */
   async #refuseStale({ snapshot, steps }: PlannedRun): Promise<void> {
-    const now = await this.#storage.snapshot(snapshot.session.id, snapshot.view.provider)
-    if (now?.session.incarnation !== snapshot.session.incarnation) throw purgedSince(snapshot.session.id)
-    recheckSteps(snapshot.session.id, steps, now.view, snapshot.session.messageCount)
+    const { id, incarnation, messageCount } = snapshot.session
+    const now = await this.#storage.snapshot(id, snapshot.view.provider)
+    if (now?.session.incarnation !== incarnation) throw purged(id)
+    recheckSteps(id, steps, now.view, messageCount)
   }
 
-  /** A summarizer that compacts the session it is asked to summarize would wait for itself. Throws `COMPACTION_IN_PROGRESS`. */
+  /** A summarizer that compacts the session it summarizes would wait for itself. Throws `COMPACTION_IN_PROGRESS`. */
   refuseReentry(sessionId: string): void {
-    for (let run = currentRun.getStore(); run !== undefined; run = run.outer) {
+    for (let run = enclosingRun.getStore(); run !== undefined; run = run.outer) {
       if (run.of !== this || run.sessionId !== sessionId) continue
       throw new UndertextError('COMPACTION_IN_PROGRESS', {
         sessionId,
@@ -201,197 +220,167 @@ export class Compactor {
 
   async #exclusive<T extends CompactionResult | null>(
     sessionId: string,
-    config: CheckedConfig,
+    config: RunConfig,
     work: () => Promise<T>,
   ): Promise<T> {
-    const result = currentRun.run({ of: this, sessionId, outer: currentRun.getStore() }, work)
+    const result = enclosingRun.run({ of: this, sessionId, outer: enclosingRun.getStore() }, work)
     const entry = { config, result }
-    // One that does not wait for the run there is, and whatever it does is planned anew, does not take its place.
-    if (!this.#running.has(sessionId)) this.#running.set(sessionId, entry)
+    // A run that did not wait for the active one does not replace it.
+    if (!this.#active.has(sessionId)) this.#active.set(sessionId, entry)
     try {
       return await result
     } finally {
-      if (this.#running.get(sessionId) === entry) this.#running.delete(sessionId)
+      if (this.#active.get(sessionId) === entry) this.#active.delete(sessionId)
     }
   }
 
-  /** Hides messages by hand; answers the compaction's id. */
-  hide(sessionId: string, messageIds: readonly string[], authorship: Authorship): Promise<string> {
-    return hideByHand(this.#storage, this.#world.modelOf, sessionId, messageIds, authorship)
+  /** The view of one moment, counted for the provider of the run; `undefined` for a session without messages. */
+  async #snapshot(session: Session, config: RunConfig): Promise<Snapshot | undefined> {
+    const keyOf = (one: Session): string =>
+      resolveModel(this.#configuration.modelOf(one), config.provider, config.model).key
+    const key = keyOf(session)
+    const snapshot = await this.#storage.snapshot(session.id, key)
+    if (snapshot === undefined || snapshot.session.messageCount === 0) return undefined
+    // The provider of the session was changed since it was read.
+    return keyOf(snapshot.session) === key ? snapshot : this.#snapshot(snapshot.session, config)
   }
 
-  async #filled(sessionId: string, fill: FillConfig): Promise<CheckedConfig | undefined> {
-    const session = await this.#storage.session(sessionId)
-    return session === undefined ? undefined : fill(session)
-  }
-
-  #start({ trigger = 'manual', actor, reason, job }: CheckedConfig): RunStart {
-    const runId = job?.runId ?? uuidv7()
-    return { runId, trigger: trigger as Trigger, actor, reason, ...(job !== undefined && { job }) }
-  }
-
-  async #snapshot(sessionId: string, config: CheckedConfig): Promise<Snapshot | undefined> {
-    const session = await this.#storage.session(sessionId)
-    if (session === undefined || session.messageCount === 0) return undefined
-    const chosen = resolveModel(this.#world.modelOf(session), config.provider, config.model)
-    return this.#storage.snapshot(sessionId, chosen.key)
-  }
-
-  /** `isFree`: the run need not go on beside another one of this store. */
+  /** `mustFinish`: another run of this store is active, and this one continues beside it without a model. */
   async #run(
-    sessionId: string,
-    config: CheckedConfig,
+    session: Session,
+    config: RunConfig,
     deadline: number,
-    isFree: boolean,
+    mustFinish: boolean,
   ): Promise<CompactionResult | null> {
-    const session = await this.#storage.session(sessionId)
-    if (session === undefined || session.messageCount === 0) return null
-    const usesModel = mayAskModel(config)
+    if (session.messageCount === 0) return null
+    const usesModel = mayCallModel(config)
     const withoutModel = (): Promise<CompactionResult | null> =>
-      this.#fresh(sessionId, config, this.#start(config), undefined, usesModel)
+      this.#plan(session, config, startOf(config), undefined, usesModel)
     if (config.withoutModel === true) return withoutModel()
-    const inTheWay = await waitForOthers(this.#storage, sessionId, config, deadline)
-    if (!usesModel || !isFree || inTheWay !== undefined) return withoutModel()
-    // Also with a model that may not be asked: nobody else is to pay one for what changes under it.
+    const other = await waitForOthers(this.#storage, session.id, config, deadline)
+    if (!usesModel || mustFinish || other !== undefined) return withoutModel()
+    // The lease is taken even when the model may not be called: no other run should pay for a view that changes meanwhile.
     const skipsModel = !(await this.#admits(session, config))
+    const work = (start: RunStart, lease: Lease): Promise<CompactionResult | null> =>
+      this.#plan(session, config, start, lease, skipsModel)
     try {
-      return await this.#withLease(
-        sessionId,
-        config,
-        (start, lease) => this.#fresh(sessionId, config, start, lease, skipsModel),
-        deadline,
-      )
+      return await this.#withLease(session.id, config, work, deadline)
     } catch (error) {
-      // Somebody else was quicker.
-      if (!(error instanceof LeaseTaken) || !goesOn(config)) throw error
-      return withoutModel()
+      if (error instanceof LeaseTaken && continuesWithoutModel(config)) return withoutModel()
+      throw error
     }
   }
 
-  /** A job was asked about before it was begun. */
-  async #admits(session: Session, config: CheckedConfig): Promise<boolean> {
-    if (this.#guard === undefined || !isUnasked(config) || config.job !== undefined) return true
-    return this.#guard.admits(session, config)
+  /** The guard was asked about a job before it was started. */
+  async #admits(session: Session, config: RunConfig): Promise<boolean> {
+    return !isAutomatic(config) || config.job !== undefined || this.#guard.admits(session, config)
   }
 
-  /** Plans and commits. Without a model nothing was paid for, so a plan that went stale is simply made again. */
-  async #fresh(
-    sessionId: string,
-    config: CheckedConfig,
+  /** Plans and commits. Without a model nothing was paid, so a stale plan is made again. */
+  async #plan(
+    session: Session,
+    config: RunConfig,
     start: RunStart,
     lease: Lease | undefined,
-    skipModel = false,
+    skipsModel: boolean,
   ): Promise<CompactionResult | null> {
-    const asksNobody = lease === undefined || skipModel
-    const telling = this.#telling(sessionId, start, asksNobody ? undefined : lease)
+    const mayReplan = lease === undefined || skipsModel
+    const events = this.#eventsOf(session.id, start, mayReplan ? undefined : lease)
     for (let attempt = 1; ; attempt++) {
-      const snapshot = await this.#snapshot(sessionId, config)
+      const snapshot = await this.#snapshot(session, config)
       if (snapshot === undefined) return null
-      const ended = async (end: Omit<RunEnd, 'hasAsked'>): Promise<void> => {
-        if (!mayAskModel(config)) return
-        await this.#guard?.ended(snapshot.session, config, { hasAsked: telling.hasAsked, ...end })
+      const ended = async (end: Omit<RunEnd, 'hasCalledModel'>): Promise<void> => {
+        if (!mayCallModel(config)) return
+        const { hasCalledModel } = events
+        await this.#guard.ended(snapshot.session, config, { hasCalledModel, ...end })
       }
       try {
-        const result = await this.#runOn(snapshot, config, start, lease, telling, skipModel)
+        const result = await this.#planAndCommit(snapshot, { config, start, lease, events, skipsModel })
         await ended({ result })
         return result
       } catch (error) {
-        const again = asksNobody && isUndertextError(error, 'STALE_PLAN') && attempt < MOST_PLANS
-        if (again) continue
-        telling.failed(codeOf(error))
+        if (mayReplan && isUndertextError(error, 'STALE_PLAN') && attempt < MAX_PLANS) continue
+        events.failed(codeOf(error))
         await ended({ error })
         throw error
       }
     }
   }
 
-  async #runOn(
+  async #planAndCommit(
     snapshot: Snapshot,
-    config: CheckedConfig,
-    start: RunStart,
-    lease: Lease | undefined,
-    telling: RunTelling,
-    skipModel = false,
+    { config, start, lease, events, skipsModel }: Attempt,
   ): Promise<CompactionResult> {
-    const attempts = new Attempts(this.#storage, snapshot, start)
-    const mode: SummaryMode = skipModel ? { kind: 'skip' } : attempts.mode(telling)
+    const attempts = new SummaryAttempts(this.#storage, snapshot, start)
+    const mode: SummaryMode = skipsModel ? { kind: 'skip' } : attempts.mode(events)
     let planned: PlannedRun | undefined
     let isAllowed: boolean
     try {
-      planned = await planWeighed(this.#world, snapshot, config, mode, telling)
+      planned = await planSession(this.#storage, this.#configuration, snapshot, config, mode, events)
       isAllowed = await this.#isAllowed(start, planned, config)
+      const { steps } = planned
+      const failed = recordedAttempts(planned.failed)
       if (!isAllowed) await attempts.abandon(planned, 'VETOED')
-      else if (planned.steps.length > 0 || recorded(planned).length > 0) {
-        await this.#storage.commit(
-          snapshot,
-          { ...start, steps: planned.steps, failed: recorded(planned) },
-          lease,
-        )
-      }
+      else if (steps.length > 0 || failed.length > 0)
+        await this.#storage.commit(snapshot, { ...start, steps, failed }, lease)
     } catch (error) {
       await attempts.abandon(planned, codeOf(error))
       throw error
     }
-    if (!isAllowed) return this.#vetoed(start, planned, telling)
-    telling.done(planned)
-    return this.#report(snapshot.session.id, start, planned)
+    if (!isAllowed) return this.#vetoed(start, planned, events)
+    events.completed(planned)
+    return this.#report(start, planned)
   }
 
-  /** Listeners are outside of the run: what they call later is not part of it. */
-  #telling(sessionId: string, start: RunStart, lease: Lease | undefined): RunTelling {
+  /** Listeners are outside the run: what they call later is not part of it. */
+  #eventsOf(sessionId: string, start: RunStart, lease: Lease | undefined): RunEvents {
     const emit = (event: CompactionEvent): void =>
-      currentRun.run(withoutRunsOf(this, currentRun.getStore()), () => this.#events.emit('compaction', event))
-    return new RunTelling(emit, sessionId, start, { isLive: lease !== undefined })
+      enclosingRun.run(withoutRunsOf(this, enclosingRun.getStore()), () =>
+        this.#events.emit('compaction', event),
+      )
+    return new RunEvents(emit, sessionId, start, { isLive: lease !== undefined })
   }
 
-  /** Whether no hook vetoes. Asked only for what would change the view. */
-  async #isAllowed(start: RunStart, planned: PlannedRun, { signal }: CheckedConfig): Promise<boolean> {
+  /** Whether no hook vetoes. Hooks are called only for runs that would change the view. */
+  async #isAllowed(start: RunStart, planned: PlannedRun, { signal }: RunConfig): Promise<boolean> {
     if (planned.steps.length === 0 || !this.#events.hasHooks) return true
-    const sessionId = planned.snapshot.session.id
     let isAllowed = false
-    const asking = this.#events.allows(aboutRun(sessionId, start, planned)).then((answer) => {
+    const asking = this.#events.allows(beforeCompaction(start, planned)).then((answer) => {
       isAllowed = answer
     })
-    await orAborted(sessionId, asking, signal)
+    await orAborted(planned.snapshot.session.id, asking, signal)
     return isAllowed
   }
 
-  #vetoed(start: RunStart, planned: PlannedRun, telling: RunTelling): Promise<CompactionResult> {
-    telling.failed('VETOED')
-    const { snapshot } = planned
-    const nothing = { ...planned, steps: [], stagesUsed: [], after: snapshot.view }
-    return this.#report(snapshot.session.id, start, nothing, 'VETOED')
+  #vetoed(start: RunStart, planned: PlannedRun, events: RunEvents): Promise<CompactionResult> {
+    events.failed('VETOED')
+    return this.#report(start, withoutSteps(planned), 'VETOED')
   }
 
-  /** With what was appended while a summary was asked for. */
-  async #report(
-    sessionId: string,
-    { runId }: RunStart,
-    planned: PlannedRun,
-    idle?: IdleReason,
-  ): Promise<CompactionResult> {
-    return resultOf(planned, runId, await this.#storage.view(sessionId, false), idle)
+  /** The result, with what was appended while a summary was written. */
+  async #report({ runId }: RunStart, planned: PlannedRun, idle?: IdleReason): Promise<CompactionResult> {
+    return resultOf(planned, runId, await this.#storage.view(planned.snapshot.session.id, false), idle)
   }
 
   /**
-   * Works while no run of others asks a model about the session: what it answers would be paid for, and stale. Waits for such a run
-   * `waitMs` milliseconds at most; then, and where the session cannot be held, it works all the same. `hasWaited` says whether the
-   * view may have changed meanwhile. The work's own runs must ask no model. Throws `ABORTED` and what the work throws.
+   * Works while no other run calls a model for the session: the summary would be paid for, and stale. Waits for such a run at most
+   * `waitMs` milliseconds; then, and where the session cannot be leased, it works all the same. `hasWaited`: the view may have changed.
+   * Runs within the work must not call a model. Throws `ABORTED` and what the work throws.
    */
   async undisturbed<T>(
     sessionId: string,
-    { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal | undefined },
+    waiting: { readonly waitMs: number; readonly signal: AbortSignal | undefined },
     work: (hasWaited: boolean) => Promise<T>,
   ): Promise<T> {
     this.refuseReentry(sessionId)
     let hasBegun = false
-    const begun = performance.now()
+    const calledAt = performance.now()
     const begin = (): Promise<T> => {
       hasBegun = true
-      return work(performance.now() - begun > POLL_MS / 2)
+      return work(performance.now() - calledAt > POLL_MS / 2)
     }
     try {
-      return await this.#withLease(sessionId, { waitMs, ...(signal !== undefined && { signal }) }, begin)
+      return await this.#withLease(sessionId, waiting, begin)
     } catch (error) {
       if (hasBegun || !isUndertextError(error) || error.code === 'ABORTED') throw error
       return begin()
@@ -400,32 +389,28 @@ export class Compactor {
 
   #withLease<T>(
     sessionId: string,
-    config: CheckedConfig,
+    config: Waiting & RunOrigin,
     work: (start: RunStart, lease: Lease) => Promise<T>,
     deadline: number = deadlineOf(config),
   ): Promise<T> {
-    const start = this.#start(config)
-    const { runId } = start
-    return withLease(this.#storage, sessionId, config, { runId, deadline }, (lease) => work(start, lease))
+    const start = startOf(config)
+    const run = { runId: start.runId, deadline }
+    return withLease(this.#storage, sessionId, config, run, (lease) => work(start, lease))
   }
 }
 
-/** Keys of the stored rows that a plan hides: what it leaves is shown without reading them. */
-function hiddenBy({ steps }: PlannedRun): number[] {
-  return steps.flatMap(({ plan }) => plan.hide.flatMap(({ key }) => (key > 0 ? [key] : [])))
+type RunOrigin = Pick<RunConfig, 'trigger' | 'actor' | 'reason' | 'job'>
+
+function startOf({ trigger = 'manual', actor, reason, job }: RunOrigin): RunStart {
+  return { runId: job?.runId ?? uuidv7(), trigger, actor, reason, ...(job !== undefined && { job }) }
 }
 
-/** Whether a run is told to do without the model its summarizer is. */
-function skipsModel({ withoutModel, summarizer }: CheckedConfig): boolean {
-  return withoutModel === true && summarizer?.usesModel === true
-}
-
-/** Whether a call says how long it waits for another run, or what it does then. */
-function limitsWait({ waitMs, whenBusy }: CheckedConfig): boolean {
+/** Whether a call limits how long it waits for another run, or continues without a model. */
+function limitsWait({ waitMs, whenBusy }: RunConfig): boolean {
   return waitMs !== undefined || whenBusy !== undefined
 }
 
-function purgedSince(sessionId: string): UndertextError<'STALE_PLAN'> {
+function purged(sessionId: string): UndertextError<'STALE_PLAN'> {
   const why = 'the session was purged since'
   return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [] })
 }
@@ -434,12 +419,11 @@ function codeOf(error: unknown): string {
   return isUndertextError(error) ? error.code : 'FAILED'
 }
 
-/** A run whose error is told of as well. */
-async function toldOf<T>(telling: RunTelling, work: () => Promise<T>): Promise<T> {
+async function reportingFailure<T>(events: RunEvents, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    telling.failed(codeOf(error))
+    events.failed(codeOf(error))
     throw error
   }
 }

@@ -1,4 +1,4 @@
-import { jsonProblem } from '../messages/json.ts'
+import { isJsonObject, isObject } from '../messages/json.ts'
 import { outputText, type Part } from '../messages/message.ts'
 import { mayShow } from '../messages/overlay.ts'
 import {
@@ -21,61 +21,57 @@ import {
 } from '../stages/stage.ts'
 import { measureMessage, measurePart } from '../tokens/tokens.ts'
 
-/** A row as it is stored and as it is shown. */
+/** The parts of a row as they are stored, and as the view shows them. */
 export type RowContents = { readonly original: readonly Part[]; readonly shown: readonly Part[] }
 
-/** Whether a stage of ours worked everything out itself: then contents need not be read. Nobody else's figures are taken. */
+/** Whether a stage of this package computed everything itself, so that no contents need to be read. */
 export function isWholePlan(draft: PlanDraft, stage: Stage): draft is Plan {
   return isOurs(stage) && 'kind' in draft && draft.hide !== undefined && draft.replace !== undefined
 }
 
-/** Why what a stage answered is no plan, or `undefined`. A stage of the application's own may answer anything. */
+/** Why what a stage returned is not a plan, or `undefined`. A stage of the application may return anything. */
 export function draftProblem(draft: unknown): string | undefined {
-  if (typeof draft !== 'object' || draft === null) return 'the plan is no object'
+  if (typeof draft !== 'object' || draft === null) return 'the plan is not an object'
   const { hide = [], replace = [], requires = [], insert, params = {} } = draft as Record<string, unknown>
-  if (!isListOf(hide, isRow)) return 'hide is no list of rows of the view'
-  if (!isListOf(replace, isReplacement)) return 'replace is no list of { row, part, text }'
+  if (!isListOf(hide, isRow)) return 'hide is not a list of rows of the view'
+  if (!isListOf(replace, isReplacement)) return 'replace is not a list of { row, part, text }'
   const places = replace.map(({ row, part }) => `${row.key}:${part}`)
-  if (new Set(places).size < places.length) return 'replace names a part twice'
-  if (!isListOf(requires, isRequired)) return 'requires is no list of { row, part, by }'
-  if (!isObject(params) || jsonProblem(params) !== undefined) return 'params is no JSON object'
+  if (new Set(places).size < places.length) return 'replace contains a part twice'
+  if (!isListOf(requires, isRequired)) return 'requires is not a list of { row, part, by }'
+  if (!isJsonObject(params)) return 'params is not a JSON object'
   if (insert === undefined) return undefined
-  if (!isInsert(insert)) return 'insert is no { kind, text, role, metadata }'
-  return hide.length === 0 ? 'insert stands for the rows hidden, and none are' : undefined
+  if (!isInsert(insert)) return 'insert is not { kind, text, role, metadata }'
+  return hide.length === 0 ? 'insert replaces hidden rows, and none are hidden' : undefined
 }
 
-/** Why what a stage answered is no list of tasks for summaries, or `undefined`. */
+/** Why what a stage returned is not a list of summary tasks, or `undefined`. */
 export function tasksProblem(tasks: unknown): string | undefined {
-  return isListOf(tasks, isTask) ? undefined : 'summaries is no list of { rows }'
+  return isListOf(tasks, isTask) ? undefined : 'summaries is not a list of { rows }'
 }
 
-/** Why what a stage wants to read is no list of rows, or `undefined`. */
+/** Why what a stage wants to read is not a list of rows, or `undefined`. */
 export function readsProblem(rows: unknown): string | undefined {
-  return isListOf(rows, isRow) ? undefined : 'reads is no list of rows of the view'
+  return isListOf(rows, isRow) ? undefined : 'reads is not a list of rows of the view'
 }
 
 function isListOf<T>(value: unknown, isOne: (one: unknown) => one is T): value is readonly T[] {
   return Array.isArray(value) && value.every(isOne)
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function isRow(value: unknown): value is ViewRow {
   return isObject(value) && typeof value.key === 'number'
 }
 
-function isPart(value: unknown): value is number {
+function isCount(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) >= 0
 }
 
 function isReplacement(value: unknown): value is ReplacementDraft {
-  return isObject(value) && isRow(value.row) && isPart(value.part) && typeof value.text === 'string'
+  return isObject(value) && isRow(value.row) && isCount(value.part) && typeof value.text === 'string'
 }
 
 function isRequired(value: unknown): value is RequiredPart {
-  if (!isObject(value) || !isRow(value.row) || !isPart(value.part)) return false
+  if (!isObject(value) || !isRow(value.row) || !isCount(value.part)) return false
   return Array.isArray(value.by) && value.by.every((key) => typeof key === 'number')
 }
 
@@ -84,16 +80,13 @@ const INSERTED_ROLES: ReadonlySet<unknown> = new Set([undefined, 'system', 'user
 function isInsert(value: unknown): value is InsertDraft {
   if (!isObject(value) || typeof value.text !== 'string' || !INSERTED_ROLES.has(value.role)) return false
   const { kind, metadata = {} } = value
-  return (
-    (kind === 'summary' || kind === 'marker') && isObject(metadata) && jsonProblem(metadata) === undefined
-  )
+  return (kind === 'summary' || kind === 'marker') && isJsonObject(metadata)
 }
 
 function isTask(value: unknown): value is SummaryTaskDraft {
   if (!isObject(value) || !isListOf(value.rows, isRow) || value.rows.length === 0) return false
-  const { maxTokens, level, params = {} } = value
-  const isCount = (one: unknown): boolean => one === undefined || isPart(one)
-  return isCount(maxTokens) && isCount(level) && isObject(params) && jsonProblem(params) === undefined
+  const { maxTokens = 0, level = 0, params = {} } = value
+  return isCount(maxTokens) && isCount(level) && isJsonObject(params)
 }
 
 /** The rows whose contents `completePlan` needs. */
@@ -102,8 +95,8 @@ export function rowsToMeasure(view: View, { replace = [] }: PlanDraft): ViewRow[
 }
 
 /**
- * Works out what a stage left out of its plan: order, sizes, kind. What shows that very text already is left alone. Answers the
- * part that cannot be shown differently instead, when there is one. The laws are checked by whoever applies the plan.
+ * Completes the plan of a stage: order, sizes, kind. Parts that show the same text already are left out. Returns the row of a part
+ * that cannot be replaced instead, if there is one. The caller checks the laws.
  */
 export function completePlan(
   view: View,
@@ -141,7 +134,7 @@ function completeInsert({ estimator }: View, { kind, text, role, metadata }: Ins
   }
 }
 
-/** Works out what a stage left out of a task: what it stands for, and how long a text may be. */
+/** Completes the summary task of a stage: the tokens that the summary replaces, and its maximum length. */
 export function completeTask(view: View, draft: SummaryTaskDraft, summaryMaxTokens: number): SummaryTask {
   const rows = inViewOrder(view, draft.rows)
   const tokens = view.tokensOfRows(rows)
@@ -149,7 +142,7 @@ export function completeTask(view: View, draft: SummaryTaskDraft, summaryMaxToke
   return { ...draft, rows, tokens, maxTokens: Math.max(1, draft.maxTokens ?? most) }
 }
 
-/** The view's own row: a stage may hand back a copy. A row that is not there is told by the laws. */
+/** The row of the view for what may be a copy. A row that the view does not have fails the check of the laws. */
 export function rowOf(view: View, row: ViewRow): ViewRow {
   const index = view.indexOf(row.key)
   return index === undefined ? row : view.rows[index]!
@@ -161,7 +154,7 @@ function inViewOrder(view: View, rows: readonly ViewRow[]): ViewRow[] {
   return own.sort((a, b) => placeOf(a) - placeOf(b))
 }
 
-/** What showing a text in place of a part saves; `undefined` for a part no text may lie over. */
+/** What a part saves when a text is shown instead; `undefined` for a part that no text may replace. */
 function replacementSizes(
   { estimator }: View,
   row: ViewRow,
@@ -171,7 +164,7 @@ function replacementSizes(
   const [from, now] = [original[part], shown[part]]
   if (from === undefined || now === undefined || !mayShow(from, text)) return undefined
   const sizes = measurePart(from, estimator)
-  // Shown as nothing, all of it is saved.
+  // These parts are not shown at all, so all of it is saved.
   if (from.type === 'reasoning' || from.type === 'provider') return { saved: sizes }
   const isResult = from.type === 'tool-result'
   const shownAs = isResult ? 'toolResults' : 'text'

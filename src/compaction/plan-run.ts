@@ -1,10 +1,13 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { CheckedConfig, RunSettings } from '../config/compaction.ts'
+import { type ChosenModel, resolveModel, windowOf } from '../config/model.ts'
+import type { Configuration } from '../config/resolve.ts'
+import { mayCallModel, type RunConfig, type RunSettings, resolveSettings } from '../config/run-config.ts'
 import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { type Part, partsOf } from '../messages/message.ts'
 import { checkLaws } from '../model/laws.ts'
 import { COMPACTION_STAGES, type Plan } from '../model/plan.ts'
+import { firstChangedOf, isWorthIt } from '../model/prompt-cache.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { cut } from '../stages/cut.ts'
 import type {
@@ -17,7 +20,7 @@ import type {
   SummarizingStage,
 } from '../stages/stage.ts'
 import { bareCondensePlan } from '../stages/summarize.ts'
-import type { CommitStep, Snapshot } from '../storage/storage.ts'
+import type { CommitStep, Snapshot, Storage } from '../storage/storage.ts'
 import {
   completePlan,
   completeTask,
@@ -30,34 +33,33 @@ import {
   tasksProblem,
 } from './draft-plan.ts'
 import { type SummaryMode, SummaryPlanner } from './plan-summaries.ts'
-import type { PlannedRun } from './planned-run.ts'
-import { type ContentReader, RunDraft } from './run-draft.ts'
+import { type ContentReader, type PlannedRun, RunDraft, withoutSteps } from './run-draft.ts'
+import type { RunEvents } from './run-progress.ts'
 import { SummaryMaterial } from './summary-chunks.ts'
 import { givenSummary, type WrittenSummary } from './write-summary.ts'
 
 /**
- * Plans a run over a snapshot: the stages in order, each on what the one before left, until the target is met.
- * Nothing is written; the only slow thing is the summarizer, and no transaction is open while it works. `onStage` hears of
- * each plan as soon as it was added.
+ * Plans a run over a snapshot: the stages in order, each on the view that the one before left, until the target is reached.
+ * Nothing is written, and no transaction is open while a summarizer works. `onStage` is called for each plan that was added.
  *
- * Throws what `checkLaws` throws for a range of the caller's own, and `ABORTED`.
+ * Throws what `checkLaws` throws for a range of the caller, and `ABORTED`.
  */
 export async function planRun(
   storage: ContentReader,
   snapshot: Snapshot,
   settings: RunSettings,
-  config: CheckedConfig,
+  config: RunConfig,
   mode: SummaryMode,
   onStage?: (step: CommitStep) => void,
 ): Promise<PlannedRun> {
   const draft = new RunDraft(storage, snapshot, settings, config, onStage)
   const run = new RunPlanner(draft, mode)
   if (config.range !== undefined) await run.condenseRange(config.range)
-  else await run.runStages(settings.pipeline, settings.targetTokens)
+  else await run.runStages(config.pipeline, settings.targetTokens)
   return draft.result()
 }
 
-/** Takes a run through its stages, and adds what they plan to its draft. */
+/** Runs the stages and adds their plans to the draft of the run. */
 class RunPlanner {
   readonly #draft: RunDraft
   readonly #mode: SummaryMode
@@ -69,18 +71,18 @@ class RunPlanner {
     this.#summaries = new SummaryPlanner(draft, mode)
   }
 
-  /** Runs stages in order, each only while the history takes more than the budget. */
+  /** Runs stages in order, each only while the history is over the budget. */
   async runStages(stages: readonly Stage[], budget: number): Promise<void> {
     for (const stage of stages) {
-      const most = 'until' in stage && stage.until === 'limit' ? this.#draft.settings.limitTokens : budget
-      if (this.#draft.view.tokens <= most) continue
+      const limit = 'until' in stage && stage.until === 'limit' ? this.#draft.settings.limitTokens : budget
+      if (this.#draft.view.tokens <= limit) continue
       if ('stages' in stage) await this.runStages(stage.stages, stage.budget ?? budget)
       else if ('plan' in stage) await this.#runPlanning(stage, budget)
       else if (this.#mode.kind !== 'skip') await this.#runSummarizing(stage, budget)
     }
   }
 
-  /** Condenses what is visible between two positions, with the text given or asked for. */
+  /** Replaces the visible rows between two positions by a summary: the given one, or one by the summarizer. */
   async condenseRange({ from, to }: { from: number; to: number }): Promise<void> {
     const rows = this.#draft.view.rows.filter(({ anchor }) => anchor >= from && anchor <= to)
     const sessionId = this.#draft.sessionId
@@ -100,14 +102,14 @@ class RunPlanner {
     }
     const { summary } = this.#draft.config
     if (summary === undefined) {
-      if (await this.#summaries.condense(task)) this.#draft.used('summarize')
+      if (await this.#summaries.condense(task)) this.#draft.markUsed('summarize')
       return
     }
-    const written = await this.#given(summary, rows)
-    if (this.#summaries.accept(task, written, 'given')) this.#draft.used('summarize')
+    const written = await this.#givenSummary(summary, rows)
+    if (this.#summaries.accept(task, written, 'given')) this.#draft.markUsed('summarize')
   }
 
-  async #given(text: string, rows: readonly ViewRow[]): Promise<WrittenSummary> {
+  async #givenSummary(text: string, rows: readonly ViewRow[]): Promise<WrittenSummary> {
     const material = new SummaryMaterial(undefined)
     await this.#draft.readSources(rows, (source) => material.add(source))
     return givenSummary(text, material)
@@ -115,25 +117,25 @@ class RunPlanner {
 
   async #runPlanning(stage: PlanningStage | SlowPlanningStage, budget: number): Promise<void> {
     const context = await this.#contextFor(stage, budget)
-    const draft = await this.#own<PlanDraft | undefined>(stage, () => stage.plan(this.#draft.view, context))
-    // A function without an answer answers null in some hands.
+    const draft = await this.#call<PlanDraft | undefined>(stage, () => stage.plan(this.#draft.view, context))
+    // A stage of the application may return null instead of undefined.
     if (draft === undefined || draft === null) return
     const plan = isWholePlan(draft, stage) ? named(draft, stage) : await this.#complete(draft, stage)
     if (plan === undefined) return
     this.#checkLaws(plan, stage)
     if (plan.insert?.kind === 'summary') return this.#addSummary(plan, stage)
     this.#draft.add(plan, uuidv7())
-    this.#draft.used(stage === cut ? 'truncate' : stage.name)
+    this.#draft.markUsed(stage === cut ? 'truncate' : stage.name)
   }
 
-  /** What a stage may look at: contents and metadata of the rows it asks for, those planned in this run included. */
+  /** The contents and metadata of the rows that a stage asks for, with the changes of this run. */
   async #contextFor(stage: Exclude<Stage, CompositeStage>, budget: number): Promise<StageContext> {
     const { stages: settings, limitTokens } = this.#draft.settings
     const bare = { settings, targetTokens: budget, limitTokens }
-    const named = (await this.#own(stage, () => stage.reads?.(this.#draft.view, bare))) ?? []
+    const named = (await this.#call(stage, () => stage.reads?.(this.#draft.view, bare))) ?? []
     this.#refuse(stage, readsProblem(named))
     const needed = named.map((row) => rowOf(this.#draft.view, row))
-    const keeps = await this.#own(stage, () => stage.keeps?.(this.#draft.view, bare))
+    const keeps = await this.#call(stage, () => stage.keeps?.(this.#draft.view, bare))
     const originals = new Map<number, readonly Part[]>()
     const shown = new Map<number, readonly Part[]>()
     const metadata = new Map<number, JsonObject>()
@@ -148,7 +150,7 @@ class RunPlanner {
     return {
       ...bare,
       contentOf: ({ key }) => {
-        // The commonest mistake in a stage of one's own, and a silent one: the row would just be empty.
+        // The most common mistake in a stage of an application: without the error the row would just be empty.
         if (stage.reads === undefined)
           throw this.#stageFailed(stage, 'contentOf needs the rows named by reads')
         return originals.get(key) ?? []
@@ -158,8 +160,8 @@ class RunPlanner {
     }
   }
 
-  /** Calls a stage. One of the application's own may throw anything; its words may quote the conversation. */
-  async #own<T>(stage: Stage, work: () => T | Promise<T>): Promise<T> {
+  /** Calls a stage. One of the application may throw anything, also a message that quotes the conversation. */
+  async #call<T>(stage: Stage, work: () => T | Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
@@ -168,7 +170,7 @@ class RunPlanner {
     }
   }
 
-  /** Holds what a stage planned to the laws, and says whose plan it was. */
+  /** Checks the laws for the plan of a stage, and names the stage in the error. */
   #checkLaws(plan: Plan, { name }: Stage): void {
     try {
       checkLaws(this.#draft.sessionId, this.#draft.view, plan)
@@ -186,7 +188,7 @@ class RunPlanner {
     return new UndertextError('STAGE_FAILED', { sessionId: this.#draft.sessionId, stage: name, error })
   }
 
-  /** Fills in what a stage left out; `undefined` for a plan of nothing. */
+  /** Completes the plan of a stage; `undefined` when it changes nothing. */
   async #complete(draft: PlanDraft, stage: Stage): Promise<Plan | undefined> {
     this.#refuse(stage, draftProblem(draft))
     const rows = rowsToMeasure(this.#draft.view, draft)
@@ -202,27 +204,27 @@ class RunPlanner {
     if ('unfit' in plan) {
       throw new UndertextError('ILLEGAL_BOUNDARY', {
         sessionId: this.#draft.sessionId,
-        why: 'only texts and tool results can be shown differently',
+        why: 'only texts and tool results can be replaced',
         messageIds: [plan.unfit.id],
       })
     }
     return plan.hide.length === 0 && plan.replace.length === 0 ? undefined : plan
   }
 
-  /** A summary whose text a stage wrote itself meets law 7 like any other. */
+  /** A summary that the stage wrote itself must be smaller than its rows, as any other. */
   async #addSummary(plan: Plan, stage: Stage): Promise<void> {
     const tokens = this.#draft.view.tokensOfRows(plan.hide)
     const task = { rows: plan.hide, tokens, maxTokens: tokens }
     const { text, metadata } = plan.insert!
-    const written = await this.#given(text, plan.hide)
+    const written = await this.#givenSummary(text, plan.hide)
     const whole = { ...written, metadata: { ...metadata, ...written.metadata } }
-    if (this.#summaries.accept(task, whole, stage.name, plan)) this.#draft.used(stage.name)
+    if (this.#summaries.accept(task, whole, stage.name, plan)) this.#draft.markUsed(stage.name)
   }
 
   async #runSummarizing(stage: SummarizingStage, budget: number): Promise<void> {
     for (let round = 0; round < (stage.rounds ?? 1); round++) {
       const context = await this.#contextFor(stage, budget)
-      const drafts = (await this.#own(stage, () => stage.summaries(this.#draft.view, context))) ?? []
+      const drafts = (await this.#call(stage, () => stage.summaries(this.#draft.view, context))) ?? []
       this.#refuse(stage, tasksProblem(drafts))
       let accepted = 0
       for (const draft of drafts) {
@@ -230,14 +232,99 @@ class RunPlanner {
         this.#checkLaws(bareCondensePlan(task.rows), stage)
         if (await this.#summaries.condense(named(task, stage))) accepted += 1
       }
-      if (accepted > 0) this.#draft.used(stage.name)
+      if (accepted > 0) this.#draft.markUsed(stage.name)
       else return
     }
   }
 }
 
-/** For the audit: which stage planned it, where the kind alone does not say. */
+/** Names the stage for the audit, unless it is one of the pipeline. */
 function named<T extends { readonly params?: JsonObject }>(planned: T, { name }: Stage): T {
   const isOurs = name === 'cut' || (COMPACTION_STAGES as readonly string[]).includes(name)
   return isOurs ? planned : { ...planned, params: { stage: name, ...planned.params } }
+}
+
+/**
+ * Plans a run over a snapshot for the model of the session, by its learned limits and what its provider cached, and drops the
+ * plans of a run that saves too little. `events` is notified of each stage. Throws what `planRun` throws. Changes nothing.
+ */
+export async function planSession(
+  storage: Storage,
+  configuration: Configuration,
+  snapshot: Snapshot,
+  config: RunConfig,
+  mode: SummaryMode,
+  events?: RunEvents,
+): Promise<PlannedRun> {
+  const { session, view } = snapshot
+  const chosen = resolveModel(configuration.modelOf(session), config.provider, config.model)
+  const readings = await storage.readings(session.id, chosen.key, chosen.model ?? '')
+  const settings = resolveSettings(config, {
+    chosen,
+    contextWindow: windowOf(
+      chosen,
+      session.config,
+      configuration.ofStore.settings.contextWindows,
+      readings.learned.window,
+      config.windows ?? 'maintained',
+    ).tokens,
+    inputLimit: readings.learned.input,
+    viewEpoch: session.viewEpoch,
+    readings,
+    historyTokens: view.tokens,
+    estimator: view.estimator,
+  })
+  events?.planning(snapshot, settings)
+  const cachedTokens = await cachedTokensOf(storage, snapshot, settings, chosen)
+  const plan = async (how: SummaryMode, onStage?: (step: CommitStep) => void): Promise<PlannedRun> => {
+    const planned = await planRun(storage, snapshot, settings, config, how, onStage)
+    return dropUnlessWorthIt(dropUnlessSummarized({ ...planned, cachedTokens }, config), config)
+  }
+  // Before a model is paid: an estimate that saves too little ends the run.
+  if (mode.kind === 'write' && settings.minimumSavings > 0 && mayCallModel(config)) {
+    const bound = await plan({ kind: 'estimate' })
+    if (bound.heldBack === true) return bound
+  }
+  return plan(mode, (step) => events?.stage(step))
+}
+
+/** Tokens of the history that the provider reported as cached, in those of the estimator. */
+async function cachedTokensOf(
+  storage: Storage,
+  { session }: Snapshot,
+  { othersTokens, scale }: RunSettings,
+  { key, model = '' }: ChosenModel,
+): Promise<number | undefined> {
+  const cached = await storage.cachedTokens(session.id, key, model)
+  return cached === undefined ? undefined : Math.max(0, Math.floor((cached - othersTokens) / scale))
+}
+
+/** Drops the plans of a job whose summaries all failed: it runs before it is necessary, and is tried again. */
+function dropUnlessSummarized(planned: PlannedRun, { job }: RunConfig): PlannedRun {
+  const { steps, failed } = planned
+  if (job === undefined || failed.length === 0 || steps.some(({ summary }) => summary !== undefined))
+    return planned
+  return withoutSteps(planned)
+}
+
+/**
+ * Drops the plans of a run that saves less than its minimum, unless the request needs them to fit or a summary was paid. A summary
+ * that was not written yet counts as empty, so that only a run that no summary could make worthwhile is dropped.
+ */
+function dropUnlessWorthIt(planned: PlannedRun, { summarizer }: RunConfig): PlannedRun {
+  const { snapshot, settings, steps, after, pending, cachedTokens } = planned
+  const { view } = snapshot
+  if (steps.length === 0 || settings.minimumSavings === 0 || view.tokens > settings.limitTokens)
+    return planned
+  const isPaid =
+    summarizer?.usesModel === true && steps.some(({ summary }) => summary?.summarizer === summarizer.name)
+  const atMost = pending.reduce((sum, { maxTokens }) => sum + maxTokens, 0)
+  const worth = {
+    changed: firstChangedOf(view, after, cachedTokens),
+    before: view,
+    tokensAfter: Math.max(0, after.tokens - atMost),
+    minimum: settings.minimumSavings,
+  }
+  if (isPaid || isWorthIt(worth)) return planned
+  return { ...withoutSteps(planned), heldBack: true }
 }

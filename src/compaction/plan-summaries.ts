@@ -14,21 +14,21 @@ import { SummaryMaterial } from './summary-chunks.ts'
 import type { WrittenSummary } from './write-summary.ts'
 import { askForSummary } from './write-summary.ts'
 
-/** How a run comes by its summaries. */
+/** How a run gets its summaries. */
 export type SummaryMode =
-  /** Ask the summarizer. `started` is called before each question, with the id the compaction will have. */
+  /** Call the summarizer. `started` is called before, with the id that the compaction will have. */
   | {
       readonly kind: 'write'
       readonly started?: (attempt: StartedAttempt) => unknown
-      /** Called with what it cost so far after each answer, accepted or not; waited for. */
+      /** Called and awaited after each answer, accepted or not, with the cost so far. */
       readonly answered?: (id: string, record: SummaryRecord) => unknown
     }
-  /** Do not ask a model: leave an upper bound. Summarizers without a model are asked all the same. */
+  /** Do not call a model but insert an empty summary of the maximum size. Summarizers without a model are called. */
   | { readonly kind: 'estimate' }
-  /** Go on with the stages that need no model. */
+  /** Run only the stages that need no model. */
   | { readonly kind: 'skip' }
 
-/** A summary that is about to be asked for: the id its compaction will have, and what it is to stand for. */
+/** A summary that is about to be requested: the id that its compaction will have, and the rows that it replaces. */
 export type StartedAttempt = {
   readonly id: string
   readonly view: View
@@ -36,20 +36,20 @@ export type StartedAttempt = {
   readonly summarizer: string
 }
 
-/** One summary that is asked for. */
+/** One request for a summary. */
 type Question = {
   readonly task: SummaryTask
   readonly summarizer: Summarizer
-  /** What was wrong with the answer before. */
+  /** Why the previous answer was rejected. */
   readonly retryOf?: AnswerProblem
-  /** Who was to write and does not. */
+  /** The summarizer or model that this one replaces. */
   readonly insteadOf?: string | undefined
 }
 
-/** What came of it: `failed` is an error, which no other question would mend. */
+/** `failed`: an error, which another request would not change. */
 type Outcome = 'accepted' | 'failed' | AnswerProblem
 
-/** Comes by the summaries of one run, and adds them to its draft. */
+/** Requests the summaries of one run, and adds them to its draft. */
 export class SummaryPlanner {
   readonly #draft: RunDraft
   readonly #mode: SummaryMode
@@ -60,8 +60,8 @@ export class SummaryPlanner {
   }
 
   /**
-   * Answers whether a summary stands for the rows now: by the summarizer, by the same one asked once more where it heeds what was
-   * wrong, or by the extractive one where that may step in.
+   * Replaces the rows by a summary and returns whether one was accepted: by the summarizer, by a second request where it supports
+   * that, or by the extractive one where `offlineFallback` allows it.
    */
   async condense(task: SummaryTask): Promise<boolean> {
     const summarizer = this.#draft.config.summarizer ?? extractiveSummarizer
@@ -82,13 +82,13 @@ export class SummaryPlanner {
     return last === 'accepted'
   }
 
-  /** Asks one summarizer; answers whether its text was accepted, or what was wrong with it. Whatever it did is noted. */
+  /** Calls one summarizer; returns whether its text was accepted, or why not. Accepted or not, it is recorded. */
   async #ask({ task, summarizer, retryOf, insteadOf }: Question): Promise<Outcome> {
     const id = uuidv7()
     this.#draft.throwIfAborted()
     const mode = this.#mode
-    const noting = this.#noting(id, task, summarizer)
-    const request = { ...this.#requestFor(task, retryOf), calling: noting.begin }
+    const recording = this.#recording(id, task, summarizer)
+    const request = { ...this.#requestFor(task, retryOf), calling: recording.begin }
     const material = new SummaryMaterial(summarizer, request.level)
     await this.#draft.readSources(task.rows, (source) => material.add(source))
     const asked = await askForSummary(summarizer, material, request, {
@@ -97,7 +97,7 @@ export class SummaryPlanner {
       view: this.#draft.view,
       answered: mode.kind === 'write' ? (record) => mode.answered?.(id, record) : undefined,
     })
-    const wasAsked = await noting.isOver()
+    const wasAsked = await recording.isRecorded()
     if ('error' in asked) {
       this.#draft.throwIfAborted()
       this.#draft.fail(id, 'failed', asked.error, task, asked.record, wasAsked)
@@ -114,27 +114,27 @@ export class SummaryPlanner {
   }
 
   /**
-   * Notes that a model is asked, once, when it is. `isOver` waits for that, and returns whether the question is to be on record; it throws
-   * what the note failed with.
+   * `begin` records once that a model is called. `isRecorded` waits for that and returns whether the request is to be recorded;
+   * throws the error of the recording.
    */
-  #noting(
+  #recording(
     id: string,
     task: SummaryTask,
     summarizer: Summarizer,
-  ): { readonly begin: () => Promise<void>; readonly isOver: () => Promise<boolean> } {
-    let noted: Promise<void> | undefined
-    const note = async (): Promise<void> => {
+  ): { readonly begin: () => Promise<void>; readonly isRecorded: () => Promise<boolean> } {
+    let recorded: Promise<void> | undefined
+    const record = async (): Promise<void> => {
       if (this.#mode.kind !== 'write' || !summarizer.usesModel) return
       await this.#mode.started?.({ id, view: this.#draft.view, rows: task.rows, summarizer: summarizer.name })
     }
     return {
       begin: () => {
-        noted ??= note()
-        return noted
+        recorded ??= record()
+        return recorded
       },
-      isOver: async () => {
-        await noted
-        return noted !== undefined || !summarizer.usesModel
+      isRecorded: async () => {
+        await recorded
+        return recorded !== undefined || !summarizer.usesModel
       },
     }
   }
@@ -144,7 +144,7 @@ export class SummaryPlanner {
     return {
       sessionId: this.#draft.sessionId,
       sections: this.#draft.settings.stages.summarySections,
-      // Once more, and shorter: the answer before was too long, or none.
+      // A second answer must be shorter: the first was too long, or not a summary.
       maxTokens: retryOf === undefined ? task.maxTokens : Math.max(1, Math.floor(task.maxTokens / 2)),
       ...levelOf(task),
       ...(summarizationProvider !== undefined && { provider: summarizationProvider }),
@@ -153,7 +153,7 @@ export class SummaryPlanner {
     }
   }
 
-  /** Law 7: a summary that is empty or no smaller than what it stands for is not committed. */
+  /** A summary that is empty or not smaller than the rows it replaces is rejected. */
   #problemOf(task: SummaryTask, written: WrittenSummary): AnswerProblem | undefined {
     if (written.problem !== undefined) return written.problem
     if (written.text.trim() === '' || written.answer.text.trim() === '') return 'EMPTY_SUMMARY'
@@ -183,7 +183,7 @@ export class SummaryPlanner {
     )
   }
 
-  /** A text that was given, by a caller or a stage; answers whether it was accepted. */
+  /** Adds a text of the caller or of a stage; returns whether it was accepted. */
   accept(task: SummaryTask, written: WrittenSummary, summarizer: string, plan?: Plan): boolean {
     const id = uuidv7()
     const record = { summarizer }
@@ -207,13 +207,13 @@ export class SummaryPlanner {
 
   async #estimate(task: SummaryTask, summarizer: Summarizer): Promise<true> {
     const sources = await this.#draft.sourcesOf(task.rows)
-    this.#draft.wouldAsk({
+    this.#draft.addPending({
       summarizer: summarizer.name,
       messages: sources.map(({ shown }) => shown),
       inputTokens: task.tokens,
       maxTokens: task.maxTokens,
     })
-    // The largest number of units that is worth no more than maxTokens.
+    // The largest number of units that are at most maxTokens.
     let units = 0
     for (let step = task.maxTokens; step >= 1; step = Math.floor(step / 2)) {
       while (this.#draft.view.estimator.toTokens(units + step, this.#draft.view.provider) <= task.maxTokens)

@@ -1,26 +1,97 @@
+import type { RunConfig } from '../config/run-config.ts'
 import type { ViewMessage } from '../messages/message.ts'
 import { textsByRow, withReplacements } from '../messages/overlay.ts'
 import { type CompactionKind, type CompactionStage, stageOf } from '../model/plan.ts'
 import { type FirstChanged, firstChangedOf } from '../model/prompt-cache.ts'
-import type { CommitStep, FailedAttempt, SummaryRecord } from '../storage/storage.ts'
+import type { CommitStep, FailedAttempt, RunStart, SummaryRecord } from '../storage/storage.ts'
 import type { SummaryUsage } from '../summarizers/summarizer.ts'
-import type { PlannedRun } from './planned-run.ts'
-import { Bill } from './write-summary.ts'
+import type { PendingSummary, PlannedRun } from './run-draft.ts'
+import { SummaryCost } from './write-summary.ts'
 
-/** Why nothing was done. */
+/** One compaction of a preview: what it would hide, replace and insert. */
+export type PlannedCompaction = CompactionOutline & {
+  /** Ids of the messages it would hide. */
+  readonly hides: readonly string[]
+  /** Parts it would replace, and the text shown instead. */
+  readonly replaces: readonly { readonly messageId: string; readonly part: number; readonly text: string }[]
+  /** The summary or marker it would insert. */
+  readonly inserts?: { readonly kind: 'summary' | 'marker'; readonly text: string }
+}
+
+/** What a preview was made from. `start`: the run that its plans were made for; the first use consumes it. */
+type PreviewSource = { readonly run: PlannedRun; readonly config: RunConfig; start: RunStart | undefined }
+
+const sources = new WeakMap<CompactionPreview, PreviewSource>()
+
+/**
+ * What a compaction would do; nothing was written. `compactSession(sessionId, preview)` applies exactly this, or throws
+ * `STALE_PLAN` when the view has changed since. Messages that were appended since do not count as a change.
+ */
+export class CompactionPreview {
+  readonly sessionId: string
+  /** The fields of `CompactionResult`, as they would be. */
+  readonly compacted: boolean
+  readonly stagesUsed: CompactionStage[]
+  readonly tokensBefore: number
+  readonly tokensAfter: number
+  readonly tokensSaved: number
+  readonly messages: ViewMessage[]
+  readonly compactions: PlannedCompaction[]
+  readonly targetTokens: number
+  readonly reachedTarget: boolean
+  readonly fits: boolean
+  readonly reason?: IdleReason
+  /** The requests to a model; the figures count its summaries in full. Absent when every text is known. */
+  readonly summaryPending?: readonly PendingSummary[]
+  /** The first row of the view that would change: a provider's cached prefix ends before it. */
+  readonly firstChanged?: FirstChanged
+
+  constructor(run: PlannedRun, config: RunConfig, start: RunStart, view: readonly ViewMessage[]) {
+    const { snapshot, settings, steps, after, pending } = run
+    this.sessionId = snapshot.session.id
+    this.compacted = steps.length > 0
+    this.stagesUsed = [...run.stagesUsed]
+    this.tokensBefore = snapshot.view.tokens
+    this.tokensAfter = after.tokens
+    this.tokensSaved = this.tokensBefore - this.tokensAfter
+    this.messages = viewAfter(view, run)
+    this.compactions = steps.map((step) => ({
+      ...outlineOf(step),
+      hides: step.plan.hide.map(({ id }) => id),
+      replaces: step.plan.replace.map(({ row, part, text }) => ({ messageId: row.id, part, text })),
+      ...(step.plan.insert && { inserts: { kind: step.plan.insert.kind, text: step.plan.insert.text } }),
+    }))
+    this.targetTokens = settings.targetTokens
+    this.reachedTarget = after.tokens <= settings.targetTokens
+    this.fits = after.tokens <= settings.limitTokens
+    const reason = idleReason(run)
+    if (reason !== undefined) this.reason = reason
+    if (pending.length > 0) this.summaryPending = pending
+    const changed = firstChangedOf(snapshot.view, after, run.cachedTokens)
+    if (changed !== undefined) this.firstChanged = changed
+    sources.set(this, { run, config, start })
+  }
+}
+
+/** What a preview was made from; `undefined` for an object that only looks like a preview. */
+export function planOfPreview(preview: CompactionPreview): PreviewSource | undefined {
+  return sources.get(preview)
+}
+
+/** Why a run changed nothing. */
 export type IdleReason =
   /** The history is within the target already. */
   | 'NOTHING_TO_COMPACT'
-  /** It is over the target, and no stage found anything it may take. */
+  /** It is over the target, and no stage found anything to remove. */
   | 'NO_PROGRESS'
-  /** A summary, by a summarizer or of a stage's own, was not accepted, and nothing else was to be done. */
+  /** A summary, by a summarizer or a stage, was not accepted, and there was nothing else to do. */
   | 'SUMMARY_FAILED'
-  /** A hook that was asked before the commit said no; see `onBeforeCompaction`. */
+  /** A hook refused the commit; see `onBeforeCompaction`. */
   | 'VETOED'
-  /** It would save less than `minimumSavings`, and the request fits as it is. */
+  /** It would save less than `minimumSavings`, and the request fits without it. */
   | 'SAVES_TOO_LITTLE'
 
-/** What a run did: seed 003's fields first. */
+/** The result of a run. */
 export type CompactionResult = {
   /** Whether anything was applied. */
   readonly compacted: boolean
@@ -32,16 +103,16 @@ export type CompactionResult = {
   readonly tokensSaved: number
   /** The effective history afterwards. */
   readonly messages: ViewMessage[]
-  /** The run's id, for undo and redo of all of it; also when nothing was applied but something failed. */
+  /** The id of the run, to undo and redo all of it; also when nothing was applied but something failed. */
   readonly runId: string
-  /** The compactions it is made of, in order. */
+  /** The compactions of the run, in order. */
   readonly compactions: CompactionOutline[]
-  /** Summaries that were asked for and not accepted. */
+  /** Summaries that were requested and not accepted. */
   readonly failed: FailedSummary[]
-  /** Tokens and money (US dollars) of all summaries that were asked for, taken or not; absent where nobody said. */
+  /** Tokens, and US dollars, of all requested summaries, accepted or not; absent when no summarizer reported them. */
   readonly usage?: SummaryUsage
   readonly cost?: number
-  /** What the history was to come down to, in the same tokens: a target in true ones is turned into them. */
+  /** The target of the history, in the same tokens: a target in real tokens is converted. */
   readonly targetTokens: number
   /** Whether the history is within the target. */
   readonly reachedTarget: boolean
@@ -49,11 +120,11 @@ export type CompactionResult = {
   readonly fits: boolean
   /** Why nothing was applied. */
   readonly reason?: IdleReason
-  /** The first row of the view that was changed: a provider's cached prefix ends before it. Absent when nothing was applied. */
+  /** The first row of the view that changed: a provider's cached prefix ends before it. Absent when nothing was applied. */
   readonly firstChanged?: FirstChanged
 }
 
-/** One compaction of a run, in figures. */
+/** The figures of one compaction of a run. */
 export type CompactionOutline = {
   readonly id: string
   readonly kind: CompactionKind
@@ -64,7 +135,7 @@ export type CompactionOutline = {
   readonly rowsInserted: number
   readonly tokensBefore: number
   readonly tokensAfter: number
-  /** Who wrote the summary, by its name; `given` for a text of the caller's. */
+  /** The name of the summarizer that wrote the summary; `given` for a text of the caller. */
   readonly summarizer?: string
   /** The model that wrote it, as its provider names it. */
   readonly model?: string
@@ -72,16 +143,16 @@ export type CompactionOutline = {
   /** US dollars. */
   readonly cost?: number
   /**
-   * Who was to write it and did not: a summarizer whose attempts failed (they stand in `failed`), or the provider and model that were
-   * asked for (`vertex:gemini-2.5-flash`) and that nobody could use.
+   * What the summarizer replaced: one whose attempts failed (they are in `failed`), or the requested provider and model
+   * (`vertex:gemini-2.5-flash`) that the summarizer of the settings could not use.
    */
   readonly insteadOf?: string
 }
 
-/** A summary that was asked for and not taken. */
+/** A summary that was requested and not accepted. */
 export type FailedSummary = {
   readonly id: string
-  /** `rejected`: it was no smaller than what it stands for. */
+  /** `rejected`: it was not smaller than the rows it replaces. */
   readonly status: FailedAttempt['status']
   /** A code: of the answer (`ANSWER_PROBLEMS`), of the call (`SUMMARY_TIMEOUT`, `HTTP_429` and the like), or an error's name. */
   readonly error: string
@@ -91,7 +162,7 @@ export type FailedSummary = {
   readonly cost?: number
 }
 
-/** What a run's caller is told: its figures, and the view as it is after the commit. `idle`: why nothing of the plan was applied. */
+/** The result of a run: its figures, and the view after the commit. `idle`: why nothing of the plan was applied. */
 export function resultOf(
   planned: PlannedRun,
   runId: string,
@@ -113,7 +184,7 @@ export function resultOf(
     runId,
     compactions: planned.steps.map(outlineOf),
     failed: planned.failed.map(failedSummary),
-    ...spentOn(planned),
+    ...costOf(planned),
     targetTokens: settings.targetTokens,
     reachedTarget: tokensAfter <= settings.targetTokens,
     fits: tokensAfter <= settings.limitTokens,
@@ -122,7 +193,7 @@ export function resultOf(
   }
 }
 
-/** A planned compaction, in figures. */
+/** The figures of a planned compaction. */
 export function outlineOf({ id, plan, before, after, summary }: CommitStep): CompactionOutline {
   const { insteadOf } = plan.params
   return {
@@ -143,12 +214,12 @@ function failedSummary({ id, status, error, summary }: FailedAttempt): FailedSum
   return { id, status, error, ...writerOf(summary) }
 }
 
-/** What all summaries of a run cost, taken or not. */
-function spentOn({ steps, failed }: PlannedRun): Pick<CompactionResult, 'usage' | 'cost'> {
-  const bill = new Bill()
+/** The cost of all summaries of a run, accepted or not. */
+function costOf({ steps, failed }: PlannedRun): Pick<CompactionResult, 'usage' | 'cost'> {
+  const spent = new SummaryCost()
   for (const { summary } of [...steps, ...failed])
-    if (summary !== undefined) bill.add({ text: '', ...writerOf(summary) })
-  const { usage, cost } = bill.total('')
+    if (summary !== undefined) spent.add({ text: '', ...writerOf(summary) })
+  const { usage, cost } = spent.total('')
   return { ...(usage !== undefined && { usage }), ...(cost !== undefined && { cost }) }
 }
 
@@ -175,14 +246,8 @@ export function idleReason({
   return snapshot.view.tokens <= settings.targetTokens ? 'NOTHING_TO_COMPACT' : 'NO_PROGRESS'
 }
 
-/**
- * The view as it would be with a planned run in force, made of the view as it is. What was appended since the
- * plan stays at the end.
- */
-export function viewAfter(
-  view: readonly ViewMessage[],
-  { steps, snapshot, after }: PlannedRun,
-): ViewMessage[] {
+/** The view with a planned run in force. What was appended since the plan stays at the end. */
+function viewAfter(view: readonly ViewMessage[], { steps, snapshot, after }: PlannedRun): ViewMessage[] {
   const { incarnation } = snapshot.session
   const messages = new Map(view.map((message) => [message.id, message] as const))
   for (const { plan, inserted, id, createdAt } of steps) {
@@ -209,7 +274,7 @@ export function viewAfter(
   return [...kept, ...view.filter((message) => !planned.has(message.id))]
 }
 
-/** Rows that a run is about to insert have no id yet; it is the one their place gives them. */
+/** Rows that a run inserts have no id yet; it follows from their place. */
 function idIn(
   row: { readonly key: number; readonly id: string; readonly ordinal: number },
   incarnation: string,

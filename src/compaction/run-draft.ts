@@ -1,7 +1,7 @@
-import type { CheckedConfig, RunSettings } from '../config/compaction.ts'
+import type { RunConfig, RunSettings } from '../config/run-config.ts'
 import { UndertextError } from '../errors.ts'
 import { listIn } from '../messages/lists.ts'
-import { type Part, partsOf } from '../messages/message.ts'
+import { type Message, type Part, partsOf } from '../messages/message.ts'
 import { overlaid } from '../messages/overlay.ts'
 import { checkLaws } from '../model/laws.ts'
 import {
@@ -15,19 +15,48 @@ import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import type { SummaryTask } from '../stages/stage.ts'
 import type { CommitStep, FailedAttempt, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
-import type { PendingSummary, PlannedRun } from './planned-run.ts'
 import type { SummarySource } from './summary-chunks.ts'
 
-/** What planning reads of a storage, besides the snapshot. */
+/** The request to a summarizer that was not made, shown in place of its summary. */
+export type PendingSummary = {
+  readonly summarizer: string
+  /** The messages it would read. */
+  readonly messages: readonly Message[]
+  readonly inputTokens: number
+  /** Maximum tokens of its summary; the figures of the preview count them in full. */
+  readonly maxTokens: number
+}
+
+/** A run that is planned and not committed. */
+export type PlannedRun = {
+  readonly snapshot: Snapshot
+  readonly settings: RunSettings
+  readonly steps: readonly CommitStep[]
+  readonly failed: readonly FailedAttempt[]
+  readonly stagesUsed: readonly CompactionStage[]
+  readonly after: View
+  readonly pending: readonly PendingSummary[]
+  /** Tokens of the view, by the estimator, that its provider reported as cached; `undefined` without a report. */
+  readonly cachedTokens?: number | undefined
+  /** The run would save less than its minimum, so its plans were dropped. */
+  readonly heldBack?: true
+}
+
+/** The run with its plans dropped; failed summaries are kept. */
+export function withoutSteps(planned: PlannedRun): PlannedRun {
+  return { ...planned, steps: [], stagesUsed: [], pending: [], after: planned.snapshot.view }
+}
+
+/** What planning reads from a storage, besides the snapshot. */
 export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
 
 /** Rows whose contents are read at once. */
-const SOURCES_AT_ONCE = 500
+const PAGE_ROWS = 500
 
-/** A run while it is planned: the view as the steps so far leave it, and what came of each. */
+/** A run while it is planned: its steps so far, and the view they leave. */
 export class RunDraft {
   readonly settings: RunSettings
-  readonly config: CheckedConfig
+  readonly config: RunConfig
   readonly #storage: ContentReader
   readonly #snapshot: Snapshot
   readonly #onStage: ((step: CommitStep) => void) | undefined
@@ -43,7 +72,7 @@ export class RunDraft {
     storage: ContentReader,
     snapshot: Snapshot,
     settings: RunSettings,
-    config: CheckedConfig,
+    config: RunConfig,
     onStage?: (step: CommitStep) => void,
   ) {
     this.#storage = storage
@@ -59,12 +88,12 @@ export class RunDraft {
     return this.#snapshot.session.id
   }
 
-  /** The view with everything that was added. */
+  /** The view after the steps so far. */
   get view(): View {
     return this.#view
   }
 
-  /** The run as far as it is planned. */
+  /** The run with the steps so far. */
   result(): PlannedRun {
     return {
       snapshot: this.#snapshot,
@@ -77,17 +106,15 @@ export class RunDraft {
     }
   }
 
-  /** Notes that a stage was used. */
-  used(stage: CompactionStage): void {
+  markUsed(stage: CompactionStage): void {
     this.#used.add(stage)
   }
 
-  /** Notes what a model would be asked for. */
-  wouldAsk(pending: PendingSummary): void {
+  addPending(pending: PendingSummary): void {
     this.#pending.push(pending)
   }
 
-  /** Puts a plan that keeps the laws on top of the steps before. Throws what `checkLaws` throws, and `ABORTED`. */
+  /** Adds a plan as the next step. Throws what `checkLaws` throws, and `ABORTED`. */
   add(plan: Plan, id: string, summary?: SummaryRecord): void {
     this.throwIfAborted()
     checkLaws(this.sessionId, this.#view, plan)
@@ -100,7 +127,7 @@ export class RunDraft {
     this.#onStage?.(committed)
   }
 
-  /** Notes a summary that was not accepted. */
+  /** Records a summary that was not accepted. `wasAsked`: false when the model was not called. */
   fail(
     id: string,
     status: FailedAttempt['status'],
@@ -122,19 +149,19 @@ export class RunDraft {
     })
   }
 
-  /** Throws `ABORTED` when the caller's signal has fired. */
+  /** Throws `ABORTED` after the caller's signal. */
   throwIfAborted(): void {
     if (this.config.signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.sessionId })
   }
 
-  /** The rows as the view shows them, steps planned before included, and as they are stored. */
+  /** The rows as they are stored, and as the view shows them after the steps so far. */
   async sourcesOf(rows: readonly ViewRow[]): Promise<SummarySource[]> {
     const sources: SummarySource[] = []
     await this.readSources(rows, (source) => sources.push(source))
     return sources
   }
 
-  /** The same one after another, read in pages: a caller that keeps none of them needs no more memory for more rows. */
+  /** The same, one after another, read in pages: memory does not grow with the rows unless the caller keeps them. */
   async readSources(
     rows: readonly ViewRow[],
     use: (source: SummarySource, row: ViewRow) => unknown,
@@ -143,9 +170,9 @@ export class RunDraft {
     for (const { plan } of this.#steps) {
       for (const replacement of plan.replace) listIn(planned, replacement.row.key).push(replacement)
     }
-    for (let from = 0; from < rows.length; from += SOURCES_AT_ONCE) {
+    for (let from = 0; from < rows.length; from += PAGE_ROWS) {
       this.throwIfAborted()
-      const page = rows.slice(from, from + SOURCES_AT_ONCE)
+      const page = rows.slice(from, from + PAGE_ROWS)
       for (const [i, source] of (await this.#pageOf(page, planned)).entries()) use(source, page[i]!)
     }
   }

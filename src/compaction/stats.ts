@@ -1,4 +1,5 @@
 import { type ChosenModel, resolveModel, windowOf } from '../config/model.ts'
+import type { ResolvedSettings } from '../config/resolve.ts'
 import type { StatsOptions } from '../config/store-options.ts'
 import type { SessionFigures } from '../storage/storage.ts'
 import {
@@ -33,70 +34,59 @@ import {
   registryOf,
 } from '../tokens/windows.ts'
 
-/** How full a session's context is: seed 003's fields first. */
+/** How full a session's context is. */
 export type ContextStats = {
-  /** Tokens of what would be sent now, as well as it is known: `source` says how. The sum of `breakdown`. */
+  /** Tokens of what would be sent now, by the best known figures (see `source`). The sum of `breakdown`. */
   readonly estimatedInputTokens: number
   readonly availableInputTokens: number
   readonly usageRatio: number
-  /** Whether compaction is due: usage is at the threshold, and nothing holds it back. */
+  /** Whether compaction is due: usage has reached the threshold, and `heldBack` is absent. */
   readonly shouldCompact: boolean
   /**
-   * Present when usage is at the threshold and compaction is not due all the same: a user undid an automatic one. It is due again
-   * when the request does not fit, and as usual after the user compacts.
+   * Present when usage has reached the threshold but a user undid an automatic compaction. Compaction is due again when the request
+   * does not fit, and as usual after the user compacts.
    */
   readonly heldBack?: true
   /** Messages of the view. */
   readonly messageCount: number
   readonly withinBudget: boolean
   readonly breakdown: BudgetCheckResult['breakdown']
-  /** Whose figures these are. */
+  /** Provider of the limits and token counts. */
   readonly provider: string
   readonly model?: string
   readonly estimator: string
   /** Messages in the log. */
   readonly storedMessages: number
-  /** Messages hidden, by what hid them. */
+  /** Hidden messages, by what hid them. */
   readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }
   /** Sizes of the view by category, in the estimator's units. */
   readonly sizes: Sizes
   readonly activeCompactions: number
   /**
-   * Where `estimatedInputTokens` comes from. `measured`: the provider's report of exactly this request.
-   * `measured+estimated`: the report, and an estimate of what was added since. `calibrated`: the estimate, by what was learnt
-   * of the model. `estimated`: the estimator alone.
+   * Where `estimatedInputTokens` comes from. `measured`: the provider's report of exactly this request. `measured+estimated`: the
+   * report, and an estimate of what was added since. `calibrated`: the estimate, corrected by earlier reports of the model.
+   * `estimated`: the estimator alone.
    */
   readonly source: EstimateSource
-  /** What the estimator alone says of the same request, tokens. */
+  /** Tokens of the same request by the estimator alone. */
   readonly estimated: number
-  /** What the provider reported last for this session and model; `null` when nothing was recorded. */
+  /** The provider's last report for this session and model; `null` without one. */
   readonly measured: MeasuredTokens | null
-  /** What was learnt of the model by this estimator: true tokens an estimated one (1 before three reports). */
+  /** Real tokens per token of this estimator, learned from reports of the model (1 before three reports). */
   readonly calibration: { readonly ratio: number; readonly samples: number }
   readonly contextWindow: ContextWindow
-  /** The most the provider takes of input alone, tokens, where an overflow error named it. */
+  /** Maximum tokens of input that the provider accepts, where an overflow error reported it. */
   readonly inputLimit?: number
   readonly outputReserve: { readonly tokens: number; readonly source: 'maxTokens' | 'share' | 'most' }
-  /** What the input is held to by the settings, tokens, where they say so. */
+  /** Maximum tokens of input by the settings. */
   readonly contextWindowTarget?: number
   /** The usage at which compaction is due. */
   readonly threshold: number
-  /** What the model is taken to be, and where each figure of that comes from. Shared and frozen. */
+  /** The figures assumed for the model, and where each comes from. Shared and frozen. */
   readonly profile: ModelProfile
 }
 
-/** The settings stats go by. What the request says counts before them. */
-type StatsSettings = ProfileSettings & {
-  readonly preset: string
-  readonly threshold?: number | undefined
-  readonly thresholdTokens?: number | undefined
-  readonly contextWindowTarget?: number | undefined
-}
-
-/** Settings that stand in a model's profile. */
-type ProfileSettings = {
-  readonly [K in (typeof PROFILE_SETTINGS)[number]]?: number | undefined
-}
+/** Settings that are part of a model's profile. */
 const PROFILE_SETTINGS = [
   'maxTokens',
   'target',
@@ -112,13 +102,13 @@ export type MeasuredTokens = {
   readonly inputTokens: number
   /** Milliseconds since 1970. */
   readonly at: number
-  /** Whether it is of the view as it is now, appends aside. One that is not is history, and no figure is made of it. */
+  /** Whether it is of the current view, appended messages aside. Otherwise it is used for no figure. */
   readonly isCurrent: boolean
-  /** It is less than half of what the request must have held, so no figure is made of it. See `recordUsage`. */
+  /** It is less than half of what the request must have contained, so it is used for no figure. See `recordUsage`. */
   readonly isFarBelow?: true
 }
 
-/** Stats from the counters of a session and the readings of its model; `model` is the session's, or the store's for it. */
+/** Computes stats from the counters of a session and the readings of its model. */
 export function contextStats(
   figures: SessionFigures,
   readings: Readings,
@@ -126,8 +116,8 @@ export function contextStats(
     readonly provider: string | undefined
     readonly model: string | undefined
     readonly request: StatsOptions
-    readonly settings: StatsSettings
-    /** Whose figures count when nobody says. */
+    readonly settings: ResolvedSettings
+    /** Provider and model where none are given. */
     readonly own: Pick<SessionFigures, 'provider' | 'model'>
     readonly estimator: Estimator
     readonly contextWindows: ContextWindows | undefined
@@ -192,7 +182,7 @@ export function contextStats(
     contextWindow,
     outputReserve: outputReserve(contextWindow.tokens, maxTokens),
     threshold,
-    profile: knownProfile(chosen, contextWindow, readings.learned.input, estimator, {
+    profile: cachedProfile(chosen, contextWindow, readings.learned.input, estimator, {
       settings,
       maxTokens,
       threshold,
@@ -206,8 +196,8 @@ export function contextStats(
   return stats
 }
 
-/** The usage at which compaction is due: a figure of tokens is brought to the share it is of what is available. */
-function thresholdOf(request: StatsOptions, settings: StatsSettings, available: () => number): number {
+/** The usage at which compaction is due; a number of tokens is converted to a share of the available tokens. */
+function thresholdOf(request: StatsOptions, settings: ResolvedSettings, available: () => number): number {
   const { threshold, thresholdTokens } =
     request.threshold === undefined && request.thresholdTokens === undefined ? settings : request
   if (thresholdTokens === undefined) return threshold ?? DEFAULT_COMPACTION_THRESHOLD
@@ -223,14 +213,13 @@ function outputReserve(contextWindow: number, maxTokens: number | undefined): Co
   return { tokens, source: isMost ? 'most' : 'share' }
 }
 
-/** What is said otherwise than by default. */
+/** Settings that differ from the defaults. */
 function overridesOf(
-  { settings, maxTokens, threshold, target }: Said,
+  { settings, maxTokens, threshold, target }: ProfileInput,
   learnedInput: number | undefined,
 ): ProfileSubject['overrides'] {
-  const said = Object.fromEntries(PROFILE_SETTINGS.map((name) => [name, settings[name]]))
   return {
-    ...said,
+    ...Object.fromEntries(PROFILE_SETTINGS.map((name) => [name, settings[name]])),
     maxTokens,
     threshold: threshold === DEFAULT_COMPACTION_THRESHOLD ? undefined : threshold,
     target: settings.target === DEFAULT_COMPACTION_TARGET ? undefined : settings.target,
@@ -238,37 +227,37 @@ function overridesOf(
   }
 }
 
-type Known = {
+type CachedProfile = {
   readonly contextWindow: ContextWindow
   readonly learnedInput: number | undefined
   readonly estimator: Estimator
-  readonly said: Said
+  readonly input: ProfileInput
   readonly profile: ModelProfile
 }
 
-/** What settings and request say that a profile shows. */
-type Said = {
-  /** Resolved once for a store or a session: the same object is the same settings. */
-  readonly settings: StatsSettings
+/** The settings and options that a profile shows. */
+type ProfileInput = {
+  /** Resolved once for a store or a session, so the same object means the same settings. */
+  readonly settings: ResolvedSettings
   readonly maxTokens: number | undefined
   readonly threshold: number
   /** Most tokens of input; 0 for none. */
   readonly target: number
 }
 
-/** The profiles stats named last, by provider and model: a conversation asks for the same one before every call. */
-const known = new Map<string, Known>()
-const MOST_KNOWN = 64
+/** The last profiles, by provider and model: a conversation requests the same one before every call. */
+const profiles = new Map<string, CachedProfile>()
+const MAX_PROFILES = 64
 
-function knownProfile(
+function cachedProfile(
   { key, model }: ChosenModel,
   contextWindow: ContextWindow,
   learnedInput: number | undefined,
   estimator: Estimator,
-  said: Said,
+  input: ProfileInput,
 ): ModelProfile {
   const name = `${key}\n${model}`
-  const last = known.get(name)
+  const last = profiles.get(name)
   if (
     last !== undefined &&
     last.profile.model === model &&
@@ -277,10 +266,10 @@ function knownProfile(
     last.contextWindow.entry === contextWindow.entry &&
     last.learnedInput === learnedInput &&
     last.estimator === estimator &&
-    last.said.settings === said.settings &&
-    last.said.maxTokens === said.maxTokens &&
-    last.said.threshold === said.threshold &&
-    last.said.target === said.target
+    last.input.settings === input.settings &&
+    last.input.maxTokens === input.maxTokens &&
+    last.input.threshold === input.threshold &&
+    last.input.target === input.target
   )
     return last.profile
   const profile = profileOf({
@@ -290,7 +279,7 @@ function knownProfile(
     learnedInput,
     estimator,
     estimatorSource: 'session',
-    overrides: overridesOf(said, learnedInput),
+    overrides: overridesOf(input, learnedInput),
     isTableGiven: false,
   })
   for (const figure of Object.values(profile)) {
@@ -298,7 +287,7 @@ function knownProfile(
     if (typeof figure === 'object') Object.freeze(figure.value)
   }
   Object.freeze(profile)
-  if (known.size >= MOST_KNOWN) known.clear()
-  known.set(name, { contextWindow, learnedInput, estimator, said, profile })
+  if (profiles.size >= MAX_PROFILES) profiles.clear()
+  profiles.set(name, { contextWindow, learnedInput, estimator, input, profile })
   return profile
 }

@@ -8,19 +8,19 @@ import { fitText, shortenMiddle } from '../summarizers/text.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf, tokensOfText } from '../tokens/tokens.ts'
 
-/** What a summary row remembers, so that the next summary can build on it. */
+/** What a summary row stores so that the next summary can build on it. */
 type SummaryMemory = { readonly textLength: number; readonly digest: Digest }
 
 /**
- * What one summary is written from, read one row after another. Rows are kept only for a summarizer that receives
- * messages: the extractive one reads each row at once, and a summary that is given needs the digest only.
+ * The material of one summary, added row by row. Rows are kept only for a summarizer that receives messages: the extractive one
+ * reads each row at once, and a given summary needs only the digest.
  */
 export class SummaryMaterial {
-  /** Texts of the summaries that come first, which the new one continues. */
+  /** Texts of the summaries at the start, which the new one continues. */
   readonly earlier: string[] = []
-  /** The rows after those, where they are kept. */
+  /** The rows after those, if they are kept. */
   readonly rest: SummarySource[] = []
-  /** Has read the rows after those, where they are not kept. */
+  /** The reader of the rows after those, if they are not kept. */
   readonly reader: ExtractiveReader | undefined
   /** Number of rows after those. */
   count = 0
@@ -29,11 +29,11 @@ export class SummaryMaterial {
   readonly #calls = new ToolCallReader()
   readonly #digests: Digest[] = []
 
-  /** `summarizer`: the one that is to write, `undefined` when the text is given. `level`: that of its request. */
+  /** `summarizer`: `undefined` when the text is given. `level`: that of its request. */
   constructor(summarizer: Summarizer | undefined, level?: number) {
     this.reader = summarizer && extractiveReader(summarizer)
     this.#keepsRows = summarizer !== undefined && this.reader === undefined
-    // Summaries of one level are merged side by side, none of them into the next.
+    // Summaries of one level are merged with each other instead of being continued.
     this.#continues = level === undefined
   }
 
@@ -60,7 +60,7 @@ export class SummaryMaterial {
     this.reader?.add({ ...readableSource(source, true), kind: source.kind })
   }
 
-  /** What was run in all rows, summaries included. */
+  /** The tool calls of all rows, those in earlier summaries included. */
   digest(): Digest {
     return [...this.#digests, this.#calls.digest()].reduce(mergeDigests)
   }
@@ -71,7 +71,7 @@ export class SummaryMaterial {
   }
 }
 
-/** A row as a summarizer reads it: as it is stored or as it is shown; a summary without its digest, which is merged apart. */
+/** A row as a summarizer reads it: as stored or as shown; a summary without its digest, which is merged separately. */
 export function readableSource(source: SummarySource, asStored: boolean): Message {
   if (source.kind === 'summary') return withReadableBlocks({ ...source.shown, content: ownText(source) })
   return withReadableBlocks(asStored ? source.original : source.shown)
@@ -97,28 +97,28 @@ function textOf(message: Message): string {
     .join('')
 }
 
-/** What is kept of each end of a text that alone is too long for a summarizer, as a share of its room. */
+/** Share of the room that each end of a text gets that alone is too long for a summarizer. */
 const END_SHARE = 0.4
-/** How often a row is shortened to half of what it was before it becomes one text. */
-const MOST_HALVINGS = 8
+/** How often a row is halved before its parts are joined to one text. */
+const MAX_HALVINGS = 8
 
-/** One row that a summary is to stand for. */
+/** One row that a summary replaces. */
 export type SummarySource = {
   readonly kind: RowKind
   /** As the view shows it. */
   readonly shown: Message
-  /** As it is stored: the digest tells what really came out. */
+  /** As it is stored: the digest uses the real outputs. */
   readonly original: Message
   readonly metadata: JsonObject | undefined
 }
 
-/** How much of a summarizer's input something takes, in tokens of one provider. */
-export class Scale {
+/** Measures the input of a summarizer in tokens of one provider. */
+export class InputMeter {
   readonly #estimator: Estimator
   readonly #provider: string | undefined
   readonly #perMessage: number
 
-  /** `perMessage`: what the summarizer's request adds to each message, tokens. */
+  /** `perMessage`: tokens that the summarizer's request adds to each message. */
   constructor(estimator: Estimator, provider: string | undefined, perMessage: number) {
     this.#estimator = estimator
     this.#provider = provider
@@ -134,7 +134,7 @@ export class Scale {
     return tokensOf(sizes, count, this.#estimator, this.#provider) + count * this.#perMessage
   }
 
-  /** Tokens of the summary so far, counted as a message of its own; 0 for none. */
+  /** Tokens of the summary so far, counted as a separate message; 0 for an empty one. */
   ofText(text: string): number {
     if (text === '') return 0
     const estimator = this.#estimator
@@ -143,28 +143,27 @@ export class Scale {
 }
 
 /**
- * The rows from `from` on that together take at most `room` tokens, one at least, and where the next chunk begins.
- * Calls and their results stay together as long as they fit; a single row that does not fit is shortened in the
- * middle, never left out.
+ * The rows from `from` on that together take at most `room` tokens, at least one, and the start of the next chunk. Calls and
+ * their results stay together if they fit; a row that alone does not fit is shortened in the middle, never left out.
  */
 export function takeChunk(
   sources: readonly SummarySource[],
   from: number,
   room: number,
-  scale: Scale,
+  meter: InputMeter,
 ): { readonly chunk: readonly SummarySource[]; readonly next: number } {
   if (room === Number.POSITIVE_INFINITY) return { chunk: sources.slice(from), next: sources.length }
   const chunk: SummarySource[] = []
   let sizes = NO_SIZES
   for (let at = from; at < sources.length; at++) {
-    const fitted = fitSource(sources[at]!, room, scale)
-    const own = scale.sizesOf(fitted)
+    const fitted = fitSource(sources[at]!, room, meter)
+    const own = meter.sizesOf(fitted)
     const sum = addSizes(sizes, own)
-    if (chunk.length > 0 && scale.ofMessages(sum, chunk.length + 1) > room) {
-      // A result goes with the call before it, so the call moves on too, if both fit.
+    if (chunk.length > 0 && meter.ofMessages(sum, chunk.length + 1) > room) {
+      // A result stays with the call before it, so the call moves to the next chunk too if both fit.
       const start = startsWithResult(fitted) ? callBefore(chunk) : chunk.length
-      const moved = chunk.slice(start).reduce((total, source) => addSizes(total, scale.sizesOf(source)), own)
-      const moves = start > 0 && scale.ofMessages(moved, chunk.length - start + 1) <= room
+      const moved = chunk.slice(start).reduce((total, source) => addSizes(total, meter.sizesOf(source)), own)
+      const moves = start > 0 && meter.ofMessages(moved, chunk.length - start + 1) <= room
       return moves ? { chunk: chunk.slice(0, start), next: from + start } : { chunk, next: at }
     }
     chunk.push(fitted)
@@ -173,7 +172,7 @@ export function takeChunk(
   return { chunk, next: sources.length }
 }
 
-/** Where the row stands whose calls a result behind the chunk may answer: before the results at its end. */
+/** The index of the row whose calls the result after the chunk may belong to: the one before the results at the end. */
 function callBefore(chunk: readonly SummarySource[]): number {
   let at = chunk.length - 1
   while (at > 0 && startsWithResult(chunk[at]!)) at--
@@ -184,13 +183,13 @@ function startsWithResult({ shown }: SummarySource): boolean {
   return partsOf(shown)[0]?.type === 'tool-result'
 }
 
-/** A row that takes at most `room`. Every text in it is shortened alike; only one with too many parts becomes one text. */
-function fitSource(source: SummarySource, room: number, scale: Scale): SummarySource {
-  const tokensOfSource = (some: SummarySource): number => scale.ofMessages(scale.sizesOf(some), 1)
+/** A row that takes at most `room` tokens. All its texts are shortened equally; one with too many parts becomes one text. */
+function fitSource(source: SummarySource, room: number, meter: InputMeter): SummarySource {
+  const tokensOfSource = (some: SummarySource): number => meter.ofMessages(meter.sizesOf(some), 1)
   const tokens = tokensOfSource(source)
   if (tokens <= room) return source
   let share = (Math.max(0, room) / tokens) * 2 * END_SHARE
-  for (let tries = 0; tries <= MOST_HALVINGS; tries++) {
+  for (let tries = 0; tries <= MAX_HALVINGS; tries++) {
     const shortened = withContent(source, shortenParts(source.shown, share))
     if (tokensOfSource(shortened) <= room) return shortened
     share /= 2

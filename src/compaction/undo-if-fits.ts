@@ -5,35 +5,34 @@ import { DEFAULT_COMPACTION_TARGET } from '../tokens/budget.ts'
 import type { Readings } from '../tokens/calibration.ts'
 import type { ContextStats } from './stats.ts'
 
-/** What `undoIfFits` did. */
+/** The result of `undoIfFits`. */
 export type UndoIfFitsResult = UndoOutcome & {
-  /** Most tokens the whole request may take afterwards: the target's share of the available input. */
+  /** Maximum tokens of the whole request afterwards: the target's share of the available input. */
   readonly limitTokens: number
-  /** How full the context was, and is, for the model asked for. */
+  /** How full the context was and is, for the requested model. */
   readonly before: ContextStats
   readonly after: ContextStats
-  /** The compaction that would have been next, and how large the request would have been: more than fits. */
+  /** The next compaction, and the size of the request without it, which would not fit. */
   readonly next?: { readonly compactionId: string; readonly estimatedInputTokens: number }
-  /** Compactions that stay because others in force build on them that were not to be undone. */
+  /** Compactions that stay because others in force that were not selected depend on them. */
   readonly blocked: readonly string[]
 }
 
 /**
- * Undoes compactions, newest first, as long as the request stays within the target for a model, and below the usage at which
- * compaction would be due: otherwise the next check would do it all over. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`.
- * Source: checklist F5-09.
+ * Undoes compactions, newest first, as long as the request stays within the target of a model and below the usage at which
+ * compaction is due: otherwise the next check would repeat them. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`.
  */
 export async function undoIfFits(
   storage: Storage,
   sessionId: string,
   options: CheckedUndoIfFits,
   given: {
-    /** The model asked for. */
+    /** The requested model. */
     readonly chosen: ChosenModel
-    /** What the settings say of a target: a share of the available input, or tokens of history. */
+    /** The target of the settings: a share of the available input, or tokens of history. */
     readonly target: number | undefined
     readonly targetTokens: number | undefined
-    /** How full its context is with such figures. */
+    /** How full its context is with these figures. */
     readonly statsOf: (figures: SessionFigures, readings: Readings, request: StatsOptions) => ContextStats
   },
 ): Promise<UndoIfFitsResult> {
@@ -49,7 +48,7 @@ export async function undoIfFits(
   const { chosen } = given
   const statsOf = (figures: SessionFigures, readings: Readings): ContextStats =>
     given.statsOf(figures, readings, request as StatsOptions)
-  // Tokens that settings name are of the history alone; the rest of the request comes on top.
+  // Target tokens are of the history alone; the rest of the request is added.
   const tokens = options.target === undefined ? given.targetTokens : undefined
   const limitOf = ({ availableInputTokens, estimatedInputTokens, breakdown }: ContextStats): number =>
     tokens === undefined

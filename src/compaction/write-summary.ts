@@ -1,4 +1,4 @@
-import { SUMMARY_TIMEOUT_MS } from '../config/compaction.ts'
+import { SUMMARY_TIMEOUT_MS } from '../config/settings.ts'
 import { errorName, isUndertextError } from '../errors.ts'
 import { headOf } from '../messages/characters.ts'
 import { isStorableText, MAX_NAME_LENGTH } from '../messages/check.ts'
@@ -19,23 +19,23 @@ import type {
 import { fitText, longest, shortenMiddle } from '../summarizers/text.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { estimateTokens } from '../tokens/tokens.ts'
-import { readableSource, Scale, type SummaryMaterial, takeChunk } from './summary-chunks.ts'
+import { InputMeter, readableSource, type SummaryMaterial, takeChunk } from './summary-chunks.ts'
 import { unlessAborted } from './waiting.ts'
 
 const USAGE_FIELDS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheCreationTokens'] as const
 
 /**
- * What the answers for one summary cost, together: a long range takes several, and those that were paid count also when a later
- * one fails. Takes from an answer only known fields of the right kind: a summarizer may say anything.
+ * Adds up the cost of the answers for one summary: a long range takes several, and paid ones count also when a later one fails.
+ * Reads only known fields of the right type: a summarizer may return anything.
  */
-export class Bill {
+export class SummaryCost {
   readonly #usage: { -readonly [F in keyof SummaryUsage]: number } = {}
   #cost: number | undefined
   #model: string | undefined
   #promptVersion: string | undefined
   readonly #onAnswer: ((record: Omit<SummaryRecord, 'summarizer'>) => unknown) | undefined
 
-  /** `onAnswer` is called after each answer, with what is noted of all of them so far; `add` answers what it does. */
+  /** `onAnswer` is called after each answer with the record of all so far; `add` returns what it returns. */
   constructor(onAnswer?: (record: Omit<SummaryRecord, 'summarizer'>) => unknown) {
     this.#onAnswer = onAnswer
   }
@@ -53,7 +53,7 @@ export class Bill {
     return this.#onAnswer?.(this.record())
   }
 
-  /** One answer that stands for all of them. */
+  /** One answer with the cost of all. */
   total(text: string): SummaryAnswer {
     const { usage, cost, model, promptVersion } = this.record()
     return {
@@ -65,7 +65,7 @@ export class Bill {
     }
   }
 
-  /** What is noted of them. */
+  /** The record of all answers so far. */
   record(): Omit<SummaryRecord, 'summarizer'> {
     return {
       model: this.#model,
@@ -84,33 +84,32 @@ function label(value: unknown): string | undefined {
   return typeof value === 'string' && isStorableText(value) ? headOf(value, MAX_NAME_LENGTH) : undefined
 }
 
-/** Share of a summary's tokens that its digest of tool calls may take. Source: checklist F3. */
+/** Share of a summary's tokens that its digest of tool calls may take. */
 const DIGEST_SHARE = 0.25
-/** A summary of fewer tokens gives its digest a smaller share: what it is about comes first. */
+/** In a summary of fewer tokens the digest has a smaller share: the topic comes first. */
 const FULL_DIGEST_TOKENS = 400
-/** Most of a summarizer's input that the summary so far may take: what is new needs room too. */
+/** Maximum share of a summarizer's input for the summary so far: the new messages need room too. */
 const PREVIOUS_SHARE = 0.5
-/** What a summarizer wrote, and how it is to be kept. */
+
+/** The text of a summarizer, and the row it becomes. */
 export type WrittenSummary = {
-  /** What the summary row says: the summarizer's text, and the digest behind it. */
+  /** The text of the summary row: that of the summarizer, then the digest. */
   readonly text: string
   readonly metadata: JsonObject
-  /** The last answer, with what all of them cost. */
+  /** The last answer, with the cost of all. */
   readonly answer: SummaryAnswer
-  /** Why the text is no summary; it is empty then. */
+  /** Why the text is not a summary; it is empty then. */
   readonly problem?: AnswerProblem
 }
 
 /**
- * Asks a summarizer for the text that is to stand for some rows, in chunks that fit it, each with the summary so
- * far, and adds the digest of the tool calls. Answers an empty text and the `problem` when an answer is no summary.
+ * Requests a summary in chunks that fit the summarizer, each with the summary so far, and adds the digest of the tool calls.
+ * Returns an empty text and the `problem` when an answer is not a summary.
  *
- * `bill` hears of each answer as it comes, and is waited for: what was paid stands there also when a later chunk fails.
+ * `cost` receives each answer at once and is awaited, so that it is complete also when a later chunk fails.
  *
- * What it is sent at once, messages and summary so far, takes at most `maxInputTokens` as the request's provider
- * counts, or `provider` when the request names none.
- *
- * Rejects with whatever the summarizer throws. Changes nothing.
+ * Each chunk with the summary so far takes at most `maxInputTokens`, counted for the request's provider, or `provider` without
+ * one. Rejects with whatever the summarizer throws. Changes nothing.
  */
 export async function writeSummary(
   summarizer: Summarizer,
@@ -118,71 +117,66 @@ export async function writeSummary(
   { calling, ...request }: Omit<SummaryRequest, 'messages' | 'previousSummary' | 'files'>,
   estimator: Estimator,
   provider?: string,
-  bill = new Bill(),
+  cost = new SummaryCost(),
 ): Promise<WrittenSummary> {
   const { rest, reader } = material
   const digest = material.digest()
   const rendered = renderForSummary(digest, request.maxTokens)
   const textTokens = request.maxTokens - (rendered === '' ? 0 : estimateTokens(rendered))
 
-  let previousSummary = material.earlier.join('\n\n')
-  let answer: SummaryAnswer = { text: previousSummary }
-  const scale = new Scale(estimator, request.provider ?? provider, summarizer.tokensPerMessage ?? 0)
+  const meter = new InputMeter(estimator, request.provider ?? provider, summarizer.tokensPerMessage ?? 0)
   const asked = { ...request, maxTokens: Math.max(1, textTokens) }
   const limit = summarizer.inputTokensFor?.(asked) ?? summarizer.maxInputTokens
-  const most = limit ?? Number.POSITIVE_INFINITY
-  // A summarizer without a model reads everything at no cost, also what was cleared in the view.
+  const room = limit ?? Number.POSITIVE_INFINITY
+  // A summarizer without a model reads everything at no cost, also what the view does not show.
   const readsAll = !summarizer.usesModel && limit === undefined
+  let summary = material.earlier.join('\n\n')
+  const previous = (): { previousSummary?: string } => (summary === '' ? {} : { previousSummary: summary })
+  const problemOf = async (answer: SummaryAnswer | undefined): Promise<AnswerProblem | undefined> => {
+    await cost.add(answer)
+    const judged = judge(summarizer, answer)
+    if ('problem' in judged) return judged.problem
+    summary = judged.text
+    return undefined
+  }
   if (reader !== undefined && material.count > 0) {
     request.signal?.throwIfAborted()
-    answer = reader.answer({
-      ...asked,
-      files: material.files(),
-      ...(previousSummary !== '' && { previousSummary }),
-    })
-    await bill.add(answer)
-    const judged = judge(summarizer, answer)
-    if ('problem' in judged) return noSummary(bill.total(''), judged.problem)
-    answer = { ...answer, text: judged.text }
+    const answer = reader.answer({ ...asked, files: material.files(), ...previous() })
+    const problem = await problemOf(answer)
+    if (problem !== undefined) return noSummary(cost.total(''), problem)
   }
   for (let from = 0; from < rest.length; ) {
-    previousSummary = shortenSummary(
-      previousSummary,
-      request.sections,
-      (text) => scale.ofText(text) <= most * PREVIOUS_SHARE,
-    )
-    const { chunk, next } = takeChunk(rest, from, most - scale.ofText(previousSummary), scale)
+    summary = shortenSummary(summary, request.sections, (text) => meter.ofText(text) <= room * PREVIOUS_SHARE)
+    const { chunk, next } = takeChunk(rest, from, room - meter.ofText(summary), meter)
     from = next
     request.signal?.throwIfAborted()
     if (summarizer.announcesCalls !== true) await calling?.()
-    answer = await summarizer.summarize({
+    const answer = await summarizer.summarize({
       ...asked,
       ...(summarizer.announcesCalls === true && calling !== undefined && { calling }),
       messages: chunk.map((source) => ({ ...readableSource(source, readsAll), kind: source.kind })),
       files: filesOf(chunk.map(({ original }) => original)),
-      ...(previousSummary !== '' && { previousSummary }),
+      ...previous(),
     })
-    await bill.add(answer)
-    const judged = judge(summarizer, answer)
-    if ('problem' in judged) return noSummary(bill.total(''), judged.problem)
-    previousSummary = judged.text
-    answer = { ...answer, text: judged.text }
-  }
-
-  const text = rendered === '' ? answer.text : `${answer.text}\n\n${rendered}`
-  const memory = {
-    isSummary: true,
-    textLength: answer.text.length,
-    digest: boundDigest(digest) as unknown as JsonObject,
+    const problem = await problemOf(answer)
+    if (problem !== undefined) return noSummary(cost.total(''), problem)
   }
   return {
-    text,
-    metadata: memory,
-    answer: bill.total(answer.text),
+    text: rendered === '' ? summary : `${summary}\n\n${rendered}`,
+    metadata: metadataOf(summary, digest),
+    answer: cost.total(summary),
   }
 }
 
-/** What a model answers may be many things that are no summary; whoever calls no model writes one, or nothing. */
+function metadataOf(text: string, digest: Digest): JsonObject {
+  return {
+    isSummary: true,
+    textLength: text.length,
+    digest: boundDigest(digest) as unknown as JsonObject,
+  }
+}
+
+/** A model may return something that is not a summary; a summarizer without a model returns one, or nothing. */
 function judge(summarizer: Summarizer, answer: SummaryAnswer | undefined): ReturnType<typeof judgeAnswer> {
   if (summarizer.usesModel) return judgeAnswer(answer)
   const isText = typeof answer?.text === 'string' && answer.text.trim() !== ''
@@ -193,7 +187,7 @@ function noSummary(answer: SummaryAnswer, problem: AnswerProblem): WrittenSummar
   return { text: '', metadata: {}, answer, problem }
 }
 
-/** The digest behind a summary's text. One that could only say how many calls it leaves out is not worth its room. */
+/** The digest after a summary's text; empty when there is room only for the number of calls left out. */
 function renderForSummary(digest: Digest, maxTokens: number): string {
   const { text, digest: shown } = renderDigest(
     digest,
@@ -202,32 +196,24 @@ function renderForSummary(digest: Digest, maxTokens: number): string {
   return shown.entries.length === 0 && digest.entries.length > 0 ? '' : text
 }
 
-/** A summary whose text the caller gave: the digest is added all the same, and says what was done. */
+/** A summary with a given text: the digest of its tool calls is kept for later summaries. */
 export function givenSummary(text: string, material: SummaryMaterial): WrittenSummary {
-  return {
-    text,
-    metadata: {
-      isSummary: true,
-      textLength: text.length,
-      digest: boundDigest(material.digest()) as unknown as JsonObject,
-    },
-    answer: { text },
-  }
+  return { text, metadata: metadataOf(text, material.digest()), answer: { text } }
 }
 
-/** How a summarizer is asked. */
+/** How a summarizer is called. */
 type AskOptions = {
   readonly timeoutMs: number | undefined
   readonly signal: AbortSignal | undefined
-  /** The view whose estimator and provider count. */
+  /** The view whose estimator and provider are used. */
   readonly view: Pick<View, 'estimator' | 'provider'>
-  /** Called after each answer, with all that is to be noted so far; waited for. */
+  /** Called and awaited after each answer, with the record so far. */
   readonly answered: ((record: SummaryRecord) => unknown) | undefined
 }
 
 /**
- * Asks a summarizer for one summary, for no longer than `timeoutMs` milliseconds. Answers what was written, or the code of the error;
- * and, either way, who was asked and what it cost. Never rejects.
+ * Requests one summary, for at most `timeoutMs` milliseconds. Returns the summary or the code of the error, with the record of the
+ * summarizer and its cost. Never rejects.
  */
 export async function askForSummary(
   summarizer: Summarizer,
@@ -241,9 +227,9 @@ export async function askForSummary(
     summarizer: summarizer.name,
     ...record,
   })
-  const bill = new Bill((record) => answered?.(recorded(record)))
+  const cost = new SummaryCost((record) => answered?.(recorded(record)))
   const timeout = new AbortController()
-  // Not AbortSignal.timeout: its timer would let the process end in the middle of the wait.
+  // Not AbortSignal.timeout: its timer would let the process exit during the wait.
   const timer = setTimeout(() => timeout.abort(), Math.min(timeoutMs, MAX_TIMER_MS))
   const signal = own === undefined ? timeout.signal : AbortSignal.any([own, timeout.signal])
   try {
@@ -253,26 +239,26 @@ export async function askForSummary(
       { ...request, signal },
       view.estimator,
       view.provider,
-      bill,
+      cost,
     )
     const written = await unlessAborted(work, signal)
-    return { written, record: recorded(bill.record()) }
+    return { written, record: recorded(cost.record()) }
   } catch (error) {
     const code = timeout.signal.aborted ? 'SUMMARY_TIMEOUT' : failureCode(error)
-    return { error: code, record: recorded(bill.record()) }
+    return { error: code, record: recorded(cost.record()) }
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** What an attempt is noted to have failed with: what went wrong with the call, where that is known. */
+/** The code of a failed attempt: that of the model call, where it is known. */
 export function failureCode(error: unknown): string {
   return isUndertextError(error, 'MODEL_CALL_FAILED') ? error.facts.error : errorName(error)
 }
 
 /**
- * A summary as it is, or as much of it as fits: its rules stay whole as long as they fit themselves, and the rest is shortened in
- * the middle. The rules are what stands beneath the heading of the section for them.
+ * A summary, or as much of it as fits: its rules, which are the text below the heading of their section, stay whole if they fit,
+ * and the rest is shortened in the middle.
  */
 export function shortenSummary(
   summary: string,
@@ -280,26 +266,31 @@ export function shortenSummary(
   fits: (text: string) => boolean,
 ): string {
   if (fits(summary)) return summary
-  const { before, rules, behind } = parted(summary, sections[topicsOf(sections).indexOf('rules')])
+  const { before, rules, after } = splitAtRules(summary, sections[topicsOf(sections).indexOf('rules')])
   if (rules === '' || !fits(rules)) return fitText(summary, fits)
-  const rest = `${before}${behind}`
-  const most = longest(rest.length, (length) => fits(joined(shortenMiddle(rest, length), rules)))
-  return most < 0 ? rules : joined(shortenMiddle(rest, most), rules)
+  const rest = `${before}${after}`
+  const length = longest(rest.length, (units) => fits(joined(shortenMiddle(rest, units), rules)))
+  return length < 0 ? rules : joined(shortenMiddle(rest, length), rules)
 }
 
 function joined(rest: string, rules: string): string {
   return rest === '' ? rules : `${rest.trimEnd()}\n\n${rules}`
 }
 
-/** The section with a title, its heading included, and what stands before and behind it. */
-function parted(
+/** The section of a title, with its heading, and the text before and after it. */
+function splitAtRules(
   summary: string,
   title: string | undefined,
-): { readonly before: string; readonly rules: string; readonly behind: string } {
-  const whole = { before: summary, rules: '', behind: '' }
+): { readonly before: string; readonly rules: string; readonly after: string } {
+  const whole = { before: summary, rules: '', after: '' }
   if (title === undefined) return whole
+  const split = (start: number, end: number) => ({
+    before: summary.slice(0, start),
+    rules: summary.slice(start, end).trimEnd(),
+    after: summary.slice(end),
+  })
   const wanted = title.trim().toLowerCase()
-  let from = -1
+  let start = -1
   let level = 0
   for (let at = 0; at < summary.length; ) {
     const end = summary.indexOf('\n', at)
@@ -307,20 +298,13 @@ function parted(
     const heading = /^(#{1,6})[ \t]+(\S.{0,999})$/.exec(summary.slice(at, end === -1 ? next : end).trimEnd())
     if (heading !== null) {
       const depth = heading[1]!.length
-      if (from >= 0 && depth <= level)
-        return {
-          before: summary.slice(0, from),
-          rules: summary.slice(from, at).trimEnd(),
-          behind: summary.slice(at),
-        }
-      if (from < 0 && heading[2]!.trim().toLowerCase() === wanted) {
-        from = at
+      if (start >= 0 && depth <= level) return split(start, at)
+      if (start < 0 && heading[2]!.trim().toLowerCase() === wanted) {
+        start = at
         level = depth
       }
     }
     at = next
   }
-  return from < 0
-    ? whole
-    : { before: summary.slice(0, from), rules: summary.slice(from).trimEnd(), behind: '' }
+  return start < 0 ? whole : split(start, summary.length)
 }

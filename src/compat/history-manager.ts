@@ -1,24 +1,24 @@
 import { z } from 'zod'
 import { errorName, invalid } from '../errors.ts'
 import { check } from '../messages/check.ts'
+import { stringifyJson } from '../messages/json.ts'
 import type { Message, RowKind } from '../messages/message.ts'
 import { checkMessageList } from '../messages/message-check.ts'
 import { SUMMARY_SEPARATOR } from '../rendering/rows.ts'
-import { evictedOf } from '../requests/evicted.ts'
 import { filesOf } from '../summarizers/digest.ts'
 import { SUMMARY_SECTIONS, type Summarizer } from '../summarizers/summarizer.ts'
 import { estimatePromptfleetTokens } from '../tokens/estimators/promptfleet.ts'
 
-/** How many memories are asked for, and the tokens that summaries and memories may take. Source: seed 001's crate, checklist S1-U10. */
+/** Most memories in a request, and the tokens that summaries and memories may take. */
 export const RECALL_TOP_K = 5
 export const MEMORY_TOKEN_BUDGET = 2_000
 
-/** Fixed texts of the system message. Source: seed 001's crate, golden PHM-13 to PHM-20. */
+/** Fixed texts of the system message. */
 const SUMMARIES_HEADING = 'Previously in this conversation:\n'
 const LATEST_HEADING = 'Previously: '
 const MEMORIES_HEADING = 'Relevant context from memory:\n'
 
-/** Something remembered beyond the conversation. */
+/** A memory from beyond the conversation. */
 export type Memory = {
   /** `summary`, `fact`, `instruction`, `tool_result`, or a kind of the caller's own. */
   readonly type: string
@@ -28,7 +28,7 @@ export type Memory = {
 const historySettingsSchema = {
   /** Whether memories are looked up. Default false. */
   enableLongTermMemory: z.boolean().default(false),
-  /** How many memories at most. Default 5. */
+  /** Most memories. Default 5. */
   recallTopK: z.int().nonnegative().default(RECALL_TOP_K),
   /** Tokens (of `promptfleet`) that memories may take; summaries half of it. Default 2,000. */
   memoryTokenBudget: z.int().nonnegative().default(MEMORY_TOKEN_BUDGET),
@@ -37,7 +37,7 @@ const enrichedSchema = z.strictObject({
   systemMessage: z.string().nullish(),
   /** Oldest first. */
   summaries: z.array(z.string()).default([]),
-  /** Best first; they count only with `enableLongTermMemory`, and when the user says something in the current turn. */
+  /** Best first; used only with `enableLongTermMemory`, and when the current turn has a user message. */
   memories: z.array(z.looseObject({ type: z.string(), content: z.string() })).default([]),
   currentTurn: z.array(z.looseObject({ role: z.string() })).default([]),
   ...historySettingsSchema,
@@ -46,8 +46,8 @@ export type EnrichedSystemInput = z.input<typeof enrichedSchema>
 
 /**
  * The system text of a request: the system message, the summaries so far, and memories, a blank line between them; `null`
- * when there is none of them. Over half the budget only the latest summary is used; memories stop at the budget.
- * Throws `INVALID_INPUT`. Source: seed 001's crate, golden PHM-10 to PHM-20, checklist S1-U11, S1-U16.
+ * without any of them. Over half the budget only the latest summary is used; memories stop at the budget.
+ * Throws `INVALID_INPUT`.
  */
 export function buildEnrichedSystem(input: EnrichedSystemInput): string | null {
   const checked = check(enrichedSchema, input, 'buildEnrichedSystem')
@@ -61,7 +61,7 @@ export function buildEnrichedSystem(input: EnrichedSystemInput): string | null {
   return parts.length === 0 ? null : parts.join('\n\n')
 }
 
-/** What memories are looked up by: the last text of the user's in the current turn; empty when that is none. */
+/** The text that memories are looked up by: the user's last one in the current turn, or an empty text. */
 function queryOf(currentTurn: readonly { readonly role: string }[]): string {
   const { content } = (currentTurn.findLast(({ role }) => role === 'user') ?? {}) as { content?: unknown }
   if (typeof content === 'string') return content
@@ -90,29 +90,29 @@ function memoriesText(memories: readonly Memory[], budget: number): string {
   return text === MEMORIES_HEADING ? '' : text
 }
 
-/** What shortens a list: any strategy of this package, or an object with this one method. */
+/** Shortens a list: any strategy of this package, or an object with this one method. */
 export interface HistoryStrategy<B> {
   readonly name?: string
-  /** The messages that fit, in order; it may answer them in an object. */
+  /** Returns the messages that fit, in order, as a list or in an object. */
   apply(messages: readonly Message[], budget: B): Applied | Promise<Applied>
 }
 type Applied = readonly Message[] | { readonly messages: readonly Message[] }
 
-/** Who writes summaries: a summarizer of this package, or a function from messages to a text. Source: checklist S1-28. */
+/** Writes summaries: a summarizer of this package, or a function from messages to a text. */
 export type HistorySummarizer = Summarizer | ((messages: readonly Message[]) => string | Promise<string>)
 
-/** What keeps memories beyond a conversation. Source: seed 001's crate, checklist S1-U17. */
+/** Keeps memories beyond a conversation. */
 export interface LongTermMemory {
-  /** Memories that matter for a text, best first. */
+  /** Memories that are relevant to a text, best first. */
   recall(query: string, topK: number, filters?: unknown): readonly Memory[] | Promise<readonly Memory[]>
   store?(memory: Memory & { readonly sessionId?: string }): unknown
 }
 
 const configSchema = z.strictObject({
-  /** Whether evicted messages are summarized. Default: when a summarizer is given (seed 001: false). */
+  /** Whether evicted messages are summarized. Default: when a summarizer is given. */
   enableSummarization: z.boolean().optional(),
   ...historySettingsSchema,
-  /** Summaries of earlier, oldest first, as `summaries` gave them. */
+  /** Earlier summaries, oldest first, as `summaries` returned them. */
   summaries: z.array(z.string()).default([]),
 })
 export type HistoryManagerConfig<B> = z.input<typeof configSchema> & {
@@ -121,38 +121,37 @@ export type HistoryManagerConfig<B> = z.input<typeof configSchema> & {
   readonly memory?: LongTermMemory
 }
 
-/** One request to be prepared. */
+/** A request to prepare. */
 export type HistoryRequest<B> = {
   readonly history: readonly Message[]
-  /** What is new: the prompt, and what belongs to it. */
+  /** The new messages: the prompt, and what belongs to it. */
   readonly currentTurn?: readonly Message[]
   readonly systemMessage?: string | null
-  /** Handed to the strategy as it is. */
+  /** Passed to the strategy as it is. */
   readonly budget: B
-  /** Handed to the memory as it is. */
+  /** Passed to the memory as it is. */
   readonly filters?: unknown
 }
 
-/** What is to be sent, and what is not. */
+/** The messages to send, and those left out. */
 export type PreparedMessages = {
   /** The system text first, where there is one. */
   readonly messages: readonly Message[]
-  /** What the strategy left out, in order: hand it to `onTurnComplete`. */
+  /** The messages the strategy left out, in order, for `onTurnComplete`. */
   readonly evicted: readonly Message[]
   readonly systemMessage: string | null
 }
 
-/** What became of the evicted messages. */
+/** The result for the evicted messages. */
 export type HistorySummary = {
   readonly summary: string | null
-  /** What the error of a summarizer, or of the memory, is called: its code or name. */
+  /** The code or name of an error of the summarizer or of the memory. */
   readonly failed?: string
 }
 
 /**
- * Joins a strategy and a summarizer over plain arrays: prepares the messages of a request, and afterwards takes those that
- * were left out, to be summarized; the summaries stand in the system text of later requests. One conversation each.
- * Source: seed 001, checklist S1-29, S1-U10 to S1-U12, S1-U16, S1-U19.
+ * Combines a strategy and a summarizer over plain arrays: prepares the messages of a request, and summarizes those that were left out; the
+ * system text of later requests has the summaries. Use one manager for each conversation.
  */
 export class HistoryManager<B = unknown> {
   readonly #strategy: HistoryStrategy<B>
@@ -175,14 +174,14 @@ export class HistoryManager<B = unknown> {
     this.#summaries = [...this.#config.summaries]
   }
 
-  /** The summaries so far, oldest first: keep them, and give them to the manager that goes on. */
+  /** The summaries so far, oldest first: keep them for the manager that continues the conversation. */
   get summaries(): readonly string[] {
     return [...this.#summaries]
   }
 
   /**
    * The messages of a request: the system text with summaries and memories, the history, the current turn, shortened by
-   * the strategy. Throws `INVALID_INPUT`, and what the strategy throws; a memory that fails is none.
+   * the strategy. Throws `INVALID_INPUT`, and the strategy's errors; a memory that fails is ignored.
    */
   async prepareMessages(request: HistoryRequest<B>): Promise<PreparedMessages> {
     const { history, currentTurn = [], systemMessage = null, budget } = request
@@ -202,7 +201,7 @@ export class HistoryManager<B = unknown> {
     for (const message of now) all.push(message)
     const applied = await this.#strategy.apply(all, budget)
     if (typeof applied !== 'object' || applied === null)
-      throw invalid('prepareMessages: apply must answer a list')
+      throw invalid('prepareMessages: apply must return a list')
     const messages = 'messages' in applied ? applied.messages : applied
     checkMessageList(messages, `prepareMessages: ${this.#strategy.name ?? 'the strategy'}`)
     const evicted = evictedOf(all, messages).filter((message) => system === null || message !== all[0])
@@ -254,7 +253,7 @@ export class HistoryManager<B = unknown> {
     try {
       return await this.#memory.recall(query, recallTopK, filters)
     } catch {
-      // Checklist S1-U11: a request goes out without memories rather than not at all.
+      // A request without memories is better than none.
       return []
     }
   }
@@ -283,4 +282,38 @@ function summarizeWith(
     })
     return answer?.text
   }
+}
+
+/**
+ * The messages of a list that a shorter one lacks, in order. A message is recognized by identity, then by its id; a copy without an id by
+ * its content, the newest of equal ones first, each counted once.
+ */
+export function evictedOf<M extends object>(all: readonly M[], kept: readonly M[]): M[] {
+  const objects = new Set<M>(kept)
+  const ids = new Set<unknown>(kept.map(idOf).filter((id) => id !== undefined))
+  const missing = all.filter((message) => {
+    const id = idOf(message)
+    return !objects.has(message) && !(id !== undefined && ids.has(id))
+  })
+  if (missing.length === 0) return missing
+  const originals = new Set<M>(all)
+  const copies = new Map<string, number>()
+  for (const message of kept) {
+    if (originals.has(message) || idOf(message) !== undefined) continue
+    const text = stringifyJson(message)
+    copies.set(text, (copies.get(text) ?? 0) + 1)
+  }
+  if (copies.size === 0) return missing
+  const evicted: M[] = []
+  for (const message of missing.toReversed()) {
+    const text = stringifyJson(message)
+    const left = copies.get(text) ?? 0
+    if (left > 0) copies.set(text, left - 1)
+    else evicted.push(message)
+  }
+  return evicted.reverse()
+}
+
+function idOf(message: object): unknown {
+  return (message as { readonly id?: unknown }).id
 }

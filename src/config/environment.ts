@@ -2,17 +2,17 @@ import { readFile, stat } from 'node:fs/promises'
 import { invalid } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
-import { kept, readSettings } from './layers.ts'
+import { frozenCopy, readSettings } from './read-settings.ts'
 import { type LayerValues, SETTING_NAMES, type SettingName, settingsSchema } from './settings.ts'
 
-/** A file of settings is no larger, bytes. */
-const MOST_BYTES = 1024 * 1024
+/** Maximum size of a file of settings, bytes. */
+const MAX_BYTES = 1024 * 1024
 
 /**
- * The settings a file gives: JSON or TOML, by what it begins with. When it has a table `undertext` or `memory`, those two
- * are read and the rest is somebody else's; otherwise all of it is ours. Names may be written_so.
+ * Reads the settings of a file: JSON if it begins with `{`, else TOML. When it has a table `undertext` or `memory`, only those two
+ * are read; otherwise all of it. Names may be in snake_case.
  *
- * `what` is what errors call the file: never its path, which may come from the environment. Throws `INVALID_INPUT`.
+ * `what` names the file in errors: never its path, which may come from the environment. Throws `INVALID_INPUT`.
  */
 export async function readConfigFile(path: string, what: string): Promise<LayerValues> {
   const content = await parseFile(await readText(path, what), what)
@@ -26,7 +26,7 @@ export async function readConfigFile(path: string, what: string): Promise<LayerV
 async function readText(path: string, what: string): Promise<string> {
   try {
     const { size } = await stat(path)
-    if (size > MOST_BYTES) throw invalid(`${what}: the file is larger than ${MOST_BYTES} bytes`)
+    if (size > MAX_BYTES) throw invalid(`${what}: the file is larger than ${MAX_BYTES} bytes`)
     return (await readFile(path, 'utf8')).replace(/^\ufeff/, '')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
@@ -46,30 +46,30 @@ function parseJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // The parser's own sentence quotes the file.
-    throw invalid(`${what}: the file is no valid JSON`)
+    // The message of the parser quotes the file.
+    throw invalid(`${what}: the file is not valid JSON`)
   }
 }
 
 async function parseToml(text: string, what: string): Promise<unknown> {
-  // Only stores with such a file pay for its parser.
+  // Loaded only when there is such a file.
   const { parse, TomlError } = await import('smol-toml')
   try {
     return parse(text)
   } catch (error) {
     const where = error instanceof TomlError ? ` (line ${error.line}, column ${error.column})` : ''
-    throw invalid(`${what}: the file is no valid TOML${where}`)
+    throw invalid(`${what}: the file is not valid TOML${where}`)
   }
 }
 
-/** Names of variables and their values: `process.env`, or another. */
+/** Environment variables by name: `process.env`, or others. */
 export type Environment = { readonly [name: string]: string | undefined }
 
 const PREFIX = 'UNDERTEXT_'
-/** Names a file of settings. */
+/** The variable with the path of a file of settings. */
 export const FILE_VARIABLE = `${PREFIX}CONFIG`
 
-/** Seed 003's variables and command line flags have other names for these. Source: checklist S3-025 to S3-033. */
+/** Other names of these settings, after NeuroLink's variables and command line flags. */
 const COUNTERPARTS: readonly (readonly [variable: string, SettingName])[] = [
   [`${PREFIX}MEMORY_ENABLED`, 'enabled'],
   [`${PREFIX}SUMMARIZATION_ENABLED`, 'enableSummarize'],
@@ -78,7 +78,7 @@ const COUNTERPARTS: readonly (readonly [variable: string, SettingName])[] = [
   [`${PREFIX}COMPACTION_ENABLED`, 'auto'],
 ]
 
-/** The variables of NeuroLink under their own prefix. The `UNDERTEXT_` variables win over them. */
+/** NeuroLink's variables under their own prefix. The `UNDERTEXT_` variables take precedence. */
 const FOUNDING_PREFIX = 'NEUROLINK_'
 const FOUNDING: readonly (readonly [variable: string, SettingName])[] = [
   [`${FOUNDING_PREFIX}MEMORY_ENABLED`, 'enabled'],
@@ -90,10 +90,10 @@ const FOUNDING: readonly (readonly [variable: string, SettingName])[] = [
 
 type Kind = 'boolean' | 'number' | 'text'
 
-/** A variable that is read, and what it sets. */
+/** A variable and the setting it gives. */
 type Variable = { readonly variable: string; readonly setting: SettingName; readonly kind: Kind }
 
-/** Every variable: one for each setting that is a text, a number or a truth value, and seed 003's names. */
+/** Every variable: one for each setting that is a text, a number or a boolean, and NeuroLink's names. */
 export const VARIABLES: readonly Variable[] = [
   ...SETTING_NAMES.map((setting) => [variableOf(setting), setting] as const),
   ...COUNTERPARTS,
@@ -103,7 +103,7 @@ export const VARIABLES: readonly Variable[] = [
   return kind === undefined ? [] : [{ variable, setting, kind }]
 })
 
-/** Names under the prefix that are read elsewhere. */
+/** Variables with the prefix that are read elsewhere. */
 const OTHERS: ReadonlySet<string> = new Set([
   FILE_VARIABLE,
   `${PREFIX}DB`,
@@ -111,7 +111,7 @@ const OTHERS: ReadonlySet<string> = new Set([
   `${PREFIX}SHARED`,
 ])
 
-/** Variables under the prefix that nothing reads: misspelled, or of a setting that is no text, number or truth value. */
+/** Variables with the prefix that nothing reads: misspelled, or of a setting that is not a text, a number or a boolean. */
 export function unknownVariables(environment: Environment): string[] {
   const known = new Set(VARIABLES.map(({ variable }) => variable))
   return Object.keys(environment).filter(
@@ -119,13 +119,13 @@ export function unknownVariables(environment: Environment): string[] {
   )
 }
 
-/** An environment without the variables under the prefix that nothing reads. */
+/** The environment without the variables that `unknownVariables` returns. */
 export function knownVariables(environment: Environment): Environment {
   const unknown = new Set(unknownVariables(environment))
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !unknown.has(name)))
 }
 
-/** `enablePrune` as `UNDERTEXT_ENABLE_PRUNE`. */
+/** `UNDERTEXT_ENABLE_PRUNE` for `enablePrune`. */
 function variableOf(setting: SettingName): string {
   return PREFIX + setting.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()
 }
@@ -139,10 +139,7 @@ function kindOf(setting: SettingName): Kind | undefined {
   return isText ? 'text' : undefined
 }
 
-/**
- * The settings an environment gives. An empty variable says nothing. Throws `INVALID_INPUT`, which names the variable
- * and never its value.
- */
+/** Reads the settings of an environment. Empty variables are ignored. Throws `INVALID_INPUT` with the variable, never its value. */
 export function readEnvironment(environment: Environment): LayerValues {
   const found = new Map<SettingName, { readonly value: unknown; readonly variable: string }>()
   for (const { variable, setting, kind } of VARIABLES) {
@@ -152,14 +149,14 @@ export function readEnvironment(environment: Environment): LayerValues {
     const before = found.get(setting)
     if (before !== undefined && variable.startsWith(FOUNDING_PREFIX)) continue
     if (before !== undefined && before.value !== value)
-      throw invalid(`${before.variable} and ${variable} set the same and differ`)
+      throw invalid(`${before.variable} and ${variable} give the same setting different values`)
     found.set(setting, { value, variable })
   }
-  return kept(Object.fromEntries([...found].map(([setting, { value }]) => [setting, value])))
+  return frozenCopy(Object.fromEntries([...found].map(([setting, { value }]) => [setting, value])))
 }
 
 function parsed(text: string, kind: Kind, setting: SettingName, variable: string): boolean | number | string {
-  // The one text that can be switched off.
+  // The only text that can be switched off.
   if (setting === 'truncationMarker' && text.trim().toLowerCase() === 'false') return false
   if (kind === 'text') return text
   const plain = text.trim().toLowerCase()

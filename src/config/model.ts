@@ -10,16 +10,16 @@ import {
   windowsProblem,
 } from '../tokens/windows.ts'
 
-/** Whose figures count. */
+/** The provider and model whose limits and token counts apply. */
 export type ChosenModel = {
-  /** As it was named. */
+  /** The provider as it was given. */
   readonly provider: string
-  /** The provider's one name, which figures go by. */
+  /** The provider's canonical name. */
   readonly key: string
   readonly model: string | undefined
 }
 
-/** Whose figures count: the call's, else the session's, else the default. A model goes with its provider. */
+/** The provider and model of the call, else of the session, else the default. A session's model is used only with its provider. */
 export function resolveModel(
   session: Pick<Session, 'provider' | 'model'> | undefined,
   provider: string | undefined,
@@ -38,7 +38,7 @@ export function resolveModel(
   }
 }
 
-/** The window of a chosen model, for a session: by its table, the store's, what was learnt, and the tables of this package. */
+/** The context window of a model: by the table of the session, that of the store, learned limits, and the tables of this package. */
 export function windowOf(
   { key, model }: ChosenModel,
   config: JsonObject | undefined,
@@ -49,7 +49,7 @@ export function windowOf(
   return resolveContextWindow(key, model, { session: sessionWindows(config), store, learned }, registry)
 }
 
-/** The table of windows in a session's config. What is no table counts as none: it was written past our checks. */
+/** The table of windows in a session's config. An invalid one, which was not written through this package, is ignored. */
 function sessionWindows(config: JsonObject | undefined): ContextWindows | undefined {
   if (config === undefined || !Object.hasOwn(config, 'contextWindows')) return undefined
   const { contextWindows } = config

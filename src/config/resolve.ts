@@ -15,8 +15,7 @@ import {
 import { canonicalProvider } from '../tokens/providers.ts'
 import { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from '../tokens/scaled-figures.ts'
 import type { ContextWindows } from '../tokens/windows.ts'
-import { SUMMARY_TIMEOUT_MS } from './compaction.ts'
-import { kept, storedSessionSettings } from './layers.ts'
+import { frozenCopy, storedSessionSettings } from './read-settings.ts'
 import {
   BACKGROUND_DEFAULTS,
   type Layer,
@@ -26,40 +25,41 @@ import {
   SETTING_SOURCES,
   type SettingName,
   type SettingSource,
+  SUMMARY_TIMEOUT_MS,
 } from './settings.ts'
 import { MAX_RETAINED_MESSAGES } from './stages.ts'
 
-/** Target size of a context, tokens. Source: seed 004, checklist S4-13. */
+/** Target size of a context of nca, tokens. */
 export const NCA_CONTEXT_WINDOW_TARGET = 32_000
-/** Where the three other systems' compositions stop at the default threshold; with a lower one they follow it. Source: design 3.6. */
+/** Target of the three other systems at the default threshold; with a lower threshold it is lower. */
 const OTHERS_TARGET = 0.6
 
-/** Percent of the target at which nca summarizes. Source: seed 004, checklist S4-15. */
+/** Percent of the target at which nca summarizes. */
 export const NCA_AUTO_SUMMARIZE_THRESHOLD = 75
 
-/** What nca's summaries speak of. Source: seed 004, checklist S4-42 to S4-44. */
+/** Section titles of nca's summaries. */
 export const NCA_SECTIONS: readonly string[] = [
   'Key topics and goals discussed',
   'Important decisions or findings',
   'Critical context (file paths, variable names, errors)',
 ]
 
-/** What neuron's summaries speak of. Source: seed 000, checklist S0-39. */
+/** Section titles of neuron's summaries. */
 export const NEURON_SECTIONS: readonly string[] = ['Key information', 'Decisions made', 'Tool call results']
 
 /**
- * The layer of settings beneath all that is said, one a system: stages, estimator, thresholds, texts. How a summary is
- * shown (role, header, place) goes by the preset's name too: `src/rendering/rows.ts`.
+ * The settings below those of the user, one layer per system: stages, estimator, thresholds, texts. How a summary is rendered
+ * (role, header, place) also depends on the preset: `src/rendering/rows.ts`.
  *
- * Every composition ends with `cut`, which acts only when a request would not fit its window whatever the others did.
+ * Every list of stages ends with `cut`, which acts only when the others did not make the request fit its window.
  */
 export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
   /** The defaults of this package: prune, deduplicate, summarize and truncate, with figures that scale with the window. */
   default: {},
 
   /**
-   * NeuroLink as its documentation has it: absolute figures, a tail counted in messages, its formula for tokens. A run comes
-   * down to where it was started, whatever it saves, and only before a request (conflict C-05).
+   * NeuroLink, by its documentation: absolute figures, recent messages counted by number, its formula for tokens. A run reduces
+   * the history to the threshold, however little that saves, and only before a request.
    */
   neurolink: {
     estimator: 'neurolink',
@@ -73,24 +73,24 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
     summarySections: NINE_SECTIONS,
   },
 
-  /** Seed 000: cheap first, then a window of the last messages with a summary of what went; its examples' counts. */
+  /** The cheapest stage first, then a window of the last messages with a summary of the rest, with the numbers of its examples. */
   neuron: {
     estimator: 'neuron',
     stages: [
       { stage: 'clear_tool_results', keep: 2 },
       { stage: 'sliding_window', last: 10, summarize: true },
-      // The window alone where the summary fails. Source: conflict C-32.
+      // The window without a summary, for when the summary fails.
       { stage: 'sliding_window', last: 10 },
       'cut',
     ],
     target: OTHERS_TARGET,
     prunePlaceholder: CLEARED_PLACEHOLDER,
     summarySections: NEURON_SECTIONS,
-    /** It warns of nothing; the loop asks before every turn. Source: checklist S0-U01. */
+    // Its loop checks the budget before every turn, so it never warns.
     warningLevels: [],
   },
 
-  /** Seed 001: the newest that fit; without a summary, as its history manager has it by default (S1-U10). */
+  /** The newest messages that fit, without a summary: the default of its history manager. */
   promptfleet: {
     estimator: 'promptfleet',
     stages: [{ stage: 'sliding_window', fitBudget: true }, 'cut'],
@@ -99,11 +99,10 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
     warningLevels: [],
   },
 
-  /** Seed 004: the last 50 with a summary of what went, at 75 percent of 32,000 tokens; a warning at 80. */
+  /** The last 50 messages with a summary of the rest, at 75 percent of 32,000 tokens; a warning at 80 percent. */
   nca: {
     estimator: 'nca',
-    // Fewer than 50 where those are too large. Source: checklist S4-U07.
-    // The window alone where the summary fails. Source: checklist S4-U06.
+    // Fewer than 50 where those are too large, and the window without a summary for when the summary fails.
     stages: [
       { stage: 'sliding_window', summarize: true, shrinkToFit: true },
       { stage: 'sliding_window', shrinkToFit: true },
@@ -120,14 +119,11 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
   },
 }
 
-/** Usages at which an application is warned. Source: conflict C-29, seed 003's command line. */
+/** Usage levels at which an application is warned. */
 export const DEFAULT_WARNING_LEVELS: readonly number[] = [0.6, 0.8]
 
-/**
- * What a setting is when nobody says anything. What is missing here scales with the window or is worked out where it is
- * used.
- */
-export const DEFAULTS = kept({
+/** The defaults. Settings that are missing here scale with the window or have their default where they are used. */
+export const DEFAULTS = frozenCopy({
   preset: 'default',
   estimator: 'calibrated',
   provider: DEFAULT_PROVIDER,
@@ -178,19 +174,19 @@ type Defaulted = {
     | 'spendLimits'
     | 'maxToolOutputBytes'
     | 'maxToolOutputLines'
-    | 'fileReadBudgetPercent']: Exclude<LayerValues[K], undefined>
+    | 'fileReadBudgetPercent']: NonNullable<LayerValues[K]>
 }
 
-/** All settings as they are in force: what is missing scales with the window, or does not apply. */
+/** All settings in force. Settings that are missing scale with the window, or do not apply. */
 export type ResolvedSettings = LayerValues & Defaulted
 
-/** Settings in force, and the layer each comes from. */
+/** Settings in force, and the layer that each comes from. */
 export type ResolvedConfig = {
   readonly settings: ResolvedSettings
   readonly sources: { readonly [K in SettingName]: SettingSource }
 }
 
-/** Settings that say the same in two ways: whichever is said with more weight counts, and the other is not in force. */
+/** Settings that express the same in two ways: the one with higher precedence applies, the other does not. */
 const ALTERNATIVES: readonly (readonly SettingName[])[] = [
   ['threshold', 'thresholdTokens'],
   ['target', 'targetTokens'],
@@ -200,10 +196,10 @@ const ALTERNATIVES: readonly (readonly SettingName[])[] = [
 const DEFAULT_LAYER: Layer = { source: 'default', values: DEFAULTS }
 
 /**
- * Puts layers together, weightiest first: of each setting the first value said. Beneath them stand the layer of the preset
- * they choose and the defaults. Tables of windows are joined, so that one layer can add a model to another's.
+ * Resolves layers, highest precedence first: each setting has the value of the first layer that gives it. Below them are the
+ * preset that they choose and the defaults. Tables of context windows are merged, so that one layer can add a model to another's.
  *
- * `autoSummarizeThreshold` is also a `threshold` where none is said with at least its weight: in seed 004 it is the only one.
+ * `autoSummarizeThreshold` is also the `threshold`, unless one is given with at least its precedence: for nca it is the only one.
  */
 export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
   const preset = layers.find(({ values }) => values.preset !== undefined)?.values.preset ?? DEFAULTS.preset
@@ -217,22 +213,19 @@ export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
     sources[name] = layer?.source ?? 'default'
     if (layer !== undefined) settings[name] = layer.values[name]
   }
-  followThreshold(settings, sources)
-  followAutoSummarize(settings, sources)
-  followOrder(settings, sources)
+  adjustTarget(settings, sources)
+  adjustAuto(settings, sources)
+  adjustTruncation(settings, sources)
   const windows = all.flatMap(({ values }): readonly ContextWindows[] =>
     values.contextWindows === undefined ? [] : [values.contextWindows],
   )
   if (windows.length > 1)
-    settings.contextWindows = windows.reduceRight((light, heavy) => joined(heavy, light))
+    settings.contextWindows = windows.reduceRight((low, high) => mergeWindows(high, low))
   return { settings: settings as ResolvedSettings, sources: sources as ResolvedConfig['sources'] }
 }
 
-/**
- * What is brought down at half the usage must come down further than what is brought down at the default threshold: a target
- * that nobody said, the preset's or the default one, follows.
- */
-function followThreshold(settings: Record<string, unknown>, sources: Record<string, string>): void {
+/** With a threshold below the default one, the target of the preset or the default is lowered in proportion. */
+function adjustTarget(settings: Record<string, unknown>, sources: Record<string, string>): void {
   const { target, threshold, targetTokens } = settings
   if (sources.target !== 'default' && sources.target !== 'preset') return
   if (targetTokens !== undefined || typeof target !== 'number' || typeof threshold !== 'number') return
@@ -241,28 +234,25 @@ function followThreshold(settings: Record<string, unknown>, sources: Record<stri
   sources.target = sources.threshold!
 }
 
-function outweighs(heavy: SettingSource, light: SettingSource): boolean {
-  return SETTING_SOURCES.indexOf(heavy) < SETTING_SOURCES.indexOf(light)
-}
-
-/** The switch of automatic summaries may be the only one that is set: without them nothing is hidden automatically, unless `auto` is said with at least its weight. */
-function followAutoSummarize(
-  settings: Record<string, unknown>,
-  sources: Record<string, SettingSource>,
-): void {
-  if (settings.enableAutoSummarize !== false || !outweighs(sources.enableAutoSummarize!, sources.auto!))
+/** Without automatic summaries nothing is hidden automatically, unless `auto` is given with at least the same precedence. */
+function adjustAuto(settings: Record<string, unknown>, sources: Record<string, SettingSource>): void {
+  if (settings.enableAutoSummarize !== false || !takesPrecedence(sources.enableAutoSummarize!, sources.auto!))
     return
   settings.auto = false
   sources.auto = sources.enableAutoSummarize!
 }
 
-/** A share goes by age: one that is said with less weight than an order by importance, a preset's say, is not in force beside it. */
-function followOrder(settings: Record<string, unknown>, sources: Record<string, SettingSource>): void {
+/** A share truncates by age, so it does not apply when an order by importance is given with higher precedence. */
+function adjustTruncation(settings: Record<string, unknown>, sources: Record<string, SettingSource>): void {
   const { truncationOrder, truncationFraction } = settings
   if (truncationOrder !== 'importance' || truncationFraction === undefined) return
-  if (!outweighs(sources.truncationOrder!, sources.truncationFraction!)) return
+  if (!takesPrecedence(sources.truncationOrder!, sources.truncationFraction!)) return
   delete settings.truncationFraction
   sources.truncationFraction = sources.truncationOrder!
+}
+
+function takesPrecedence(one: SettingSource, other: SettingSource): boolean {
+  return SETTING_SOURCES.indexOf(one) < SETTING_SOURCES.indexOf(other)
 }
 
 function withThreshold(layer: Layer): Layer {
@@ -272,42 +262,50 @@ function withThreshold(layer: Layer): Layer {
   return { ...layer, values: { ...layer.values, threshold: autoSummarizeThreshold / 100 } }
 }
 
-/** The weightiest layer that says a setting, unless one with more weight says it otherwise. */
+/** The first layer that gives a setting, unless one of higher precedence gives its alternative. */
 function layerOf(layers: readonly Layer[], name: SettingName): Layer | undefined {
   const at = layers.findIndex(({ values }) => values[name] !== undefined)
   if (at < 0) return undefined
   const others = ALTERNATIVES.find((names) => names.includes(name))?.filter((other) => other !== name) ?? []
-  const overruled = layers
+  const isOverridden = layers
     .slice(0, at)
     .some(({ values }) => others.some((other) => values[other] !== undefined))
-  return overruled ? undefined : layers[at]
+  return isOverridden ? undefined : layers[at]
 }
 
-function joined(heavy: ContextWindows, light: ContextWindows): ContextWindows {
-  const asModels = (entry: ContextWindows[string]): { readonly [model: string]: number } =>
-    typeof entry === 'number' ? { _default: entry } : entry
-  // Not by assignment: a provider may be called `__proto__`.
-  const providers = new Map(Object.entries(light))
-  for (const [provider, entry] of Object.entries(heavy)) {
+function mergeWindows(high: ContextWindows, low: ContextWindows): ContextWindows {
+  // A map, because a provider may be called `__proto__`.
+  const providers = new Map(Object.entries(low))
+  for (const [provider, entry] of Object.entries(high)) {
     const below = providers.get(provider)
-    const isWhole = below === undefined || typeof entry === 'number'
-    const models = (): ContextWindows[string] =>
-      Object.fromEntries([...Object.entries(asModels(below!)), ...Object.entries(entry)])
-    providers.set(provider, isWhole ? entry : models())
+    if (below === undefined || typeof entry === 'number') {
+      providers.set(provider, entry)
+      continue
+    }
+    const models = typeof below === 'number' ? { _default: below } : below
+    providers.set(provider, Object.fromEntries([...Object.entries(models), ...Object.entries(entry)]))
   }
   return Object.fromEntries(providers)
 }
 
-/** What somebody said of each setting, defaults left out: what is handed on to those who have defaults of their own. */
-export function saidOf<K extends SettingName>(
+/** The named fields of an object, those that are undefined left out. */
+export function pick<T extends object, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> {
+  const given = names.filter((name) => from[name] !== undefined)
+  return Object.fromEntries(given.map((name) => [name, from[name]])) as Pick<T, K>
+}
+
+/** The settings that some layer gives, for callers that have defaults of their own. */
+export function nonDefaults<K extends SettingName>(
   { settings, sources }: ResolvedConfig,
   names: readonly K[],
 ): Pick<LayerValues, K> {
-  const said = names.filter((name) => sources[name] !== 'default' && settings[name] !== undefined)
-  return Object.fromEntries(said.map((name) => [name, settings[name]])) as Pick<LayerValues, K>
+  return pick<LayerValues, K>(
+    settings,
+    names.filter((name) => sources[name] !== 'default'),
+  )
 }
 
-/** What the hooks around a turn go by. Where `thresholdTokens` is missing, `threshold` is there. */
+/** The settings of the hooks around a turn. One of `threshold` and `thresholdTokens` is present. */
 export type TurnSettings = Pick<
   ResolvedSettings,
   | 'auto'
@@ -319,56 +317,55 @@ export type TurnSettings = Pick<
   | 'contextManagement'
 >
 
-/** The settings of a store, and with what a session or a call says besides. */
-export type Configuration = {
-  /** What is in force for all sessions: resolved once. */
-  readonly ofStore: ResolvedConfig
-  /** What is in force for a session with this config. */
-  ofSession(config: JsonObject | undefined): ResolvedConfig
-  /** The same with what a call says on top. */
-  ofCall(config: JsonObject | undefined, call: LayerValues): ResolvedConfig
-  /** A session's provider and model, the store-wide ones where it has none. A model goes with its provider. */
-  modelOf(session: Model): Model
-}
-
-/** A configuration from the store-wide layers, weightiest first. */
-export function configurationOf(layers: readonly Layer[]): Configuration {
-  const ofStore = resolveLayers(layers)
-  // A storage answers the same object for the same stored text, so a session's layer is read once.
-  const known = new WeakMap<JsonObject, { readonly layer: Layer; readonly resolved: ResolvedConfig }>()
-
-  const lookUp = (config: JsonObject): { readonly layer: Layer; readonly resolved: ResolvedConfig } => {
-    const before = known.get(config)
-    if (before !== undefined) return before
-    const layer: Layer = { source: 'session', values: storedSessionSettings(config) }
-    const isSilent = Object.keys(layer.values).length === 0
-    const found = { layer, resolved: isSilent ? ofStore : resolveLayers([layer, ...layers]) }
-    known.set(config, found)
-    return found
-  }
-
-  const { provider, model } = Object.assign(
-    {},
-    ...layers.map(({ values }) => values).reverse(),
-  ) as LayerValues
-
-  return {
-    ofStore,
-    ofSession: (config) => (config === undefined ? ofStore : lookUp(config).resolved),
-    ofCall: (config, values) => {
-      const call: Layer = { source: 'call', values }
-      return resolveLayers([call, ...(config === undefined ? [] : [lookUp(config).layer]), ...layers])
-    },
-    modelOf: (session) => {
-      if (provider === undefined && model === undefined) return session
-      const own = session.provider ?? provider
-      const isOurs =
-        session.provider === undefined ||
-        (provider !== undefined && canonicalProvider(session.provider) === canonicalProvider(provider))
-      return { provider: own, model: session.model ?? (isOurs ? model : undefined) }
-    },
-  }
-}
-
-/** Whose figures count when nobody says: a session's columns. */
 type Model = { readonly provider: string | undefined; readonly model: string | undefined }
+
+/** The settings of a store, alone or with those of a session and a call. */
+export class Configuration {
+  /** The settings of all sessions. */
+  readonly ofStore: ResolvedConfig
+  readonly #layers: readonly Layer[]
+  readonly #model: Pick<LayerValues, 'provider' | 'model'>
+  /** A storage returns the same object for the same stored text, so the config of a session is read once. */
+  readonly #sessions = new WeakMap<JsonObject, { readonly layer: Layer; readonly resolved: ResolvedConfig }>()
+
+  /** `layers`: those of the store, highest precedence first. */
+  constructor(layers: readonly Layer[]) {
+    this.#layers = layers
+    this.ofStore = resolveLayers(layers)
+    this.#model = nonDefaults(this.ofStore, ['provider', 'model'])
+  }
+
+  /** The settings of a session with this config. */
+  ofSession(config: JsonObject | undefined): ResolvedConfig {
+    return config === undefined ? this.ofStore : this.#session(config).resolved
+  }
+
+  /** The settings of one call for a session with this config. */
+  ofCall(config: JsonObject | undefined, values: LayerValues): ResolvedConfig {
+    const session = config === undefined ? [] : [this.#session(config).layer]
+    return resolveLayers([{ source: 'call', values }, ...session, ...this.#layers])
+  }
+
+  /** The provider and model of a session, or those of the store where it has none. A model is only used with its provider. */
+  modelOf(session: Model): Model {
+    const { provider, model } = this.#model
+    if (provider === undefined && model === undefined) return session
+    const isOurs =
+      session.provider === undefined ||
+      (provider !== undefined && canonicalProvider(session.provider) === canonicalProvider(provider))
+    return {
+      provider: session.provider ?? provider,
+      model: session.model ?? (isOurs ? model : undefined),
+    }
+  }
+
+  #session(config: JsonObject) {
+    const known = this.#sessions.get(config)
+    if (known !== undefined) return known
+    const layer: Layer = { source: 'session', values: storedSessionSettings(config) }
+    const isEmpty = Object.keys(layer.values).length === 0
+    const read = { layer, resolved: isEmpty ? this.ofStore : resolveLayers([layer, ...this.#layers]) }
+    this.#sessions.set(config, read)
+    return read
+  }
+}

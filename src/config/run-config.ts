@@ -1,105 +1,265 @@
+import type { z } from 'zod'
 import type { JsonObject } from '../messages/json.ts'
+import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
+import { minimumSavingsOf } from '../model/prompt-cache.ts'
+import { DEDUP_THRESHOLD } from '../stages/deduplicate.ts'
+import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../stages/prune.ts'
+import type { Stage, StageSettings } from '../stages/stage.ts'
+import { TRUNCATION_MARKER } from '../stages/truncate.ts'
+import type { RunOfJob } from '../storage/storage.ts'
 import { chosenSummarizer } from '../summarizers/choose.ts'
-import { registryOf } from '../tokens/windows.ts'
-import type { CheckedConfig } from './compaction.ts'
-import { kept } from './layers.ts'
-import { type Configuration, type ResolvedConfig, saidOf } from './resolve.ts'
+import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
+import { DEFAULT_COMPACTION_TARGET, estimateOf, estimateRequest } from '../tokens/budget.ts'
+import { expectedTokens, type Outlook, outlook, type Readings } from '../tokens/calibration.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import { offlineSummaryTokens, scaledFigures, summaryRoom } from '../tokens/scaled-figures.ts'
+import { availableInput, lowerLimit, registryOf, type WindowRegistry } from '../tokens/windows.ts'
+import type { ChosenModel } from './model.ts'
+import { type Configuration, nonDefaults, pick, type ResolvedConfig } from './resolve.ts'
 import {
   CALL_FACTS,
+  CALL_SETTINGS,
   type CheckedCall,
-  COMPACTION_KEYS,
+  COMPACTION_SETTINGS,
+  type compactionConfigSchema,
   SETTING_SOURCES,
   type SettingName,
 } from './settings.ts'
-import { MAX_RETAINED_MESSAGES, type StageSetting, stagesOf, withWindow } from './stages.ts'
+import { DEFAULT_STAGES, MAX_RETAINED_MESSAGES, stagesOf, withWindow } from './stages.ts'
 
-/** The stages of seed 003 by name, and the emergency cut. */
-const PIPELINE: readonly StageSetting[] = ['prune', 'deduplicate', 'summarize', 'truncate', 'cut']
+/** Share of the history that an overflow of unknown size removes, at least. */
+const OVERFLOW_SHARE = 0.3
 
-/** Provider and model of a run: the call's, else the session's, which are no settings of its config. */
-const OWN_KEYS = COMPACTION_KEYS.filter((name) => name !== 'provider' && name !== 'model')
+/** Checked options of a compaction. */
+export type CompactionOptions = z.output<typeof compactionConfigSchema>
 
-/**
- * The config of one run: what the call says, filled in from the layers beneath it. `undefined` where this package is
- * switched off (`enabled: false`).
- */
+/** Options that decide which stages a run has. */
+const STAGE_OPTIONS = [
+  'stages',
+  'enablePrune',
+  'enableDeduplicate',
+  'enableSummarize',
+  'enableTruncate',
+  'emergencyCut',
+] as const
+type StageOption = (typeof STAGE_OPTIONS)[number]
+type StageSwitch = Exclude<StageOption, 'stages'>
+
+/** What one run is carried out by: the options of its call, filled in from the settings, with its stages made. */
+export type RunConfig = Omit<CompactionOptions, StageOption> & {
+  /** The stages in order; each runs only while the history is over the target. */
+  readonly pipeline: readonly Stage[]
+  /** What `summarizer` replaces because it cannot be used: `provider:model` as requested, or the name of a summarizer. */
+  readonly insteadOf?: string
+  /** The background job that the run is made for. */
+  readonly job?: RunOfJob | undefined
+  /** Tables of context windows, by the preset. Default: those of the preset `default`. */
+  readonly windows?: WindowRegistry
+}
+
+/** Settings that a run reads unchanged. Its provider and model are those of the call or the session. */
+const RUN_SETTINGS = COMPACTION_SETTINGS.filter(
+  (name): name is Exclude<typeof name, StageOption> =>
+    name !== 'provider' && name !== 'model' && !(STAGE_OPTIONS as readonly string[]).includes(name),
+)
+
+/** The config of one run of a session; `undefined` where the settings switch this package off (`enabled: false`). */
 export function runConfig(
   configuration: Configuration,
   session: { readonly config: JsonObject | undefined },
   call: CheckedCall,
-): CheckedConfig | undefined {
-  const given = new Map<string, unknown>(Object.entries(call))
-  const facts = Object.fromEntries(
-    CALL_FACTS.flatMap((name) => (given.has(name) ? [[name, given.get(name)]] : [])),
-  )
-  for (const name of CALL_FACTS) given.delete(name)
-  const resolved = configuration.ofCall(session.config, kept(Object.fromEntries(given)))
+): RunConfig | undefined {
+  const resolved = configuration.ofCall(session.config, pick(call, CALL_SETTINGS))
   const { settings } = resolved
   if (!settings.enabled) return undefined
-
-  // Seed 004: a session that does not summarize by itself does so when it is asked to.
-  const isQuiet = call.trigger === 'auto' && !settings.enableAutoSummarize
-  const stages = stagesOfRun(resolved, call, isQuiet)
-  const said = saidOf(resolved, OWN_KEYS)
-  // Least savings that are said elsewhere are for runs nobody asked for.
-  const { minimumSavings: _, ...rest } = said
-  const isAsked = call.trigger !== 'auto' && call.minimumSavings === undefined
+  const isAutomatic = call.trigger === 'auto'
+  const values = nonDefaults(resolved, RUN_SETTINGS)
   return {
-    ...(isAsked ? rest : said),
-    ...facts,
+    ...values,
+    ...pick(call, CALL_FACTS),
+    provider: call.provider,
+    model: call.model,
+    // The minimum of the settings applies to automatic runs only.
+    minimumSavings: isAutomatic ? values.minimumSavings : call.minimumSavings,
     windows: registryOf(settings.preset),
-    ...(call.provider !== undefined && { provider: call.provider }),
-    ...(call.model !== undefined && { model: call.model }),
-    ...(isQuiet && { enableSummarize: false }),
-    ...(stages !== undefined && { stages }),
+    // A session that does not summarize automatically still does so on request.
+    pipeline: pipelineOf(resolved, call, isAutomatic && !settings.enableAutoSummarize),
     ...chosenSummarizer(settings.summarizer, settings.summarizationProvider, settings.summarizationModel),
-  } as CheckedConfig
+  }
 }
 
-/** The stages of a run: none where nothing may be hidden automatically, and none of a range, which is condensed and nothing else. */
-function stagesOfRun(
-  resolved: ResolvedConfig,
-  call: CheckedCall,
-  isQuiet: boolean,
-): ReturnType<typeof stagesOf> | undefined {
-  if (isQuiet && !resolved.settings.auto) return []
-  return call.range === undefined ? compositionOf(resolved, isQuiet) : undefined
+/** The config of a run over a plain array, which has no settings beside its options. */
+export function arrayRunConfig(options: CompactionOptions): RunConfig {
+  const { stages } = options
+  const isOn = (name: StageSwitch): boolean => stages !== undefined || options[name] !== false
+  return { ...options, pipeline: stagesOf(stages ?? DEFAULT_STAGES, switchesBy(isOn)) }
 }
 
-/** The stages of a run, or `undefined` for the pipeline of seed 003 by its four switches. */
-function compositionOf(resolved: ResolvedConfig, isQuiet: boolean): ReturnType<typeof stagesOf> | undefined {
-  const { settings } = resolved
-  // Stages that are said with more weight than a switch stand as they are said.
-  const counts = (name: SettingName): boolean => weight(resolved, name) >= weight(resolved, 'stages')
-  const isOn = (
-    name: 'enablePrune' | 'enableDeduplicate' | 'enableSummarize' | 'enableTruncate' | 'emergencyCut',
-  ) => settings[name] !== false || !counts(name)
-
-  const isBounded = weight(resolved, 'maxRetainedMessages') > LIGHT && counts('maxRetainedMessages')
-  if (settings.stages === undefined && !isBounded) return undefined
-  const said = settings.stages ?? PIPELINE
-  const switches = {
+function switchesBy(isOn: (name: StageSwitch) => boolean) {
+  return {
     prune: isOn('enablePrune'),
     deduplicate: isOn('enableDeduplicate'),
-    summarize: isOn('enableSummarize') && !isQuiet,
+    summarize: isOn('enableSummarize'),
     truncate: isOn('enableTruncate'),
     cut: isOn('enableTruncate') && isOn('emergencyCut'),
   }
-  const { prunePlaceholder, pruneProtectedTools } = saidOf(resolved, [
-    'prunePlaceholder',
-    'pruneProtectedTools',
-  ])
-  return stagesOf(isBounded ? withWindow(said) : said, switches, {
-    retained: settings.maxRetainedMessages ?? MAX_RETAINED_MESSAGES,
-    placeholder: prunePlaceholder,
-    protectedTools: pruneProtectedTools,
-  })
 }
 
-/** The heavier the larger. */
-function weight({ sources }: ResolvedConfig, name: SettingName): number {
+/** The stages of a run. `withoutSummaries`: the settings allow none. */
+function pipelineOf(resolved: ResolvedConfig, { range }: CheckedCall, withoutSummaries: boolean): Stage[] {
+  const { settings } = resolved
+  // A range is condensed without stages, and without `auto` nothing is hidden automatically.
+  if (range !== undefined || (withoutSummaries && !settings.auto)) return []
+  // Stages given with higher precedence than a switch ignore it.
+  const counts = (name: SettingName): boolean => precedence(resolved, name) >= precedence(resolved, 'stages')
+  const switches = switchesBy((name) => settings[name] !== false || !counts(name))
+  // A maximum that only the preset gives is the default of its own windows.
+  const isBounded =
+    precedence(resolved, 'maxRetainedMessages') > PRESET_PRECEDENCE && counts('maxRetainedMessages')
+  const stages = settings.stages ?? DEFAULT_STAGES
+  const given = nonDefaults(resolved, ['prunePlaceholder', 'pruneProtectedTools'])
+  return stagesOf(
+    isBounded ? withWindow(stages) : stages,
+    withoutSummaries ? { ...switches, summarize: false } : switches,
+    {
+      retained: settings.maxRetainedMessages ?? MAX_RETAINED_MESSAGES,
+      placeholder: given.prunePlaceholder,
+      protectedTools: given.pruneProtectedTools,
+    },
+  )
+}
+
+/** Higher numbers take precedence. */
+function precedence({ sources }: ResolvedConfig, name: SettingName): number {
   return SETTING_SOURCES.length - SETTING_SOURCES.indexOf(sources[name])
 }
+const PRESET_PRECEDENCE = SETTING_SOURCES.length - SETTING_SOURCES.indexOf('preset')
 
-/** The weight of what a preset says; nobody asked for that in particular. */
-const LIGHT = SETTING_SOURCES.length - SETTING_SOURCES.indexOf('preset')
+/** Whether a run by this config may call a model. */
+export function mayCallModel({ summarizer, range, summary, pipeline }: RunConfig): boolean {
+  if (summarizer?.usesModel !== true) return false
+  return range === undefined ? pipeline.some(requestsSummaries) : summary === undefined
+}
+
+function requestsSummaries(stage: Stage): boolean {
+  return 'summaries' in stage || ('stages' in stage && stage.stages.some(requestsSummaries))
+}
+
+/** The token figures of a run, and the settings of its stages with every default filled in. */
+export type RunSettings = {
+  readonly availableTokens: number
+  /** What the history is reduced to, in tokens of the estimator. */
+  readonly targetTokens: number
+  /** Maximum tokens of history with which the whole request still fits, in tokens of the estimator. */
+  readonly limitTokens: number
+  /** Real tokens of the rest of the request. */
+  readonly othersTokens: number
+  /** Real tokens per token of the estimator. */
+  readonly scale: number
+  /** Minimum tokens of history to save, in tokens of the estimator; 0 for no minimum. */
+  readonly minimumSavings: number
+  readonly stages: StageSettings
+}
+
+/** What the figures of a run are computed from. */
+type RunSubject = {
+  readonly chosen: ChosenModel
+  /** Tokens, input and output together. */
+  readonly contextWindow: number
+  /** The maximum input that the provider accepts, tokens, where it was learned. */
+  readonly inputLimit?: number | undefined
+  readonly viewEpoch: number
+  readonly readings: Pick<Readings, 'measurement' | 'calibration'>
+  /** Estimated tokens of the history, not calibrated: all planning counts in these. */
+  readonly historyTokens: number
+  readonly estimator: Estimator
+}
+
+/**
+ * Computes the figures of a run. Planning counts in tokens of the estimator, so what a window leaves for the history is converted
+ * to those: less the rest of the request, by the measured ratio.
+ */
+export function resolveSettings(config: RunConfig, subject: RunSubject): RunSettings {
+  const { chosen, contextWindow, historyTokens, estimator } = subject
+  const raw = estimateRequest(chosen.key, config, historyTokens, estimator)
+  const estimate = estimateOf(raw)
+  const found = outlook(subject.readings, {
+    viewEpoch: subject.viewEpoch,
+    estimator: estimator.name,
+    estimate,
+  })
+  const inputLimit = lowerLimit(subject.inputLimit, config.contextWindowTarget)
+  const available = Math.max(0, availableInput(contextWindow, config.maxTokens, inputLimit))
+  const others = expectedTokens(found, { ...estimate, history: 0 })
+  const scale = found.ratio * overflowScale(config, expectedTokens(found, estimate))
+  const share = Math.floor((config.target ?? DEFAULT_COMPACTION_TARGET) * available)
+  const target = config.targetTokens ?? share - others
+  const targetTokens = Math.max(0, Math.floor(target / scale))
+  return {
+    availableTokens: available,
+    targetTokens: mustShrink(config, found)
+      ? Math.min(targetTokens, Math.floor(historyTokens * (1 - OVERFLOW_SHARE)))
+      : targetTokens,
+    limitTokens: Math.max(0, Math.floor((available - others) / scale)),
+    othersTokens: others,
+    scale,
+    minimumSavings: minimumSavingsFor(config, historyTokens, scale),
+    stages: stageSettings(config, available, targetTokens),
+  }
+}
+
+/** Requested runs save whatever they can unless the call gives a minimum; runs after an overflow always do. */
+function minimumSavingsFor(
+  { minimumSavings, trigger, range }: RunConfig,
+  historyTokens: number,
+  scale: number,
+): number {
+  if (trigger === 'overflow' || range !== undefined) return 0
+  if (minimumSavings !== undefined) return Math.ceil(minimumSavings / scale)
+  return trigger === 'auto' ? minimumSavingsOf(historyTokens) : 0
+}
+
+/** After an overflow the provider's figure is right: by how much the expected size was too low. */
+function overflowScale({ trigger, reportedTokens }: RunConfig, expected: number): number {
+  if (trigger !== 'overflow' || reportedTokens === undefined || expected <= 0) return 1
+  return Math.max(1, reportedTokens / expected)
+}
+
+/** Whether an overflow reported no size and nothing was measured, so that the excess is unknown. */
+function mustShrink({ trigger, reportedTokens }: RunConfig, { source }: Outlook): boolean {
+  const isMeasured = source === 'measured' || source === 'measured+estimated'
+  return trigger === 'overflow' && reportedTokens === undefined && !isMeasured
+}
+
+function stageSettings(config: RunConfig, available: number, targetTokens: number): StageSettings {
+  const scaled = scaledFigures(available, targetTokens)
+  const { truncationMarker = TRUNCATION_MARKER } = config
+  return {
+    pruneProtectTokens: config.pruneProtectTokens ?? scaled.pruneProtectTokens,
+    pruneMinimumSavings: config.pruneMinimumSavings ?? scaled.pruneMinimumSavings,
+    pruneProtectedTools: config.pruneProtectedTools ?? PRUNE_PROTECTED_TOOLS,
+    prunePlaceholder: config.prunePlaceholder ?? PRUNE_PLACEHOLDER,
+    readTools: config.readTools ?? READ_TOOLS,
+    pathArguments: config.pathArguments ?? PATH_ARGUMENTS,
+    deduplicateMinimumSavings: config.deduplicateMinimumSavings ?? DEDUP_THRESHOLD,
+    deduplicateByText: config.deduplicateByText ?? true,
+    keepRecentTokens: config.keepRecentTokens,
+    keepRecentRatio: config.keepRecentRatio,
+    ...summaryTokens(config, scaled.summaryMaxTokens, targetTokens),
+    summarySections: config.summarySections ?? SUMMARY_SECTIONS,
+    truncationFraction: config.truncationFraction,
+    truncationOrder: config.truncationOrder ?? 'oldest',
+    truncationMarker: truncationMarker === false ? undefined : truncationMarker,
+  }
+}
+
+/** The tokens that the recent messages leave for the summary, and the maximum when they need fewer than they may take. */
+function summaryTokens(
+  { summaryMaxTokens, summarizer }: RunConfig,
+  scaledMaximum: number,
+  targetTokens: number,
+): Pick<StageSettings, 'summaryRoomTokens' | 'summaryMaxTokens'> {
+  const maximum = summaryMaxTokens ?? (summarizer?.usesModel === true ? scaledMaximum : undefined)
+  if (maximum === undefined) return offlineSummaryTokens(targetTokens)
+  return { summaryRoomTokens: summaryRoom(maximum, targetTokens), summaryMaxTokens: maximum }
+}

@@ -4,36 +4,39 @@ import { createStage, isStage, isStageSpec, type StageSpec, specProblem } from '
 import { plainWindowOf } from '../stages/sliding-window.ts'
 import type { CompositeStage, Stage } from '../stages/stage.ts'
 
-/** A stage as a setting says it: a name, a name with options, or in code a stage itself. */
+/** A stage in a setting: a name, a name with options, or in code a stage itself. */
 export type StageSetting = StageSpec | Stage
 
-/** Messages a sliding window keeps when nobody says how many. Source: seed 004, checklist S4-14. */
+/** Messages that a sliding window keeps by default. */
 export const MAX_RETAINED_MESSAGES = 50
-/** The most stages of one composition. */
-const MOST_STAGES = 100
+/** Maximum number of stages in one list. */
+const MAX_STAGES = 100
+/** Levels of composites that `completed` fills in; deeper ones are refused anyway. */
+const MAX_DEPTH = 11
 
-/** A composition. Its stages are made once to see whether they can be. */
+/** The stages of a run for which none are given. */
+export const DEFAULT_STAGES: readonly StageSetting[] = [
+  'prune',
+  'deduplicate',
+  'summarize',
+  'truncate',
+  'cut',
+]
+
+/** A list of stages. Each is made, to find out whether it can be. */
 export const stagesSchema = z.custom<readonly StageSetting[]>().superRefine((value, context) => {
   const issue = (message: string, path: number[] = []): void =>
     context.addIssue({ code: 'custom', path, message })
-  if (!Array.isArray(value) || value.length === 0 || value.length > MOST_STAGES)
-    return issue(`must be a list of 1 to ${MOST_STAGES} stages`)
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_STAGES)
+    return issue(`must be a list of 1 to ${MAX_STAGES} stages`)
   for (const [at, one] of value.entries()) {
-    const message = problemOf(one)
+    if (isStage(one)) continue
+    const message = specProblem(isStageSpec(one) ? completed(one, OWN_DEFAULTS) : one)
     if (message !== undefined) issue(message, [at])
   }
 })
 
-function problemOf(setting: unknown): string | undefined {
-  if (isStage(setting)) return undefined
-  const defaults = { retained: MAX_RETAINED_MESSAGES, placeholder: undefined }
-  return specProblem(isStageSpec(setting) ? completed(setting, defaults) : setting)
-}
-
-/** How deep `completed` looks into composites; what stands deeper is refused anyway. */
-const MOST_DEPTH = 11
-
-/** Whether a part of the pipeline may act. */
+/** Whether each part of the pipeline may act. */
 type Switches = {
   readonly prune: boolean
   readonly deduplicate: boolean
@@ -42,17 +45,18 @@ type Switches = {
   readonly cut: boolean
 }
 
-/** What stages are told that do not say it themselves. */
+/** Options of stages that do not give them themselves. */
 type StageDefaults = {
-  /** Messages a sliding window keeps. */
+  /** Messages that a sliding window keeps. */
   readonly retained: number
-  /** What a cleared tool result shows, a text or a function; `undefined`: the stage's own. */
-  readonly placeholder: unknown
-  /** Tools whose results are never cleared. Default: the stage's own. */
+  /** What replaces a cleared tool result, a text or a function. Default: that of the stage. */
+  readonly placeholder?: unknown
+  /** Tools whose results are never cleared. Default: those of the stage. */
   readonly protectedTools?: readonly string[] | undefined
 }
+const OWN_DEFAULTS: StageDefaults = { retained: MAX_RETAINED_MESSAGES }
 
-/** Which switch turns a stage off, by its name. A window is seed 003's fourth stage: its switch is `enableSlidingWindow` too. */
+/** The switch of each stage, by its name. A sliding window truncates, so `enableTruncate` is its switch. */
 const SWITCH_OF: ReadonlyMap<string, keyof Switches> = new Map([
   ['prune', 'prune'],
   ['clear_tool_results', 'prune'],
@@ -67,21 +71,20 @@ const SWITCH_OF: ReadonlyMap<string, keyof Switches> = new Map([
 ])
 
 /**
- * The stages of a composition, composites gone through. A sliding window without a number of its own keeps `retained`
- * messages; one that summarizes what goes is a plain one where summaries are switched off (conflict C-32: the window
- * instead). Any other stage that asks for summaries is left out then, one of the application's own too.
+ * Makes the stages of a list, those in composites included. Without summaries, a sliding window that summarizes becomes a plain
+ * one, and any other stage that requests summaries is left out, also one of the application.
  *
- * The same settings give the same stages, so that two requests can be compared.
+ * Equal settings give identical stages, so that two requests can be compared.
  */
 export function stagesOf(
   settings: readonly StageSetting[],
   switches: Switches,
-  defaults: StageDefaults,
+  defaults: StageDefaults = OWN_DEFAULTS,
 ): Stage[] {
   return settings.flatMap((setting) => {
     if (!isSpec(setting)) return switchedStage(setting, switches) ?? []
-    const spec = switched(completed(setting, defaults), switches)
-    return spec === undefined ? [] : [made(spec)]
+    const spec = switchedSpec(completed(setting, defaults), switches)
+    return spec === undefined ? [] : [makeStage(spec)]
   })
 }
 
@@ -94,11 +97,11 @@ function isOn(name: string, switches: Switches): boolean {
   return by === undefined || switches[by]
 }
 
-/** What a composition says of a stage, as far as it is switched on. */
-function switched(spec: NamedSpec, switches: Switches): NamedSpec | undefined {
+/** A stage that is given by name, without what is switched off in it. */
+function switchedSpec(spec: NamedSpec, switches: Switches): NamedSpec | undefined {
   const inner = specsIn(spec)
   if (inner !== undefined) {
-    const stages = inner.flatMap((one) => switched(namedSpec(one), switches) ?? [])
+    const stages = inner.flatMap((one) => switchedSpec(namedSpec(one), switches) ?? [])
     return stages.length === 0 ? undefined : { ...spec, stages }
   }
   const summarizes = spec.stage === WINDOW_WITH_SUMMARY || spec.summarize === true
@@ -108,7 +111,7 @@ function switched(spec: NamedSpec, switches: Switches): NamedSpec | undefined {
   return switches.truncate ? { ...plain, stage: WINDOW } : undefined
 }
 
-/** A stage that was given as a value, as far as it is switched on: itself where nothing in it is off. */
+/** A stage that is given as a value, without what is switched off in it: the same object where nothing is. */
 function switchedStage(stage: Stage, switches: Switches): Stage | undefined {
   if ('stages' in stage) return switchedComposite(stage, switches)
   if (!('summaries' in stage)) return isOn(stage.name, switches) ? stage : undefined
@@ -116,12 +119,12 @@ function switchedStage(stage: Stage, switches: Switches): Stage | undefined {
   return switches.truncate ? plainWindowOf(stage) : undefined
 }
 
-/** Composites without what is off in them, by the switches: made once, so that two requests can be compared. */
-const switchedBefore = new WeakMap<CompositeStage, Map<string, Stage | undefined>>()
+/** Composites without what is switched off in them, by the switches: made once, so that two requests can be compared. */
+const switchedComposites = new WeakMap<CompositeStage, Map<string, Stage | undefined>>()
 
 function switchedComposite(stage: CompositeStage, switches: Switches): Stage | undefined {
-  const known = switchedBefore.get(stage) ?? new Map<string, Stage | undefined>()
-  switchedBefore.set(stage, known)
+  const known = switchedComposites.get(stage) ?? new Map<string, Stage | undefined>()
+  switchedComposites.set(stage, known)
   const key = canonicalJson(switches)
   if (known.has(key)) return known.get(key)
   const stages = stage.stages.flatMap((one) => switchedStage(one, switches) ?? [])
@@ -132,48 +135,44 @@ function switchedComposite(stage: CompositeStage, switches: Switches): Stage | u
 }
 
 /**
- * A composition with a window of so many messages, in composites as anywhere: where it summarizes, the window does, so that
- * no more than these stay when it acts; else before the truncation. A composite that is a value stays as it is; before
- * one that summarizes or truncates stands the window.
+ * Adds a sliding window to a list that has none, also within composites: in place of the first stage that summarizes, so that
+ * no more messages than its number stay when it acts; else before the truncation; else at the end. A composite that is given as a
+ * value is not changed: the window is put before it.
  */
 export function withWindow(settings: readonly StageSetting[]): readonly StageSetting[] {
-  if (settings.some((one) => holds(one, WINDOWS))) return settings
+  if (settings.some((one) => includesStage(one, WINDOWS))) return settings
   const summarizing = { stage: WINDOW, summarize: true }
   return (
-    atFirst(settings, new Set(['summarize']), (one) =>
-      isComposite(one) ? [summarizing, one] : [summarizing],
+    replaceFirst(settings, new Set(['summarize']), (one) =>
+      !isSpec(one) && 'stages' in one ? [summarizing, one] : [summarizing],
     ) ??
-    atFirst(settings, new Set(['truncate', 'cut']), (one) => [WINDOW, one]) ?? [...settings, WINDOW]
+    replaceFirst(settings, new Set(['truncate', 'cut']), (one) => [WINDOW, one]) ?? [...settings, WINDOW]
   )
 }
 
-/** The settings with others in place of the first of these names; `undefined` without one. */
-function atFirst(
+/** The list with others in place of the first stage of these names; `undefined` without one. */
+function replaceFirst(
   settings: readonly StageSetting[],
   names: ReadonlySet<string>,
-  instead: (one: StageSetting) => readonly StageSetting[],
+  replacementsOf: (one: StageSetting) => readonly StageSetting[],
 ): readonly StageSetting[] | undefined {
-  const at = settings.findIndex((one) => holds(one, names))
+  const at = settings.findIndex((one) => includesStage(one, names))
   if (at < 0) return undefined
   const found = settings[at]!
-  const inner = isSpec(found) ? specsIn(namedSpec(found)) : undefined
-  if (inner === undefined) return settings.toSpliced(at, 1, ...instead(found))
-  return settings.with(at, {
-    ...namedSpec(found as StageSpec),
-    stages: atFirst(inner, names, instead) ?? inner,
-  })
+  const spec = isSpec(found) ? namedSpec(found) : undefined
+  const inner = spec && specsIn(spec)
+  if (inner === undefined) return settings.toSpliced(at, 1, ...replacementsOf(found))
+  return settings.with(at, { ...spec!, stages: replaceFirst(inner, names, replacementsOf) ?? inner })
 }
 
-/** Whether a setting is a stage of one of these names, or a composite that holds one. */
-function holds(setting: StageSetting, names: ReadonlySet<string>): boolean {
+/** Whether a setting is a stage of one of these names, or a composite that contains one. */
+function includesStage(setting: StageSetting, names: ReadonlySet<string>): boolean {
   if (!isSpec(setting))
-    return 'stages' in setting ? setting.stages.some((one) => holds(one, names)) : names.has(setting.name)
+    return 'stages' in setting
+      ? setting.stages.some((one) => includesStage(one, names))
+      : names.has(setting.name)
   const spec = namedSpec(setting)
-  return specsIn(spec)?.some((one) => holds(one, names)) ?? names.has(spec.stage)
-}
-
-function isComposite(setting: StageSetting): boolean {
-  return !isSpec(setting) && 'stages' in setting
+  return specsIn(spec)?.some((one) => includesStage(one, names)) ?? names.has(spec.stage)
 }
 
 const WINDOW = 'sliding_window'
@@ -186,14 +185,13 @@ function namedSpec(spec: StageSpec): NamedSpec {
   return typeof spec === 'string' ? { stage: spec } : spec
 }
 
-/** The stages of a composite that is written; `undefined` for anything else. */
-function specsIn(spec: NamedSpec): readonly StageSpec[] | undefined {
-  const { stage, stages } = spec
+/** The stages of a composite that is given by name; `undefined` for any other stage. */
+function specsIn({ stage, stages }: NamedSpec): readonly StageSpec[] | undefined {
   return stage === 'composite' && Array.isArray(stages) && stages.every(isStageSpec) ? stages : undefined
 }
 
-/** A stage as it is written, with what it does not say itself filled in, in composites too. */
-function completed(spec: StageSpec, defaults: StageDefaults, depth = MOST_DEPTH): NamedSpec {
+/** A stage that is given by name, with its defaults filled in, in composites too. */
+function completed(spec: StageSpec, defaults: StageDefaults, depth = MAX_DEPTH): NamedSpec {
   const named = namedSpec(spec)
   const inner = specsIn(named)
   if (inner !== undefined && depth > 0)
@@ -209,18 +207,18 @@ function completed(spec: StageSpec, defaults: StageDefaults, depth = MOST_DEPTH)
   }
 }
 
-/** Stages made before, by what they were made of. */
-const madeBefore = new Map<string, Stage>()
-const MOST_REMEMBERED = 200
+/** Stages that were made, by the canonical JSON of their settings. */
+const madeStages = new Map<string, Stage>()
+const MAX_MADE_STAGES = 200
 
-function made(spec: NamedSpec): Stage {
-  // Options of an application's own stages may be functions; those are told apart by nothing.
+function makeStage(spec: NamedSpec): Stage {
+  // Options may be functions, which cannot be compared.
   if (jsonProblem(spec) !== undefined) return createStage(spec, 'stages')
   const key = canonicalJson(spec)
-  const before = madeBefore.get(key)
-  if (before !== undefined) return before
+  const known = madeStages.get(key)
+  if (known !== undefined) return known
   const stage = createStage(spec, 'stages')
-  if (madeBefore.size >= MOST_REMEMBERED) madeBefore.clear()
-  madeBefore.set(key, stage)
+  if (madeStages.size >= MAX_MADE_STAGES) madeStages.clear()
+  madeStages.set(key, stage)
   return stage
 }

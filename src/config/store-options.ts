@@ -6,17 +6,16 @@ import { COMPACTION_KINDS } from '../model/plan.ts'
 import { overflowRulesSchema } from '../overflow/overflow.ts'
 import { SUMMARY_PRESETS } from '../rendering/rows.ts'
 import { LIMIT_KINDS } from '../storage/storage.ts'
-import { type PendingRequest, requestSchema } from '../tokens/budget.ts'
-import { readSessionSettings } from './layers.ts'
+import { requestSchema } from '../tokens/budget.ts'
+import { readSessionSettings, type SwitchSpellings } from './read-settings.ts'
 import { type callSchema, renderingShape } from './settings.ts'
-import type { SwitchSpellings } from './spellings.ts'
 
-/* What each verb of the store can be told: type, default and check in one place. A misspelled option is an error. */
+/* The options of each method of the store: type, default and check in one place. A misspelled option is an error. */
 
-/** No report is larger; sums of them stay exact. */
-const MOST_TOKENS = 1_000_000_000
+/** Maximum tokens of a report, so that sums stay exact. */
+const MAX_TOKENS = 1_000_000_000
 
-/** A session's config: any JSON object. Settings among it must be what they can be (docs/configuration.md). */
+/** A session's config: any JSON object. The settings in it must be valid (docs/configuration.md). */
 const configSchema = jsonObjectSchema.superRefine((config, context) => {
   try {
     readSessionSettings(config, 'settings')
@@ -36,20 +35,20 @@ const fieldsSchema = {
 }
 export const createSchema = z.strictObject({ id: nameSchema.optional(), ...fieldsSchema })
 export const updateSchema = z.strictObject(fieldsSchema)
-/** SQLite takes no pattern of more than 50,000 bytes. */
-const LONGEST_SEARCH = 10_000
+/** Maximum length of a search: SQLite accepts no pattern of more than 50,000 bytes. */
+const MAX_SEARCH_LENGTH = 10_000
 
 export const listSchema = z.strictObject({
   owner: nameSchema.optional(),
   archived: z.boolean().default(false),
   limit: z.int().positive().max(10_000).default(50),
   after: nameSchema.optional(),
-  /** Only sessions whose id or title contains this text, in whatever case. */
-  search: z.string().min(1).max(LONGEST_SEARCH).optional(),
+  /** Only sessions whose id or title contains this text, ignoring case. */
+  search: z.string().min(1).max(MAX_SEARCH_LENGTH).optional(),
 })
 export const appendSchema = z.strictObject({
   expectedPosition: z.int().nonnegative().optional(),
-  /** Whether large tool outputs are shown as previews. Default: as the settings say. */
+  /** Whether large tool outputs are shown shortened. Default: the setting. */
   previewToolOutputs: z.boolean().optional(),
 })
 export const authorshipSchema = z.strictObject({
@@ -57,24 +56,24 @@ export const authorshipSchema = z.strictObject({
   reason: labelSchema.optional(),
 })
 export const newestSchema = z.strictObject({
-  /** Among the archived ones instead of the others. */
+  /** Whether to look among archived sessions instead of the others. */
   archived: z.boolean().default(false),
 })
 
 export const purgeSchema = z.strictObject({
   /**
-   * Whether the files are cleared before the purge returns. With `false`, which is for purging many sessions, that is left to
-   * the next purge without it, to `verifySession` or to closing the store.
+   * Whether the files are cleared before the purge returns. With `false`, for purging many sessions, the next purge without it,
+   * `verifySession` or closing the store clears them.
    */
   clearFiles: z.boolean().default(true),
   ...authorshipSchema.shape,
 })
-/** Where a rewind goes back to: before the first message, before none, or before a certain one. */
+/** The point of a rewind: before the first message, after the last one, or before a certain one. */
 export const rewindPointSchema = z.union(
   [z.enum(['start', 'end']), z.strictObject({ messageId: nameSchema })],
   "must be 'start', 'end' or { messageId }",
 )
-/** `from` and `append` may be functions, so what they answer is checked apart. */
+/** `from` and `append` may be functions, so what they return is checked separately. */
 export const rewindSchema = z.strictObject({
   from: z.unknown(),
   append: z.unknown().optional(),
@@ -91,12 +90,12 @@ export const messagesSchema = z.strictObject({
   before: z.int().positive().optional(),
   limit: z.int().positive().optional(),
   order: z.enum(['forward', 'backward']).default('forward'),
-  /** Whether rows come with the texts they show in place of parts (`shown`). */
+  /** Whether rows include the texts that replace their parts (`shown`). */
   shown: z.boolean().default(false),
-  /** Only the rows of the view; `limit` counts hidden messages too. */
+  /** Whether to return only the rows of the view; `limit` counts hidden messages too. */
   visible: z.boolean().default(false),
 })
-/** A call's id is whatever the provider made it, so any text will do. */
+/** Providers choose the ids of calls, so any text is valid. */
 export const callIdSchema = z.string()
 export const toolOutputSchema = z.strictObject({ position: z.int().positive().optional() })
 export const toolCallsSchema = z.strictObject({
@@ -112,63 +111,60 @@ export const historySchema = z.strictObject({ provenance: z.boolean().default(fa
 export const redoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
 export const undoSchema = z.strictObject({
   ...redoSchema.shape,
-  /** Undo a rewind although messages were appended after it: the former ones show before them. */
+  /** Whether to undo a rewind although messages were appended after it: the former ones are shown before them. */
   both: z.boolean().default(false),
 })
 export const statsSchema = z.strictObject({
   threshold: shareSchema.optional(),
   /** Tokens at which compaction is due, instead of `threshold`. */
   thresholdTokens: z.int().nonnegative().optional(),
-  /** Most tokens of input, whatever the window leaves; 0 for no such limit. */
+  /** Maximum tokens of input, whatever the window leaves; 0 for no such limit. */
   contextWindowTarget: z.int().nonnegative().optional(),
   ...requestSchema.shape,
 })
-/**
- * Kinds that `undoIfFits` leaves alone: what people or providers made on purpose, and previews, which are not made for
- * want of room.
- */
+/** Kinds that `undoIfFits` does not undo: those made by users or providers, and shortened outputs, which save room by design. */
 const KEPT_KINDS: ReadonlySet<string> = new Set(['manual', 'provider', 'preview'])
 export const undoIfFitsSchema = z.strictObject({
-  /** Whose window counts. Default: the session's own, else "openai". */
+  /** Provider whose context window applies. Default: that of the session, else "openai". */
   provider: nameSchema.optional(),
   model: nameSchema.optional(),
-  /** Share of the available input the request may take afterwards. Default 0.4, that of a compaction. */
+  /** Share of the available input that the request may take afterwards. Default 0.4, that of a compaction. */
   target: shareSchema.optional(),
-  /** Usage at which compaction would be due, which is never reached. Default 0.8. */
+  /** Usage at which compaction is due; the request stays below it. Default 0.8. */
   threshold: shareSchema.optional(),
-  /** What may be undone. Default: all but what was hidden by hand, what the provider did, and previews. */
+  /** Kinds to undo. Default: all but manual compactions, those of a provider, and shortened outputs. */
   kinds: z
     .array(z.enum(COMPACTION_KINDS))
     .default(() => COMPACTION_KINDS.filter((kind) => !KEPT_KINDS.has(kind))),
   ...requestSchema.shape,
   ...authorshipSchema.shape,
 })
-const tokensSchema = z.int().nonnegative().max(MOST_TOKENS)
+const tokensSchema = z.int().nonnegative().max(MAX_TOKENS)
 /** A provider's report of one request. */
 export const usageSchema = z.strictObject({
-  /** Whose report it is. Default: the session's own, else "openai". */
+  /** Provider of the report. Default: that of the session, else "openai". */
   provider: nameSchema.optional(),
   model: nameSchema.optional(),
   /** Input tokens as reported. */
   inputTokens: tokensSchema,
-  /** Input read from a cache, where the provider reports it apart from `inputTokens` (Anthropic does, OpenAI does not). */
+  /** Input read from a cache, where the provider reports it separately from `inputTokens` (Anthropic does, OpenAI does not). */
   cacheReadTokens: tokensSchema.nullish(),
-  /** Input written to a cache, where the provider reports it apart. */
+  /** Input written to a cache, where the provider reports it separately. */
   cacheCreationTokens: tokensSchema.nullish(),
-  /** Tokens of the answer as reported; they are added up and nothing else. */
+  /** Output tokens as reported; they are only added up. */
   outputTokens: tokensSchema.nullish(),
-  /** The last position of the log that was in the request, 0 for none. Default: all but the assistant's messages at the end. */
+  /** The last position of the log in the request, 0 for none. Default: the last one before the assistant's messages at the end. */
   position: z.int().nonnegative().optional(),
-  /** The view the request was made from, as `getSession` named it then. Default: the view as it is. */
+  /** The `viewEpoch` of the session when the request was made. Default: the current one. */
   viewEpoch: z.int().nonnegative().optional(),
-  /** What was in the request besides the history, where it is known. */
+  /** What the request contained beside the history, where it is known. */
   systemPrompt: requestSchema.shape.systemPrompt,
   currentPrompt: requestSchema.shape.currentPrompt,
   toolDefinitions: requestSchema.shape.toolDefinitions,
   fileAttachments: requestSchema.shape.fileAttachments,
   pendingTokens: requestSchema.shape.pendingTokens,
 })
-/** What is known of a request that overflowed; its size is the error's. */
+/** What is known of a request that overflowed; the error has its size. */
 export const overflowSchema = usageSchema
   .omit({ inputTokens: true, cacheReadTokens: true, cacheCreationTokens: true, outputTokens: true })
   /** Which errors are overflows: `strict` and `patterns` of `isContextOverflowError`. */
@@ -176,18 +172,18 @@ export const overflowSchema = usageSchema
 export const limitSchema = z.strictObject({
   provider: nameSchema,
   model: nameSchema.optional(),
-  tokens: z.int().positive().max(MOST_TOKENS),
-  /** Of question and answer together, or of the question alone. */
+  tokens: z.int().positive().max(MAX_TOKENS),
+  /** Whether the limit is of input and output together, or of the input alone. */
   kind: z.enum(LIMIT_KINDS).default('window'),
 })
-/** What a provider did by itself. */
+/** A compaction by a provider. */
 export const providerCompactionSchema = z.strictObject({
   ...authorshipSchema.shape,
-  /** The answer that came of it. Default: the newest message of the view that holds a compaction block. */
+  /** The answer after it. Default: the newest message of the view with a compaction block. */
   messageId: nameSchema.optional(),
-  /** Whose tokens the figures are in. Default: the session's own, else "openai". */
+  /** Provider whose tokens the figures are in. Default: that of the session, else "openai". */
   provider: nameSchema.optional(),
-  /** `context_management.applied_edits` of the answer, as it came. */
+  /** `context_management.applied_edits` of the answer, unchanged. */
   appliedEdits: z
     .array(
       z
@@ -196,7 +192,7 @@ export const providerCompactionSchema = z.strictObject({
     )
     .max(1_000)
     .default([]),
-  /** Tools the request told the provider to leave alone (`exclude_tools`). */
+  /** Tools that the request excluded from clearing (`exclude_tools`). */
   excludeTools: z.array(z.string()).max(10_000).default([]),
 })
 export const auditSchema = z.strictObject({
@@ -213,12 +209,12 @@ export const renderSchema = z.strictObject({
   alsoReads: z.array(nameSchema).max(100).readonly().optional(),
 })
 export const listJobsSchema = z.strictObject({ limit: z.int().positive().max(1_000).default(100) })
-/** How long is waited, milliseconds. Default: as long as it takes. */
+/** Milliseconds to wait. Default: no limit. */
 export const idleSchema = z.strictObject({
   timeoutMs: z.int().nonnegative().optional(),
   signal: z.instanceof(AbortSignal).optional(),
 })
-/** How long runs in the background are waited for, milliseconds. Default 0. */
+/** Milliseconds to wait for background runs. Default 0. */
 export const closeSchema = z.strictObject({ timeoutMs: z.int().nonnegative().default(0) })
 export const idsSchema = z.array(nameSchema).min(1, 'must name at least one message').max(1_000_000)
 
@@ -235,19 +231,17 @@ export type EffectiveHistoryOptions = z.input<typeof historySchema>
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
 export type PurgeOptions = z.input<typeof purgeSchema>
 export type UsageInput = z.input<typeof usageSchema>
+export type CheckedUsage = z.output<typeof usageSchema>
 export type OverflowInput = z.input<typeof overflowSchema>
+export type CheckedOverflow = z.output<typeof overflowSchema>
 export type LimitInput = z.input<typeof limitSchema>
 export type ProviderCompactionInput = z.input<typeof providerCompactionSchema>
 export type UndoOptions = z.input<typeof undoSchema>
 export type RedoOptions = z.input<typeof redoSchema>
 export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema>
 export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
-export type StatsOptions = PendingRequest & {
-  readonly threshold?: number | undefined
-  readonly thresholdTokens?: number | undefined
-  readonly contextWindowTarget?: number | undefined
-}
-/** Seed 003's `CompactionConfig`, its other spellings, and what presets and seed 004 add. */
+export type StatsOptions = Readonly<z.input<typeof statsSchema>>
+/** The options of `compactSession`: those of a compaction, NeuroLink's spellings of them, and settings of presets. */
 export type CompactOptions = z.input<typeof callSchema> & SwitchSpellings
 export type PreviewOptions = CompactOptions & { readonly summarize?: boolean | undefined }
 export type ListJobsOptions = z.input<typeof listJobsSchema>

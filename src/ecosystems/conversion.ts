@@ -1,67 +1,74 @@
 import { invalid, isUndertextError, type UndertextError } from '../errors.ts'
-import { type Json, jsonProblem } from '../messages/json.ts'
-import type { ProviderPart } from '../messages/message.ts'
+import { type Json, type JsonObject, jsonProblem } from '../messages/json.ts'
+import type { Message, ProviderPart } from '../messages/message.ts'
 import { UNREAD } from '../tokens/providers.ts'
+import { jsonMessageAt, listAt, messageRead, objectAt } from './wire.ts'
 
 /*
- * What all conversions between the neutral form and another have in common: how a place that cannot be converted as it
- * stands is refused, kept or reported.
+ * What all conversions between the neutral form and another format share: how content that does not fit is
+ * refused, kept or reported.
  */
 
 /**
- * What became of something that does not simply convert.
+ * What a conversion did with content that does not fit.
  *
- * - `kept`: read from a format, the neutral form has no part for it. It is stored whole and comes out again in the same
- *   format, for the same provider; elsewhere it is not sent.
- * - `unread`: read with `lenient`, the format does not allow it. It is stored as it was given and sent nowhere.
- * - `changed`: written to a format, something else stands in its place (a word for an image).
- * - `not-sent`: written to a format that has no place for it. It is still in the message that was converted.
+ * - `kept`: read from a format; the neutral form has no part for it. It is stored whole and written again in
+ *   the same format, for the same provider; other formats do not send it.
+ * - `unread`: read with `lenient`; the format does not allow it. It is stored as given and never sent.
+ * - `changed`: written to a format in another form (a text for an image).
+ * - `not-sent`: the target format has no place for it. It is still in the message that was converted.
  */
 export type ConversionNoteKind = 'kept' | 'unread' | 'changed' | 'not-sent'
 
-/** One note of a conversion. Names places and rules, never what somebody said. */
+/** One note of a conversion. Holds places and rules, never text of the conversation. */
 export type ConversionNote = {
   readonly kind: ConversionNoteKind
-  /** Index of the message in the list that was converted; -1 for what stands beside the list (a system prompt). */
+  /** Index of the message in the converted list; -1 for content beside the list (a system prompt). */
   readonly messageIndex: number
-  /** Where in the input, for example `[3].content[1].source`. */
+  /** The place in the input, for example `[3].content[1].source`. */
   readonly place: string
-  /** The rule, or the reason: one sentence without a full stop. */
+  /** The rule or the reason: one sentence without a full stop. */
   readonly why: string
 }
 
-/** How a conversion deals with what does not fit. */
+/** How a conversion handles content that does not fit. */
 export type ConversionOptions = {
   /**
-   * Keeps what the format does not allow as an unread part instead of refusing the whole conversion. Default: false. A
-   * list that is no list is refused all the same.
+   * Keeps content that the format does not allow as an unread part instead of refusing the whole conversion.
+   * Default: false. A value that is not a list is refused in any case.
    */
   readonly lenient?: boolean | undefined
-  /** Hears of everything that was kept whole, not read, changed or not sent, in the order of the messages. */
+  /**
+   * Receives a note for everything that was kept whole, not read, changed or not sent, in the order of the
+   * messages.
+   */
   readonly onNote?: ((note: ConversionNote) => void) | undefined
 }
 
 export { UNREAD }
 
-/** Whether a written part, alone, is no message a provider takes: reasoning, or a text of white space. */
+/** Whether a part alone makes no message that a provider accepts: reasoning, or a blank text. */
 export function isSilent({ type, text }: { readonly type: string; readonly text?: unknown }): boolean {
   return type === 'reasoning' || (type === 'text' && typeof text === 'string' && text.trim() === '')
 }
 
-/** Why a part that was kept whole is not sent: the same words in every form. `own` is the provider the form is of. */
+/**
+ * Why a part that was kept whole is not sent, in the same words for every format. `own` is the provider of the
+ * format.
+ */
 export function whyNotSent(provider: string, own: string): string {
   if (provider === UNREAD) return 'it could not be read, so nothing sends it'
   return provider === own ? 'this form has no part for it' : 'it is for another provider alone'
 }
 
-/** The refusal of a part that is none of ours. */
+/** The error for a part of an unknown type. */
 export function unknownPart(place: string): UndertextError<'INVALID_INPUT'> {
   return invalid(`${place}.type: is no type of a part`)
 }
 
-/** The course of one conversion: where it stands, and what to do with what does not fit. */
+/** One conversion: its format, its current message, and the handling of content that does not fit. */
 export class Conversion {
-  /** The format that is read or written, as it is named in notes and unread parts. */
+  /** The name of the format in notes and unread parts. */
   readonly format: string
   readonly #lenient: boolean
   readonly #onNote: ((note: ConversionNote) => void) | undefined
@@ -79,19 +86,49 @@ export class Conversion {
     this.#onNote = onNote
   }
 
-  /** Says which message of the list is converted now. Notes name it. */
+  /** Sets the message that the next notes name. */
   at(messageIndex: number): void {
     this.#messageIndex = messageIndex
   }
 
-  /** Tells what became of a place. */
+  /** Sends a note about a place. */
   note(kind: ConversionNoteKind, place: string, why: string): void {
     this.#onNote?.({ kind, messageIndex: this.#messageIndex, place, why })
   }
 
+  /** Reports that a place is not sent. */
+  leaveOut(place: string, why: string): undefined {
+    this.note('not-sent', place, why)
+  }
+
+  /** A provider part that holds something whole, for its provider alone, and the report of it. */
+  keep(
+    provider: string,
+    data: JsonObject,
+    place: string,
+    why = 'the neutral form has no part for it',
+  ): ProviderPart {
+    this.note('kept', place, why)
+    return { type: 'provider', provider, data }
+  }
+
+  /** Reads one message out of its fields. With `lenient`, a message that is refused becomes a user message with an unread part. */
+  message(value: unknown, index: number, place: string, read: (fields: JsonObject) => Message): Message {
+    this.at(index)
+    return messageRead(this.reading(value, place, () => read(jsonMessageAt(value, place))))
+  }
+
+  /** Reads the parts of a list with one function. With `lenient`, a part that is refused becomes an unread part. */
+  parts<P>(list: unknown, place: string, read: (part: JsonObject, place: string) => P): (P | ProviderPart)[] {
+    return listAt(list, place).map((part, i) => {
+      const at = `${place}[${i}]`
+      return this.reading(part, at, () => read(objectAt(part, at), at))
+    })
+  }
+
   /**
-   * What `read` makes of a value. What it refuses (`INVALID_INPUT`) is refused, or with `lenient` kept as an unread part and noted;
-   * every other error is thrown on.
+   * Returns what `read` returns. A value that `read` refuses (`INVALID_INPUT`) is refused, or with `lenient`
+   * kept as an unread part and reported; every other error is rethrown.
    */
   reading<T>(value: unknown, place: string, read: () => T): T | ProviderPart {
     if (!this.#lenient) return read()
@@ -99,7 +136,7 @@ export class Conversion {
       return read()
     } catch (error) {
       if (!isUndertextError(error, 'INVALID_INPUT')) throw error
-      const [refused, why] = splitPlace(error.facts.problems, place)
+      const [refused, why] = splitProblem(error.facts.problems, place)
       this.note('unread', refused, why)
       return { type: 'provider', provider: UNREAD, data: { format: this.format, value: asJson(value) } }
     }
@@ -107,7 +144,7 @@ export class Conversion {
 }
 
 /** Refusals begin with the place: `[3].content[1].id: must be a string`. */
-function splitPlace(problem: string, place: string): readonly [place: string, why: string] {
+function splitProblem(problem: string, place: string): readonly [place: string, why: string] {
   const end = problem.indexOf(': ')
   return end === -1 ? [place, problem] : [problem.slice(0, end), problem.slice(end + 2)]
 }
@@ -115,7 +152,7 @@ function splitPlace(problem: string, place: string): readonly [place: string, wh
 /** Deepest nesting of an unread value that is kept. */
 const UNREAD_DEPTH = 100
 
-/** A value as far as JSON can say it: bytes as base64, dates as JSON writes them, what else it cannot say as null. */
+/** A value as JSON: bytes as base64, dates as JSON writes them, anything else that JSON cannot express as null. */
 export function asJson(value: unknown, depth = 0): Json {
   if (jsonProblem(value) === undefined) return value as Json
   if (typeof value === 'bigint') return String(value)
@@ -127,10 +164,10 @@ export function asJson(value: unknown, depth = 0): Json {
   return Object.fromEntries(entries.map(([key, inner]) => [key, asJson(inner, depth + 1)]))
 }
 
-/** Both alphabets, padded or not, as SDKs write them; no blanks. */
+/** Both alphabets, padded or not, as SDKs write them; no white space. */
 const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/
 
-/** Base64 of somebody else's. Throws `INVALID_INPUT` when it is none. Source: RFC 4648, sections 4 and 5. */
+/** Returns a value that is base64. Throws `INVALID_INPUT` otherwise. Source: RFC 4648, sections 4 and 5. */
 export function base64At(value: unknown, place: string): string {
   if (typeof value !== 'string') throw invalid(`${place}: must be base64`)
   const isWhole = value.length % 4 !== 1 && (!value.endsWith('=') || value.length % 4 === 0)
@@ -139,8 +176,8 @@ export function base64At(value: unknown, place: string): string {
 }
 
 /**
- * An address of somebody else's: a data URL that says it is base64 must hold base64; data URLs in percent form and other
- * addresses are left alone. Throws `INVALID_INPUT`. Source: RFC 2397.
+ * Returns a value that is an address. A data URL marked as base64 must hold base64; percent-encoded data URLs
+ * and other addresses are not checked. Throws `INVALID_INPUT`. Source: RFC 2397.
  */
 export function addressAt(value: unknown, place: string): string {
   if (typeof value !== 'string') throw invalid(`${place}: must be a string`)
@@ -149,7 +186,7 @@ export function addressAt(value: unknown, place: string): string {
   return value
 }
 
-/** The data of a file of somebody else's: base64, a data URL or an address. Throws `INVALID_INPUT`. */
+/** Returns a value that is the data of a file: base64, a data URL or an address. Throws `INVALID_INPUT`. */
 export function fileDataAt(value: unknown, place: string): string {
   const isAddress = typeof value === 'string' && /^[a-z][a-z0-9+.-]*:/i.test(value)
   return isAddress ? addressAt(value, place) : base64At(value, place)

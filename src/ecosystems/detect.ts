@@ -14,13 +14,13 @@ const ROLES_ANYWHERE = new Set([
   'tool_result',
 ])
 /** Roles that only one format has. */
-const TELLING_ROLES: ReadonlyMap<string, MessageFormat> = new Map([
+const ROLE_FORMATS: ReadonlyMap<string, MessageFormat> = new Map([
   ['function', 'openai'],
   ['tool_call', 'flat'],
   ['tool_result', 'flat'],
 ])
 
-/** Names under which neutral messages keep what a format alone knows. */
+/** Metadata names of neutral messages under which formats keep their own fields. */
 const METADATA_NAMES = [
   'ai-sdk',
   'anthropic',
@@ -34,7 +34,7 @@ const METADATA_NAMES = [
 ] as const
 
 /** Fields of a message that only one format has. */
-const TELLING_FIELDS: readonly (readonly [field: string, format: MessageFormat])[] = [
+const FIELD_FORMATS: readonly (readonly [field: string, format: MessageFormat])[] = [
   ['tool_calls', 'openai'],
   ['tool_call_id', 'openai'],
   ['function_call', 'openai'],
@@ -45,7 +45,7 @@ const TELLING_FIELDS: readonly (readonly [field: string, format: MessageFormat])
 ]
 
 /** Types of a part that only one format has. */
-const TELLING_TYPES: ReadonlyMap<string, MessageFormat> = new Map([
+const PART_FORMATS: ReadonlyMap<string, MessageFormat> = new Map([
   ['tool_use', 'anthropic'],
   ['tool_result', 'anthropic'],
   ['thinking', 'anthropic'],
@@ -68,7 +68,7 @@ const TELLING_TYPES: ReadonlyMap<string, MessageFormat> = new Map([
   ['provider', 'neutral'],
 ])
 
-/** Items of the Responses API that nobody speaks, besides all that are called calls and their outputs. */
+/** Types of Responses items without a role whose names do not end in `_call` or `_call_output`. */
 const ITEM_TYPES = new Set([
   'reasoning',
   'compaction',
@@ -87,18 +87,18 @@ function isItem({ type }: JsonObject): boolean {
 }
 
 /**
- * Tells the format of a list of messages from its shapes, whatever the texts say. Messages of plain text are
- * the same in every format and count as `openai`, which also has system messages within the list. Contents of
- * Gemini's are told by their `parts`.
+ * Detects the format of a list of messages from their shapes, never from their texts. Messages of plain text
+ * are the same in every format and count as `openai`, which also has system messages within the list. Gemini
+ * contents are recognized by their `parts`.
  *
- * `undefined` for an empty list, for something that is no message, for parts nobody here knows, and when the
+ * Returns `undefined` for an empty list, for a value that is not a message, for unknown parts, and when
  * messages contradict each other. Never throws.
  */
 export function detectFormat(messages: readonly unknown[]): MessageFormat | undefined {
   if (!Array.isArray(messages) || messages.length === 0) return undefined
   if (Array.from(messages).every(isGeminiContent)) return 'gemini'
   const seen = new Set<MessageFormat>()
-  let strange = false
+  let hasUnknown = false
   let isOpenAI = false
   let isTyped = false
 
@@ -109,13 +109,13 @@ export function detectFormat(messages: readonly unknown[]): MessageFormat | unde
       continue
     }
     if (typeof message.role !== 'string' || !ROLES_ANYWHERE.has(message.role)) return undefined
-    const telling = TELLING_ROLES.get(message.role)
-    if (telling !== undefined) seen.add(telling)
+    const roleFormat = ROLE_FORMATS.get(message.role)
+    if (roleFormat !== undefined) seen.add(roleFormat)
     if (message.role === 'developer') isOpenAI = true
     if (message.type === 'additional_tools') seen.add('openai-responses')
-    // Anthropic's answers have that type too, but no text for a content.
+    // Anthropic's responses have that type too, but their content is a list.
     if (message.type === 'message' && typeof message.content === 'string') isTyped = true
-    for (const [field, format] of TELLING_FIELDS) if (message[field] !== undefined) seen.add(format)
+    for (const [field, format] of FIELD_FORMATS) if (message[field] !== undefined) seen.add(format)
     const { metadata } = message
     if (isObject(metadata) && METADATA_NAMES.some((name) => name in metadata)) {
       seen.add('neutral')
@@ -125,19 +125,22 @@ export function detectFormat(messages: readonly unknown[]): MessageFormat | unde
       const format = formatOfPart(part)
       if (isObject(part) && part.type === 'refusal') isOpenAI = true
       else if (format !== undefined) seen.add(format)
-      else if (!isObject(part) || part.type !== 'text') strange = true
+      else if (!isObject(part) || part.type !== 'text') hasUnknown = true
     }
   }
   if (isTyped && seen.size === 0) seen.add('openai-responses')
-  // Both of OpenAI's forms have developers and refusals.
+  // Both of OpenAI's formats have developers and refusals.
   if (isOpenAI && !seen.has('openai-responses')) seen.add('openai')
   const [format = 'openai'] = seen
-  return seen.size > 1 || (seen.size === 0 && strange) ? undefined : format
+  return seen.size > 1 || (seen.size === 0 && hasUnknown) ? undefined : format
 }
 
 const GEMINI_ROLES: ReadonlySet<unknown> = new Set([undefined, 'user', 'model', 'function'])
 
-/** A list of parts in place of a content. Parts of Gemini's have no type; those of the AI SDK's `UIMessage` have one. */
+/**
+ * Whether a message has `parts` instead of `content`. Gemini parts have no type; those of the AI SDK's
+ * `UIMessage` have one.
+ */
 function isGeminiContent(message: unknown): boolean {
   if (!isObject(message) || !GEMINI_ROLES.has(message.role) || message.content !== undefined) return false
   const { role, parts } = message
@@ -151,5 +154,5 @@ function formatOfPart(part: unknown): MessageFormat | undefined {
   if (part.type === 'image') return 'source' in part ? 'anthropic' : 'image' in part ? 'neutral' : undefined
   if (part.type === 'file') return 'file' in part ? 'openai' : 'data' in part ? 'neutral' : undefined
   if (part.type === 'text') return 'cache_control' in part || 'citations' in part ? 'anthropic' : undefined
-  return TELLING_TYPES.get(part.type) ?? (part.type.endsWith('_tool_result') ? 'anthropic' : undefined)
+  return PART_FORMATS.get(part.type) ?? (part.type.endsWith('_tool_result') ? 'anthropic' : undefined)
 }

@@ -4,22 +4,22 @@ import type { NewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import { describedBy, type PreparedRequest } from '../requests/prepared.ts'
 import type { ReportedUsage } from '../requests/provider-usage.ts'
-import type { AppendResult } from '../store/log-verbs.ts'
+import type { AppendResult } from '../store/append.ts'
+import { unlessUnknown } from '../store/arguments.ts'
 import type { Store } from '../store/store.ts'
-import { unlessUnknown } from '../store/unless-unknown.ts'
 
 /*
- * What models that recover from overflows share, whatever library they belong to: the model is called through
- * `withOverflowRecovery`, and its usage is recorded for the request that was prepared.
+ * What models that recover from overflows share in every library: the model is called through
+ * `withOverflowRecovery`, and its usage is recorded for the prepared request.
  */
 
-/** What a recovering model needs of a store. */
+/** The store methods that a recovering model needs. */
 export type RecoveringStore = Pick<
   Store,
   'createSession' | 'getSession' | 'recordUsage' | 'updateSession' | 'withOverflowRecovery'
 >
 
-/** Whose session it is, and which model it is for. */
+/** Owner, provider and model of a session. */
 export type SessionNames = {
   readonly provider?: string | undefined
   readonly model?: string | undefined
@@ -27,8 +27,8 @@ export type SessionNames = {
 }
 
 /**
- * Records model and owner of a session that has none yet: what a session has is never replaced. A model is recorded only together with
- * its provider. An unknown session stays unknown.
+ * Records provider, model and owner of a session that has none yet; existing values are never replaced. A model
+ * is recorded only together with its provider. An unknown session is ignored.
  */
 export async function noteSession(
   store: Pick<Store, 'getSession' | 'updateSession'>,
@@ -40,7 +40,7 @@ export async function noteSession(
   if (session !== undefined) await complete(store, session, names)
 }
 
-/** Gives a session the names that it does not have. */
+/** Sets the names that a session does not have. */
 async function complete(
   store: Pick<Store, 'updateSession'>,
   session: Awaited<ReturnType<Store['getSession']>>,
@@ -55,8 +55,8 @@ async function complete(
 }
 
 /**
- * Records the usage of one call of a model. The answer was given and paid for: a report that cannot be recorded becomes a warning of the
- * process, and a report of no tokens at all is ignored.
+ * Records the usage of one model call. The response was already delivered and paid for: if recording fails, the
+ * process emits a warning. Reports of 0 tokens are ignored.
  */
 export async function recordCall(
   store: Pick<Store, 'recordUsage'>,
@@ -77,7 +77,10 @@ export async function recordCall(
   }
 }
 
-/** Records names as `noteSession` does; an unknown session is created with them, so that it is nobody else's at any time. */
+/**
+ * Records names as `noteSession` does. An unknown session is created with them, so that it never exists without
+ * its owner.
+ */
 async function nameSession(
   store: Pick<Store, 'createSession' | 'getSession' | 'updateSession'>,
   id: string,
@@ -109,7 +112,10 @@ export async function appendNamed(
   return store.append(id, given)
 }
 
-/** Records usage as `recordCall` does, and the names of the session, which is created when its messages are not stored yet. */
+/**
+ * Records usage as `recordCall` does, and the names of the session, which is created when its messages are not
+ * stored yet.
+ */
 export async function recordCallOf(
   store: RecoveringStore,
   request: PreparedRequest,
@@ -125,8 +131,8 @@ export async function recordCallOf(
 }
 
 /**
- * The iterable once its first words are there; what comes in place of them is thrown, so that a failure before them can lead to another
- * request.
+ * Returns the iterable once its first content has arrived. An error before that is thrown, so that the request
+ * can be retried.
  */
 export async function begunIterable<T>(
   source: AsyncIterable<T>,
@@ -146,7 +152,7 @@ export async function begunIterable<T>(
   })()
 }
 
-/** An object with some of its methods in place of its own; the others are called on the object itself. */
+/** An object with some methods replaced; all other methods are called on the object itself. */
 export function withMethods<T extends object>(target: T, methods: { readonly [name: string]: unknown }): T {
   return new Proxy(target, {
     get: (own, key) => {

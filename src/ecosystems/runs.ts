@@ -1,11 +1,67 @@
+import { invalid } from '../errors.ts'
 import { listIn } from '../messages/lists.ts'
-import type { Part, ToolCallPart, ToolResultPart } from '../messages/message.ts'
+import type { Message, Part, ToolCallPart, ToolResultPart } from '../messages/message.ts'
+import { checkMessageList } from '../messages/message-check.ts'
+import { Conversion, type ConversionOptions } from './conversion.ts'
 import { isBlank, isResult } from './wire.ts'
 
-/** Parts of a message that stand together, and the index of the first of them in the message. */
+/** A format with a separate system prompt and two roles, user and model. */
+type PromptedFormat<Flag extends string> = {
+  /** The name of the function that writes it. */
+  readonly writer: string
+  readonly name: string
+  /** Its own option, and the default of that. */
+  readonly flag: Flag
+  readonly byDefault: boolean
+}
+
+/**
+ * Checks messages and options of a conversion to such a format, and counts the leading system messages. Throws
+ * `INVALID_INPUT`.
+ */
+export function beginWriting<Flag extends string>(
+  messages: readonly Message[],
+  options: ConversionOptions & { readonly [name in Flag]?: boolean | undefined },
+  { writer, name, flag, byDefault }: PromptedFormat<Flag>,
+): { conversion: Conversion; isSet: boolean; leading: number } {
+  checkMessageList(messages, writer)
+  const conversion = new Conversion(name, options)
+  const given: unknown = options[flag]
+  const isSet = given === undefined ? byDefault : given
+  if (typeof isSet !== 'boolean') throw invalid(`${name}: options.${flag} must be true or false`)
+  const firstTurn = messages.findIndex(({ role }) => role !== 'system')
+  return { conversion, isSet, leading: firstTurn === -1 ? messages.length : firstTurn }
+}
+
+/** Sets the message that notes name, and reports a system message that becomes a user message. */
+export function beginTurn({ role }: Message, index: number, conversion: Conversion): void {
+  conversion.at(index)
+  if (role === 'system')
+    conversion.note(
+      'changed',
+      `[${index}]`,
+      'a system message behind others is sent as a message of the user',
+    )
+}
+
+/**
+ * Parts with the results first, as APIs require. Only in messages that were not read from the same format do
+ * other parts precede them.
+ */
+export function resultsFirst(parts: readonly Part[]): readonly Part[] {
+  return [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))]
+}
+
+/** The place of each part of a content, since runs hold the same parts in another order. */
+export function placesOf(content: Message['content'], path: string): ReadonlyMap<Part, string> {
+  const parts = typeof content === 'string' ? [] : content
+  return new Map(parts.map((part, index) => [part, `${path}[${index}]`] as const))
+}
+
+/** Consecutive parts of a message, and the index of the first of them in the message. */
 type Run = { readonly from: number; readonly parts: readonly Part[] }
 
-/** The parts of a message cut where those that stand apart begin and end, in their order. */
+/** Splits the parts of a message wherever `isApart` changes, in their order. */
 export function runsOf(parts: readonly Part[], isApart: (part: Part) => boolean): Run[] {
   const runs: { from: number; parts: Part[] }[] = []
   for (const [i, part] of parts.entries()) {
@@ -17,11 +73,11 @@ export function runsOf(parts: readonly Part[], isApart: (part: Part) => boolean)
 }
 
 /**
- * The parts of an assistant message cut where tool results stand. Some providers run tools themselves and answer
- * within the message; the others want the answer in a message of its own.
+ * Splits an assistant message at its tool results. Some providers run tools themselves and put results into the
+ * message; the others require a separate message for them.
  *
- * Each run of results stands behind the run of their calls, in the order of those. Calls that are not answered within
- * the message come last, so that their results can stand right behind it. A message without results is one run.
+ * Each run of results follows the run of their calls, in the same order. Calls without a result in the message
+ * come last, so that their results can follow directly. A message without results is one run.
  */
 export function answeredRunsOf(parts: readonly Part[]): (readonly Part[])[] {
   if (!parts.some(isResult)) return [parts]
@@ -31,7 +87,7 @@ export function answeredRunsOf(parts: readonly Part[]): (readonly Part[])[] {
   const taken = new Set<Part>()
   let open: Part[] = []
 
-  // Ids may repeat: the tool the provider ran itself is the one that is answered here.
+  // Ids may repeat: the call that the provider ran itself is the one answered here.
   const ran = new Set(parts.flatMap((part) => (isHosted(part) ? [part.toolCallId] : [])))
   const mayAnswer = (call: ToolCallPart): boolean => isHosted(call) || !ran.has(call.toolCallId)
   const close = (): void => {
@@ -69,14 +125,17 @@ function isHosted(part: Part): part is ToolCallPart & { readonly providerExecute
   return part.type === 'tool-call' && part.providerExecuted === true
 }
 
-/** The results of a message by the id of their call, in their order. */
+/** The results of a message by call id, in their order. */
 function answersById(parts: readonly Part[]): Map<string, ToolResultPart[]> {
   const answers = new Map<string, ToolResultPart[]>()
   for (const part of parts.filter(isResult)) listIn(answers, part.toolCallId).push(part)
   return answers
 }
 
-/** Adds a run of words or of results, without blank texts where no other is beside them. Reasoning alone goes with what is before it. */
+/**
+ * Adds a run of results or of other parts, without blank texts unless another text is beside them. Reasoning
+ * alone joins the run before it.
+ */
 function addRun(runs: (readonly Part[])[], added: readonly Part[]): void {
   const hasWords = added.some((part) => part.type === 'text' && !isBlank(part.text))
   const run = hasWords ? added : added.filter(({ type }) => type !== 'text')

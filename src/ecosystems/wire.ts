@@ -1,6 +1,5 @@
 /*
- * What the wire forms have in common: questions of shape, data of images and files, and layouts of text blocks.
- * No format knows another, but for those of one provider.
+ * What the formats share: checks of shape, data of images and files, and layouts of text blocks.
  */
 
 import { invalid } from '../errors.ts'
@@ -14,35 +13,39 @@ import {
 } from '../messages/json.ts'
 import type { Message, Part, ProviderOptions, ProviderPart, ToolResultPart } from '../messages/message.ts'
 
-/** Whether a value is an object with named fields: no array, not null. */
+/** Whether a value is an object: not an array, not null. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The elements of a list of somebody else's; holes are elements, too. Throws `INVALID_INPUT` when it is none. */
+/** The elements of a list, holes included. Throws `INVALID_INPUT` for another value. */
 export function listAt(value: unknown, path: string): readonly unknown[] {
   if (!Array.isArray(value)) throw invalid(`${path}: must be an array`)
   return Array.from(value as readonly unknown[])
 }
 
-/** An object of somebody else's. Throws `INVALID_INPUT` when it is none. */
+/** Returns a value that is an object. Throws `INVALID_INPUT` otherwise. */
 export function objectAt(value: unknown, path: string): JsonObject {
   if (!isObject(value)) throw invalid(`${path}: must be an object`)
   return value
 }
 
-/** A string of somebody else's. Throws `INVALID_INPUT` when it is none. */
+/** Returns a value that is a string. Throws `INVALID_INPUT` otherwise. */
 export function stringAt(value: unknown, path: string): string {
   if (typeof value !== 'string') throw invalid(`${path}: must be a string`)
   return value
 }
 
-/** Most fields of one message: reading a message goes through all of them about ten times, and so does each later reader. */
+/**
+ * The most fields a message may have: reading it visits all of them about ten times, and so does each later
+ * reader.
+ */
 const MOST_FIELDS = 10_000
 
 /**
- * A message of somebody else's as an object of JSON values: itself where it is one. Fields that are `undefined` count as absent, at any
- * depth, as they are when a message is sent. Throws `INVALID_INPUT` for what JSON cannot say, and for more than 10,000 fields.
+ * A message as an object of JSON values; the same object where it is one already. Fields that are `undefined`
+ * count as absent, at any depth, as they are when a message is sent. Throws `INVALID_INPUT` for values that
+ * JSON cannot express, and for more than 10,000 fields.
  */
 export function jsonMessageAt(value: unknown, path: string): JsonObject {
   const given = objectAt(value, path)
@@ -58,7 +61,7 @@ export function jsonMessageAt(value: unknown, path: string): JsonObject {
   return sent
 }
 
-/** A value without fields that are `undefined`, at any depth: they count as absent. */
+/** A value without fields that are `undefined`, at any depth. */
 export function withoutUndefined(value: unknown, depth = 0): unknown {
   if (depth > MAX_JSON_DEPTH || typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((item) => withoutUndefined(item, depth + 1))
@@ -74,7 +77,10 @@ export function isEmpty(fields: JsonObject): boolean {
   return true
 }
 
-/** What a provider keeps under its name in `metadata` or `providerOptions`; `undefined` when it keeps nothing. */
+/**
+ * The fields that a format keeps under its name in `metadata` or `providerOptions`; `undefined` if there are
+ * none.
+ */
 export function keptFor(
   provider: string,
   kept: JsonObject | ProviderOptions | undefined,
@@ -84,8 +90,8 @@ export function keptFor(
 }
 
 /**
- * Fields as options of a part, under a format's name, where `keptFor` finds them; nothing for no fields, unless the part
- * must be known (`mark`) as the format's own.
+ * Fields as options of a part, under a format's name, where `keptFor` finds them; no options for no fields,
+ * unless `mark` is set to identify the part as the format's own.
  */
 export function keptUnder(
   provider: string,
@@ -95,15 +101,15 @@ export function keptUnder(
   return isEmpty(fields) && !mark ? {} : { providerOptions: { [provider]: fields } }
 }
 
-/** Where the texts of several blocks end within the joined text, and which other fields each block had. */
+/** The length of each block within the joined text, and its other fields. */
 type TextLayout = readonly { readonly length: number; readonly fields?: JsonObject }[]
 
-/** Whether a block of somebody else's is a text that can be read; `type` is what its form calls a text. */
+/** Whether a block is a readable text; `type` is the format's name for a text. */
 export function isTextBlock(block: unknown, type = 'text'): block is JsonObject {
   return isObject(block) && block.type === type && typeof block.text === 'string'
 }
 
-/** Blocks of text as one text, and the layout that `textBlocks` needs to take it apart again. */
+/** Joins text blocks, and returns the layout that `textBlocks` needs to split them again. */
 export function joinBlocks(
   blocks: readonly JsonObject[],
   path: string,
@@ -118,8 +124,8 @@ export function joinBlocks(
 }
 
 /**
- * A text as the blocks it was read from. A text that no longer fits its layout (something else is shown in its
- * place) is one block. `undefined` when the layout is none of ours, or nothing would be left to show.
+ * Splits a text into the blocks it was read from. A text of another length, because other content is shown
+ * instead, is one block. `undefined` when the layout is not ours, or nothing is left to show.
  */
 export function textBlocks(text: string, layout: Json | undefined): TextBlock[] | undefined {
   if (!Array.isArray(layout)) return undefined
@@ -139,12 +145,15 @@ export function textBlocks(text: string, layout: Json | undefined): TextBlock[] 
 
 export type TextBlock = { type: 'text'; text: string; [field: string]: Json | undefined }
 
-/** Bytes of an image or a file as base64, or the address where they are. */
+/** The bytes of an image or a file as base64, or its address. */
 export type Media =
   | { readonly url: string }
   | { readonly base64: string; readonly mediaType: string | undefined }
 
-/** Reads what an image or file part holds: a URL, a data URL, base64 or bytes. A stated media type goes first. */
+/**
+ * Reads the data of an image or file part: a URL, a data URL, base64 or bytes. A stated media type takes
+ * precedence.
+ */
 export function mediaOf(data: string | Uint8Array, stated: string | undefined): Media {
   const known = stated?.endsWith('/*') ? undefined : stated
   if (typeof data !== 'string') {
@@ -170,7 +179,7 @@ function percentDecoded(text: string): string {
   }
 }
 
-/** The type of an image by its first bytes: the four that models read. */
+/** The media type of an image by its first bytes: the four types that models read. */
 function imageTypeOf(base64: string): string | undefined {
   if (base64.startsWith('iVBORw0KGgo')) return 'image/png'
   if (base64.startsWith('/9j/')) return 'image/jpeg'
@@ -179,17 +188,17 @@ function imageTypeOf(base64: string): string | undefined {
   return undefined
 }
 
-/** Whether a part is the answer to a call. */
+/** Whether a part is a tool result. */
 export function isResult(part: Part | undefined): part is ToolResultPart {
   return part?.type === 'tool-result'
 }
 
-/** Anthropic refuses a text without a visible character, though its models now and then write one. */
+/** Whether a text has no visible character. Anthropic refuses such texts, though its models sometimes write one. */
 export function isBlank(text: string): boolean {
   return text.trim() === ''
 }
 
-/** Arguments as a value: none at all as an empty object, and as they stand when they are no JSON. */
+/** Arguments as a value: an empty object for blank text, and the text itself when it is not JSON. */
 export function parsedArguments(text: string): Json {
   if (text.trim() === '') return {}
   try {
@@ -201,21 +210,21 @@ export function parsedArguments(text: string): Json {
 }
 
 /**
- * Arguments as a value, and as `raw` their text where `JSON.stringify` would write another: what `argumentsText` needs
- * to write them again to the byte.
+ * Arguments as a value, and their text as `raw` where `JSON.stringify` would write another: `argumentsText`
+ * needs it to write the same bytes again.
  */
 export function readArguments(text: string): { input: Json; raw: { arguments?: string } } {
   const input = parsedArguments(text)
   return { input, raw: stringifyJson(input) === text ? {} : { arguments: text } }
 }
 
-/** An input as the text of arguments: the text it was read from while that still means the same. */
+/** An input as the text of arguments: the original text while it still has the same meaning. */
 export function argumentsText(input: Json, raw: Json | undefined): string {
   const isSame = typeof raw === 'string' && canonicalJson(parsedArguments(raw)) === canonicalJson(input)
   return isSame ? raw : stringifyJson(input)
 }
 
-/** What was read of one message: the message, or one of this role that only keeps what could not be read. */
+/** A message that was read, or a message of this role that holds only an unread part. */
 export function messageRead(read: Message | ProviderPart, role: Message['role'] = 'user'): Message {
   return 'role' in read ? read : { role, content: [read] }
 }

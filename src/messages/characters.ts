@@ -1,11 +1,11 @@
 /*
- * Where a text may be cut. A character is what a reader takes for one (a grapheme cluster): a pair of surrogates,
- * a letter and its combining marks, an emoji of several joined ones, a flag.
+ * Where a text may be cut. A character is a grapheme cluster: a pair of surrogates, a letter with its combining marks, a joined
+ * emoji, a flag.
  */
 
-/** How far around a place its character is looked for, UTF-16 units. A longer one is cut between code points. */
+/** How far around a place a character may extend, UTF-16 units. A longer one is cut between code points. */
 const WINDOW = 256
-/** Below the first combining mark every unit is a character of its own, but for a line break of two units. */
+/** Every unit below the first combining mark is a character, except in a line break of two units. */
 const FIRST_COMBINING = 0x300
 
 let segmenter: Intl.Segmenter | undefined
@@ -36,17 +36,17 @@ export function tailOf(text: string, units: number): string {
   return text.slice(isInsidePair(text, start) ? start + 1 : start)
 }
 
-/** A text without the characters of a set that it ends with. Reads each unit once, which a pattern such as `=+$` does not. */
+/** Removes characters of a set from the end of a text. Linear, unlike a pattern such as `=+$`. */
 export function withoutTrailing(text: string, characters: string): string {
   let end = text.length
   while (end > 0 && characters.includes(text[end - 1]!)) end--
   return text.slice(0, end)
 }
 
-/** The length of a text from which `indexOf` may take the square of it. */
+/** The length of a needle from which `indexOf` may take quadratic time. */
 const LONG_NEEDLE = 256
 
-/** What `text.indexOf(sought, from)` returns, in linear time also for a long text that repeats itself (Knuth, Morris and Pratt). */
+/** `text.indexOf(sought, from)` in linear time, also for a long needle that repeats itself (Knuth–Morris–Pratt). */
 export function indexOfText(text: string, sought: string, from = 0): number {
   if (sought.length < LONG_NEEDLE) return text.indexOf(sought, from)
   if (sought.length > text.length - from) return -1
@@ -61,7 +61,7 @@ export function indexOfText(text: string, sought: string, from = 0): number {
   return -1
 }
 
-/** Of each beginning of a text, the length of the longest shorter one that it ends with. */
+/** For each prefix of a text, the length of its longest proper prefix that is also its suffix. */
 function bordersOf(text: string): Uint32Array {
   const borders = new Uint32Array(text.length)
   let length = 0
@@ -75,8 +75,7 @@ function bordersOf(text: string): Uint32Array {
 }
 
 /**
- * The same text in memory of its own. What is cut from a text otherwise keeps all of it in memory: a few kept
- * beginnings of outputs of 100 MB were a gigabyte.
+ * Copies a text. A slice of a text keeps the whole text in memory: a few stored heads of 100 MB outputs took a gigabyte.
  */
 export function detached(text: string): string {
   const encoding = text.isWellFormed() ? 'utf8' : 'utf16le'
@@ -88,7 +87,7 @@ export function isInsidePair(text: string, at: number): boolean {
   return at > 0 && at < text.length && isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at))
 }
 
-/** The character that `at` stands inside of; both ends are `at` where it stands between two. */
+/** The character around `at`; both ends are `at` when it is between two characters. */
 function characterAround(text: string, at: number): { readonly from: number; readonly to: number } {
   if (at <= 0) return { from: 0, to: 0 }
   if (at >= text.length) return { from: text.length, to: text.length }
@@ -111,7 +110,7 @@ function isBetweenPlain(text: string, at: number): boolean {
   return before < FIRST_COMBINING && after < FIRST_COMBINING && !(before === 0x0d && after === 0x0a)
 }
 
-/** Where to begin looking: not inside a pair, and not inside a flag, for flags are read two letters at a time. */
+/** The start of the window: not inside a pair, and not inside a flag, because flags are pairs of letters. */
 function windowStart(text: string, at: number): number {
   let start = codePointStart(text, Math.max(0, at - WINDOW))
   let letters = 0

@@ -2,25 +2,25 @@ import { z } from 'zod'
 import { invalid } from '../errors.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 
-/** Parses with zod. What does not fit becomes `INVALID_INPUT`, with paths and reasons but without the values. */
+/** Parses a value. Throws `INVALID_INPUT` with paths and reasons, without the values. */
 export function check<S extends z.ZodType>(schema: S, value: unknown, what: string): z.output<S> {
   const result = schema.safeParse(value)
   if (result.success) return result.data
   throw invalid(`${what}: ${describeIssues(result.error)}`)
 }
 
-/** What of a file does not fit a schema; `undefined` when all does. Names of unknown keys are not quoted: they may be anything. */
+/** Returns why a value of a file does not match a schema, or `undefined`. Unknown keys are not quoted: they may be any text. */
 export function problemOf(schema: z.ZodType, value: unknown): string | undefined {
   const result = schema.safeParse(value)
   return result.success ? undefined : describeIssues(result.error, false)
 }
 
-/** Most characters of one issue: room for a list of all stages, and little for the names of keys. */
+/** The most characters of one issue: enough for a list of all stages. */
 const MOST_CHARACTERS = 300
 
 /**
- * zod's issues as a few lines. Paths are cut, and only the names of unknown keys are quoted (shortened): an
- * error must not carry what somebody said.
+ * Formats the first issues. Paths are shortened, and only names of unknown keys are quoted (shortened), because an error must not
+ * contain text of a conversation.
  */
 function describeIssues(error: z.ZodError, quotesKeys = true): string {
   const lines = error.issues.slice(0, 5).map((issue) => {
@@ -35,46 +35,46 @@ function describeIssues(error: z.ZodError, quotesKeys = true): string {
   return [...lines, ...more].join('; ')
 }
 
-/** Whether something gives values, one after the other: a text is none. */
+/** Whether a value is an iterable object. A text is not. */
 export function isIterable<T>(value: unknown): value is AsyncIterable<T> | Iterable<T> {
   if (typeof value !== 'object' || value === null) return false
   return Symbol.asyncIterator in value || Symbol.iterator in value
 }
 
-/** Longest id, owner, title or key, in UTF-16 units. Indexes stay small, and errors can name it. */
+/** The longest id, owner, title or key, in UTF-16 units, so that indexes stay small and errors can quote it. */
 export const MAX_NAME_LENGTH = 1_000
 
-/** Whether a text can stand in a column of any database: no NUL, no lone surrogate. */
+/** Whether every database can store a text: no NUL, no lone surrogates. */
 export function isStorableText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }
 
-/** A text that identifies something: not empty, not endless, nothing a database cannot hold. */
+/** A name or an id: 1 to 1,000 characters that every database can store. */
 export const nameSchema = z
   .string()
   .min(1, 'must not be empty')
   .max(MAX_NAME_LENGTH, `must not be longer than ${MAX_NAME_LENGTH} characters`)
   .refine(isStorableText, 'must not contain NUL or lone surrogates')
 
-/** A text a database column holds, possibly empty. */
+/** A label: 0 to 1,000 characters that every database can store. */
 export const labelSchema = z
   .string()
   .max(MAX_NAME_LENGTH, `must not be longer than ${MAX_NAME_LENGTH} characters`)
   .refine(isStorableText, 'must not contain NUL or lone surrogates')
 
-/** A part of a whole, 0 to 1. */
+/** A share, 0 to 1. */
 export const shareSchema = z.number().min(0).max(1)
 
 export const jsonObjectSchema = z.custom<JsonObject>(isJsonObject, 'must be a JSON object')
 
 /**
- * A copy of an argument that the caller can no longer change: plain lists, plain objects and bytes are copied all the way down; anything else
- * (functions, signals, instances of classes) is the same.
+ * Copies an argument, so that the caller can no longer change it: plain arrays, plain objects and bytes deeply; anything else
+ * (functions, signals, instances of classes) is shared.
  */
 export function taken<T>(value: T): T {
   const copies = new Map<object, object>()
   const copy = copyOf(value, copies)
-  // A map goes on to what is added to it meanwhile: no depth is too deep.
+  // The loop reaches entries that are added to the map during it, so no recursion limits the depth.
   for (const [original, own] of copies) {
     for (const [key, entry] of Object.entries(original)) {
       const part = { value: copyOf(entry, copies), writable: true, enumerable: true, configurable: true }

@@ -1,14 +1,14 @@
 import type { Message, Part, ProviderPart } from './message.ts'
 
 /*
- * The block a provider leaves in an answer when it compacted the conversation itself. Sources: Anthropic's page
- * "Compaction" (`compact_20260112`): `{ type: 'compaction', content }`, where a content of null says that it failed and
- * the block stands for nothing; OpenAI's page of the same name: `{ type: 'compaction', id, encrypted_content }`.
+ * The block in an answer whose provider compacted the conversation. Anthropic's documentation ("Compaction",
+ * `compact_20260112`) has `{ type: 'compaction', content }`, where a content of null means that it failed; OpenAI's documentation
+ * of the same name has `{ type: 'compaction', id, encrypted_content }`.
  */
 
-/** What a block stands for, to be read by everybody, or by its provider only. */
+/** A block, readable or only for its provider. */
 export type CompactionBlock = {
-  /** The name that is kept with the part. */
+  /** The provider of the part. */
   readonly provider: string
   /** The summary; `undefined` when only the provider can read it. */
   readonly text: string | undefined
@@ -26,18 +26,17 @@ export function compactionBlock(part: Part | undefined): CompactionBlock | undef
   return isOpaque ? { provider, text: undefined } : undefined
 }
 
-/** Whether a part is a block that only its provider can read: to everybody else it says nothing. */
+/** Whether a part is a block that only its provider can read. */
 export function isUnreadable(part: Part): boolean {
   const block = compactionBlock(part)
   return block !== undefined && block.text === undefined
 }
 
-/** Which part of a content is its last compaction block: the one that counts. `undefined` when there is none. */
+/** The index of the last compaction block of a content, the one in force; `undefined` when there is none. */
 export function lastBlockOf(content: string | readonly Part[]): number | undefined {
   if (typeof content === 'string') return undefined
-  for (let part = content.length - 1; part >= 0; part--)
-    if (compactionBlock(content[part]) !== undefined) return part
-  return undefined
+  const index = content.findLastIndex((part) => compactionBlock(part) !== undefined)
+  return index === -1 ? undefined : index
 }
 
 /** The block of a row that a compaction of kind `provider` inserted; `undefined` for all other rows. */
@@ -51,11 +50,11 @@ export function blockOfSummary(row: {
   return block && { ...block, part: part as ProviderPart }
 }
 
-/** What stands for a block that cannot be read. */
+/** The text that replaces an unreadable block. */
 export const UNREADABLE_SUMMARY =
   '[Earlier messages were compacted in a form that only their provider can read]'
 
-/** A message with its blocks as text, for whoever is to read it. */
+/** A message with its blocks as texts. */
 export function withReadableBlocks<T extends Message>(message: T): T {
   const { content } = message
   if (typeof content === 'string' || lastBlockOf(content) === undefined) return message

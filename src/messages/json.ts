@@ -2,14 +2,12 @@
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 export type JsonObject = { readonly [key: string]: Json | undefined }
 
-/** Deepest nesting accepted, so that no recursion of ours or of JSON's can run out of stack. */
+/** The deepest nesting that is accepted, so that no recursion overflows the stack. */
 export const MAX_JSON_DEPTH = 1_000
 
 /**
- * Says why a value is no JSON value, or `undefined` when it is one.
- *
- * Wanted: what `JSON.stringify` would change in silence (NaN, undefined, dates, class instances, holes) is
- * refused at the door. The answer names a path of keys and a kind, never a value.
+ * Returns why a value is not a JSON value, or `undefined` when it is one. Values that `JSON.stringify` would change silently (NaN,
+ * undefined, dates, class instances, holes) are refused. The result contains places and kinds, never values.
  */
 export function jsonProblem(value: unknown, depth = 0): string | undefined {
   switch (typeof value) {
@@ -42,26 +40,25 @@ export function jsonProblem(value: unknown, depth = 0): string | undefined {
   return undefined
 }
 
-/** Longest path that is told, in characters: a thousand levels of it would help nobody. */
+/** The longest path in a problem, in characters. */
 const MAX_PATH_LENGTH = 120
 
 function within(problem: string, place: string): string {
   return problem.length < MAX_PATH_LENGTH ? `${problem} ${place}` : problem
 }
 
-/** Whether a value is an object with named fields: no list, not null. */
+/** Whether a value is an object, not an array and not null. */
 export function isObject(value: unknown): value is { readonly [name: string]: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether a value is an object that JSON can say. */
+/** Whether a value is a JSON object. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return isObject(value) && jsonProblem(value) === undefined
 }
 
 /**
- * `JSON.stringify` that keeps −0, which JSON can say and `JSON.stringify` does not. The native function does
- * the work; only a value that really holds −0 takes the slow path.
+ * `JSON.stringify` that preserves −0, which JSON can represent. Only a value that contains −0 takes the slow path.
  */
 export function stringifyJson(value: unknown): string {
   return holdsNegativeZero(value) ? stringifySlowly(value) : JSON.stringify(value)
@@ -83,7 +80,7 @@ function stringifySlowly(value: unknown): string {
   return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${stringifySlowly(inner)}`).join(',')}}`
 }
 
-/** The same JSON whatever the order of keys: equal values, equal text. Used to compare bodies. */
+/** JSON with sorted keys: equal values have equal texts. Used to compare bodies. */
 export function canonicalJson(value: unknown): string {
   if (Object.is(value, -0)) return '-0'
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'

@@ -1,4 +1,4 @@
-/** The list under a key, for adding to it; a new list where the key is unknown. Copying the list for each item would take quadratic time. */
+/** Returns the list of a key, to add to it; inserts a new list for an unknown key. */
 export function listIn<K, T>(lists: Map<K, T[]>, key: K): T[] {
   const known = lists.get(key)
   if (known !== undefined) return known

@@ -4,9 +4,8 @@ import { isObject, jsonProblem } from './json.ts'
 import { type NewMessage, ROLES } from './message.ts'
 
 /*
- * What a message must look like, written by hand instead of as a zod schema: it runs on every append, must store
- * the caller's own object (zod's copies drop a `__proto__` key), and must say which part is wrong, not which of
- * seven alternatives of a union did not match.
+ * The check of a message. It is not a zod schema, because it runs on every append, must keep the caller's own object (the
+ * copies of zod drop a `__proto__` key), and must report which part is wrong, not which of seven alternatives failed.
  */
 
 type Unknown = { readonly [key: string]: unknown }
@@ -14,7 +13,7 @@ type Check = (value: unknown) => string | undefined
 
 const MESSAGE_KEYS = new Set(['role', 'content', 'metadata', 'id', 'createdAt', 'idempotencyKey'])
 
-/** Keys of messages and types of parts in other forms, and what makes messages of this form out of them. */
+/** Keys of messages and types of parts of other formats, with the functions that convert them. */
 const FOREIGN_KEYS: ReadonlyMap<unknown, string> = new Map([
   ['tool_calls', 'fromOpenAI'],
   ['tool_call_id', 'fromOpenAI'],
@@ -33,10 +32,10 @@ const FOREIGN_TYPES: ReadonlyMap<unknown, string> = new Map([
 ])
 
 function formHint(converter: string | undefined): string {
-  return converter === undefined ? '' : ` (messages of another form? ${converter} converts them)`
+  return converter === undefined ? '' : ` (messages of another format? ${converter} converts them)`
 }
 
-/** Says what is wrong with a message, or `undefined`. Names paths and kinds, never values. */
+/** Returns the problem of a message, or `undefined`. It contains paths and kinds, never values. */
 export function messageProblem(value: unknown): string | undefined {
   if (!isRecord(value)) return 'must be an object'
   const message = value as Unknown & NewMessage
@@ -64,7 +63,7 @@ function isName(value: unknown): boolean {
   return typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH && isStorableText(value)
 }
 
-/** The same for a content alone. */
+/** The same for the content alone. */
 export function contentProblem(content: unknown): string | undefined {
   if (typeof content === 'string') return undefined
   if (!Array.isArray(content)) return ' must be a text or a list of parts'
@@ -91,7 +90,7 @@ const optional =
   (value) =>
     value === undefined ? undefined : check(value)
 
-/** What a tool result may hold besides text. */
+/** The parts that an output of type `content` may hold. */
 const CONTENT_ITEMS = new Set(['text', 'image', 'file', 'provider'])
 
 const output: Check = (value) => {
@@ -146,8 +145,8 @@ const PARTS: ReadonlyMap<unknown, ReadonlyMap<string, Check>> = new Map(
 )
 
 /**
- * The parts most messages are made of, in their plain form, accepted at one look: an append checks every part, and
- * behind a sync of the disk every step of the table below costs. Whatever this does not know, the table decides.
+ * Accepts the most common parts in their simplest form without the table below: every part of every append is checked, so this
+ * is on the hot path. Any other part is checked by the table.
  */
 function isPlainPart(part: Unknown): boolean {
   switch (part.type) {
@@ -178,7 +177,7 @@ function isPlainOutput(output: unknown): boolean {
   return output.type === 'text' && typeof output.value === 'string' && hasExactly(output, 'type', 'value')
 }
 
-/** Whether these are the keys of a record, all of them and no others: what is written is what is enumerated. */
+/** Whether a record has exactly these enumerable keys. */
 function hasExactly(record: Unknown, ...names: readonly string[]): boolean {
   let count = 0
   for (const key in record) {
@@ -210,14 +209,14 @@ function isRecord(value: unknown): value is Unknown {
   return prototype === Object.prototype || prototype === null
 }
 
-/** The name of a key, where it can be one that was misspelled; any other may be what somebody said. */
+/** Quotes a key that may be a misspelled name; any other key may be text of a conversation. */
 function namedKey(key: string): string {
   return /^[A-Za-z_$][\w$]{0,39}$/.test(key) ? JSON.stringify(key) : `of ${key.length} characters`
 }
 
 /**
- * The least a list of messages must be for the pure functions to look at it: objects with a role, whose content
- * is a text or a list of typed parts. Throws `INVALID_INPUT`, naming the place and not what stands there.
+ * Checks the minimum that the pure functions need: objects with a role, whose content is a text or a list of typed parts. Throws
+ * `INVALID_INPUT` with the place, not the value.
  */
 export function checkMessageList(messages: unknown, what: string): void {
   if (!Array.isArray(messages)) throw invalid(`${what}: messages must be an array`)
@@ -237,13 +236,13 @@ export function checkMessageList(messages: unknown, what: string): void {
   }
 }
 
-/** A name of a provider, where one may be given. Throws `INVALID_INPUT`. */
+/** Checks an optional provider name. Throws `INVALID_INPUT`. */
 export function checkProviderName(provider: unknown, what: string): void {
   if (provider !== undefined && typeof provider !== 'string')
     throw invalid(`${what}: provider must be a text`)
 }
 
-/** What is to be stored, at the door. `what` names the argument. Throws `INVALID_INPUT`. */
+/** Checks messages before they are stored. `what` is the name of the argument. Throws `INVALID_INPUT`. */
 export function checkMessages(
   messages: unknown,
   what = 'messages',

@@ -1,17 +1,17 @@
 /*
- * Words used everywhere in this package, in code, tables and docs:
+ * Terms of this package, in code, tables and docs:
  *
  * - session: one conversation; has an id, optionally an owner, title, provider, model, metadata.
  * - message: one entry of a session's log. Its content, role and place are written once.
- * - position: where a message stands in its session's log: 1, 2, 3 … without gaps.
+ * - position: the number of a message in its session's log: 1, 2, 3 … without gaps.
  * - tag: a mutable mark on a message: condenseId, condenseParent, truncationId, truncationParent,
  *   isTruncationMarker, retiredBy, and the replacement it currently shows.
  * - effective history, or view: what a model would be sent now.
  * - hidden: stored and tagged, not in the view.
  * - replacement: other text shown in place of one text part or one tool result.
  * - summary, marker: rows inserted by a condensation, by a truncation.
- * - stage: one way of making room: a pure function from a view to a plan.
- * - plan: what a stage wants done: rows to hide, parts to show differently, rows to insert, and why.
+ * - stage: one way to compact: a pure function from a view to a plan.
+ * - plan: the change that a stage proposes: rows to hide, parts to show differently, rows to insert, and the reason.
  * - compaction: a plan that was applied; a row with an id and a status; the unit of undo.
  * - run: one call of `compactSession`: any number of compactions under one run id.
  */
@@ -19,10 +19,10 @@ import { type Json, type JsonObject, stringifyJson } from './json.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
 
-/** Who speaks. Results of tools have the role `tool`, or stand in a `user` message as Anthropic has them. */
+/** The speaker. Tool results have the role `tool`, or are parts of a `user` message as in Anthropic's format. */
 export type Role = (typeof ROLES)[number]
 
-/** What a provider wants to find again on a part: its own fields, kept under its own name, never read by us. */
+/** Fields of a provider on a part, stored under the provider's name and returned to it; this package does not read them. */
 export type ProviderOptions = { readonly [provider: string]: JsonObject }
 
 /** Ordinary text. */
@@ -32,7 +32,7 @@ export type TextPart = {
   readonly providerOptions?: ProviderOptions
 }
 
-/** A model's reasoning. Signatures and encrypted forms go to `providerOptions`. */
+/** A model's reasoning. Signatures and encrypted forms are in `providerOptions`. */
 export type ReasoningPart = {
   readonly type: 'reasoning'
   readonly text: string
@@ -56,7 +56,7 @@ export type FilePart = {
   readonly providerOptions?: ProviderOptions
 }
 
-/** A call of a tool, made by the model. `input` is any JSON value. */
+/** A tool call of the model. `input` is any JSON value. */
 export type ToolCallPart = {
   readonly type: 'tool-call'
   readonly toolCallId: string
@@ -69,7 +69,7 @@ export type ToolCallPart = {
 /** One piece of a tool result that is more than text. */
 export type ToolResultContent = TextPart | ImagePart | FilePart | ProviderPart
 
-/** What a tool answered. The two `error-` kinds say that the call failed. */
+/** The output of a tool. The two `error-` kinds mean that the call failed. */
 export type ToolResultOutput =
   | { readonly type: 'text'; readonly value: string }
   | { readonly type: 'json'; readonly value: Json }
@@ -77,7 +77,7 @@ export type ToolResultOutput =
   | { readonly type: 'error-json'; readonly value: Json }
   | { readonly type: 'content'; readonly value: readonly ToolResultContent[]; readonly isError?: boolean }
 
-/** The answer to a call of a tool. */
+/** The result of a tool call. */
 export type ToolResultPart = {
   readonly type: 'tool-result'
   readonly toolCallId: string
@@ -87,8 +87,8 @@ export type ToolResultPart = {
 }
 
 /**
- * A part only its provider understands (a compaction block, redacted reasoning, a citation …), kept as it is
- * and sent back to that provider only.
+ * A part that only its provider understands (a compaction block, redacted reasoning, a citation …). It is stored unchanged and
+ * sent to that provider only.
  */
 export type ProviderPart = {
   readonly type: 'provider'
@@ -105,7 +105,7 @@ export type Part =
   | ToolResultPart
   | ProviderPart
 
-/** The neutral form of a message, as it goes in and as it comes out. A string means one text part. */
+/** The neutral form of a message. A string is one text part. */
 export type Message = {
   readonly role: Role
   readonly content: string | readonly Part[]
@@ -116,9 +116,9 @@ export type Message = {
 export type NewMessage = Message & {
   /** The caller's own id, unique within the session. Default: one of ours. */
   readonly id?: string
-  /** When the message was made, milliseconds since 1970. Kept as data; order is by position. */
+  /** When the message was created, milliseconds since 1970. Messages are ordered by position, not by this time. */
   readonly createdAt?: number
-  /** The same key and body again returns the first row and writes nothing. */
+  /** Appending the same key and body again returns the first row and writes nothing. */
   readonly idempotencyKey?: string
 }
 
@@ -127,7 +127,7 @@ export function partsOf(message: { readonly content: string | readonly Part[] })
   return typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content
 }
 
-/** Reasoning, readable or not. Source: Anthropic's blocks `thinking` and `redacted_thinking`. */
+/** Whether a part is reasoning, readable or not. `thinking` and `redacted_thinking` are Anthropic's block types. */
 export function isReasoning(part: Part | undefined): boolean {
   if (part === undefined) return false
   if (part.type === 'reasoning') return true
@@ -136,7 +136,7 @@ export function isReasoning(part: Part | undefined): boolean {
   return type === 'thinking' || type === 'redacted_thinking'
 }
 
-/** Whether the result of a tool is the last a message says: reasoning, blank texts and what a provider reads may follow. */
+/** Whether a tool result is the last content of a message; reasoning, blank texts and provider parts may follow it. */
 export function endsInResult(parts: readonly Part[]): boolean {
   const last = parts.findLast(
     (part) =>
@@ -147,7 +147,7 @@ export function endsInResult(parts: readonly Part[]): boolean {
   return last?.type === 'tool-result'
 }
 
-/** Whether a tool result says that its call failed. */
+/** Whether a tool output is that of a failed call. */
 export function isFailed(output: ToolResultOutput): boolean {
   return (
     output.type === 'error-text' ||
@@ -156,7 +156,7 @@ export function isFailed(output: ToolResultOutput): boolean {
   )
 }
 
-/** The text of a tool result: what a model reads of it, without images and files. */
+/** The text of a tool output, without images and files. */
 export function outputText(output: ToolResultOutput): string {
   switch (output.type) {
     case 'text':
@@ -170,40 +170,40 @@ export function outputText(output: ToolResultOutput): string {
   }
 }
 
-/** The word that stands for an image or a file where none may be. */
+/** The word that replaces an image or a file in a text. */
 export function mediaWord(part: ImagePart | FilePart): string {
   if (part.type === 'image' || part.mediaType.startsWith('image/')) return '[image]'
   return part.filename === undefined ? '[file]' : `[file ${part.filename}]`
 }
 
-/** A tool result that shows a text in place of its output. A failed result stays a failed one. */
+/** An output with this text in place of another output. A failed output stays failed. */
 export function withOutputText(output: ToolResultOutput, text: string): ToolResultOutput {
   return isFailed(output) ? { type: 'error-text', value: text } : { type: 'text', value: text }
 }
 
-/** What a row of a session is: a message of the log, or a row a compaction inserted. */
+/** The kinds of rows of a session: a message of the log, or a row that a compaction inserted. */
 export const ROW_KINDS = ['message', 'summary', 'marker'] as const
 export type RowKind = (typeof ROW_KINDS)[number]
 
-/** Positions a row of the view stands for, as inclusive ranges in order. */
+/** Positions of the log, as an inclusive range. */
 export type PositionRange = readonly [from: number, to: number]
 
 /** One entry of the view: what a model would be sent now, replacements applied. */
 export type ViewMessage = Message & {
   readonly id: string
   readonly kind: RowKind
-  /** Place in the log; absent on summaries and markers, which stand behind the last position they cover. */
+  /** Place in the log; absent on summaries and markers, which follow the last position they cover. */
   readonly position?: number
-  /** Milliseconds since 1970: the caller's time, else when it was stored. */
+  /** Milliseconds since 1970: the caller's time, else the time of the append. */
   readonly createdAt: number
-  /** On a summary: the id of the compaction that made it. */
+  /** On a summary: the id of the compaction that inserted it. */
   readonly condenseId?: string
-  /** On a marker: the id of the compaction that made it. */
+  /** On a marker: the id of the compaction that inserted it. */
   readonly truncationId?: string
   readonly isTruncationMarker?: boolean
   /** Indexes of the parts that show a replacement. */
   readonly replacedParts?: readonly number[]
-  /** On request: the positions of the log this entry stands for. */
+  /** On request: the positions of the log that this entry represents, in order. */
   readonly standsFor?: readonly PositionRange[]
 }
 
@@ -212,7 +212,7 @@ export type StoredMessage = Message & {
   readonly id: string
   readonly kind: RowKind
   readonly position?: number
-  /** Where the row stands in the view's order: its position, or the last position an inserted row covers. */
+  /** The place of the row in the view's order: its position, or the last position that an inserted row covers. */
   readonly anchor: number
   readonly createdAt: number
   readonly idempotencyKey?: string
@@ -225,9 +225,9 @@ export type StoredMessage = Message & {
   readonly isTruncationMarker?: boolean
   readonly retiredBy?: string
   readonly replacedParts?: readonly number[]
-  /** On request: the texts shown in place of parts, and the compactions that show them. */
+  /** On request: the texts shown in place of parts, with their compactions. */
   readonly shown?: readonly ShownText[]
 }
 
-/** A replacement in force: the text a part shows, and whose it is. */
+/** A replacement in force: the text that a part shows, and its compaction. */
 export type ShownText = { readonly part: number; readonly text: string; readonly compactionId: string }

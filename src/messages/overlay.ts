@@ -13,7 +13,7 @@ export function textsByRow<R extends { readonly key: number }>(
   return rows.values()
 }
 
-/** A content with other texts laid over some of its parts. A part no text may lie over stays. */
+/** A content with texts in place of some parts. A part that cannot show a text stays. */
 export function withReplacements(
   content: string | readonly Part[],
   textOf: (part: number) => string | undefined,
@@ -26,8 +26,8 @@ export function withReplacements(
 }
 
 /**
- * One part with another text laid over it. Reasoning and what only a provider reads can be shown as nothing, whatever
- * the text: reasoning loses its signature with it, which is of its text. The part stays, so that no index moves.
+ * A part that shows a text in place of its content. Reasoning and provider parts become empty whatever the text; reasoning loses
+ * its signature too, which is of its text. The part stays, so that indexes stay valid.
  */
 export function overlaid(part: Part, text: string): Part {
   switch (part.type) {
@@ -47,7 +47,7 @@ export function overlaid(part: Part, text: string): Part {
   }
 }
 
-/** Whether a text may be shown in place of a part: any for texts and tool results, some words for images and files, nothing at all for the two others. */
+/** Whether a part may show this text: any text for texts and tool results, a text for images and files, only the empty text for reasoning and provider parts. */
 export function mayShow(part: Part, text: string): boolean {
   if (part.type === 'text' || part.type === 'tool-result') return true
   if (part.type === 'image' || part.type === 'file') return text !== ''

@@ -1,36 +1,35 @@
 import type { Part } from './message.ts'
 
-/** Where a call or a result of a tool stands: the index of its row in the list, and of its part in the row. */
+/** The place of a tool call or result: the index of its row in the list, and of its part in the row. */
 export type CallRef = { readonly row: number; readonly part: number; readonly id: string }
 
-/** The calls and the results one row holds, each list in the order of the parts. */
+/** The calls and the results of one row, each list in the order of the parts. */
 export type ToolUse = {
   readonly calls: readonly { readonly part: number; readonly id: string }[]
   readonly results: readonly { readonly part: number; readonly id: string }[]
 }
 
-/** Which result answers which call. */
+/** The pairs of calls and results. */
 export type Pairing = {
-  /** Every answered call with its answer, in the order of the results. */
+  /** Every call with a result, in the order of the results. */
   readonly pairs: readonly { readonly call: CallRef; readonly result: CallRef }[]
-  /** Calls no result answers, in their order. */
+  /** Calls without a result, in their order. */
   readonly unanswered: readonly CallRef[]
-  /** Results with no call before them, and second results for a call already answered, in their order. */
+  /** Results without a call before them, and second results of a call, in their order. */
   readonly orphans: readonly {
     readonly result: CallRef
-    /** The most recent call with that id, which has its answer already. */
+    /** The most recent call with that id, which has a result already. */
     readonly duplicateOf?: CallRef
   }[]
 }
 
 /**
- * Pairs calls and results, by place first and by id second, since ids repeat within a session.
+ * Pairs calls and results, by place first and by id second, because ids repeat within a session.
  *
- * A result answers the nearest row that still has an open call with its id, before it in the list or before it in
- * its own row. Of several such calls in one earlier row it answers the first, in its own row the last: parallel
- * results come in the order of their calls, while a result beside its call follows it. Rows without tool use may
- * be `undefined`. Rows that are added behind a list change nothing within it, save that open calls may find
- * their answer there. Takes linear time.
+ * A result belongs to the nearest row with an open call of its id, before it in the list or in its own row. Among several such
+ * calls it belongs to the first of an earlier row, but to the last of its own row: parallel results come in the order of their
+ * calls, while a result in the row of its call follows it. Rows without tool use may be `undefined`. Rows added at the end change
+ * nothing before them, except that open calls may get their results. Takes linear time.
  */
 export function pairToolUse(rows: readonly (ToolUse | undefined)[]): Pairing {
   const pairs: { call: CallRef; result: CallRef }[] = []
@@ -72,7 +71,7 @@ export function pairToolUse(rows: readonly (ToolUse | undefined)[]): Pairing {
   return { pairs, unanswered: calls.filter((call) => !answered.has(call)), orphans }
 }
 
-/** The calls and results among some parts, or `undefined` when there are none: a row for `pairToolUse`. */
+/** The calls and results among parts, or `undefined` when there are none: a row for `pairToolUse`. */
 export function toolUseOf(parts: readonly Part[]): ToolUse | undefined {
   const calls: { part: number; id: string }[] = []
   const results: { part: number; id: string }[] = []
@@ -84,11 +83,11 @@ export function toolUseOf(parts: readonly Part[]): ToolUse | undefined {
 }
 
 /**
- * All calls made so far with one id: the last one, and the open ones by row, nearest row at the end. Most ids are
- * used once: until a second call comes, the open one is `only` and there is no list.
+ * All calls so far with one id: the last one, and the open ones by row, nearest row last. Most ids are used once: until a second
+ * call comes, the open one is `only` and there is no list.
  */
 type CallsOfId = { last: CallRef; only: CallRef | undefined; open: OpenRow[] | undefined }
-/** The calls of one row; those before `next` are answered. */
+/** The calls of one row; those before `next` have results. */
 type OpenRow = { readonly row: number; readonly calls: CallRef[]; next: number }
 
 function addCall(sameId: CallsOfId, call: CallRef): void {

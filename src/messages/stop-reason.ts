@@ -1,14 +1,14 @@
 import { invalid } from '../errors.ts'
 
 /**
- * Why a model stopped, whoever it was:
+ * Why a model stopped, for every provider:
  *
- * - `end`: it is done; `stop-sequence`: it came to a text that was to stop it.
+ * - `end`: the answer is complete; `stop-sequence`: it reached a stop sequence.
  * - `tools`: it waits for the results of its calls.
- * - `compaction`: its provider paused to compact the conversation, and is to be asked to go on.
- * - `pause`: its provider paused a long turn, and is to be asked to go on.
- * - `length`: an answer's or the window's limit was reached; `refusal`: it would not, or was not let.
- * - `other`: anything else, an error included.
+ * - `compaction`: the provider paused to compact the conversation; send the request again to continue.
+ * - `pause`: the provider paused a long turn; send the request again to continue.
+ * - `length`: the limit of the answer or of the window was reached; `refusal`: the model or a filter refused.
+ * - `other`: anything else, errors included.
  */
 export const STOP_REASONS = [
   'end',
@@ -22,12 +22,12 @@ export const STOP_REASONS = [
 ] as const
 export type StopReason = (typeof STOP_REASONS)[number]
 
-/** What a loop around a model does next: send the results of its calls, ask again as it is, or be done. */
+/** The next step of a loop around a model: send tool results, send the request again, or stop. */
 export type NextStep = 'tools' | 'continue' | 'final'
 
 /**
- * Spellings, without case, `_` and `-`. Sources: Anthropic's `stop_reason`, OpenAI's `finish_reason`, the AI SDK's
- * `finishReason`, Gemini's `finishReason`, Bedrock's `stopReason`, and seed 000.
+ * Spellings, without case, `_` and `-`, of Anthropic's `stop_reason`, OpenAI's `finish_reason`, `finishReason` of the AI SDK and
+ * Gemini, and Bedrock's `stopReason`.
  */
 const SPELLINGS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
   ['end', 'end'],
@@ -61,7 +61,7 @@ const NEXT: ReadonlyMap<StopReason, NextStep> = new Map<StopReason, NextStep>([
   ['pause', 'continue'],
 ])
 
-/** Reads a provider's stop reason; one that is unknown, or none (`null`), is `other`. Throws `INVALID_INPUT` for what is no text. */
+/** Normalizes a provider's stop reason. An unknown or missing one is `other`. Throws `INVALID_INPUT` for a value that is not a text. */
 export function stopReasonOf(reason: string | null | undefined): StopReason {
   if (reason === null || reason === undefined) return 'other'
   if (typeof reason !== 'string') throw invalid('stopReasonOf: the reason must be a text')
@@ -69,8 +69,8 @@ export function stopReasonOf(reason: string | null | undefined): StopReason {
 }
 
 /**
- * What to do after an answer that stopped for this reason. After a compaction or a pause the answer is appended and the
- * model asked again: it is not the final one. Throws `INVALID_INPUT` for what is no text.
+ * The next step after an answer with this stop reason. After a compaction or a pause the answer is appended and the request sent
+ * again. Throws `INVALID_INPUT` for a value that is not a text.
  */
 export function nextStep(reason: string | null | undefined): NextStep {
   return NEXT.get(stopReasonOf(reason)) ?? 'final'

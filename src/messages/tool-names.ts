@@ -1,8 +1,8 @@
 import type { Json } from './json.ts'
 
 /**
- * Tools that show a file's content. Names are compared without case, `_` and `-`, and without the server's name
- * before them: `mcp__files__readFile` is `read_file`.
+ * Tools that return the content of a file. Names are compared without case, `_` and `-`, and without a server's prefix:
+ * `mcp__files__readFile` equals `read_file`.
  */
 export const READ_TOOLS: readonly string[] = [
   'read',
@@ -22,7 +22,7 @@ export const READ_TOOLS: readonly string[] = [
   'notebook_read',
 ]
 
-/** Tools that make, change, move or remove a file. Compared as `READ_TOOLS` are. */
+/** Tools that create, change, move or remove a file. Compared like `READ_TOOLS`. */
 const WRITE_TOOLS: readonly string[] = [
   'write',
   'write_file',
@@ -65,7 +65,7 @@ const WRITE_TOOLS: readonly string[] = [
   'copy_file',
 ]
 
-/** Tools that show names of files or places where something stands, not what stands there. Compared as `READ_TOOLS` are. */
+/** Tools that return names of files or places in them, not their content. Compared like `READ_TOOLS`. */
 const LISTING_TOOLS: readonly string[] = [
   'ls',
   'list',
@@ -88,7 +88,7 @@ const LISTING_TOOLS: readonly string[] = [
   'rg',
 ]
 
-/** Arguments that name the file a tool works on, most telling first. Compared as `READ_TOOLS` are. */
+/** Arguments with the path of the file that a tool works on, most specific first. Compared like `READ_TOOLS`. */
 export const PATH_ARGUMENTS: readonly string[] = [
   'path',
   'file_path',
@@ -119,21 +119,21 @@ export function isWriteTool(name: string, writeTools: readonly string[] = WRITE_
   return isNamed(name, writeTools)
 }
 
-/** Whether a tool of this name lists files or finds places in them. */
+/** Whether a tool of this name lists files or searches them. */
 export function isListingTool(name: string, listingTools: readonly string[] = LISTING_TOOLS): boolean {
   return isNamed(name, listingTools)
 }
 
-/** What a call does to files. */
+/** The effect of a call on files. */
 export type Effect = 'read' | 'write' | 'other'
 
-/** Names of tools to be taken for readers and writers of files, instead of the default lists. */
+/** Names of tools that read and write files, instead of the default lists. */
 export type ToolNames = { readonly readTools?: readonly string[]; readonly writeTools?: readonly string[] }
 
-/** Editors with many commands under one name say by `command` that they only look. */
+/** Values of `command` with which an editor with several commands only reads. */
 const VIEW_COMMANDS: ReadonlySet<unknown> = new Set(['view', 'read', 'show'])
 
-/** What a call does to files, by its tool's name and, of an editor, its command. */
+/** The effect of a call on files, by the name of its tool and, for an editor, its command. */
 export function effectOf(name: string, input: Json, { readTools, writeTools }: ToolNames = {}): Effect {
   if (isWriteTool(name, writeTools)) return VIEW_COMMANDS.has(commandOf(input)) ? 'read' : 'write'
   return isReadTool(name, readTools) ? 'read' : 'other'
@@ -145,8 +145,8 @@ function commandOf(input: Json): unknown {
 }
 
 /**
- * The path a call names among its arguments, if it names one: the first of `pathArguments` that holds a text
- * that is not blank; of a list of paths the first.
+ * The path among the arguments of a call, or `undefined`: the first of `pathArguments` with a text that is not blank; of a list of
+ * paths the first.
  */
 export function pathArgument(
   input: Json,
@@ -155,7 +155,7 @@ export function pathArgument(
   return pathsArgument(input, pathArguments)[0]
 }
 
-/** All paths under the argument that `pathArgument` takes: one, or those of a list, or none. */
+/** All paths of the argument that `pathArgument` reads: one, those of a list, or none. */
 export function pathsArgument(
   input: Json,
   pathArguments: readonly string[] = PATH_ARGUMENTS,
@@ -185,12 +185,12 @@ function isNamed(name: string, names: readonly string[]): boolean {
   return ranks.has(keyOf(name)) || ranks.has(keyOf(withoutServer(name)))
 }
 
-/** `readFile`, `read_file` and `read-file` are one name. Names are few and come at every append, so keys are kept. */
+/** Normalizes a name: `readFile`, `read_file` and `read-file` are equal. Cached, because the same names occur in every append. */
 function keyOf(name: string): string {
   const known = keys.get(name)
   if (known !== undefined) return known
   const key = name.toLowerCase().replaceAll(/[_-]/g, '')
-  // Whoever makes up names must not fill the memory.
+  // Bounded: a conversation may contain any number of invented names.
   if (keys.size >= MOST_KEYS) keys.clear()
   keys.set(name, key)
   return key
@@ -199,7 +199,7 @@ function keyOf(name: string): string {
 const MOST_KEYS = 1_000
 const keys = new Map<string, string>()
 
-/** A tool's own name behind its server's: `mcp__files__read_file`, `files.read_file`, `files/read_file`. */
+/** A tool's name after the prefix of its server: `mcp__files__read_file`, `files.read_file`, `files/read_file`. */
 function withoutServer(name: string): string {
   const underscores = name.lastIndexOf('__')
   const start = underscores < 0 ? 0 : underscores + 2
@@ -208,7 +208,7 @@ function withoutServer(name: string): string {
 
 const rankMaps = new WeakMap<readonly string[], ReadonlyMap<string, number>>()
 
-/** The place of each name in its list; computed once per list. */
+/** The index of each name in its list, computed once per list. */
 function ranksOf(names: readonly string[]): ReadonlyMap<string, number> {
   const known = rankMaps.get(names)
   if (known !== undefined) return known

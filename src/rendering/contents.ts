@@ -1,5 +1,7 @@
+import { lastBlockOf } from '../messages/compaction-block.ts'
 import { stringifyJson } from '../messages/json.ts'
 import {
+  endsInResult,
   isFailed,
   mediaWord,
   outputText,
@@ -11,9 +13,128 @@ import {
 import type { ProviderProfile } from '../tokens/providers.ts'
 import { type Draft, draftOf, type Note, redraft } from './draft.ts'
 
+/** The text of the user message that is added when the first message left is from the assistant. */
+export const CONTINUATION_TEXT = '[Conversation continues]'
+/** The text of the assistant message that some providers need between tool results and the next user message. */
+const RESULTS_READ_TEXT = '[Tool results received]'
+
 /**
- * Takes out of each message what it cannot hold: empty text where the provider refuses it, reasoning and calls
- * of somebody else than an assistant. Messages that then say nothing are left out.
+ * Makes user and assistant take turns where the provider requires it: the first turn is from the user, and
+ * consecutive messages of one side are merged, tool results first. System messages stay as they are.
+ */
+export function arrangeTurns(
+  drafts: readonly Draft[],
+  profile: ProviderProfile,
+  note: Note,
+): readonly Draft[] {
+  const opened = profile.firstMustBeUser ? openWithUser(drafts, note) : drafts
+  if (!profile.strictAlternation) return opened
+  if (profile.userAfterResults)
+    return mergeRuns(opened, ({ message }) => (message.role === 'assistant' ? 'assistant' : 'user'), note)
+  return answerResults(mergeRuns(opened.flatMap(splitResults), sideWithResults, note), note)
+}
+
+function openWithUser(drafts: readonly Draft[], note: Note): readonly Draft[] {
+  const first = drafts.findIndex(({ message }) => message.role !== 'system')
+  const opening = drafts[first]
+  if (opening?.message.role !== 'assistant') return drafts
+  // The provider of a compaction block accepts it as the first message. No other provider is sent one.
+  if (lastBlockOf(opening.parts) !== undefined) return drafts
+  note({ kind: 'user-added', messageId: opening.id })
+  return drafts.toSpliced(first, 0, draftOf(opening.id, { role: 'user', content: CONTINUATION_TEXT }))
+}
+
+/**
+ * The side of a message. Results are a side of their own, one message each, where a user message cannot follow
+ * them directly.
+ */
+type Side = 'assistant' | 'user' | 'results'
+
+function sideWithResults({ message, parts }: Draft): Side {
+  if (message.role === 'assistant') return 'assistant'
+  return message.role === 'tool' || parts.every(isResult) ? 'results' : 'user'
+}
+
+function mergeRuns(drafts: readonly Draft[], sideOf: (draft: Draft) => Side, note: Note): Draft[] {
+  const merged: Draft[] = []
+  let run: Draft[] = []
+  const closeRun = (): void => {
+    const [first] = run
+    if (first !== undefined) merged.push(run.length === 1 ? first : mergeAll(first, run))
+    run = []
+  }
+  for (const draft of drafts) {
+    const [first] = run
+    const joins =
+      first !== undefined &&
+      ![first, draft].some(isSystem) &&
+      sideOf(first) === sideOf(draft) &&
+      sideOf(first) !== 'results'
+    if (joins) note({ kind: 'merged', messageId: draft.id })
+    else closeRun()
+    run.push(draft)
+  }
+  closeRun()
+  return merged
+}
+
+function isSystem({ message }: Draft): boolean {
+  return message.role === 'system'
+}
+
+function mergeAll(first: Draft, run: readonly Draft[]): Draft {
+  const { role } = first.message
+  const parts = run.flatMap((draft) => draft.parts)
+  if (run.every(({ message }) => message.role === role)) return draftOf(first.id, { role, content: parts })
+  return draftOf(first.id, { role: 'user', content: resultsFirst(parts) })
+}
+
+function resultsFirst(parts: readonly Part[]): readonly Part[] {
+  return [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))]
+}
+
+function isResult({ type }: Part): boolean {
+  return type === 'tool-result'
+}
+
+/** Splits a user message that holds results and other parts. */
+function splitResults(draft: Draft): readonly Draft[] {
+  if (draft.message.role !== 'user') return [draft]
+  const results = draft.parts.filter(isResult)
+  if (results.length === 0 || results.length === draft.parts.length) return [draft]
+  const words = draft.parts.filter((part) => !isResult(part))
+  return [
+    draftOf(draft.id, { role: 'tool', content: results }),
+    draftOf(draft.id, { role: 'user', content: words }),
+  ]
+}
+
+/**
+ * Adds a text of the assistant between tool results and the next user message: to the message of a tool that
+ * the provider ran, else as a new message.
+ */
+function answerResults(drafts: readonly Draft[], note: Note): Draft[] {
+  const answered: Draft[] = []
+  for (const draft of drafts) {
+    const before = answered.at(-1)
+    const speaks =
+      before !== undefined && ![before, draft].some(isSystem) && sideWithResults(draft) === 'user'
+    if (speaks && sideWithResults(before) === 'results') {
+      note({ kind: 'assistant-added', messageId: draft.id })
+      answered.push(draftOf(draft.id, { role: 'assistant', content: RESULTS_READ_TEXT }))
+    } else if (speaks && endsInResult(before.parts)) {
+      note({ kind: 'assistant-added', messageId: draft.id })
+      const said: Part = { type: 'text', text: RESULTS_READ_TEXT }
+      answered[answered.length - 1] = redraft(before, 'assistant', [...before.parts, said])
+    }
+    answered.push(draft)
+  }
+  return answered
+}
+
+/**
+ * Removes what a message cannot hold: empty text where the provider refuses it, and reasoning and calls outside
+ * assistant messages. Messages left empty are dropped.
  */
 export function cleanContents(drafts: readonly Draft[], profile: ProviderProfile, note: Note): Draft[] {
   const kept: Draft[] = []
@@ -28,7 +149,7 @@ export function cleanContents(drafts: readonly Draft[], profile: ProviderProfile
   return kept
 }
 
-/** Whether a part is more than reasoning and more than empty text. */
+/** Whether a part is neither reasoning nor empty text. */
 function saysSomething(part: Part, profile: ProviderProfile): boolean {
   if (part.type === 'text') return profile.emptyText ? part.text !== '' : part.text.trim() !== ''
   return part.type !== 'reasoning'
@@ -68,7 +189,7 @@ function cleanDraft(draft: Draft, profile: ProviderProfile, note: Note): Draft {
   return redraft(draft, 'user', parts)
 }
 
-/** A result without empty pieces of text. */
+/** The result without empty texts. */
 function cleanResult(result: ToolResultPart, messageId: string, note: Note): ToolResultPart {
   const { output } = result
   if (output.type !== 'content' || !output.value.some((item) => item.type === 'text' && item.text === ''))
@@ -78,7 +199,7 @@ function cleanResult(result: ToolResultPart, messageId: string, note: Note): Too
   return { ...result, output: { ...output, value } }
 }
 
-/** What a result says, as words and pictures of a user: for a result whose call is not there. */
+/** The text and the media of a result whose call is not in the view, as parts of a user message. */
 export function resultAsParts({ toolName, output }: ToolResultPart): Part[] {
   const kind = isFailed(output) ? 'Failed result' : 'Result'
   const text = `[${kind} of tool ${toolName ?? 'unknown'}] ${outputText(output)}`
@@ -94,8 +215,8 @@ function callAsText({ toolName, input }: ToolCallPart): TextPart {
 }
 
 /**
- * Settles messages that hold nothing but reasoning. One directly before another assistant message is the head of
- * the same turn and joins it; any other has nothing behind it and is left out.
+ * Merges a message that holds only reasoning into the assistant message directly after it; drops it if there is
+ * none.
  */
 export function settleReasoning(drafts: readonly Draft[], profile: ProviderProfile, note: Note): Draft[] {
   const kept: Draft[] = []

@@ -1,14 +1,24 @@
-import { type Message, type Part, partsOf, type Role, type ViewMessage } from '../messages/message.ts'
+import { blockOfSummary, compactionBlock } from '../messages/compaction-block.ts'
+import {
+  type Message,
+  type Part,
+  type ProviderPart,
+  partsOf,
+  type Role,
+  type ToolResultPart,
+  type ViewMessage,
+} from '../messages/message.ts'
+import { readsPartsOf, UNREAD } from '../tokens/providers.ts'
 
 /**
- * Where a summary is shown. `inline`: where it stands in the view. `after-system`: behind the system messages at the
- * head. `first`: before those; behind them in a role that would part them from the head. `in-system`: within the text
- * of the last of them, as the system's whatever role is asked for. Source: checklist C-08.
+ * Where a summary is shown. `inline`: at its position in the view. `after-system`: after the leading system
+ * messages. `first`: before them, or after them if the summary role would separate them from the start.
+ * `in-system`: within the text of the last leading system message, whatever role is requested.
  */
 export const SUMMARY_PLACES = ['inline', 'after-system', 'first', 'in-system'] as const
 export type SummaryPlace = (typeof SUMMARY_PLACES)[number]
 
-/** A view without the summaries that are to stand at its head. */
+/** A view split into leading system messages, summaries that move to the head, and the rest. */
 type PartedView = {
   /** The system messages the view begins with. */
   readonly leading: readonly ViewMessage[]
@@ -18,10 +28,11 @@ type PartedView = {
 }
 
 /**
- * Takes the summaries out of a view; `undefined` when it has none to be moved. One that shows more than text stays
- * where it is: a picture or what only a provider reads does not belong to the head.
+ * Splits a view; `undefined` when it has no summary to move. A summary that holds more than text stays in
+ * place: media and provider parts do not belong to the head.
  *
- * What counts as leading ends at the first row that is something else, so messages appended later change nothing here.
+ * The leading messages end at the first row that is not a system message, so messages appended later change
+ * nothing here.
  */
 export function partSummaries(view: readonly ViewMessage[]): PartedView | undefined {
   const summaries = view.filter(isMovable)
@@ -46,23 +57,25 @@ function isMovable(row: ViewMessage): boolean {
 /**
  * What a rendering changed:
  *
- * - `result-added`: a call had no result; one that says so was put behind it.
- * - `result-moved`: a result was put directly behind its call, in the order of the calls.
+ * - `result-added`: a call had no result; a result that says so was added after it.
+ * - `result-moved`: a result was moved directly after its call, in the order of the calls.
  * - `result-as-text`: a result whose call is not in the view became plain text.
- * - `duplicate-dropped`: a second result of an answered call was left out.
- * - `call-renamed`: a call and its result got an id the provider accepts.
+ * - `duplicate-dropped`: a second result of the same call was dropped.
+ * - `call-renamed`: a call and its result got an id that the provider accepts.
  * - `call-as-text`: a call outside an assistant message became plain text.
- * - `reasoning-dropped`: reasoning with nothing behind it, or of somebody else than an assistant, was left out.
- * - `empty-message-dropped`, `empty-text-dropped`: left out since it says nothing.
- * - `foreign-part-dropped`: a part that only another provider reads was left out.
- * - `media-as-text`: an image or file of the assistant's became a word, where the provider takes none from it.
- * - `merged`: a message was joined to the one before it, or reasoning to the message it leads to.
- * - `role-changed`: a system message, or words in a tool message, became the user's.
- * - `block-dropped`: a provider's compaction block was left out, since what it stands for is shown, or a later one counts.
- * - `block-as-summary`: another provider's block in a message became a summary before it.
- * - `block-unreadable`: in place of a block that only another provider can read stands a text that says so.
- * - `moved-behind-block`: a message was put behind the block of a provider that ignores what stands before it.
- * - `user-added`, `assistant-added`: a short message was put in where the provider wants somebody to speak.
+ * - `reasoning-dropped`: reasoning that no message follows, or outside an assistant message, was dropped.
+ * - `empty-message-dropped`, `empty-text-dropped`: an empty message or text was dropped.
+ * - `foreign-part-dropped`: a part that only another provider reads was dropped.
+ * - `media-as-text`: an image or file of the assistant became a text, where the provider accepts none from it.
+ * - `merged`: a message was merged into the one before it, or reasoning into the message after it.
+ * - `role-changed`: a system message, or text in a tool message, became a user message.
+ * - `block-dropped`: a compaction block of a provider was dropped, because the messages it replaces are shown
+ *   or a later block counts.
+ * - `block-as-summary`: a compaction block of another provider became a summary before the message.
+ * - `block-unreadable`: a text replaces a compaction block that only another provider can read.
+ * - `moved-behind-block`: a message was moved after a compaction block, because the provider ignores everything
+ *   before it.
+ * - `user-added`, `assistant-added`: a short message was added where the provider requires one.
  */
 export type MendKind =
   | 'result-added'
@@ -85,30 +98,102 @@ export type MendKind =
   | 'user-added'
   | 'assistant-added'
 
-/** One change of a rendering: ids only, never text of the conversation. */
+/** One change of a rendering. Holds ids only, never text of the conversation. */
 export type Mend = {
   readonly kind: MendKind
-  /** The message of the view it was made for; of an added one, the message it stands beside. */
+  /** The message of the view that was changed; for an added message, the one next to it. */
   readonly messageId: string
   /** The id of the call as it is stored. */
   readonly toolCallId?: string
 }
 
-/** Takes note of a change. */
+/** Receives each change. */
 export type Note = (mend: Mend) => void
 
-/** A message on its way to a provider, with the id of the message of the view it came from. */
+/** A message being rendered, with the id of its message in the view. */
 export type Draft = { readonly id: string; readonly message: Message; readonly parts: readonly Part[] }
 
 export function draftOf(id: string, message: Message): Draft {
   return { id, message, parts: partsOf(message) }
 }
 
-/** The draft with another role or other parts; itself, with its metadata, when nothing is different. */
+/** The draft with another role or other parts; the same draft, with its metadata, when nothing differs. */
 export function redraft(draft: Draft, role: Role, parts: readonly Part[]): Draft {
   const same =
     role === draft.message.role &&
     parts.length === draft.parts.length &&
     parts.every((part, index) => part === draft.parts[index])
   return same ? draft : draftOf(draft.id, { role, content: parts })
+}
+
+/*
+ * Parts that only one provider understands are sent to that provider only. They are removed before messages are
+ * arranged, so that no message becomes empty later.
+ */
+
+/** The provider whose parts are kept, and further names whose parts are read. */
+type PartReader = { readonly provider: string; readonly alsoReads?: readonly string[] }
+
+/**
+ * A view without the parts that only other providers read; messages left empty are dropped. Compaction blocks
+ * of the assistant stay, since they become summaries (`settleBlocks`). Rows without such parts are returned
+ * unchanged.
+ */
+export function withoutForeignParts(
+  view: readonly ViewMessage[],
+  reader: PartReader,
+  note: Note,
+): readonly ViewMessage[] {
+  return view.flatMap((row) => {
+    const { content } = row
+    if (typeof content === 'string' || blockOfSummary(row) !== undefined) return [row]
+    const parts = readableParts(row, content, reader, note)
+    if (parts === content) return [row]
+    if (parts.length > 0 || row.kind !== 'message') return [{ ...row, content: parts }]
+    note({ kind: 'empty-message-dropped', messageId: row.id })
+    return []
+  })
+}
+
+function readableParts(
+  { id: messageId, kind, role }: ViewMessage,
+  content: readonly Part[],
+  reader: PartReader,
+  note: Note,
+): readonly Part[] {
+  const mayHoldBlocks = kind === 'message' && role === 'assistant'
+  let changed = false
+  const parts = content.flatMap((part): readonly Part[] => {
+    if (part.type === 'tool-result') {
+      const result = readableResult(part, reader, messageId, note)
+      changed ||= result !== part
+      return [result]
+    }
+    if (!isForeign(part, reader) || (mayHoldBlocks && compactionBlock(part) !== undefined)) return [part]
+    note({ kind: 'foreign-part-dropped', messageId })
+    changed = true
+    return []
+  })
+  return changed ? parts : content
+}
+
+function readableResult(
+  result: ToolResultPart,
+  reader: PartReader,
+  messageId: string,
+  note: Note,
+): ToolResultPart {
+  const { output, toolCallId } = result
+  if (output.type !== 'content' || !output.value.some((item) => isForeign(item, reader))) return result
+  const value = output.value.filter((item) => {
+    if (!isForeign(item, reader)) return true
+    note({ kind: 'foreign-part-dropped', messageId, toolCallId })
+    return false
+  })
+  return { ...result, output: { ...output, value } }
+}
+
+function isForeign(part: Part, { provider, alsoReads = [] }: PartReader): part is ProviderPart {
+  if (part.type !== 'provider' || readsPartsOf(provider, part.provider)) return false
+  return part.provider === UNREAD || !alsoReads.includes(part.provider)
 }

@@ -2,55 +2,56 @@ import { invalid } from '../errors.ts'
 import type { Message, ViewMessage } from '../messages/message.ts'
 import { checkMessageList } from '../messages/message-check.ts'
 import { providerProfile } from '../tokens/providers.ts'
-import { cleanContents, settleReasoning } from './contents.ts'
+import { arrangeTurns, cleanContents, settleReasoning } from './contents.ts'
 import type { Mend } from './draft.ts'
-import { SUMMARY_PLACES } from './draft.ts'
-import { withoutForeignParts } from './foreign-parts.ts'
+import { SUMMARY_PLACES, withoutForeignParts } from './draft.ts'
 import { type InsertedRowOptions, presentRows } from './rows.ts'
 import { arrangeToolUse } from './tool-use.ts'
-import { arrangeTurns } from './turns.ts'
 
 export type { Mend, MendKind, SummaryPlace } from './draft.ts'
 export type { InsertedRole, SummaryPreset } from './rows.ts'
 
-/** For whom a view is rendered, and how summaries and markers are shown. */
+/** The provider that a view is rendered for, and how summaries and markers are shown. */
 export type RenderOptions = InsertedRowOptions & {
-  /** Any name; an unknown provider is taken to accept most. */
+  /** Any name; an unknown provider is assumed to accept most forms. */
   readonly provider: string
   /**
-   * What becomes of calls at the very end that wait for their results: `answer` (default) gives each a result
-   * that says there is none, so that the rendering is valid; `keep` leaves them as they are.
+   * What happens to calls at the very end that have no result yet: `answer` (default) adds a result that says
+   * there is none, so that the rendering is valid; `keep` leaves them as they are.
    */
   readonly pendingCalls?: 'answer' | 'keep'
   /**
-   * Further names whose parts are kept: of a library that reads what it stored itself (`ai-sdk` for `toModelMessages`,
-   * `langchain` for `toLangChain`). Default: none.
+   * Further names whose parts are kept, for a library that reads what it stored itself (`ai-sdk` for
+   * `toModelMessages`, `langchain` for `toLangChain`). Default: none.
    */
   readonly alsoReads?: readonly string[]
 }
 
-/** A view made ready for a provider, and what was changed for it. */
+/** A view rendered for a provider, and what was changed. */
 export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
 
 /**
- * Makes a view ready for one provider: role and content of every message, mended where the provider's rules ask
- * for it, with the list of mends. Pure: the view is not changed, and the same view gives the same bytes.
+ * Renders a view for one provider: role and content of every message, changed where the provider's rules
+ * require it, and the list of changes. Pure: the view is not modified, and the same view gives the same bytes.
  *
- * - `validateHistory` finds nothing in the result (with `pendingCalls: 'keep'`, only the calls kept).
- * - A valid view comes out as it is, metadata included, with no mends; save for a provider's compaction block behind
- *   messages it could stand for, which is left out, since its provider would ignore them, and for parts that only
- *   another provider reads. Messages that had to be changed, merged or made up carry no metadata.
- * - Every part it holds has a place in the provider's own form, so what is sent is as valid as the rendering. Vertex serves two
- *   families, whose parts are both kept for it: name `anthropic` or `google-ai` where a conversation mixes them.
- * - No text is lost save that of second results, of reasoning with nothing behind it, and of such blocks. Behind a
- *   summary or a marker a second result that says something else is told as text: its own call may be among what is hidden.
- * - A summary may stand elsewhere than in the view (`summaryPlace`), and then in one text with others; no row is changed.
- * - A longer view begins with the same messages: when rows are appended that answer no call before them, every
- *   message but the last stays as it was, and the last as well for a provider that does not merge messages. When
- *   appended rows do answer such a call, that holds for the messages before the one with that call. A call that
- *   was kept waiting counts as answered by whatever comes next.
+ * - `validateHistory` finds no problem in the result (with `pendingCalls: 'keep'`, only the calls kept).
+ * - A valid view is returned as it is, metadata included, with no mends. Two exceptions: a compaction block
+ *   after messages that it could replace is dropped, since its provider would ignore those messages, and so are
+ *   parts that only another provider reads. Messages that were changed, merged or added have no metadata.
+ * - Every part has a place in the provider's own form, so that the request is as valid as the rendering. Vertex
+ *   serves two families, and parts of both are kept for it: pass `anthropic` or `google-ai` where a
+ *   conversation mixes them.
+ * - No text is lost except that of second results, of reasoning that no message follows, and of such blocks.
+ *   After a summary or a marker, a second result with other content is shown as text: its own call may be
+ *   hidden.
+ * - A summary may be shown elsewhere than in the view (`summaryPlace`), joined with others into one text; no
+ *   row is changed.
+ * - A longer view begins with the same messages: when rows are appended that answer no earlier call, every
+ *   message but the last stays as it was, and the last one too for a provider that does not merge messages.
+ *   When appended rows answer such a call, this holds for the messages before the one with that call. A call
+ *   that was kept pending counts as answered by the next row.
  *
- * Takes linear time.
+ * Takes linear time. Throws `INVALID_INPUT` for a view or options of another form.
  */
 export function renderView(view: readonly ViewMessage[], options: RenderOptions): Rendering {
   checkMessageList(view, 'renderView')
@@ -81,7 +82,7 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
   return { messages: turns.map(({ message }) => message), mends }
 }
 
-/** Ids of the rows behind the first one that stands for hidden messages. */
+/** Ids of the rows after the first summary or marker. */
 function behindHidden(view: readonly ViewMessage[]): ReadonlySet<string> {
   const first = view.findIndex(({ kind }) => kind !== 'message')
   return new Set(first === -1 ? [] : view.slice(first + 1).map(({ id }) => id))

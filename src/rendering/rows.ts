@@ -1,20 +1,26 @@
+import {
+  blockOfSummary,
+  type CompactionBlock,
+  compactionBlock,
+  lastBlockOf,
+  UNREADABLE_SUMMARY,
+} from '../messages/compaction-block.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { type Message, type Part, partsOf, type ViewMessage } from '../messages/message.ts'
 import { canonicalProvider, type ProviderProfile } from '../tokens/providers.ts'
-import { beginsWithBlock, blockFirst, presentBlock, settleBlocks } from './blocks.ts'
-import { type Draft, draftOf, type Note, partSummaries, type SummaryPlace } from './draft.ts'
+import { type Draft, draftOf, type Note, partSummaries, redraft, type SummaryPlace } from './draft.ts'
 
-/** Whose words a summary or a marker can be shown as. */
+/** The roles in which a summary or a marker can be shown. */
 export type InsertedRole = 'system' | 'user' | 'assistant'
 
-/** Manners of showing a summary, named after the systems they come from; `tags` puts it between two tags. */
+/** How a summary is shown, named after the systems that do it so; `tags` puts it between two tags. */
 export const SUMMARY_PRESETS = ['default', 'neurolink', 'neuron', 'nca', 'promptfleet', 'tags'] as const
 export type SummaryPreset = (typeof SUMMARY_PRESETS)[number]
 
 export type InsertedRowOptions = {
   /** Default: the preset's role, else `system`; `user` where the provider takes no system message inside. */
   readonly summaryRole?: InsertedRole
-  /** Stands above the summary, with a blank line between. Default: the preset's; empty: none. */
+  /** A line above the summary, followed by a blank line. Default: that of the preset; empty: none. */
   readonly summaryHeader?: string
   /** Default: `system`; `user` where the provider takes no system message inside. */
   readonly markerRole?: InsertedRole
@@ -22,11 +28,11 @@ export type InsertedRowOptions = {
   readonly markerText?: string
   /** Default: the preset's place. */
   readonly summaryPlace?: SummaryPlace
-  /** Default: `default`, which is the manner of `neurolink`. */
+  /** Default: `default`, which shows summaries as `neurolink` does. */
   readonly preset?: SummaryPreset
 }
 
-/** A role, what stands before and behind a summary's text, and where it is shown. */
+/** Role and place of a summary, and the text before and after it. */
 export type Manner = {
   readonly role: InsertedRole
   readonly before: string
@@ -34,7 +40,7 @@ export type Manner = {
   readonly place: SummaryPlace
 }
 
-/** What stands between two summaries in one text. Source: checklist S1-U16, golden PHM-14. */
+/** Separates two summaries in one text, as promptfleet joins them. */
 export const SUMMARY_SEPARATOR = '\n---\n'
 
 const NEUROLINK_MANNER: Manner = {
@@ -44,7 +50,7 @@ const NEUROLINK_MANNER: Manner = {
   place: 'inline',
 }
 
-/** The manner of each preset. Source: checklist C-08, S0-40, S0-U08, S2-070, S3-U03, S4-40; golden promptfleet-history-manager. */
+/** How each preset shows a summary: the texts of the systems they are named after. */
 export const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
   default: NEUROLINK_MANNER,
   neurolink: NEUROLINK_MANNER,
@@ -70,8 +76,8 @@ export const MANNERS: { readonly [P in SummaryPreset]: Manner } = {
 }
 
 /**
- * Gives every row of a view the role, the place and the words it is shown with: summaries and markers as the options
- * say, and system messages that are no longer at the head as the user's, where the provider wants that.
+ * Gives every row of a view the role, the place and the text it is shown with: summaries and markers as the
+ * options say, and system messages after the head as user messages where the provider requires it.
  */
 export function presentRows(
   view: readonly ViewMessage[],
@@ -80,7 +86,7 @@ export function presentRows(
   note: Note,
 ): readonly Draft[] {
   const { place, role } = mannerOf(options)
-  // What stands before a block its provider ignores, so nothing is moved there.
+  // The provider ignores everything before its own block, so nothing is moved there.
   const isInline = place === 'inline' || beginsWithBlock(view, options.provider)
   const parted = isInline ? undefined : partSummaries(view)
   if (parted === undefined)
@@ -89,7 +95,7 @@ export function presentRows(
   const { leading, summaries, rest } = parted
   const system = leading.map((row) => draftOf(row.id, plainMessage(row)))
   const present = (row: ViewMessage): Draft => draftOf(row.id, presentSummary(row, role, options))
-  // A system message behind words of the user would be taken for the user's, so those come first then.
+  // A system message after a user message would be sent as a user message, so system messages come first.
   const isFirst = place === 'first' && (role === 'system' || profile.systemInside)
   const head =
     place === 'in-system'
@@ -104,11 +110,11 @@ export function presentRows(
   ]
 }
 
-/** What stands before the rows that are shown in their places. */
+/** What precedes the rows that are shown in place. */
 type Start = {
-  /** Whether system messages alone do. */
+  /** Whether only system messages precede. */
   readonly atHead: boolean
-  /** Whether nothing was shown yet that a compaction block could stand for. */
+  /** Whether nothing was shown yet that a compaction block could replace. */
   readonly isFirst: boolean
 }
 
@@ -166,8 +172,8 @@ function presentInPlace(
 }
 
 /**
- * A row without the parts that are shown as nothing: they say nothing, and are no mend. Results are answers and stay.
- * `undefined` when nothing is left.
+ * A row without texts and reasoning that were replaced with nothing; that is no mend. Results stay, since they
+ * answer a call. `undefined` when nothing is left.
  */
 function withoutEmptied(row: ViewMessage): ViewMessage | undefined {
   const { replacedParts, content } = row
@@ -185,13 +191,13 @@ function plainMessage({ role, content, metadata }: Message): Message {
   return sendable === undefined ? { role, content } : { role, content, metadata: sendable }
 }
 
-/** What of a message's fields OpenAI's form takes back in a request. */
+/** The message fields that OpenAI accepts in a request. */
 const OPENAI_FIELDS = new Set(['role', 'content', 'name', 'refusal', 'audio', 'tool_calls', 'function_call'])
 
 /**
- * A message that came from a provider keeps that provider's fields in its metadata (usage, model, times …), and
- * the converters give them back. In a request they would be refused, so only what belongs there stays. The
- * application's own metadata is never sent and stays as it is.
+ * A message read from a provider keeps that provider's response fields in its metadata (usage, model, times …),
+ * and the converters write them back. A request with them is refused, so only request fields stay. Metadata of
+ * the application is never sent and stays as it is.
  */
 function sendableMetadata(metadata: JsonObject): JsonObject | undefined {
   if (!Object.hasOwn(metadata, 'anthropic') && !Object.hasOwn(metadata, 'openai')) return metadata
@@ -209,7 +215,7 @@ function presentSummary(row: ViewMessage, role: InsertedRole, options: InsertedR
   return withMedia(role, framed(text, options), row)
 }
 
-/** A summary's text under its header, between what the manner puts around it. */
+/** The summary's text with its header and the texts of the preset around it. */
 function framed(text: string, options: InsertedRowOptions): string {
   const { summaryHeader, preset } = options
   const { before, after } = mannerOf(options)
@@ -217,7 +223,7 @@ function framed(text: string, options: InsertedRowOptions): string {
   return summaryHeader ? `${summaryHeader}\n\n${within}` : within
 }
 
-/** The system messages, the last of them with the summaries behind its own words. */
+/** The system messages, with the summaries appended to the last one. */
 function withinSystem(
   system: readonly Draft[],
   summaries: readonly ViewMessage[],
@@ -237,7 +243,7 @@ function withinSystem(
   return [...system.slice(0, -1), draftOf(last.id, { role: 'system', content: joined })]
 }
 
-/** The manner asked for, with what the options say otherwise of role and place. */
+/** The preset, with role and place as the options override them. */
 function mannerOf({ preset = 'default', summaryRole, summaryPlace }: InsertedRowOptions): Manner {
   const manner = MANNERS[preset]
   return { ...manner, role: summaryRole ?? manner.role, place: summaryPlace ?? manner.place }
@@ -259,11 +265,96 @@ function textOf(row: ViewMessage): string {
     .join('\n\n')
 }
 
-/** The text, and behind it what else the row shows. Inserted rows hold no tool use and no reasoning. */
+/**
+ * The text, followed by the media and provider parts of the row. Inserted rows hold no tool use and no
+ * reasoning.
+ */
 function withMedia(role: InsertedRole, text: string, row: ViewMessage): Message {
   const media = partsOf(row).filter(
     (part) => part.type === 'image' || part.type === 'file' || part.type === 'provider',
   )
   const parts: Part[] = [{ type: 'text', text }, ...media]
   return { role, content: media.length === 0 ? text : parts }
+}
+
+/*
+ * Compaction blocks of providers that compacted a conversation themselves. A recorded block is in a row of its
+ * own. A block that is still in its message counts only when nothing precedes that it could replace; otherwise
+ * the replaced messages are sent too, and the block would make its provider ignore them.
+ */
+
+/** The part of a message that is shown, and the summary row before it. */
+type SettledRow = { readonly summary?: ViewMessage; readonly row?: ViewMessage }
+
+/**
+ * A message with its compaction blocks kept, dropped or turned into a summary, for a provider of this canonical
+ * name. `isFirst`: only system messages precede it. A row without blocks is returned as it is.
+ */
+export function settleBlocks(row: ViewMessage, isFirst: boolean, provider: string, note: Note): SettledRow {
+  const last = row.kind === 'message' && row.role === 'assistant' ? lastBlockOf(row.content) : undefined
+  if (last === undefined) return { row }
+  const parts = row.content as readonly Part[]
+  const block = compactionBlock(parts[last])!
+  if (isFirst && block.provider === provider) return { row }
+  note({ kind: isFirst ? 'block-as-summary' : 'block-dropped', messageId: row.id })
+  const rest = parts.filter((part) => compactionBlock(part) === undefined)
+  return {
+    ...(isFirst && { summary: { ...row, kind: 'summary' as const, content: [parts[last]!] } }),
+    ...(rest.length > 0 && { row: { ...row, content: rest } }),
+  }
+}
+
+/**
+ * Whether a view is sent with a compaction block of this provider: a recorded one, or one in the first message.
+ * A block in a message appended later is neither, so appending changes nothing here.
+ */
+export function beginsWithBlock(view: readonly ViewMessage[], provider: string): boolean {
+  const name = canonicalProvider(provider)
+  if (view.some((row) => blockOfSummary(row)?.provider === name)) return true
+  const first = view.find(({ kind, role }) => kind !== 'message' || role !== 'system')
+  if (first?.kind !== 'message' || typeof first.content === 'string') return false
+  const last = lastBlockOf(first.content)
+  return last !== undefined && compactionBlock(first.content[last])?.provider === name
+}
+
+/** How a summary row that holds a compaction block is shown to a provider: as the block itself, or as text. */
+export function presentBlock(
+  row: ViewMessage,
+  provider: string,
+  note: Note,
+): { readonly native: Part } | { readonly text: string } | undefined {
+  const block = blockOfSummary(row)
+  if (block === undefined) return undefined
+  if (block.provider === provider) return { native: block.part }
+  return { text: readable(row.id, block, note) }
+}
+
+function readable(messageId: string, { text }: CompactionBlock, note: Note): string {
+  if (text === undefined) note({ kind: 'block-unreadable', messageId })
+  return text ?? UNREADABLE_SUMMARY
+}
+
+/**
+ * Moves the native block before everything except the `head` leading system messages: its provider ignores what
+ * precedes it, and what is still shown (a pinned message) should be read. Of several blocks, the last counts.
+ */
+export function blockFirst(
+  drafts: readonly Draft[],
+  natives: readonly Draft[],
+  head: number,
+  note: Note,
+): readonly Draft[] {
+  const block = natives.at(-1)
+  if (block === undefined) return drafts
+  const at = drafts.indexOf(block)
+  if (at === head) return drafts
+  const moved: Draft[] = []
+  for (const draft of drafts.slice(head, at)) {
+    const rest = draft.parts.filter((part) => compactionBlock(part) === undefined)
+    if (rest.length < draft.parts.length) note({ kind: 'block-dropped', messageId: draft.id })
+    if (rest.length === 0 && draft.parts.length > 0) continue
+    note({ kind: 'moved-behind-block', messageId: draft.id })
+    moved.push(rest.length === draft.parts.length ? draft : redraft(draft, draft.message.role, rest))
+  }
+  return [...drafts.slice(0, head), block, ...moved, ...drafts.slice(at + 1)]
 }

@@ -1,21 +1,206 @@
+import { canonicalJson } from '../messages/json.ts'
 import type { Part, ToolCallPart, ToolResultPart } from '../messages/message.ts'
-import { type AnswerRules, type Answers, findAnswers, keyOf, type Place } from './answers.ts'
+import { type CallRef, pairToolUse, type ToolUse, toolUseOf } from '../messages/pairing.ts'
+import { CALL_ID_FORMS, type CallIdRule, wantsUniqueIds } from '../tokens/providers.ts'
 import { resultAsParts } from './contents.ts'
 import { type Draft, draftOf, type Note, redraft } from './draft.ts'
 
-/** What a model reads in place of a result that is not there. Stable, so that prompt caches hold. */
+/**
+ * Assigns call ids that a provider accepts: the original id if possible, else one made from it. An id depends
+ * only on the calls before it, so that a longer history keeps the ids of a shorter one.
+ */
+class CallIds {
+  readonly #rule: CallIdRule
+  readonly #taken = new Set<string>()
+  /** The number of ids made per stem. One counter per stem keeps the whole linear. */
+  readonly #made = new Map<string, number>()
+
+  constructor(rule: CallIdRule) {
+    this.#rule = rule
+  }
+
+  /** The id for the next call. */
+  next(id: string): string {
+    if (this.#rule === 'any') return id
+    const fits = CALL_ID_FORMS[this.#rule].test(id)
+    const fitting = fits ? id : fitted(id, this.#rule)
+    const chosen = this.#taken.has(fitting) ? this.#another(fitting, this.#rule) : fitting
+    // Where ids may repeat, only a made id must not equal another.
+    if (!fits || wantsUniqueIds(this.#rule)) this.#taken.add(chosen)
+    return chosen
+  }
+
+  #another(id: string, rule: Exclude<CallIdRule, 'any'>): string {
+    const stem = id.slice(0, STEM_LENGTHS[rule])
+    for (let n = (this.#made.get(stem) ?? 1) + 1; ; n++) {
+      const candidate = rule === 'nine' ? `${stem}${n.toString(36).padStart(5, '0')}` : `${stem}_${n}`
+      if (this.#taken.has(candidate)) continue
+      this.#made.set(stem, n)
+      return candidate
+    }
+  }
+}
+
+/** The length of the stem that a number is appended to. */
+const STEM_LENGTHS: { readonly [R in Exclude<CallIdRule, 'any'>]: number } = { words: 50, nine: 4, short: 30 }
+
+/** An id of the required form, made of the original characters; the end is kept, since ids differ at their ends. */
+function fitted(id: string, rule: Exclude<CallIdRule, 'any'>): string {
+  if (rule === 'nine')
+    return id
+      .replace(/[^a-zA-Z0-9]/g, '')
+      .slice(-9)
+      .padStart(9, '0')
+  return id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(rule === 'short' ? -40 : -64) || 'call'
+}
+
+export type AnswerRules = {
+  readonly callIds: CallIdRule
+  /** Whether calls at the very end are left without a result. */
+  readonly keepWaiting: boolean
+  /** The rows after the first summary or marker: their calls may be hidden. */
+  readonly behindHidden: ReadonlySet<string>
+}
+
+/** The position of a part: the index of its draft and its own. */
+export type Place = { readonly row: number; readonly part: number }
+
+/** A position as a map key. */
+export function keyOf({ row, part }: Place): string {
+  return `${row}:${part}`
+}
+
+/**
+ * What happens to a result: it is placed after the message of its call (`behind`), within it (a tool the
+ * provider ran itself), or it is a second result. A result without a fate has no call in the view; or it
+ * differs from the result its call has, and its own call may be a hidden one with the same id: ids repeat, and
+ * no answered call may be lost.
+ */
+type Fate = { readonly kind: 'behind' | 'inside' | 'duplicate'; readonly call: CallRef }
+
+/** Everything decided about calls and results before anything is moved. Maps are keyed by `keyOf`. */
+export type Answers = {
+  readonly uses: readonly (ToolUse | undefined)[]
+  /** The result of each answered call. */
+  readonly resultOf: ReadonlyMap<string, Place>
+  readonly fateOf: ReadonlyMap<string, Fate>
+  /** The id of each call as the provider is sent it. */
+  readonly idOf: ReadonlyMap<string, string>
+  /** The message whose unanswered calls stay without a result; -1 for none. */
+  readonly waitingRow: number
+  /** The rank of each result among all parts shown. */
+  readonly rankOf: ReadonlyMap<string, number>
+  /** The rank of the last part shown of each draft, or of the last one before it. */
+  readonly lastRankOf: readonly number[]
+}
+
+/** Pairs the calls and results of a history and decides what happens to each. */
+export function findAnswers(drafts: readonly Draft[], rules: AnswerRules, note: Note): Answers {
+  const uses = drafts.map((draft) => toolUseOf(draft.parts))
+  const { pairs, orphans } = pairToolUse(uses)
+  const resultOf = new Map<string, Place>()
+  const fateOf = new Map<string, Fate>()
+
+  for (const { call, result } of pairs) {
+    const inside = ranByProvider(drafts, call) && drafts[result.row]!.message.role === 'assistant'
+    resultOf.set(keyOf(call), result)
+    fateOf.set(keyOf(result), { kind: inside ? 'inside' : 'behind', call })
+  }
+  for (const { result, duplicateOf } of orphans) {
+    if (duplicateOf === undefined) continue
+    const first = resultOf.get(keyOf(duplicateOf))
+    const mayBeAnothers = rules.behindHidden.has(drafts[result.row]!.id)
+    if (mayBeAnothers && first !== undefined && !saysTheSame(drafts, first, result)) continue
+    fateOf.set(keyOf(result), { kind: 'duplicate', call: duplicateOf })
+  }
+  const idOf = nameCalls(drafts, uses, rules.callIds, note)
+  const waitingRow = rules.keepWaiting ? findLastSpeaker(drafts, fateOf) : -1
+  return { uses, resultOf, fateOf, idOf, waitingRow, ...rankParts(drafts, fateOf) }
+}
+
+/** Whether two results have equal content; blank texts are ignored. */
+function saysTheSame(drafts: readonly Draft[], first: Place, second: Place): boolean {
+  const [a, b] = [first, second].map(({ row, part }) => {
+    const { output } = drafts[row]!.parts[part] as ToolResultPart
+    const { type, value } = output
+    const said =
+      type === 'content' ? value.filter((item) => !('text' in item && item.text.trim() === '')) : value
+    return canonicalJson([type, said])
+  })
+  return a === b
+}
+
+function ranByProvider(drafts: readonly Draft[], { row, part }: Place): boolean {
+  return (drafts[row]!.parts[part] as ToolCallPart).providerExecuted === true
+}
+
+function nameCalls(
+  drafts: readonly Draft[],
+  uses: Answers['uses'],
+  rule: CallIdRule,
+  note: Note,
+): Map<string, string> {
+  const ids = new CallIds(rule)
+  const idOf = new Map<string, string>()
+  for (const [row, use] of uses.entries()) {
+    for (const { part, id } of use?.calls ?? []) {
+      const name = ids.next(id)
+      idOf.set(keyOf({ row, part }), name)
+      if (name !== id) note({ kind: 'call-renamed', messageId: drafts[row]!.id, toolCallId: id })
+    }
+  }
+  return idOf
+}
+
+/** The last message that holds more than paired results; those may follow it. */
+function findLastSpeaker(drafts: readonly Draft[], fateOf: Answers['fateOf']): number {
+  return drafts.findLastIndex(({ message, parts }, row) =>
+    parts.some((part, index) => {
+      if (part.type === 'tool-result') return !fateOf.has(keyOf({ row, part: index }))
+      return part.type !== 'provider' || message.role !== 'tool'
+    }),
+  )
+}
+
+/**
+ * Numbers what is shown, in stored order. A result is in place when its number follows that of the part shown
+ * before it. Provider parts beside the results of a tool message move with those.
+ */
+function rankParts(
+  drafts: readonly Draft[],
+  fateOf: Answers['fateOf'],
+): Pick<Answers, 'rankOf' | 'lastRankOf'> {
+  const rankOf = new Map<string, number>()
+  let next = 0
+  const lastRankOf = drafts.map(({ message, parts }, row) => {
+    const ridesAlong = message.role === 'tool' && parts.some((part) => part.type === 'tool-result')
+    for (const [index, part] of parts.entries()) {
+      const key = keyOf({ row, part: index })
+      if (part.type === 'provider' && ridesAlong) continue
+      if (part.type === 'tool-result') {
+        if (fateOf.get(key)?.kind === 'duplicate') continue
+        rankOf.set(key, next)
+      }
+      next++
+    }
+    return next - 1
+  })
+  return { rankOf, lastRankOf }
+}
+
+/** The text of an added result. It never changes, so that prompt caches stay valid. */
 const NO_RESULT_TEXT = '[No result was recorded for this tool call]'
 
 /** What arranging tool use works with. */
 type ToolWork = { readonly drafts: readonly Draft[]; readonly answers: Answers; readonly note: Note }
 
-/** A result to be shown, and where it is stored; one that was made up is stored nowhere. */
+/** A result to show, and its stored position; an added result has none. */
 type ShownResult = { readonly part: ToolResultPart; readonly from?: Place }
 
-/** Results that follow each other and come from one message; made up ones from that of their calls. */
+/** Consecutive results from one message; added ones belong to the message of their calls. */
 type ResultGroup = { readonly source: number; readonly results: ShownResult[] }
 
-/** The results that belong behind a message, in the order of its calls. */
+/** The results to show after a message, in the order of its calls. */
 function resultsBehind({ drafts, answers, note }: ToolWork, row: number): readonly ResultGroup[] {
   const groups: ResultGroup[] = []
   const add = (source: number, result: ShownResult): void => {
@@ -46,8 +231,8 @@ function resultsBehind({ drafts, answers, note }: ToolWork, row: number): readon
 }
 
 /**
- * The stored message some results make up, when they are all it holds and stand in its order; in a tool message
- * there may be parts only a provider reads beside them.
+ * The stored message, when these results are all it holds and are in its order; a tool message may also hold
+ * provider parts.
  */
 function wholeMessage(
   { drafts, answers }: ToolWork,
@@ -68,31 +253,34 @@ function wholeMessage(
   return redraft(draft, role, parts)
 }
 
-/** The call at a place where one is known to stand. */
+/** The call at a position that is known to hold one. */
 function callAt(drafts: readonly Draft[], { row, part }: Place): ToolCallPart {
   return drafts[row]!.parts[part] as ToolCallPart
 }
 
-/** The result at a place where one is known to stand. */
+/** The result at a position that is known to hold one. */
 function resultAt(drafts: readonly Draft[], { row, part }: Place): ToolResultPart {
   return drafts[row]!.parts[part] as ToolResultPart
 }
 
-/** A call, or a result of the call at `place`, under the id the provider is given; itself when that is its own. */
+/**
+ * A call, or the result of the call at `place`, with the id the provider is sent; the same part when the id is
+ * unchanged.
+ */
 function named<P extends ToolCallPart | ToolResultPart>(part: P, place: Place, { idOf }: Answers): P {
   const toolCallId = idOf.get(keyOf(place)) ?? part.toolCallId
   return toolCallId === part.toolCallId ? part : { ...part, toolCallId }
 }
 
-/** The result of a call nobody answered. */
+/** The result of a call without one. */
 function noResult({ toolName }: ToolCallPart, toolCallId: string): ToolResultPart {
   return { type: 'tool-result', toolCallId, toolName, output: { type: 'error-text', value: NO_RESULT_TEXT } }
 }
 
 /**
- * Puts the results of every call directly behind its message, in the order of the calls, and answers calls that
- * have no result. Second results are left out; results without a call become text. Messages that are right
- * already stay as they are.
+ * Places the results of every call directly after its message, in the order of the calls, and adds missing
+ * ones. Second results are dropped; results without a call become text. Messages already in order stay as they
+ * are.
  */
 export function arrangeToolUse(drafts: readonly Draft[], rules: AnswerRules, note: Note): readonly Draft[] {
   const answers = findAnswers(drafts, rules, note)
@@ -100,7 +288,7 @@ export function arrangeToolUse(drafts: readonly Draft[], rules: AnswerRules, not
 
   const work: ToolWork = { drafts, answers, note }
   const arranged: Draft[] = []
-  /** Messages that were put behind their calls whole. */
+  /** Messages that were placed after their calls as a whole. */
   const placed = new Set<number>()
 
   for (const [row, draft] of drafts.entries()) {
@@ -118,14 +306,17 @@ export function arrangeToolUse(drafts: readonly Draft[], rules: AnswerRules, not
   return arranged
 }
 
-/** What a message shows at its own place; `aside` is what a user says just before. */
+/** What a message shows at its own position; `aside` becomes a user message just before it. */
 type OwnParts = { readonly aside: readonly Part[]; readonly own: readonly Part[] }
 
 function withoutToolUse({ parts }: Draft): OwnParts {
   return { aside: [], own: parts }
 }
 
-/** What a message keeps, with results that have no call as text; those of an assistant's message stand aside. */
+/**
+ * What a message keeps, with results that have no call as text; those of an assistant message go into a user
+ * message before it.
+ */
 function ownParts({ drafts, answers, note }: ToolWork, row: number): OwnParts {
   const aside: Part[] = []
   const own: Part[] = []
@@ -157,7 +348,7 @@ function ownParts({ drafts, answers, note }: ToolWork, row: number): OwnParts {
   return { aside, own }
 }
 
-/** The result that must be put right behind a call the provider ran itself, within the assistant's message. */
+/** The result to place directly after a call that the provider ran itself, within the assistant message. */
 function resultInside(
   { drafts, answers, note }: ToolWork,
   place: { row: number; part: number },
@@ -176,8 +367,8 @@ function resultInside(
 }
 
 /**
- * Adds what a message keeps. Words a user said beside results join those again when they were just put in, and
- * words that stood in a tool message become the user's.
+ * Adds what a message keeps. User text beside results joins them again if they were just added, and text in a
+ * tool message becomes a user message.
  */
 function addOwnParts(arranged: Draft[], draft: Draft, own: readonly Part[]): void {
   const { role } = draft.message

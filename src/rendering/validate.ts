@@ -10,7 +10,7 @@ import {
   wantsUniqueIds,
 } from '../tokens/providers.ts'
 
-/** What can be wrong with a history, as a sentence for people. */
+/** The problems of a history, as sentences for people. */
 const SENTENCES = {
   UNANSWERED_CALL: 'A tool call has no result.',
   RESULT_WITHOUT_CALL: 'A tool result has no call before it.',
@@ -32,7 +32,7 @@ const SENTENCES = {
 
 export type ProblemCode = keyof typeof SENTENCES
 
-/** One thing wrong with a history. Holds no text of the conversation. */
+/** One problem of a history. Holds no text of the conversation. */
 export type Problem = {
   /** For programs. */
   readonly code: ProblemCode
@@ -44,9 +44,9 @@ export type Problem = {
 }
 
 /**
- * Says what a provider would refuse in a history, in the order of the messages; without a provider, what every
- * provider would. Judges by roles and kinds of parts, not by models, sizes or media. Changes nothing and takes
- * linear time.
+ * Returns what a provider would refuse in a history, in the order of the messages; without a provider, what
+ * every provider would. Judges roles and kinds of parts, not models, sizes or media. Changes nothing and takes
+ * linear time. Throws `INVALID_INPUT` for a list that holds something else than messages.
  */
 export function validateHistory(messages: readonly Message[], provider?: string): Problem[] {
   checkMessageList(messages, 'validateHistory')
@@ -135,7 +135,7 @@ function findToolProblems(messages: readonly Message[]): Problem[] {
   return found
 }
 
-/** Whether call and result stand in one assistant message, as with tools a provider runs itself. */
+/** Whether call and result are in one assistant message, as with tools that a provider runs itself. */
 function standsInside(messages: readonly Message[], call: CallRef, result: CallRef): boolean {
   const message = messages[call.row]
   if (message === undefined || call.row !== result.row || message.role !== 'assistant') return false
@@ -143,7 +143,7 @@ function standsInside(messages: readonly Message[], call: CallRef, result: CallR
   return part?.type === 'tool-call' && part.providerExecuted === true
 }
 
-/** For a message that begins with results: how many parts those take, and the message the run of results follows. */
+/** For a message that begins with results: how many parts they take, and the message the run of results follows. */
 type ResultRun = { readonly behind: number; readonly leading: number }
 
 function findResultRuns(messages: readonly Message[]): (ResultRun | undefined)[] {
@@ -184,7 +184,7 @@ function findIdProblems(messages: readonly Message[], { callIds }: ProviderProfi
   return found
 }
 
-/** Whether a message holds the provider's own compaction block, which it takes for the beginning of everything. */
+/** Whether a message holds the provider's own compaction block, which it accepts as the first message. */
 function holdsBlock({ content }: Message, provider: string | undefined): boolean {
   const last = lastBlockOf(content)
   if (last === undefined || provider === undefined) return false
@@ -229,7 +229,7 @@ function findTurnProblems(
 
 type Side = 'assistant' | 'user' | 'results'
 
-/** Who speaks first and last in a message. Only where the user cannot speak behind results are those a side. */
+/** The side of the first and the last part. Results are a side only where a user message cannot follow them. */
 function sidesOf(
   message: Message,
   { userAfterResults }: ProviderProfile,

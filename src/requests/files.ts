@@ -4,27 +4,28 @@ import type { SummarizeFile } from '../files/ask.ts'
 import { type AttachedFile, buildFileContextSection, fileName } from '../files/attached-file.ts'
 import { FileSummarizationService, type ProcessedFile } from '../files/file-summarization-service.ts'
 import { NON_FILE_RESERVE } from '../files/summary-plan.ts'
+import { defined } from '../messages/defined.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { tokensOfText } from '../tokens/tokens.ts'
-import type { Patience } from './patience.ts'
 import type { PreparedFiles } from './prepared.ts'
+import type { Deadline } from './room.ts'
 
-/** Who counts, and for whom. */
+/** The estimator, and the provider whose figures it has. */
 type Counting = { readonly estimator: Estimator; readonly provider: string }
 
 /**
- * What files may take beside a request, in the estimator's tokens: floor((available − used − reserve) × percent). Source: seeds 002
- * and 003, checklist S3-301 to S3-303; 15 percent of the available input are held back where files are summarized (C-15).
+ * Tokens that files may take besides a request, by the estimator: floor((available − used − reserve) × percent). The reserve is 15 percent
+ * of the available input where files are summarized.
  */
 export function fileRoom(stats: ContextStats, percent: number, isSummarizing: boolean): number {
   const { availableInputTokens: available, estimatedInputTokens: used, estimated } = stats
   const reserve = isSummarizing ? Math.ceil(Math.max(0, available) * NON_FILE_RESERVE) : 0
-  // One of the estimator's tokens may be worth more than a true one.
+  // One of the estimator's tokens may be more than one of the provider's.
   const scale = estimated > 0 ? Math.max(1, used / estimated) : 1
   return Math.max(0, Math.floor(((available - used - reserve) * percent) / scale))
 }
 
-/** The files of one request: summarized once, where somebody can, then made to fit as often as room is found to be less. */
+/** The files of one request: summarized once, where a summarizer is given, then fitted again whenever there is less room. */
 export class RequestFiles {
   readonly #files: readonly AttachedFile[]
   readonly #counting: Counting
@@ -39,7 +40,7 @@ export class RequestFiles {
     this.#sizes = files.map(({ content }) => tokensOfText(content, counting.estimator, counting.provider))
   }
 
-  /** What they take at most in so much room, tokens. */
+  /** Tokens that they take at most in a room. */
   tokensIn(room: number): number {
     const { estimator, provider } = this.#counting
     const sizes = this.#files.map((file, at) => {
@@ -49,16 +50,16 @@ export class RequestFiles {
     return Math.min(room, sumOf(sizes))
   }
 
-  /** Asks for summaries of what is too large. Within the time there is; what was not summarized by then is cut. */
+  /** Summarizes files that are too large until the deadline; the others are cut. */
   async summarize(
     summarize: SummarizeFile,
     room: number,
     question: string | undefined,
-    patience: Patience,
+    deadline: Deadline,
   ): Promise<void> {
-    if (sumOf(this.#sizes) <= room || patience.leftMs === 0) return
-    const service = new FileSummarizationService({ summarize, timeoutMs: Math.max(1, patience.leftMs) })
-    const answer = await patience.within((signal) =>
+    if (sumOf(this.#sizes) <= room || deadline.leftMs === 0) return
+    const service = new FileSummarizationService({ summarize, timeoutMs: Math.max(1, deadline.leftMs) })
+    const answer = await deadline.within((signal) =>
       service.checkAndSummarize(this.#files, {
         ...this.#counting,
         budgetTokens: room,
@@ -70,12 +71,12 @@ export class RequestFiles {
     const processed = [...answer.files, ...answer.dropped].toSorted((a, b) => a.index - b.index)
     this.#processed = processed
     this.#drafts = processed.map(({ content, how }, at) =>
-      // What was left out may still be cut, should there be more room by now.
+      // A file that was left out may still be cut, if there is more room later.
       how === 'dropped' ? this.#files[at]! : { ...this.#files[at]!, content },
     )
   }
 
-  /** The files as they fit into so much room, and the section that shows them. */
+  /** The files as they fit into a room, and their section of the prompt. */
   fit(room: number): { readonly section: string; readonly files: PreparedFiles } {
     const { estimator, provider } = this.#counting
     const isSummary = (at: number): boolean => this.#processed?.[at]?.how === 'summarized'
@@ -83,20 +84,23 @@ export class RequestFiles {
     const processed = fitted.map(({ file, how, tokens }, index): ProcessedFile => {
       const before = this.#processed?.[index]
       const { path } = this.#files[index]!
-      return {
-        index,
-        ...(path !== undefined && { path }),
-        content: how === 'dropped' ? '' : file.content,
-        how:
-          isSummary(index) && how === 'kept'
+      const shown: ProcessedFile['how'] =
+        how !== 'kept'
+          ? how
+          : isSummary(index)
             ? 'summarized'
-            : how === 'kept' && before?.how === 'truncated'
+            : before?.how === 'truncated'
               ? 'truncated'
-              : how,
+              : how
+      return defined({
+        index,
+        path,
+        content: how === 'dropped' ? '' : file.content,
+        how: shown,
         tokensBefore: this.#sizes[index]!,
         tokensAfter: tokens,
-        ...(before?.error !== undefined && { error: before.error }),
-      }
+        error: before?.error,
+      })
     })
     const included = processed.filter(({ how }) => how !== 'dropped')
     const notices = processed.flatMap((file) => noticeFor(file) ?? [])

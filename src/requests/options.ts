@@ -1,66 +1,165 @@
 import { z } from 'zod'
-import { renderSchema } from '../config/store-options.ts'
+import { frozenCopy, readCall } from '../config/read-settings.ts'
+import { type CompactOptions, renderSchema, type StatsOptions } from '../config/store-options.ts'
+import { isUndertextError } from '../errors.ts'
 import type { SummarizeFile } from '../files/ask.ts'
-import { nameSchema, taken } from '../messages/check.ts'
+import { labelSchema, nameSchema, shareSchema, taken } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
 import { overflowRulesSchema } from '../overflow/overflow.ts'
-import { beforeTurnSchema } from './turn-options.ts'
+import { requestSchema } from '../tokens/budget.ts'
 
-/** What is about to be said: a text of the user's, or messages as `append` takes them. */
+/*
+ * What a request is made of. Here its parts are `system`, `tools`, `prompt`, `files` and `maxOutputTokens`; `beforeTurn` and
+ * `afterTurn` take the founding names, which `getContextStats`, `compactSession` and `recordUsage` use too. `asStatsOptions` is
+ * the only place where one becomes the other.
+ */
+
+/** The next message: a text of the user's, or messages as `append` takes them. */
 export type Prompt = string | NewMessage | readonly NewMessage[]
 
-/** Checked by whoever asks for its messages, as `append` checks them. */
+/** The caller checks the messages, as `append` does. */
 const promptSchema = z
   .custom<Prompt>((value) => value !== null, 'must be a text, a message or messages')
   .transform((prompt) => taken(prompt))
 
-const { provider: _provider, ...rendering } = renderSchema.shape
-const before = beforeTurnSchema.shape
+/** Checked as `compactSession` checks it, so that a mistake is reported at the first turn and not at the first run. */
+const compactionSchema = z.custom<CompactOptions>().superRefine((value, context) => {
+  try {
+    readCall(value, 'compaction')
+  } catch (error) {
+    if (!isUndertextError(error, 'INVALID_INPUT')) throw error
+    context.addIssue({ code: 'custom', message: error.facts.problems })
+  }
+})
 
-/** What `prepareRequest` can be told, and `withOverflowRecovery`. */
+/** What all options here have. */
+const commonShape = {
+  /** The provider whose limits apply. Default: the session's own, else "openai". */
+  provider: nameSchema.optional(),
+  model: nameSchema.optional(),
+  /** Most tokens of input, whatever the window leaves; 0 for no such limit. Default: the setting. */
+  contextWindowTarget: z.int().nonnegative().optional(),
+  /** Whether the history is compacted when it is due. Default: the setting, which is true by default. */
+  auto: z.boolean().optional(),
+  /** Usage at which compaction is due, as a share. Default: the setting, 0.8 by default. */
+  threshold: shareSchema.optional(),
+  /** Further settings of that compaction, as `compactSession` takes them. */
+  compaction: compactionSchema.transform((options): CompactOptions => frozenCopy(options)).optional(),
+}
+
+/** A `SystemInjector`, or anything else that returns texts for a turn number and a token count. */
+type Injector = { check(turnNumber: number, tokenCount: number): readonly string[] }
+/** A `PersistentContext`, or anything else that renders a text. */
+type Context = { render(): string }
+
+/** What both calls before a request have. */
+const beforeShape = {
+  ...commonShape,
+  /** Usage levels to warn of, as shares; an empty list turns warnings off. Default: the setting, 0.6 and 0.8 by default. */
+  warningLevels: z.array(z.number().gt(0).max(1)).max(20).readonly().optional(),
+  /** Adds its texts at the end of the system prompt of this one request. */
+  injector: z
+    .custom<Injector>(
+      (value) => typeof (value as Partial<Injector> | null)?.check === 'function',
+      'must be a SystemInjector',
+    )
+    .optional(),
+  /** The turn that is about to begin, for the injector: 1, 2, 3 … */
+  turnNumber: z.int().nonnegative().optional(),
+  /** Adds its sections to the system prompt, after the caller's own text. */
+  persistentContext: z
+    .custom<Context>(
+      (value) => typeof (value as Partial<Context> | null)?.render === 'function',
+      'must be a PersistentContext',
+    )
+    .optional(),
+}
+
+function hasTurnNumber(options: { readonly injector?: unknown; readonly turnNumber?: unknown }): boolean {
+  return options.injector === undefined || options.turnNumber !== undefined
+}
+const needsTurnNumber = { path: ['turnNumber'], message: 'is needed with an injector' }
+
+/** Options of `beforeTurn`. */
+export const beforeTurnSchema = z
+  .strictObject({ ...requestSchema.shape, ...beforeShape })
+  .refine(hasTurnNumber, needsTurnNumber)
+
+/** Options of `afterTurn`. */
+export const afterTurnSchema = z.strictObject({
+  ...requestSchema.shape,
+  ...commonShape,
+  /** The model's answer, to be appended first. Leave it out when it was appended already. */
+  messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list').optional(),
+  /** Why the answer ended, in the provider's words. */
+  stopReason: labelSchema.optional(),
+})
+
+const { provider: _provider, ...rendering } = renderSchema.shape
+
+/** Options of `prepareRequest` and `withOverflowRecovery`. */
 export const prepareSchema = z
   .strictObject({
-    /** Whom the request is for. Default: the session's own, else "openai". */
-    provider: nameSchema.optional(),
-    model: nameSchema.optional(),
-    /** The system prompt; sections of `persistentContext` and texts of `injector` stand behind it. */
+    ...beforeShape,
+    /** The system prompt; sections of `persistentContext` and texts of `injector` come after it. */
     system: z.string().optional(),
-    /** Definitions of tools, as they go to the provider: counted, and handed back as they are. */
+    /** Definitions of tools, as they go to the provider: counted, and returned as they are. */
     tools: z.array(z.unknown().transform(taken)).readonly().optional(),
-    /** What is about to be said. Counted, at the end of `messages`, and not stored. */
+    /** The next message. Counted, at the end of `messages`, and not stored. */
     prompt: promptSchema.optional(),
     /** Files, as text, for the prompt. What does not fit is summarized, cut or left out. */
     files: z
       .array(z.looseObject({ content: z.string(), path: z.string().optional() }))
       .readonly()
       .optional(),
-    /** Asked for summaries of files that are too large. Default: nobody, they are cut. */
+    /** Summarizes files that are too large. Default: they are cut. */
     summarizeFile: z
       .custom<SummarizeFile>((value) => typeof value === 'function', 'must be a function')
       .optional(),
-    /** Output tokens asked for; sets the output reserve. */
+    /** Output tokens requested; sets the output reserve. */
     maxOutputTokens: z.int().nonnegative().optional(),
-    contextWindowTarget: before.contextWindowTarget,
-    auto: before.auto,
-    threshold: before.threshold,
-    warningLevels: before.warningLevels,
-    injector: before.injector,
-    turnNumber: before.turnNumber,
-    persistentContext: before.persistentContext,
-    compaction: before.compaction,
-    /** Which errors `withOverflowRecovery` takes for overflows: `strict` and `patterns` of `isContextOverflowError`. */
+    /** Which errors `withOverflowRecovery` treats as overflows: `strict` and `patterns` of `isContextOverflowError`. */
     overflow: overflowRulesSchema.optional(),
-    /** How long models and other runs are waited for, all together, milliseconds. Default 120,000. */
+    /** How long all waits for models and other runs may take together, milliseconds. Default 120,000. */
     waitMs: z.int().nonnegative().optional(),
     signal: z.instanceof(AbortSignal).optional(),
     ...rendering,
   })
-  .refine(({ injector, turnNumber }) => injector === undefined || turnNumber !== undefined, {
-    path: ['turnNumber'],
-    message: 'is needed with an injector',
-  })
+  .refine(hasTurnNumber, needsTurnNumber)
 
-/** What `prepareRequest` can be told. */
+export type BeforeTurnOptions = z.input<typeof beforeTurnSchema>
+export type AfterTurnOptions = z.input<typeof afterTurnSchema>
+export type CheckedBefore = z.output<typeof beforeTurnSchema>
+export type CheckedAfter = z.output<typeof afterTurnSchema>
+/** Options of `prepareRequest` and `withOverflowRecovery`. */
 export type PrepareRequestOptions = z.input<typeof prepareSchema>
-/** The same, checked. */
 export type CheckedPrepare = z.output<typeof prepareSchema>
+
+/** The parts of a request besides its history, by the names of the verbs that count it. */
+export function asStatsOptions({
+  system,
+  tools,
+  maxOutputTokens,
+  ...others
+}: Pick<CheckedPrepare, 'system' | 'tools' | 'maxOutputTokens' | 'contextWindowTarget' | 'threshold'> & {
+  readonly pendingTokens?: number
+}) {
+  const { contextWindowTarget, threshold, pendingTokens } = others
+  return defined({
+    systemPrompt: system,
+    toolDefinitions: tools && [...tools],
+    maxTokens: maxOutputTokens,
+    contextWindowTarget,
+    threshold,
+    pendingTokens,
+  })
+}
+
+/** Options of an automatic run that makes room for a request; `pending` is the request besides its history. */
+export function runOptions(
+  { compaction, provider, model }: Pick<CheckedBefore, 'compaction' | 'provider' | 'model'>,
+  pending: StatsOptions,
+): CompactOptions {
+  return { trigger: 'auto', ...compaction, ...defined({ provider, model }), ...pending }
+}

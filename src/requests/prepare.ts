@@ -1,31 +1,28 @@
 import type { Compactor } from '../compaction/compactor.ts'
-import type { CompactionPreview } from '../compaction/preview.ts'
-import type { CompactionResult } from '../compaction/result.ts'
+import type { CompactionPreview, CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { CompactOptions, StatsOptions } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
-import type { ContextWarningEvent } from '../events.ts'
+import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
 import {
-  type Asked,
-  bareStats,
+  type Draft,
   draftRequest,
-  type Made,
-  type ReadWorld,
-  requestOf,
-  roomFor,
-} from './draft-request.ts'
+  promptTokens,
+  questionOf,
+  type ReadSnapshot,
+  type RequestParts,
+  roomForFiles,
+  type SessionSnapshot,
+} from './draft.ts'
 import { RequestFiles } from './files.ts'
-import type { CheckedPrepare } from './options.ts'
-import { OUT_OF_TIME, Patience } from './patience.ts'
+import { asStatsOptions, type CheckedPrepare, runOptions } from './options.ts'
 import { exceeded, type PreparedRequest } from './prepared.ts'
-import { questionOf } from './prompt.ts'
-import { downTo, fixedTokens, stagesFor, WITHOUT_WAITING } from './room.ts'
+import { automaticSettings, Deadline, fixedTokens, lastResort, OUT_OF_TIME, WITHOUT_WAITING } from './room.ts'
 import { type BeforeTurnResult, type TurnHooks, usageOf } from './turn-hooks.ts'
-import { promptTokens, type World } from './world.ts'
 
-/** Share of what is left to wait that a summarizer may take: the rest is for going on without it. */
+/** Share of the time left that a summarizer may take: the rest is for a run without it. */
 const SUMMARIZER_SHARE = 0.9
 /** Most runs that bring one request down to what fits; each must have made it smaller. */
 const MOST_RUNS = 4
@@ -33,29 +30,29 @@ const MOST_RUNS = 4
 /** What preparing needs of a store. */
 type PreparePort = {
   readonly turns: Pick<TurnHooks, 'before' | 'warn'>
-  readonly read: ReadWorld
+  readonly read: ReadSnapshot
   readonly compact: (
     sessionId: string,
     config: CompactOptions | CompactionPreview,
   ) => Promise<CompactionResult | null>
   readonly preview: (sessionId: string, config: CompactOptions) => Promise<CompactionPreview | null>
-  /** Works while nobody else is paid for a summary of the session, after waiting for those who are. */
+  /** Runs work while no other run of the session waits for a paid summary; waits for such runs first. */
   readonly undisturbed: Compactor['undisturbed']
-  /** Waits for work in the background. */
+  /** Waits for background work. */
   readonly settle: (sessionId: string, waitMs: number, signal: AbortSignal | undefined) => Promise<unknown>
   readonly offer: (sessionId: string, stats: ContextStats) => void
 }
 
-/** A request on its way: what it was asked with, and what came of it so far. */
-type Preparing = Asked & {
-  readonly patience: Patience
+/** A request in preparation, and the runs made for it so far. */
+type Preparing = RequestParts & {
+  readonly deadline: Deadline
   readonly auto: boolean
   readonly runs: CompactionResult[]
   /** Stages that were tried, with or without success. */
   readonly tried: string[]
 }
 
-/** Prepares requests: looks, makes room, renders, counts, and refuses what does not fit. */
+/** Prepares requests: counts, makes room, renders, and refuses what does not fit. */
 export class RequestPreparer {
   readonly #port: PreparePort
 
@@ -63,21 +60,21 @@ export class RequestPreparer {
     this.#port = port
   }
 
-  /** `isDueIgnored`: room is made only for what does not fit, whatever the threshold says. */
+  /** With `ignoresThreshold` room is made only for what does not fit. */
   async prepare(
     sessionId: string,
     options: CheckedPrepare,
     prompt: readonly NewMessage[],
-    isDueIgnored = false,
+    ignoresThreshold = false,
   ): Promise<PreparedRequest> {
-    const patience = new Patience(sessionId, options.waitMs ?? PREPARE_WAIT_MS, options.signal)
-    const world = await this.#port.read(sessionId, options.provider, options.model)
-    const { estimator, chosen, settings } = world
+    const deadline = new Deadline(sessionId, options.waitMs ?? PREPARE_WAIT_MS, options.signal)
+    const snapshot = await this.#port.read(sessionId, options.provider, options.model)
+    const { estimator, chosen, settings } = snapshot
     const preparing: Preparing = {
       sessionId,
       options,
       prompt,
-      patience,
+      deadline,
       files:
         options.files === undefined || options.files.length === 0
           ? undefined
@@ -86,65 +83,70 @@ export class RequestPreparer {
       runs: [],
       tried: [],
     }
-    const before = await this.#before(preparing, world, isDueIgnored)
-    const request = requestOf(options, before.systemPrompt)
-    const made = await this.#untilItFits(preparing, request)
-    return this.#answer(preparing, before, made)
+    const before = await this.#before(preparing, snapshot, ignoresThreshold)
+    const request = asStatsOptions({ ...options, system: before.systemPrompt })
+    const draft = await this.#untilItFits(preparing, request)
+    return this.#result(preparing, before, draft)
   }
 
-  /** The hooks' part: how full the context is, a warning, a compaction when that is due. */
-  async #before(preparing: Preparing, world: World, isDueIgnored: boolean): Promise<BeforeTurnResult> {
+  /** How full the context is, a warning, and a compaction when it is due: as `beforeTurn` does. */
+  async #before(
+    preparing: Preparing,
+    snapshot: SessionSnapshot,
+    ignoresThreshold: boolean,
+  ): Promise<BeforeTurnResult> {
     const { sessionId, options, prompt, files, auto } = preparing
-    const bare = promptTokens(world, prompt)
-    const request = requestOf(options, options.system)
-    const filesTokens =
-      files?.tokensIn(roomFor(preparing, world, world.stats({ ...request, pendingTokens: bare }))) ?? 0
+    const request = asStatsOptions(options)
+    const fileTokens = files?.tokensIn(roomForFiles(preparing, snapshot, request)) ?? 0
+    const { provider, model, warningLevels, injector, turnNumber, persistentContext, compaction } = options
     return this.#port.turns.before(
       sessionId,
       {
         ...request,
-        pendingTokens: bare + filesTokens,
-        provider: options.provider,
-        model: options.model,
-        auto: auto && !isDueIgnored,
-        warningLevels: options.warningLevels,
-        injector: options.injector,
-        turnNumber: options.turnNumber,
-        persistentContext: options.persistentContext,
-        compaction: options.compaction,
+        pendingTokens: promptTokens(snapshot, prompt) + fileTokens,
+        provider,
+        model,
+        auto: auto && !ignoresThreshold,
+        warningLevels,
+        injector,
+        turnNumber,
+        persistentContext,
+        compaction,
       },
-      (config, look) => this.#makeRoom(preparing, world, config, look),
+      (config, look) => this.#makeRoom(preparing, snapshot, config, look),
     )
   }
 
   /**
-   * A run when it is still due after what goes on in the background is over. Models and other runs are waited for only so long:
-   * then room is made by the stages that need no model. Source: checklist F4-06.
+   * A run when it is still due after background work is done. Models and other runs are waited for only until the deadline; then
+   * the stages that need no model make room.
    */
   async #makeRoom(
-    { sessionId, options, patience, runs, tried }: Preparing,
-    { settings }: World,
+    { sessionId, options, deadline, runs, tried }: Preparing,
+    { settings }: SessionSnapshot,
     config: CompactOptions,
     look: () => Promise<ContextStats | null>,
   ): Promise<CompactionResult | null> {
     const isDue = async (): Promise<boolean> => {
-      patience.throwIfAborted()
+      deadline.throwIfAborted()
       const stats = await look()
-      // What is too large by itself is refused: hiding the history would be for nothing.
+      // A request that is too large without its history is refused: hiding the history would not help.
       return stats?.shouldCompact === true && fixedTokens(stats) <= stats.availableInputTokens
     }
-    const done = (run: CompactionResult | null): CompactionResult | null => {
-      if (run !== null) runs.push(run)
-      if (run !== null) tried.push(...run.stagesUsed)
+    const record = (run: CompactionResult | null): CompactionResult | null => {
+      if (run !== null) {
+        runs.push(run)
+        tried.push(...run.stagesUsed)
+      }
       return run
     }
-    if (patience.leftMs > 0) await this.#port.settle(sessionId, patience.leftMs, patience.signal)
+    if (deadline.leftMs > 0) await this.#port.settle(sessionId, deadline.leftMs, deadline.signal)
     if (!(await isDue())) return null
     const { compaction } = options
-    if (patience.leftMs > 0) {
-      const { leftMs } = patience
+    const { leftMs } = deadline
+    if (leftMs > 0) {
       const summaryMs = compaction?.summaryTimeoutMs ?? settings.summaryTimeoutMs ?? leftMs
-      const answer = await patience
+      const run = await deadline
         .within((signal) =>
           this.#port.compact(sessionId, {
             whenBusy: 'withoutModel',
@@ -155,69 +157,76 @@ export class RequestPreparer {
           }),
         )
         .catch((error: unknown) => {
-          // Somebody else changed the view meanwhile: look again.
+          // Another caller changed the view meanwhile: look again.
           if (isUndertextError(error, 'STALE_PLAN')) return OUT_OF_TIME
           throw error
         })
-      if (typeof answer !== 'symbol') return done(answer)
+      if (typeof run !== 'symbol') return record(run)
       if (!(await isDue())) return null
     }
-    return this.#undisturbed({ sessionId, patience }, async (hasWaited) => {
+    return this.#undisturbed({ sessionId, deadline }, async (hasWaited) => {
       if (hasWaited && !(await isDue())) return null
-      return done(await this.#port.compact(sessionId, { ...config, ...WITHOUT_WAITING }))
+      return record(await this.#port.compact(sessionId, { ...config, ...WITHOUT_WAITING }))
     })
   }
 
   /** Renders and counts, and makes room as long as that helps. */
-  async #untilItFits(preparing: Preparing, request: StatsOptions): Promise<Made> {
-    const { options, patience, prompt, files, auto, tried } = preparing
-    let made = await draftRequest(this.#port.read, preparing, request)
+  async #untilItFits(preparing: Preparing, request: StatsOptions): Promise<Draft> {
+    const { options, deadline, prompt, files, auto, tried } = preparing
+    const draftNow = (): Promise<Draft> => draftRequest(this.#port.read, preparing, request)
+    let draft = await draftNow()
     if (files !== undefined && options.summarizeFile !== undefined) {
-      const room = roomFor(preparing, made.world, bareStats(preparing, made.world, request))
-      await files.summarize(options.summarizeFile, room, questionOf(prompt), patience)
-      made = await draftRequest(this.#port.read, preparing, request)
+      const room = roomForFiles(preparing, draft.snapshot, request)
+      await files.summarize(options.summarizeFile, room, questionOf(prompt), deadline)
+      draft = await draftNow()
     }
-    for (let runs = 0; !made.draft.stats.withinBudget; runs++) {
-      patience.throwIfAborted()
-      const helped = auto && runs < MOST_RUNS && (await this.#helped(preparing, request, made, runs > 0))
-      if (!helped) throw exceeded(made.draft.stats, tried)
-      made = await draftRequest(this.#port.read, preparing, request)
+    for (let runs = 0; !draft.stats.withinBudget; runs++) {
+      deadline.throwIfAborted()
+      const { stats } = draft
+      const canShrink = fixedTokens(stats) <= stats.availableInputTokens && stats.messageCount > 0
+      const madeRoom =
+        auto &&
+        canShrink &&
+        runs < MOST_RUNS &&
+        (await this.#undisturbed(preparing, async (hasWaited) => {
+          // The run that was waited for may have made room.
+          const now = hasWaited ? await draftNow() : draft
+          return now.stats.withinBudget || this.#escalate(preparing, now, runs > 0)
+        }))
+      if (!madeRoom) throw exceeded(stats, tried)
+      draft = await draftNow()
     }
-    return made
-  }
-
-  /** Makes room without a model. Whoever is being paid for it may have made it: that is waited for first. */
-  async #helped(preparing: Preparing, request: StatsOptions, made: Made, isAgain: boolean): Promise<boolean> {
-    const { stats } = made.draft
-    if (fixedTokens(stats) > stats.availableInputTokens || stats.messageCount === 0) return false
-    return this.#undisturbed(preparing, async (hasWaited) => {
-      if (!hasWaited) return this.#escalate(preparing, made, isAgain)
-      const now = await draftRequest(this.#port.read, preparing, request)
-      return now.draft.stats.withinBudget || this.#escalate(preparing, now, isAgain)
-    })
+    return draft
   }
 
   #undisturbed<T>(
-    { sessionId, patience }: Pick<Preparing, 'sessionId' | 'patience'>,
+    { sessionId, deadline }: Pick<Preparing, 'sessionId' | 'deadline'>,
     work: (hasWaited: boolean) => Promise<T>,
   ): Promise<T> {
-    const { leftMs, signal } = patience
+    const { leftMs, signal } = deadline
     return this.#port.undisturbed(sessionId, { waitMs: leftMs, signal }, work)
   }
 
   /**
-   * A run that asks no model, down to what fits: by the session's stages, else by hiding the oldest turns and cutting contents, unless
-   * that is switched off. Only what makes the request fit is put in force. Answers whether anything was.
+   * A run without a model, down to what fits: by the session's stages, else by the last resort, unless that is switched off. Only a
+   * run that makes the request fit is applied. Returns whether one was.
    */
-  async #escalate(preparing: Preparing, { world, draft }: Made, isAgain: boolean): Promise<boolean> {
-    const { sessionId, options, patience, runs, tried } = preparing
-    const { stats } = draft
-    const over = stats.estimatedInputTokens - stats.availableInputTokens
-    // A second time the planner saw it otherwise: by what it was wrong it aims lower.
-    const most = Math.max(1, stats.availableInputTokens - (isAgain ? over : 0))
-    for (const stages of stagesFor(options, world)) {
-      const config = downTo(most, options, draft.request, stages, patience.signal)
-      const preview = await this.#port.preview(sessionId, config)
+  async #escalate(preparing: Preparing, { snapshot, ...draft }: Draft, isAgain: boolean): Promise<boolean> {
+    const { sessionId, options, deadline, runs, tried } = preparing
+    const { estimatedInputTokens, availableInputTokens } = draft.stats
+    const over = estimatedInputTokens - availableInputTokens
+    const { threshold: _share, thresholdTokens: _tokens, ...pending } = draft.request
+    const own = { ...options, compaction: automaticSettings(options.compaction) }
+    const last = lastResort(options, snapshot.settings)
+    for (const stages of last === undefined ? [undefined] : [undefined, last]) {
+      const preview = await this.#port.preview(sessionId, {
+        ...runOptions(own, pending),
+        ...defined({ stages, signal: deadline.signal }),
+        // The second time the planner's estimate was wrong by `over`: aim lower by that.
+        contextWindowTarget: Math.max(1, availableInputTokens - (isAgain ? over : 0)),
+        target: 1,
+        ...WITHOUT_WAITING,
+      })
       if (preview === null) return false
       tried.push(...preview.stagesUsed)
       if (!preview.fits) continue
@@ -233,30 +242,26 @@ export class RequestPreparer {
     return false
   }
 
-  #answer(
+  #result(
     { sessionId, options, runs, auto }: Preparing,
     before: BeforeTurnResult,
-    { world, draft, prompt, files }: Made,
+    { snapshot, request: _, ...draft }: Draft,
   ): PreparedRequest {
     const { stats } = draft
-    const { chosen, position, viewEpoch, settings } = world
+    const { chosen, position, viewEpoch, settings } = snapshot
     const isFirst = before.stats === null
-    const warning: ContextWarningEvent | null = isFirst
+    const warning = isFirst
       ? this.#port.turns.warn(sessionId, stats, options.warningLevels ?? settings.warningLevels)
       : before.warning
     if (auto) this.#port.offer(sessionId, stats)
-    return {
+    return defined({
       sessionId,
       provider: chosen.provider,
-      ...(chosen.model !== undefined && { model: chosen.model }),
-      ...(before.systemPrompt !== undefined && { system: before.systemPrompt }),
+      model: chosen.model,
+      system: before.systemPrompt,
       injected: before.injected,
-      ...(options.tools !== undefined && { tools: options.tools }),
-      messages: draft.messages,
-      mends: draft.mends,
-      prompt,
-      ...(files !== undefined && { files }),
-      stats,
+      tools: options.tools,
+      ...draft,
       usage: usageOf(stats),
       warning,
       compacted: runs.some(({ compacted }) => compacted),
@@ -267,8 +272,7 @@ export class RequestPreparer {
       position,
       viewEpoch,
       auto,
-      pendingTokens: draft.pendingTokens,
-      ...(before.contextManagement !== undefined && { contextManagement: before.contextManagement }),
-    }
+      contextManagement: before.contextManagement,
+    })
   }
 }

@@ -3,24 +3,26 @@ import type { ContextStats } from '../compaction/stats.ts'
 import { ContextBudgetExceededError, standingFor } from '../errors.ts'
 import type { ContextWarningEvent } from '../events.ts'
 import type { ProcessedFile } from '../files/file-summarization-service.ts'
+import { defined } from '../messages/defined.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import type { Message, NewMessage } from '../messages/message.ts'
 import type { Mend } from '../rendering/render.ts'
+import { asStatsOptions } from './options.ts'
 import type { TurnUsage } from './turn-hooks.ts'
 
 /** A message as it is to be sent. */
 export type RenderedMessage = Message
 
-/** What became of the files of a request. Sizes in the session estimator's tokens. */
+/** The files of a request. Sizes in the session estimator's tokens. */
 export type PreparedFiles = {
-  /** In the request, in the order given, each with what was done to it. */
+  /** In the request, in the order given, each with its treatment. */
   readonly included: readonly ProcessedFile[]
   /** Left out: there was no room. */
   readonly dropped: readonly ProcessedFile[]
   /** A line for each file that is not whole; they are in the request too. */
   readonly notices: readonly string[]
   readonly budgetTokens: number
-  /** What the included files take, without the lines around them. */
+  /** Tokens of the included files, without the lines around them. */
   readonly tokens: number
 }
 
@@ -29,7 +31,7 @@ export type PreparedRequest = {
   readonly sessionId: string
   readonly provider: string
   readonly model?: string
-  /** The system prompt of this one request; absent when there is nothing to say. */
+  /** The system prompt of this one request; absent when it is empty. */
   readonly system?: string
   /** The injector's texts in it. */
   readonly injected: readonly string[]
@@ -37,38 +39,38 @@ export type PreparedRequest = {
   readonly tools?: readonly unknown[]
   /** The view and the prompt, valid for the provider by `validateHistory`. */
   readonly messages: readonly RenderedMessage[]
-  /** What was changed for the provider. */
+  /** The changes made for the provider. */
   readonly mends: readonly Mend[]
-  /** What is new in it and not stored, files included: what `recordResponse` appends. */
+  /** Its messages that are not stored, files included: `recordResponse` appends them. */
   readonly prompt: readonly NewMessage[]
-  /** What became of the files; absent when there were none. */
+  /** The files; absent when there were none. */
   readonly files?: PreparedFiles
-  /** How full the context is with this very request. */
+  /** How full the context is with this request. */
   readonly stats: ContextStats
   readonly usage: TurnUsage
   readonly warning: ContextWarningEvent | null
   /** Whether the history was compacted for it. */
   readonly compacted: boolean
-  /** What the last run did; `null` when there was none. */
+  /** The result of the last run; `null` when there was none. */
   readonly run: CompactionResult | null
   /** All runs, in order. */
   readonly runs: readonly CompactionResult[]
-  /** Tokens of the request as it came, and as it goes. */
+  /** Tokens of the request before and after compaction. */
   readonly tokensBefore: number
   readonly tokensAfter: number
   /** The last position of the log that is in the request, 0 for none. */
   readonly position: number
-  /** The view the request was made from, as `getSession` names it. */
+  /** The epoch of the view in the request, as in `getSession`. */
   readonly viewEpoch: number
-  /** Whether anything may run unasked for this request, in the background too. */
+  /** Whether automatic runs are allowed for this request, in the background too. */
   readonly auto: boolean
-  /** Tokens of what is not stored, by the estimator; what `recordUsage` wants to know of the prompt. */
+  /** Tokens of the messages that are not stored, by the estimator; for `recordUsage`. */
   readonly pendingTokens: number
   /** The setting of that name: what the provider is to compact itself. */
   readonly contextManagement?: JsonObject | readonly Json[]
 }
 
-/** What a request holds and where it stands, as the verbs that record its usage or its overflow receive it. */
+/** A request and its place in the session, for the verbs that record its usage or its overflow. */
 export function describedBy({
   position,
   viewEpoch,
@@ -79,30 +81,27 @@ export function describedBy({
   readonly system?: string | undefined
   readonly tools?: readonly unknown[] | undefined
 }) {
-  return {
-    position,
-    viewEpoch,
-    pendingTokens,
-    ...(system !== undefined && { systemPrompt: system }),
-    ...(tools !== undefined && { toolDefinitions: [...tools] }),
-  }
+  const { systemPrompt, toolDefinitions } = asStatsOptions({ system, tools })
+  return { position, viewEpoch, pendingTokens, ...defined({ systemPrompt, toolDefinitions }) }
 }
 
-/** The refusal of a request that does not fit. */
+/** The error of a request that does not fit. */
 export function exceeded(
   stats: ContextStats,
   stagesUsed: readonly string[],
   { cause, reportedTokens = 0 }: { readonly cause?: unknown; readonly reportedTokens?: number } = {},
 ): ContextBudgetExceededError {
-  const facts = {
-    estimatedTokens: Math.max(stats.estimatedInputTokens, reportedTokens),
-    availableTokens: stats.availableInputTokens,
-    stagesUsed: [...new Set(stagesUsed)],
-    breakdown: stats.breakdown,
-    provider: stats.provider,
-    ...(stats.model !== undefined && { model: stats.model }),
-  }
-  const error = new ContextBudgetExceededError(facts)
-  // A provider's error may hold the whole request (`requestBodyValues` of the AI SDK), so it is no `cause`.
+  const { estimatedInputTokens, availableInputTokens, breakdown, provider, model } = stats
+  const error = new ContextBudgetExceededError(
+    defined({
+      estimatedTokens: Math.max(estimatedInputTokens, reportedTokens),
+      availableTokens: availableInputTokens,
+      stagesUsed: [...new Set(stagesUsed)],
+      breakdown,
+      provider,
+      model,
+    }),
+  )
+  // A provider's error may have the whole request (`requestBodyValues` of the AI SDK), so it is not the `cause`.
   return cause === undefined ? error : standingFor(error, cause)
 }

@@ -3,11 +3,11 @@ import { pricePackage } from '../tokens/prices.ts'
 import { canonicalProvider } from '../tokens/providers.ts'
 
 /*
- * Usage as providers and SDKs report it. Nothing here throws: a response was paid for, and what cannot be read of it must not keep
- * its messages from being recorded. The forms of providers are read by @pydantic/genai-prices, those of SDKs here.
+ * Usage as providers and SDKs report it. Nothing here throws: a response was paid for, and an unreadable usage must not keep its
+ * messages from being recorded. @pydantic/genai-prices reads the forms of providers, this file those of SDKs.
  */
 
-/** Tokens of one request: input without what a cache gave or took. */
+/** Tokens of one request: input without what was read from a cache and written to it. */
 export type ReportedUsage = {
   readonly inputTokens: number
   readonly cacheReadTokens?: number
@@ -34,11 +34,11 @@ export async function readUsage(response: unknown, provider?: string): Promise<R
   return undefined
 }
 
-/** Under which names a response holds its usage, the likeliest first, and what it may hold that in. */
+/** The fields of a response that may hold its usage, the likeliest first, and those that may hold these. */
 const USAGES = ['usage', 'usageMetadata', 'usage_metadata', 'totalUsage', 'tokenUsage'] as const
 const AROUND = ['response', 'message', 'data', 'metadata', 'meta', 'x_groq', 'response_metadata', 'llmOutput']
 
-/** What may be the usage of a response, the likeliest first. */
+/** Objects that may be the usage of a response, the likeliest first. */
 async function usagesIn(given: unknown): Promise<readonly Fields[]> {
   const response = taken(given)
   if (!isFields(response)) return []
@@ -50,16 +50,16 @@ async function usagesIn(given: unknown): Promise<readonly Fields[]> {
 }
 
 /** The forms of SDKs, and Ollama's. */
-function sdkUsage(usage: Fields): ReportedUsage | undefined {
+export function sdkUsage(usage: Fields): ReportedUsage | undefined {
   const { inputTokens: input, outputTokens: output } = usage
   // The AI SDK's models, version 3 of their interface.
-  if (isFields(input))
-    return ofTotal(
-      input.total ?? input.noCache,
-      input.cacheRead,
-      input.cacheWrite,
-      isFields(output) ? output.total : output,
-    )
+  if (isFields(input)) {
+    const { total, noCache, cacheRead, cacheWrite } = input
+    const count = countOf(noCache)
+    const sum =
+      count === undefined ? undefined : count + (countOf(cacheRead) ?? 0) + (countOf(cacheWrite) ?? 0)
+    return ofTotal(total ?? sum, cacheRead, cacheWrite, isFields(output) ? output.total : output)
+  }
   if (typeof input === 'number') return camelCaseUsage(usage, input, output)
   // LangChain's `usage_metadata`.
   const { input_token_details: details } = usage
@@ -72,7 +72,7 @@ function sdkUsage(usage: Fields): ReportedUsage | undefined {
   return undefined
 }
 
-/** The AI SDK's results, the OpenAI Agents SDK's, and Bedrock's Converse, which alone counts what a cache gave or took apart. */
+/** The AI SDK's results, the OpenAI Agents SDK's, and Bedrock's Converse, the only one that counts cached tokens apart. */
 function camelCaseUsage(usage: Fields, input: number, output: unknown): ReportedUsage | undefined {
   const { cacheReadInputTokens: read, cacheWriteInputTokens: written } = usage
   if (read !== undefined || written !== undefined)
@@ -114,7 +114,7 @@ function providerUsage(
   return isResponses ? read('openai', 'responses', response) : read('anthropic', 'default', response)
 }
 
-/** What of a prompt a cache gave or took: OpenAI's form, from DeepSeek's and LiteLLM's too. */
+/** Cached tokens of a prompt in OpenAI's form; also from DeepSeek's and LiteLLM's. */
 function cacheOf(usage: Fields): Fields {
   const {
     prompt_tokens_details: details,
@@ -128,7 +128,7 @@ function cacheOf(usage: Fields): Fields {
   }
 }
 
-/** A report whose total holds what a cache gave or took. */
+/** A report whose total includes cached tokens. */
 function ofTotal(
   total: unknown,
   read: unknown,

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import type { ContextStats } from '../compaction/stats.ts'
-import type { UsageResult } from '../compaction/usage-result.ts'
+import type { UsageResult } from '../compaction/usage.ts'
 import { type StatsOptions, type UsageInput, usageSchema } from '../config/store-options.ts'
 import { labelSchema, nameSchema, taken } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
 import type { NextStep } from '../messages/stop-reason.ts'
-import type { Prompt } from './options.ts'
+import { asStatsOptions, type Prompt } from './options.ts'
 import { describedBy, type PreparedRequest } from './prepared.ts'
 import { readUsage } from './provider-usage.ts'
 import type { AppendedTurn } from './turn-hooks.ts'
@@ -13,7 +14,7 @@ import type { AppendedTurn } from './turn-hooks.ts'
 const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usageSchema.shape
 const figuresSchema = z.strictObject({ inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens })
 
-/** What of a request is read when its response is recorded: it may come back from JSON. */
+/** The fields of a request that are read when its response is recorded: it may come back from JSON. */
 const requestSchema = z.looseObject({
   sessionId: z.string(),
   provider: nameSchema,
@@ -33,23 +34,23 @@ const requestSchema = z.looseObject({
 })
 
 export const recordSchema = z.strictObject({
-  /** What the model answered, as `append` takes it. May be empty when there is a prompt to append. */
+  /** The model's answer, as `append` takes it. May be empty when there is a prompt to append. */
   messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list'),
-  /** What was asked and is not stored yet; it is appended first. Default: the request's; `[]` for none. */
+  /** The prompt, when it is not stored yet; it is appended first. Default: the request's; `[]` for none. */
   prompt: z.custom<Prompt>((value) => value !== null, 'must be a text, a message or messages').optional(),
-  /** The request that was answered, as `prepareRequest` gave it: whose figures the usage is of. */
+  /** The request, as `prepareRequest` returned it: the usage counts for it. */
   request: requestSchema.optional(),
   /**
-   * What the provider reported: figures, or its response or the response's usage as they came (Chat Completions, Responses, Anthropic,
+   * The provider's report: figures, or its response or the response's usage as they came (Chat Completions, Responses, Anthropic,
    * Gemini, Bedrock, Ollama, AI SDK, LangChain, OpenAI Agents).
    */
   usage: z.unknown().optional(),
-  /** Whose usage it is, where there is no request. Default: the session's own, else "openai". */
+  /** The provider of the usage, where there is no request. Default: the session's own, else "openai". */
   provider: nameSchema.optional(),
   model: nameSchema.optional(),
   /** Why the answer ended, in the provider's words. */
   stopReason: labelSchema.nullish(),
-  /** `false`: nothing is compacted in the background because of it. Default: as the request was made, else the setting. */
+  /** `false`: no background compaction follows. Default: as the request was made, else the setting. */
   auto: z.boolean().optional(),
   /** The position the caller believes is last, before prompt and answer are appended. */
   expectedPosition: z.int().nonnegative().optional(),
@@ -59,14 +60,13 @@ export const recordSchema = z.strictObject({
 export type ResponseInput = Omit<z.input<typeof recordSchema>, 'request'> & {
   readonly request?: PreparedRequest | undefined
 }
-/** The same, checked. */
 type CheckedResponse = z.output<typeof recordSchema>
 
-/** What became of a response. */
+/** What `recordResponse` returns. */
 export type RecordedResponse = {
   /** Prompt and answer, in order. */
   readonly appended: AppendedTurn
-  /** What became of the usage; absent when none was given, and when all messages were known already. */
+  /** The recorded usage; absent when none was given, and when all messages were stored already. */
   readonly usage?: UsageResult
   /** Why no usage was recorded although one was given: the messages are recorded all the same. */
   readonly usageProblem?: 'unreadable'
@@ -89,35 +89,34 @@ export async function figuresOf(
   return found.success ? found.data : undefined
 }
 
-/** What `recordUsage` is told of a response. */
+/** The argument of `recordUsage` for a response. */
 export function usageOfResponse(
-  { request, provider, model }: CheckedResponse,
+  response: CheckedResponse,
   usage: z.output<typeof figuresSchema>,
 ): UsageInput {
-  if (request === undefined)
-    return { ...usage, ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) }
-  return { ...usage, ...modelOfResponse({ request, provider, model }), ...describedBy(request) }
+  const { request } = response
+  return { ...usage, ...modelOfResponse(response), ...(request !== undefined && describedBy(request)) }
 }
 
-/** Whose figures count: what is said, else the request's. */
+/** The provider and model whose limits apply: the given ones, else the request's. */
 export function modelOfResponse({
   request,
   provider = request?.provider,
   model = request?.model,
-}: Pick<CheckedResponse, 'request' | 'provider' | 'model'>): { provider?: string; model?: string } {
-  return { ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) }
+}: Pick<CheckedResponse, 'request' | 'provider' | 'model'>) {
+  return defined({ provider, model })
 }
 
-/** What the next request will hold besides the history, as far as the last one tells. */
-export function standingOf({ request }: CheckedResponse): StatsOptions {
+/** The next request besides the history, as far as it follows from the last one. */
+export function nextRequestOf({ request }: CheckedResponse): StatsOptions {
   if (request === undefined) return {}
   const { system, tools, stats } = request
   const { outputReserve, contextWindowTarget, threshold } = stats
-  return {
-    ...(system !== undefined && { systemPrompt: system }),
-    ...(tools !== undefined && { toolDefinitions: [...tools] }),
-    ...(outputReserve.source === 'maxTokens' && { maxTokens: outputReserve.tokens }),
-    ...(contextWindowTarget !== undefined && { contextWindowTarget }),
-    ...(threshold <= 1 && { threshold }),
-  }
+  return asStatsOptions({
+    system,
+    tools,
+    maxOutputTokens: outputReserve.source === 'maxTokens' ? outputReserve.tokens : undefined,
+    contextWindowTarget,
+    threshold: threshold <= 1 ? threshold : undefined,
+  })
 }

@@ -1,14 +1,56 @@
 import type { ContextStats } from '../compaction/stats.ts'
-import { readCall } from '../config/layers.ts'
+import { readCall } from '../config/read-settings.ts'
 import type { ResolvedSettings } from '../config/resolve.ts'
-import type { CompactOptions, StatsOptions } from '../config/store-options.ts'
+import type { CompactOptions } from '../config/store-options.ts'
+import { UndertextError } from '../errors.ts'
+import { MAX_TIMER_MS } from '../messages/timer.ts'
 import type { CheckedPrepare } from './options.ts'
-import type { World } from './world.ts'
 
-/** A run that asks nobody and waits for nobody. */
+/** The time limit of one call, shared by all its waits for models and other runs. */
+export class Deadline {
+  readonly #sessionId: string
+  readonly #end: number
+  readonly signal: AbortSignal | undefined
+
+  constructor(sessionId: string, waitMs: number, signal: AbortSignal | undefined) {
+    this.#sessionId = sessionId
+    this.#end = Date.now() + waitMs
+    this.signal = signal
+    this.throwIfAborted()
+  }
+
+  get leftMs(): number {
+    return Math.max(0, Math.min(MAX_TIMER_MS, this.#end - Date.now()))
+  }
+
+  /** Throws `ABORTED` when the caller's signal has fired. */
+  throwIfAborted(): void {
+    if (this.signal?.aborted) throw new UndertextError('ABORTED', { sessionId: this.#sessionId })
+  }
+
+  /** Runs `work` with a signal that fires with the caller's and at the deadline. Returns `OUT_OF_TIME` after the deadline. */
+  async within<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | typeof OUT_OF_TIME> {
+    const end = new AbortController()
+    const timer = setTimeout(() => end.abort(), this.leftMs)
+    const signal = this.signal === undefined ? end.signal : AbortSignal.any([this.signal, end.signal])
+    try {
+      return await work(signal)
+    } catch (error) {
+      this.throwIfAborted()
+      if (end.signal.aborted) return OUT_OF_TIME
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+export const OUT_OF_TIME = Symbol('out of time')
+
+/** A run that calls no model and does not wait. */
 export const WITHOUT_WAITING = { withoutModel: true, whenBusy: 'withoutModel', waitMs: 0 } as const
 
-/** The stages that make room whatever happens; `undefined` where that is switched off. */
+/** The stages that always make room: hiding the oldest turns and cutting contents. `undefined` where that is switched off. */
 export function lastResort(
   { compaction }: CheckedPrepare,
   settings: ResolvedSettings,
@@ -18,43 +60,15 @@ export function lastResort(
   return (call.emergencyCut ?? settings.emergencyCut) === false ? ['truncate'] : ['truncate', 'cut']
 }
 
-/** The settings of a compaction without what only a run of the caller's own can mean: a range, a target. */
-export function ownRun(compaction: CheckedPrepare['compaction']): CompactOptions {
+/** The caller's settings of a compaction without a range and a target, which only a manual run has. */
+export function automaticSettings(compaction: CheckedPrepare['compaction']): CompactOptions {
   const call = readCall(compaction ?? {}, 'compaction')
   const { range: _range, summary: _summary, target: _share, targetTokens: _tokens, ...rest } = call
   return rest as CompactOptions
 }
 
-/** What of a request no shorter history changes, as far as it is known, tokens. */
+/** Tokens of a request that no shorter history changes, as far as they are known. */
 export function fixedTokens({ breakdown }: ContextStats): number {
   const { systemPrompt, currentPrompt, toolDefinitions, fileAttachments } = breakdown
   return systemPrompt + currentPrompt + toolDefinitions + fileAttachments
-}
-
-/** What may bring a request down to what fits, in the order it is tried; `undefined` are the session's own stages. */
-export function stagesFor(options: CheckedPrepare, { settings }: World): CompactOptions['stages'][] {
-  const last = lastResort(options, settings)
-  return last === undefined ? [undefined] : [undefined, last]
-}
-
-/** What a run is told that brings a whole request down to so many tokens without asking anybody. */
-export function downTo(
-  tokens: number,
-  { compaction, provider, model }: CheckedPrepare,
-  { threshold: _share, thresholdTokens: _tokens, ...pending }: StatsOptions,
-  stages: CompactOptions['stages'],
-  signal: AbortSignal | undefined,
-): CompactOptions {
-  return {
-    trigger: 'auto',
-    ...ownRun(compaction),
-    ...(provider !== undefined && { provider }),
-    ...(model !== undefined && { model }),
-    ...pending,
-    ...(stages !== undefined && { stages }),
-    ...(signal !== undefined && { signal }),
-    contextWindowTarget: tokens,
-    target: 1,
-    ...WITHOUT_WAITING,
-  }
 }

@@ -18,10 +18,10 @@ import {
   readEnvironment,
   unknownVariables,
 } from '../config/environment.ts'
-import { kept, readSettings } from '../config/layers.ts'
+import type { Spellings } from '../config/read-settings.ts'
+import { frozenCopy, readSettings } from '../config/read-settings.ts'
 import { resolveLayers } from '../config/resolve.ts'
 import type { Layer, Settings } from '../config/settings.ts'
-import type { Spellings } from '../config/spellings.ts'
 import type { StatsOptions } from '../config/store-options.ts'
 import { invalid, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
@@ -40,14 +40,14 @@ import { isTokenizerName, TOKENIZER_NAMES, tokenizerEstimator } from '../tokens/
 import { contextWindowsSchema } from '../tokens/windows.ts'
 import { Store } from './store.ts'
 
-/** The mode of a new file: what people said is nobody else's, whatever the umask. */
+/** The mode of a new file: conversations are readable by their owner only, whatever the umask. */
 const PRIVATE = 0o600
-/** How long a verb waits for another connection's write, milliseconds. */
+/** How long a verb waits for the write of another connection, milliseconds. */
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000
-/** The write-ahead log is cut back to this after a checkpoint, bytes; by default SQLite lets it stay as large as it ever was. */
+/** The size to which a checkpoint truncates the write-ahead log, bytes; by default SQLite never shrinks it. */
 const JOURNAL_SIZE_LIMIT = 16 * 1024 * 1024
 
-/** The name of a built-in estimator or a tokenizer, or an estimator of the application's own. */
+/** The name of a built-in estimator or a tokenizer, or an estimator of the application. */
 const namedEstimatorSchema = z.custom<Estimator | string>(
   (value) =>
     typeof value === 'string'
@@ -56,40 +56,39 @@ const namedEstimatorSchema = z.custom<Estimator | string>(
   `must be an estimator, or one of ${[...ESTIMATOR_NAMES, ...TOKENIZER_NAMES].join(', ')}`,
 )
 const openSchema = z.strictObject({
-  /** Read everything, write nothing. The file must be a store already. */
+  /** Open for reading only. The file must be a store. */
   readonly: z.boolean().default(false),
   /**
-   * What an append survives. "full" (default): a power cut. "normal", two to three times as fast: a crash of the
-   * process; after a power cut the last turns may be gone. For files of our own.
+   * What a committed append survives. "full" (default): a power failure. "normal", two to three times as fast: a crash of the
+   * process; after a power failure the last turns may be lost. Ignored for a connection of the application.
    */
   durability: z.enum(['full', 'normal']).default('full'),
   /**
-   * Whether the tables may be added to the database of another program. It is needed once; without it such a file is
-   * `NOT_A_STORE`, and nothing is written. A connection that is handed in needs no consent.
+   * Whether the tables may be added to the database of another program. Required once; without it such a file throws
+   * `NOT_A_STORE` and nothing is written. Not required for a connection of the application.
    */
   adopt: z.boolean().default(false),
-  /** How long a verb waits for another connection, milliseconds. Default 5,000. */
+  /** How long a verb waits for the write of another connection, milliseconds. Default 5,000. */
   busyTimeoutMs: z.int().nonnegative().max(600_000).default(DEFAULT_BUSY_TIMEOUT_MS),
   /**
-   * How new sessions are counted: an estimator, or a name (`neurolink`, `calibrated`, `neuron`, `promptfleet`, `nca`,
-   * `o200k_base`, `cl100k_base` …). Default: `calibrated`, which comes closest without a tokenizer (docs/estimators.md);
-   * `neurolink` is the formula of the founding documents.
+   * The estimator of new sessions, or its name (`neurolink`, `calibrated`, `neuron`, `promptfleet`, `nca`, `o200k_base`,
+   * `cl100k_base` …). Default: `calibrated`, the most accurate one without a tokenizer (docs/estimators.md).
    */
   estimator: namedEstimatorSchema.optional(),
-  /** Further estimators, for sessions that were counted with them. The built-in ones are known anyway. */
+  /** Additional estimators, for sessions that were counted with them. The built-in ones are always known. */
   estimators: z.array(namedEstimatorSchema).optional(),
   /**
-   * Context windows of models the registry does not know, or knows otherwise, tokens: provider to tokens, or provider to
-   * model to tokens with `_default` for the others. A session's `config.contextWindows` goes before it.
+   * Context windows of models that the registry does not know, or overrides, in tokens: provider to tokens, or provider to model to
+   * tokens with `_default` for the other models. A session's `config.contextWindows` overrides it.
    */
   contextWindows: contextWindowsSchema.optional(),
-  /** Who writes summaries when a call names nobody. Default: the extractive one, which needs no model. */
+  /** The summarizer of calls without one. Default: the extractive one, which needs no model. */
   summarizer: summarizerSchema.optional(),
-  /** Settings of all sessions (docs/configuration.md). A session's own `config` and a call go before them. */
+  /** Settings of all sessions (docs/configuration.md). A session's own `config` and the options of a call override them. */
   config: z.custom<Settings & Spellings>(isObject, 'must be an object').optional(),
-  /** A file of settings, JSON or TOML; `config` and the environment go before it. Default: what `UNDERTEXT_CONFIG` names. */
+  /** A file of settings, JSON or TOML; `config` and the environment override it. Default: the value of `UNDERTEXT_CONFIG`. */
   configFile: z.string().min(1).optional(),
-  /** Where variables like `UNDERTEXT_THRESHOLD` are read, once. Default: `process.env`; `false`: nowhere. */
+  /** The environment whose variables, like `UNDERTEXT_THRESHOLD`, are read once. Default: `process.env`; `false`: none. */
   env: z
     .union([
       z.literal(false),
@@ -104,7 +103,7 @@ const openSchema = z.strictObject({
 export type OpenOptions = z.input<typeof openSchema>
 type CheckedOptions = z.output<typeof openSchema>
 
-/** A store over SQLite. Underneath everything is done at once, so `needsCompaction` is a plain boolean. */
+/** A store in SQLite. SQLite is synchronous, so `needsCompaction` returns a boolean. */
 export class SqliteStore extends Store<SqliteStorage> {
   override needsCompaction(
     sessionId: string,
@@ -117,8 +116,8 @@ export class SqliteStore extends Store<SqliteStorage> {
 }
 
 /**
- * Opens a store: a path, `':memory:'`, or a better-sqlite3 connection of the application's own, beside whose
- * tables ours live under a prefix. A connection that is handed in keeps its pragmas and is never closed by us.
+ * Opens a store: a path, `':memory:'`, or a better-sqlite3 connection of the application, to whose database the tables are added
+ * under a prefix. Such a connection keeps its pragmas and is never closed by the store.
  *
  * Throws `INVALID_INPUT`, `NOT_A_STORE`, `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_TOO_OLD`, `STORE_BUSY`,
  * `DRIVER_UNSUPPORTED`, `DRIVER_UNAVAILABLE`, `CONNECTION_UNSUITABLE`, `IN_TRANSACTION`, `TOKENIZER_UNAVAILABLE`.
@@ -135,7 +134,7 @@ export async function openStore(
   return new SqliteStore(sqliteStorage(connection, estimators), { estimators, layers })
 }
 
-/** The store-wide settings, weightiest first. Options of `openStore` that are settings stand in the layer of its `config`. */
+/** The store-wide settings, highest precedence first. Options of `openStore` that are settings belong to the layer of its `config`. */
 async function layersOf(options: CheckedOptions): Promise<Layer[]> {
   const { config = {}, env = process.env } = options
   const layers: Layer[] = [{ source: 'store', values: storeLayer(options, config) }]
@@ -152,18 +151,18 @@ async function layersOf(options: CheckedOptions): Promise<Layer[]> {
   return layers
 }
 
-/** Names told already: every store of a process reads the same environment. */
-const told = new Set<string>()
+/** Names that were warned of: every store of a process reads the same environment. */
+const warned = new Set<string>()
 
 /**
- * A variable under our prefix that nothing reads was meant to do something. One that was handed in is refused; of the
- * process's own, which others may have set, it is warned once.
+ * A variable with our prefix that nothing reads is a mistake. In an `env` of the caller it is refused; in the environment of the
+ * process, which other programs may have set, it causes one warning.
  */
 function refuseUnknown(names: readonly string[], isHandedIn: boolean): void {
   if (names.length > 0 && isHandedIn) throw invalid(`openStore: env: ${names[0]} is no setting`)
   for (const name of names) {
-    if (told.has(name)) continue
-    told.add(name)
+    if (warned.has(name)) continue
+    warned.add(name)
     process.emitWarning(`undertext: nothing reads ${name}; docs/configuration.md has the variables`, {
       type: 'UndertextWarning',
       code: 'UNDERTEXT_VARIABLE',
@@ -173,20 +172,20 @@ function refuseUnknown(names: readonly string[], isHandedIn: boolean): void {
 
 function storeLayer(options: CheckedOptions, config: object): Layer['values'] {
   const { estimator, summarizer, contextWindows } = options
-  const said = {
+  const given = {
     estimator: typeof estimator === 'object' ? estimator.name : estimator,
     summarizer,
     contextWindows,
   }
   const values = readSettings(config, 'openStore: config')
   for (const name of ['estimator', 'summarizer', 'contextWindows'] as const) {
-    if (said[name] !== undefined && values[name] !== undefined)
+    if (given[name] !== undefined && values[name] !== undefined)
       throw invalid(`openStore: ${name} is given twice, as an option and in config`)
   }
-  return { ...values, ...kept(said) }
+  return { ...values, ...frozenCopy(given) }
 }
 
-/** `named` is the estimator the settings name: new sessions are counted by it. */
+/** `named` is the estimator of the settings, for new sessions. */
 async function estimatorsOf(
   { estimator, estimators = [] }: CheckedOptions,
   named: string,
@@ -233,8 +232,8 @@ async function openFile(location: string, options: CheckedOptions): Promise<Conn
 }
 
 /**
- * Makes a new file for its owner alone: SQLite gives the files beside it the same mode. An existing one of another program is
- * refused before it is opened for writing, which would move its write-ahead log into it.
+ * Creates a new file that only its owner can read; SQLite gives the files beside it the same mode. An existing file of another
+ * program is refused before it is opened for writing, which would checkpoint its write-ahead log.
  */
 function prepareLocation(
   location: string,
@@ -250,7 +249,7 @@ function prepareLocation(
   }
 }
 
-/** Makes a file that only its owner may read; returns false when there is one, or none can be made, which SQLite then says. */
+/** Creates a file that only its owner can read; returns false when it exists or cannot be created, which SQLite reports later. */
 function makePrivate(path: string): boolean {
   try {
     const file = openSync(existsSync(path) ? path : endOfLink(path), 'wx', PRIVATE)
@@ -262,7 +261,7 @@ function makePrivate(path: string): boolean {
   }
 }
 
-/** Where a link leads that leads to no file yet. */
+/** The target of a link to a file that does not exist yet. */
 function endOfLink(path: string): string {
   const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()
   return isLink ? resolve(dirname(path), readlinkSync(path)) : path
@@ -276,14 +275,14 @@ function hasLog(path: string): boolean {
   }
 }
 
-/** What the driver would answer with an unhelpful word. */
+/** Throws for locations whose driver errors would not help. */
 function refuseImpossible(location: string, { readonly }: CheckedOptions): void {
   const unavailable = (detail: string): UndertextError =>
     new UndertextError('STORE_UNAVAILABLE', { location, detail })
   const found = statOf(location, unavailable)
   if (found?.isDirectory()) throw unavailable('it is a directory.')
   if (found === undefined && readonly)
-    throw unavailable('there is no such file, and a read-only store makes none.')
+    throw unavailable('there is no such file, and a read-only store creates none.')
   if (found === undefined && !existsSync(dirname(location))) throw unavailable('its folder does not exist.')
 }
 
@@ -292,21 +291,19 @@ function statOf(location: string, unavailable: (detail: string) => UndertextErro
     return statSync(location, { throwIfNoEntry: false })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw unavailable(
-      code === 'ENOTDIR' ? 'a file stands where its folder should be.' : `it cannot be looked at (${code}).`,
-    )
+    throw unavailable(code === 'ENOTDIR' ? 'one of its folders is a file.' : `it cannot be read (${code}).`)
   }
 }
 
 /**
- * Migrates, then switches to the write-ahead log: in that order, because on a fresh file the switch answers
- * "busy" at once when another process is at the same.
+ * Migrates, then switches to the write-ahead log: in this order, because on a new file the switch returns "busy" at once when
+ * another process does the same.
  */
 function prepareFile(
   connection: Connection,
   { readonly, adopt, durability, busyTimeoutMs }: CheckedOptions,
 ): void {
-  // Without it INSERT OR REPLACE deletes a row without firing the trigger that keeps it.
+  // Without it INSERT OR REPLACE deletes rows without firing the trigger that protects them.
   connection.pragma('recursive_triggers = on')
   migrate(connection, { adopt })
   if (readonly) return
@@ -316,7 +313,7 @@ function prepareFile(
   finishEarlierWork(connection)
 }
 
-/** Finishes what others could not: clearing the files after a removal, and the attempts of processes that died. */
+/** Finishes the work of processes that died: clears the files after a purge, and expires summary attempts. */
 function finishEarlierWork(connection: Connection): void {
   if (connection.readonly) return
   finishClearing(connection, 'openStore')
@@ -330,14 +327,14 @@ function useWriteAheadLog(connection: Connection, busyTimeoutMs: number): void {
       connection.pragma('journal_mode = wal')
       return
     } catch (error) {
-      // A process that recovers the log of one that was killed gives a code of its own: SQLITE_BUSY_RECOVERY.
+      // SQLITE_BUSY_RECOVERY: another process recovers the log of one that was killed.
       if (!sqliteCode(error)?.startsWith('SQLITE_BUSY') || Date.now() > deadline) throw error
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
     }
   }
 }
 
-/** Takes over a connection of the application's. What we need and do not find is said, not changed. */
+/** Checks a connection of the application and migrates its database. An unsuitable connection is refused, not changed. */
 function takeConnection(database: Database, options: CheckedOptions): Connection {
   if (
     typeof database !== 'object' ||

@@ -1,73 +1,1005 @@
-import { createSchema } from '../config/store-options.ts'
-import { invalid } from '../errors.ts'
+import { v7 as uuidv7 } from 'uuid'
+import { z } from 'zod'
+import { Background } from '../compaction/background/background.ts'
+import { Guard } from '../compaction/background/guard.ts'
+import { Compactor } from '../compaction/compactor.ts'
+import { hideMessages, type ProviderCompactionResult } from '../compaction/direct-compactions.ts'
+import type { CompactionResult } from '../compaction/result.ts'
+import { CompactionPreview } from '../compaction/result.ts'
+import type { ContextStats } from '../compaction/stats.ts'
+import { type UndoIfFitsResult, undoIfFits } from '../compaction/undo-if-fits.ts'
+import type { OverflowResult, UsageResult } from '../compaction/usage.ts'
+import { type SessionUsage, sessionUsage } from '../compaction/usage.ts'
+import { readCall, readPreview } from '../config/read-settings.ts'
+import { nonDefaults, type ResolvedConfig, type ResolvedSettings } from '../config/resolve.ts'
+import { RENDERING_KEYS } from '../config/settings.ts'
+import {
+  type AppendOptions,
+  type AuditLogOptions,
+  type AuthorshipOptions,
+  appendSchema,
+  auditSchema,
+  authorshipSchema,
+  type CloseOptions,
+  type CompactOptions,
+  callIdSchema,
+  closeSchema,
+  compactionsSchema,
+  createSchema,
+  type EffectiveHistoryOptions,
+  type ExpandOptions,
+  expandSchema,
+  type GetMessagesOptions,
+  type GetSourcesOptions,
+  historySchema,
+  type IdleOptions,
+  idleSchema,
+  idsSchema,
+  type LimitInput,
+  type ListCompactionsOptions,
+  type ListJobsOptions,
+  type ListSessionsOptions,
+  type ListToolCallsOptions,
+  limitSchema,
+  listJobsSchema,
+  listSchema,
+  messagesSchema,
+  newestSchema,
+  type OverflowInput,
+  overflowSchema,
+  type PreviewOptions,
+  type ProviderCompactionInput,
+  type PurgeOptions,
+  providerCompactionSchema,
+  purgeSchema,
+  type RedoOptions,
+  redoSchema,
+  renderSchema,
+  type SessionChange,
+  type SessionInput,
+  type StatsOptions,
+  sourcesSchema,
+  type ToolOutputOptions,
+  toolCallsSchema,
+  toolOutputSchema,
+  type UndoIfFitsOptions,
+  type UndoOptions,
+  type UsageInput,
+  undoIfFitsSchema,
+  undoSchema,
+  updateSchema,
+  usageSchema,
+  type VerifyOptions,
+  verifySchema,
+} from '../config/store-options.ts'
+import { invalid, UndertextError } from '../errors.ts'
+import type { CompactionHook, StoreEventName, StoreListener } from '../events.ts'
 import type { HistoryRecords } from '../history/checked-records.ts'
 import type { ImportEvents, ImportOptions, SessionImport } from '../history/import/import-types.ts'
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
-import { check, isIterable, taken } from '../messages/check.ts'
+import { headOf } from '../messages/characters.ts'
+import { check, isIterable, nameSchema, taken } from '../messages/check.ts'
+import type { NewMessage, StoredMessage, ViewMessage } from '../messages/message.ts'
+import { checkMessages } from '../messages/message-check.ts'
+import type { ExpandedSummary } from '../model/expansion.ts'
+import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
+import type { Finding } from '../model/verify.ts'
+import { type Rendering, type RenderOptions, renderView } from '../rendering/render.ts'
+import {
+  type AfterTurnOptions,
+  afterTurnSchema,
+  type BeforeTurnOptions,
+  beforeTurnSchema,
+  type PrepareRequestOptions,
+  prepareSchema,
+} from '../requests/options.ts'
+import { RequestPreparer } from '../requests/prepare.ts'
+import type { PreparedRequest } from '../requests/prepared.ts'
+import type { RecordedResponse, ResponseInput } from '../requests/record.ts'
+import { withRecovery } from '../requests/recovery.ts'
+import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
+import { withUndoEvent } from '../requests/undo-events.ts'
+import {
+  type ImportanceOptions,
+  importanceSchema,
+  type SessionImportance,
+  scoreSession,
+} from '../stages/importance/session.ts'
+import type { AppliedEdit } from '../stages/provider-compaction.ts'
+import type { Awaitable } from '../storage/jobs.ts'
 import type { HistoryRecord } from '../storage/records/records.ts'
-import type { Storage } from '../storage/storage.ts'
-import { checkId } from './check-arguments.ts'
-import { SessionVerbs } from './session-verbs.ts'
+import type {
+  AuditEntry,
+  Compaction,
+  Job,
+  JobState,
+  LearnedLimit,
+  MessageCounts,
+  Previewing,
+  Purged,
+  Session,
+  Storage,
+  UndoOutcome,
+} from '../storage/storage.ts'
+import { listPrices } from '../tokens/prices.ts'
+import { canonicalProvider } from '../tokens/providers.ts'
+import {
+  type AppendResult,
+  appendMessages,
+  previewingFor,
+  recordAppended,
+  recordProviderWork,
+} from './append.ts'
+import { checkId, checkStats, isEmptyObject } from './arguments.ts'
+import { StoreContext, type StoreSettings, when } from './context.ts'
+import { checkPrompt, readWorld, recordResponse } from './requests.ts'
+import { type RewindOptions, type RewindResult, rewind } from './rewind.ts'
+import { recordOverflow, recordUsage } from './usage.ts'
 
-/** Conversations that come from elsewhere, and sessions as a whole. What does it is loaded when it is needed: most stores never do. */
-class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
+const NO_OPTIONS: AppendOptions = {}
+
+/** Returns the storage of a store. Internal: tests read and damage rows with it. */
+export let storageOf: (store: Store) => Storage
+
+/**
+ * A store of conversations, made by `openStore`.
+ *
+ * Every verb except `getContextStats`, `needsCompaction`, `compactSession` and `whenIdle` throws `SESSION_NOT_FOUND` for an
+ * unknown session. All verbs throw `INVALID_INPUT` for invalid arguments, `STORE_CLOSED`, `STORE_BUSY`, `STORE_CORRUPT`,
+ * `STORE_UNAVAILABLE` and `IN_TRANSACTION` (for a connection of the application); verbs that write throw `STORE_READONLY` and
+ * `STORE_FULL`. After an error nothing is written and the store remains usable, with one exception: `compactSession` and
+ * `hideMessages` read their result after the commit; when only that read fails, the work is done.
+ */
+export class Store<S extends Storage = Storage> {
+  readonly #context: StoreContext<S>
+  readonly #compactor: Compactor
+  readonly #background: Background
+  readonly #turns: TurnHooks
+  readonly #preparer: RequestPreparer
+  readonly #previewing: Previewing
+
+  static {
+    storageOf = (store) => store.#context.storage
+  }
+
+  constructor(storage: S, settings: StoreSettings) {
+    this.#context = new StoreContext(storage, settings)
+    const { configuration, events } = this.#context
+    const guard = new Guard(storage, configuration, events)
+    this.#previewing = previewingFor(this.#context, undefined)
+    const compactor = new Compactor(storage, configuration, events, guard)
+    this.#compactor = compactor
+    this.#background = new Background({ storage, configuration, events, guard, compactor })
+    this.#turns = new TurnHooks(
+      {
+        settings: (id) => this.#settingsOf(id),
+        stats: async (...args) => this.#context.stats(...args),
+        compact: (id, config) => this.compactSession(id, config),
+        append: (id, messages) => this.append(id, messages),
+        settle: async (id, waitMs, signal) => {
+          this.#compactor.refuseReentry(id)
+          return this.#background.settle(id, waitMs, signal)
+        },
+        offer: (id, stats) => this.#background.offer(id, stats),
+      },
+      events,
+    )
+    this.#preparer = new RequestPreparer({
+      turns: this.#turns,
+      read: (...args) => readWorld(this.#context, ...args),
+      compact: (id, config) => this.compactSession(id, config),
+      preview: (id, config) => this.previewCompaction(id, config),
+      undisturbed: (id, waiting, work) => this.#compactor.undisturbed(id, waiting, work),
+      settle: (id, waitMs, signal) => this.#background.settle(id, waitMs, signal),
+      offer: (id, stats) => this.#background.offer(id, stats),
+    })
+  }
+
+  // ── Sessions ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
   /**
-   * Brings in a conversation from elsewhere: its messages, what is known of it, and the compactions its own system had made, which can be
-   * undone and redone like ours. `importFile` of `undertext/transfer` reads files into such events.
+   * Creates a session and returns it. Without an `id` it gets a uuid. Settings in its `config` override those of the store
+   * (docs/configuration.md); its tokens are counted by the estimator they name. Throws `SESSION_EXISTS`.
+   */
+  async createSession(session: SessionInput = {}): Promise<Session> {
+    const { id, ...fields } = check(createSchema, session, 'createSession')
+    const estimator = this.#estimatorFor(fields.config ?? undefined)
+    return publicSession(await this.#context.storage.createSession(id ?? uuidv7(), fields, estimator))
+  }
+
+  #estimatorFor(config: Session['config']): string {
+    const { estimators, configuration } = this.#context
+    // A copy: resolved settings are cached by object, and this object belongs to the caller.
+    const { settings, sources } = configuration.ofSession(config && { ...config })
+    const isTheStores = settings.estimator === configuration.ofStore.settings.estimator
+    if (isTheStores || sources.estimator === 'default') return estimators.standard.name
+    if (!estimators.byName.has(settings.estimator))
+      throw invalid('createSession: config: the store does not know this estimator')
+    return settings.estimator
+  }
+
+  /** Returns a session with its counters. */
+  async getSession(sessionId: string): Promise<Session> {
+    return publicSession(await this.#context.requireSession(checkId(sessionId)))
+  }
+
+  /**
+   * Counts the messages of a session, the rows of its view that have content, and the rows of the log that hold an agent's bookkeeping
+   * and are never sent. Reads every row; `getSession` does not, and its `messageCount` is the length of the log.
+   */
+  async countMessages(sessionId: string): Promise<MessageCounts> {
+    return this.#context.storage.countMessages(checkId(sessionId))
+  }
+
+  /** Lists sessions, newest first. Archived sessions are listed separately. `after` is the id of the last session of the page before. */
+  async listSessions(options: ListSessionsOptions = {}): Promise<Session[]> {
+    const { owner, archived, limit, after, search } = check(listSchema, options, 'listSessions')
+    const sessions = await this.#context.storage.listSessions({ owner, archived, limit, after, search })
+    return sessions.map(publicSession)
+  }
+
+  /** Changes fields of a session. Omitted fields keep their values; `null` clears a field. */
+  async updateSession(sessionId: string, changes: SessionChange): Promise<Session> {
+    const fields = check(updateSchema, changes, 'updateSession')
+    return publicSession(await this.#context.storage.updateSession(checkId(sessionId), fields))
+  }
+
+  /** Returns the id of the session with the newest message by its own time, whenever it was stored; `undefined` when there is none. */
+  async newestSession(options: { readonly archived?: boolean } = {}): Promise<string | undefined> {
+    const { archived } = check(newestSchema, options, 'newestSession')
+    return this.#context.storage.newestSession(archived)
+  }
+
+  /**
+   * Moves a session out of the ordinary list, or back into it. When the setting `autoCompactOnFinish` is on, the session is compacted
+   * first; what `compactSession` throws then keeps it in the list. Nothing else changes.
+   */
+  async archiveSession(sessionId: string, archived = true): Promise<Session> {
+    const id = checkId(sessionId)
+    check(z.boolean(), archived, 'archived')
+    if (archived) await this.#compactAtEnd(await this.#context.requireSession(id))
+    return publicSession(await this.#context.storage.archiveSession(id, archived))
+  }
+
+  async #compactAtEnd({ id, config }: Session): Promise<void> {
+    if (!this.#context.configuration.ofSession(config).settings.autoCompactOnFinish) return
+    await this.compactSession(id, { trigger: 'auto', reason: 'the session was archived' })
+  }
+
+  /**
+   * Removes a session and everything it holds. This is the only verb that destroys; it leaves a receipt with the session's id and
+   * numbers in the audit of the store. Returns what was removed. Afterwards nothing of the session can be read from the files, unless
+   * the result has `filesCleared: false`: then the files are cleared as soon as no other connection prevents it. Clearing rewrites
+   * the file, so its time grows with the size of the file (docs/storage.md).
+   */
+  async purgeSession(sessionId: string, options: PurgeOptions = {}): Promise<Purged> {
+    const { actor, reason, clearFiles } = check(purgeSchema, options, 'purgeSession')
+    const id = checkId(sessionId)
+    const removed = await this.#context.storage.purgeSession(id, { actor, reason, clearFiles })
+    this.#turns.forget(id)
+    this.#background.forget(id)
+    return removed
+  }
+
+  /**
+   * Returns the settings in force for the store, or for one session, and the layer that each comes from: `session`, `store`
+   * (`openStore`), `environment`, `file`, `preset` or `default`. An absent setting scales with the window or does not apply.
+   */
+  async getConfig(sessionId?: string): Promise<ResolvedConfig> {
+    const { configuration } = this.#context
+    if (sessionId === undefined) return copyOf(configuration.ofStore)
+    const session = await this.#context.requireSession(checkId(sessionId))
+    const { settings, sources } = copyOf(configuration.ofSession(session.config))
+    const { provider, model } = configuration.modelOf(session)
+    if (provider !== undefined) Object.assign(settings, { provider })
+    if (model !== undefined) Object.assign(settings, { model })
+    if (session.provider !== undefined) Object.assign(sources, { provider: 'session' })
+    if (session.model !== undefined) Object.assign(sources, { model: 'session' })
+    return { settings, sources }
+  }
+
+  /**
+   * Checks the invariants of a session and returns the violations. With `repair: true`, tags, sizes and counters are rebuilt from
+   * coverage, states and contents, which are never changed.
+   */
+  async verifySession(
+    sessionId: string,
+    options: VerifyOptions = {},
+  ): Promise<{ findings: Finding[]; repaired: boolean }> {
+    const { repair } = check(verifySchema, options, 'verifySession')
+    return this.#context.storage.verify(checkId(sessionId), repair)
+  }
+
+  /** Counts the tokens of a session again, with the store's estimator or another one it knows. Throws `ESTIMATOR_UNKNOWN`. */
+  async reestimate(
+    sessionId: string,
+    estimator: string = this.#context.estimators.standard.name,
+  ): Promise<Session> {
+    const id = checkId(sessionId)
+    const found = this.#context.estimatorNamed(estimator, id)
+    return publicSession(await this.#context.storage.reestimate(id, found))
+  }
+
+  // ── The log and its view ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Adds messages at the end of a session's log, all or none, in order. Creates the session when it does not exist.
    *
-   * A new session is written in batches of one short transaction each, seen by nobody and in no list until it is whole; when something
-   * fails nothing of it is left. For a session that was imported before, messages are known by their `idempotencyKey`, also when
-   * they were hidden since: only what is new is appended behind, batch by batch, and the same again writes nothing. Compactions cover
-   * what the laws let them; each has an outcome, and one that cannot be is no failure.
+   * `expectedPosition` is the position that the caller believes is last (0 for an empty log); when it is not, `POSITION_CONFLICT` is
+   * thrown. A message with an `idempotencyKey` that was used with the same body is not written again; with another body
+   * `IDEMPOTENCY_CONFLICT` is thrown. An `id` that is in use: `MESSAGE_ID_TAKEN`. A tool result without its call is accepted, because
+   * it may be an import; `validateHistory` reports it.
    *
-   * Throws `INVALID_INPUT`, `SESSION_EXISTS` when the id belongs to another conversation or to another owner than is given, `IMPORT_DIVERGED` when the session is not the
-   * beginning of what is imported, `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`, `POSITION_CONFLICT` when somebody appends meanwhile,
-   * `ABORTED`, and what `events` and `beforePublish` throw.
+   * Tool outputs larger than `maxToolOutputBytes` or `maxToolOutputLines` are stored whole; the view shows their head and tail. One
+   * compaction of kind `preview` does this, in the same transaction; the field `preview` of the result holds its id, for undo and redo.
+   * Messages that were known are not shortened again. The option `previewToolOutputs` turns the shortening on or off for this call;
+   * when it is omitted, the settings decide, and `auto: false` turns it off.
+   *
+   * When an answer holds a block with which its provider compacted the conversation, the block is recorded after the append (see
+   * `recordProviderCompaction`). `providerCompaction` is the outcome; it is absent when the block could not be recorded now.
+   */
+  async append(
+    sessionId: string,
+    messages: readonly NewMessage[],
+    options: AppendOptions = {},
+  ): Promise<AppendResult> {
+    const id = checkId(sessionId)
+    const isBare = isEmptyObject(options) && options.expectedPosition === undefined
+    const checked = isBare ? NO_OPTIONS : check(appendSchema, options, 'append')
+    const { expectedPosition, previewToolOutputs } = checked
+    checkMessages(messages)
+    const previewing =
+      previewToolOutputs === undefined ? this.#previewing : previewingFor(this.#context, previewToolOutputs)
+    return appendMessages(this.#context, id, messages, expectedPosition, previewing)
+  }
+
+  /**
+   * Returns the rows as they are stored, hidden rows included, with their tags. `limit` counts messages of the log; summaries and
+   * markers follow the message that they are stored after. For the next page pass the last position as `after` (or, backward, the
+   * first as `before`). With `shown` each row that shows other texts in place of parts lists them. With `visible` hidden rows are
+   * omitted and not read; a page may then be empty although others follow: the next one is `after` plus `limit`.
+   */
+  async getMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<StoredMessage[]> {
+    const { after, before, limit, order, shown, visible } = check(messagesSchema, options, 'getMessages')
+    const query = { after, before, limit, order, shown, visible }
+    return this.#context.storage.messages(checkId(sessionId), query)
+  }
+
+  /**
+   * Returns the effective history: what a model would be sent now, replacements applied, in order. With `provenance` each entry
+   * lists the positions of the log that it represents.
+   */
+  async getEffectiveHistory(
+    sessionId: string,
+    options: EffectiveHistoryOptions = {},
+  ): Promise<ViewMessage[]> {
+    const { provenance } = check(historySchema, options, 'getEffectiveHistory')
+    return this.#context.storage.view(checkId(sessionId), provenance)
+  }
+
+  /**
+   * Returns the effective history in a form that is valid for a provider, and the list of repairs that this took. Default provider:
+   * the session's own, else "openai". Changes no row.
+   */
+  async renderHistory(sessionId: string, options: Partial<RenderOptions> = {}): Promise<Rendering> {
+    const id = checkId(sessionId)
+    const { provider, ...rest } = check(renderSchema, options, 'renderHistory')
+    const session = await this.#context.requireSession(id)
+    const config = this.#context.configuration.ofSession(session.config)
+    const ofSession = { preset: config.settings.preset, ...nonDefaults(config, RENDERING_KEYS) }
+    const chosen = this.#context.modelFor(session, provider).provider
+    const rendering = { ...ofSession, ...rest, provider: chosen } as RenderOptions
+    return renderView(await this.#context.storage.view(id, false), rendering)
+  }
+
+  /**
+   * Returns the input and the output of a tool call in full, whatever compactions did to them. Ids of calls may repeat within a
+   * session: without `position` the newest call is used, else the one whose call or result is the message at that position.
+   *
+   * Throws `TOOL_CALL_NOT_FOUND`, `ESTIMATOR_UNKNOWN`.
+   */
+  async getToolOutput(
+    sessionId: string,
+    callId: string,
+    options: ToolOutputOptions = {},
+  ): Promise<ToolOutput> {
+    const id = checkId(sessionId)
+    const call = check(callIdSchema, callId, 'getToolOutput: callId')
+    const { position } = check(toolOutputSchema, options, 'getToolOutput')
+    const found = await this.#context.storage.toolOutput(id, call, position)
+    if (found !== undefined) return found
+    const facts = { sessionId: id, callId: headOf(call, 200), ...(position !== undefined && { position }) }
+    throw new UndertextError('TOOL_CALL_NOT_FOUND', facts)
+  }
+
+  /**
+   * Lists the tool calls in the order of the log, hidden ones included: how each ended, its size, and what the view shows of its
+   * output. A page ends with the message in which `limit` (1,000) calls are reached, so it may hold a few more; for the next page
+   * pass the position of the last call's message as `after`. Results without a call are not listed. Throws `ESTIMATOR_UNKNOWN`.
+   */
+  async listToolCalls(sessionId: string, options: ListToolCallsOptions = {}): Promise<ToolCall[]> {
+    return this.#context.storage.toolCalls(
+      checkId(sessionId),
+      check(toolCallsSchema, options, 'listToolCalls'),
+    )
+  }
+
+  /**
+   * Opens a summary: returns the originals that its compaction covers, in order, and opens the summaries among them down to `depth`
+   * levels (1). Each row has its positions, times and tokens, each summary its level and the number of messages it represents. Works
+   * for summaries that are hidden or whose compaction was undone.
+   *
+   * Throws `MESSAGE_NOT_FOUND`, `INVALID_INPUT` for a message that is not a summary, `ESTIMATOR_UNKNOWN`, and `STORE_CORRUPT` when the
+   * content of a row is missing.
+   */
+  async expand(sessionId: string, summaryId: string, options: ExpandOptions = {}): Promise<ExpandedSummary> {
+    const { depth } = check(expandSchema, options, 'expand')
+    return this.#context.storage.expand(checkId(sessionId), checkId(summaryId, 'summaryId'), depth)
+  }
+
+  /**
+   * Returns the messages of the log that a summary represents, through all summaries below it: originals with their tags, in order.
+   * For the next page pass the last position as `after`. Throws `MESSAGE_NOT_FOUND`, `INVALID_INPUT` for a message that is not a
+   * summary.
+   */
+  async getSources(
+    sessionId: string,
+    summaryId: string,
+    options: GetSourcesOptions = {},
+  ): Promise<StoredMessage[]> {
+    const { after, limit } = check(sourcesSchema, options, 'getSources')
+    const id = checkId(sessionId)
+    return this.#context.storage.sources(id, checkId(summaryId, 'summaryId'), { after, limit })
+  }
+
+  /** Pins messages: no compaction hides or changes them. Returns how many were not pinned before. Throws `MESSAGE_NOT_FOUND`. */
+  async pin(
+    sessionId: string,
+    messageIds: readonly string[],
+    options: AuthorshipOptions = {},
+  ): Promise<number> {
+    return this.#setPin('pin', sessionId, messageIds, true, options)
+  }
+
+  /** Removes pins, with effect from the next plan on. Returns how many messages were pinned. Throws `MESSAGE_NOT_FOUND`. */
+  async unpin(
+    sessionId: string,
+    messageIds: readonly string[],
+    options: AuthorshipOptions = {},
+  ): Promise<number> {
+    return this.#setPin('unpin', sessionId, messageIds, false, options)
+  }
+
+  async #setPin(
+    verb: string,
+    sessionId: string,
+    messageIds: readonly string[],
+    pinned: boolean,
+    options: AuthorshipOptions,
+  ): Promise<number> {
+    const id = checkId(sessionId)
+    const ids = check(idsSchema, messageIds, `${verb}: messageIds`)
+    const { actor, reason } = check(authorshipSchema, options, verb)
+    return this.#context.storage.pin(id, ids, pinned, { actor, reason })
+  }
+
+  /**
+   * Scores each visible message or tool group from 0 to 1, with reasons. Hides and stores nothing: the same history gives the same
+   * scores, also after a restart. `weights` override the default weights. A `scorer` of the application may call a model; when it
+   * fails, the default scorer is used and `warning` is set. Reads every visible message.
+   */
+  async getImportance(sessionId: string, options: ImportanceOptions = {}): Promise<SessionImportance> {
+    const id = checkId(sessionId)
+    const checked = check(importanceSchema, options, 'getImportance')
+    const { storage } = this.#context
+    // A snapshot needs a provider, but scores do not depend on it.
+    const snapshot = await storage.snapshot(id, this.#context.modelFor(undefined).key)
+    if (snapshot === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+    const contents = await storage.contents(snapshot.view.rows.map(({ key }) => key))
+    return scoreSession(snapshot.view, (row) => contents.get(row.key) ?? [], checked)
+  }
+
+  /**
+   * Rewinds the end of a conversation, and optionally continues it differently: restores the view as it was just before a message was
+   * appended, as one compaction of kind `manual`, and appends messages, in one transaction. Other libraries call this clear, pop,
+   * regenerate, edit or replace. Compactions made since then are undone, those undone since then are redone. Nothing is destroyed:
+   * `undoCompaction` restores the view, and the compactions, as they were before the rewind.
+   *
+   * System messages, pinned rows, summaries and pending calls are hidden too, because a rewind is not a compaction. A call may lose its
+   * result this way; it is then pending again. Hidden rows keep their ids and release their idempotency keys. Creates the session
+   * when there is something to append.
+   *
+   * Throws `INVALID_INPUT`, `SESSION_NOT_FOUND` when nothing is appended or a row is named, `MESSAGE_NOT_FOUND`, `STALE_PLAN` when a
+   * function names a row that is not visible or other writers keep changing the session, `POSITION_CONFLICT`, `OPERATION_CONFLICT`
+   * for an operation id that was used for another rewind, and what `append` throws.
+   */
+  async rewind(sessionId: string, options: RewindOptions): Promise<RewindResult> {
+    return rewind(this.#context, checkId(sessionId), options, this.#previewing)
+  }
+
+  // ── Usage ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Returns how full the context is, from the counters of one row: the cost does not depend on the length of the session. `null` for a
+   * session without messages and for an unknown one. Provider and model default to the session's own, else "openai". `options` describes
+   * what the next request holds besides the history.
+   */
+  async getContextStats(
+    sessionId: string,
+    provider?: string,
+    model?: string,
+    options: StatsOptions = {},
+  ): Promise<ContextStats | null> {
+    const request = checkStats(sessionId, provider, model, options)
+    return this.#context.stats(sessionId, provider, model, request)
+  }
+
+  /** Whether compaction is due: usage is at or above the threshold (0.8). `false` for a session without messages. */
+  needsCompaction(
+    sessionId: string,
+    provider?: string,
+    model?: string,
+    options: StatsOptions = {},
+  ): Awaitable<boolean> {
+    const request = checkStats(sessionId, provider, model, options)
+    const stats = this.#context.stats(sessionId, provider, model, request)
+    return when(stats, (found) => found?.shouldCompact ?? false)
+  }
+
+  /**
+   * Records the usage that a provider reported for a request, so that figures become exact: call it after each answer, before or after
+   * the answer is appended. The report is kept with the view it belongs to (`getContextStats` builds on it until the view changes by
+   * anything but appends), and it adjusts the ratio of the model, which all sessions share. Billed tokens are added up (`getUsage`),
+   * also when the view of the report no longer exists.
+   *
+   * A report of more than twice, or less than half, of the expected tokens counts only as that much until the next report confirms it.
+   * A report of less than half of the estimate (after the model's ratio) cannot be of the whole request: the result and the event
+   * `usageWarning` report this, and no figure is adjusted. A report above a limit that was learned from an overflow removes that limit.
+   * Reports of 0 tokens are ignored.
+   */
+  async recordUsage(sessionId: string, usage: UsageInput): Promise<UsageResult> {
+    return recordUsage(this.#context, checkId(sessionId), check(usageSchema, usage, 'recordUsage'))
+  }
+
+  /**
+   * Returns what a session was billed: the tokens that `recordUsage` received, in total and by provider and model, their cost by the
+   * list prices of `@pydantic/genai-prices`, and the cost of its summaries by summarizer and model, failed calls included. Costs are
+   * US dollars, `null` when no price is known.
+   */
+  async getUsage(sessionId: string): Promise<SessionUsage> {
+    const recorded = await this.#context.storage.usage(checkId(sessionId))
+    return sessionUsage(recorded, await listPrices())
+  }
+
+  /**
+   * Records an error that may be an overflow, after a request that failed: the size in its text counts as a report (see
+   * `recordUsage`), and the limit in its text is learned (see `learnLimit`). Any other error changes nothing. The error itself never
+   * makes this verb throw.
+   */
+  async recordOverflow(
+    sessionId: string,
+    error: unknown,
+    request: OverflowInput = {},
+  ): Promise<OverflowResult> {
+    const id = checkId(sessionId)
+    return recordOverflow(this.#context, id, error, check(overflowSchema, request, 'recordOverflow'))
+  }
+
+  /**
+   * Records a limit that a provider enforces, in tokens, for all sessions and exactly this model name: of the context window (`kind:
+   * 'window'`, the default), which applies when it is lower than the tables, or of the input alone (`'input'`). The lowest of each kind
+   * is kept, and returned.
+   */
+  async learnLimit(limit: LimitInput): Promise<number> {
+    const { provider, model = '', tokens, kind } = check(limitSchema, limit, 'learnLimit')
+    return this.#context.storage.learnLimit(canonicalProvider(provider), model, { tokens, kind })
+  }
+
+  /** Lists the limits that were learned. */
+  async listLimits(): Promise<LearnedLimit[]> {
+    return this.#context.storage.limits()
+  }
+
+  /** Removes the limit that was learned for a model. Returns whether there was one. */
+  async forgetLimit(provider: string, model?: string): Promise<boolean> {
+    const name = check(nameSchema, provider, 'forgetLimit: provider')
+    const modelName = check(nameSchema.optional(), model, 'forgetLimit: model') ?? ''
+    return this.#context.storage.forgetLimit(canonicalProvider(name), modelName)
+  }
+
+  // ── Compaction ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Returns what `compactSession` would do with this config: the same planner without the write. A summarizer that calls a model is not
+   * called, unless `summarize: true`; then its cost is recorded, and applying the preview uses that same text. `null` for a session
+   * without messages and for an unknown one. Throws `STALE_PLAN` when the session is purged while it is planned, `ABORTED`, and with
+   * `summarize` `COMPACTION_IN_PROGRESS`.
+   */
+  async previewCompaction(sessionId: string, config: PreviewOptions = {}): Promise<CompactionPreview | null> {
+    const id = checkId(sessionId)
+    const { call, summarize } = readPreview(config, 'previewCompaction')
+    return this.#compactor.preview(id, call, summarize)
+  }
+
+  /**
+   * Compacts: prune, deduplicate, summarize and truncate, in this order, each only while the history is over the target, and in one
+   * transaction at the end. Or applies a preview. `null` for a session without messages and for an unknown one; a run with nothing to
+   * do returns a result with a `reason`.
+   *
+   * Throws `STALE_PLAN` when the view changed while the plan was made (appends do not count), `COMPACTION_IN_PROGRESS`, `ABORTED`, and
+   * for a `range` `ILLEGAL_BOUNDARY` and `PENDING_TOOL_CALLS`.
+   */
+  async compactSession(
+    sessionId: string,
+    config: CompactOptions | CompactionPreview = {},
+  ): Promise<CompactionResult | null> {
+    const id = checkId(sessionId)
+    if (config instanceof CompactionPreview) {
+      if (config.sessionId !== id) throw invalid('compactSession: the preview is of another session')
+      return this.#compactor.apply(id, config)
+    }
+    return this.#compactor.compact(id, readCall(config, 'compactSession'))
+  }
+
+  /**
+   * Hides messages: a compaction of kind `manual`, which can be undone like any other. Returns it.
+   *
+   * Throws `ILLEGAL_BOUNDARY` when this would separate messages that belong together, or hide a pinned row, a system message or a
+   * summary; `PENDING_TOOL_CALLS`; `MESSAGE_NOT_FOUND`; and `STALE_PLAN` for messages that are hidden already.
+   */
+  async hideMessages(
+    sessionId: string,
+    messageIds: readonly string[],
+    options: AuthorshipOptions = {},
+  ): Promise<Compaction> {
+    const id = checkId(sessionId)
+    const ids = check(idsSchema, messageIds, 'hideMessages: messageIds')
+    const { actor, reason } = check(authorshipSchema, options, 'hideMessages')
+    const providerOf = (session: Session): string => this.#context.modelFor(session).key
+    const compactionId = await hideMessages(this.#context.storage, id, ids, { actor, reason }, providerOf)
+    return this.getCompaction(id, compactionId)
+  }
+
+  /**
+   * Records what a provider did to the conversation itself, as compactions of kind `provider`, which can be undone like any other:
+   *
+   * - A compaction block in an answer replaces everything before it that may be hidden. The view shows it as a summary, and
+   *   `renderHistory` returns it to its provider unchanged. After an undo everything is sent again and the block is not. `append`
+   *   does this automatically.
+   * - `appliedEdits` is the answer's `context_management.applied_edits`: the oldest tool results show a placeholder and the oldest
+   *   turns no reasoning, as many as the provider cleared.
+   *
+   * Recording the same again does nothing, also when it was undone. Throws `MESSAGE_NOT_FOUND`, and `STALE_PLAN` when other writers
+   * keep changing the view.
+   */
+  async recordProviderCompaction(
+    sessionId: string,
+    input: ProviderCompactionInput = {},
+  ): Promise<ProviderCompactionResult> {
+    const id = checkId(sessionId)
+    const checked = check(providerCompactionSchema, input, 'recordProviderCompaction')
+    const { messageId, provider, excludeTools, actor, reason } = checked
+    const appliedEdits = taken(checked.appliedEdits) as readonly AppliedEdit[]
+    const record = { messageId, provider, appliedEdits, excludeTools, actor, reason }
+    return recordProviderWork(this.#context, id, record)
+  }
+
+  /** Lists all compactions of a session, or of one run, oldest first, failed ones included. */
+  async listCompactions(sessionId: string, options: ListCompactionsOptions = {}): Promise<Compaction[]> {
+    const { runId } = check(compactionsSchema, options, 'listCompactions')
+    return this.#context.storage.compactions(checkId(sessionId), { run: runId })
+  }
+
+  /** Returns one compaction. Throws `COMPACTION_NOT_FOUND`. */
+  async getCompaction(sessionId: string, compactionId: string): Promise<Compaction> {
+    const id = checkId(sessionId)
+    const [compaction] = await this.#context.storage.compactions(id, {
+      id: checkId(compactionId, 'compactionId'),
+    })
+    if (compaction === undefined)
+      throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId: id, compactionId })
+    return compaction
+  }
+
+  /** Lists what happened to a session, oldest first: ids and numbers. For the next page pass the last `no` as `after`. */
+  async getAuditLog(sessionId: string, options: AuditLogOptions = {}): Promise<AuditEntry[]> {
+    return this.#context.storage.auditLog(checkId(sessionId), check(auditSchema, options, 'getAuditLog'))
+  }
+
+  /**
+   * Undoes a compaction, or all of a run; the view is what it was before, byte for byte. A second call returns `changed: false` and
+   * writes nothing. Undoing a rewind redoes the compactions that the rewind undid. After a user undoes an automatic compaction, the
+   * threshold alone does not repeat it: only a request that does not fit, or the user, compacts again.
+   *
+   * Throws `COMPACTION_NOT_FOUND`; `HAS_ACTIVE_DEPENDENTS` when other compactions in force build on it, unless `cascade: true`; and for
+   * a rewind `BRANCH_MOVED` when messages were appended after it, unless `both: true`: then the former messages show before them.
+   */
+  async undoCompaction(
+    sessionId: string,
+    compactionOrRunId: string,
+    options: UndoOptions = {},
+  ): Promise<UndoOutcome> {
+    const { cascade, both, actor, reason } = check(undoSchema, options, 'undoCompaction')
+    const target = checkId(compactionOrRunId, 'compactionOrRunId')
+    const id = checkId(sessionId)
+    return this.#turned('undone', id, target, async () =>
+      this.#context.storage.undo(id, target, { cascade, both, actor, reason }),
+    )
+  }
+
+  /**
+   * Redoes a compaction, or exactly what the last undo of a run undid, members of other runs that `cascade` included: the same rows,
+   * the same ids, no model. `notTurned` lists the members of the run that are not redone.
+   *
+   * Throws `COMPACTION_NOT_FOUND`, and `INPUT_NOT_VISIBLE` when the messages that it covers are not visible; `cascade: true` first
+   * redoes the compactions that it builds on.
+   */
+  async redoCompaction(
+    sessionId: string,
+    compactionOrRunId: string,
+    options: RedoOptions = {},
+  ): Promise<UndoOutcome> {
+    const { cascade, actor, reason } = check(redoSchema, options, 'redoCompaction')
+    const target = checkId(compactionOrRunId, 'compactionOrRunId')
+    const id = checkId(sessionId)
+    return this.#turned('redone', id, target, async () =>
+      this.#context.storage.redo(id, target, { cascade, both: false, actor, reason }),
+    )
+  }
+
+  /**
+   * Undoes compactions, newest first, as long as the whole request stays within the target (0.4 of the available input) of a model: for
+   * the change to a model with a larger window. Undoes whole compactions, in one transaction; manual compactions and those of a provider
+   * stay, unless `kinds` lists them. Nothing is undone that would make compaction due again. Pass what the request holds besides the
+   * history, so that it counts. Redoing the compactions, last first, restores the view. Throws `ESTIMATOR_UNKNOWN`.
+   */
+  async undoIfFits(sessionId: string, options: UndoIfFitsOptions = {}): Promise<UndoIfFitsResult> {
+    const id = checkId(sessionId)
+    const checked = check(undoIfFitsSchema, options, 'undoIfFits')
+    const session = await this.#context.requireSession(id)
+    const chosen = this.#context.modelFor(session, checked.provider, checked.model)
+    const { provider, model } = chosen
+    const { target, targetTokens } = this.#context.configuration.ofSession(session.config).settings
+    const work = (): Promise<UndoIfFitsResult> =>
+      undoIfFits(this.#context.storage, id, checked, {
+        chosen,
+        target,
+        targetTokens,
+        statsOf: (figures, readings, request) =>
+          this.#context.statsOf(id, figures, readings, { provider, model, request }),
+      })
+    return this.#turned('undone', id, 'undoIfFits', work, provider, model)
+  }
+
+  #turned<T extends UndoOutcome>(
+    phase: 'undone' | 'redone',
+    sessionId: string,
+    targetId: string,
+    work: () => Promise<T>,
+    provider?: string,
+    model?: string,
+  ): Promise<T> {
+    const stats = async (): Promise<ContextStats | null> => this.#context.stats(sessionId, provider, model)
+    return withUndoEvent(this.#context.events, { phase, sessionId, targetId }, stats, work)
+  }
+
+  // ── Background ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Queues a compaction and returns at once; only `whenIdle` waits for it. A session has one open job at most: while there is one, that
+   * job is returned, with the settings it was queued with. Settings of the call that are plain data are stored with the job; a summarizer
+   * and stages of the application apply as long as this store is open. The run counts as automatic (`trigger: 'auto'`); a `signal`
+   * cancels it.
+   *
+   * Throws `CIRCUIT_OPEN`, `ABORTED`.
+   */
+  async compactInBackground(
+    sessionId: string,
+    config: CompactOptions = {},
+  ): Promise<{ readonly jobId: string; readonly state: JobState }> {
+    const id = checkId(sessionId)
+    const call = readCall(config, 'compactInBackground')
+    if (call.trigger !== undefined && call.trigger !== 'auto')
+      throw invalid('compactInBackground: trigger can only be "auto"')
+    const job = await this.#background.start(await this.#context.requireSession(id), call)
+    return { jobId: job.id, state: job.state }
+  }
+
+  /** Lists a session's jobs, newest first, at most `limit` (100). The last hundred are kept. */
+  async listJobs(sessionId: string, options: ListJobsOptions = {}): Promise<Job[]> {
+    const { limit } = check(listJobsSchema, options, 'listJobs')
+    return this.#context.storage.jobs.list(checkId(sessionId), limit)
+  }
+
+  /** Returns one job. Throws `JOB_NOT_FOUND`. */
+  async getJob(jobId: string): Promise<Job> {
+    const job = await this.#context.storage.jobs.job(checkId(jobId, 'jobId'))
+    if (job === undefined) throw new UndertextError('JOB_NOT_FOUND', { jobId })
+    return job
+  }
+
+  /**
+   * Waits until no job of the session runs or is due; jobs that a dead process left are resumed. Without a session it waits until this
+   * store runs nothing and nothing is due. It does not wait for jobs that are scheduled for later (the next try, a limit). Returns
+   * `false` when `timeoutMs` passed first. Throws `ABORTED` after the signal, with an empty `sessionId` when none was given.
+   */
+  async whenIdle(sessionId?: string, options: IdleOptions = {}): Promise<boolean> {
+    const limits = check(idleSchema, options, 'whenIdle')
+    return this.#background.whenIdle(sessionId === undefined ? undefined : checkId(sessionId), limits)
+  }
+
+  /**
+   * Cancels a job by its id, or the open job of a session: the call to the model is aborted, nothing changes, and its cost is recorded. A
+   * job that another process runs is marked, so that its commit is refused. Returns the job, or `null` when none was open. Throws
+   * `SESSION_NOT_FOUND` when the id is neither of a job nor of a session.
+   */
+  async cancel(sessionOrJobId: string): Promise<Job | null> {
+    const target = checkId(sessionOrJobId, 'sessionOrJobId')
+    const cancelled = await this.#background.cancel(target)
+    if (cancelled !== undefined) return cancelled
+    if ((await this.#context.storage.jobs.job(target)) === undefined)
+      await this.#context.requireSession(target)
+    return null
+  }
+
+  // ── Requests to a model ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Prepares a request: checks the budget (history, system prompt, prompt, tools and files), warns, compacts when usage has reached
+   * the threshold (0.8) and `auto` is not off, and renders view and prompt for the provider, valid by `validateHistory`. Stores nothing
+   * but compactions. An unknown or empty session is not an error.
+   *
+   * The returned request fits: its `stats`, counted over what was rendered, are within the available tokens. When nothing makes it fit,
+   * `CONTEXT_BUDGET_EXCEEDED` (`ContextBudgetExceededError`) is thrown, also with `auto: false`.
+   *
+   * Models and other runs may take `waitMs` milliseconds in total; after that the request is made to fit without them. Throws
+   * `INVALID_INPUT`, `ABORTED`, and what `compactSession` throws; `COMPACTION_IN_PROGRESS` only from within a compaction of the same
+   * session, because a summarizer that prepares a request of it would wait for itself.
+   */
+  async prepareRequest(sessionId: string, options: PrepareRequestOptions = {}): Promise<PreparedRequest> {
+    const id = checkId(sessionId)
+    const checked = check(prepareSchema, options, 'prepareRequest')
+    this.#compactor.refuseReentry(id)
+    return this.#preparer.prepare(id, checked, checkPrompt(checked.prompt))
+  }
+
+  /**
+   * Appends the prompt, when it is not stored yet, and the answer, all or nothing; records the usage that the provider reported; derives
+   * the next step from the stop reason; and emits `turnComplete` at the end of a turn. Never compacts before it returns.
+   *
+   * `usage` may be a provider's response as it came. A usage that cannot be read is reported (`usageProblem`) and never thrown, because
+   * the answer was paid for.
+   *
+   * `request` is the result of `prepareRequest`: the usage then counts for exactly that request, whatever was appended or compacted
+   * since. With idempotency keys on all messages the call can be repeated: then nothing is written, counted or emitted twice.
+   *
+   * Throws what `append` and `recordUsage` throw; appended messages stay.
+   */
+  async recordResponse(sessionId: string, response: ResponseInput): Promise<RecordedResponse> {
+    const id = checkId(sessionId)
+    return recordResponse(this.#context, id, response, {
+      append: (messages, options) => this.append(id, messages, options),
+      recordUsage: (usage) => this.recordUsage(id, usage),
+      offer: (stats) => this.#background.offer(id, stats),
+    })
+  }
+
+  /**
+   * Prepares a request, calls `call` with it, and returns its result. When the provider refuses the request as too long
+   * (`isContextOverflowError`), the limit in its error is learned, the history is brought down to 70 percent of the room, and `call` is
+   * called again with the shorter request; then once more without a model and lower, and once with the emergency cut, each only when
+   * the step made the request smaller.
+   *
+   * Every other error is rethrown: rate limits, aborts, and overflows without a remedy (`auto: false`, a history that cannot get
+   * shorter). When the history got shorter and the provider still refuses, `CONTEXT_BUDGET_EXCEEDED` is thrown; `originalErrorOf`
+   * returns the provider's error. Throws what `prepareRequest` throws. `call` must be safe to repeat.
+   */
+  async withOverflowRecovery<T>(
+    sessionId: string,
+    call: (request: PreparedRequest, attempt: number) => T | Promise<T>,
+    options: PrepareRequestOptions = {},
+  ): Promise<T> {
+    const id = checkId(sessionId)
+    if (typeof call !== 'function') throw invalid('withOverflowRecovery: call must be a function')
+    const checked = check(prepareSchema, options, 'withOverflowRecovery')
+    this.#compactor.refuseReentry(id)
+    const port = {
+      settings: (session: string) => this.#settingsOf(session),
+      prepare: (...args: Parameters<RequestPreparer['prepare']>) => this.#preparer.prepare(...args),
+      recordOverflow: this.recordOverflow.bind(this),
+      compact: this.compactSession.bind(this),
+      stats: async (...args: Parameters<StoreContext['stats']>) => this.#context.stats(...args),
+    }
+    return withRecovery(port, id, call, checked, checkPrompt(checked.prompt))
+  }
+
+  /**
+   * Runs before a request to the model: returns how full the context is with what is about to be sent, warns when usage has crossed a
+   * level, compacts when that is due (0.8) and `auto` is not off (it waits for a run in the background and uses its result), and
+   * returns the system prompt of this request with the texts of an injector and the sections of a persistent context. Nothing of that
+   * prompt is stored.
+   *
+   * Throws what `compactSession` throws. An unknown session, or one without messages, is not an error.
+   */
+  async beforeTurn(sessionId: string, options: BeforeTurnOptions = {}): Promise<BeforeTurnResult> {
+    return this.#turns.before(checkId(sessionId), check(beforeTurnSchema, options, 'beforeTurn'))
+  }
+
+  /**
+   * Runs after an answer: appends it when it is given, derives the next step from the stop reason, and at the end of a turn emits
+   * `turnComplete` and compacts when that is due (0.8) and `auto` is not off.
+   *
+   * Throws what `append` and `compactSession` throw; appended messages stay.
+   */
+  async afterTurn(sessionId: string, options: AfterTurnOptions = {}): Promise<AfterTurnResult> {
+    return this.#turns.after(checkId(sessionId), check(afterTurnSchema, options, 'afterTurn'))
+  }
+
+  async #settingsOf(sessionId: string): Promise<ResolvedSettings> {
+    const session = await this.#context.storage.session(sessionId)
+    return this.#context.configuration.ofSession(session?.config).settings
+  }
+
+  // ── Import, export and restore: the code is loaded on first use, because most stores never need it ────────────────────
+
+  /**
+   * Imports a conversation from another system: its messages, its metadata, and the compactions that system made, which can be undone and
+   * redone like any other. `importFile` of `undertext/transfer` reads files into such events.
+   *
+   * A new session is written in batches of one short transaction each; it appears in no list until it is complete, and a failed import
+   * leaves nothing. In a session that was imported before, messages are recognized by their `idempotencyKey`, also when they were hidden
+   * since: only new ones are appended at the end, batch by batch, and repeating the import writes nothing. Compactions cover what may
+   * be hidden; each has an outcome, and one that cannot be applied is not an error.
+   *
+   * Throws `INVALID_INPUT`, `SESSION_EXISTS` when the id belongs to another conversation or another owner, `IMPORT_DIVERGED` when the
+   * session is not the beginning of the import, `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`, `POSITION_CONFLICT` when another writer
+   * appends at the same time, `ABORTED`, and what `events` and `beforePublish` throw.
    */
   async importSession(
     sessionId: string,
     events: ImportEvents,
     options: ImportOptions,
   ): Promise<SessionImport> {
-    // What the caller does with them while the code is loaded is not part of the import.
+    // Copies: the caller may change its own objects while the code is loaded.
     const given = { events: Array.isArray(events) ? taken(events) : events, options: taken(options) }
     const { importSession } = await import('../history/import/import-session.ts')
+    const context = this.#context
     const host = {
-      storage: this.storage,
-      estimator: this.estimators.standard.name,
-      recordAppended: this.recordAppended.bind(this),
+      storage: context.storage,
+      estimator: context.estimators.standard.name,
+      recordAppended: recordAppended.bind(undefined, context),
     }
     return importSession(host, checkId(sessionId), given.events, given.options)
   }
 
   /**
-   * The whole of a session as records: everything that is stored of it, tags, compactions and audit included, but nothing that belongs to
-   * this machine. `restoreSession` makes the very same session of them; docs/history-format.md says what each is, and `historyLines` of
+   * Yields a whole session as records: everything stored of it, tags, compactions and audit included, and nothing that belongs to this
+   * machine. `restoreSession` makes the same session of them. docs/history-format.md describes each record; `historyLines` of
    * `undertext/transfer` writes them as lines.
    *
-   * It is of one moment: what others append, compact or undo while the records are taken is not in it. They come in pages of some
-   * megabytes, so a session of any size can be exported, and no transaction is open between two of them.
+   * The records are of one moment: what others append, compact or undo while they are read is not included. They come in pages of some
+   * megabytes, so that a session of any size can be exported, and no transaction is open between two pages.
    *
    * Throws `SESSION_NOT_FOUND`, also when the session is purged meanwhile, and `STORE_CORRUPT` for what cannot be read.
    */
   async *exportSession(sessionId: string): AsyncGenerator<HistoryRecord, void, undefined> {
     const id = checkId(sessionId)
     const { exportSession } = await import('../history/export-session.ts')
-    yield* exportSession(this.storage, id)
+    yield* exportSession(this.#context.storage, id)
   }
 
   /**
-   * Makes the session that records are of: the same messages with the same ids, the same view, and every compaction to be undone and
-   * redone. Every record is checked, so they may come from anybody. It is written in batches, seen by nobody and in no list until all of it
-   * is there and `verifySession` finds nothing; when something fails nothing of it is left.
+   * Makes a session of exported records: the same messages with the same ids, the same view, and every compaction ready to be undone and
+   * redone. Every record is checked, so they may come from an untrusted source. The session is written in batches; it appears in no list
+   * until it is complete and `verifySession` finds no violation, and a failed restore leaves nothing.
    *
-   * With `id` it becomes a session of that name, with `owner` one of that owner, whatever the history says. Messages, compactions and runs
-   * have one name in the whole store: under another id, and when theirs are taken, they get others, always the same for the same session;
-   * ids and keys that callers gave to messages stay. An attempt at a summary that was running when it was exported has expired.
-   * When the session is there as this very history, nothing is written and the answer says `existing`.
+   * `id` and `owner` override those of the records. Ids of messages, compactions and runs are unique in a store: under another session
+   * id, and when they are in use, they are replaced by others, always the same ones for the same session; ids and keys that callers gave
+   * to messages stay. A summary attempt that was running at the export is expired. When the same session exists already, nothing is
+   * written and the result has `existing: true`.
    *
-   * Throws `HISTORY_REFUSED` with the number of the record and why, `SESSION_EXISTS` for a session that is another one, or the same at
-   * another moment, `ESTIMATOR_UNKNOWN`, `INVALID_INPUT`, `ABORTED`, and what the records throw.
+   * Throws `HISTORY_REFUSED` with the number of the record and the rule, `SESSION_EXISTS` for a session that is different or of another
+   * moment, `ESTIMATOR_UNKNOWN`, `INVALID_INPUT`, `ABORTED`, and what the records throw.
    */
   async restoreSession(records: HistoryRecords, options: RestoreOptions = {}): Promise<SessionRestore> {
     const given = { records: Array.isArray(records) ? taken(records) : records, options: taken(options) }
@@ -75,23 +1007,70 @@ class TransferVerbs<S extends Storage> extends SessionVerbs<S> {
     const checked = check(restoreSchema, given.options, 'restoreSession')
     if (!isIterable(given.records)) throw invalid('restoreSession: records must be iterable')
     const host = {
-      storage: this.storage,
+      storage: this.#context.storage,
       admit: ({ estimator, config }: { estimator: string; config?: unknown }, sessionId: string) => {
         check(createSchema.shape.config, config, 'config')
-        this.estimatorNamed(estimator, sessionId)
+        this.#context.estimatorNamed(estimator, sessionId)
       },
     }
     return restoreSession(host, given.records, checked)
   }
+
+  // ── Events and closing ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Adds a listener for an event (see `StoreEvents`) of this store object; the work of other processes emits no events here. Returns a
+   * function that removes it. An error of a listener does no harm: it becomes a `listenerError` event.
+   */
+  on<E extends StoreEventName>(event: E, listener: StoreListener<E>): () => void {
+    return this.#context.events.add(event, listener, false, 'on')
+  }
+
+  /** Adds a listener for the next event only. Returns a function that removes it. */
+  once<E extends StoreEventName>(event: E, listener: StoreListener<E>): () => void {
+    return this.#context.events.add(event, listener, true, 'once')
+  }
+
+  /** Removes a listener, however often it was added. An unknown listener is not an error. */
+  off<E extends StoreEventName>(event: E, listener: StoreListener<E>): void {
+    this.#context.events.off(event, listener)
+  }
+
+  /**
+   * Adds a hook that is called, and awaited, before every run of `compactSession` commits. When it returns `false`, or throws, nothing
+   * changes and the result has the reason `VETOED`. Returns a function that removes the hook.
+   */
+  onBeforeCompaction(hook: CompactionHook): () => void {
+    return this.#context.events.addHook(hook)
+  }
+
+  /**
+   * Closes the store; a connection of the application stays open. Closing twice has no effect. Waits up to `timeoutMs` (0) for runs in
+   * the background; later ones are aborted, change nothing, and stay queued for the next process.
+   */
+  async close(options: CloseOptions = {}): Promise<void> {
+    const { timeoutMs } = check(closeSchema, options, 'close')
+    const ending = this.#background.close(timeoutMs)
+    if (ending !== undefined) await ending
+    await this.#context.storage.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
 }
 
-/**
- * A store of conversations. Made by `openStore`.
- *
- * Every verb but `getContextStats`, `needsCompaction`, `compactSession` and `whenIdle` throws `SESSION_NOT_FOUND` for an
- * unknown session; all throw `INVALID_INPUT` for arguments that cannot be, `STORE_CLOSED`, `STORE_BUSY`,
- * `STORE_CORRUPT`, `STORE_UNAVAILABLE`, `IN_TRANSACTION` (a connection handed in), and writing ones
- * `STORE_READONLY` and `STORE_FULL`. After any error nothing is written and the store is usable. One exception:
- * `compactSession` and `hideMessages` read what they answer behind their commit; when only that fails, the work is done.
- */
-export class Store<S extends Storage = Storage> extends TransferVerbs<S> {}
+function copyOf({ settings, sources }: ResolvedConfig): ResolvedConfig {
+  return { settings: { ...settings }, sources: { ...sources } }
+}
+
+/** A session without the fields that only the storage needs. */
+function publicSession(session: Session): Session {
+  const {
+    no: _no,
+    inserted: _inserted,
+    retired: _retired,
+    ...rest
+  } = session as Session & Record<string, unknown>
+  return rest as Session
+}

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { AI_SDK } from '../ecosystems/ai-sdk/options.ts'
-import { toModelMessages } from '../ecosystems/ai-sdk/to-model-messages.ts'
+import { AI_SDK } from '../ecosystems/ai-sdk/fields.ts'
+import { toModelMessages } from '../ecosystems/ai-sdk/model-messages.ts'
 import { toUIMessages } from '../ecosystems/ai-sdk/to-ui-messages.ts'
 import { toAnthropic } from '../ecosystems/anthropic/to-anthropic.ts'
 import type { ConversionNote, ConversionOptions } from '../ecosystems/conversion.ts'
@@ -8,9 +8,9 @@ import { toChatMessages } from '../ecosystems/flat/to-chat-messages.ts'
 import { toGemini } from '../ecosystems/google/to-gemini.ts'
 import { toLangChainStored } from '../ecosystems/langchain/to-langchain.ts'
 import { LANGCHAIN } from '../ecosystems/langchain/types.ts'
+import { RESPONSES } from '../ecosystems/openai/responses-types.ts'
 import { toOpenAI } from '../ecosystems/openai/to-openai.ts'
 import { toOpenAIResponses } from '../ecosystems/openai/to-responses.ts'
-import { RESPONSES } from '../ecosystems/openai/types.ts'
 import { AGENTS } from '../ecosystems/openai-agents/item-types.ts'
 import { toAgentItems } from '../ecosystems/openai-agents/to-items.ts'
 import { check, nameSchema, taken } from '../messages/check.ts'
@@ -19,21 +19,7 @@ import type { Message, StoredMessage, ViewMessage } from '../messages/message.ts
 import type { Mend } from '../rendering/render.ts'
 import type { Store } from '../store/store.ts'
 import { sessionRows } from './session-rows.ts'
-
-/** The forms a view is written in. They stand apart from what writes them: the help of a command names them, and loads no writer. */
-export const VIEW_FORMATS = [
-  'neutral',
-  'flat',
-  'openai',
-  'openai-responses',
-  'anthropic',
-  'gemini',
-  'ai-sdk',
-  'ui',
-  'langchain',
-  'openai-agents',
-] as const
-export type ViewFormat = (typeof VIEW_FORMATS)[number]
+import { VIEW_FORMATS, type ViewFormat } from './view-formats.ts'
 
 /** Messages in a form: a list, and what stands beside it. */
 type WrittenView = {

@@ -1,6 +1,6 @@
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
-import { storeSchema } from '../store/store-schema.ts'
+import { storeSchema } from '../store/arguments.ts'
 import { type CheckedConversation, checkFile } from './check-file.ts'
 import { detectSource } from './detect.ts'
 import { FileInput } from './file-input.ts'

@@ -369,7 +369,7 @@ describe('turns', () => {
     [
       'another text',
       { message: said('a1', 'no') },
-      'request.message: must say what the assistant said, and what came of its calls',
+      'request.message: must have the assistant’s own text, and only outcomes of its calls',
     ],
     [
       'a system message',

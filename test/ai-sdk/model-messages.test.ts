@@ -4,7 +4,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fromModelMessages, toModelMessages } from '../../src/ai-sdk.ts'
 import type { ConversionNote } from '../../src/index.ts'
-import { isUndertextError, openStore } from '../../src/index.ts'
+import { openStore } from '../../src/index.ts'
+import { problemOf } from '../support/failures.ts'
 import { modelMessage } from './generators.ts'
 
 describe('there and back', () => {
@@ -133,7 +134,7 @@ describe('the neutral form', () => {
         kind: 'changed',
         messageIndex: 1,
         place: '[1].content[0].output.value',
-        why: 'JSON cannot say it; what JSON makes of it is kept',
+        why: 'it is not JSON; its JSON form is kept',
       },
     ])
   })
@@ -243,16 +244,6 @@ describe('bad input', () => {
     )
   })
 })
-
-function problemOf(act: () => unknown): string {
-  try {
-    act()
-  } catch (error) {
-    if (isUndertextError(error, 'INVALID_INPUT')) return error.facts.problems
-    throw error
-  }
-  return 'nothing was thrown'
-}
 
 describe('notes of what is written', () => {
   const PNG = 'iVBORw0KGgo='

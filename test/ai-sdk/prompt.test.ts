@@ -2,9 +2,9 @@ import type { LanguageModelV2Prompt, LanguageModelV3Message, LanguageModelV3Prom
 import type { ModelMessage } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { fromSdkPrompt, type SdkMessage, type SdkPart, toSdkPrompt } from '../../src/ai-sdk.ts'
+import { messageOfAnswer, stopReasonIn, usageIn } from '../../src/ecosystems/ai-sdk/answers.ts'
 import { storedMessage } from '../../src/ecosystems/ai-sdk/prompt.ts'
-import { namesOf } from '../../src/ecosystems/ai-sdk/provider-names.ts'
-import { messageOfAnswer, stopReasonIn, usageIn } from '../../src/ecosystems/ai-sdk/response.ts'
+import { namesOf } from '../../src/ecosystems/ai-sdk/types.ts'
 import { openStore, type Part } from '../../src/index.ts'
 
 /** Through the store, as JSON goes. */

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { RunGuard } from '../../src/compaction/run-guard.ts'
-import type { CheckedConfig } from '../../src/config/compaction.ts'
+import { Guard } from '../../src/compaction/background/guard.ts'
+import { Configuration } from '../../src/config/resolve.ts'
+import type { RunConfig } from '../../src/config/run-config.ts'
+import { Events } from '../../src/events.ts'
 import type { CompactionResult, SqliteStore } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { say } from '../support/conversation.ts'
@@ -160,11 +162,11 @@ it('whenIdle does not overlook an offer that becomes a job while it looks for jo
 
 it('runs that would save too little open no circuit, however often, and cost included', async () => {
   const store = await openFull(model())
-  const { guard } = store as unknown as { guard: RunGuard }
+  const guard = new Guard(storageOf(store), new Configuration([]), new Events())
   const session = (await storageOf(store).session(S))!
   const result = { compacted: false, reason: 'SAVES_TOO_LITTLE', failed: [] } as unknown as CompactionResult
-  const config = { trigger: 'auto', summarizer: model() } as unknown as CheckedConfig
-  for (let run = 1; run <= 3; run++) await guard.ended(session, config, { hasAsked: true, result })
+  const config = { trigger: 'auto', summarizer: model() } as unknown as RunConfig
+  for (let run = 1; run <= 3; run++) await guard.ended(session, config, { hasCalledModel: true, result })
   expect(await storageOf(store).circuits.circuit(S)).toBeUndefined()
   await store.compactInBackground(S)
   await store.whenIdle(S)

@@ -1,6 +1,12 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { Background } from '../../src/compaction/background/background.ts'
+import { Guard } from '../../src/compaction/background/guard.ts'
+import { Compactor } from '../../src/compaction/compactor.ts'
+import { Configuration } from '../../src/config/resolve.ts'
+import { Events } from '../../src/events.ts'
 import type { CompactionResult, ErrorCode, SpendLimitEvent } from '../../src/index.ts'
 import { openStore } from '../../src/index.ts'
+import { storageOf } from '../support/apply-stage.ts'
 import { chat, say } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 import {
@@ -316,15 +322,18 @@ describe('the background and', () => {
 describe('settling', () => {
   it('waits for a run so long and no longer, and hears a signal', async () => {
     const { model: slow, release, begun } = held()
-    const store = await openFull(slow)
+    // A store that runs no jobs of its own accord.
+    const store = await openFull(undefined)
+    const storage = storageOf(store)
+    const configuration = new Configuration([{ source: 'store', values: { ...CONFIG, summarizer: slow } }])
+    const events = new Events()
+    const guard = new Guard(storage, configuration, events)
+    const compactor = new Compactor(storage, configuration, events, guard)
+    const background = new Background({ storage, configuration, events, guard, compactor })
     const settle = (ms: number, signal?: AbortSignal): Promise<CompactionResult | null> =>
-      (
-        store as unknown as {
-          settleBackground(id: string, ms: number, signal?: AbortSignal): Promise<CompactionResult | null>
-        }
-      ).settleBackground(S, ms, signal)
+      background.settle(S, ms, signal)
     expect(await settle(10_000)).toBeNull()
-    const { jobId } = await store.compactInBackground(S)
+    const { id: jobId } = await background.start((await storage.session(S))!, {})
     await begun
     expect(await settle(0)).toBeNull()
     expect(await settle(30)).toBeNull()

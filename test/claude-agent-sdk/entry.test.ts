@@ -1,31 +1,22 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { SessionStoreEntry } from '../../src/claude-agent-sdk.ts'
-import { entryOf, messagesOf } from '../../src/ecosystems/claude-agent-sdk/entry.ts'
 import {
   decodeName,
   encodeName,
+  entryOf,
   keyOfSession,
+  messagesOf,
   transcriptOf,
-} from '../../src/ecosystems/claude-agent-sdk/key.ts'
-import { isUndertextError } from '../../src/errors.ts'
+} from '../../src/ecosystems/claude-agent-sdk/entry.ts'
 import { isStorableText } from '../../src/messages/check.ts'
 import { canonicalJson, stringifyJson } from '../../src/messages/json.ts'
 import type { Message, NewMessage } from '../../src/messages/message.ts'
 import { messageProblem } from '../../src/messages/message-check.ts'
+import { problemOf } from '../support/failures.ts'
 import { anyEntry, asks, beside, brings, calls, says, thinks, turn } from './entries.ts'
 
 const messageOf = (entry: SessionStoreEntry, isMain = true): NewMessage => messagesOf([entry], isMain)[0]!
-
-function problemOf(act: () => unknown): string {
-  try {
-    act()
-  } catch (error) {
-    if (isUndertextError(error, 'INVALID_INPUT')) return error.facts.problems
-    throw error
-  }
-  return 'nothing was thrown'
-}
 
 describe('an entry as a message', () => {
   it('is what was said, with the rest of the entry beside it', () => {

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { foldSessionSummary } from '@anthropic-ai/claude-agent-sdk'
 import { expect, it } from 'vitest'
 import { undertextSessionStore } from '../../src/claude-agent-sdk.ts'
-import { transcriptOf } from '../../src/ecosystems/claude-agent-sdk/key.ts'
+import { transcriptOf } from '../../src/ecosystems/claude-agent-sdk/entry.ts'
 import { openStore } from '../../src/index.ts'
 import { bundle } from '../support/bundled.ts'
 

@@ -8,7 +8,7 @@ import {
   type UndertextSessionStore,
   undertextSessionStore,
 } from '../../src/claude-agent-sdk.ts'
-import { transcriptOf } from '../../src/ecosystems/claude-agent-sdk/key.ts'
+import { transcriptOf } from '../../src/ecosystems/claude-agent-sdk/entry.ts'
 import { openStore, type SqliteStore, validateHistory } from '../../src/index.ts'
 import { canonicalJson } from '../../src/messages/json.ts'
 import { anyEntry, asks, beside, nextUuid, says, turn } from './entries.ts'

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { replacementTexts } from '../../src/cli/diff/compare.ts'
-import { dependentsOf, viewAt } from '../../src/cli/diff/view-at.ts'
+import { dependentsOf, storedReplacements, viewAt } from '../../src/cli/commands/diff/views.ts'
 import type { SqliteStore } from '../../src/index.ts'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'
@@ -176,7 +175,7 @@ async function holdsFor(store: SqliteStore, id: string): Promise<void> {
   const read = async () => ({
     rows: await store.getMessages(id),
     compactions: await store.listCompactions(id),
-    replacements: await replacementTexts(store, id),
+    replacements: await storedReplacements(store, id),
   })
   const history = await read()
   const active = history.compactions.filter(({ status }) => status === 'active').map((one) => one.id)

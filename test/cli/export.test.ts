@@ -97,7 +97,7 @@ it('says that the reader of a pipe has left', async () => {
   const closed = once(reader, 'close')
   const { exit, err } = await run('older', '-o', 'pipe')
   await closed
-  expect([exit, err]).toEqual([5, 'undertext: A file was left by whoever read it, before its end.\n'])
+  expect([exit, err]).toEqual([5, 'undertext: A file was closed by its reader before the end.\n'])
 })
 
 describe('export refuses', () => {
@@ -107,9 +107,9 @@ describe('export refuses', () => {
     [['--all', '-o', 'x'.repeat(300)], 5, 'has a name that is too long'],
     [['--all', '-o', 'loop'], 5, 'loop is a link that leads to itself.'],
     [['--all', '-o', ''], 2, '-o needs the name of a file.'],
-    [['--all', '-o', 'no/folder.jsonl'], 3, 'The folder of no/folder.jsonl is not there.'],
-    [['talk', '--hidden', 'show'], 2, '--hidden is of documents (markdown, html), and this is history.'],
-    [['talk', '--cut-outputs', '9', '--format', 'ui'], 2, '--cut-outputs is of documents'],
+    [['--all', '-o', 'no/folder.jsonl'], 3, 'The folder of no/folder.jsonl does not exist.'],
+    [['talk', '--hidden', 'show'], 2, '--hidden applies to documents (markdown, html), and this is history.'],
+    [['talk', '--cut-outputs', '9', '--format', 'ui'], 2, '--cut-outputs applies to documents'],
     [['talk', '--hidden', 'some', '--format', 'html'], 2, 'Allowed choices are omit, show.'],
     [['--format', 'openai', '--rendered', 'talk'], 2, '--rendered took "talk" for a provider'],
   ])('%s', async (argv, exit, sentence) => {

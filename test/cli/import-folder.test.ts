@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { TextTelling } from '../../src/cli/import/telling.ts'
+import { TextReporter } from '../../src/cli/commands/import/report.ts'
 import { createStyle } from '../../src/cli/output/style.ts'
 import { openStore } from '../../src/index.ts'
 import type { ImportReport } from '../../src/transfer.ts'
@@ -78,7 +78,7 @@ describe('a folder', () => {
       '✓ logs/b/chat.jsonl: plain messages, 1 message stored as b/chat',
       '✓ logs/c/chat.jsonl: plain messages, 2 messages stored as c/chat',
       '✓ logs/: 5 files: 5 messages in 3 sessions',
-      '  not recognised, and passed over: 2 files',
+      '  not recognised, and skipped: 2 files',
       '    logs/c/empty.jsonl: an empty file',
       '    logs/c/note.json: a JSON object, in no form that is known',
     ])
@@ -218,7 +218,7 @@ describe('a folder', () => {
       folders: [{ path: 'logs', files: 2, unrecognised: 0 }],
     })
     const { lines, err } = await run('logs', 'logs/c.jsonl')
-    expect(lines).toEqual(['✗ logs: 2 files: nothing new, and there it ended'])
+    expect(lines).toEqual(['✗ logs: 2 files: nothing new, then the import ended'])
     expect(err).toContain('The store is damaged')
   })
 
@@ -227,13 +227,13 @@ describe('a folder', () => {
     const { files } = (await run('a.jsonl', '--json')).json as { readonly files: readonly ImportReport[] }
     const written: string[] = []
     const out = { isTerminal: false, columns: 80, write: (text: string) => void written.push(text) }
-    const telling = new TextTelling({ out, style: createStyle(false) })
-    for (let at = 0; at < 250; at++) telling.file({ path: `logs/${at}`, report: files[0]! }, true)
-    telling.folder({ path: 'logs', files: 250, unrecognised: 0, named: [] }, true)
+    const reporter = new TextReporter({ out, style: createStyle(false) })
+    for (let at = 0; at < 250; at++) reporter.file({ path: `logs/${at}`, report: files[0]! }, true)
+    reporter.folder({ path: 'logs', files: 250, unrecognised: 0, named: [] }, true)
     const lines = written.join('').trimEnd().split('\n')
     expect(lines).toHaveLength(202)
     expect(lines.slice(-2)).toEqual([
-      '  and 50 files more; --json tells all',
+      '  and 50 files more; --json lists all',
       '✓ logs: 250 files: 250 messages in 250 sessions',
     ])
   })

@@ -36,7 +36,7 @@ describe('import -', () => {
     await pipe(line('one'), '-')
     const { exit, lines } = await pipe(line('another'), '-')
     expect(exit).toBe(4)
-    expect(lines.at(-1)).toBe('  --session gives it a name of its own, and --prefix does so for several')
+    expect(lines.at(-1)).toBe('  --session gives it another name, and --prefix does so for several')
     expect(await pipe(line('another'), '-', '--session', 'second')).toMatchObject({
       exit: 0,
       out: '✓ -: plain messages, 1 message stored as second\n',
@@ -59,8 +59,7 @@ describe('import -', () => {
     const options = { cwd: folder, env: { UNDERTEXT_DB: join(folder, 'chats.db') }, piped: line('one') }
     const interrupted = (...argv: string[]) =>
       runCli(['import', ...argv], { ...options, signal: controller.signal })
-    const end =
-      'was interrupted; nothing of it was stored. Import it again: what is there is not added twice.'
+    const end = 'was interrupted; nothing of it was stored. Import it again: nothing is added twice.'
     const stdin = `The import of the standard input ${end}`
     expect(await interrupted('-')).toMatchObject({ exit: 130, err: `undertext: ${stdin}\n` })
     expect((await interrupted('-', '--json')).json).toMatchObject({

@@ -42,7 +42,7 @@ it('points to its help where a file is not recognised', async () => {
   const page = file('page.html', '<html>')
   const path = join(folder, 'page.html')
   expect((await run(page)).lines[0]).toBe(
-    `✗ "${path}" is not recognised: it looks like text that is no JSON. \`undertext help import\` says what is.`,
+    `✗ "${path}" is not recognised: it looks like text that is no JSON. \`undertext help import\` lists what is.`,
   )
 })
 

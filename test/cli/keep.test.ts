@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openAt } from '../../src/cli/open-at.ts'
 import { createStyle } from '../../src/cli/output/style.ts'
+import { openAt } from '../../src/cli/store-file.ts'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'
 
@@ -150,7 +150,9 @@ describe('doctor', () => {
     })
     expect(exit).toBe(1)
     expect(json).toMatchObject({
-      problems: [{ code: 'INVALID_INPUT', message: 'This cannot be: UNDERTEXT_THRESHOLD: must be a number' }],
+      problems: [
+        { code: 'INVALID_INPUT', message: 'This is not valid: UNDERTEXT_THRESHOLD: must be a number' },
+      ],
     })
   })
 

@@ -68,7 +68,7 @@ describe('undo and redo', () => {
     const after = await tokens()
     expect(undone).toMatchObject({
       exit: 0,
-      out: `Undone: condense ${id} (4 rows back, 1 row hidden)\nThe view: 5 → 8 rows, ${before} → ${after} tokens.\n`,
+      out: `Undone: condense ${id} (4 rows visible again, 1 row hidden)\nThe view: 5 → 8 rows, ${before} → ${after} tokens.\n`,
     })
     expect((await small.change((store) => store.getAuditLog('talk'))).at(-1)).toMatchObject({
       event: 'undone',
@@ -77,11 +77,11 @@ describe('undo and redo', () => {
     })
     expect(await run('undo', 'talk', id)).toMatchObject({
       exit: 0,
-      out: 'Nothing to undo: it is out of force already.\n',
+      out: 'Nothing to undo: it is not in force.\n',
     })
     const redone = await run('redo', 'talk', id)
     expect(redone.out).toBe(
-      `Put back: condense ${id} (4 rows hidden, 1 row inserted)\nThe view: 8 → 5 rows, ${after} → ${before} tokens.\n`,
+      `Redone: condense ${id} (4 rows hidden, 1 row inserted)\nThe view: 8 → 5 rows, ${after} → ${before} tokens.\n`,
     )
     expect((await run('redo', 'talk', id)).out).toBe('Nothing to redo: it is in force already.\n')
   })
@@ -188,11 +188,11 @@ describe('undo and redo by the id of a run', () => {
   it('name each member that was not turned with the run, and what turns it', async () => {
     const { id, runId } = small.compactions[0]!
     await run('undo', 'talk', id)
-    expect((await run('undo', 'talk', runId)).out).toBe('Nothing to undo: it is out of force already.\n')
+    expect((await run('undo', 'talk', runId)).out).toBe('Nothing to undo: it is not in force.\n')
     const redone = await run('redo', 'talk', runId)
     expect(redone).toMatchObject({ exit: 0, out: expect.stringMatching(/^Nothing to redo:\n/) })
     expect(redone.out.replaceAll('\n', ' ')).toContain(
-      `${id} was not undone with this run: \`undertext redo\` with its own id, or that of the run or rewind it was undone with, puts it back.`,
+      `${id} was not undone with this run: \`undertext redo\` with its own id, or that of the run or rewind it was undone with, redoes it.`,
     )
     expect((await run('redo', 'talk', runId, '--json')).json).toMatchObject({
       changed: false,
@@ -200,7 +200,7 @@ describe('undo and redo by the id of a run', () => {
       turnedWith: [],
       notTurned: [{ compactionId: id, status: 'undone' }],
     })
-    expect((await run('redo', 'talk', id)).out).toContain(`Put back: condense ${id} `)
+    expect((await run('redo', 'talk', id)).out).toContain(`Redone: condense ${id} `)
   })
 
   it('say of an attempt that failed that it was never in force', async () => {

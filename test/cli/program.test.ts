@@ -5,8 +5,7 @@ import BetterSqlite3 from 'better-sqlite3'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
-import { EXIT_MEANINGS } from '../../src/cli/exit-codes.ts'
-import { failureOf } from '../../src/cli/failure.ts'
+import { EXIT_MEANINGS, failureOf } from '../../src/cli/errors.ts'
 import { UndertextError } from '../../src/errors.ts'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'
@@ -75,10 +74,10 @@ describe('wrong use', () => {
     ],
     [['--zzzzzz'], "Unknown option '--zzzzzz'.", '`undertext --help` shows what there is.'],
     [['help', 'sesions'], "Unknown command 'sesions'.", '`undertext --help` shows what there is.'],
-    [['show', '-x'], "Unknown option '-x'.", 'An id that begins with - stands behind --'],
+    [['show', '-x'], "Unknown option '-x'.", 'An id that begins with - goes after --'],
     [['show'], "Missing required argument 'session'.", ''],
     [['show', 'a', 'b'], 'Too many arguments', ''],
-    [['show', 'talk', '--from', '3', '--to', '2'], '--from 3 is behind --to 2.', ''],
+    [['show', 'talk', '--from', '3', '--to', '2'], '--from 3 is after --to 2.', ''],
     [['show', 'talk', '--role', 'robot'], 'Allowed choices are system, user, assistant, tool.', ''],
     [['verify', 'talk', '--all'], 'not both', ''],
     [['sessions', '--db', ''], '--db names no file.', ''],
@@ -122,7 +121,7 @@ describe('where the store is', () => {
     const { exit, err } = await runCli(['sessions', '--db', path])
     expect([exit, err.split('\n')[0]]).toEqual([
       5,
-      `undertext: The store ${JSON.stringify(path)} cannot be used: it cannot be looked at (ELOOP).`,
+      `undertext: The store ${JSON.stringify(path)} cannot be used: it cannot be read (ELOOP).`,
     ])
     const { exit: found, json } = await runCli(['doctor', '--json', '--db', path])
     expect(found).toBe(1)

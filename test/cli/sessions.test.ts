@@ -47,14 +47,14 @@ it('chooses by owner, archive, text, limit and place', async () => {
 
 it('says kindly that there is nothing', async () => {
   expect((await runCli(['sessions', '--search', 'xyz', '--db', small.path])).out).toBe(
-    'No session is like that.\n',
+    'No session matches.\n',
   )
 })
 
 it('fits a narrow terminal, and says how to go on', async () => {
   const { lines } = await runCli(['sessions', '--limit', '1', '--db', small.path], { columns: 40 })
   expect(lines.slice(0, 3)).toEqual(['talk', '  TITLE     The kettle', '  MESSAGES  8'])
-  expect(lines.at(-1)).toBe('1 session shown; go on with --after talk')
+  expect(lines.at(-1)).toBe('1 session shown; next: --after talk')
   for (const line of lines) expect(line.length).toBeLessThanOrEqual(40)
 })
 

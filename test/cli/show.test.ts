@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { piecesOf } from '../../src/cli/transcript/part-lines.ts'
+import { piecesOf } from '../../src/cli/output/message-text.ts'
 import { runCli } from '../support/cli-run.ts'
 import { minute, type SmallStore, smallStore } from '../support/cli-store.ts'
 
@@ -179,9 +179,7 @@ it('says of rows with nothing in them, of none at all, and of what was taken bac
     await store.rewind('quiet', { from: 'start' })
   })
   expect((await show('bare')).lines.at(-1)).toBe('It has no messages yet.')
-  expect((await show('quiet')).lines.at(-1)).toBe(
-    'No row of the view is like that; --full shows what is hidden too.',
-  )
+  expect((await show('quiet')).lines.at(-1)).toBe('No row of the view matches; --full shows hidden ones too.')
   const [taken] = await small.change((store) => store.listCompactions('quiet'))
   const { lines } = await show('quiet', '--full', '--to', '1')
   expect(lines.slice(-2)).toEqual([

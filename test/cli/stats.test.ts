@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { shares } from '../../src/cli/output/shares.ts'
+import { shares } from '../../src/cli/output/figures.ts'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'
 
@@ -39,7 +39,7 @@ it('draws the bar: half full, marks at 40, 60 and 80 %', async () => {
     '▴ 40.0 % target · 60.0 % warning · 80.0 % compaction due',
   ])
   expect(lines).toContain("Window: 1,000 tokens, the session's own table, entry _default.")
-  expect(lines).toContain('Answer: 0 tokens kept free, maxTokens, as asked for.')
+  expect(lines).toContain('Answer: 0 tokens kept free, maxTokens, as requested.')
   expect(lines).toContain('Compaction: due at 800 tokens, then down to 400.')
 })
 
@@ -47,7 +47,7 @@ it('tells counts and what hides', async () => {
   const { lines } = await stats('talk')
   expect(lines.slice(0, 2)).toEqual([
     'talk · The kettle',
-    '8 messages, 5 rows in the view, 4 hidden (4 behind summaries); 1 compaction in force',
+    '8 messages, 5 rows in the view, 4 hidden (4 summarized); 1 compaction in force',
   ])
 })
 
@@ -122,7 +122,7 @@ describe('what is sent besides', () => {
     const missing = await stats('talk', '--system-file', join(small.folder, 'none.txt'))
     expect(missing).toMatchObject({
       exit: 3,
-      err: `undertext: ${join(small.folder, 'none.txt')} is not there.\n`,
+      err: `undertext: ${join(small.folder, 'none.txt')} does not exist.\n`,
     })
   })
 })

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { compactionConfigSchema } from '../../src/config/compaction.ts'
 import type { LayerValues, SettingName } from '../../src/config/settings.ts'
+import { compactionConfigSchema } from '../../src/config/settings.ts'
 import {
   type BeforeTurnOptions,
   type CompactionResult,

@@ -82,7 +82,9 @@ describe('variables', () => {
   it('of seed 003 and ours must agree (S3-025 to S3-029)', async () => {
     const both = { UNDERTEXT_MEMORY_ENABLED: 'false', UNDERTEXT_ENABLED: 'true' }
     const failure = await refusal(openStore(':memory:', { env: both }), 'INVALID_INPUT')
-    expect(failure.message).toMatch(/UNDERTEXT_ENABLED and UNDERTEXT_MEMORY_ENABLED set the same and differ/)
+    expect(failure.message).toMatch(
+      /UNDERTEXT_ENABLED and UNDERTEXT_MEMORY_ENABLED give the same setting different values/,
+    )
     expect(readEnvironment({ ...both, UNDERTEXT_ENABLED: 'false' })).toEqual({ enabled: false })
   })
 

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { configurationOf, DEFAULTS, resolveLayers } from '../../src/config/resolve.ts'
+import { Configuration, DEFAULTS, resolveLayers } from '../../src/config/resolve.ts'
 import type { Layer, LayerValues } from '../../src/config/settings.ts'
 import { openStore, PRESET_NAMES, PRESETS, SETTING_NAMES } from '../../src/index.ts'
 import { refusal } from '../storage/contract/support.ts'
+import { storageOf } from '../support/apply-stage.ts'
 import { chat } from '../support/conversation.ts'
 import { CASES, S } from './cases.ts'
 
@@ -96,7 +97,7 @@ describe('layers', () => {
   })
 
   it('of a session are read once for an object that stays the same', () => {
-    const configuration = configurationOf([])
+    const configuration = new Configuration([])
     const config = { threshold: 0.5 }
     expect(configuration.ofSession(config)).toBe(configuration.ofSession(config))
     expect(configuration.ofSession({ mine: 1 })).toBe(configuration.ofStore)
@@ -185,9 +186,8 @@ describe("a session's config", () => {
     await using store = await openStore(':memory:', { env: false })
     await store.createSession({ id: S })
     const past = { threshold: 'high', maxTokens: 7, enablePrune: true, enablePruning: false }
-    // The port takes any JSON.
-    const { storage } = store as unknown as { storage: { updateSession(id: string, fields: object): void } }
-    storage.updateSession(S, { config: past })
+    // The storage takes any JSON.
+    await storageOf(store).updateSession(S, { config: past })
     const { settings } = await store.getConfig(S)
     expect(settings).toMatchObject({ threshold: 0.8, maxTokens: 7, enablePrune: true })
   })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ownNames } from '../../src/config/spellings.ts'
+import { ownNames } from '../../src/config/read-settings.ts'
 import { openStore, SETTING_NAMES } from '../../src/index.ts'
 import { refusal } from '../storage/contract/support.ts'
 import { chat } from '../support/conversation.ts'

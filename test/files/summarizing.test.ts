@@ -408,8 +408,8 @@ describe('FileSummarizationService', () => {
   })
 
   it('refuses bad options', async () => {
-    expect(() => new FileSummarizationService({} as FileSummarizationOptions)).toThrow('cannot be accepted')
-    expect(() => service(async () => '', { concurrency: 0 })).toThrow('cannot be accepted')
+    expect(() => new FileSummarizationService({} as FileSummarizationOptions)).toThrow('Invalid input')
+    expect(() => service(async () => '', { concurrency: 0 })).toThrow('Invalid input')
     await expect(service(async () => '').checkAndSummarize([], { budget: 5 } as object)).rejects.toSatisfy(
       (error) => isUndertextError(error, 'INVALID_INPUT'),
     )

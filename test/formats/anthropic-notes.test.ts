@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { messageOfAnswer } from '../../src/ecosystems/ai-sdk/response.ts'
+import { messageOfAnswer } from '../../src/ecosystems/ai-sdk/answers.ts'
 import { fromAnthropic } from '../../src/ecosystems/anthropic/from-anthropic.ts'
 import { toAnthropic } from '../../src/ecosystems/anthropic/to-anthropic.ts'
 import type { ConversionNote } from '../../src/ecosystems/conversion.ts'

@@ -5,9 +5,9 @@ import { fromAnthropic } from '../../src/ecosystems/anthropic/from-anthropic.ts'
 import { toAnthropic } from '../../src/ecosystems/anthropic/to-anthropic.ts'
 import { fromOpenAI } from '../../src/ecosystems/openai/from-openai.ts'
 import { toOpenAI } from '../../src/ecosystems/openai/to-openai.ts'
-import { isUndertextError } from '../../src/errors.ts'
 import { canonicalJson, stringifyJson } from '../../src/messages/json.ts'
 import { type Message, type Part, type ToolResultOutput, withOutputText } from '../../src/messages/message.ts'
+import { frozen, problemOf } from '../support/failures.ts'
 import { sharedPath } from '../support/shared.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUg=='
@@ -35,11 +35,6 @@ function blocksSent(role: Message['role'], ...content: Part[]): unknown {
   return toAnthropic([{ role, content }]).messages
 }
 
-function frozen<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
-  return value
-}
-
 /** Reads and writes, also by way of the text a database would hold, and expects what was given. */
 function expectSame(given: readonly object[]): void {
   const read = fromAnthropic(frozen(given))
@@ -49,16 +44,6 @@ function expectSame(given: readonly object[]): void {
     expect(sent).toStrictEqual(given)
     expect(canonicalJson(sent)).toBe(canonicalJson(given))
   }
-}
-
-function problemOf(act: () => unknown): string {
-  try {
-    act()
-  } catch (error) {
-    if (isUndertextError(error, 'INVALID_INPUT')) return error.facts.problems
-    throw error
-  }
-  return 'nothing was thrown'
 }
 
 describe('fromAnthropic', () => {

@@ -4,28 +4,13 @@ import type { ConversionNote } from '../../src/ecosystems/conversion.ts'
 import { detectFormat } from '../../src/ecosystems/detect.ts'
 import { fromChatMessages } from '../../src/ecosystems/flat/from-chat-messages.ts'
 import { toChatMessages } from '../../src/ecosystems/flat/to-chat-messages.ts'
-import { isUndertextError } from '../../src/errors.ts'
 import { openStore } from '../../src/index.ts'
 import type { Message, NewMessage, Part } from '../../src/messages/message.ts'
 import { messageProblem } from '../../src/messages/message-check.ts'
 import type { ChatMessage } from '../../src/model/chat-message.ts'
+import { frozen, problemOf } from '../support/failures.ts'
 
 const RUNS = process.env.LONG === '1' ? 20_000 : 1_000
-
-function frozen<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
-  return value
-}
-
-function problemOf(act: () => unknown): string {
-  try {
-    act()
-  } catch (error) {
-    if (isUndertextError(error, 'INVALID_INPUT')) return error.facts.problems
-    throw error
-  }
-  return 'nothing was thrown'
-}
 
 const call = (toolCallId: string, more: object = {}): Part => ({
   type: 'tool-call',
@@ -156,7 +141,7 @@ describe('fromChatMessages', () => {
     [
       'parts of another form',
       { role: 'user', content: [{ type: 'image_url' }] },
-      '[1].content[0].type: is unknown (messages of another form? fromOpenAI converts them)',
+      '[1].content[0].type: is unknown (messages of another format? fromOpenAI converts them)',
     ],
     ['arguments JSON cannot say', { role: 'tool_call', content: '', args: 1n }, '[1]: holds '],
   ])('refuses %s, and keeps it with lenient', (_, bad, problem) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { messageOfAnswer } from '../../src/ecosystems/ai-sdk/response.ts'
+import { messageOfAnswer } from '../../src/ecosystems/ai-sdk/answers.ts'
 import type { ConversionNote } from '../../src/ecosystems/conversion.ts'
 import { fromGemini } from '../../src/ecosystems/google/from-gemini.ts'
 import { toGemini } from '../../src/ecosystems/google/to-gemini.ts'

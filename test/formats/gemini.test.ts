@@ -11,13 +11,9 @@ import { canonicalJson, stringifyJson } from '../../src/messages/json.ts'
 import { type Message, type Part, type ToolResultOutput, withOutputText } from '../../src/messages/message.ts'
 import { renderView } from '../../src/rendering/render.ts'
 import { validateHistory } from '../../src/rendering/validate.ts'
+import { frozen } from '../support/failures.ts'
 import { sharedPath } from '../support/shared.ts'
 import { geminiContents, geminiInstruction } from './gemini-contents.ts'
-
-function frozen<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
-  return value
-}
 
 /** Reads and writes, also by way of the text a database would hold, and expects what was given. */
 function expectSame(contents: readonly object[], systemInstruction?: unknown): void {

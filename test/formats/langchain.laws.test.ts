@@ -5,14 +5,10 @@ import { toLangChainStored } from '../../src/ecosystems/langchain/to-langchain.t
 import { stringifyJson } from '../../src/messages/json.ts'
 import type { Message } from '../../src/messages/message.ts'
 import { messageProblem } from '../../src/messages/message-check.ts'
+import { frozen } from '../support/failures.ts'
 import { storedMessage } from './langchain-data.ts'
 
 const RUNS = process.env.LONG === '1' ? 20_000 : 600
-
-function frozen<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
-  return value
-}
 
 it('there and back is the same, also by way of a database, and everything in between can be stored', () => {
   fc.assert(

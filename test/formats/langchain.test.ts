@@ -18,21 +18,11 @@ import {
 } from '@langchain/core/messages'
 import { describe, expect, it } from 'vitest'
 import type { ConversionNote } from '../../src/ecosystems/conversion.ts'
-import { isUndertextError } from '../../src/errors.ts'
 import { fromLangChain, toLangChain, toLangChainStored } from '../../src/langchain.ts'
 import type { Message, Part } from '../../src/messages/message.ts'
+import { problemOf } from '../support/failures.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUg=='
-
-function problemOf(act: () => unknown): string {
-  try {
-    act()
-  } catch (error) {
-    if (isUndertextError(error, 'INVALID_INPUT')) return error.facts.problems
-    throw error
-  }
-  return 'nothing was thrown'
-}
 
 /** What is to be read of a message: its class and every field a class of message has. */
 function fieldsOf(message: BaseMessage): object {

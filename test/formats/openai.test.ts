@@ -6,9 +6,9 @@ import { toAnthropic } from '../../src/ecosystems/anthropic/to-anthropic.ts'
 import { detectFormat } from '../../src/ecosystems/detect.ts'
 import { fromOpenAI } from '../../src/ecosystems/openai/from-openai.ts'
 import { toOpenAI } from '../../src/ecosystems/openai/to-openai.ts'
-import { isUndertextError } from '../../src/errors.ts'
 import { canonicalJson, stringifyJson } from '../../src/messages/json.ts'
 import type { Message, Part, ToolResultOutput } from '../../src/messages/message.ts'
+import { frozen, problemOf } from '../support/failures.ts'
 import { sharedPath } from '../support/shared.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUg=='
@@ -27,11 +27,6 @@ function partsRead(message: object): Part[] {
   return read?.content as Part[]
 }
 
-function frozen<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
-  return value
-}
-
 /** Reads and writes, also by way of the text a database would hold, and expects what was given. */
 function expectSame(given: readonly object[]): void {
   const read = fromOpenAI(frozen(given))
@@ -41,16 +36,6 @@ function expectSame(given: readonly object[]): void {
     expect(sent).toStrictEqual(given)
     expect(canonicalJson(sent)).toBe(canonicalJson(given))
   }
-}
-
-function problemOf(act: () => unknown): string {
-  try {
-    act()
-  } catch (error) {
-    if (isUndertextError(error, 'INVALID_INPUT')) return error.facts.problems
-    throw error
-  }
-  return 'nothing was thrown'
 }
 
 describe('fromOpenAI', () => {

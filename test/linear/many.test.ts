@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { toUIMessages } from '../../src/ai-sdk.ts'
-import { timelineOf } from '../../src/cli/log/timeline.ts'
+import { timelineOf } from '../../src/cli/commands/log.ts'
 import { type Message, type Part, renderView, toOpenAI } from '../../src/index.ts'
 import { fromLangChain } from '../../src/langchain.ts'
 import { toAgentItems } from '../../src/openai-agents.ts'

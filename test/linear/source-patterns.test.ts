@@ -29,7 +29,7 @@ const SPREAD =
 const SHORT = [
   /^push\(\.\.\.(run|preview)\.stagesUsed\)/,
   /^push\(\.\.\.compactionFacts\(/,
-  /^Math\.max\(\.\.\.(row|columns|listed|CHAT_COMMANDS)\b/,
+  /^Math\.max\(\.\.\.(row|columns|listed)\b/,
 ]
 
 it('spreads no list from outside into arguments', () => {

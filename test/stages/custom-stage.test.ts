@@ -136,18 +136,18 @@ describe('a stage of the application', () => {
 
   it.each<[string, PlanningStage['plan'] | SlowPlanningStage['plan'], string]>([
     ['throws', () => Promise.reject(new TypeError('secret words')), 'TypeError'],
-    ['answers a text', () => 'secret words' as never, 'the plan is no object'],
-    ['hides no rows', () => ({ hide: ['secret'] }) as never, 'hide is no list of rows of the view'],
+    ['answers a text', () => 'secret words' as never, 'the plan is not an object'],
+    ['hides no rows', () => ({ hide: ['secret'] }) as never, 'hide is not a list of rows of the view'],
     [
       'names a role nobody has',
       (view: View) =>
         ({ hide: [view.rows[0]!], insert: { kind: 'marker', text: 'x', role: 'secret' } }) as never,
-      'insert is no',
+      'insert is not',
     ],
     [
       'replaces by no text',
       (view: View) => ({ replace: [{ row: view.rows[0]!, part: 0, text: { a: 'secret' } }] }) as never,
-      'replace is no list',
+      'replace is not a list',
     ],
     [
       'replaces a part twice',
@@ -156,12 +156,12 @@ describe('a stage of the application', () => {
       }),
       'a part twice',
     ],
-    ['leans on nothing', () => ({ requires: 5 }) as never, 'requires is no list'],
-    ['has params that are no JSON', () => ({ params: { big: 5n } }) as never, 'params is no JSON object'],
+    ['leans on nothing', () => ({ requires: 5 }) as never, 'requires is not a list'],
+    ['has params that are no JSON', () => ({ params: { big: 5n } }) as never, 'params is not a JSON object'],
     [
       'inserts for nothing',
       () => ({ insert: { kind: 'marker', text: 'secret' } }) as never,
-      'insert stands for',
+      'insert replaces hidden rows',
     ],
   ])('that %s fails the run, in words that quote nothing, and nothing is written', async (_, plan, error) => {
     await using store = await openStore(':memory:', neurolink)

@@ -5,11 +5,9 @@ import { applyPlan, type Plan } from '../../src/model/plan.ts'
 import type { View } from '../../src/model/view.ts'
 import type { Stage } from '../../src/stages/stage.ts'
 import type { Snapshot, Storage } from '../../src/storage/storage.ts'
+import { storageOf } from '../../src/store/store.ts'
 
-/** The storage beneath a store, of which the store says nothing. */
-export function storageOf(store: Store): Storage {
-  return (store as unknown as { readonly storage: Storage }).storage
-}
+export { storageOf }
 
 /** Runs one stage, whatever the history takes; answers the compaction's id, or `undefined` when it had nothing to do. */
 export async function applyStage(store: Store, stage: Stage, session: string): Promise<string | undefined> {

@@ -1,7 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
-import type { Sink } from '../../src/cli/command.ts'
-import type { Io } from '../../src/cli/io.ts'
+import type { Io, Sink } from '../../src/cli/command.ts'
 import { runProgram } from '../../src/cli/main.ts'
 
 export type RunOptions = {

@@ -60,3 +60,20 @@ export function dumpOf(database: Database): string {
     (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value),
   )
 }
+
+/** The problems of the `INVALID_INPUT` that a function throws. */
+export function problemOf(act: () => unknown): string {
+  try {
+    act()
+  } catch (error) {
+    if (isUndertextError(error, 'INVALID_INPUT')) return error.facts.problems
+    throw error
+  }
+  return 'nothing was thrown'
+}
+
+/** Freezes a value deeply, so that a function that changes its input throws. */
+export function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
+  return value
+}

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { fromUIMessages } from '../../src/ecosystems/ai-sdk/chat/versions.ts'
-import { fromModelMessages } from '../../src/ecosystems/ai-sdk/from-model-messages.ts'
-import { toModelMessages } from '../../src/ecosystems/ai-sdk/to-model-messages.ts'
+import { fromUIMessages } from '../../src/ecosystems/ai-sdk/from-ui-messages.ts'
+import { fromModelMessages, toModelMessages } from '../../src/ecosystems/ai-sdk/model-messages.ts'
 import { toUIMessages } from '../../src/ecosystems/ai-sdk/to-ui-messages.ts'
 import { fromLangChain } from '../../src/ecosystems/langchain/from-langchain.ts'
 import { toLangChainStored } from '../../src/ecosystems/langchain/to-langchain.ts'
@@ -22,7 +21,8 @@ import {
   toOpenAIResponses,
   validateHistory,
 } from '../../src/index.ts'
-import { exportView, VIEW_FORMATS, type ViewFormat } from '../../src/transfer/export-view.ts'
+import { exportView } from '../../src/transfer/export-view.ts'
+import { VIEW_FORMATS, type ViewFormat } from '../../src/transfer/view-formats.ts'
 import { BEGIN, EVERY_PART, PNG, storeWith, whole } from './sessions.ts'
 
 type Reader = (document: never) => readonly Message[]

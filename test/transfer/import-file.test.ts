@@ -102,7 +102,7 @@ describe('a file with one conversation', () => {
     await writeFile(path, [user('changed'), ...turns(3)].map((line) => JSON.stringify(line)).join('\n'))
     const { conversations, totals } = await load(path)
     expect(conversations[0]).toMatchObject({ status: 'refused', messages: 0 })
-    expect(conversations[0]!.why).toContain('not the beginning of what is imported')
+    expect(conversations[0]!.why).toContain('differs from the import')
     expect(totals.refused).toBe(1)
     expect(await textsOf('chat')).toHaveLength(4)
   })

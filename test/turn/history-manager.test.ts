@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { evictedOf } from '../../src/compat/history-manager.ts'
 import { HistoryManager, type HistorySummarizer, type Message, type Summarizer } from '../../src/index.ts'
-import { evictedOf } from '../../src/requests/evicted.ts'
 import { say } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 

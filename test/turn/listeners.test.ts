@@ -35,7 +35,7 @@ describe('listeners', () => {
     events.emit('contextWarning', warning(0.6))
     expect(heard.splice(0)).toEqual(['b'])
     events.off('contextWarning', b)
-    expect(events.hears('contextWarning')).toBe(false)
+    expect(events.hasListener('contextWarning')).toBe(false)
   })
 
   it('may add and take away while they are called', () => {

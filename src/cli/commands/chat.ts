@@ -1,58 +1,161 @@
-import type { ChatOptions } from '../actions/chat.ts'
-import { SESSION } from '../argument-words.ts'
-import type { CliCommand } from '../command.ts'
-import { examples } from '../examples.ts'
-import { share, wholeNumber } from '../options.ts'
-import { systemFileOption, systemOption } from '../system-prompt.ts'
+import { createInterface } from 'node:readline'
+import { v7 as uuidv7 } from 'uuid'
+import type { Settings } from '../../config/settings.ts'
+import { partsOf } from '../../messages/message.ts'
+import type { Session } from '../../storage/storage.ts'
+import type { SqliteStore } from '../../store/open.ts'
+import type { Context } from '../command.ts'
+import { CliError } from '../errors.ts'
+import { type SystemPromptOptions, systemPromptOf } from '../options.ts'
+import { counted } from '../output/figures.ts'
+import { shellWord } from '../output/ids.ts'
+import { writeLines } from '../output/layout.ts'
+import { safeLine } from '../output/safe-text.ts'
+import { type Backend, type BackendChoice, chooseBackend, summarizerBy } from './chat/backend.ts'
+import { chatLoop } from './chat/loop.ts'
+import { onePrompt, type Prompts, pipedPrompts, terminalPrompts } from './chat/prompts.ts'
+import { jsonReporter, textReporter } from './chat/reporter.ts'
+import { briefMessage, SLASH_COMMANDS } from './chat/slash-commands.ts'
+import type { Chat } from './chat/turn.ts'
 
-export const chatCommand: CliCommand = {
-  name: 'chat',
-  register: (program, run) =>
-    program
-      .command('chat')
-      .summary('talk with a model, or with an echo; the session is kept')
-      .description(
-        'A conversation at the terminal, kept in the store and held within the window. Without a session a new one begins; with one it goes on. Where nobody types, each line of the input is a prompt (a backslash at its end joins the next line) and the answers are written to the output. Without --provider, --url or --model the offline echo answers.',
-      )
-      .argument('[session]', `the session to go on with: ${SESSION}`)
-      .option('--provider <name>', 'ask a provider of the AI SDK: anthropic, openai, google, mistral …')
-      .option('--model <name>', 'which model; PROVIDER/MODEL says both')
-      .option('--provider-package <name>', 'the package of that provider, if it is not @ai-sdk/PROVIDER')
-      .option('--url <address>', 'ask an OpenAI-compatible address, such as http://localhost:11434/v1')
-      .option(
-        '--api-key-env <name>',
-        'the environment variable with the key for --url (default OPENAI_API_KEY)',
-      )
-      .option('--echo', 'ask nobody: say again what was said; --model says for whose window is counted')
-      .option('--context-window <tokens>', 'the window of the model, where it is not known', wholeNumber(1))
-      .option(
-        '--compact-threshold <number>',
-        'usage at which the history is compacted, 0 to 1 (default 0.8)',
-        share,
-      )
-      .option('--disable-compaction', 'compact nothing unasked, and say nothing of usage')
-      .option(
-        '--summary-model <name>',
-        'let this model of the same provider write summaries; else they are made offline',
-      )
-      .addOption(systemOption())
-      .addOption(systemFileOption())
-      .option('--max-tokens <tokens>', 'most tokens of an answer', wholeNumber(1))
-      .option('--title <text>', 'what a new session is called')
-      .option('--message <text>', 'say this one thing, print the answer, and end')
-      .addHelpText(
-        'after',
-        examples([
-          [
-            'chat --provider anthropic --model claude-sonnet-4-5',
-            'a new session; needs the packages ai and @ai-sdk/anthropic',
-          ],
-          ['chat --url http://localhost:11434/v1 --model llama3.2', 'a model on this machine'],
-          ['chat @ --url http://localhost:11434/v1', 'go on with the newest session and its model'],
-          ['chat @ --message "And in Rust?" --provider openai', 'one turn, for scripts'],
-        ]),
-      )
-      .action((session: string | undefined, options: ChatOptions) =>
-        run(async (context) => (await import('../actions/chat.ts')).chat(context, session, options)),
-      ),
+type ChatOptions = BackendChoice &
+  SystemPromptOptions & {
+    readonly contextWindow?: number
+    readonly compactThreshold?: number
+    readonly disableCompaction?: boolean
+    readonly summaryModel?: string
+    readonly maxTokens?: number
+    readonly title?: string
+    readonly message?: string
+  }
+
+/** Messages that are shown when a session continues. */
+const SHOWN_AT_RESUME = 4
+/** Earlier prompts that the up arrow recalls. */
+const REMEMBERED = 100
+
+/** Takes prompts and shows answers until there are no more prompts. */
+export async function chat(
+  context: Context,
+  given: string | undefined,
+  options: ChatOptions,
+): Promise<number> {
+  const { message, title, maxTokens, compactThreshold, disableCompaction } = options
+  const { json, input, err, out, cwd } = context
+  if (message?.trim() === '') throw new CliError('WRONG_USE', '--message is empty.')
+  const isTyped = message === undefined && input.isTTY === true && err.isTerminal && !json
+  const known = given === undefined ? undefined : await knownSession(context, given)
+  const backend = await chooseBackend(options, known ?? {}, context)
+  const store = await context.open(known === undefined ? 'write' : 'change', {
+    config: await settingsOf(context, options, backend),
+  })
+  const reporter = json ? jsonReporter(out) : textReporter(context, isTyped)
+  const conversation: Chat['conversation'] = {
+    sessionId: known?.id ?? uuidv7(),
+    isStored: known !== undefined,
+    title,
+    backend,
+    system: await systemPromptOf(options, cwd),
+    maxOutputTokens: maxTokens,
+    threshold: compactThreshold,
+    autoCompact: disableCompaction !== true,
+  }
+  const chat: Chat = { context, store, reporter, choice: options, conversation }
+  const stopListening = store.on('compaction', (event) => {
+    if (event.sessionId === conversation.sessionId && event.phase !== 'undone' && event.phase !== 'redone')
+      reporter.compaction(event)
+  })
+  await begin(chat, known, isTyped)
+  const prompts = await promptsOf(chat, message, isTyped)
+  try {
+    return await chatLoop(chat, prompts, { isTyped, hasCommands: message === undefined })
+  } finally {
+    prompts.close()
+    stopListening()
+    reporter.end(conversation.isStored ? conversation.sessionId : undefined)
+  }
+}
+
+/** The session to continue, looked up before anything else is opened or asked. */
+async function knownSession(context: Context, given: string): Promise<Session> {
+  const store = await context.open('change')
+  return store.getSession(await context.session(store, given))
+}
+
+async function settingsOf(
+  context: Context,
+  { contextWindow: tokens, summaryModel, ...choice }: ChatOptions,
+  { provider = 'openai', model }: Backend,
+): Promise<Settings> {
+  const windows = tokens === undefined || model === undefined ? tokens : { [model]: tokens, _default: tokens }
+  const summarizer =
+    summaryModel === undefined
+      ? undefined
+      : summarizerBy(await chooseBackend({ ...choice, model: summaryModel }, {}, context))
+  return {
+    ...(windows !== undefined && { contextWindows: { [provider]: windows } }),
+    // A chat continues if the model that writes summaries fails.
+    ...(summarizer !== undefined && { summarizer, offlineFallback: true }),
+  }
+}
+
+async function begin(
+  { context, store, conversation, reporter }: Chat,
+  known: Session | undefined,
+  isTyped: boolean,
+): Promise<void> {
+  const { sessionId, backend } = conversation
+  const { kind, title, provider, model } = backend
+  const messages = known?.messageCount ?? 0
+  reporter.session({ sessionId, isNew: known === undefined, messages, backend: kind, provider, model })
+  if (!isTyped) return
+  const { err, style } = context
+  const what = known === undefined ? 'A new session' : `Session ${sessionId}, ${counted(messages, 'message')}`
+  const view = known === undefined ? [] : await store.getEffectiveHistory(sessionId)
+  writeLines(err, [
+    `${style.bold(what)}; answers come from ${safeLine(title)}. /help lists the commands.`,
+    ...(kind === 'echo' ? [style.dim(echoHint(known))] : []),
+    ...view.slice(-SHOWN_AT_RESUME).map((message) => briefMessage(message, style, err.columns)),
+  ])
+}
+
+/** How to ask a model, in case the echo is not intended. */
+function echoHint(known: Session | undefined): string {
+  if (known?.provider === undefined)
+    return 'No model is asked: name one with --provider and --model, or with --url.'
+  const model = known.model === undefined ? '' : ` --model ${shellWord(known.model)}`
+  return safeLine(
+    `No model is asked. The session was with ${known.provider}: --provider ${shellWord(known.provider)}${model} continues it there.`,
+  )
+}
+
+async function promptsOf(
+  { context, store, conversation }: Chat,
+  message: string | undefined,
+  isTyped: boolean,
+): Promise<Prompts> {
+  if (message !== undefined) return onePrompt(message)
+  const { input, signal, style } = context
+  if (!isTyped) {
+    const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
+    signal.addEventListener('abort', () => lines.close(), { once: true })
+    return pipedPrompts(lines[Symbol.asyncIterator](), () => lines.close())
+  }
+  return terminalPrompts(context, {
+    prompt: '> ',
+    continuation: '… ',
+    isColoured: style.cyan('>') !== '>',
+    history: conversation.isStored ? await earlierPrompts(store, conversation.sessionId) : [],
+    words: SLASH_COMMANDS.map(({ name }) => name),
+  })
+}
+
+/** The user's prompts, newest first. */
+async function earlierPrompts(store: SqliteStore, sessionId: string): Promise<string[]> {
+  const rows = await store.getMessages(sessionId, { limit: REMEMBERED, order: 'backward' })
+  return rows.flatMap((row) => {
+    if (row.role !== 'user' || row.kind !== 'message') return []
+    const text = partsOf(row).flatMap((part) => (part.type === 'text' ? [part.text] : []))
+    return text.length === 0 ? [] : [text.join('\n').replace(/[^\P{Cc}\n]/gu, '')]
+  })
 }

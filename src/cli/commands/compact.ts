@@ -1,81 +1,156 @@
-import { Option } from 'commander'
-import type { CompactActionOptions } from '../actions/compact.ts'
-import { SESSION } from '../argument-words.ts'
-import type { CliCommand } from '../command.ts'
-import { examples } from '../examples.ts'
-import { listedOf, share, wholeNumber } from '../options.ts'
+import type { CompactionResult } from '../../compaction/result.ts'
+import type { PreviewOptions } from '../../config/store-options.ts'
+import type { SqliteStore } from '../../store/open.ts'
+import type { Summarizer } from '../../summarizers/summarizer.ts'
+import type { Context } from '../command.ts'
+import { CliError, EXIT } from '../errors.ts'
+import { providerAndModel } from '../options.ts'
+import { count, fromTo } from '../output/figures.ts'
+import { commandLine, shortIds } from '../output/ids.ts'
+import { sentence, writeLines } from '../output/layout.ts'
+import { chooseBackend, summarizerBy } from './chat/backend.ts'
+import { makePlan, planJson, planRows, type ShownPlan, WHY_NOTHING, type WhyNothing } from './compact/plan.ts'
+import { planLines, shortPlanLines } from './compact/plan-text.ts'
 
-/** Stages that a name alone says: the others need options. Written out, for the registry is slow to load for a help text. */
-export const STAGES = [
-  'prune',
-  'deduplicate',
-  'summarize',
-  'truncate',
-  'cut',
-  'hierarchical_summaries',
-  'sliding_window',
-  'sliding_window_with_summary',
-  'priority_based',
-  'drop_reasoning',
-]
+type CompactOptions = {
+  readonly dryRun?: boolean
+  readonly full?: boolean
+  readonly target?: number
+  readonly targetTokens?: number
+  readonly stage?: readonly string[]
+  readonly provider?: string
+  readonly model?: string
+  readonly summaryModel?: string
+  readonly summaryUrl?: string
+  readonly summaryPackage?: string
+  readonly apiKeyEnv?: string
+  readonly summarize?: boolean
+  readonly reason?: string
+}
 
-export const compactCommand: CliCommand = {
-  name: 'compact',
-  register: (program, run) =>
-    program
-      .command('compact')
-      .summary('make room in a session; shows the plan first')
-      .description(
-        'Makes room: prunes old tool outputs, deduplicates file reads, summarizes, truncates, each only while the history is over the target. Nothing is destroyed, and all of it can be undone. On a terminal the plan is shown and you are asked before anything is written; elsewhere it is done and told.',
-      )
-      .argument('<session>', SESSION)
-      .option('--dry-run', 'show the plan row by row and write nothing')
-      .option('--full', 'with --dry-run on a terminal: the whole text of a summary too')
-      .option(
-        '--target <share>',
-        'bring the request down to this share of the available input (default 0.4)',
-        share,
-      )
-      .addOption(
-        new Option('--target-tokens <tokens>', 'bring the history down to so many tokens')
-          .argParser(wholeNumber())
-          .conflicts('target'),
-      )
-      .addOption(
-        new Option('--stage <name>', 'only these stages, in this order (several with commas, or again)')
-          .choices(STAGES)
-          .argParser(listedOf(STAGES)),
-      )
-      .option('--model <provider/model>', 'the model whose window counts (default: the session\u2019s)')
-      .option('--provider <name>', 'the provider whose window counts')
-      .option(
-        '--summary-model <model>',
-        'let this model write the summary: provider/model by the AI SDK, or a name at --summary-url',
-      )
-      .option('--summary-url <address>', 'an OpenAI-compatible address for --summary-model')
-      .option(
-        '--summary-package <name>',
-        'the package of the AI SDK\u2019s provider, if it is not @ai-sdk/PROVIDER',
-      )
-      .option(
-        '--api-key-env <name>',
-        'the environment variable with the key for --summary-url (default OPENAI_API_KEY)',
-      )
-      .option(
-        '--summarize',
-        'with --dry-run: ask the model for the summary now and show it; it costs what it costs',
-      )
-      .option('--reason <text>', 'kept in the audit')
-      .addHelpText(
-        'after',
-        examples([
-          ['compact @ --dry-run', 'what would happen to each row of the newest session, and what it saves'],
-          ['compact @', 'show the plan, ask, do it, and say how to take it back'],
-          ['compact @ --stage prune,deduplicate', 'only tool outputs, no summary'],
-          ['compact @ --summary-model anthropic/claude-haiku-4-5', 'a summary written by a model'],
-        ]),
-      )
-      .action((session: string, options: CompactActionOptions) =>
-        run(async (context) => (await import('../actions/compact.ts')).compact(context, session, options)),
-      ),
+/** Shows the plan of a compaction and, unless it is a dry run, carries out exactly that plan. */
+export async function compact(context: Context, session: string, options: CompactOptions): Promise<number> {
+  const { dryRun = false, full = false, summarize = false } = options
+  const { json: isJson, out } = context
+  const store = await context.open(dryRun && !summarize ? 'read' : 'change')
+  const id = await context.session(store, session)
+  const previewOptions = await previewOptionsOf(context, options)
+  if (summarize) announceModelCall(context)
+  const shown = await makePlan(store, id, previewOptions)
+  if (shown === undefined) return reportNothing(context, dryRun, id, 'NO_MESSAGES')
+  const { preview } = shown
+  // The plan row by row is only made to be shown: it reads the whole session.
+  const plan = isJson || dryRun ? await planRows(store, shown) : undefined
+  const json = isJson && plan !== undefined ? planJson(shown, plan) : undefined
+  if (!preview.compacted)
+    return reportNothing(context, dryRun, id, preview.reason ?? 'NOTHING_TO_COMPACT', shown, json)
+  if (dryRun && plan !== undefined) {
+    if (json !== undefined) context.printJson({ ...json, dryRun, compacted: false, run: null })
+    else await context.page(`${planLines(shown, plan, context, full).join('\n')}\n`)
+    return EXIT.done
+  }
+  if (json === undefined) writeLines(out, shortPlanLines(shown, context))
+  if (!context.yes && !(await context.confirm('Compact now? It can be undone.')))
+    throw new CliError('DECLINED', 'Nothing was written.')
+  if (preview.summaryPending !== undefined) announceModelCall(context)
+  const result = await store.compactSession(id, preview)
+  if (result === null) return reportNothing(context, dryRun, id, 'NO_MESSAGES')
+  await reportResult(context, store, id, result, json)
+  return result.compacted ? EXIT.done : EXIT.no
+}
+
+/** Explains the silence while a model thinks. */
+function announceModelCall({ err, style, json }: Context): void {
+  if (err.isTerminal && !json)
+    writeLines(err, [style.dim('A model is asked for the summary; Ctrl-C stops it.')])
+}
+
+async function previewOptionsOf(context: Context, options: CompactOptions): Promise<PreviewOptions> {
+  const { target, targetTokens, stage, reason, summarize } = options
+  const summarizer = await summarizerOf(context, options)
+  if (summarize === true && summarizer === undefined)
+    throw new CliError('WRONG_USE', '--summarize asks a model; name it with --summary-model.')
+  return {
+    ...providerAndModel(options),
+    signal: context.signal,
+    target,
+    targetTokens,
+    stages: stage === undefined ? undefined : [...stage],
+    reason,
+    summarizer,
+    summarize,
+  }
+}
+
+/** The summarizer that the options name; without one the settings decide, else the extractive summarizer. */
+async function summarizerOf(context: Context, options: CompactOptions): Promise<Summarizer | undefined> {
+  const { summaryModel: model, summaryUrl: url, summaryPackage: providerPackage, apiKeyEnv } = options
+  if (model === undefined) {
+    if (url !== undefined || providerPackage !== undefined || apiKeyEnv !== undefined)
+      throw new CliError('WRONG_USE', 'Name the model that writes the summary: --summary-model.')
+    return undefined
+  }
+  if (url === undefined && providerPackage === undefined && !model.includes('/'))
+    throw new CliError(
+      'WRONG_USE',
+      '--summary-model names no provider: write PROVIDER/MODEL, or add --summary-url.',
+    )
+  return summarizerBy(await chooseBackend({ model, url, providerPackage, apiKeyEnv }, {}, context))
+}
+
+function reportNothing(
+  context: Context,
+  dryRun: boolean,
+  sessionId: string,
+  reason: WhyNothing,
+  shown?: ShownPlan,
+  json: object = { session: sessionId },
+): number {
+  const { out } = context
+  const figures =
+    shown === undefined
+      ? ''
+      : ` (${count(shown.preview.tokensBefore)} tokens, target ${count(shown.preview.targetTokens)})`
+  if (context.json) context.printJson({ ...json, reason, dryRun, compacted: false, run: null })
+  else
+    writeLines(
+      out,
+      sentence(`Nothing to compact in session ${sessionId}: ${WHY_NOTHING[reason]}${figures}.`, out),
+    )
+  return EXIT.no
+}
+
+async function reportResult(
+  context: Context,
+  store: SqliteStore,
+  sessionId: string,
+  result: CompactionResult,
+  json: object | undefined,
+): Promise<void> {
+  const { out, err, style } = context
+  const { runId, tokensBefore, tokensAfter, compacted, failed, reason } = result
+  if (json !== undefined) {
+    const { fits, reachedTarget, tokensSaved } = result
+    const figures = { tokensBefore, tokensAfter, tokensSaved, reachedTarget, fits, reason: reason ?? null }
+    context.printJson({ ...json, ...figures, dryRun: false, compacted, run: runId, failed })
+    return
+  }
+  for (const { summarizer, error } of failed)
+    err.write(style.yellow(`A summary by ${summarizer} was not accepted: ${error}.\n`))
+  if (!compacted) {
+    const why = reason === undefined ? 'it had no result' : WHY_NOTHING[reason]
+    writeLines(out, [`Nothing was written: ${why}.`])
+    return
+  }
+  const name = out.isTerminal ? await shortRunId(store, sessionId, runId) : runId
+  writeLines(out, [
+    `${style.green('Done.')} History ${fromTo(tokensBefore, tokensAfter)}, as run ${name}.`,
+    style.dim(`Undo it: ${commandLine('undo', sessionId, name)}`),
+  ])
+}
+
+/** The shortest end of a run's id that `undo` accepts. */
+async function shortRunId(store: SqliteStore, sessionId: string, runId: string): Promise<string> {
+  const compactions = await store.listCompactions(sessionId)
+  return shortIds(compactions.flatMap((one) => [one.id, one.runId])).get(runId) ?? runId
 }

@@ -1,61 +1,191 @@
-import { Option } from 'commander'
-import { EXPORT_FORMATS, type ExportCommandOptions } from '../actions/export-format.ts'
-import { SESSION } from '../argument-words.ts'
-import type { CliCommand } from '../command.ts'
-import { examples } from '../examples.ts'
-import { wholeNumber } from '../options.ts'
+import { extname } from 'node:path'
+import { isUndertextError } from '../../errors.ts'
+import type { SqliteStore } from '../../store/open.ts'
+import type { DocumentOptions } from '../../transfer/document/options.ts'
+import { exportHtml } from '../../transfer/export-html.ts'
+import { exportMarkdown } from '../../transfer/export-markdown.ts'
+import { exportView } from '../../transfer/export-view.ts'
+import { historyLines } from '../../transfer/history-lines.ts'
+import type { Context } from '../command.ts'
+import { chunked } from '../context.ts'
+import { CliError, EXIT } from '../errors.ts'
+import type { EXPORT_FORMATS } from '../options.ts'
+import { bytes, counted } from '../output/figures.ts'
+import { allSessions } from '../references.ts'
+import { openTarget, type Target } from './export/target.ts'
 
-export const exportCommand: CliCommand = {
-  name: 'export',
-  register: (program, run) =>
-    program
-      .command('export')
-      .summary('write sessions to a file: whole, as a model gets them, or to be read')
-      .description(
-        `Writes sessions out. "history" is everything: each message, tag, compaction and line of the audit, a JSON object a line; \`undertext import\` makes the very same session of it. "markdown" and "html" are documents for people. The other formats write the view, what a model would be sent now, in the form of an API or a framework.
+type ExportFormat = (typeof EXPORT_FORMATS)[number]
 
-Without --format the end of the file's name decides (.md, .html), else it is "history".`,
-      )
-      .argument('[session...]', `sessions to export, each by ${SESSION}`)
-      .option('--all', 'all sessions, archived ones too (format history)')
-      .addOption(new Option('--format <format>', 'what is written').choices(EXPORT_FORMATS))
-      .option('-o, --output <file>', 'write to this file; without, or with -, to the standard output')
-      .option('--force', 'replace the file when it is there')
-      .option('--lines', 'a JSON value a line instead of one document (formats of the view)')
-      .option(
-        '--rendered [provider]',
-        'the view made valid for a provider, or for that of the format; name the session before it',
-      )
-      .option('--full', 'all messages of the log, hidden ones included (formats of the view)')
-      .addOption(
-        new Option(
-          '--hidden <omit|show>',
-          'hidden rows in documents (default: omit in markdown, show in html)',
-        ).choices(['omit', 'show']),
-      )
-      .addOption(
-        new Option(
-          '--images <inline|word>',
-          'pictures in documents (default: a word in markdown, inline in html)',
-        ).choices(['inline', 'word']),
-      )
-      .option(
-        '--cut-outputs <characters>',
-        "leave out the rest of longer tools' outputs in documents",
-        wholeNumber(1),
-      )
-      .addHelpText(
-        'after',
-        examples([
-          ['export @ -o backup.jsonl', 'the newest session, to be imported again'],
-          ['export --all -o everything.jsonl', 'a backup of all sessions'],
-          ['export @ -o talk.html', 'one page to be read in a browser'],
-          ['export @ --format anthropic --rendered', 'what would be sent to Anthropic now'],
-        ]),
-      )
-      .action((sessions: string[], options: ExportCommandOptions) =>
-        run(async (context) =>
-          (await import('../actions/export.ts')).exportSessions(context, sessions, options),
-        ),
-      ),
+type ExportOptions = Pick<DocumentOptions, 'hidden' | 'images' | 'cutOutputs'> & {
+  readonly all?: boolean
+  readonly format?: ExportFormat
+  readonly output?: string | undefined
+  readonly force?: boolean
+  readonly lines?: boolean
+  readonly rendered?: boolean | string
+  readonly full?: boolean
+}
+
+/** Writes sessions to a file or to the standard output. */
+export async function exportSessions(
+  context: Context,
+  given: readonly string[],
+  options: ExportOptions,
+): Promise<number> {
+  const output = options.output === '-' ? undefined : options.output
+  const format = options.format ?? formatOfFile(output)
+  refuseContradictions(context, given, { ...options, output }, format)
+  const store = await context.open('read')
+  const ids = await sessionIds(context, store, given, options.all === true)
+  const remarks = new Map<string, number>()
+  const remark = (why: string): void => void remarks.set(why, (remarks.get(why) ?? 0) + 1)
+  const target = await openTarget(context, output, options.force === true)
+  const sessions: string[] = []
+  let size = 0
+  try {
+    for (const id of ids) {
+      const written = await writeSession(context, target, piecesOf(store, id, format, options, remark), {
+        mayBeGone: options.all === true,
+      })
+      if (written === undefined) continue
+      sessions.push(id)
+      size += written
+    }
+    await target.finish()
+  } catch (error) {
+    await target.discard()
+    throw error
+  }
+  report(context, { sessions, format, file: output ?? null, bytes: size }, remarks)
+  return EXIT.done
+}
+
+function formatOfFile(output = ''): ExportFormat {
+  const end = extname(output).toLowerCase()
+  if (end === '.md' || end === '.markdown') return 'markdown'
+  return end === '.html' || end === '.htm' ? 'html' : 'history'
+}
+
+/** Writes a session and returns its bytes; `undefined` if `mayBeGone` and it was purged before anything was written. */
+async function writeSession(
+  { signal }: Context,
+  target: Target,
+  pieces: AsyncIterable<string>,
+  { mayBeGone }: { readonly mayBeGone: boolean },
+): Promise<number | undefined> {
+  let size = 0
+  try {
+    for await (const piece of chunked(pieces)) {
+      if (signal.aborted) throw new CliError('INTERRUPTED', 'Interrupted; no file was written.')
+      size += Buffer.byteLength(piece)
+      await target.write(piece)
+    }
+    return size
+  } catch (error) {
+    if (mayBeGone && size === 0 && isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
+    throw error
+  }
+}
+
+/** Throws `WRONG_USE` for options that exclude each other. */
+function refuseContradictions(
+  context: Context,
+  given: readonly string[],
+  { all = false, output, lines, rendered, full, hidden, images, cutOutputs }: ExportOptions,
+  format: ExportFormat,
+): void {
+  const wrong = (sentence: string, hint?: string): never => {
+    throw new CliError('WRONG_USE', sentence, hint === undefined ? {} : { hint })
+  }
+  if (all && given.length > 0) wrong('--all means every session, so none is named beside it.')
+  if (!all && given.length === 0)
+    wrong(
+      'There is no session to export.',
+      // `--rendered` takes the next word, which may have been intended as the session.
+      typeof rendered === 'string'
+        ? `--rendered took ${JSON.stringify(rendered)} for a provider; name the session before it.`
+        : 'Name one, or @ for the newest, or give --all.',
+    )
+  if ((all || given.length > 1) && format !== 'history')
+    wrong(`Several sessions can be exported as history only, not as ${format}.`, 'Export them one by one.')
+  if (output === undefined && context.out.isTerminal && (format === 'history' || format === 'html'))
+    wrong(
+      `The format ${format} is for a file or a program, not for a screen.`,
+      'Give -o FILE, or use a pipe.',
+    )
+  if (context.json && output === undefined)
+    wrong('With --json the output reports the export, so the export itself needs a file.', 'Give -o FILE.')
+  const isDocument = format === 'markdown' || format === 'html'
+  const ofView = nameOfFirst({ lines, rendered, full })
+  if (ofView !== undefined && (isDocument || format === 'history'))
+    wrong(`--${ofView} applies to the formats of the view, and this is ${format}.`)
+  const ofDocument = nameOfFirst({ hidden, images, 'cut-outputs': cutOutputs })
+  if (ofDocument !== undefined && !isDocument)
+    wrong(`--${ofDocument} applies to documents (markdown, html), and this is ${format}.`)
+}
+
+/** The name of the first option that was given. */
+function nameOfFirst(options: { readonly [name: string]: unknown }): string | undefined {
+  return Object.keys(options).find((name) => options[name] !== undefined)
+}
+
+async function sessionIds(
+  context: Context,
+  store: SqliteStore,
+  given: readonly string[],
+  all: boolean,
+): Promise<string[]> {
+  const ids = new Set<string>()
+  for (const one of given) ids.add(await context.session(store, one))
+  if (all) for await (const { id } of allSessions(store)) ids.add(id)
+  // Oldest first: sessions are listed in the order of their import, and a copy of the store should list them as this one does.
+  return all ? [...ids].reverse() : [...ids]
+}
+
+function piecesOf(
+  store: SqliteStore,
+  session: string,
+  format: ExportFormat,
+  { hidden, images, cutOutputs, lines, rendered, full }: ExportOptions,
+  remark: (why: string) => void,
+): AsyncIterable<string> {
+  switch (format) {
+    case 'history':
+      return historyLines(store.exportSession(session))
+    case 'markdown':
+      return exportMarkdown(store, session, { hidden, images, cutOutputs })
+    case 'html':
+      return exportHtml(store, session, { hidden, images, cutOutputs })
+    default:
+      return exportView(store, session, {
+        format,
+        lines,
+        rendered,
+        full,
+        onNote: ({ kind, why }) => remark(`${kind}: ${why}`),
+        onMend: ({ kind }) => remark(`mended for the provider: ${kind}`),
+      })
+  }
+}
+
+/** Reports on `err`, so that the output holds nothing but the export. */
+function report(
+  { err, json, printJson, style }: Context,
+  written: {
+    readonly sessions: readonly string[]
+    readonly format: ExportFormat
+    readonly file: string | null
+    readonly bytes: number
+  },
+  remarks: ReadonlyMap<string, number>,
+): void {
+  if (json) {
+    printJson({ ...written, notes: [...remarks].map(([why, times]) => ({ why, times })) })
+    return
+  }
+  for (const [why, times] of remarks) err.write(`${style.dim(`${times} × ${why}`)}\n`)
+  const { sessions, format, file } = written
+  if (file === null) return
+  const what = counted(sessions.length, 'session')
+  err.write(`${style.green('✓')} ${what} written to ${file} (${format}, ${bytes(written.bytes)})\n`)
 }

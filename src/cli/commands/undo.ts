@@ -1,66 +1,125 @@
-import type { Command as Commander } from 'commander'
-import type { UndoOptions } from '../actions/undo.ts'
-import { COMPACTION, SESSION } from '../argument-words.ts'
-import type { CliCommand, Runner } from '../command.ts'
-import { examples } from '../examples.ts'
+import type { Compaction, UndoOutcome } from '../../storage/storage.ts'
+import type { SqliteStore } from '../../store/open.ts'
+import type { Context, Output } from '../command.ts'
+import { EXIT } from '../errors.ts'
+import { count, counted, fromTo, listing } from '../output/figures.ts'
+import { sentence, writeLines } from '../output/layout.ts'
+import { kindName, workOf } from './log.ts'
 
-export const undoCommand: CliCommand = {
-  name: 'undo',
-  register: (program, run) =>
-    withOptions(
-      program
-        .command('undo')
-        .summary('take a compaction, or a whole run, out of force')
-        .argument('<session>', SESSION)
-        .argument('<id>', COMPACTION)
-        .description(
-          'Takes a compaction out of force: what it hid shows again, byte for byte, and what it inserted is hidden. The id of a run undoes all of it, and @ is the newest run. Where others in force build on it they are named, and nothing is done (exit 4) unless --cascade says that they go too. A rewind after which messages were appended is undone with --both only: the former messages then show before them.',
-        )
-        .option('--cascade', 'undo first what builds on it')
-        .option(
-          '--both',
-          'undo a rewind although messages were appended after it: the former ones show before them',
-        ),
-      examples([
-        ['undo @ @', 'the newest run of the newest session'],
-        ['undo billing eb16c59c', 'a compaction by the end of its id, as `undertext log` shows it'],
-        ['undo @ eb16c59c --cascade --reason "the summary was wrong"', 'with all that builds on it, and why'],
-      ]),
-      'undo',
-      run,
-    ),
+type UndoOptions = {
+  readonly cascade?: boolean
+  /** For an undo only. */
+  readonly both?: boolean
+  readonly reason?: string
+  readonly actor?: string
 }
 
-export const redoCommand: CliCommand = {
-  name: 'redo',
-  register: (program, run) =>
-    withOptions(
-      program
-        .command('redo')
-        .summary('put a compaction back that was undone')
-        .argument('<session>', SESSION)
-        .argument('<id>', COMPACTION)
-        .description(
-          'Puts a compaction back in force, or exactly what the last undo of a run took down, members of other runs that went with --cascade included: the same rows, the stored summary, no model. Where what it covers is not there to be covered nothing is done (exit 4); --cascade first puts back what it builds on.',
-        )
-        .option('--cascade', 'put back first what it builds on'),
-      examples([
-        ['redo @ @', 'the newest run of the newest session'],
-        ['redo billing eb16c59c --cascade', 'a compaction, and what it builds on'],
-      ]),
-      'redo',
-      run,
-    ),
+export async function undo(
+  context: Context,
+  session: string,
+  id: string,
+  { cascade = false, both = false, reason, actor }: UndoOptions,
+): Promise<number> {
+  return change(context, 'undo', session, id, (store, session, id) =>
+    store.undoCompaction(session, id, { cascade, both, reason, actor }),
+  )
 }
 
-function withOptions(command: Commander, after: string, verb: 'undo' | 'redo', run: Runner): void {
-  command
-    .option('--reason <text>', 'why, for the audit')
-    .option('--actor <name>', 'who, for the audit')
-    .addHelpText('after', after)
-    .action((session: string, id: string, options: UndoOptions) =>
-      run(async (context) =>
-        (await import('../actions/undo.ts')).undoOrRedo(context, verb, session, id, options),
-      ),
-    )
+export async function redo(
+  context: Context,
+  session: string,
+  id: string,
+  { cascade = false, reason, actor }: UndoOptions,
+): Promise<number> {
+  return change(context, 'redo', session, id, (store, session, id) =>
+    store.redoCompaction(session, id, { cascade, reason, actor }),
+  )
+}
+
+/** Undoes or redoes, and reports the outcome. */
+async function change(
+  context: Context,
+  verb: 'undo' | 'redo',
+  givenSession: string,
+  givenId: string,
+  run: (store: SqliteStore, session: string, id: string) => Promise<UndoOutcome>,
+): Promise<number> {
+  const store = await context.open('change')
+  const session = await context.session(store, givenSession)
+  const id = await context.compaction(store, session, givenId)
+  const before = await figuresOf(store, session)
+  const outcome = await run(store, session, id)
+  const after = await figuresOf(store, session)
+  const { changed, compactionIds, rows, parts, turnedWith = [], notTurned = [] } = outcome
+  if (context.json) {
+    const turned = { compactions: compactionIds, turnedWith, notTurned }
+    context.printJson({ session, changed, ...turned, rows, parts, before, after })
+    return EXIT.done
+  }
+  const compactions = new Map<string, Compaction>()
+  for (const one of [...compactionIds, ...turnedWith])
+    compactions.set(one, await store.getCompaction(session, one))
+  writeLines(context.out, outcomeLines(context, verb, outcome, compactions, before, after))
+  return EXIT.done
+}
+
+type Figures = { readonly visible: number; readonly tokens: number }
+
+async function figuresOf(store: SqliteStore, session: string): Promise<Figures> {
+  const stats = await store.getContextStats(session)
+  return { visible: stats?.messageCount ?? 0, tokens: stats?.estimatedInputTokens ?? 0 }
+}
+
+function outcomeLines(
+  { out, style }: Output,
+  verb: 'undo' | 'redo',
+  { changed, compactionIds, turnedWith = [], notTurned = [] }: UndoOutcome,
+  compactions: ReadonlyMap<string, Compaction>,
+  before: Figures,
+  after: Figures,
+): string[] {
+  const unchanged = notTurned.flatMap((one) => sentence(whyUnchanged(verb, one), out))
+  if (!changed) {
+    const why = verb === 'undo' ? ' it is not in force.' : ' it is in force already.'
+    return [...sentence(`Nothing to ${verb}:${unchanged.length > 0 ? '' : why}`, out), ...unchanged]
+  }
+  return [
+    ...compactionIds.flatMap((id) => {
+      const one = compactions.get(id)!
+      const text =
+        verb === 'undo'
+          ? `Undone: ${kindName(one)} ${id} (${restoredBy(one)})`
+          : `Redone: ${kindName(one)} ${id} (${workOf(one)})`
+      return sentence(text, out, style.green)
+    }),
+    ...turnedWith.flatMap((id) => {
+      const one = compactions.get(id)!
+      const state = one.status === 'active' ? 'in force again' : 'out of force again'
+      return sentence(`With the rewind: ${kindName(one)} ${id} is ${state}.`, out)
+    }),
+    ...unchanged,
+    ...sentence(
+      `The view: ${count(before.visible)} → ${counted(after.visible, 'row')}, ${fromTo(before.tokens, after.tokens)}.`,
+      out,
+    ),
+  ]
+}
+
+/** A redo of a run restores what the last undo of the run removed; a compaction that was never in force is neither undone nor redone. */
+function whyUnchanged(
+  verb: 'undo' | 'redo',
+  { compactionId, status }: NonNullable<UndoOutcome['notTurned']>[number],
+): string {
+  if (status !== 'undone') return `${compactionId} was never in force (${status}).`
+  if (verb === 'undo') return `${compactionId} is not in force.`
+  return `${compactionId} was not undone with this run: \`undertext redo\` with its own id, or that of the run or rewind it was undone with, redoes it.`
+}
+
+/** What the undo of a compaction restored. */
+function restoredBy({ rowsHidden, partsReplaced, rowsInserted }: Compaction): string {
+  return listing(
+    rowsHidden > 0 && `${counted(rowsHidden, 'row')} visible again`,
+    partsReplaced > 0 && `${counted(partsReplaced, 'part')} as before`,
+    rowsInserted > 0 && `${counted(rowsInserted, 'row')} hidden`,
+  )
 }

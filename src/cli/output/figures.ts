@@ -1,18 +1,28 @@
 import type { Sink } from '../command.ts'
 
+let thousands: Intl.NumberFormat | undefined
+
 /** `1,234,567`. */
 export function count(value: number): string {
-  // Most figures are small, and making a form of numbers takes longer than all else in a row of a table.
+  // Most figures are small, and creating a number format is slow.
   if (Number.isInteger(value) && value > 0 && value < 1_000) return String(value)
-  form ??= new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
-  return form.format(value)
+  thousands ??= new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
+  return thousands.format(value)
 }
-
-let form: Intl.NumberFormat | undefined
 
 /** `1 message`, `2 messages`. */
 export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`
+}
+
+/** The phrases that apply, separated by commas. */
+export function listing(...phrases: readonly (string | false | undefined)[]): string {
+  return phrases.filter((phrase) => phrase).join(', ')
+}
+
+/** `1,234 → 567 tokens`. */
+export function fromTo(before: number, after: number): string {
+  return `${count(before)} → ${count(after)} tokens`
 }
 
 /** A share as percent: `81.2 %`; below a tenth of one, `<0.1 %`. */
@@ -39,11 +49,27 @@ export function money(dollars: number): string {
   return `$${dollars.toFixed(dollars !== 0 && Math.abs(dollars) < 1 ? 4 : 2)}`
 }
 
-/** A time: on a terminal to the minute and where it is, elsewhere as ISO 8601 in UTC. A number that is no time is shown as one. */
+/** A time: local to the minute on a terminal, elsewhere ISO 8601 in UTC. A number that is no time is printed as it is. */
 export function time(ms: number, sink: Pick<Sink, 'isTerminal'>): string {
   const date = new Date(ms)
   if (Number.isNaN(date.getTime())) return String(ms)
   if (!sink.isTerminal) return date.toISOString()
   const two = (value: number): string => String(value).padStart(2, '0')
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}`
+}
+
+/**
+ * Whole numbers that add up to `whole`, in proportion to weights; the largest remainders are rounded up. All are 0 if nothing has weight.
+ */
+export function shares(whole: number, weights: readonly number[]): number[] {
+  const sum = weights.reduce((total, weight) => total + weight, 0)
+  if (sum <= 0) return weights.map(() => 0)
+  const exact = weights.map((weight) => (whole * weight) / sum)
+  const parts = exact.map(Math.floor)
+  const order = exact
+    .map((value, at) => ({ at, rest: value - Math.floor(value) }))
+    .sort((a, b) => b.rest - a.rest || a.at - b.at)
+  const missing = whole - parts.reduce((total, part) => total + part, 0)
+  for (const { at } of order.slice(0, missing)) parts[at]! += 1
+  return parts
 }

@@ -1,9 +1,8 @@
 import stringWidth from 'string-width'
 import type { Sink } from '../command.ts'
-import { safeText } from './safe-text.ts'
-import { TRUSTED } from './trusted-codes.ts'
+import { safeLine, safeText, TRUSTED } from './safe-text.ts'
 
-/** Columns a text takes on a terminal, its colours aside. Stored text must be made safe first. */
+/** Columns a text takes on a terminal, without its colours. Stored text must be made safe first. */
 export function widthOf(text: string): number {
   const unstyled = text.includes('\u001b') ? text.replace(TRUSTED, '') : text
   if (PRINTABLE.test(unstyled)) return unstyled.length
@@ -12,10 +11,13 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** Widths of the first characters that were measured, for measuring takes longer than all the rest. */
+/** Text whose characters take a column each. */
+const PRINTABLE = /^[\x20-\x7e]*$/
+
+/** Widths of the first characters that were measured: measuring is the slowest part of a layout. */
 const WIDTHS = new Map<string, number>()
 const MOST_WIDTHS = 10_000
-/** Units of a character that is remembered: a longer one would keep the text in memory that it is cut from. */
+/** Longest grapheme that is remembered: a longer one would keep the text in memory that it is a slice of. */
 const LONGEST_REMEMBERED = 12
 
 function widthOfCharacter(character: string): number {
@@ -26,7 +28,7 @@ function widthOfCharacter(character: string): number {
   return width
 }
 
-/** Units of a piece of text. What splits a text into graphemes takes the square of its length. */
+/** Length of a piece of text. Splitting a text into graphemes takes quadratic time. */
 const PIECE = 1_000
 const SEGMENTER = new Intl.Segmenter()
 
@@ -36,22 +38,26 @@ function piecesOf(text: string): string[] {
   for (let from = 0; from < text.length; from += pieces.at(-1)!.length) {
     const piece = text.slice(from, from + PIECE)
     const isLast = from + PIECE >= text.length
-    // The last grapheme may go on.
+    // The last grapheme may continue after the piece.
     const end = isLast ? 0 : SEGMENTER.segment(piece).containing(piece.length - 1)!.index
     pieces.push(end === 0 ? piece : piece.slice(0, end))
   }
   return pieces
 }
 
-/** Each of these takes a column. */
-const PRINTABLE = /^[\x20-\x7e]*$/
-
-/** Pads with blanks to a width; a longer text stays as it is. */
-export function padEnd(text: string, width: number): string {
-  return text + ' '.repeat(Math.max(0, width - widthOf(text)))
+function* segmentsOf(text: string): Generator<string> {
+  for (const piece of piecesOf(text))
+    if (PRINTABLE.test(piece)) yield* piece
+    else for (const { segment } of SEGMENTER.segment(piece)) yield segment
 }
 
-/** A text as lines no wider than `width`, broken between words where it can be, each as far in as its own line. It is not styled yet. */
+/** Pads a text with spaces to a width; a longer text is unchanged. */
+export function padded(text: string, width: number, align: 'left' | 'right' = 'left'): string {
+  const space = ' '.repeat(Math.max(0, width - widthOf(text)))
+  return align === 'left' ? text + space : space + text
+}
+
+/** A text without colours as lines no wider than `width`, broken between words if possible. Lines keep their indentation. */
 export function wrapped(text: string, width: number): string[] {
   return safeText(text)
     .replaceAll('\t', '    ')
@@ -92,7 +98,7 @@ function hardWrapped(text: string, width: number): string[] {
   return [...lines, line]
 }
 
-/** Lines of a text for a sink: wrapped on a terminal, as they are elsewhere. `indent` stands before each. */
+/** The lines of a text: wrapped on a terminal, unchanged elsewhere. */
 export function paragraph(text: string, sink: Sink, indent = ''): string[] {
   const lines = sink.isTerminal
     ? wrapped(text, Math.max(10, sink.columns - widthOf(indent)))
@@ -100,16 +106,28 @@ export function paragraph(text: string, sink: Sink, indent = ''): string[] {
   return lines.map((line) => (indent + line).trimEnd())
 }
 
-/** The beginning of a text that takes no more than `width` columns, `…` where something is left out. */
-export function clipped(text: string, width: number): string {
-  return widthOf(text) <= width
-    ? text
-    : `${fitting(segmentsOf(text), width - 1)
-        .join('')
-        .trimEnd()}…`
+/** The lines of a text that is one line of its own, such as a sentence with a title in it, each styled. */
+export function sentence(
+  text: string,
+  sink: Sink,
+  look: (line: string) => string = (line) => line,
+  indent = '',
+): string[] {
+  return paragraph(safeLine(text), sink, indent).map((line) => look(line))
 }
 
-/** The beginning and the end of a text, `…` for what is left out between them. */
+export function writeLines(sink: Pick<Sink, 'write'>, lines: readonly string[]): void {
+  sink.write(lines.map((line) => `${line}\n`).join(''))
+}
+
+/** The beginning of a text, at most `width` columns; `…` marks what is left out. */
+export function clipped(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  const head = fitting(segmentsOf(text), width - 1).join('')
+  return `${head.trimEnd()}…`
+}
+
+/** The beginning and the end of a text; `…` marks what is left out between them. */
 export function clippedInside(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   const head = clipped(text, Math.ceil(width / 2))
@@ -117,13 +135,7 @@ export function clippedInside(text: string, width: number): string {
   return head + end.reverse().join('')
 }
 
-function* segmentsOf(text: string): Generator<string> {
-  for (const piece of piecesOf(text))
-    if (PRINTABLE.test(piece)) yield* piece
-    else for (const { segment } of SEGMENTER.segment(piece)) yield segment
-}
-
-/** As many of the segments, from the first one on, as fit into so many columns. */
+/** The first segments that fit into `width` columns. */
 function fitting(segments: Iterable<string>, width: number): string[] {
   const taken: string[] = []
   let columns = 0

@@ -1,15 +1,43 @@
 import { isAllSeen, onOneLine, UNSEEN, withUnseenShown } from '../../messages/unseen.ts'
-import { TRUSTED } from './trusted-codes.ts'
 
 /*
- * Stored text as a terminal may get it. What would move the cursor, change colours, turn the direction of writing or hide itself is
- * shown: a control character as its picture (␛), others by their number (\u202e). Applied twice it changes nothing more.
+ * Stored text as a terminal may get it. What would move the cursor, change colours, reverse the writing direction or be invisible is
+ * shown: a control character as its picture (␛), others by their number (\u202e). Making safe text safe again changes nothing.
+ *
+ * Our own escape sequences carry a secret number. The sealed sink, the only writer to a stream, removes the number; every other escape
+ * is shown instead of sent.
  */
 
-/** A text of several lines: line breaks and tabs stay. */
+const SECRET = globalThis.crypto.getRandomValues(new Uint32Array(2)).join('')
+
+/** Our own colour or weight, or any other sequence (in hexadecimal digits), with the secret in it. */
+export const TRUSTED = new RegExp(`\\x1b\\[([\\d;]*);${SECRET}m|\\x1b\\]${SECRET};([\\da-f]*)\\x07`, 'g')
+
+/** Marks the colours and weights of a text whose other escapes were made safe. */
+export function markStyles(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: matches escapes
+  return text.replace(/\x1b\[([\d;]*)m/g, (_, codes: string) => `\x1b[${codes};${SECRET}m`)
+}
+
+/** Marks any other sequence, such as `\r` or one that clears a line. Must not be given stored text. */
+export function terminalCode(sequence: string): string {
+  const digits = [...sequence].map((character) => character.charCodeAt(0).toString(16).padStart(4, '0'))
+  return `\x1b]${SECRET};${digits.join('')}\x07`
+}
+
+/** Turns marked sequences into real ones, or removes styles if colours are off. */
+export function unmark(text: string, colours: boolean): string {
+  return text.replace(TRUSTED, (_, codes: string | undefined, digits: string | undefined) => {
+    if (digits !== undefined)
+      return digits.replace(/.{4}/g, (four) => String.fromCharCode(Number.parseInt(four, 16)))
+    return colours ? `\x1b[${codes}m` : ''
+  })
+}
+
+/** Makes a text of several lines safe; line breaks and tabs stay. */
 export function safeText(text: string): string {
   if (isAllSeen(text)) return text
-  // Our own sequences stand between the pieces; `split` would give their groups as well.
+  // `split` would return the groups of the pattern as well.
   let safe = ''
   let from = 0
   for (const found of text.matchAll(TRUSTED)) {
@@ -19,12 +47,12 @@ export function safeText(text: string): string {
   return safe + withUnseenShown(text.slice(from), escapeOf)
 }
 
-/** A text that must stay on its line: line breaks and tabs are shown too. */
+/** Makes a text safe that must stay on one line: line breaks and tabs are shown too. */
 export function safeLine(text: string): string {
   return onOneLine(safeText(text))
 }
 
-/** JSON text whose value is the same and which no terminal obeys: what is not seen is written as its number. */
+/** Makes JSON safe without changing its value: invisible characters are written as their numbers. */
 export function safeJson(json: string): string {
   if (isAllSeen(json) && !json.includes('\t')) return json
   return json.replace(UNSEEN, (found) =>
@@ -38,4 +66,14 @@ export function safeJson(json: string): string {
 function escapeOf(code: number): string {
   const digits = code.toString(16)
   return code > 0xffff ? `\\u{${digits}}` : `\\u${digits.padStart(4, '0')}`
+}
+
+/** A value as safe, indented JSON: bytes as base64, undefined left out. */
+export function printable(value: unknown): string {
+  const json = JSON.stringify(
+    value,
+    (_key, one: unknown) => (one instanceof Uint8Array ? Buffer.from(one).toString('base64') : one),
+    2,
+  )
+  return safeJson(json ?? 'null')
 }

@@ -1,22 +1,8 @@
 import picocolors from 'picocolors'
-import type { Sink, Style } from '../command.ts'
-import { safeText } from './safe-text.ts'
-import { markStyles, unmark } from './trusted-codes.ts'
+import { type Sink, STYLES, type Style } from '../command.ts'
+import { markStyles, safeText, unmark } from './safe-text.ts'
 
-const NAMES = [
-  'bold',
-  'dim',
-  'red',
-  'green',
-  'yellow',
-  'blue',
-  'magenta',
-  'cyan',
-  'gray',
-  'inverse',
-] as const satisfies readonly (keyof Style)[]
-
-/** Colours and weights for sinks of ours. Stored text in them is made safe, and no line leaves its colour to the next. */
+/** Colours and weights for sealed sinks. They make stored text safe, and end with each line. */
 export function createStyle(enabled: boolean): Style {
   const colours = picocolors.createColors(true)
   const styled = (name: keyof Style) => (text: string) => {
@@ -24,22 +10,22 @@ export function createStyle(enabled: boolean): Style {
     const line = (one: string): string => markStyles(colours[name](unmark(one, true)))
     return safeText(text).split('\n').map(line).join('\n')
   }
-  return Object.fromEntries(NAMES.map((name) => [name, styled(name)])) as Style
+  return Object.fromEntries(STYLES.map((name) => [name, styled(name)])) as Style
 }
 
-/** Whether a stream gets colours: `NO_COLOR` and `--no-color` switch them off, then `FORCE_COLOR` on, then a terminal has them unless it is `dumb`. */
+/** Whether a stream gets colours: `NO_COLOR` and `--no-color` turn them off, else `FORCE_COLOR` decides, else a terminal has them unless it is `dumb`. */
 export function hasColours(
   sink: Pick<Sink, 'isTerminal'>,
   env: { readonly [name: string]: string | undefined },
-  isSwitchedOff: boolean,
+  isOff: boolean,
 ): boolean {
-  if (isSwitchedOff || (env.NO_COLOR ?? '') !== '') return false
+  if (isOff || (env.NO_COLOR ?? '') !== '') return false
   const forced = env.FORCE_COLOR ?? ''
   if (forced !== '') return forced !== '0' && forced !== 'false'
   return sink.isTerminal && env.TERM !== 'dumb'
 }
 
-/** A sink through which nothing goes that is not ours or harmless. */
+/** A sink that sends only safe text and our own sequences. */
 export function sealed(raw: Sink, colours: boolean): Sink {
   return {
     get isTerminal() {

@@ -1,133 +1,114 @@
-import { mayAskModel } from '../../config/compaction.ts'
-import type { Configuration, ResolvedConfig } from '../../config/resolve.ts'
-import { runConfig } from '../../config/run-config.ts'
-import type { CheckedCall } from '../../config/settings.ts'
-import { DEFAULT_BACKGROUND_THRESHOLD } from '../../config/settings.ts'
+import type { ResolvedConfig } from '../../config/resolve.ts'
+import { mayCallModel, runConfig } from '../../config/run-config.ts'
+import { type CheckedCall, DEFAULT_BACKGROUND_THRESHOLD } from '../../config/settings.ts'
+import type { IdleOptions } from '../../config/store-options.ts'
 import { isUndertextError, UndertextError } from '../../errors.ts'
-import type { Events } from '../../events.ts'
 import { LEASE_MS } from '../../storage/process.ts'
-import type { Job, Session, Storage } from '../../storage/storage.ts'
+import type { Job, Session } from '../../storage/storage.ts'
 import { DEFAULT_COMPACTION_THRESHOLD } from '../../tokens/budget.ts'
-import type { FillConfig } from '../compactor.ts'
 import type { CompactionResult } from '../result.ts'
 import type { ContextStats } from '../stats.ts'
-import { orAborted, pause } from '../waiting.ts'
-import type { Guard } from './guard.ts'
-import { asOrdered } from './stored-call.ts'
-import { Worker } from './worker.ts'
+import { orAborted, POLL_MS, pause } from '../waiting.ts'
+import { asRequested } from './job-runs.ts'
+import { Worker, type WorkerParts } from './worker.ts'
 
-/** How often somebody who waits for another process's job looks again, milliseconds. */
-const POLL_MS = 50
-/** Most sessions whose jobs are looked after at once when a store is opened, or waited for. */
-const MOST_WAITING = 1_000
+/** Maximum number of sessions whose jobs are resumed when a store is opened, or waited for. */
+const MAX_WAITING = 1_000
 
-type BackgroundPort = {
-  readonly storage: Storage
-  readonly configuration: Configuration
-  readonly events: Events
-  readonly guard: Guard
-  readonly compact: (sessionId: string, fill: FillConfig) => Promise<CompactionResult | null>
-}
-
-/** How long is waited, milliseconds, and what ends the wait. */
-type WaitLimits = {
-  readonly timeoutMs?: number | undefined
-  readonly signal?: AbortSignal | undefined
-}
-
-/** Compaction behind the conversation's back: what is offered becomes a job, and jobs are made one after another. */
+/** Compaction in the background: sessions that are offered get a job, and jobs run one after another. */
 export class Background {
-  readonly #port: BackgroundPort
+  readonly #parts: WorkerParts
   readonly #worker: Worker
-  /** Offers that are looked at, a session each. */
+  /** Offers under consideration, one per session. */
   readonly #offers = new Map<string, Promise<void>>()
-  /** Found out by trying: then jobs are seen, and not made. */
+  /** Known once a write was refused: then no jobs are run. */
   #isReadonly = false
 
-  constructor(port: BackgroundPort) {
-    this.#port = port
-    this.#worker = new Worker(port)
-    if (this.#isOnForAll()) void this.#takeUp()
+  constructor(parts: WorkerParts) {
+    this.#parts = parts
+    this.#worker = new Worker(parts)
+    if (this.#isOnByDefault()) void this.#resume()
   }
 
-  /** Whether this store makes jobs without being asked about a session: those that were left are its to take up. */
-  #isOnForAll(): boolean {
-    const { settings } = this.#port.configuration.ofStore
+  /** Whether this store runs jobs of all sessions, so that it resumes those that were left. */
+  #isOnByDefault(): boolean {
+    const { settings } = this.#parts.configuration.ofStore
     const { enabled, auto, background = settings.summarizer?.usesModel === true } = settings
     return enabled && auto && background
   }
 
-  /** What a process that died, or closed its store, left undone. */
-  async #takeUp(): Promise<void> {
+  /** Resumes jobs that were left by a process that died or closed its store. */
+  async #resume(): Promise<void> {
     await immediate()
     if (this.#worker.isClosed) return
     try {
-      for (const sessionId of await this.#port.storage.jobs.waiting(MOST_WAITING)) await this.#look(sessionId)
+      for (const sessionId of await this.#parts.storage.jobs.waiting(MAX_WAITING))
+        await this.#schedule(sessionId)
     } catch (error) {
       if (!isUndertextError(error)) throw error
     }
   }
 
-  /** Sees to a session's open job: takes it up now, or when its time comes. */
-  async #look(sessionId: string): Promise<void> {
-    const open = await this.#port.storage.jobs.open(sessionId)
+  /** Starts the open job of a session, now or when it is due. */
+  async #schedule(sessionId: string): Promise<void> {
+    const open = await this.#parts.storage.jobs.open(sessionId)
     if (open === undefined) return
-    // The process that claimed it may have died unseen: its claim ends within that time.
-    if (open.isHeld) return this.#worker.later(sessionId, LEASE_MS)
+    // The process that claimed it may have died: its claim expires within this time.
+    if (open.isHeld) return this.#worker.schedule(sessionId, LEASE_MS)
     const wait = open.job.state === 'queued' ? open.job.notBefore - Date.now() : 0
-    this.#worker.later(sessionId, wait)
+    this.#worker.schedule(sessionId, wait)
   }
 
-  /** Never waits, never throws. */
+  /** Queues a job if the session needs one. Never waits, never throws. */
   offer(sessionId: string, stats: ContextStats): void {
     if (this.#worker.isClosed || this.#isReadonly || this.#offers.has(sessionId)) return
-    const looking = immediate()
+    const offer = immediate()
       .then(() => this.#consider(sessionId, stats))
       .catch((error: unknown) => this.#failed(error))
       .finally(() => this.#offers.delete(sessionId))
-    this.#offers.set(sessionId, looking)
+    this.#offers.set(sessionId, offer)
   }
 
   async #consider(sessionId: string, stats: ContextStats): Promise<void> {
-    const { storage, configuration } = this.#port
+    const { storage, configuration } = this.#parts
     if (this.#worker.isClosed || this.#worker.works(sessionId).length > 0) return
     const session = await storage.session(sessionId)
     if (session === undefined || session.archivedAt !== undefined) return
     const resolved = configuration.ofSession(session.config)
     const { settings } = resolved
-    if (!settings.auto || stats.usageRatio < softThreshold(resolved, stats)) return
-    // What a user undid is not repeated before the request does not fit.
+    if (!settings.auto || stats.usageRatio < backgroundThreshold(resolved, stats)) return
+    // A compaction that a user undid is not repeated while the request fits.
     if (session.undoneAutomatic > 0 && stats.withinBudget) return
     const config = runConfig(configuration, session, { trigger: 'auto' })
     if (config === undefined) return
-    const asksModel = mayAskModel(config)
-    if (!(settings.background ?? asksModel)) return
+    const usesModel = mayCallModel(config)
+    if (!(settings.background ?? usesModel)) return
     const [last] = await storage.jobs.list(sessionId, 1)
-    if (last?.state === 'queued' || last?.state === 'running') return this.#look(sessionId)
-    // A clock that was set back says nothing of how long ago that was.
+    if (last?.state === 'queued' || last?.state === 'running') return this.#schedule(sessionId)
+    // After the clock was set back, the time since is unknown.
     const since = last === undefined ? undefined : Date.now() - last.changedAt
     if (since !== undefined && since >= 0 && since < settings.backgroundMinIntervalMs) return
-    if (asksModel && (await this.#openUntil(session)) !== undefined) return
+    if (usesModel && (await this.#openUntil(session)) !== undefined) return
     await this.#worker.enqueue(sessionId, { call: {}, replans: 0, hurry: false, isOffered: true })
   }
 
-  /** Nobody waits for an offer, so there is nobody to throw at: what the storage refuses is offered again at the next turn. */
+  /** No caller waits for an offer, so errors of the storage are ignored: the session is offered again at the next turn. */
   #failed(error: unknown): void {
     if (!isUndertextError(error)) throw error
     if (error.code === 'STORE_READONLY') this.#isReadonly = true
   }
 
-  /** The circuit of a session, where it is open now. */
+  /** The open circuit of a session. */
   async #openUntil(session: Session, call: CheckedCall = {}) {
-    const config = runConfig(this.#port.configuration, session, { ...call, trigger: 'auto' })
-    if (config === undefined || !mayAskModel(config)) return undefined
-    const circuit = await this.#port.guard.openCircuit(session, config)
+    const config = runConfig(this.#parts.configuration, session, { ...call, trigger: 'auto' })
+    if (config === undefined || !mayCallModel(config)) return undefined
+    const circuit = await this.#parts.guard.openCircuit(session, config)
     return (circuit?.openUntil ?? 0) > Date.now() ? circuit : undefined
   }
 
-  /** Queues a job on purpose. Throws `CIRCUIT_OPEN`, `ABORTED` and what the storage throws. */
+  /** Queues a requested job. Throws `CIRCUIT_OPEN`, `ABORTED` and what the storage throws. */
   async start(session: Session, { signal, ...call }: CheckedCall): Promise<Job> {
-    const circuit = await this.#openUntil(session, asOrdered(call))
+    const circuit = await this.#openUntil(session, asRequested(call))
     const sessionId = session.id
     if (circuit !== undefined) {
       const { failures, error, openUntil } = circuit
@@ -139,7 +120,7 @@ export class Background {
     return job
   }
 
-  /** Waits for a run of a job of the session, in whichever process. Returns its result, where it was made here. */
+  /** Waits while a job of the session runs, in any process. Returns its result if it ran here. */
   async settle(
     sessionId: string,
     waitMs: number,
@@ -149,7 +130,7 @@ export class Background {
     let result: CompactionResult | null = null
     for (;;) {
       const before = this.#worker.works(sessionId)
-      const open = await this.#port.storage.jobs.open(sessionId)
+      const open = await this.#parts.storage.jobs.open(sessionId)
       const mine = [...before, ...this.#worker.works(sessionId)]
       const left = deadline - performance.now()
       if (left <= 0 || (open?.isHeld !== true && mine.length === 0)) return result
@@ -162,12 +143,12 @@ export class Background {
     }
   }
 
-  /** Waits until no job runs or is due. Answers false when the time was up before. Throws `ABORTED`, and what the storage throws. */
-  async whenIdle(sessionId: string | undefined, { timeoutMs, signal }: WaitLimits): Promise<boolean> {
+  /** Waits until no job runs or is due; returns false when the time is over before. Throws `ABORTED`, and what the storage throws. */
+  async whenIdle(sessionId: string | undefined, { timeoutMs, signal }: IdleOptions): Promise<boolean> {
     const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs
     for (;;) {
       if (signal?.aborted) throw new UndertextError('ABORTED', { sessionId: sessionId ?? '' })
-      // Before looking, too: an offer that becomes a job while the storage is read is not in what it returns.
+      // Also before reading the storage: an offer may become a job meanwhile, which is not in what was read.
       const before = this.#underWay(sessionId)
       const isBusy = await this.#isBusy(sessionId)
       const waited = [...before, ...this.#underWay(sessionId)]
@@ -178,55 +159,55 @@ export class Background {
     }
   }
 
-  /** What this store works at, and offers it looks at. */
+  /** The work and the offers under way in this store. */
   #underWay(sessionId: string | undefined): Promise<unknown>[] {
     const offers = sessionId === undefined ? [...this.#offers.values()] : [this.#offers.get(sessionId)]
     return [...this.#worker.works(sessionId), ...offers.filter((offer) => offer !== undefined)]
   }
 
-  /** Whether a job runs, or is due, which it sees to. Of all sessions only those count that are this store's to look after. */
+  /** Whether a job runs or is due; due jobs are started. Without a session, jobs of other processes are not counted. */
   async #isBusy(sessionId: string | undefined): Promise<boolean> {
-    const { jobs } = this.#port.storage
-    const ids = sessionId === undefined ? await jobs.waiting(MOST_WAITING) : [sessionId]
+    const { jobs } = this.#parts.storage
+    const ids = sessionId === undefined ? await jobs.waiting(MAX_WAITING) : [sessionId]
     let isBusy = false
     for (const id of ids) {
       const open = await jobs.open(id)
       if (open === undefined) continue
       const isLater = open.job.state === 'queued' && open.job.notBefore > Date.now()
       if (open.isHeld) isBusy ||= sessionId !== undefined
-      else if (!isLater && !this.#worker.isClosed && this.#takes(id)) isBusy = true
+      else if (!isLater && !this.#worker.isClosed && this.#start(id)) isBusy = true
     }
     return isBusy
   }
 
-  /** Takes a due job up; answers whether it could be. Throws what the storage said the last time. */
-  #takes(sessionId: string): boolean {
-    const trouble = this.#worker.trouble(sessionId)
-    if (trouble?.code === 'STORE_READONLY') this.#isReadonly = true
-    else if (trouble !== undefined) throw trouble
+  /** Starts a due job; returns false on a read-only storage. Throws the storage's error of the last start. */
+  #start(sessionId: string): boolean {
+    const error = this.#worker.takeError(sessionId)
+    if (error?.code === 'STORE_READONLY') this.#isReadonly = true
+    else if (error !== undefined) throw error
     if (this.#isReadonly) return false
-    void this.#worker.take(sessionId)
+    this.#worker.start(sessionId)
     return true
   }
 
-  /** Until something of these is over, or it is time to look again. */
+  /** Waits until one of these is over, or it is time to poll again. */
   async #change(waited: readonly Promise<unknown>[], leftMs: number): Promise<void> {
     await Promise.race([...waited, pause(Math.min(POLL_MS, leftMs))])
   }
 
   /** Cancels a job, or a session's open one; `undefined` when none is open. */
   async cancel(target: string): Promise<Job | undefined> {
-    const { jobs } = this.#port.storage
+    const { jobs } = this.#parts.storage
     const job = (await jobs.job(target)) ?? (await jobs.open(target))?.job
     return job === undefined ? undefined : this.#worker.cancel(job.id)
   }
 
   forget(sessionId: string): void {
-    this.#port.guard.forget(sessionId)
+    this.#parts.guard.forget(sessionId)
     this.#worker.forget(sessionId)
   }
 
-  /** Keeps its promise once nothing of this store's is at work any more; `undefined` when nothing is. */
+  /** Resolves once no work of this store is left; `undefined` when there is none. */
   close(timeoutMs: number): Promise<void> | undefined {
     return this.#worker.close(timeoutMs)
   }
@@ -236,11 +217,8 @@ function immediate(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/**
- * The usage from which a session is compacted in the background. One that nobody said stays as far below the threshold at which
- * compaction is due as 0.7 is below 0.8.
- */
-function softThreshold(
+/** The usage at which a session is compacted in the background. By default it follows the threshold, as 0.7 is to 0.8. */
+function backgroundThreshold(
   { settings, sources }: ResolvedConfig,
   { threshold }: Pick<ContextStats, 'threshold'>,
 ): number {

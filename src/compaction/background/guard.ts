@@ -1,16 +1,15 @@
-import type { CheckedConfig } from '../../config/compaction.ts'
 import type { Configuration } from '../../config/resolve.ts'
+import type { RunConfig } from '../../config/run-config.ts'
 import { DEFAULT_SPEND_WINDOW_MS, type SpendLimits } from '../../config/settings.ts'
 import { errorName, isUndertextError } from '../../errors.ts'
-import type { Events, SpendLimitEvent } from '../../events.ts'
+import type { Events } from '../../events.ts'
 import type { Circuit, Session, Spending, Storage } from '../../storage/storage.ts'
-import type { IdleReason } from '../result.ts'
-import { isUnasked, type RunEnd, type RunGuard } from '../run-guard.ts'
+import type { CompactionResult, IdleReason } from '../result.ts'
 
-/** Unasked runs in a row that fail before the circuit opens. Source: field.md 21. */
-const MOST_FAILURES = 3
+/** Automatic runs that fail in a row before the circuit opens. */
+const MAX_FAILURES = 3
 
-/** Errors that say nothing of the model: somebody else was at it, or nobody wanted it any more. */
+/** Errors that are not the model's: another run was active, or the result was no longer needed. */
 const HARMLESS: ReadonlySet<string> = new Set([
   'ABORTED',
   'STALE_PLAN',
@@ -19,26 +18,38 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'IN_TRANSACTION',
 ])
 
-/** Ends without a change that say nothing of the model either: with a longer history the same run is worth it. */
+/** Ends without a change that are not the model's failure either: with a longer history the same run may be worthwhile. */
 const IDLE: ReadonlySet<IdleReason> = new Set(['VETOED', 'NOTHING_TO_COMPACT', 'SAVES_TOO_LITTLE'])
 
-/** Why a model is not to be asked now, and until when, milliseconds since 1970. */
+/** Why a model may not be called now, and until when, milliseconds since 1970. */
 type Refusal = {
   readonly code: 'CIRCUIT_OPEN' | 'SPEND_LIMIT'
   readonly until: number
   readonly circuit?: Circuit
 }
 
+/** How a run ended. */
+export type RunEnd = {
+  readonly hasCalledModel: boolean
+  readonly result?: CompactionResult
+  readonly error?: unknown
+}
+
+/** Whether a run was started without a request of the caller. */
+export function isAutomatic({ trigger }: Pick<RunConfig, 'trigger'>): boolean {
+  return trigger === 'auto' || trigger === 'overflow'
+}
+
 /**
- * Two brakes on what nobody asked for. The circuit: unasked runs of a session that fail again and again, on the same view and by
- * the same model, would fail once more. The limits: what unasked runs may spend in a window of time.
+ * Decides whether an automatic run may call a paid model, and is notified of the result. Its circuit breaker stops the runs of a
+ * session that keep failing on the same view with the same model; its limits stop runs that spend too much in a window of time.
  */
-export class Guard implements RunGuard {
+export class Guard {
   readonly #storage: Storage
   readonly #configuration: Configuration
   readonly #events: Events
-  /** Sessions whose limit was told of. */
-  readonly #told = new Set<string>()
+  /** Sessions for which the event of a reached limit was emitted. */
+  readonly #reported = new Set<string>()
 
   constructor(storage: Storage, configuration: Configuration, events: Events) {
     this.#storage = storage
@@ -46,12 +57,13 @@ export class Guard implements RunGuard {
     this.#events = events
   }
 
-  /** Whether an unasked run may ask its model now. Through an open circuit whose time is over one try is let. */
-  admits = async (session: Session, config: CheckedConfig): Promise<boolean> =>
-    (await this.refusal(session, config, true)) === undefined
+  /** Whether an automatic run may call its model now. */
+  async admits(session: Session, config: RunConfig): Promise<boolean> {
+    return (await this.refusal(session, config)) === undefined
+  }
 
-  /** Why an unasked run may not ask its model now. `isTry`: it is about to, so that of a circuit on trial the one try is taken. */
-  async refusal(session: Session, config: CheckedConfig, isTry: boolean): Promise<Refusal | undefined> {
+  /** Why an automatic run may not call its model now. After the reset time of an open circuit, one trial call is allowed. */
+  async refusal(session: Session, config: RunConfig): Promise<Refusal | undefined> {
     const circuit = await this.openCircuit(session, config)
     const now = Date.now()
     if (circuit?.openUntil !== undefined) {
@@ -60,14 +72,14 @@ export class Guard implements RunGuard {
     }
     const spent = await this.#spendRefusal(session, config)
     if (spent !== undefined) return spent
-    if (!isTry || circuit?.openUntil === undefined) return undefined
+    if (circuit?.openUntil === undefined) return undefined
     const next = now + this.#settings(session).circuitResetMs
     if (await this.#storage.circuits.tryOnce(session.id, circuit.openUntil, next)) return undefined
     return { code: 'CIRCUIT_OPEN', until: next, circuit: { ...circuit, openUntil: next } }
   }
 
-  /** The circuit of a session, where it is open or its time has just run out. One of another view or model is closed. */
-  async openCircuit(session: Session, config: CheckedConfig): Promise<Circuit | undefined> {
+  /** The circuit of a session. One of another view or model is closed. */
+  async openCircuit(session: Session, config: RunConfig): Promise<Circuit | undefined> {
     const circuit = await this.#storage.circuits.circuit(session.id)
     if (circuit === undefined) return undefined
     if (circuit.viewEpoch === session.viewEpoch && circuit.model === modelKey(config)) return circuit
@@ -75,36 +87,36 @@ export class Guard implements RunGuard {
     return undefined
   }
 
-  /** Counts what failed, and closes the circuit after what did not. Best effort: the run is over, whatever becomes of this. */
-  ended = async (session: Session, config: CheckedConfig, end: RunEnd): Promise<void> => {
+  /** Counts a failure, or closes the circuit after a success. Ignores errors of the storage: the run is over already. */
+  async ended(session: Session, config: RunConfig, end: RunEnd): Promise<void> {
     try {
-      if (end.hasAsked) this.#told.delete(session.id)
+      if (end.hasCalledModel) this.#reported.delete(session.id)
       if (end.result?.compacted === true) return await this.#close(session.id)
       const error = failureOf(end)
-      if (error === undefined || !isUnasked(config)) return
+      if (error === undefined || !isAutomatic(config)) return
       await this.#fail(session, config, error)
     } catch (error) {
       if (!isUndertextError(error)) throw error
     }
   }
 
-  async #fail(session: Session, config: CheckedConfig, error: string): Promise<void> {
+  async #fail(session: Session, config: RunConfig, error: string): Promise<void> {
     const openUntil = Date.now() + this.#settings(session).circuitResetMs
     const failure = { viewEpoch: session.viewEpoch, model: modelKey(config), error }
-    const circuit = await this.#storage.circuits.fail(session.id, failure, { most: MOST_FAILURES, openUntil })
-    if (circuit?.openUntil !== undefined) this.#tell(session.id, 'opened', circuit)
+    const circuit = await this.#storage.circuits.fail(session.id, failure, { most: MAX_FAILURES, openUntil })
+    if (circuit?.openUntil !== undefined) this.#emit(session.id, 'opened', circuit)
   }
 
   async #close(sessionId: string): Promise<void> {
     const before = await this.#storage.circuits.reset(sessionId)
-    if (before?.openUntil !== undefined) this.#tell(sessionId, 'closed', before)
+    if (before?.openUntil !== undefined) this.#emit(sessionId, 'closed', before)
   }
 
-  #tell(sessionId: string, state: 'opened' | 'closed', { failures, error, openUntil }: Circuit): void {
+  #emit(sessionId: string, state: 'opened' | 'closed', { failures, error, openUntil }: Circuit): void {
     this.#events.emit('circuit', { sessionId, state, failures, code: error, openUntil: openUntil! })
   }
 
-  async #spendRefusal(session: Session, config: CheckedConfig): Promise<Refusal | undefined> {
+  async #spendRefusal(session: Session, config: RunConfig): Promise<Refusal | undefined> {
     const { spendLimits } = this.#settings(session)
     const { windowMs = DEFAULT_SPEND_WINDOW_MS, per = 'session' } = spendLimits
     if (LIMITS.every((limit) => spendLimits[limit] === undefined)) return undefined
@@ -114,20 +126,17 @@ export class Guard implements RunGuard {
     const limit = LIMITS.find((name) => spent[name] >= (spendLimits[name] ?? Number.POSITIVE_INFINITY))
     if (limit === undefined) return undefined
     const until = retryAt(spent, now, windowMs)
-    const about = { limit, used: spent[limit], allowed: spendLimits[limit]!, windowMs, per, retryAt: until }
-    this.#tellSpent({ sessionId: session.id, ...about })
+    if (!this.#reported.has(session.id)) {
+      this.#reported.add(session.id)
+      const figures = { limit, used: spent[limit], allowed: spendLimits[limit]!, windowMs, per }
+      this.#events.emit('spendLimit', { sessionId: session.id, ...figures, retryAt: until })
+    }
     return { code: 'SPEND_LIMIT', until }
   }
 
-  #tellSpent(event: SpendLimitEvent): void {
-    if (this.#told.has(event.sessionId)) return
-    this.#told.add(event.sessionId)
-    this.#events.emit('spendLimit', event)
-  }
-
-  /** A session that was removed has nothing to tell. */
+  /** Called when a session is purged. */
   forget(sessionId: string): void {
-    this.#told.delete(sessionId)
+    this.#reported.delete(sessionId)
   }
 
   #settings({ config }: Session): { readonly circuitResetMs: number; readonly spendLimits: SpendLimits } {
@@ -137,19 +146,19 @@ export class Guard implements RunGuard {
 
 const LIMITS = ['calls', 'tokens', 'cost'] as const
 
-/** When the oldest of what was spent leaves the window; at a limit of 0 nothing has to leave, and nothing changes. */
+/** When the oldest spending leaves the window. At a limit of 0 nothing was spent, and waiting changes nothing. */
 function retryAt({ oldest }: Spending, now: number, windowMs: number): number {
   return Math.max(now + 1, (oldest ?? now) + windowMs)
 }
 
-/** The summarizer, and the model its settings name: with another one it may go better. */
-function modelKey({ summarizer, summarizationProvider, summarizationModel }: CheckedConfig): string {
+/** The summarizer and the model in its settings: another one may not fail. */
+function modelKey({ summarizer, summarizationProvider, summarizationModel }: RunConfig): string {
   return JSON.stringify([summarizer!.name, summarizationProvider ?? null, summarizationModel ?? null])
 }
 
-/** The code of a failure after a model was asked; `undefined` for an end that is no failure. */
-function failureOf({ result, error, hasAsked }: RunEnd): string | undefined {
-  if (!hasAsked) return undefined
+/** The code of a failure after a model was called; `undefined` for an end that is not a failure. */
+function failureOf({ result, error, hasCalledModel }: RunEnd): string | undefined {
+  if (!hasCalledModel) return undefined
   if (result !== undefined) {
     const { reason } = result
     if (reason === 'SUMMARY_FAILED') return result.failed[0]?.error ?? reason

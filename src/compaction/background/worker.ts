@@ -1,255 +1,255 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { v7 as uuidv7 } from 'uuid'
-import { type CheckedConfig, mayAskModel } from '../../config/compaction.ts'
 import type { Configuration } from '../../config/resolve.ts'
-import { runConfig } from '../../config/run-config.ts'
+import { mayCallModel, runConfig } from '../../config/run-config.ts'
 import type { CheckedCall } from '../../config/settings.ts'
 import { isUndertextError, type UndertextError } from '../../errors.ts'
 import type { Events, JobEvent } from '../../events.ts'
 import { MAX_TIMER_MS } from '../../messages/timer.ts'
 import { claimName, LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../../storage/process.ts'
 import type { ClaimedJob, Job, JobClaim, Session, Storage } from '../../storage/storage.ts'
-import type { FillConfig } from '../compactor.ts'
+import type { Compactor } from '../compactor.ts'
 import type { CompactionResult } from '../result.ts'
 import { timeLimit } from '../waiting.ts'
 import type { Guard } from './guard.ts'
-import { MOST_ATTEMPTS, MOST_REPLANS, type Outcome, outcomeOfError, outcomeOfResult } from './outcome.ts'
-import { asOrdered, storableCall, storedCall } from './stored-call.ts'
+import {
+  asRequested,
+  MAX_ATTEMPTS,
+  MAX_REPLANS,
+  type Outcome,
+  outcomeOfError,
+  outcomeOfResult,
+  storableCall,
+  storedCall,
+} from './job-runs.ts'
 
-/** Jobs a store works at at the same time; the others wait in line. */
-const MOST_AT_ONCE = 4
+/** Jobs that a store runs at the same time; the others wait. */
+const MAX_AT_ONCE = 4
 
-type WorkerPort = {
+/** The parts of a store that background work needs. */
+export type WorkerParts = {
   readonly storage: Storage
   readonly configuration: Configuration
   readonly events: Events
   readonly guard: Guard
-  readonly compact: (sessionId: string, fill: FillConfig) => Promise<CompactionResult | null>
+  readonly compactor: Compactor
 }
 
-/** Why a run was ended from outside. */
+/** Why a run was ended from outside. `elsewhere`: cancelled by another store of this thread; `lost`: another process took the job. */
 type Cause = 'cancelled' | 'elsewhere' | 'closing' | 'purged' | 'lost'
 
-/** A session somebody works at. */
+/** The work on a session. */
 type Work = {
+  readonly runId: string
   readonly abort: AbortController
   cause: Cause | undefined
-  /** The job that was cancelled while this was about to claim it. */
+  /** A job that was cancelled before it was claimed. */
   cancelled?: string
-  /** What its run came to. */
   result: CompactionResult | null
   readonly done: Promise<CompactionResult | null>
 }
 
-/** The jobs of this thread, whichever store works at them: so that another store on the same file can end them. */
-const atWork = new Map<string, Work>()
+/** The running jobs of all stores of this thread, so that another store on the same file can end them. */
+const running = new Map<string, Work>()
 
-/** Ends the run of a job of this thread; answers once it is over. */
+/** Ends the run of a job of this thread; resolves once it is over. */
 async function endRun(jobId: string, cause: Cause): Promise<void> {
-  const work = atWork.get(jobId)
+  const work = running.get(jobId)
   if (work === undefined) return
   work.cause ??= cause
   work.abort.abort()
   await work.done
 }
 
-/** Takes jobs up and makes them, one a session. */
+/** Claims jobs and runs them, one per session. */
 export class Worker {
-  readonly #port: WorkerPort
+  readonly #parts: WorkerParts
   readonly #works = new Map<string, Work>()
-  /** Sessions that wait for their turn. */
-  readonly #line = new Set<string>()
+  /** Sessions that wait because too many jobs run. */
+  readonly #waiting = new Set<string>()
   readonly #timers = new Map<string, NodeJS.Timeout>()
-  /** What jobs of this store were asked for that cannot be stored: a summarizer, stages. */
-  readonly #given = new Map<string, CheckedCall>()
-  /** A job begins in nobody's call, whoever offered it. */
+  /** The calls of jobs of this store, with what cannot be stored: a summarizer, stages. */
+  readonly #calls = new Map<string, CheckedCall>()
+  /** Jobs run outside the call that queued them. */
   readonly #outside = AsyncLocalStorage.snapshot()
-  /** Signals that cancel jobs. */
   readonly #followed = new Map<string, { readonly signal: AbortSignal; readonly listener: () => void }>()
-  /** Jobs of which was told that they are queued, and nothing since: one a session. */
+  /** The last job of a session that was announced as queued, until the next event about it. */
   readonly #queued = new Map<string, Pick<JobEvent, 'sessionId' | 'jobId' | 'attempt'>>()
-  /** Jobs that are being cancelled by this store, and what came of it. */
+  /** Jobs that this store is cancelling. */
   readonly #cancelling = new Map<string, Promise<Job | undefined>>()
   #isClosed = false
-  /** Why the storage could not be worked with when a session's job was taken up last. */
-  readonly #troubles = new Map<string, UndertextError>()
+  /** Errors of the storage when the job of a session was started last. */
+  readonly #errors = new Map<string, UndertextError>()
 
-  constructor(port: WorkerPort) {
-    this.#port = port
+  constructor(parts: WorkerParts) {
+    this.#parts = parts
   }
 
   get isClosed(): boolean {
     return this.#isClosed
   }
 
-  /** What the storage said when the session's job was taken up last, if it could not be; said once. */
-  trouble(sessionId: string): UndertextError | undefined {
-    const trouble = this.#troubles.get(sessionId)
-    this.#troubles.delete(sessionId)
-    return trouble
+  /** Returns, once, the storage's error when the job of the session was started last. */
+  takeError(sessionId: string): UndertextError | undefined {
+    const error = this.#errors.get(sessionId)
+    this.#errors.delete(sessionId)
+    return error
   }
 
-  /** What is at work now: a promise a session. */
+  /** The work under way: one promise per session. */
   works(sessionId?: string): Promise<CompactionResult | null>[] {
     const works = sessionId === undefined ? [...this.#works.values()] : [this.#works.get(sessionId)]
     return works.flatMap((work) => (work === undefined ? [] : [work.done]))
   }
 
-  /** Queues a job, and sees to it that it is made. Throws what the storage throws. */
+  /** Queues a job and schedules it. Throws what the storage throws. */
   async enqueue(
     sessionId: string,
-    asked: {
+    requested: {
       readonly call: CheckedCall
       readonly replans: number
       readonly hurry: boolean
       readonly isOffered?: boolean
     },
   ): Promise<Job> {
-    const { call, replans, hurry, isOffered = false } = asked
+    const { call, replans, hurry, isOffered = false } = requested
     const request = { config: storableCall(call), replans, isOffered }
-    const { job, isNew } = await this.#port.storage.jobs.enqueue(
+    const { job, isNew } = await this.#parts.storage.jobs.enqueue(
       sessionId,
       { id: uuidv7(), request, notBefore: Date.now() },
       hurry,
     )
     if (isNew) {
-      this.#given.set(job.id, call)
+      this.#calls.set(job.id, call)
       this.#emit({ phase: 'queued', ...about(job), notBefore: job.notBefore })
     }
-    this.later(sessionId, job.notBefore - Date.now())
+    this.schedule(sessionId, job.notBefore - Date.now())
     return job
   }
 
-  /** Looks after a session's job in so many milliseconds. The timer keeps no process alive: the job is in the store. */
-  later(sessionId: string, ms: number): void {
+  /** Starts the job of a session after some milliseconds. The timer keeps no process alive: the job is in the store. */
+  schedule(sessionId: string, ms: number): void {
     if (this.#isClosed) return
     clearTimeout(this.#timers.get(sessionId))
     const timer = setTimeout(
       () => {
         this.#timers.delete(sessionId)
-        void this.take(sessionId)
+        this.start(sessionId)
       },
       Math.min(Math.max(ms, 0), MAX_TIMER_MS),
     )
-    // What is due at once begins before the process may end.
+    // A job that is due starts before the process may exit.
     if (ms > 0) timer.unref()
     this.#timers.set(sessionId, timer)
   }
 
-  /** Takes the session's job up, when there is one that is due, and makes it. Never throws. */
-  take(sessionId: string): Promise<unknown> {
-    const current = this.#works.get(sessionId)
-    if (current !== undefined) return current.done
-    if (this.#isClosed) return Promise.resolve()
-    if (this.#works.size >= MOST_AT_ONCE) {
-      this.#line.add(sessionId)
-      return Promise.resolve()
+  /** Claims the due job of a session, if there is one, and runs it. Never throws. */
+  start(sessionId: string): void {
+    if (this.#works.has(sessionId) || this.#isClosed) return
+    if (this.#works.size >= MAX_AT_ONCE) {
+      this.#waiting.add(sessionId)
+      return
     }
-    this.#line.delete(sessionId)
+    this.#waiting.delete(sessionId)
     let end = (_result: CompactionResult | null): void => undefined
     const done = new Promise<CompactionResult | null>((resolve) => {
       end = resolve
     })
-    const work: Work = { abort: new AbortController(), cause: undefined, result: null, done }
+    const abort = new AbortController()
+    const work: Work = { runId: uuidv7(), abort, cause: undefined, result: null, done }
     this.#works.set(sessionId, work)
     const over = (): void => {
       this.#works.delete(sessionId)
       end(work.result)
-      for (const next of this.#line) void this.take(next)
+      for (const next of this.#waiting) this.start(next)
     }
     void this.#outside(() => this.#work(sessionId, work)).finally(over)
-    return done
   }
 
   async #work(sessionId: string, work: Work): Promise<void> {
-    this.#troubles.delete(sessionId)
-    const runId = uuidv7()
-    const name = claimName(runId)
+    this.#errors.delete(sessionId)
+    const name = claimName(work.runId)
     liveRuns.add(name)
     let jobId: string | undefined
     let claimed: ClaimedJob | undefined
     try {
-      claimed = await this.#port.storage.jobs.claim(sessionId, claimOf(runId), MOST_ATTEMPTS)
-      if (claimed === undefined) return await this.#notClaimed(sessionId)
+      claimed = await this.#parts.storage.jobs.claim(sessionId, claimOf(work.runId), MAX_ATTEMPTS)
+      if (claimed === undefined) return await this.#reportIfPurged(sessionId)
       const { job, isExhausted } = claimed
       if (isExhausted) {
-        this.#given.delete(job.id)
+        this.#calls.delete(job.id)
         this.#emit({ phase: 'failed', ...about(job), code: job.error ?? 'EXPIRED' })
         return
       }
       jobId = job.id
-      atWork.set(jobId, work)
+      running.set(jobId, work)
       if (work.cancelled === jobId) {
         work.cause ??= 'cancelled'
         work.abort.abort()
       }
-      await this.#make(claimed, runId, work)
+      await this.#process(claimed, work)
     } catch (error) {
       if (!isUndertextError(error)) throw error
-      if (error.code === 'SESSION_NOT_FOUND' && claimed !== undefined)
-        return this.#aborted(claimed.job, runId, work)
-      // The storage is closed, busy or gone. The job stays where it is, and is taken up when its claim is over.
-      if (!this.#isClosed) this.#troubles.set(sessionId, error)
+      if (error.code === 'SESSION_NOT_FOUND' && claimed !== undefined) return this.#aborted(claimed.job, work)
+      // The storage is closed or unavailable. The job stays queued, and is resumed when its claim has expired.
+      if (!this.#isClosed) this.#errors.set(sessionId, error)
     } finally {
       liveRuns.delete(name)
-      if (jobId !== undefined && atWork.get(jobId) === work) atWork.delete(jobId)
+      if (jobId !== undefined && running.get(jobId) === work) running.delete(jobId)
     }
   }
 
   /** A job that was announced as queued and no longer exists: its session was purged before it could be claimed. */
-  async #notClaimed(sessionId: string): Promise<void> {
+  async #reportIfPurged(sessionId: string): Promise<void> {
     const queued = this.#queued.get(sessionId)
-    if (queued === undefined || (await this.#port.storage.jobs.job(queued.jobId)) !== undefined) return
+    if (queued === undefined || (await this.#parts.storage.jobs.job(queued.jobId)) !== undefined) return
     if (this.#queued.get(sessionId) === queued) this.#emit({ ...queued, phase: 'cancelled', code: 'PURGED' })
   }
 
-  async #make(claimed: ClaimedJob, runId: string, work: Work): Promise<void> {
+  async #process(claimed: ClaimedJob, work: Work): Promise<void> {
     const { job } = claimed
-    const session = await this.#port.storage.session(job.sessionId)
-    if (session === undefined) return this.#aborted(job, runId, work)
-    const code = this.#whyUnwanted(session, claimed)
-    if (code !== undefined) return this.#unwanted(job, runId, work, code)
-    const refused = await this.#refusal(session, claimed)
+    const session = await this.#parts.storage.session(job.sessionId)
+    if (session === undefined) return this.#aborted(job, work)
+    const code = this.#whyObsolete(session, claimed)
+    if (code !== undefined) return this.#drop(job, work, code)
+    const config = runConfig(this.#parts.configuration, session, this.#callOf(claimed))
+    const refused =
+      config && mayCallModel(config) ? await this.#parts.guard.refusal(session, config) : undefined
     if (refused !== undefined) {
-      const wait = Math.max(0, refused.until - Date.now())
-      await this.#settle(claimed, runId, work, {
-        kind: 'again',
-        code: refused.code,
-        afterMs: wait,
-        isUncounted: true,
-      })
-      return
+      const afterMs = Math.max(0, refused.until - Date.now())
+      return this.#settle(claimed, work, { kind: 'again', code: refused.code, afterMs, isUncounted: true })
     }
-    // Cancelled since it was claimed: it does not start behind its end.
-    if (work.abort.signal.aborted) return this.#aborted(job, runId, work)
-    this.#emit({ phase: 'started', ...about(job), runId })
-    await this.#settle(claimed, runId, work, await this.#run(claimed, runId, work))
+    // Cancelled since it was claimed: no `started` after its end.
+    if (work.abort.signal.aborted) return this.#aborted(job, work)
+    this.#emit({ phase: 'started', ...about(job), runId: work.runId })
+    await this.#settle(claimed, work, await this.#run(claimed, work))
   }
 
-  /** Why an automatic job is not made any more. The view it was offered for is another one after an undo, and after a run that went stale. */
-  #whyUnwanted(session: Session, { job, request }: ClaimedJob): 'SWITCHED_OFF' | 'HELD_BACK' | undefined {
+  /** Why an automatic job is no longer needed. After an undo or a stale run its view is not the one that it was queued for. */
+  #whyObsolete(session: Session, { job, request }: ClaimedJob): 'SWITCHED_OFF' | 'HELD_BACK' | undefined {
     if (request.isOffered !== true) return undefined
-    const { settings } = this.#port.configuration.ofSession(session.config)
+    const { settings } = this.#parts.configuration.ofSession(session.config)
     const isOn = session.archivedAt === undefined && settings.auto && settings.background !== false
     if (!isOn) return 'SWITCHED_OFF'
-    const isOvertaken = job.viewEpoch !== session.viewEpoch || request.replans > 0
-    return session.undoneAutomatic > 0 && isOvertaken ? 'HELD_BACK' : undefined
+    const isOtherView = job.viewEpoch !== session.viewEpoch || request.replans > 0
+    return session.undoneAutomatic > 0 && isOtherView ? 'HELD_BACK' : undefined
   }
 
-  async #unwanted(job: Job, runId: string, work: Work, code: string): Promise<void> {
-    if ((await this.#port.storage.jobs.cancel(job.id)) === undefined) return this.#aborted(job, runId, work)
-    this.#given.delete(job.id)
+  async #drop(job: Job, work: Work, code: string): Promise<void> {
+    if ((await this.#parts.storage.jobs.cancel(job.id)) === undefined) return this.#aborted(job, work)
+    this.#calls.delete(job.id)
     this.#emit({ phase: 'cancelled', ...about(job), code })
   }
 
-  async #run(claimed: ClaimedJob, runId: string, work: Work): Promise<Outcome> {
+  async #run(claimed: ClaimedJob, work: Work): Promise<Outcome> {
     const { job } = claimed
-    const renewal = setInterval(() => void this.#renew(job, runId, work), RENEW_MS)
+    const renewal = setInterval(() => void this.#renew(job, work), RENEW_MS)
     renewal.unref()
     try {
-      const result = await this.#port.compact(job.sessionId, (session) => {
-        const config = this.#configOf(session, claimed)
-        return config && { ...config, signal: work.abort.signal, job: { jobId: job.id, runId } }
+      const call = { ...this.#callOf(claimed), signal: work.abort.signal }
+      const result = await this.#parts.compactor.compact(job.sessionId, call, {
+        jobId: job.id,
+        runId: work.runId,
       })
       work.result = result
       return outcomeOfResult(result, job.attempts)
@@ -260,10 +260,10 @@ export class Worker {
     }
   }
 
-  /** A job that is not ours any more is not to cost more. A renewal that fails is no matter: the commit checks the claim itself. */
-  async #renew({ id }: Job, runId: string, work: Work): Promise<void> {
+  /** Ends the run of a job that is no longer ours. Errors are ignored: the commit checks the claim itself. */
+  async #renew({ id }: Job, work: Work): Promise<void> {
     try {
-      if (await this.#port.storage.jobs.renew(id, claimOf(runId))) return
+      if (await this.#parts.storage.jobs.renew(id, claimOf(work.runId))) return
       work.cause ??= 'lost'
       work.abort.abort()
     } catch (error) {
@@ -271,45 +271,36 @@ export class Worker {
     }
   }
 
-  async #refusal(session: Session, claimed: ClaimedJob): ReturnType<Guard['refusal']> {
-    const config = this.#configOf(session, claimed)
-    return config !== undefined && mayAskModel(config)
-      ? this.#port.guard.refusal(session, config, true)
-      : undefined
+  #callOf({ job, request }: ClaimedJob): CheckedCall {
+    const { signal: _, ...call } = this.#calls.get(job.id) ?? storedCall(request.config)
+    return { ...(request.isOffered === true ? call : asRequested(call)), trigger: 'auto' }
   }
 
-  #configOf(session: Session, { job, request }: ClaimedJob): CheckedConfig | undefined {
-    const call = this.#given.get(job.id) ?? storedCall(request.config)
-    const { signal: _, ...rest } = call
-    const asked = request.isOffered === true ? rest : asOrdered(rest)
-    return runConfig(this.#port.configuration, session, { ...asked, trigger: 'auto' })
-  }
-
-  /** Notes what became of a try, and tells it. */
-  async #settle(claimed: ClaimedJob, runId: string, work: Work, outcome: Outcome): Promise<void> {
+  /** Records what becomes of a job, and emits its event. */
+  async #settle(claimed: ClaimedJob, work: Work, outcome: Outcome): Promise<void> {
     const { job } = claimed
-    const { jobs } = this.#port.storage
+    const { runId } = work
+    const { jobs } = this.#parts.storage
     switch (outcome.kind) {
       case 'lost':
         throw outcome.error
       case 'aborted':
-        return this.#aborted(job, runId, work)
+        return this.#aborted(job, work)
       case 'again': {
         const notBefore = Date.now() + outcome.afterMs
         const { code, isUncounted } = outcome
         const isOurs = await jobs.end(job.id, runId, { state: 'queued', error: code, notBefore, isUncounted })
-        if (!isOurs) return this.#aborted(job, runId, work)
+        if (!isOurs) return this.#aborted(job, work)
         this.#emit({ phase: 'queued', ...about(job), notBefore, code })
-        return this.later(job.sessionId, outcome.afterMs)
+        return this.schedule(job.sessionId, outcome.afterMs)
       }
       case 'done': {
         const { result, code } = outcome
-        // With something in force the commit has ended it.
+        // A commit that changed something has ended the job already.
         const isOurs = await jobs.end(job.id, runId, { state: 'done', error: code })
         const ended = isOurs ? undefined : await jobs.job(job.id)
-        if (!isOurs && !(ended?.state === 'done' && ended.runId === runId))
-          return this.#aborted(job, runId, work)
-        this.#given.delete(job.id)
+        if (!isOurs && !(ended?.state === 'done' && ended.runId === runId)) return this.#aborted(job, work)
+        this.#calls.delete(job.id)
         this.#emit({
           phase: 'completed',
           ...about(job),
@@ -324,33 +315,33 @@ export class Worker {
       default: {
         const { kind, code } = outcome
         const isOurs = await jobs.end(job.id, runId, { state: kind, error: code })
-        // Cancelled, purged or taken over meanwhile: it has that end, and no other.
-        if (!isOurs) return this.#aborted(job, runId, work)
-        const call = this.#given.get(job.id)
+        // Cancelled, purged or taken over meanwhile: a job ends once.
+        if (!isOurs) return this.#aborted(job, work)
+        const call = this.#calls.get(job.id)
         const signal = this.#followed.get(job.id)?.signal
-        this.#given.delete(job.id)
+        this.#calls.delete(job.id)
         this.#emit({ phase: kind, ...about(job), code })
-        if (kind === 'stale') await this.#again(claimed, call, signal)
+        if (kind === 'stale') await this.#requeue(claimed, call, signal)
       }
     }
   }
 
-  async #again(
+  async #requeue(
     { job, request }: ClaimedJob,
     call: CheckedCall | undefined,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    if (request.replans >= MOST_REPLANS || this.#isClosed) return
+    if (request.replans >= MAX_REPLANS || this.#isClosed) return
     const { config, replans, isOffered = false } = request
     const next = { call: call ?? storedCall(config), replans: replans + 1, hurry: false, isOffered }
     const { id } = await this.enqueue(job.sessionId, next)
     if (signal !== undefined) this.follow(id, signal)
   }
 
-  async #aborted(job: Job, runId: string, { cause }: Work): Promise<void> {
+  async #aborted(job: Job, { cause, runId }: Work): Promise<void> {
     if (cause === 'closing') {
       const notBefore = Date.now()
-      await this.#port.storage.jobs.end(job.id, runId, {
+      await this.#parts.storage.jobs.end(job.id, runId, {
         state: 'queued',
         error: undefined,
         notBefore,
@@ -358,29 +349,29 @@ export class Worker {
       })
       return
     }
-    this.#given.delete(job.id)
-    // Who cancelled it here has told of it.
+    this.#calls.delete(job.id)
+    // `cancel` has emitted the event.
     if (cause === 'cancelled' || (await this.#cancelling.get(job.id)) !== undefined) return
-    const now = cause === 'purged' ? undefined : await this.#port.storage.jobs.job(job.id)
+    const now = cause === 'purged' ? undefined : await this.#parts.storage.jobs.job(job.id)
     const code = now === undefined ? 'PURGED' : now.state === 'cancelled' ? 'CANCELLED' : 'TAKEN_OVER'
     this.#emit({ phase: 'cancelled', ...about(job), code })
   }
 
-  /** Cancels an open job; `undefined` when it is over. What it was about to change stays as it was. */
+  /** Cancels an open job, so that it changes nothing; returns `undefined` when it is over. */
   async cancel(jobId: string): Promise<Job | undefined> {
-    const cancelled = await this.#cancelled(jobId)
+    const cancelled = await this.#cancelStored(jobId)
     if (cancelled === undefined) return undefined
-    this.#given.delete(jobId)
+    this.#calls.delete(jobId)
     this.#emit({ phase: 'cancelled', ...about(cancelled), code: 'CANCELLED' })
     const mine = this.#works.get(cancelled.sessionId)
     if (mine !== undefined) mine.cancelled = jobId
-    await endRun(jobId, atWork.get(jobId) === mine ? 'cancelled' : 'elsewhere')
+    await endRun(jobId, running.get(jobId) === mine ? 'cancelled' : 'elsewhere')
     return cancelled
   }
 
-  /** A run that ends meanwhile must not announce its end: that is done here. */
-  async #cancelled(jobId: string): Promise<Job | undefined> {
-    const cancelling = (async () => this.#port.storage.jobs.cancel(jobId))()
+  /** Meanwhile a run that ends must not emit its end: `cancel` does. */
+  async #cancelStored(jobId: string): Promise<Job | undefined> {
+    const cancelling = (async () => this.#parts.storage.jobs.cancel(jobId))()
     this.#cancelling.set(jobId, cancelling)
     try {
       return await cancelling
@@ -389,12 +380,12 @@ export class Worker {
     }
   }
 
-  /** Cancels a job, and what follows it when it goes stale, when the signal fires. */
+  /** Cancels a job when the signal fires, or the job that follows it when it is stale. */
   follow(jobId: string, signal: AbortSignal): void {
     if (this.#followed.has(jobId)) return
     const listener = (): void => {
       void this.cancel(jobId).catch((error: unknown) => {
-        // Nobody waits for it; the storage is closed or out of reach.
+        // The storage is closed or unavailable, and no caller waits.
         if (!isUndertextError(error)) throw error
       })
     }
@@ -409,9 +400,9 @@ export class Worker {
     this.#followed.delete(jobId)
   }
 
-  /** Ends what is at work on a session that was purged. */
+  /** Ends the work on a session that was purged. */
   forget(sessionId: string): void {
-    this.#troubles.delete(sessionId)
+    this.#errors.delete(sessionId)
     clearTimeout(this.#timers.get(sessionId))
     this.#timers.delete(sessionId)
     const work = this.#works.get(sessionId)
@@ -424,18 +415,18 @@ export class Worker {
     work.abort.abort()
   }
 
-  /** Takes up nothing new, and ends what is at work; `undefined` when nothing is, so that nobody waits. */
+  /** Starts nothing more and ends the work under way; returns `undefined` when there is none. */
   close(timeoutMs: number): Promise<void> | undefined {
     this.#isClosed = true
     for (const timer of this.#timers.values()) clearTimeout(timer)
     this.#timers.clear()
-    this.#line.clear()
+    this.#waiting.clear()
     for (const jobId of [...this.#followed.keys()]) this.#unfollow(jobId)
-    return this.#works.size === 0 ? undefined : this.#end(timeoutMs)
+    return this.#works.size === 0 ? undefined : this.#endAll(timeoutMs)
   }
 
-  /** Waits for what is at work, then aborts it; its jobs are queued for the next process. */
-  async #end(timeoutMs: number): Promise<void> {
+  /** Waits for the work under way, then aborts it; its jobs are queued for the next process. */
+  async #endAll(timeoutMs: number): Promise<void> {
     if (timeoutMs > 0) await within(Promise.all(this.works()), timeoutMs)
     for (const work of this.#works.values()) {
       work.cause ??= 'closing'
@@ -449,11 +440,11 @@ export class Worker {
     if (event.phase !== 'queued' && event.phase !== 'started') this.#unfollow(jobId)
     if (event.phase === 'queued') this.#queued.set(sessionId, { sessionId, jobId, attempt })
     else this.#queued.delete(sessionId)
-    this.#port.events.emit('job', event)
+    this.#parts.events.emit('job', event)
   }
 }
 
-/** An aborted run notes what it cost and ends at once; a storage that does not answer is not waited for longer, milliseconds. */
+/** Milliseconds in which aborted runs record their cost; a storage that does not respond is not waited for longer. */
 const ENDING_MS = 1_000
 
 async function within(promise: Promise<unknown>, ms: number): Promise<void> {
@@ -466,10 +457,6 @@ function claimOf(runId: string): JobClaim {
   return { runId, holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS }
 }
 
-function about({ sessionId, id, attempts }: Job): {
-  readonly sessionId: string
-  readonly jobId: string
-  readonly attempt: number
-} {
+function about({ sessionId, id, attempts }: Job): Pick<JobEvent, 'sessionId' | 'jobId' | 'attempt'> {
   return { sessionId, jobId: id, attempt: attempts }
 }

@@ -1,7 +1,69 @@
-import { isNotFound, standingFor, UndertextError } from '../../errors.ts'
+import { invalid, isNotFound, standingFor, UndertextError } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
+import { isObject } from '../../messages/json.ts'
+import type { LoadOptions } from './options.ts'
 import type { LanguageModelLike } from './types.ts'
 
-/** What is used of the AI SDK, in the form that versions 5 to 7 have in common. */
+/**
+ * Checks messages with the AI SDK's own `validateUIMessages`. Its result is not used, because it leaves out unknown fields (`title` in ai
+ * 6), and saving that would look like a change. Its error has the whole message, so it is not passed on: `originalErrorOf` returns it.
+ *
+ * Throws `INVALID_INPUT`, `AI_SDK_UNAVAILABLE`.
+ */
+export async function validateMessages(
+  messages: readonly unknown[],
+  options: LoadOptions,
+  what: string,
+): Promise<void> {
+  const { tools, metadataSchema, dataSchemas, validate = true } = options
+  // The AI SDK refuses an empty list; a new chat is one.
+  if (!validate || messages.length === 0) return
+  const { validateUIMessages } = await loadAiSdk()
+  try {
+    await validateUIMessages({
+      messages: structuredClone(messages),
+      ...defined({ metadataSchema, dataSchemas, tools }),
+    })
+  } catch (error) {
+    throw refusedMessage(error, what)
+  }
+}
+
+function refusedMessage(error: unknown, what: string): UndertextError {
+  const place = placeOf(error)
+  const sentence = `${what}: ${place === '' ? 'a message' : `messages${place}`} is refused by validateUIMessages of the AI SDK; originalErrorOf returns its error, which quotes the message`
+  return standingFor(invalid(sentence), error)
+}
+
+/** Fields of a UI message; any other name in a path may be private text. */
+const FIELDS: ReadonlySet<unknown> = new Set([
+  'id',
+  'role',
+  'parts',
+  'metadata',
+  'type',
+  'text',
+  'state',
+  'input',
+  'output',
+  'data',
+  'toolCallId',
+])
+
+/** The place of the first problem, as far as it is indexes and fields of a message. */
+function placeOf(error: unknown): string {
+  const cause = isObject(error) ? error.cause : undefined
+  const issue = isObject(cause) && Array.isArray(cause.issues) ? cause.issues[0] : undefined
+  const path: unknown[] = isObject(issue) && Array.isArray(issue.path) ? issue.path : []
+  let place = ''
+  for (const step of path) {
+    if (typeof step !== 'number' && !FIELDS.has(step)) break
+    place += typeof step === 'number' ? `[${step}]` : `.${step}`
+  }
+  return place
+}
+
+/** The functions of the AI SDK that are called here, in the form that versions 5 to 7 have in common. */
 export type AiSdk = {
   generateText(options: {
     readonly model: LanguageModelLike
@@ -21,7 +83,7 @@ export type AiSdk = {
   }): Promise<readonly unknown[]>
 }
 
-/** What `generateText` answers, as far as it is read here. */
+/** The result of `generateText`, as far as it is read here. */
 export type GeneratedText = {
   readonly text: string
   readonly reasoningText?: string | undefined
@@ -41,7 +103,7 @@ export type GeneratedText = {
 
 let loaded: Promise<AiSdk> | undefined
 
-/** The AI SDK, loaded when it is first needed. Rejects with `AI_SDK_UNAVAILABLE` when it is missing, older than 5 or broken; `originalErrorOf` has why. */
+/** The AI SDK, loaded at its first use. Rejects with `AI_SDK_UNAVAILABLE` when it is missing, older than 5 or broken; `originalErrorOf` returns the cause. */
 export function loadAiSdk(): Promise<AiSdk> {
   loaded ??= load()
   return loaded
@@ -50,14 +112,14 @@ export function loadAiSdk(): Promise<AiSdk> {
 async function load(): Promise<AiSdk> {
   let module: Record<string, unknown>
   try {
-    // By its name and inside this `try`: a bundler then brings it along where it is installed, and builds where it is not.
+    // By its name and inside this `try`: a bundler then includes it where it is installed, and builds where it is not.
     module = (await import('ai')) as Record<string, unknown>
   } catch (error) {
     const isMissing = isNotFound(error)
     const detail = isMissing ? 'it is not installed.' : 'it cannot be loaded.'
     throw standingFor(new UndertextError('AI_SDK_UNAVAILABLE', { detail }), error)
   }
-  // Version 4 has `generateText` too, with other options and models; this one came with 5.
+  // Version 4 has `generateText` too, with other options and models; `convertToModelMessages` is new in 5.
   if (typeof module.generateText !== 'function' || typeof module.convertToModelMessages !== 'function')
     throw new UndertextError('AI_SDK_UNAVAILABLE', { detail: 'the version that is installed is too old.' })
   return module as unknown as AiSdk

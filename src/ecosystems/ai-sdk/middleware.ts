@@ -1,115 +1,92 @@
 import { errorName, invalid, isUndertextError } from '../../errors.ts'
 import { check, nameSchema, taken } from '../../messages/check.ts'
+import { defined } from '../../messages/defined.ts'
 import type { NewMessage } from '../../messages/message.ts'
+import { isContextOverflowError } from '../../overflow/overflow.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import type { RecordedResponse } from '../../requests/record.ts'
-import { ask, beginCall, type Call, type UndertextStore } from './middleware-call.ts'
-import { storedMessage } from './prompt.ts'
-import { type Answer, isFailedFinish, messageOfAnswer, stopReasonIn, usageIn } from './response.ts'
-import type { SdkAnswer, SdkMiddleware, SdkModel, SdkParams, SdkStreamAnswer } from './sdk-types.ts'
-import { readSession } from './session-reading.ts'
-import { unlessOverflow, watched } from './stream-watch.ts'
+import type { Store } from '../../store/store.ts'
+import {
+  type Answer,
+  isFailedFinish,
+  messageOfAnswer,
+  stopReasonIn,
+  unlessOverflow,
+  usageIn,
+  watchStream,
+} from './answers.ts'
 import {
   type CheckedOptions,
   callOptions,
   checkOptions,
   type SessionChoice,
   type UndertextOptions,
-} from './undertext-options.ts'
+} from './options.ts'
+import { fromSdkPrompt, storedMessage, toSdkPrompt } from './prompt.ts'
+import { readSession, setAside } from './session-reading.ts'
+import {
+  namesOf,
+  type SdkAnswer,
+  type SdkMessage,
+  type SdkMiddleware,
+  type SdkModel,
+  type SdkParams,
+  type SdkStreamAnswer,
+  versionOf,
+} from './types.ts'
 
-/** How often an answer is recorded anew when somebody else appended meanwhile; after that it goes behind whatever is there. */
+/** How often an answer is recorded again when another writer appended meanwhile; after that it is appended wherever the log ends. */
 const MOST_TRIES = 5
 
-/** Stores what was new of the prompt and the answer, all or nothing. */
-async function recordAnswer(call: Call, request: PreparedRequest, answer: Answer): Promise<void> {
-  const { store, options, id, provider } = call
-  const said = messageOfAnswer(answer, provider)
-  const messages = said === undefined ? [] : [said]
-  const usage = usageIn(answer, provider)
-  const stopReason = stopReasonIn(answer.finishReason)
-  let { fresh, position } = call
-  for (let tries = 1; ; tries++) {
-    if (fresh.length === 0 && messages.length === 0) return
-    let result: RecordedResponse
-    try {
-      result = await store.recordResponse(id, {
-        messages,
-        prompt: fresh.map(storedMessage),
-        request,
-        ...(usage !== undefined && { usage }),
-        ...(stopReason !== undefined && { stopReason }),
-        ...(tries < MOST_TRIES && { expectedPosition: position }),
-      })
-    } catch (error) {
-      if (isUndertextError(error, 'POSITION_CONFLICT') && tries < MOST_TRIES) {
-        // Somebody appended meanwhile, perhaps the very prompt.
-        ;({ fresh, position } = await readSession(store, id, call.prompt, options.history))
-        continue
-      }
-      // What failed behind the append, noting the usage say, must not have it all told, and stored, once more.
-      if (await isStored(call, messages, position + fresh.length + messages.length)) return
-      if (options.onRecordError === undefined) throw error
-      options.onRecordError(error, { sessionId: id, prompt: fresh.map(storedMessage), messages })
-      return
-    }
-    tellRecorded(options, result)
-    return
-  }
+/** What the middleware needs of a store. */
+export type UndertextStore = Pick<
+  Store,
+  | 'append'
+  | 'getMessages'
+  | 'hideMessages'
+  | 'listCompactions'
+  | 'recordResponse'
+  | 'undoCompaction'
+  | 'withOverflowRecovery'
+>
+
+/** The arguments of `undertext`. */
+type Setting = {
+  readonly store: UndertextStore
+  readonly sessionId: SessionChoice | undefined
+  readonly options: CheckedOptions
 }
 
-/** Whether prompt and answer stand at the end of the log, up to this position at least. */
-async function isStored(
-  { store, id, prompt }: Call,
-  said: readonly NewMessage[],
-  position: number,
-): Promise<boolean> {
-  try {
-    const read = await readSession(store, id, [...prompt, ...said], 'whole')
-    return read.position >= position && read.fresh.length === 0 && read.beyond.length === 0
-  } catch {
-    // It cannot be told: the caller learns what failed first.
-    return false
-  }
-}
-
-/** The answer is stored: what a callback throws must not look as if it were not. */
-function tellRecorded({ onRecorded }: CheckedOptions, result: RecordedResponse): void {
-  try {
-    onRecorded?.(result)
-  } catch (error) {
-    process.emitWarning(`undertext: onRecorded threw ${errorName(error)}`, {
-      type: 'UndertextWarning',
-      code: 'UNDERTEXT_LISTENER',
-    })
-  }
-}
-
-/** After a call without a whole answer the session is as it was before, or has the prompt where that is wanted. */
-async function giveUp({ store, options, id, fresh, position, aside }: Call): Promise<void> {
-  const prompt = fresh.map(storedMessage)
-  try {
-    if (!options.keepPromptOnFailure) {
-      if (aside !== undefined) await store.undoCompaction(id, aside)
-    } else if (prompt.length > 0) await store.append(id, prompt, { expectedPosition: position })
-  } catch (error) {
-    // The caller learns why the call failed, which weighs more.
-    options.onRecordError?.(error, { sessionId: id, prompt, messages: [] })
-  }
+/** One call of a model, and the new messages of its prompt. */
+type Call = Setting & {
+  readonly id: string
+  readonly params: SdkParams
+  readonly model: SdkModel
+  readonly provider: string
+  readonly modelName: string
+  readonly system: readonly SdkMessage[]
+  /** The prompt without system messages. */
+  readonly prompt: readonly NewMessage[]
+  readonly fresh: readonly NewMessage[]
+  /** The log's last position when the prompt was read against it. */
+  readonly position: number
+  /** The compaction that hid the messages the application did not go on from. */
+  readonly aside: string | undefined
 }
 
 /**
  * A middleware for the AI SDK's `wrapLanguageModel` (ai 5, 6 and 7): `generateText`, `streamText` and what is built on them keep
  * their conversation in a session of the store, and are sent the session's view, compacted when it is due.
  *
- * - What of a prompt is new is told from the log: an application may pass its new message alone or its whole history.
+ * - The log decides what is new in a prompt: an application may pass its new message alone or its whole history.
  * - New messages and the answer are stored together, once the answer is whole. A call that fails, a stream that breaks or
  *   is cancelled stores nothing (`keepPromptOnFailure` keeps the prompt).
  * - System messages of the prompt are sent and counted, and not stored.
  * - A request that overflows is compacted and sent again, before anything of the stream was passed on.
  *
  * `sessionId` may be left out when every call names its session: `providerOptions: { undertext: { sessionId } }`, which
- * also goes before what is given here. Throws `INVALID_INPUT`; calls reject with that, with `CONTEXT_BUDGET_EXCEEDED`,
- * with `HISTORY_DIVERGED`, with the store's errors and with the model's own.
+ * takes precedence. Throws `INVALID_INPUT`; calls reject with that, with `CONTEXT_BUDGET_EXCEEDED`, with `HISTORY_DIVERGED`, with the
+ * store's errors and with the model's own.
  */
 export function undertext(
   store: UndertextStore,
@@ -125,54 +102,42 @@ export function undertext(
       ? undefined
       : beginCall({ store, sessionId, options: checked }, taken(params as SdkParams), model)
 
-  const middleware = {
-    specificationVersion: 'v3',
-    async wrapGenerate<R>({
-      doGenerate,
-      params,
-      model,
-    }: WrapCall<R> & { readonly doGenerate: () => PromiseLike<R> }) {
+  const middleware: Omit<SdkMiddleware, 'specificationVersion'> = {
+    async wrapGenerate<R>({ doGenerate, params, model }: WrapCall & { doGenerate: () => PromiseLike<R> }) {
       const call = await begin(params, model)
       if (call === undefined) return doGenerate()
       return unlessFailed(call, async () => {
-        const { request, result } = await ask(
+        const { request, result } = await send(
           call,
           async (sent) => (await model.doGenerate(sent as never)) as R,
         )
-        const answer = answerOf(result as SdkAnswer)
-        if (isFailedFinish(answer.finishReason)) await giveUp(call)
+        const { content, finishReason, usage, providerMetadata, response } = result as SdkAnswer
+        const responseId = typeof response?.id === 'string' ? response.id : undefined
+        const answer = { content, finishReason, usage, providerMetadata, responseId }
+        if (isFailedFinish(finishReason)) await endFailedCall(call)
         else await recordAnswer(call, request, answer)
         return result
       })
     },
-    async wrapStream<R>({
-      doStream,
-      params,
-      model,
-    }: WrapCall<R> & { readonly doStream: () => PromiseLike<R> }) {
+    async wrapStream<R>({ doStream, params, model }: WrapCall & { doStream: () => PromiseLike<R> }) {
       const call = await begin(params, model)
       if (call === undefined) return doStream()
       return unlessFailed(call, async () => {
-        const { request, result } = await ask(call, async (sent, isOverflow) =>
+        const { request, result } = await send(call, async (sent, isOverflow) =>
           unlessOverflow((await model.doStream(sent as never)) as SdkStreamAnswer, isOverflow),
         )
-        const stream = watched(result.stream, {
+        const stream = watchStream(result.stream, {
           whole: (answer) => unlessFailed(call, () => recordAnswer(call, request, answer)),
-          broken: () => giveUp(call),
+          broken: () => endFailedCall(call),
         })
         return { ...result, stream } as R
       })
     },
   }
-  return middleware as unknown as SdkMiddleware
+  return { specificationVersion: 'v3', ...middleware } as unknown as SdkMiddleware
 }
 
-type WrapCall<_R> = { readonly params: object; readonly model: SdkModel }
-
-function answerOf({ content, finishReason, usage, providerMetadata, response }: SdkAnswer): Answer {
-  const responseId = typeof response?.id === 'string' ? response.id : undefined
-  return { content, finishReason, usage, providerMetadata, responseId }
-}
+type WrapCall = { readonly params: object; readonly model: SdkModel }
 
 function checkStore(store: unknown): void {
   const isStore =
@@ -180,16 +145,158 @@ function checkStore(store: unknown): void {
     store !== null &&
     'withOverflowRecovery' in store &&
     'recordResponse' in store
-  if (!isStore) throw invalid('undertext: store: must be a store, as `await openStore(…)` answers it')
+  if (!isStore) throw invalid('undertext: store: must be a store, as `await openStore(…)` returns it')
 }
 
 async function unlessFailed<R>(call: Call, work: () => Promise<R>): Promise<R> {
   try {
     return await work()
   } catch (error) {
-    await giveUp(call)
+    await endFailedCall(call)
     const { abortSignal } = call.params
-    // Whoever gave the signal knows its reason, and the AI SDK knows aborts by it.
+    // The caller knows the reason of its signal, and the AI SDK recognizes aborts by it.
     throw abortSignal?.aborted && isUndertextError(error, 'ABORTED') ? abortSignal.reason : error
+  }
+}
+
+/** Reads a call's prompt against its session. Throws `INVALID_INPUT`, `HISTORY_DIVERGED` and the store's errors. */
+async function beginCall(setting: Setting, params: SdkParams, model: SdkModel): Promise<Call> {
+  const { store, options, sessionId } = setting
+  const { provider = namesOf(model).provider, model: modelName = namesOf(model).model } = options
+  const chosen =
+    callOptions(params).sessionId ??
+    (typeof sessionId === 'function' ? sessionId({ params, provider, model: modelName }) : sessionId)
+  if (chosen === undefined)
+    throw invalid('undertext: no session: pass a sessionId, or providerOptions: { undertext: { sessionId } }')
+  const id = check(nameSchema, chosen, 'undertext: sessionId')
+  const system = params.prompt.filter(({ role }) => role === 'system')
+  const prompt = fromSdkPrompt(
+    params.prompt.filter(({ role }) => role !== 'system'),
+    provider,
+  )
+  const { fresh, beyond, position } = await readSession(store, id, prompt, options.history)
+  const aside = await setAside(store, id, beyond, options)
+  return { ...setting, id, params, model, provider, modelName, system, prompt, fresh, position, aside }
+}
+
+/** Sends the request, shorter after an overflow; returns the result, and the request that led to it. */
+async function send<R>(
+  call: Call,
+  work: (params: SdkParams, isOverflow: (error: unknown) => boolean) => Promise<R>,
+): Promise<{ readonly request: PreparedRequest; readonly result: R }> {
+  const { options, params, id, provider, modelName: model, model: sdkModel, fresh: prompt } = call
+  const { tools, maxOutputTokens, abortSignal: signal, providerOptions } = params
+  const { undertext: own, ...others } = providerOptions ?? {}
+  const system = call.system.map(({ content }) => content as string).join('\n\n')
+  const more =
+    typeof options.request === 'function' ? options.request({ sessionId: id, params }) : options.request
+  return call.store.withOverflowRecovery(
+    id,
+    async (request) => {
+      options.onPrepared?.(request)
+      const rules = { ...more?.overflow, provider: request.provider }
+      const isOverflow = (error: unknown): boolean => isContextOverflowError(error, rules)
+      const target = { version: versionOf(sdkModel), provider }
+      const sent = {
+        ...params,
+        prompt: [
+          ...systemMessages(call.system, system, request.system),
+          ...toSdkPrompt(request.messages, target),
+        ],
+        ...(own !== undefined && { providerOptions: others }),
+      }
+      return { request, result: await work(sent, isOverflow) }
+    },
+    {
+      ...defined({ auto: options.auto }),
+      ...more,
+      provider,
+      model,
+      prompt,
+      ...(system !== '' && { system }),
+      ...defined({ tools, maxOutputTokens, signal }),
+    },
+  )
+}
+
+/** The system messages as they came, with their options; additions come after them. */
+function systemMessages(
+  given: readonly SdkMessage[],
+  text: string,
+  prepared: string | undefined,
+): readonly SdkMessage[] {
+  if (prepared === undefined || prepared === text) return given
+  if (!prepared.startsWith(text)) return [{ role: 'system', content: prepared }]
+  return [...given, { role: 'system', content: prepared.slice(text.length).replace(/^\n\n/, '') }]
+}
+
+/** Stores the new messages of the prompt and the answer, all or nothing. */
+async function recordAnswer(call: Call, request: PreparedRequest, answer: Answer): Promise<void> {
+  const { store, options, id, provider } = call
+  const message = messageOfAnswer(answer, provider)
+  const messages = message === undefined ? [] : [message]
+  const figures = defined({ usage: usageIn(answer, provider), stopReason: stopReasonIn(answer.finishReason) })
+  let { fresh, position } = call
+  for (let tries = 1; ; tries++) {
+    if (fresh.length === 0 && messages.length === 0) return
+    const prompt = fresh.map(storedMessage)
+    let result: RecordedResponse
+    try {
+      const expected = tries < MOST_TRIES && { expectedPosition: position }
+      result = await store.recordResponse(id, { messages, prompt, request, ...figures, ...expected })
+    } catch (error) {
+      if (isUndertextError(error, 'POSITION_CONFLICT') && tries < MOST_TRIES) {
+        // Another writer appended meanwhile, perhaps the same prompt.
+        ;({ fresh, position } = await readSession(store, id, call.prompt, options.history))
+        continue
+      }
+      // A failure after the append, such as in recording the usage, must not lead to a second append.
+      if (await isStored(call, messages, position + fresh.length + messages.length)) return
+      if (options.onRecordError === undefined) throw error
+      options.onRecordError(error, { sessionId: id, prompt, messages })
+      return
+    }
+    notifyRecorded(options, result)
+    return
+  }
+}
+
+/** Whether prompt and answer end the log, at this position or after it. */
+async function isStored(
+  { store, id, prompt }: Call,
+  answer: readonly NewMessage[],
+  position: number,
+): Promise<boolean> {
+  try {
+    const read = await readSession(store, id, [...prompt, ...answer], 'whole')
+    return read.position >= position && read.fresh.length === 0 && read.beyond.length === 0
+  } catch {
+    // Unknown: the caller gets the first failure.
+    return false
+  }
+}
+
+/** The answer is stored: an error of the callback must not look as if it were not. */
+function notifyRecorded({ onRecorded }: CheckedOptions, result: RecordedResponse): void {
+  try {
+    onRecorded?.(result)
+  } catch (error) {
+    process.emitWarning(`undertext: onRecorded threw ${errorName(error)}`, {
+      type: 'UndertextWarning',
+      code: 'UNDERTEXT_LISTENER',
+    })
+  }
+}
+
+/** After a call without a whole answer the session is as it was before, or has the prompt, when the options keep that. */
+async function endFailedCall({ store, options, id, fresh, position, aside }: Call): Promise<void> {
+  const prompt = fresh.map(storedMessage)
+  try {
+    if (!options.keepPromptOnFailure) {
+      if (aside !== undefined) await store.undoCompaction(id, aside)
+    } else if (prompt.length > 0) await store.append(id, prompt, { expectedPosition: position })
+  } catch (error) {
+    // The caller gets the failure of the call, which matters more.
+    options.onRecordError?.(error, { sessionId: id, prompt, messages: [] })
   }
 }

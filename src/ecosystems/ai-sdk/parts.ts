@@ -1,42 +1,47 @@
 import { compactionBlock } from '../../messages/compaction-block.ts'
-import { isObject, type Json, type JsonObject } from '../../messages/json.ts'
-import type { Part, ProviderPart, ToolCallPart } from '../../messages/message.ts'
-import { fileFrom, fileTo, opaquePart, sdkPartIn } from './media.ts'
-import { jsonOf, keptOptions, ownOf, sentOptions } from './options.ts'
-import type { SdkPart, SdkVersion } from './sdk-types.ts'
+import { isObject } from '../../messages/json.ts'
+import type { Part, ProviderPart } from '../../messages/message.ts'
+import { jsonOf, keptOptions, ownOf, sentOptions } from './fields.ts'
+import { fileFrom, fileTo, keptPartTo, opaquePart } from './media.ts'
 import { outputFrom, outputTo } from './tool-output.ts'
+import type { SdkPart, SdkVersion } from './types.ts'
 
 const ANTHROPIC = 'anthropic'
 
 /**
- * A part of a prompt, or of an answer (there options are called metadata), in the neutral form. `provider` is the name
- * under which what only a provider knows is kept.
+ * A part of a prompt, or of an answer (there options are called metadata), in the neutral form. What only a provider knows is kept for
+ * `provider`.
  */
 export function partFrom(part: SdkPart, provider: string): Part {
   const given = part.providerOptions ?? part.providerMetadata
-  switch (part.type) {
-    case 'text':
-      return (
-        blockFrom(part, given) ?? {
-          type: 'text',
-          text: textOf(part.text),
-          ...keptOptions(given, textOwn(part, given)),
-        }
-      )
-    case 'reasoning':
-      return (
-        redactedFrom(part, given) ?? { type: 'reasoning', text: textOf(part.text), ...keptOptions(given) }
-      )
+  const { type, toolName } = part
+  switch (type) {
+    case 'text': {
+      const text = textOf(part.text)
+      if (fieldsOf(given, ANTHROPIC)?.type === 'compaction')
+        return { type: 'provider', provider: ANTHROPIC, data: { type: 'compaction', content: text } }
+      // A text that its provider holds under an id is sent as that id: a different length shows that it was changed since.
+      const own = itemIdIn(given) === undefined ? {} : { length: text.length }
+      return { type, text, ...keptOptions(given, own) }
+    }
+    case 'reasoning': {
+      const text = textOf(part.text)
+      // Anthropic's redacted block has no text, and its data must come back.
+      const data = fieldsOf(given, ANTHROPIC)?.redactedData
+      if (typeof data === 'string' && text === '')
+        return { type: 'provider', provider: ANTHROPIC, data: { type: 'redacted_thinking', data } }
+      return { type, text, ...keptOptions(given) }
+    }
     case 'file':
       return fileFrom(part, provider)
     case 'image':
-      // In an application's own messages; a model gets pictures as files.
+      // Only an application's own messages have images; a model gets files.
       return fileFrom({ mediaType: 'image/*', ...part, type: 'file', data: part.image }, provider)
     case 'tool-call':
       return {
-        type: 'tool-call',
+        type,
         toolCallId: textOf(part.toolCallId),
-        toolName: textOf(part.toolName),
+        toolName: textOf(toolName),
         input: part.input === undefined ? {} : jsonOf(part.input),
         ...(part.providerExecuted === true && { providerExecuted: true }),
         ...keptOptions(given, part.malformed === true ? { malformed: true } : {}),
@@ -44,9 +49,9 @@ export function partFrom(part: SdkPart, provider: string): Part {
     case 'tool-result': {
       const { output, own } = outputFrom(part.output, provider)
       return {
-        type: 'tool-result',
+        type,
         toolCallId: textOf(part.toolCallId),
-        ...(typeof part.toolName === 'string' && { toolName: part.toolName }),
+        ...(typeof toolName === 'string' && { toolName }),
         output,
         ...keptOptions(given, own),
       }
@@ -58,24 +63,6 @@ export function partFrom(part: SdkPart, provider: string): Part {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : String(value ?? '')
-}
-
-/** The text Anthropic's provider makes of a compaction block. */
-function blockFrom(part: SdkPart, given: unknown): ProviderPart | undefined {
-  if (fieldsOf(given, ANTHROPIC)?.type !== 'compaction') return undefined
-  return { type: 'provider', provider: ANTHROPIC, data: { type: 'compaction', content: textOf(part.text) } }
-}
-
-/** The reasoning Anthropic's provider makes of a redacted block: it has no text, and its data must come back. */
-function redactedFrom(part: SdkPart, given: unknown): ProviderPart | undefined {
-  const data = fieldsOf(given, ANTHROPIC)?.redactedData
-  if (typeof data !== 'string' || textOf(part.text) !== '') return undefined
-  return { type: 'provider', provider: ANTHROPIC, data: { type: 'redacted_thinking', data } }
-}
-
-/** A text that its provider holds under an id is sent as that id: its length tells whether it is still the same. */
-function textOwn(part: SdkPart, given: unknown): JsonObject {
-  return itemIdIn(given) === undefined ? {} : { length: textOf(part.text).length }
 }
 
 function fieldsOf(options: unknown, name: string): { readonly [field: string]: unknown } | undefined {
@@ -96,8 +83,8 @@ function itemIdIn(options: unknown): string | undefined {
 }
 
 /**
- * Notes on items that came with reasoning: OpenAI refuses the id of such an item without that of its reasoning, so where
- * the reasoning is not shown any more, the item must go out by its content.
+ * Marks items that came with reasoning: OpenAI refuses the id of such an item without that of its reasoning, so where the reasoning is
+ * not sent any more, the item must be sent by its content.
  */
 export function markReasoned(parts: readonly Part[]): readonly Part[] {
   if (!hasReasoningItem(parts)) return parts
@@ -108,25 +95,34 @@ export function markReasoned(parts: readonly Part[]): readonly Part[] {
   })
 }
 
-/** A message that is one text needs no list. */
+/** Whether some parts have reasoning that OpenAI holds under an id. */
+export function hasReasoningItem(parts: readonly Part[]): boolean {
+  return parts.some((part) => part.type === 'reasoning' && itemIdIn(part.providerOptions) !== undefined)
+}
+
+/** The content of a message: one plain text needs no list. */
 export function contentOf(parts: readonly Part[]): string | readonly Part[] {
   const [first] = parts
   const isPlain = parts.length === 1 && first?.type === 'text' && first.providerOptions === undefined
   return isPlain ? first.text : parts
 }
 
-/** Parts of one message as the AI SDK sends them; what another provider alone knows is left out. */
+/** The version and provider that parts are written for. */
+export type Target = {
+  readonly version: SdkVersion
+  /** Our name of the provider. */
+  readonly provider: string
+  /** The name of the tool that a call with this id is for. */
+  readonly nameOf?: (toolCallId: string) => string
+}
+
+/** Parts of one message as the AI SDK sends them; parts of other providers are left out. */
 export function partsTo(parts: readonly Part[], target: Target): SdkPart[] {
   const hasReasoning = hasReasoningItem(parts)
   return parts.flatMap((part) => partTo(part, target, hasReasoning))
 }
 
-/** Whether reasoning that OpenAI holds under an id is among some parts. */
-export function hasReasoningItem(parts: readonly Part[]): boolean {
-  return parts.some((part) => part.type === 'reasoning' && itemIdIn(part.providerOptions) !== undefined)
-}
-
-/** One part as the AI SDK sends it; nothing for what another provider alone knows. */
+/** One part as the AI SDK sends it; none for a part of another provider. */
 export function partTo(part: Part, target: Target, hasReasoning: boolean): readonly SdkPart[] {
   const { version, provider, nameOf } = target
   switch (part.type) {
@@ -137,73 +133,55 @@ export function partTo(part: Part, target: Target, hasReasoning: boolean): reado
     case 'image':
     case 'file':
       return [fileTo(part, version)]
-    case 'tool-call':
-      return [
-        {
-          type: 'tool-call',
-          toolCallId: part.toolCallId,
-          toolName: part.toolName,
-          input: sentInput(part),
-          ...(part.providerExecuted === true && { providerExecuted: true }),
-          ...itemOptions(part, hasReasoning),
-        },
-      ]
-    case 'tool-result':
-      return [
-        {
-          type: 'tool-result',
-          toolCallId: part.toolCallId,
-          toolName: part.toolName ?? nameOf(part.toolCallId),
-          output: outputTo(part.output, ownOf(part), version, provider),
-          ...sentOptions(part.providerOptions),
-        },
-      ]
+    case 'tool-call': {
+      const { type, toolCallId, toolName, input } = part
+      // Arguments that were no JSON are sent as none, as the AI SDK does.
+      const sent = { type, toolCallId, toolName, input: ownOf(part).malformed === true ? {} : input }
+      const executed = part.providerExecuted === true && { providerExecuted: true }
+      return [{ ...sent, ...executed, ...itemOptions(part, hasReasoning) }]
+    }
+    case 'tool-result': {
+      const { type, toolCallId } = part
+      const toolName = part.toolName ?? nameOf?.(toolCallId) ?? 'unknown'
+      const output = outputTo(part.output, ownOf(part), version, provider)
+      return [{ type, toolCallId, toolName, output, ...sentOptions(part.providerOptions) }]
+    }
     case 'provider':
       return providerPartTo(part, provider)
   }
 }
 
-/** For whom parts are made. */
-export type Target = {
-  readonly version: SdkVersion
-  /** Our name of the provider. */
-  readonly provider: string
-  /** The name of the tool a call with this id asked for. */
-  readonly nameOf: (toolCallId: string) => string
-}
-
-/** A model's slip that is no JSON goes back as no arguments, as the AI SDK sends it. */
-function sentInput(part: ToolCallPart): Json {
-  return ownOf(part).malformed === true ? {} : part.input
-}
-
 function itemOptions(part: Part & { readonly type: 'text' | 'tool-call' }, hasReasoning: boolean): object {
   const own = ownOf(part)
-  const isAnother = part.type === 'text' && typeof own.length === 'number' && own.length !== part.text.length
+  const isChanged = part.type === 'text' && typeof own.length === 'number' && own.length !== part.text.length
   const isAlone = own.reasoned === true && !hasReasoning
   const sent = sentOptions(part.providerOptions)
-  if ((!isAnother && !isAlone) || sent.providerOptions === undefined) return sent
-  const rest = Object.entries(sent.providerOptions).map(([name, fields]) => {
-    const { itemId: _, ...others } = fields
-    return [name, others] as const
-  })
+  if ((!isChanged && !isAlone) || sent.providerOptions === undefined) return sent
+  const rest = Object.entries(sent.providerOptions).map(([name, { itemId: _, ...others }]) => [name, others])
   return { providerOptions: Object.fromEntries(rest) }
 }
 
 function providerPartTo(part: ProviderPart, provider: string): readonly SdkPart[] {
   if (part.provider !== provider) return []
-  const own = sdkPartIn(part)
+  const own = keptPartTo(part)
   if (own !== undefined) return [own]
-  const block = compactionBlock(part)
-  if (provider === ANTHROPIC && block?.text !== undefined)
-    return [{ type: 'text', text: block.text, providerOptions: { anthropic: { type: 'compaction' } } }]
+  if (provider !== ANTHROPIC) return []
+  const text = compactionBlock(part)?.text
+  if (text !== undefined)
+    return [{ type: 'text', text, providerOptions: { anthropic: { type: 'compaction' } } }]
   const { data } = part
-  if (
-    provider === ANTHROPIC &&
-    isObject(data) &&
-    data.type === 'redacted_thinking' &&
-    typeof data.data === 'string'
-  )
-    return [{ type: 'reasoning', text: '', providerOptions: { anthropic: { redactedData: data.data } } }]
-  return []
+  if (!isObject(data) || data.type !== 'redacted_thinking' || typeof data.data !== 'string') return []
+  return [{ type: 'reasoning', text: '', providerOptions: { anthropic: { redactedData: data.data } } }]
+}
+
+/** Splits parts of one message by role: results of tools and answers to approval requests, and the user's own parts. */
+export function runsByRole(parts: readonly SdkPart[]) {
+  const runs: { readonly role: 'user' | 'tool'; readonly content: SdkPart[] }[] = []
+  for (const part of parts) {
+    const role = part.type === 'tool-result' || part.type === 'tool-approval-response' ? 'tool' : 'user'
+    const last = runs.at(-1)
+    if (last?.role === role) last.content.push(part)
+    else runs.push({ role, content: [part] })
+  }
+  return runs
 }

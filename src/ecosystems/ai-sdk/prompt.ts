@@ -1,12 +1,20 @@
 import type { JsonObject } from '../../messages/json.ts'
 import { type Message, type NewMessage, type Part, partsOf } from '../../messages/message.ts'
-import { AI_SDK, keptOptions, sentOptions, withoutCacheMarks } from './options.ts'
-import { contentOf, markReasoned, partFrom, partsTo, type Target } from './parts.ts'
-import type { SdkMessage, SdkMessageLike, SdkPart, SdkVersion } from './sdk-types.ts'
+import {
+  AI_SDK,
+  keptOptions,
+  messageOptions,
+  nonEmpty,
+  ownOfMessage,
+  sentOptions,
+  withoutCacheMarks,
+} from './fields.ts'
+import { contentOf, markReasoned, partFrom, partsTo, runsByRole, type Target } from './parts.ts'
+import type { SdkMessage, SdkMessageLike, SdkPart, SdkVersion } from './types.ts'
 
 /*
- * The AI SDK's prompt, as a model gets it, and the neutral form. What one side has and the other has not is kept under
- * the name `ai-sdk`: in `providerOptions` of a part, in `metadata` of a message, and as a part of its provider.
+ * The AI SDK's prompt, as a model gets it, and the neutral form. What the other side has no place for is kept under the name `ai-sdk`: in
+ * `providerOptions` of a part, in `metadata` of a message, and as a part of its provider.
  */
 
 /**
@@ -14,20 +22,19 @@ import type { SdkMessage, SdkMessageLike, SdkPart, SdkVersion } from './sdk-type
  * name of the model's provider.
  */
 export function fromSdkPrompt(prompt: readonly SdkMessageLike[], provider: string): NewMessage[] {
-  return prompt.map((message) => fromSdkMessage(message as SdkMessage, provider))
-}
-
-function fromSdkMessage({ role, content, providerOptions }: SdkMessage, provider: string): NewMessage {
-  const { providerOptions: options } = keptOptions(providerOptions)
-  const metadata = options === undefined ? {} : { metadata: { [AI_SDK]: { options: options as JsonObject } } }
-  if (typeof content === 'string') return { role, content, ...metadata }
-  const parts = markReasoned(content.map((part) => partFrom(part, provider)))
-  return { role, content: contentOf(parts), ...metadata }
+  return prompt.map((message) => {
+    const { role, content, providerOptions } = message as SdkMessage
+    const { providerOptions: options } = keptOptions(providerOptions)
+    const metadata = options && { metadata: { [AI_SDK]: { options: options as JsonObject } } }
+    if (typeof content === 'string') return { role, content, ...metadata }
+    const parts = markReasoned(content.map((part) => partFrom(part, provider)))
+    return { role, content: contentOf(parts), ...metadata }
+  })
 }
 
 /**
- * Messages as a model of the AI SDK gets them: those of a rendered view. Results that stand beside words of a user become
- * a message of their own, results that follow each other one message, as the AI SDK itself sends them.
+ * Messages as a model of the AI SDK gets them: those of a rendered view. Results besides a user's parts become a message of their own,
+ * results that follow each other one message, as the AI SDK itself sends them.
  */
 export function toSdkPrompt(
   messages: readonly Message[],
@@ -37,44 +44,27 @@ export function toSdkPrompt(
   const target: Target = { version, provider, nameOf: (id) => names.get(id) ?? 'unknown' }
   const prompt: SdkMessage[] = []
   for (const message of messages) {
-    const options = messageOptions(message)
+    const { role, metadata } = message
+    const options = sentOptions(messageOptions(metadata))
     const parts = partsOf(message)
     for (const part of parts) if (part.type === 'tool-call') names.set(part.toolCallId, part.toolName)
-    if (message.role === 'system') {
+    if (role === 'system') {
       const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
-      prompt.push({ role: 'system', content: text, ...options })
+      prompt.push({ role, content: text, ...options })
       continue
     }
-    if (message.role === 'assistant') {
-      const content = partsTo(parts, target)
-      if (content.length > 0) prompt.push({ role: 'assistant', content, ...options })
-      continue
-    }
-    for (const run of runsOf(partsTo(parts, target))) addRun(prompt, run, options)
+    const content = partsTo(parts, target)
+    if (role !== 'assistant') for (const run of runsByRole(content)) addRun(prompt, run, options)
+    else if (content.length > 0) prompt.push({ role, content, ...options })
   }
   return prompt
 }
 
-function messageOptions({ metadata }: Message): { readonly providerOptions?: SdkMessage['providerOptions'] } {
-  const kept = metadata?.[AI_SDK] as { readonly options?: SdkMessage['providerOptions'] } | undefined
-  return kept?.options === undefined ? {} : sentOptions(kept.options as Parameters<typeof sentOptions>[0])
-}
-
-type Run = { readonly role: 'user' | 'tool'; readonly content: SdkPart[] }
-
-/** What a user and what tools say, apart. */
-function runsOf(parts: readonly SdkPart[]): Run[] {
-  const runs: Run[] = []
-  for (const part of parts) {
-    const role = part.type === 'tool-result' || part.type === 'tool-approval-response' ? 'tool' : 'user'
-    const last = runs.at(-1)
-    if (last?.role === role) last.content.push(part)
-    else runs.push({ role, content: [part] })
-  }
-  return runs
-}
-
-function addRun(prompt: SdkMessage[], { role, content }: Run, options: object): void {
+function addRun(
+  prompt: SdkMessage[],
+  { role, content }: ReturnType<typeof runsByRole>[number],
+  options: object,
+): void {
   const last = prompt.at(-1)
   if (role === 'tool' && last?.role === 'tool')
     prompt[prompt.length - 1] = { ...last, ...options, content: [...(last.content as SdkPart[]), ...content] }
@@ -83,23 +73,16 @@ function addRun(prompt: SdkMessage[], { role, content }: Run, options: object): 
 
 /** A message as it is stored: without marks of caching, which belong to one request. */
 export function storedMessage(message: NewMessage): NewMessage {
-  const kept = message.metadata?.[AI_SDK] as
-    | { readonly options?: Parameters<typeof withoutCacheMarks>[0] }
-    | undefined
-  const marked =
-    kept?.options !== undefined ? { ...message, ...storedMetadata(message, kept.options) } : message
-  if (typeof marked.content === 'string') return marked
-  return { ...marked, content: marked.content.map(storedPart) }
-}
-
-function storedMetadata(
-  { metadata }: NewMessage,
-  given: Parameters<typeof withoutCacheMarks>[0],
-): { readonly metadata: JsonObject } {
-  const options = withoutCacheMarks(given)
-  const { options: _, ...rest } = (metadata?.[AI_SDK] ?? {}) as JsonObject
+  const { metadata, content } = message
+  const given = messageOptions(metadata)
+  const { options: _, ...own } = ownOfMessage(metadata)
+  const options = given && withoutCacheMarks(given)
   return {
-    metadata: { ...metadata, [AI_SDK]: { ...rest, ...(options !== undefined && { options }) } as JsonObject },
+    ...message,
+    ...(given !== undefined && {
+      metadata: { ...metadata, [AI_SDK]: { ...own, ...nonEmpty({ options }) } as JsonObject },
+    }),
+    content: typeof content === 'string' ? content : content.map(storedPart),
   }
 }
 
@@ -107,6 +90,5 @@ function storedPart(part: Part): Part {
   if (part.type === 'provider' || part.providerOptions === undefined) return part
   const { providerOptions, ...rest } = part
   const options = withoutCacheMarks(providerOptions)
-  if (options === providerOptions) return part
   return (options === undefined ? rest : { ...rest, providerOptions: options }) as Part
 }

@@ -1,30 +1,75 @@
 import { isUndertextError, UndertextError } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import type { NewMessage, StoredMessage } from '../../messages/message.ts'
+import type { Compaction } from '../../storage/storage.ts'
+import { unlessUnknown } from '../../store/arguments.ts'
 import type { Store } from '../../store/store.ts'
-import { unlessUnknown } from '../../store/unless-unknown.ts'
-import { type PromptHistory, readPrompt } from './known.ts'
-import { SET_ASIDE, takenBack } from './taken-back.ts'
+import { type PromptHistory, readPrompt } from './prompt-matching.ts'
 
-/** What to do when an application goes on from an earlier point of a conversation than its end. */
+/** The reason in the audit of messages that the middleware set aside. */
+const SET_ASIDE = 'the application went on from an earlier message (undertext/ai-sdk)'
+/** The reason in the audit of an answer hidden because its question was rewound meanwhile. */
+export const CAME_LATE = 'what it answers was taken back meanwhile (undertext/ai-sdk)'
+
+/**
+ * Ids of the messages of a log that are not part of the conversation any more: they were rewound, or hidden for one of the two reasons
+ * above. That includes messages hidden by a summary or a truncation before, when what replaced or surrounded them was rewound. Messages
+ * hidden to make room, or manually, are still part of it.
+ */
+export function rewoundIds(
+  rows: readonly StoredMessage[],
+  compactions: readonly Compaction[],
+): ReadonlySet<string> {
+  const active = compactions.filter(({ kind, status }) => kind === 'manual' && status === 'active')
+  const rewinds = active.filter(({ params }) => params.rewind === true)
+  const reasons = active.filter(({ reason }) => reason === SET_ASIDE || reason === CAME_LATE)
+  const ids = new Set([...rewinds, ...reasons].map(({ id }) => id))
+  if (ids.size === 0) return new Set()
+  const spans = rewinds.map(spanOf)
+  const stored = new Map<string, StoredMessage>()
+  for (const row of rows) {
+    const compaction = row.condenseId ?? row.truncationId
+    if (row.kind !== 'message' && compaction !== undefined) stored.set(compaction, row)
+  }
+
+  const isRewound = (row: StoredMessage): boolean => {
+    if (row.truncationParent !== undefined && ids.has(row.truncationParent)) return true
+    const parent = row.condenseParent ?? row.truncationParent
+    if (parent === undefined) return false
+    const place = row.position ?? row.anchor
+    if (spans.some(([from, to]) => from < place && place < to)) return true
+    const inserted = stored.get(parent)
+    return inserted !== undefined && isRewound(inserted)
+  }
+  return new Set(rows.filter((row) => row.kind === 'message' && isRewound(row)).map(({ id }) => id))
+}
+
+/** The first and the last position a rewind hid. */
+function spanOf({ coverage }: Compaction): readonly [from: number, to: number] {
+  const { positions } = coverage.hidden
+  return [positions[0]?.[0] ?? 0, positions.at(-1)?.[1] ?? 0]
+}
+
+/** What to do when an application continues a conversation before its end. */
 export type OnDivergence = 'setAside' | 'append' | 'error'
 
 type ReadingStore = Pick<Store, 'getMessages' | 'listCompactions' | 'hideMessages'>
 
-/** What a prompt brings, against the session as it is. */
+/** A prompt compared with the session. */
 type SessionReading = {
   readonly fresh: readonly NewMessage[]
-  /** Messages of the log the prompt does not go on from, oldest first. */
+  /** Messages of the log after the point that the prompt continues, oldest first. */
   readonly beyond: readonly StoredMessage[]
   /** The last position of the log when it was read, 0 for none. */
   readonly position: number
 }
 
-/** Messages read besides as many as the prompt has: results may stand in messages of their own. */
+/** How many messages more than the prompt's are read: results may be messages of their own. */
 const MARGIN = 16
 
 /**
- * Reads a prompt against the end of the log; against all of it only when the prompt shows an answer that is not found at the
- * end. A session that is not there is empty.
+ * Compares a prompt with the end of the log; with all of it only when the prompt has an answer that is not found at the end. An unknown
+ * session is empty.
  */
 export async function readSession(
   store: ReadingStore,
@@ -54,9 +99,9 @@ type Log = {
   readonly rows: number
 }
 
-/** The last messages of the log, oldest first, without what was set aside. */
+/** The last messages of the log, oldest first, without those set aside. */
 async function logOf(store: ReadingStore, sessionId: string, limit: number | undefined): Promise<Log> {
-  const options = { order: 'backward', ...(limit !== undefined && { limit }) } as const
+  const options = { order: 'backward' as const, ...defined({ limit }) }
   const rows = (await unlessUnknown(store.getMessages(sessionId, options))) ?? []
   const messages = rows.filter(({ kind }) => kind === 'message').reverse()
   const bounds = {
@@ -66,14 +111,14 @@ async function logOf(store: ReadingStore, sessionId: string, limit: number | und
   }
   if (!rows.some(({ truncationParent }) => truncationParent !== undefined))
     return { log: messages, ...bounds }
-  const aside = takenBack(rows, await store.listCompactions(sessionId))
+  const aside = rewoundIds(rows, await store.listCompactions(sessionId))
   const log = messages.filter(({ id }) => !aside.has(id))
   return { log, ...bounds }
 }
 
 /**
- * Takes out of the view what the application does not go on from; answers the compaction that did, for its undoing. What a
- * summary stands for cannot be taken out of it: `HISTORY_DIVERGED`. Calls that wait for results stay.
+ * Hides the messages after the point that the application continues; returns the compaction that did, so that it can be undone. Messages
+ * replaced by a summary cannot be hidden: `HISTORY_DIVERGED`. Calls without results stay.
  */
 export async function setAside(
   store: ReadingStore,
@@ -88,19 +133,15 @@ export async function setAside(
   }
   if (onDivergence === 'error') throw diverged('the option onDivergence forbids it')
   if (beyond.some(({ condenseParent }) => condenseParent !== undefined))
-    throw diverged('a summary stands for what came behind it')
+    throw diverged('a summary replaces messages after it')
   const visible = beyond.filter(({ hidden, role }) => !hidden && role !== 'system')
-  if (visible.some(({ pinned }) => pinned)) throw diverged('a message behind it is pinned')
+  if (visible.some(({ pinned }) => pinned)) throw diverged('a message after it is pinned')
   if (visible.length === 0) return undefined
   const ids = visible.map(({ id }) => id)
   try {
-    const made = await store.hideMessages(sessionId, ids, {
-      reason: SET_ASIDE,
-      ...(actor !== undefined && { actor }),
-    })
-    return made.id
+    return (await store.hideMessages(sessionId, ids, { reason: SET_ASIDE, ...defined({ actor }) })).id
   } catch (error) {
-    // Calls without results cannot be hidden; what is sent says that there is none.
+    // Calls without results cannot be hidden; the request says that there is no result.
     if (isUndertextError(error, 'PENDING_TOOL_CALLS')) return undefined
     throw error
   }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { UndertextError } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
+import { defined } from '../../messages/defined.ts'
 import {
   type GenerateAnswer,
   type GenerateRequest,
@@ -9,15 +10,15 @@ import {
 } from '../../summarizers/model/model-summarizer.ts'
 import type { Summarizer, SummaryUsage } from '../../summarizers/summarizer.ts'
 import { type AiSdk, type GeneratedText, loadAiSdk } from './load.ts'
+import type { UndertextCallOptions } from './options.ts'
 import type { LanguageModelLike, ModelRegistry } from './types.ts'
-import type { UndertextCallOptions } from './undertext-options.ts'
 
 /** Times the AI SDK repeats a call. Source: its own default. */
 const MAX_RETRIES = 2
 
 /**
- * Of a model that our middleware wraps the summary's request must not become a part of the conversation, nor wait for the run that asks.
- * Other models take no notice of options that are not theirs.
+ * With a model that our middleware wraps, the summary's request must not become a part of the conversation, nor wait for the run that
+ * makes it. Other models ignore options that are not theirs.
  */
 const NO_CONVERSATION = { undertext: { skip: true } satisfies UndertextCallOptions }
 
@@ -42,13 +43,13 @@ const { name, maxInputTokens, thinkingTokens, temperature, maxRetries, timeoutMs
   modelSummarizerSchema.shape
 const optionsSchema = z
   .strictObject({
-    /** The model that writes, where the caller's config names none. */
+    /** The model, where the caller's config names none. */
     model: modelSchema.optional(),
     /** Where `summarizationProvider` and `summarizationModel` are looked up, as `provider:model`. */
     registry: registrySchema.optional(),
-    /** What stands between the two. Default ":", as `createProviderRegistry` has it. */
+    /** The separator of the two. Default ":", as in `createProviderRegistry`. */
     separator: z.string().min(1).max(20).optional(),
-    /** For the audit. Default "ai-sdk". */
+    /** The name in the audit. Default "ai-sdk". */
     name: name.optional(),
     maxInputTokens,
     thinkingTokens,
@@ -57,25 +58,25 @@ const optionsSchema = z
     timeoutMs,
     price,
     maxOutputChars,
-    /** Handed to `generateText`. */
+    /** Passed to `generateText`. */
     providerOptions: z.record(z.string(), z.unknown()).optional(),
   })
   .refine(
     ({ model, registry }) => model !== undefined || registry !== undefined,
     'needs a model or a registry',
   )
-/** What `aiSdkSummarizer` can be told; a model or a registry is needed. */
+/** Options of `aiSdkSummarizer`; a model or a registry is needed. */
 export type AiSdkSummarizerOptions = z.input<typeof optionsSchema>
 type Checked = z.output<typeof optionsSchema>
 
 type Asked = Pick<GenerateRequest, 'provider' | 'model'>
 
 /**
- * A summarizer on any language model of the AI SDK (`ai`, version 5 to 7), which is loaded when the first summary is asked for. Calls that
- * fail for the moment are repeated by the AI SDK (`maxRetries` times, default 2), with growing waits or those the server asks for.
+ * A summarizer with any language model of the AI SDK (`ai`, version 5 to 7), which is loaded at the first summary. The AI SDK repeats calls
+ * that fail temporarily (`maxRetries` times, default 2), with growing waits or those the server requests.
  *
- * Without a registry `model` writes, whatever a config names. With one, the provider and model a config names are looked up; what the
- * registry does not know leaves the summary to the extractive summarizer. `price` in US dollars for a million tokens, `timeoutMs` in
+ * Without a registry `model` writes all summaries, whatever a config names. With one, the provider and model of a config are looked up; for a
+ * model unknown to the registry the extractive summarizer writes the summary. `price` in US dollars for a million tokens, `timeoutMs` in
  * milliseconds for one request. Throws `INVALID_INPUT`; `summarize` rejects with `MODEL_CALL_FAILED` or `AI_SDK_UNAVAILABLE`.
  */
 export function aiSdkSummarizer(options: AiSdkSummarizerOptions): Summarizer {
@@ -106,25 +107,25 @@ export function aiSdkSummarizer(options: AiSdkSummarizerOptions): Summarizer {
   })
 }
 
-/** The model to ask: the one that is named, where there is a registry to look it up, else the one given. */
+/** The model to call: the named one, where there is a registry, else the one given. */
 function modelFor(
   { model, registry, separator = ':' }: Checked,
   asked: Asked,
 ): LanguageModelLike | undefined {
   const isNamed = asked.provider !== undefined || asked.model !== undefined
   if (registry === undefined || !isNamed) return model
-  // A provider alone names no model; a model alone may be an id of the registry's.
+  // A provider alone names no model; a model alone may be an id of the registry.
   if (asked.model === undefined) return undefined
   const id = [asked.provider, asked.model].filter((name) => name !== undefined).join(separator)
   try {
     return registry.languageModel(id as never)
   } catch {
-    // It throws for what it does not know, with errors of its own.
+    // It throws its own errors for unknown models.
     return undefined
   }
 }
 
-/** What the registry of windows knows the model by. `openai.chat` and the like name an interface of a provider's. */
+/** The model's names in the registry of windows. `openai.chat` and the like name an interface of a provider. */
 function called(model: LanguageModelLike | undefined): { provider?: string; model?: string } {
   if (model === undefined) return {}
   if (typeof model !== 'string') {
@@ -148,9 +149,9 @@ function callOptions(
     maxOutputTokens,
     maxRetries,
     abortSignal: signal,
-    ...(temperature !== undefined && { temperature }),
+    ...defined({ temperature }),
     ...(typeof model === 'string'
-      ? providerOptions !== undefined && { providerOptions }
+      ? defined({ providerOptions })
       : { providerOptions: { ...providerOptions, ...NO_CONVERSATION } }),
   }
 }
@@ -164,17 +165,12 @@ function usageOf({ usage, providerMetadata }: GeneratedText): SummaryUsage | und
   if (usage === undefined) return undefined
   const { inputTokenDetails, outputTokens } = usage
   const cacheReadTokens = inputTokenDetails?.cacheReadTokens ?? usage.cachedInputTokens
-  // Version 5 tells what was written to a cache in Anthropic's metadata alone, and leaves both out of its sum.
+  // Version 5 reports tokens written to a cache only in Anthropic's metadata, and leaves cached tokens out of its sum.
   const ofAnthropic = inputTokenDetails === undefined ? anthropicWrites(providerMetadata) : undefined
   const cacheCreationTokens = inputTokenDetails?.cacheWriteTokens ?? ofAnthropic
   const left = ofAnthropic === undefined ? 0 : ofAnthropic + (cacheReadTokens ?? 0)
   const inputTokens = usage.inputTokens === undefined ? undefined : usage.inputTokens + left
-  return {
-    ...(inputTokens !== undefined && { inputTokens }),
-    ...(outputTokens !== undefined && { outputTokens }),
-    ...(cacheReadTokens !== undefined && { cacheReadTokens }),
-    ...(cacheCreationTokens !== undefined && { cacheCreationTokens }),
-  }
+  return defined({ inputTokens, outputTokens, cacheReadTokens, cacheCreationTokens })
 }
 
 function anthropicWrites(metadata: GeneratedText['providerMetadata']): number | undefined {

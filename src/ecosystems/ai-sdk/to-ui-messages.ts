@@ -1,5 +1,6 @@
 import { invalid } from '../../errors.ts'
-import { isObject, type JsonObject } from '../../messages/json.ts'
+import { defined } from '../../messages/defined.ts'
+import { isObject } from '../../messages/json.ts'
 import { listIn } from '../../messages/lists.ts'
 import type {
   FilePart,
@@ -12,36 +13,33 @@ import type {
 import { checkMessageList } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { mediaOf } from '../wire.ts'
-import { ownOfMessage } from './checks.ts'
-import { keptPartTo } from './model-media.ts'
-import { sentOptions } from './options.ts'
+import { ownOfMessage, sentOptions } from './fields.ts'
+import { keptPartTo } from './media.ts'
 import { partTo } from './parts.ts'
-import type { SdkPart } from './sdk-types.ts'
-import { awaitsResult, type ToolSlot, toolPartTo } from './to-ui-tools.ts'
-import { type AnyRow, type Group, type GroupRow, groupsOf } from './ui-groups.ts'
-import type { Shown } from './ui-layout.ts'
-import type { SdkUIMessage, UIMessageLike } from './ui-types.ts'
+import type { SdkPart, SdkUIMessage, UIMessageLike } from './types.ts'
+import { type AnyRow, type Group, type GroupRow, groupsOf, type Shown } from './ui-rows.ts'
+import { awaitsResult, type ToolSlot, toolPartTo } from './ui-tools.ts'
 
 /** How `toUIMessages` writes. */
 export type UIMessageOptions = ConversionOptions & {
   /**
-   * The tools of the chat, by their names: calls that came from elsewhere than a chat become parts `tool-<name>` where a tool of that
-   * name is among them, and `dynamic-tool` otherwise. `'all'`: every call is of a known tool. Default: none is.
+   * The tools of the chat, by their names: calls of other origins become parts `tool-<name>` where a tool of that name is among them, and
+   * `dynamic-tool` otherwise. `'all'`: every tool is known. Default: none is.
    */
   readonly tools?: 'all' | { readonly [name: string]: unknown } | undefined
 }
 
 /**
- * Messages of a chat (`UIMessage[]`) out of rows: those `fromUIMessages` made come out as they were read, ids, metadata, states and order
- * of parts included. Rows of other origins become messages too: an assistant's turn is one message, its calls and their results tool parts,
+ * Messages of a chat (`UIMessage[]`) from rows: those of `fromUIMessages` come out as they were read, ids, metadata, states and order of
+ * parts included. Rows of other origins become messages too: an assistant's turn is one message, its calls and their results tool parts,
  * with the id of its first row (`message-<index>` for messages without ids); a summary is a message of the role `system`.
  *
- * Two lists make sense: the rows of `getMessages` are the whole log, as people see a chat, and summaries are left out where what they
- * stand for is there; those of `getEffectiveHistory` are what a model is sent, with summaries, and placeholders in place of outputs.
- * Rows that a rewind took back are in the log as well: `chatStore` leaves those out.
+ * Use one of two lists: the rows of `getMessages` are the whole log, as people see a chat, and summaries are left out where the rows they
+ * replace are there; those of `getEffectiveHistory` are what a model is sent, with summaries, and placeholders in place of outputs. Rows
+ * that were rewound are in the log as well: `chatStore` leaves those out.
  *
- * Parts no chat can show (of other providers, unread ones) are left out and noted. Name the type of your messages where it is needed:
- * `toUIMessages<MyUIMessage>(rows)`; nothing is validated here. Throws `INVALID_INPUT` for a list that is none and for options that are none.
+ * Parts a chat does not have (of other providers, unread ones) are left out and noted. Name the type of your messages where it is needed:
+ * `toUIMessages<MyUIMessage>(rows)`; nothing is validated here. Throws `INVALID_INPUT` for an invalid list and for invalid options.
  */
 export function toUIMessages<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   messages: readonly Message[],
@@ -52,7 +50,7 @@ export function toUIMessages<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   return uiMessagesOf(groupsOf(messages as readonly AnyRow[]), options, conversion) as unknown as UI_MESSAGE[]
 }
 
-/** One message a group, in order; no two have the same id. */
+/** One message for each group, in order, each with its own id. */
 export function uiMessagesOf(
   groups: readonly Group[],
   { tools }: UIMessageOptions,
@@ -71,7 +69,7 @@ export function uiMessagesOf(
   })
 }
 
-/** The message's own id; where an undone edit left two with one id, the second goes by that of its row. */
+/** The message's own id; where an undone edit left two messages with one id, the second has that of its row. */
 function idOf({ uiId, rows }: Group, taken: ReadonlySet<string>): string {
   const { row, index } = rows[0]!
   const own = row.id ?? `message-${index}`
@@ -81,8 +79,8 @@ function idOf({ uiId, rows }: Group, taken: ReadonlySet<string>): string {
 
 type PlacedSlot = { readonly row: GroupRow; readonly slot: ToolSlot }
 
-/** The first call that fits in the last step with one. */
-function lastStepFirst(
+/** The first call that fits in the last step with one: ids repeat from step to step. */
+function firstInLastStep(
   placed: readonly PlacedSlot[] = [],
   fits: (slot: ToolSlot) => boolean,
 ): PlacedSlot | undefined {
@@ -117,8 +115,9 @@ class MessageWriter {
     const { role, rows } = this.#group
     for (const row of rows) {
       this.#conversion.at(row.index)
-      if (row.ui?.steering !== undefined) this.#add([this.#steering(row, row.ui.steering)])
-      else if (role !== 'assistant') this.#add(this.#said(row))
+      const id = row.ui?.steering
+      if (id !== undefined) this.#add([{ type: 'steering-message', id, parts: this.#shownParts(row) }])
+      else if (role !== 'assistant') this.#add(this.#shownParts(row))
       else if (row.row.role === 'assistant') this.#addStep(row)
       else this.#addAnswers(row)
     }
@@ -134,13 +133,9 @@ class MessageWriter {
     for (const part of parts) this.#parts.push({ part })
   }
 
-  /** What a user or a system message says. */
-  #said(row: GroupRow): SdkPart[] {
+  /** The parts of a row as they were shown. */
+  #shownParts(row: GroupRow): SdkPart[] {
     return layoutOf(row).flatMap((shown) => this.#partOf(row, shown))
-  }
-
-  #steering(row: GroupRow, id: string): SdkPart {
-    return { type: 'steering-message', id, parts: this.#said(row) }
   }
 
   #addStep(row: GroupRow): void {
@@ -176,14 +171,14 @@ class MessageWriter {
     }
   }
 
-  /** Gives a result to its call: of the last step first, for ids repeat. */
+  /** Adds a result to its call. */
   #result(part: ToolResultPart, place: string): void {
-    const slot = lastStepFirst(this.#calls.get(part.toolCallId), awaitsResult)?.slot
+    const slot = firstInLastStep(this.#calls.get(part.toolCallId), awaitsResult)?.slot
     if (slot !== undefined) {
       slot.result = part
       return
     }
-    this.#conversion.note('changed', place, 'its call is not there: one without arguments stands for it')
+    this.#conversion.note('changed', place, 'its call is missing: one without arguments takes its place')
     const { toolCallId, toolName = 'unknown' } = part
     const call = { type: 'tool-call' as const, toolCallId, toolName, input: {} }
     this.#parts.push({ slot: { call, shown: undefined, isNamed: this.#isKnown(toolName), result: part } })
@@ -193,12 +188,12 @@ class MessageWriter {
     const kept = keptPartTo(part)
     if (kept?.type === 'tool-approval-request') this.#request(kept)
     if (kept?.type !== 'tool-approval-response') return
-    const found = lastStepFirst(this.#asked.get(kept.approvalId), ({ response }) => response === undefined)
+    const found = firstInLastStep(this.#asked.get(kept.approvalId), ({ response }) => response === undefined)
     if (found !== undefined) found.slot.response = part
   }
 
   #request(request: SdkPart): void {
-    const found = lastStepFirst(this.#calls.get(request.toolCallId), (slot) => slot.request === undefined)
+    const found = firstInLastStep(this.#calls.get(request.toolCallId), (slot) => slot.request === undefined)
     if (found === undefined) return
     found.slot.request = request
     listIn(this.#asked, request.approvalId).push(found)
@@ -238,11 +233,11 @@ class MessageWriter {
     const kept = keptPartTo(part)
     // Shown with its call.
     if (kept?.type.startsWith('tool-approval-') === true) return []
-    const target = { version: 'v3' as const, provider: part.provider, nameOf: (): string => 'unknown' }
-    const [written] = kept === undefined ? partTo(part, target, false) : []
+    const [written] =
+      kept === undefined ? partTo(part, { version: 'v3', provider: part.provider }, false) : []
     if (written !== undefined) {
       const { providerOptions: providerMetadata, ...rest } = written
-      return [{ ...rest, ...(providerMetadata !== undefined && { providerMetadata }) } as SdkPart]
+      return [{ ...rest, ...defined({ providerMetadata }) } as SdkPart]
     }
     this.#conversion.note('not-sent', place, 'a chat has no such part')
     return []
@@ -259,7 +254,7 @@ function partAt({ parts }: GroupRow, shown: Shown): Part | undefined {
   return typeof shown === 'object' && !('part' in shown) ? parts[shown.at] : undefined
 }
 
-/** Takes what stands directly behind a call of a row that came from a chat: a request for approval, and what its provider answered. */
+/** Adds the parts directly after a call in a row of a chat: a request for approval, and a result of its provider. */
 function takeBeside(slot: ToolSlot, { parts }: GroupRow, at: number): void {
   for (const part of parts.slice(at + 1, at + 3)) {
     if (part.type === 'tool-result' && part.toolCallId === slot.call.toolCallId) slot.result ??= part
@@ -269,45 +264,39 @@ function takeBeside(slot: ToolSlot, { parts }: GroupRow, at: number): void {
   }
 }
 
-type Fields = { readonly [field: string]: unknown }
-
-/** The options of a part, as a chat calls them. */
-function metadataOf(part: Exclude<Part, ProviderPart>): { readonly providerMetadata?: Fields } {
-  const { providerOptions } = sentOptions(part.providerOptions)
-  return providerOptions === undefined ? {} : { providerMetadata: providerOptions }
+/** The options of a part, by their name in a chat. */
+function metadataOf(part: Exclude<Part, ProviderPart>) {
+  return defined({ providerMetadata: sentOptions(part.providerOptions).providerOptions })
 }
 
-/** A picture or a file: its address, or its bytes as a data URL. */
+/** An image or a file: its address, or its bytes as a data URL. */
 function fileTo(part: ImagePart | FilePart): SdkPart {
   const data = part.type === 'image' ? part.image : part.data
   const fallback = part.type === 'image' ? 'image/*' : 'application/octet-stream'
   const media = mediaOf(data, part.mediaType)
   const found = 'url' in media ? undefined : media.mediaType
   const mediaType = part.mediaType ?? found ?? fallback
-  const isAddress = typeof data === 'string' && ('url' in media || data.startsWith('data:'))
-  const { filename } = part as { readonly filename?: string }
+  const isAddress = 'url' in media || (typeof data === 'string' && data.startsWith('data:'))
   return {
     type: 'file',
     mediaType,
-    url: isAddress || 'url' in media ? (data as string) : `data:${mediaType};base64,${media.base64}`,
-    ...(filename !== undefined && { filename }),
+    url: isAddress ? (data as string) : `data:${mediaType};base64,${media.base64}`,
+    ...(part.type === 'file' && defined({ filename: part.filename })),
     ...metadataOf(part),
   }
 }
 
-/** Parts in a list of somebody else's. */
+/** The parts in a value of another origin. */
 function listOf(value: unknown): readonly SdkPart[] {
   return Array.isArray(value) ? value.filter((item) => isObject(item) && typeof item.type === 'string') : []
 }
 
-/** A source as an answer of a model tells it, which the middleware keeps. Source: `LanguageModelV3Source` of `@ai-sdk/provider`. */
+/** A source in an answer of a model, as the middleware kept it. Source: `LanguageModelV3Source` of `@ai-sdk/provider`. */
 function sourceTo(source: SdkPart): readonly SdkPart[] {
   const { sourceType, id, url, title, mediaType, filename, providerMetadata } = source
-  const common: JsonObject = {
-    ...(typeof title === 'string' && { title }),
-    ...(isObject(providerMetadata) && { providerMetadata: providerMetadata as JsonObject }),
-  }
   if (typeof id !== 'string') return []
+  const titled = typeof title === 'string' ? { title } : {}
+  const common = { ...titled, ...(isObject(providerMetadata) && { providerMetadata }) }
   if (sourceType === 'url' && typeof url === 'string')
     return [{ type: 'source-url', sourceId: id, url, ...common }]
   if (sourceType !== 'document' || typeof mediaType !== 'string' || typeof title !== 'string') return []

@@ -1,17 +1,39 @@
-import type { Json, JsonObject } from '../../messages/json.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { invalid } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
 import { outputText, type ToolResultContent, type ToolResultOutput } from '../../messages/message.ts'
-import { asBase64, fileFrom, fileTo, isText, opaquePart, sdkPartIn, sentMedia } from './media.ts'
-import { jsonOf, keptOptions, sentOptions } from './options.ts'
-import type { SdkOptions, SdkPart, SdkVersion } from './sdk-types.ts'
+import type { Conversion } from '../conversion.ts'
+import { listAt } from '../wire.ts'
+import {
+  AI_SDK,
+  base64Of,
+  checkFields,
+  checkOneOf,
+  jsonAt,
+  jsonOf,
+  keptOptions,
+  keptWith,
+  nonEmpty,
+  otherFields,
+  ownOf,
+  partAt,
+  type Rules,
+  sentOptions,
+  withKeptFields,
+} from './fields.ts'
+import { dataTo, fileFrom, fileTo, keptPart, keptPartTo, opaquePart, sentMedia, toolFileAt } from './media.ts'
+import type { SdkOptions, SdkPart, SdkVersion } from './types.ts'
 
-/** What stands in the log for a call the user did not allow, when no reason was given. */
-export const DENIED = 'Execution of the tool was denied.'
+/** The text stored for a call the user did not allow, when no reason was given. */
+const DENIED = 'Execution of the tool was denied.'
 
-/** The result of a tool as it is kept; `own` is what the neutral form has no place for. */
-export function outputFrom(
-  output: unknown,
-  provider: string,
-): { readonly output: ToolResultOutput; readonly own: JsonObject } {
+/** An output in the neutral form; `own` is what that has no place for. */
+type ReadOutput = { readonly output: ToolResultOutput; readonly own: JsonObject }
+type Item = Exclude<ToolResultContent, { type: 'provider' }>
+
+/** The output of a tool as it is kept. */
+export function outputFrom(output: unknown, provider: string): ReadOutput {
   const given = output as (SdkPart & { readonly value?: unknown }) | null | undefined
   const options = given?.providerOptions
   const own: JsonObject = options === undefined ? {} : { output: jsonOf(options) }
@@ -23,9 +45,8 @@ export function outputFrom(
     case 'error-json':
       return { output: { type: given.type, value: jsonOf(given.value) }, own }
     case 'execution-denied': {
-      const reason = typeof given.reason === 'string' ? given.reason : undefined
-      const denied = { denied: true, ...(reason !== undefined && { reason }) }
-      return { output: { type: 'error-text', value: reason ?? DENIED }, own: { ...own, ...denied } }
+      const denied = deniedOutput(given.reason)
+      return { output: denied.output, own: { ...own, ...denied.own } }
     }
     case 'content': {
       const items = Array.isArray(given.value) ? (given.value as readonly SdkPart[]) : []
@@ -36,48 +57,59 @@ export function outputFrom(
   }
 }
 
-/** One piece of a result as it is kept. */
-export function itemFrom(item: SdkPart, provider: string): ToolResultContent {
+/** The output of a call the user did not allow. */
+export function deniedOutput(given: unknown): ReadOutput {
+  const reason = typeof given === 'string' ? given : undefined
+  return {
+    output: { type: 'error-text', value: reason ?? DENIED },
+    own: { denied: true, ...(reason !== undefined && { reason }) },
+  }
+}
+
+/** The output of a provider's own tool, as it came with the model's answer. */
+export function providerResult(result: unknown, isError: boolean): ToolResultOutput {
+  if (typeof result === 'string') return { type: isError ? 'error-text' : 'text', value: result }
+  return { type: isError ? 'error-json' : 'json', value: jsonOf(result) }
+}
+
+/** One item of an output as it is kept. */
+function itemFrom(item: SdkPart, provider: string): ToolResultContent {
   const { mediaType, filename, providerOptions } = item
-  const kept = keptOptions(providerOptions)
   const type = typeof mediaType === 'string' ? mediaType : undefined
+  const kept = keptOptions(providerOptions)
+  const image = (data: unknown, imageType?: string): ToolResultContent => ({
+    type: 'image',
+    image: String(data),
+    ...defined({ mediaType: imageType }),
+    ...kept,
+  })
   switch (item.type) {
     case 'text':
       return { type: 'text', text: String(item.text ?? ''), ...kept }
-    case 'media':
-    case 'image-data':
-      if (item.type === 'media' && type?.startsWith('image/') !== true) break
-      return {
-        type: 'image',
-        image: String(item.data),
-        ...(type !== undefined && { mediaType: type }),
-        ...kept,
-      }
     case 'image-url':
-      return { type: 'image', image: String(item.url), ...kept }
+      return image(item.url)
+    case 'image-data':
+      return image(item.data, type)
+    case 'media':
+      if (type?.startsWith('image/') === true) return image(item.data, type)
+      return fileFrom({ ...item, type: 'file' }, provider)
+    case 'file':
     case 'file-data':
-      break
-    case 'file-url': {
-      const named = typeof filename === 'string' ? { filename } : {}
-      const own: JsonObject = type === undefined ? { untyped: true } : {}
-      const said = type ?? 'application/octet-stream'
+      return fileFrom({ ...item, type: 'file' }, provider)
+    case 'file-url':
       return {
         type: 'file',
         data: String(item.url),
-        mediaType: said,
-        ...named,
-        ...keptOptions(providerOptions, own),
+        mediaType: type ?? 'application/octet-stream',
+        ...(typeof filename === 'string' && { filename }),
+        ...keptOptions(providerOptions, type === undefined ? { untyped: true } : {}),
       }
-    }
-    case 'file':
-      return fileFrom(item, provider)
     default:
       return opaquePart(item, provider)
   }
-  return fileFrom({ ...item, type: 'file' }, provider)
 }
 
-/** The result of a tool as it is sent. */
+/** The output of a tool as it is sent. */
 export function outputTo(
   output: ToolResultOutput,
   own: JsonObject,
@@ -87,46 +119,202 @@ export function outputTo(
   const options =
     own.output === undefined || version === 'v2' ? {} : { providerOptions: own.output as SdkOptions }
   if (own.denied === true && version !== 'v2' && output.type === 'error-text') {
-    const reason = isText(own.reason) ? own.reason : undefined
+    const reason = typeof own.reason === 'string' ? own.reason : undefined
     if (output.value === (reason ?? DENIED))
-      return { type: 'execution-denied', ...(reason !== undefined && { reason }), ...options }
+      return { type: 'execution-denied', ...defined({ reason }), ...options }
   }
   if (output.type !== 'content') return { ...output, ...options }
   if (output.isError === true && output.value.every(({ type }) => type === 'text'))
     return { type: 'error-text', value: outputText(output), ...options }
-  return {
-    type: 'content',
-    value: output.value.flatMap((item) => itemTo(item, version, provider)),
-    ...options,
-  }
+  const value = output.value.flatMap((item) => itemTo(item, version, provider))
+  return { type: 'content', value, ...options }
 }
 
-/** One piece of a result as it is sent; nothing for what another provider alone knows. */
+/** One item of an output as it is sent; none for what only another provider knows. */
 export function itemTo(item: ToolResultContent, version: SdkVersion, provider: string): readonly object[] {
   if (item.type === 'text')
     return [{ type: 'text', text: item.text, ...(version !== 'v2' && sentOptions(item.providerOptions)) }]
   if (item.type === 'provider') {
-    const part = item.provider === provider ? sdkPartIn(item) : undefined
+    const part = item.provider === provider ? keptPartTo(item) : undefined
     return part === undefined ? [] : [part]
   }
   if (version === 'v4') return [fileTo(item, version)]
   const { data, mediaType } = sentMedia(item)
   const options = sentOptions(item.providerOptions)
   if (data instanceof URL) {
-    if (version === 'v2') return [{ type: 'text', text: `[${item.type} ${data.href}]` }]
-    if (item.type === 'image') return [{ type: 'image-url', url: data.href, ...options }]
-    const untyped = item.providerOptions?.['ai-sdk']?.untyped === true
-    return [{ type: 'file-url', url: data.href, ...(!untyped && { mediaType }), ...options }]
+    const url = data.href
+    if (version === 'v2') return [{ type: 'text', text: `[${item.type} ${url}]` }]
+    if (item.type === 'image') return [{ type: 'image-url', url, ...options }]
+    return [{ type: 'file-url', url, ...(ownOf(item).untyped !== true && { mediaType }), ...options }]
   }
-  if (version === 'v2') return [{ type: 'media', data: asBase64(data), mediaType }]
-  const named = item.type === 'file' && item.filename !== undefined ? { filename: item.filename } : {}
+  const base64 = typeof data === 'string' ? data : base64Of(data)
+  if (version === 'v2') return [{ type: 'media', data: base64, mediaType }]
   const type = item.type === 'image' ? 'image-data' : 'file-data'
-  return [{ type, data: asBase64(data), mediaType, ...named, ...options }]
+  return [{ type, data: base64, mediaType, ...filenameOf(item), ...options }]
 }
 
-/** What a provider's own tool answered, as it came with the model's answer. */
-export function providerResult(result: unknown, isError: boolean): ToolResultOutput {
-  if (typeof result === 'string') return { type: isError ? 'error-text' : 'text', value: result }
-  const value: Json = jsonOf(result)
-  return { type: isError ? 'error-json' : 'json', value }
+function filenameOf(item: Item): { readonly filename?: string } {
+  return item.type === 'file' ? defined({ filename: item.filename }) : {}
+}
+
+/*
+ * Outputs in an application's own messages. The AI SDK has six ways of writing an image or a file; `as` among an item's kept fields
+ * records the type it had, where another would be written.
+ */
+
+/** Kinds of outputs, and their fields. */
+const OUTPUTS: { readonly [type: string]: Rules } = {
+  text: { value: 'string' },
+  json: {},
+  'execution-denied': { reason: 'string?' },
+  'error-text': { value: 'string' },
+  'error-json': {},
+  content: {},
+}
+
+/** Types of items with text, an image or a file, and their fields. */
+const ITEMS: { readonly [type: string]: Rules } = {
+  text: { text: 'string' },
+  media: { data: 'base64', mediaType: 'string' },
+  'image-data': { data: 'base64', mediaType: 'string' },
+  'file-data': { data: 'base64', mediaType: 'string', filename: 'string?' },
+  'image-url': { url: 'string' },
+  'file-url': { url: 'string', mediaType: 'string?' },
+}
+
+/** Types of items that name a file elsewhere, or that only a provider knows. */
+const KEPT_ITEMS: { readonly [type: string]: Rules } = {
+  'file-id': { fileId: 'any' },
+  'image-file-id': { fileId: 'any' },
+  'file-reference': { providerReference: 'object' },
+  'image-file-reference': { providerReference: 'object' },
+  custom: {},
+}
+const ITEM_TYPES = [...Object.keys(ITEMS), 'file', ...Object.keys(KEPT_ITEMS)]
+
+/** An output, checked. Throws `INVALID_INPUT`. */
+export function outputAt(value: unknown, place: string, conversion: Conversion): ReadOutput {
+  const given = partAt(value, place)
+  checkOneOf(given.type, Object.keys(OUTPUTS), `${place}.type`)
+  checkFields(given, { providerOptions: 'options?', ...OUTPUTS[given.type] }, place)
+  const fields = otherFields(given, ['type', 'value', 'reason', 'providerOptions'], place, conversion)
+  const more = nonEmpty({ outputFields: fields })
+  if (given.type === 'content') {
+    const items = listAt(given.value, `${place}.value`).map((item, index) => {
+      const at = `${place}.value[${index}]`
+      return conversion.reading(item, at, () => itemAt(item, at, conversion))
+    })
+    const { own } = outputFrom({ ...given, value: [] }, AI_SDK)
+    return { output: { type: 'content', value: items }, own: { ...own, ...more } }
+  }
+  const isJson = given.type.endsWith('json')
+  if (isJson && given.value === undefined) throw invalid(`${place}.value: must be a JSON value`)
+  const read = isJson ? { ...given, value: jsonAt(given.value, `${place}.value`, conversion) } : given
+  const { output, own } = outputFrom(read, AI_SDK)
+  return { output, own: { ...own, ...more } }
+}
+
+function itemAt(value: unknown, place: string, conversion: Conversion): ToolResultContent {
+  const item = partAt(value, place)
+  checkFields(item, { providerOptions: 'options?' }, place)
+  checkOneOf(item.type, ITEM_TYPES, `${place}.type`)
+  if (item.type === 'file') return toolFile(item, place, conversion)
+  const kept = KEPT_ITEMS[item.type]
+  if (kept !== undefined) {
+    checkFields(item, kept, place)
+    if ('fileId' in kept && typeof item.fileId !== 'string' && !isObject(item.fileId))
+      throw invalid(`${place}.fileId: must be a string or an object`)
+    return keptPart(item, place, conversion)
+  }
+  const rules = ITEMS[item.type]!
+  checkFields(item, rules, place)
+  const fields = otherFields(item, ['type', 'providerOptions', ...Object.keys(rules)], place, conversion)
+  const read = itemFrom(item, AI_SDK)
+  if (read.type === 'provider') return read
+  const own = ownOf(read)
+  const plain = { ...read, ...keptWith(item.providerOptions, own, fields) }
+  if (isDeepStrictEqual(withKept(itemTo(plain, 'v3', AI_SDK), plain), [item])) return plain
+  return { ...read, ...keptWith(item.providerOptions, { ...own, as: item.type }, fields) }
+}
+
+function toolFile(item: SdkPart, place: string, conversion: Conversion): ToolResultContent {
+  checkFields(item, { mediaType: 'string', filename: 'string?' }, place)
+  const { mediaType, filename } = item as { readonly mediaType?: string; readonly filename?: string }
+  const found = toolFileAt(item.data, `${place}.data`)
+  if (found === undefined) return keptPart(item, place, conversion)
+  const known = ['type', 'data', 'mediaType', 'filename', 'providerOptions']
+  const fields = otherFields(item, known, place, conversion)
+  return {
+    type: 'file',
+    data: found.data,
+    mediaType: mediaType!,
+    ...defined({ filename }),
+    ...keptWith(item.providerOptions, { ...found.own, as: 'file' }, fields),
+  }
+}
+
+/** An output as the AI SDK writes it. Notes what is left out and what is replaced. */
+export function modelOutputTo(
+  output: ToolResultOutput,
+  own: JsonObject,
+  version: SdkVersion,
+  place: string,
+  conversion: Conversion,
+): object {
+  const fields = isObject(own.outputFields) ? own.outputFields : {}
+  if (own.denied === true && version === 'v2')
+    conversion.note('changed', place, 'ai 5 has no denied calls: a failed result takes its place')
+  if (output.type !== 'content') return { ...outputTo(output, own, version, AI_SDK), ...fields }
+  if (output.isError === true) conversion.note('changed', place, 'content has no sign that the call failed')
+  if (output.isError === true && output.value.every(({ type }) => type === 'text'))
+    return outputTo(output, own, version, AI_SDK)
+  const value = output.value.flatMap((item, index) => {
+    const written = modelItemTo(item, version)
+    const at = `${place}.value[${index}]`
+    if (written.length === 0) conversion.note('not-sent', at, 'only its provider knows it')
+    else if (item.type !== 'text' && (written[0] as SdkPart).type === 'text')
+      conversion.note('changed', at, 'ai 5 has no addresses in results: a text names it')
+    return written
+  })
+  return { ...outputTo({ type: 'content', value: [] }, own, version, AI_SDK), value, ...fields }
+}
+
+function modelItemTo(item: ToolResultContent, version: SdkVersion): readonly object[] {
+  if (item.type === 'provider') {
+    const kept = keptPartTo(item)
+    return kept === undefined || version === 'v2' ? [] : [kept]
+  }
+  const { as } = ownOf(item)
+  const exact = typeof as === 'string' ? itemAs(item, as, version) : undefined
+  // Without a type of its own: as ai 6 and 7 both read it.
+  return withKept(exact === undefined ? itemTo(item, version === 'v2' ? 'v2' : 'v3', AI_SDK) : [exact], item)
+}
+
+/** An image or a file as the type it was read from; `undefined` where the version does not have that. */
+function itemAs(item: Item, as: string, version: SdkVersion): object | undefined {
+  if (item.type === 'text') return undefined
+  const data = item.type === 'image' ? item.image : item.data
+  const options = sentOptions(item.providerOptions)
+  const typed = defined({ mediaType: item.mediaType })
+  if (as === 'file')
+    return version === 'v4'
+      ? { type: as, data: dataTo(data, ownOf(item), version), ...typed, ...filenameOf(item), ...options }
+      : undefined
+  if (typeof data !== 'string' || (version === 'v2' && as !== 'media')) return undefined
+  switch (as) {
+    case 'media':
+      return version === 'v4' ? undefined : { type: as, data, ...typed, ...options }
+    case 'image-url':
+      return { type: as, url: data, ...options }
+    case 'file-url': {
+      const type = ownOf(item).untyped === true ? {} : typed
+      return { type: as, url: data, ...type, ...filenameOf(item), ...options }
+    }
+    default:
+      return { type: as, data, ...typed, ...filenameOf(item), ...options }
+  }
+}
+
+function withKept(written: readonly object[], item: Item): object[] {
+  return written.map((one) => withKeptFields(one, ownOf(item)))
 }

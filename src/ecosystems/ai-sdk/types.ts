@@ -1,3 +1,31 @@
+import { canonicalProvider, isKnownProvider } from '../../tokens/providers.ts'
+
+/** Gateways to other providers: the model's id names the provider. */
+const GATEWAYS: ReadonlySet<string> = new Set(['gateway', 'vercel', 'openrouter'])
+
+/**
+ * Provider and model of an AI SDK model by our names: `openai.responses` is openai, `google.generative-ai` google-ai,
+ * `google.vertex.chat` and `vertex.anthropic.messages` vertex, and a gateway's `anthropic/claude-…` is anthropic's.
+ * An unknown name stays, without what follows its first dot.
+ */
+export function namesOf(model: { readonly provider: string; readonly modelId: string }): {
+  readonly provider: string
+  readonly model: string
+} {
+  const name = model.provider.trim().toLowerCase()
+  const slash = model.modelId.indexOf('/')
+  const first = name.split('.', 1)[0]!
+  if (GATEWAYS.has(first) && slash > 0) {
+    const provider = canonicalProvider(model.modelId.slice(0, slash))
+    if (isKnownProvider(provider)) return { provider, model: model.modelId.slice(slash + 1) }
+  }
+  const provider = canonicalProvider(name)
+  return {
+    provider: (isKnownProvider(provider) ? provider : first) || 'openai',
+    model: model.modelId || 'unknown',
+  }
+}
+
 /*
  * Types of the AI SDK as far as they are used, so that one build fits versions 5, 6 and 7 and projects without it.
  */
@@ -12,7 +40,240 @@ export type LanguageModelLike =
       doGenerate(options: never): PromiseLike<unknown>
     }
 
-/** A registry of the AI SDK's `createProviderRegistry`, or anything else that answers models by id. */
+/** A registry of the AI SDK's `createProviderRegistry`, or anything else that returns models by id. */
 export type ModelRegistry = {
   languageModel(id: never): LanguageModelLike
+}
+
+/*
+ * The AI SDK's provider interface: the shapes `LanguageModelV2` (ai 5), `V3` (ai 6) and `V4` (ai 7) have in common, so that one middleware
+ * serves all of them and none needs to be installed. Source: the types of `@ai-sdk/provider` 2, 3 and 4.
+ */
+
+/** A provider's own fields, under the provider's name. */
+export type SdkOptions = { readonly [provider: string]: { readonly [name: string]: unknown } }
+
+/** A part of a message, of an answer or of a stream: its type, and the fields that type has. */
+export type SdkPart = { readonly type: string; readonly [field: string]: unknown }
+
+/** A message of a prompt as a model gets it. Only system messages are texts. */
+export type SdkMessage = {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool'
+  readonly content: string | readonly SdkPart[]
+  readonly providerOptions?: SdkOptions | undefined
+}
+
+/**
+ * The same, and an application's own messages (`ModelMessage`): those have parts without an index signature, and may have texts for
+ * content.
+ */
+export type SdkMessageLike = {
+  readonly role: SdkMessage['role']
+  readonly content: string | readonly { readonly type: string }[]
+  readonly providerOptions?: object | undefined
+}
+
+/** The arguments of a model. */
+export type SdkParams = {
+  readonly prompt: readonly SdkMessage[]
+  readonly maxOutputTokens?: number | undefined
+  readonly tools?: readonly unknown[] | undefined
+  readonly abortSignal?: AbortSignal | undefined
+  readonly providerOptions?: SdkOptions | undefined
+}
+
+/** The result of `doGenerate`, as far as it is read here. */
+export type SdkAnswer = {
+  readonly content: readonly SdkPart[]
+  readonly finishReason?: unknown
+  readonly usage?: unknown
+  readonly providerMetadata?: unknown
+  readonly response?: { readonly id?: unknown } | undefined
+}
+
+/** The result of `doStream`, as far as it is read here. */
+export type SdkStreamAnswer = { readonly stream: ReadableStream<SdkPart> }
+
+/** The version of a model's interface: of ai 5, 6 and 7. */
+export type SdkVersion = 'v2' | 'v3' | 'v4'
+
+/** A model, of any of the three versions. */
+export type SdkModel = {
+  readonly specificationVersion: string
+  readonly provider: string
+  readonly modelId: string
+  // Methods, so that a model with narrower params fits.
+  doGenerate(params: never): PromiseLike<unknown>
+  doStream(params: never): PromiseLike<unknown>
+}
+
+/**
+ * A middleware for `wrapLanguageModel` of ai 5, 6 and 7. Its functions return what the model's own return, in every version; the version
+ * has a type that each of them accepts.
+ */
+export type SdkMiddleware = {
+  readonly specificationVersion: never
+  readonly wrapGenerate: <R>(call: {
+    readonly doGenerate: () => PromiseLike<R>
+    readonly params: object
+    readonly model: SdkModel
+  }) => Promise<R>
+  readonly wrapStream: <R>(call: {
+    readonly doStream: () => PromiseLike<R>
+    readonly params: object
+    readonly model: SdkModel
+  }) => Promise<R>
+}
+
+/** The version of a model; a newer one counts as the newest known. */
+export function versionOf({ specificationVersion }: { readonly specificationVersion: string }): SdkVersion {
+  return specificationVersion === 'v2' || specificationVersion === 'v3' ? specificationVersion : 'v4'
+}
+
+/*
+ * An application's own messages (`ModelMessage` of `ai` 5, 6 and 7), as far as the versions have them in common, so that messages made here
+ * fit each of them and none needs to be installed. Source: `ModelMessage` and its parts in the types of
+ * `@ai-sdk/provider-utils` 3, 4 and 5.
+ */
+
+/** Any JSON value, as in the AI SDK: lists are mutable. */
+type SdkJson = null | string | number | boolean | SdkJson[] | SdkJsonObject
+type SdkJsonObject = { [key: string]: SdkJson | undefined }
+
+type Options = { providerOptions?: { [provider: string]: SdkJsonObject } }
+type Data = string | Uint8Array | URL
+
+type ModelText = Options & { type: 'text'; text: string }
+type ModelReasoning = Options & { type: 'reasoning'; text: string }
+type ModelImage = Options & { type: 'image'; image: Data; mediaType?: string }
+type ModelFile = Options & { type: 'file'; data: Data; mediaType: string; filename?: string }
+type ModelToolCall = Options & {
+  type: 'tool-call'
+  toolCallId: string
+  toolName: string
+  input: unknown
+  providerExecuted?: boolean
+}
+type ModelToolItem = Options &
+  (
+    | { type: 'text'; text: string }
+    | { type: 'image-data'; data: string; mediaType: string }
+    | { type: 'image-url'; url: string }
+    | { type: 'file-data'; data: string; mediaType: string; filename?: string }
+    | { type: 'file-url'; url: string; mediaType?: string }
+    | { type: 'custom' }
+  )
+type ModelToolOutput =
+  | (Options & { type: 'text' | 'error-text'; value: string })
+  | (Options & { type: 'json' | 'error-json'; value: SdkJson })
+  | (Options & { type: 'execution-denied'; reason?: string })
+  | { type: 'content'; value: ModelToolItem[] }
+type ModelToolResult = Options & {
+  type: 'tool-result'
+  toolCallId: string
+  toolName: string
+  output: ModelToolOutput
+}
+type ModelApprovalRequest = {
+  type: 'tool-approval-request'
+  approvalId: string
+  toolCallId: string
+  signature?: string
+  inputSchemaInput?: unknown
+}
+type ModelApprovalResponse = {
+  type: 'tool-approval-response'
+  approvalId: string
+  approved: boolean
+  reason?: string
+  providerExecuted?: boolean
+}
+
+/**
+ * A message for `generateText`, `streamText` and what is built on them: a `ModelMessage` of any version. What only one
+ * version has (a `custom` part of ai 7, a `media` item of ai 5) is written as it was read, and is not in this type.
+ */
+export type SdkModelMessage =
+  | (Options & { role: 'system'; content: string })
+  | (Options & { role: 'user'; content: string | (ModelText | ModelImage | ModelFile)[] })
+  | (Options & {
+      role: 'assistant'
+      content:
+        | string
+        | (ModelText | ModelFile | ModelReasoning | ModelToolCall | ModelToolResult | ModelApprovalRequest)[]
+    })
+  | (Options & { role: 'tool'; content: (ModelToolResult | ModelApprovalResponse)[] })
+
+/*
+ * Messages of a chat as people see them (`UIMessage` of `ai` 5, 6 and 7), as far as the versions have them in common. Source: `UIMessage`
+ * and its parts in the types of `ai` 6 and 7.
+ */
+
+/** Any `UIMessage`, whatever its metadata, data and tools are. */
+export type UIMessageLike = {
+  readonly id: string
+  readonly role: 'system' | 'user' | 'assistant'
+  readonly metadata?: unknown
+  readonly parts: readonly { readonly type: string }[]
+}
+
+type Metadata = { [provider: string]: SdkJsonObject }
+type WithMetadata = { providerMetadata?: Metadata }
+type Approval = { id: string; descriptor?: unknown; signature?: string; inputSchemaInput?: unknown }
+type ToolCall = {
+  toolCallId: string
+  title?: string
+  toolMetadata?: SdkJsonObject
+  providerExecuted?: boolean
+  callProviderMetadata?: Metadata
+}
+type Result = { resultProviderMetadata?: Metadata }
+type ToolState =
+  | { state: 'input-streaming'; input?: unknown; rawInput?: string; inputEncoding?: 'json' | 'text' }
+  | { state: 'input-available'; input: unknown }
+  | { state: 'approval-requested'; input: unknown; approval: Approval }
+  | {
+      state: 'approval-responded'
+      input: unknown
+      approval: Approval & { approved: boolean; reason?: string }
+    }
+  | (Result & {
+      state: 'output-available'
+      input: unknown
+      output: unknown
+      preliminary?: boolean
+      approval?: Approval & { approved: true; reason?: string }
+    })
+  | (Result & {
+      state: 'output-error'
+      input: unknown
+      errorText: string
+      approval?: Approval & { approved: true; reason?: string }
+    })
+  | { state: 'output-denied'; input: unknown; approval: Approval & { approved: false; reason?: string } }
+
+/** A part of a message that `toUIMessages` makes. */
+export type SdkUIPart =
+  | (WithMetadata & { type: 'text'; text: string; state?: 'streaming' | 'done' })
+  | (WithMetadata & { type: 'reasoning'; id?: string; text: string; state?: 'streaming' | 'done' })
+  | (WithMetadata & { type: 'file'; mediaType: string; filename?: string; url: string })
+  | (WithMetadata & { type: 'source-url'; sourceId: string; url: string; title?: string })
+  | (WithMetadata & {
+      type: 'source-document'
+      sourceId: string
+      mediaType: string
+      title: string
+      filename?: string
+    })
+  | { type: 'step-start' }
+  | { type: `data-${string}`; id?: string; data: unknown }
+  | (ToolCall & ToolState & { type: 'dynamic-tool'; toolName: string })
+  | (ToolCall & ToolState & { type: `tool-${string}` })
+
+/** A message that `toUIMessages` makes: a `UIMessage` of any version. */
+export type SdkUIMessage = {
+  id: string
+  role: 'system' | 'user' | 'assistant'
+  metadata?: unknown
+  parts: SdkUIPart[]
 }

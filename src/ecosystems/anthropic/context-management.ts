@@ -7,42 +7,42 @@ import { ANTHROPIC_EDITS, OPENAI_COMPACTION } from '../../tokens/server-compacti
 import { isObject } from '../wire.ts'
 
 /*
- * What a request says so that its provider compacts by itself. Sources: Anthropic's pages "Compaction" and "Context
- * editing", OpenAI's page "Compaction".
+ * Request fields that let the provider compact by itself. Sources: the pages "Compaction" and "Context editing"
+ * of Anthropic, and the page "Compaction" of OpenAI.
  */
 
-/** The beta headers that Anthropic asks for: one for its compaction, one for its other edits. */
+/** The beta headers that Anthropic requires: one for its compaction, one for its other edits. */
 export const ANTHROPIC_BETAS = {
   compaction: 'compact-2026-01-12',
   contextManagement: 'context-management-2025-06-27',
 } as const
 
-/** Fewest input tokens at which Anthropic compacts. */
+/** The smallest trigger of a compaction by Anthropic, in input tokens. */
 export const COMPACT_TRIGGER_MINIMUM = 50_000
 
 const count = z.int().positive()
 
 const compactEdit = z.strictObject({
   type: z.literal('compact'),
-  /** Anthropic's name of the edit, as seed 000 gives it. Default: `compact_20260112`. */
+  /** The name of the edit at Anthropic. Default: `compact_20260112`. */
   strategy: z.string().min(1).optional(),
   /** Input tokens at which the provider compacts. */
   trigger: count.optional(),
-  /** Anthropic: stop after the summary, with the reason `compaction`. */
+  /** Anthropic only: stops after the summary, with the stop reason `compaction`. */
   pauseAfterCompaction: z.boolean().optional(),
-  /** Anthropic: stands in place of its own prompt for the summary. */
+  /** Anthropic only: replaces its own prompt for the summary. */
   instructions: z.string().optional(),
 })
 const clearToolUsesEdit = z.strictObject({
   type: z.literal('clear_tool_uses'),
   /** Input tokens at which results are cleared. */
   trigger: count.optional(),
-  /** How many of the newest tool uses stay. */
+  /** How many of the newest tool uses are kept. */
   keep: z.int().min(0).optional(),
-  /** Fewest input tokens that must be cleared, else nothing is. */
+  /** The smallest number of input tokens to clear; otherwise nothing is cleared. */
   clearAtLeast: count.optional(),
   excludeTools: z.array(z.string()).optional(),
-  /** Whether the inputs of the calls go too. The store keeps showing them: it clears results only. */
+  /** Whether the inputs of calls are cleared too. The store still shows them: it clears only results. */
   clearToolInputs: z.boolean().optional(),
 })
 const clearThinkingEdit = z.strictObject({
@@ -59,22 +59,22 @@ const OURS: ReadonlyMap<unknown, z.ZodType> = new Map<unknown, z.ZodType>([
 export type CompactEdit = z.input<typeof compactEdit>
 export type ClearToolUsesEdit = z.input<typeof clearToolUsesEdit>
 export type ClearThinkingEdit = z.input<typeof clearThinkingEdit>
-/** An edit in our words, or one in the provider's own, which is passed on as it is. */
+/** An edit of the kinds above, or one in the provider's own form, which is passed on unchanged. */
 export type ContextEdit =
   | CompactEdit
   | ClearToolUsesEdit
   | ClearThinkingEdit
   | (JsonObject & { readonly type: string })
 
-/** What a request is to say: edits in order. Plain data, to be kept with a session or sent. */
+/** Edits in order. Plain data, to be stored with a session or sent. */
 export type ContextManagement = { readonly edits: readonly ContextEdit[] }
 
 /**
- * The value of a request's `context_management`, in the documented form of Anthropic (an object) or OpenAI (a list).
+ * Returns the value of `context_management` in the documented form of Anthropic (an object) or OpenAI (a list).
  *
- * `{ type: 'compact', strategy: 'compact_20260112' }` (seed 000) becomes `{ type: 'compact_20260112' }`. An edit whose
- * type is none of ours is passed on unchanged. Throws `INVALID_INPUT`: for another provider, for an option its provider
- * does not have, and for a trigger below Anthropic's 50,000.
+ * `{ type: 'compact', strategy: 'compact_20260112' }` becomes `{ type: 'compact_20260112' }`. An edit of
+ * another type is passed on unchanged. Throws `INVALID_INPUT` for another provider, for an option that the
+ * provider does not have, and for a trigger below Anthropic's 50,000.
  */
 export function contextManagement(
   given: ContextManagement,
@@ -144,7 +144,7 @@ function openaiEdit(edit: CompactEdit | ClearToolUsesEdit | ClearThinkingEdit, p
   return { type: OPENAI_COMPACTION, ...(edit.trigger !== undefined && { compact_threshold: edit.trigger }) }
 }
 
-/** The beta headers that Anthropic asks for with these edits, in either spelling. None for no edits. */
+/** Returns the beta headers that Anthropic requires for these edits, in either spelling; none for no edits. */
 export function contextManagementBetas(given: ContextManagement): string[] {
   const edits = isObject(given) && Array.isArray(given.edits) ? (given.edits as readonly unknown[]) : []
   const types = edits.map((edit) => (isObject(edit) && typeof edit.type === 'string' ? edit.type : ''))

@@ -27,12 +27,11 @@ import {
   objectAt,
   stringAt,
 } from '../wire.ts'
-import { mediaBlock } from './anthropic-media.ts'
-import { ANTHROPIC, type Place } from './anthropic-types.ts'
+import { ANTHROPIC, mediaBlock, type Place } from './blocks.ts'
 
 /*
- * What the blocks of the Messages API must have. Source: `ContentBlockParam` of `@anthropic-ai/sdk` and the types it
- * names; for blocks of betas, their pages. Only fields without which a block says nothing are looked at.
+ * Required fields of blocks of the Messages API. Source: `ContentBlockParam` of `@anthropic-ai/sdk` and the
+ * types it names; for blocks of betas, their pages. Only fields that a block cannot do without are checked.
  */
 
 type Check = (value: unknown, path: string) => unknown
@@ -53,7 +52,7 @@ const textOrList: Check = (value, path) => {
 
 type Checks = { readonly [field: string]: Check }
 
-/** Sources of images and documents, by their types. Others are newer than this. */
+/** Sources of images and documents by type. Unknown types are not checked. */
 const SOURCES: ReadonlyMap<unknown, Checks> = new Map<unknown, Checks>([
   ['base64', { media_type: stringAt, data: base64At }],
   ['text', { media_type: stringAt, data: stringAt }],
@@ -95,7 +94,7 @@ const BLOCKS: ReadonlyMap<unknown, Checks> = new Map<unknown, Checks>([
   ['compaction', { content: textOrNone }],
 ])
 
-/** Throws `INVALID_INPUT`, with place and rule, for a block without a type, and for one that lacks what its type must have. */
+/** Throws `INVALID_INPUT`, with place and rule, for a block without a type or without a required field. */
 function checkBlock(block: JsonObject, path: string): void {
   stringAt(block.type, `${path}.type`)
   checkFields(block, BLOCKS.get(block.type), path)
@@ -105,26 +104,22 @@ function checkFields(fields: JsonObject, checks: Checks | undefined, path: strin
   for (const [field, check] of Object.entries(checks ?? {})) check(fields[field], `${path}.${field}`)
 }
 
-/** Whether a type of block is known here. The names of others are not repeated in notes. */
-function isKnownBlock(type: unknown): boolean {
-  return BLOCKS.has(type)
-}
-
-/** What goes along with the reading of a list: how it deals with what does not fit, and the names of the calls so far. */
+/** The state of a conversion: the handling of content that does not fit, and tool names by call id. */
 type Reading = { readonly conversion: Conversion; readonly nameOfCall: Map<string, string> }
 
 /**
- * Messages of Anthropic's in the neutral form, ready to be appended: a list of messages, or an object with
- * `messages` and perhaps `system`, which becomes a leading system message. Other fields of such an object (the
- * model, the tools) are no conversation and are not kept. An answer of the API (`Message`) is a message as well.
+ * Converts messages of Anthropic to neutral messages, ready to be appended: a list of messages, or an object
+ * with `messages` and perhaps `system`, which becomes a leading system message. Other fields of such an object
+ * (the model, the tools) are not kept. A response of the API (`Message`) is a message as well.
  *
- * A user message of nothing but tool results gets the role `tool`. Each result learns the name of its tool from
- * the nearest earlier call with its id. Blocks the neutral form has no part for, and those of types that are unknown
- * here, are kept whole and noted (`kept`). Nothing given is changed; values are shared with it.
+ * A user message that holds only tool results gets the role `tool`. Each result gets the tool name of the
+ * nearest earlier call with its id. Blocks that the neutral form has no part for, and those of unknown types,
+ * are kept whole and reported (`kept`). The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and the rule and without the text, for a role the API does not have, a block
- * that lacks what its type must have (a call without an id, a result without `tool_use_id`), bytes that are no base64,
- * and what JSON cannot say. With `lenient` such a block, or such a message as a user's, is kept as an unread part.
+ * Throws `INVALID_INPUT`, with the place and the rule and without the text, for a role that the API does not
+ * have, a block without a required field (a call without an id, a result without `tool_use_id`), bytes that are
+ * not base64, and values that JSON cannot express. With `lenient`, such a block is kept as an unread part, and
+ * such a message as a user message with one.
  */
 export function fromAnthropic(
   input: readonly object[] | { readonly messages: readonly object[]; readonly system?: unknown },
@@ -139,7 +134,10 @@ export function fromAnthropic(
   return [...leading, ...turns.map((message, i) => reader.message(message, i, `${head}[${i}]`))]
 }
 
-/** `fromAnthropic` for messages that come one by one, in order: it remembers the calls. `path` is what refusals and notes call the message. */
+/**
+ * `fromAnthropic` for messages that arrive one by one, in order: it remembers the calls. `path` is the place of
+ * the message in errors and notes.
+ */
 export function anthropicReader(options?: ConversionOptions): {
   system(system: unknown): Message
   message(message: unknown, index: number, path: string): Message
@@ -147,10 +145,8 @@ export function anthropicReader(options?: ConversionOptions): {
   const reading: Reading = { conversion: new Conversion(ANTHROPIC, options), nameOfCall: new Map() }
   return {
     system: (system) => fromSystem(system, reading),
-    message: (message, index, path) => {
-      reading.conversion.at(index)
-      return fromMessageAt(message, path, reading)
-    },
+    message: (message, index, path) =>
+      reading.conversion.message(message, index, path, (fields) => fromMessage(fields, path, reading)),
   }
 }
 
@@ -162,16 +158,12 @@ function fromSystem(system: unknown, reading: Reading): Message {
   return messageRead(read, 'system')
 }
 
-function fromMessageAt(given: unknown, path: string, reading: Reading): Message {
-  const read = reading.conversion.reading(given, path, (): Message => {
-    const { role, content, ...extra } = jsonMessageAt(given, path)
-    if (role !== 'user' && role !== 'assistant') throw invalid(`${path}.role: must be user or assistant`)
-    const said = fromContent(content, role, `${path}.content`, reading, extra)
-    const { content: parts } = said
-    const answers = typeof parts !== 'string' && parts.length > 0 && parts.every(isResult)
-    return { role: answers ? 'tool' : role, ...said }
-  })
-  return messageRead(read)
+function fromMessage({ role, content, ...extra }: JsonObject, path: string, reading: Reading): Message {
+  if (role !== 'user' && role !== 'assistant') throw invalid(`${path}.role: must be user or assistant`)
+  const said = fromContent(content, role, `${path}.content`, reading, extra)
+  const { content: parts } = said
+  const isAnswer = typeof parts !== 'string' && parts.length > 0 && parts.every(isResult)
+  return { role: isAnswer ? 'tool' : role, ...said }
 }
 
 function fromContent(
@@ -184,21 +176,13 @@ function fromContent(
   const read =
     typeof content === 'string'
       ? content
-      : listAt(content, path).map((block, i) => fromBlockAt(block, place, `${path}[${i}]`, reading))
+      : reading.conversion.parts(content, path, (block, at) => fromBlock(block, place, at, reading))
   const nothing = typeof read === 'string' ? isBlank(read) : read.length === 0
   return isEmpty(extra) && !nothing ? { content: read } : { content: read, metadata: { [ANTHROPIC]: extra } }
 }
 
-function fromBlockAt(given: unknown, place: Place, path: string, reading: Reading): Part {
-  return reading.conversion.reading(given, path, () => {
-    const block = objectAt(given, path)
-    checkBlock(block, path)
-    return fromBlock(block, place, path, reading)
-  })
-}
-
-/** A block that was checked. */
 function fromBlock(block: JsonObject, place: Place, path: string, reading: Reading): Part {
+  checkBlock(block, path)
   switch (block.type) {
     case 'tool_use': {
       if (place !== 'assistant') throw invalid(`${path}: a tool_use must stand in an assistant message`)
@@ -221,7 +205,7 @@ function fromBlock(block: JsonObject, place: Place, path: string, reading: Readi
   }
 }
 
-/** The blocks that may also stand within a tool result. */
+/** The blocks that a tool result may hold too. */
 function fromSimpleBlock(block: JsonObject, place: Place, path: string, reading: Reading): ToolResultContent {
   if (block.type === 'text') {
     const { type: _, text, ...extra } = block
@@ -269,19 +253,14 @@ function fromResultContent(
     const { text, layout } = joinBlocks(blocks, path)
     return { output: { type, value: text }, layout }
   }
-  const value = blocks.map((given, i) => fromInnerBlock(given, `${path}[${i}]`, reading))
+  const value = reading.conversion.parts(blocks, path, (block, at) => {
+    checkBlock(block, at)
+    return fromSimpleBlock(block, 'user', at, reading)
+  })
   return { output: { type: 'content', value, ...(failed ? { isError: true } : {}) } }
 }
 
-function fromInnerBlock(given: unknown, path: string, reading: Reading): ToolResultContent {
-  return reading.conversion.reading(given, path, () => {
-    const block = objectAt(given, path)
-    checkBlock(block, path)
-    return fromSimpleBlock(block, 'user', path, reading)
-  })
-}
-
-/** An image whose bytes or address we can hold. Others (a file id) stay blocks. */
+/** An image whose bytes or address a neutral part can hold. Others (a file id) are kept whole. */
 function fromImage({ type: _, source, ...extra }: JsonObject): ImagePart | undefined {
   if (!isObject(source)) return undefined
   const { data, media_type, url } = source
@@ -291,7 +270,10 @@ function fromImage({ type: _, source, ...extra }: JsonObject): ImagePart | undef
   return typeof url === 'string' ? { type: 'image', image: url, ...kept(extra) } : undefined
 }
 
-/** A document whose bytes or address we can hold; plain text is held as base64. Others stay blocks. */
+/**
+ * A document whose bytes or address a neutral part can hold; plain text is held as base64. Others are kept
+ * whole.
+ */
 function fromDocument({ type: _, source, title, ...rest }: JsonObject): FilePart | undefined {
   if (!isObject(source)) return undefined
   const named = typeof title === 'string' ? { filename: title } : {}
@@ -306,14 +288,14 @@ function fromDocument({ type: _, source, title, ...rest }: JsonObject): FilePart
 }
 
 function opaque(block: JsonObject, path: string, { conversion }: Reading): ProviderPart {
-  const what = isKnownBlock(block.type)
+  // The names of unknown types are not repeated in notes.
+  const what = BLOCKS.has(block.type)
     ? `this ${block.type} block`
     : 'a block of a type that is not known here'
-  conversion.note('kept', path, `the neutral form has no part for ${what}`)
-  return { type: 'provider', provider: ANTHROPIC, data: block }
+  return conversion.keep(ANTHROPIC, block, path, `the neutral form has no part for ${what}`)
 }
 
-/** Fields as provider options; nothing for no fields, unless the part must be known as Anthropic's own. */
+/** Fields as provider options; no options for no fields, unless `mark` identifies the part as Anthropic's own. */
 function kept(fields: JsonObject, mark = false): { providerOptions?: ProviderOptions } {
   return keptUnder(ANTHROPIC, fields, mark)
 }

@@ -1,4 +1,3 @@
-import { invalid } from '../../errors.ts'
 import type { Json } from '../../messages/json.ts'
 import {
   isFailed,
@@ -11,12 +10,9 @@ import {
   type ToolResultOutput,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-check.ts'
-import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
-import { answeredRunsOf } from '../runs.ts'
+import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { answeredRunsOf, beginTurn, beginWriting, placesOf, resultsFirst } from '../runs.ts'
 import { isBlank, isObject, isResult, keptFor, textBlocks } from '../wire.ts'
-import { isShownAsPlain, mediaBlock } from './anthropic-media.ts'
-import { blockOptions } from './anthropic-options.ts'
 import {
   ANTHROPIC,
   type AnthropicBlock,
@@ -24,45 +20,45 @@ import {
   type AnthropicMessage,
   type AnthropicResultBlock,
   type AnthropicTextBlock,
+  blockOptions,
+  isShownAsPlain,
+  mediaBlock,
   type Place,
-} from './anthropic-types.ts'
+} from './blocks.ts'
 
-/** How messages are written. */
+/** Options of `toAnthropic`. */
 export type AnthropicOptions = ConversionOptions & {
   /**
-   * Leaves out what stands beside role and content of a message: an answer's id, model, usage and the like, which were kept
-   * and which the API refuses in a request. Default: false, which gives back what was read.
+   * Leaves out message fields other than role and content: id, model, usage and the like of a response, which
+   * were kept and which the API refuses in a request. Default: false, which writes what was read.
    */
   readonly forRequest?: boolean | undefined
 }
 
+const FORMAT = { writer: 'toAnthropic', name: ANTHROPIC, flag: 'forRequest', byDefault: false } as const
+
 /**
- * Neutral messages in the form of the Messages API: `toAnthropic(fromAnthropic(x))` is x.
+ * Converts neutral messages to the form of the Messages API: `toAnthropic(fromAnthropic(x))` is x.
  *
- * Of messages from elsewhere: leading system messages become `system`, later ones user messages; results of tools
- * become `tool_result` blocks of a user message, JSON as text, failures with `is_error`; a result within an assistant
- * message parts it in two; an input that is no object is sent as `{ arguments: input }`. Not sent: parts of other
- * providers and unread ones, reasoning without a signature of Anthropic's, images and files that are not a user's or a
- * tool's or of a type the API does not take, blank texts, messages left with nothing, and metadata other than
- * `metadata.anthropic`. Each of these is noted. What the AI SDK keeps under `anthropic` is sent by the names of the API
- * (`cacheControl` as `cache_control`), or not at all.
+ * Of messages from elsewhere: leading system messages become `system`, later ones user messages; tool results
+ * become `tool_result` blocks of a user message, JSON as text, failures with `is_error`; a result within an
+ * assistant message splits it in two; an input that is not an object is sent as `{ arguments: input }`. Not
+ * sent: parts of other providers and unread ones, reasoning without a signature of Anthropic, images and files
+ * outside user messages and tool results or of a type that the API refuses, blank texts, empty messages, and
+ * metadata other than `metadata.anthropic`. Each of these is reported. What the AI SDK keeps under `anthropic`
+ * is sent with the API names (`cacheControl` as `cache_control`), or not at all.
  *
- * Order and neighbours stay as they are; making them acceptable is the work of a rendering. Throws
- * `INVALID_INPUT` for a part of an unknown type, and for options that are none.
+ * The order of messages is not changed; `renderView` makes it acceptable. Throws `INVALID_INPUT` for a part of
+ * an unknown type, and for invalid options.
  */
 export function toAnthropic(
   messages: readonly Message[],
   options: AnthropicOptions = {},
 ): AnthropicConversation {
-  checkMessageList(messages, 'toAnthropic')
-  const conversion = new Conversion(ANTHROPIC, options)
-  const { forRequest = false } = options
-  if (typeof forRequest !== 'boolean') throw invalid('anthropic: options.forRequest must be true or false')
-  const firstTurn = messages.findIndex(({ role }) => role !== 'system')
-  const leading = firstTurn === -1 ? messages.length : firstTurn
+  const { conversion, isSet, leading } = beginWriting(messages, options, FORMAT)
   const system = toSystem(messages.slice(0, leading), conversion)
   const turns: AnthropicMessage[] = []
-  /** Whether the last turn is results that stood within an assistant message: the user's next words join them. */
+  /** Whether the last turn holds results from within an assistant message: the next user content joins them. */
   let ownResults = false
   for (const [index, message] of messages.entries()) {
     if (index < leading) continue
@@ -75,7 +71,7 @@ export function toAnthropic(
     for (const other of others) turns.push(other)
     ownResults = message.role === 'assistant' && turns.at(-1)?.role === 'user'
   }
-  const sent = forRequest ? turns.map(({ role, content }) => ({ role, content })) : turns
+  const sent = isSet ? turns.map(({ role, content }) => ({ role, content })) : turns
   return system === undefined ? { messages: sent } : { system, messages: sent }
 }
 
@@ -83,7 +79,7 @@ function joined(results: AnthropicMessage, words: AnthropicMessage): AnthropicMe
   return { ...words, content: [...asBlocks(results.content), ...asBlocks(words.content)] }
 }
 
-/** Where a content stands in what was given, and what goes along with its writing. */
+/** The conversion, and the place of the content in the input. */
 type Writing = { readonly conversion: Conversion; readonly path: string }
 
 function toSystem(
@@ -93,14 +89,13 @@ function toSystem(
   const contents = messages
     .map((message, i) => {
       conversion.at(i)
-      return toContent(message, message.content, indexesOf(message), 'system', {
-        conversion,
-        path: `[${i}].content`,
-      })
+      const path = `[${i}].content`
+      const { content } = message
+      return toContent(message, content, placesOf(content, path), 'system', { conversion, path })
     })
     .filter((content) => content !== undefined)
   const sent = contents.length < 2 ? contents[0] : contents.flatMap(asBlocks)
-  // A system prompt holds text, and what was read from one.
+  // A system prompt holds text, and blocks that were read from one.
   return sent as string | AnthropicTextBlock[] | undefined
 }
 
@@ -109,38 +104,28 @@ function asBlocks(content: string | AnthropicBlock[]): AnthropicBlock[] {
 }
 
 function toMessages(message: Message, index: number, conversion: Conversion): AnthropicMessage[] {
-  conversion.at(index)
+  beginTurn(message, index, conversion)
   const path = `[${index}].content`
-  if (message.role === 'system')
-    conversion.note(
-      'changed',
-      `[${index}]`,
-      'a system message behind others is sent as a message of the user',
-    )
   const runs = typeof message.content === 'string' ? [] : answeredRunsOf(message.content)
   const whole = message.role !== 'assistant' || runs.length < 2
   if (!whole)
     conversion.note('changed', path, 'results within an assistant message become messages of the user')
+  const places = placesOf(message.content, path)
   const contents: readonly (string | readonly Part[])[] = whole ? [message.content] : runs
-  const indexes = indexesOf(message)
   return contents.flatMap((content, i): AnthropicMessage[] => {
     const answers = typeof content !== 'string' && isResult(content[0])
     const role = message.role === 'assistant' && !answers ? 'assistant' : 'user'
-    const sent = toContent(message, content, indexes, role, { conversion, path })
+    const sent = toContent(message, content, places, role, { conversion, path })
     const extra = i === 0 ? keptFor(ANTHROPIC, message.metadata) : undefined
     return sent === undefined ? [] : [{ role, content: sent, ...extra }]
   })
 }
 
-function indexesOf({ content }: Message): ReadonlyMap<Part, number> {
-  return new Map(typeof content === 'string' ? [] : content.map((part, index) => [part, index] as const))
-}
-
-/** The content to send; `undefined` when nothing is left of it. */
+/** The content to send; `undefined` when nothing is left. */
 function toContent(
   { role, metadata }: Message,
   content: string | readonly Part[],
-  indexes: ReadonlyMap<Part, number>,
+  places: ReadonlyMap<Part, string>,
   place: Place,
   writing: Writing,
 ): string | AnthropicBlock[] | undefined {
@@ -149,17 +134,13 @@ function toContent(
     return typeof content === 'string' ? content : []
   if (typeof content === 'string' || content.length === 0)
     return leftOut(writing, 'a message without a visible character is refused')
-  // The API wants results first; only beside those that came from elsewhere can something stand before them.
-  const parts =
-    role === 'tool' ? [...content.filter(isResult), ...content.filter((part) => !isResult(part))] : content
-  const blocks = parts.flatMap(
-    (part) => toBlock(part, place, { ...writing, path: `${writing.path}[${indexes.get(part)}]` }) ?? [],
-  )
+  const parts = role === 'tool' ? resultsFirst(content) : content
+  const blocks = parts.flatMap((part) => toBlock(part, place, { ...writing, path: places.get(part)! }) ?? [])
   return blocks.length > 0 ? blocks : undefined
 }
 
 function leftOut({ conversion, path }: Writing, why: string): undefined {
-  conversion.note('not-sent', path, why)
+  return conversion.leaveOut(path, why)
 }
 
 function toBlock(part: Part, place: Place, writing: Writing): AnthropicBlock | undefined {
@@ -175,7 +156,7 @@ function toBlock(part: Part, place: Place, writing: Writing): AnthropicBlock | u
   }
 }
 
-/** The blocks that may also stand within a tool result. */
+/** The blocks that a tool result may hold too. */
 function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicResultBlock | undefined {
   switch (part.type) {
     case 'text':
@@ -190,7 +171,7 @@ function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicRes
       if (part.provider !== ANTHROPIC) return leftOut(writing, whyNotSent(part.provider, ANTHROPIC))
       if (!isObject(part.data) || typeof part.data.type !== 'string')
         return leftOut(writing, whyNotSent(part.provider, ANTHROPIC))
-      // It was a block of a type of its own when it was read.
+      // It was a block of another type when it was read.
       return { ...part.data } as AnthropicResultBlock
     default:
       throw unknownPart(writing.path)
@@ -199,7 +180,7 @@ function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicRes
 
 function textBlock({ text, providerOptions }: TextPart, writing: Writing): AnthropicResultBlock | undefined {
   const { fields, isOwn, madeOf } = blockOptions(providerOptions)
-  // The AI SDK makes a text of a compaction block; it is one again.
+  // The AI SDK makes a text of a compaction block; it becomes a block again.
   if (madeOf === 'compaction') return { type: madeOf, content: text } as unknown as AnthropicResultBlock
   if (isBlank(text) && !isOwn) return leftOut(writing, 'a text without a visible character is refused')
   return { type: 'text', text, ...fields }
@@ -227,7 +208,7 @@ function callBlock(part: ToolCallPart, { conversion, path }: Writing): Anthropic
   return { type: 'tool_use', id: part.toolCallId, name: part.toolName, input, ...fields }
 }
 
-/** What stands for a failure that says nothing: the API refuses `is_error` without content. */
+/** Replaces the missing content of a failure: the API refuses `is_error` without content. */
 const FAILED_TEXT = '[The tool failed and said nothing]'
 
 function resultBlock(
@@ -238,7 +219,7 @@ function resultBlock(
   const { content: layout, is_error, ...fields } = kept
   const failed = isFailed(output) ? true : is_error === true ? undefined : is_error
   const said = resultContent(output, layout, writing)
-  // Own results stay as they were read.
+  // Results read from this format stay as they were.
   const isSilent = failed === true && said?.length === 0 && !isOwn
   if (isSilent)
     writing.conversion.note('changed', `${writing.path}.output`, 'a failure without content is refused')

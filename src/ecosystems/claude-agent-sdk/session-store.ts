@@ -3,14 +3,19 @@ import { z } from 'zod'
 import { isNotFound, isUndertextError, standingFor, UndertextError } from '../../errors.ts'
 import { check, nameSchema, taken } from '../../messages/check.ts'
 import type { Session } from '../../storage/storage.ts'
-import { storeSchema } from '../../store/store-schema.ts'
-import { unlessUnknown } from '../../store/unless-unknown.ts'
-import { appendNew } from './append.ts'
-import { deletionMark, messagesOf } from './entry.ts'
-import { CLAUDE_AGENT_SDK, keyOfSession, ownerOf, type Transcript, transcriptOf } from './key.ts'
-import { keepIn } from './session-metadata.ts'
+import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
+import {
+  CLAUDE_AGENT_SDK,
+  deletionMark,
+  keepIn,
+  keyOfSession,
+  messagesOf,
+  ownerOf,
+  type Transcript,
+  transcriptOf,
+} from './entry.ts'
 import { mtimeOf, summaryOf } from './summary.ts'
-import { DELETED, type DeletionMark, readTranscript } from './transcript.ts'
+import { appendNew, DELETED, type DeletionMark, readTranscript } from './transcript.ts'
 import type {
   FoldSessionSummary,
   ListedSession,
@@ -23,8 +28,8 @@ import type {
 let loaded: Promise<FoldSessionSummary> | undefined
 
 /**
- * The SDK's `foldSessionSummary`, loaded when it is first needed. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` when the SDK is missing,
- * broken, or a version without it; `originalErrorOf` has why.
+ * Loads the SDK's `foldSessionSummary` once. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` when the SDK is
+ * missing, broken, or a version without it; `originalErrorOf` returns the cause.
  */
 function loadFold(): Promise<FoldSessionSummary> {
   loaded ??= load()
@@ -34,7 +39,8 @@ function loadFold(): Promise<FoldSessionSummary> {
 async function load(): Promise<FoldSessionSummary> {
   let module: Record<string, unknown>
   try {
-    // By its name and inside this `try`: a bundler then brings it along where it is installed, and builds where it is not.
+    // A literal name inside this `try`: bundlers then include the SDK where it is installed, and still build
+    // where it is not.
     module = (await import('@anthropic-ai/claude-agent-sdk')) as Record<string, unknown>
   } catch (error) {
     const isMissing = isNotFound(error)
@@ -57,26 +63,30 @@ const optionsSchema = z.strictObject({
     .optional(),
 })
 
-/** What `undertextSessionStore` is told. */
+/** Options of `undertextSessionStore`. */
 export type SessionStoreOptions = {
-  /** Where transcripts are kept. It stays the caller's: closing it is not done here. */
+  /** The store of the transcripts. The caller closes it. */
   readonly store: TranscriptStore
-  /** Who deletes and restores, in the audit. Default: none named. */
+  /** The actor of deletions and restores, for the audit. Default: none. */
   readonly actor?: string
-  /** The SDK's own. Default: that of the installed `@anthropic-ai/claude-agent-sdk`, loaded when summaries are first asked for. */
+  /**
+   * The SDK's function. Default: that of the installed `@anthropic-ai/claude-agent-sdk`, loaded when summaries
+   * are first requested.
+   */
   readonly foldSessionSummary?: FoldSessionSummary
 }
 
-/** Ends of pages of `listSessions`. */
+/** Page size of `listSessions`. */
 const PAGE = 1_000
-/** How often a deletion is tried anew because somebody appended meanwhile. */
+/** How often a deletion is retried after a concurrent append. */
 const MOST_TRIES = 10
 
 /**
- * Keeps transcripts of the Claude Agent SDK in a store: pass it as `sessionStore` to `query` and to the SDK's functions for
- * sessions. Each transcript is a session of the store, named after its key, owned by its project; each entry a message.
+ * Keeps transcripts of the Claude Agent SDK in a store: pass it as `sessionStore` to `query` and to the SDK's
+ * functions for sessions. Each transcript is a session of the store, named after its key, owned by its project;
+ * each entry is a message.
  *
- * Throws `INVALID_INPUT` for options that cannot be.
+ * Throws `INVALID_INPUT` for invalid options.
  */
 export function undertextSessionStore(options: SessionStoreOptions): UndertextSessionStore {
   return new UndertextSessionStore(options)
@@ -87,7 +97,7 @@ export class UndertextSessionStore {
   readonly #store: TranscriptStore
   readonly #actor: string | undefined
   readonly #fold: FoldSessionSummary | undefined
-  /** What was asked for last of each transcript that something is being written to: entries go in as they were handed over. */
+  /** The last pending write of each transcript: entries are written in the order of the calls. */
   readonly #last = new Map<string, Promise<void>>()
 
   constructor(options: SessionStoreOptions) {
@@ -98,10 +108,10 @@ export class UndertextSessionStore {
   }
 
   /**
-   * Adds entries at the end of a transcript, all or none, in order. An entry whose `uuid` is there already is left out. A session
-   * that was deleted or archived is listed again. An empty batch writes nothing.
+   * Appends entries to a transcript in order, all or none. An entry whose `uuid` is stored already is left out.
+   * A deleted or archived session is listed again. An empty batch writes nothing.
    *
-   * Rejects with `INVALID_INPUT` for a key or an entry that cannot be, naming the place (`entries[3].type`), and with
+   * Rejects with `INVALID_INPUT` for an invalid key or entry, naming the place (`entries[3].type`), and with
    * the store's errors; then nothing of the batch is written.
    */
   async append(key: SessionKey, entries: readonly SessionStoreEntry[]): Promise<void> {
@@ -112,14 +122,14 @@ export class UndertextSessionStore {
       await appendNew(this.#store, transcript, await this.#ensure(transcript), messages)
       const { owner, archivedAt, visibleCount } = await this.#store.getSession(transcript.id)
       if (owner === undefined) await this.#store.updateSession(transcript.id, { owner: transcript.owner })
-      // With nothing to be seen, it was deleted again meanwhile.
+      // Without visible messages, it was deleted again meanwhile.
       if (archivedAt !== undefined && visibleCount > 0) await this.#store.archiveSession(transcript.id, false)
     })
   }
 
   /**
-   * All entries of a transcript, deep-equal to what was appended, in order, whatever compactions of the store hide.
-   * `null` for a key that was never written or was deleted.
+   * Returns all entries of a transcript, deep-equal to what was appended, in order, whatever compactions of the
+   * store hide. `null` for a key that was never written or was deleted.
    */
   async load(key: SessionKey): Promise<SessionStoreEntry[] | null> {
     const { id } = transcriptOf(key)
@@ -127,7 +137,10 @@ export class UndertextSessionStore {
     return read === undefined || read.entries.length === 0 ? null : read.entries.map(({ entry }) => entry)
   }
 
-  /** The sessions of a project that are neither deleted nor archived, newest first, and when something was last appended to each. */
+  /**
+   * Returns the sessions of a project that are neither deleted nor archived, newest first, with the time of the
+   * last append.
+   */
   async listSessions(projectKey: string): Promise<ListedSession[]> {
     const listed = await this.#transcripts(ownerOf(projectKey), false)
     return listed.flatMap(({ key, isMain, session }) =>
@@ -136,8 +149,8 @@ export class UndertextSessionStore {
   }
 
   /**
-   * The SDK's summaries of the sessions that `listSessions` names. What was appended since the last time is read and
-   * folded in, so it does not matter who appended it. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` where no
+   * Returns the SDK's summaries of the sessions that `listSessions` lists. Entries appended since the last call
+   * are read and folded in, whoever appended them. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` if no
    * `foldSessionSummary` was given and none can be loaded.
    */
   async listSessionSummaries(projectKey: string): Promise<SessionSummaryEntry[]> {
@@ -149,7 +162,7 @@ export class UndertextSessionStore {
     return summaries
   }
 
-  /** The subpaths of a session's further transcripts. */
+  /** Returns the subpaths of the further transcripts of a session. */
   async listSubkeys(key: { readonly projectKey: string; readonly sessionId: string }): Promise<string[]> {
     const { id, owner } = transcriptOf({ projectKey: key.projectKey, sessionId: key.sessionId })
     const listed = await this.#transcripts(owner, false)
@@ -159,22 +172,23 @@ export class UndertextSessionStore {
   }
 
   /**
-   * Hides a transcript whole, and with a session's own those of its subagents: nothing is removed. Each is one compaction of kind
-   * `manual` with the reason `SessionStore.delete`, which `restore` undoes. A key that was never written changes nothing.
+   * Hides a whole transcript, and with a session's own transcript those of its subagents; nothing is removed.
+   * Each is one compaction of kind `manual` with the reason `SessionStore.delete`, which `restore` undoes. A
+   * key that was never written changes nothing.
    */
   async delete(key: SessionKey): Promise<void> {
     const transcript = transcriptOf(key)
     const deletion = randomUUID()
     for (const { id, session } of await this.#family(transcript)) {
-      // Archived, with nothing to be seen: it is deleted already.
+      // Archived and without visible messages: it is deleted already.
       if (session.archivedAt !== undefined && session.visibleCount === 0) continue
       await this.#inOrder(id, () => this.#delete(id, deletion))
     }
   }
 
   /**
-   * Takes the latest deletion of a transcript back, and of what was deleted with it. Answers whether there was one. Entries that were
-   * appended since stay, behind those that come back. `redoCompaction` of the store deletes again.
+   * Undoes the latest deletion of a transcript, and of the transcripts deleted with it. Returns whether there
+   * was one. Entries appended since stay, after the restored ones. `redoCompaction` of the store deletes again.
    *
    * Rejects with `HAS_ACTIVE_DEPENDENTS` when a compaction builds on what the deletion hid.
    */
@@ -206,7 +220,7 @@ export class UndertextSessionStore {
           ...authorship,
         })
         await this.#store.archiveSession(id)
-        // Somebody went on before it was archived: the new entries are a session again.
+        // Entries were appended before it was archived: they make it a session again.
         const { messageCount } = await this.#store.getSession(id)
         if (messageCount > position) await this.#store.archiveSession(id, false)
         return
@@ -221,14 +235,14 @@ export class UndertextSessionStore {
     return read?.marks.findLast(({ compactionId }) => compactionId !== undefined)
   }
 
-  /** A transcript that is there, deleted or not, and behind a session's own those of its subagents. */
+  /** A stored transcript, deleted or not, followed by those of its subagents if it is a session's own. */
   async #family({ id, owner, isMain }: Transcript): Promise<readonly Listed[]> {
     const all = [...(await this.#transcripts(owner, false)), ...(await this.#transcripts(owner, true))]
     const further = isMain ? all.filter((one) => one.id.startsWith(`${id}/`)) : []
     return [...all.filter((one) => one.id === id), ...further]
   }
 
-  /** A project's transcripts that hold anything, newest first. */
+  /** The transcripts of a project that are not empty, newest first. */
   async #transcripts(owner: string, archived: boolean): Promise<Listed[]> {
     const listed: Listed[] = []
     let after: string | undefined
@@ -267,7 +281,7 @@ export class UndertextSessionStore {
 
   async #inOrder(id: string, write: () => Promise<void>): Promise<void> {
     const before = this.#last.get(id)
-    // What went before may have failed; that is told to whoever asked for it.
+    // An earlier write may have failed; its caller receives that error.
     const done = before === undefined ? write() : before.then(write, write)
     this.#last.set(id, done)
     try {

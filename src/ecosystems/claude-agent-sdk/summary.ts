@@ -1,35 +1,35 @@
 /*
- * The summaries of sessions that the SDK lists: folded from the entries by the SDK's own function, and kept in the
- * session's metadata together with the position up to which they were folded. A kept summary is a function of the log
- * alone, so whoever writes it last writes nothing wrong: an older one is only folded on from further back.
+ * The session summaries of the SDK: folded from the entries by the SDK's own function, and kept in the
+ * session's metadata with the position up to which they were folded. A kept summary depends on the log only, so
+ * concurrent writers do no harm: an older summary is only folded from further back.
  */
 
 import { isUndertextError } from '../../errors.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { Session } from '../../storage/storage.ts'
-import type { Transcript } from './key.ts'
-import { keepIn, keptOf } from './session-metadata.ts'
+import type { Transcript } from './entry.ts'
+import { keepIn, keptOf } from './entry.ts'
 import { type DeletionMark, liveAmong, marksAmong, readTranscript } from './transcript.ts'
 import type { FoldSessionSummary, SessionStoreEntry, SessionSummaryEntry, TranscriptStore } from './types.ts'
 
 /** A summary as it is kept. */
 type Kept = {
-  /** Up to where the log was folded. */
+  /** The position up to which the log was folded. */
   readonly position: number
-  /** When the session stood there, milliseconds since 1970. */
+  /** When the session reached it, in milliseconds since 1970. */
   readonly mtime: number
-  /** Positions of the marks that were in force then, as one text. */
+  /** The marks at that time and whether they were in force, as text. */
   readonly deleted: string
   readonly data: JsonObject
 }
 
-/** When something was last appended: the time kept for the last position, else that of the session's last change. */
+/** The time of the last append: the time kept for the last position, else that of the session's last change. */
 export function mtimeOf(session: Session): number {
   const kept = keptSummary(session)
   return kept?.position === session.messageCount ? kept.mtime : session.updatedAt
 }
 
-/** The summary of a session as it is now. What was appended since it was last asked for is folded in and kept. */
+/** The current summary of a session. New entries are folded in, and the result is kept. */
 export async function summaryOf(
   store: TranscriptStore,
   { key, id }: Transcript,
@@ -57,7 +57,7 @@ type News = {
   readonly entries: SessionStoreEntry[]
   readonly position: number
   readonly deleted: string
-  /** Whether these are all entries, and not only those behind what was kept. */
+  /** Whether these are all entries, not only those after the kept position. */
   readonly isWhole: boolean
 }
 
@@ -77,21 +77,21 @@ async function newSince(
     }
   }
   const { entries, marks, position } = await readTranscript(store, id)
-  return { entries: entries.map(({ entry }) => entry), position, deleted: written(marks), isWhole: true }
+  return { entries: entries.map(({ entry }) => entry), position, deleted: marksText(marks), isWhole: true }
 }
 
-/** Marks as a text: a sign for each that is in force, another for each that is not. */
-function written(marks: readonly DeletionMark[]): string {
+/** Marks as text: the position of each with `+` if it is in force, else `-`. */
+function marksText(marks: readonly DeletionMark[]): string {
   return marks
     .map(({ position, compactionId }) => `${compactionId === undefined ? '-' : '+'}${position}`)
     .join('')
 }
 
-/** Whether the marks that were kept are in force, or not, as they were. */
+/** Whether the state of the kept marks is unchanged. */
 async function isInForce(store: TranscriptStore, id: string, deleted: string): Promise<boolean> {
   for (const [sign, position] of deleted.matchAll(/[+-](\d+)/g)) {
     const rows = await store.getMessages(id, { after: Number(position) - 1, limit: 1 })
-    if (written(await marksAmong(store, id, rows)) !== sign) return false
+    if (marksText(await marksAmong(store, id, rows)) !== sign) return false
   }
   return true
 }
@@ -100,7 +100,7 @@ async function keep(store: TranscriptStore, id: string, kept: Kept): Promise<voi
   try {
     await keepIn(store, id, { summary: kept })
   } catch (error) {
-    // It is kept for speed alone: a store that only reads, or is busy, folds again the next time.
+    // It is kept for speed only: a read-only or busy store folds again next time.
     if (!isUndertextError(error)) throw error
   }
 }

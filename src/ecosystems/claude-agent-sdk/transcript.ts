@@ -1,20 +1,89 @@
-/*
- * Which rows of a session are a transcript's entries now. Every row that was appended counts, whatever compactions of the
- * store hide: they are the store's view, not Claude Code's. Only a deletion takes rows out, and undoing it brings them back.
- */
-import type { StoredMessage } from '../../messages/message.ts'
-import { deletionOf, entryOf } from './entry.ts'
+import { isUndertextError } from '../../errors.ts'
+import type { NewMessage, StoredMessage } from '../../messages/message.ts'
+import type { Session } from '../../storage/storage.ts'
+import { deletionOf, entryOf, keptOf, type Transcript } from './entry.ts'
 import type { SessionStoreEntry, TranscriptStore } from './types.ts'
 
-/** The reason that deletions carry in the audit. By it they are known from what else hides by hand. */
+/** How often an append is retried after another writer stored one of its entries. */
+const MOST_TRIES = 5
+
+/**
+ * Appends the new entries of a batch, in order, in one transaction. An entry whose `uuid` the transcript has is
+ * left out, whatever its content.
+ */
+export async function appendNew(
+  store: TranscriptStore,
+  { id }: Transcript,
+  session: Session,
+  messages: readonly NewMessage[],
+): Promise<void> {
+  let fresh = firstOfEach(messages)
+  // Deleted entries can come again, though their rows may still hold their keys.
+  let isDoubtful = keptOf(session).deleted === true
+  for (let tries = 1; ; tries++) {
+    if (isDoubtful) fresh = await unknownOf(store, id, fresh)
+    if (fresh.length === 0) return
+    try {
+      await store.append(id, fresh)
+      return
+    } catch (error) {
+      if (!isUndertextError(error, 'IDEMPOTENCY_CONFLICT') || tries === MOST_TRIES) throw error
+      isDoubtful = true
+    }
+  }
+}
+
+function firstOfEach(messages: readonly NewMessage[]): readonly NewMessage[] {
+  const keys = new Set<string>()
+  return messages.filter(({ idempotencyKey }) => {
+    if (idempotencyKey === undefined) return true
+    if (keys.has(idempotencyKey)) return false
+    keys.add(idempotencyKey)
+    return true
+  })
+}
+
+/**
+ * The messages whose entries the transcript does not have, with keys that no deleted entry holds: such a row
+ * releases its key if the deletion hides it or what replaces it, and not if a truncation without a marker hid
+ * it before.
+ */
+async function unknownOf(
+  store: TranscriptStore,
+  id: string,
+  messages: readonly NewMessage[],
+): Promise<readonly NewMessage[]> {
+  const { entries, marks } = await readTranscript(store, id)
+  const known = new Set(entries.map(({ entry }) => entry.uuid))
+  const last = marks.findLast(({ compactionId }) => compactionId !== undefined)
+  return messages.flatMap((message): NewMessage[] => {
+    const { idempotencyKey } = message
+    if (idempotencyKey === undefined) return [message]
+    if (known.has(entryOf(message)?.uuid)) return []
+    if (last === undefined) return [message]
+    const [plain] = idempotencyKey.split(BEHIND)
+    return [{ ...message, idempotencyKey: `${plain}${BEHIND}${last.position}` }]
+  })
+}
+
+/** Separates a key from the position of the deletion before it. No key contains it otherwise. */
+const BEHIND = '%-'
+
+/*
+ * Which rows of a session are the transcript's entries now. Every appended row counts, whatever compactions of
+ * the store hide: they change the store's view, not Claude Code's. Only a deletion removes rows, and undoing it
+ * restores them.
+ */
+
+/** The reason of deletions in the audit. It distinguishes them from other manual compactions. */
 export const DELETED = 'SessionStore.delete'
 
-/** The end of something that was deleted once. */
+/** The mark at the end of deleted rows. */
 export type DeletionMark = {
   readonly position: number
   /** The name that the deletions of one call share. */
   readonly deletion: string
-  /** The compaction that hides it; absent when the deletion was undone, or never came to be. */
+  /** The compaction that hides it; absent when the deletion was undone, or was never completed. */
   readonly compactionId?: string
 }
 
@@ -25,8 +94,8 @@ type LiveEntry = {
 }
 
 /**
- * The marks among some rows, in order, and which of them are in force. One that another compaction hides divides
- * nothing any more: its own deletion had been undone by then, and the next one covered what stands before it too.
+ * The marks among some rows, in order, and which of them are in force. A mark that another compaction hides has
+ * no effect any more: its own deletion was undone before, and the later one also covers the rows before it.
  */
 export async function marksAmong(
   store: TranscriptStore,
@@ -50,7 +119,7 @@ async function isDeletion(store: TranscriptStore, sessionId: string, compactionI
   return kind === 'manual' && reason === DELETED
 }
 
-/** What is not deleted of some rows, in order. An entry that came twice counts once, as it came first. */
+/** The rows that are not deleted, in order. A repeated entry counts once, with its first content. */
 export function liveAmong(rows: readonly StoredMessage[], marks: readonly DeletionMark[]): LiveEntry[] {
   const live: LiveEntry[] = []
   const seen = new Set<string>()
@@ -59,7 +128,7 @@ export function liveAmong(rows: readonly StoredMessage[], marks: readonly Deleti
     const { position } = row
     const entry = position === undefined ? undefined : entryOf(row)
     if (position === undefined || entry === undefined) continue
-    // The first mark behind a row says what became of it.
+    // The first mark after a row decides whether it is deleted.
     while (next < marks.length && marks[next]!.position < position) next += 1
     if (marks[next]?.compactionId !== undefined) continue
     const { uuid } = entry

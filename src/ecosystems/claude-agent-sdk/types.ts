@@ -1,6 +1,7 @@
 /*
- * The forms of the Claude Agent SDK (`@anthropic-ai/claude-agent-sdk`, an optional peer), as this package meets them.
- * Tests hold them against the SDK's own types. Source: `SessionStore` and its neighbours in the SDK's `sdk.d.ts`, 0.3.
+ * Types of the Claude Agent SDK (`@anthropic-ai/claude-agent-sdk`, an optional peer) that this package uses.
+ * Tests compare them with the SDK's own types. Source: `SessionStore` and its neighbours in the SDK's
+ * `sdk.d.ts`, 0.3.
  */
 import type { Store } from '../../store/store.ts'
 
@@ -23,7 +24,7 @@ export type SessionStoreEntry = {
 /** A session in a list. `mtime`: milliseconds since 1970, when something was last appended. */
 export type ListedSession = { sessionId: string; mtime: number }
 
-/** What the SDK keeps of a session for its list: its `SessionSummaryEntry`. `data` is the SDK's own. */
+/** The SDK's summary of a session for its list: its `SessionSummaryEntry`. `data` is the SDK's own. */
 export type SessionSummaryEntry = ListedSession & { data: Record<string, unknown> }
 
 /** The SDK's `foldSessionSummary`: adds entries to a summary. Pure. */
@@ -34,7 +35,7 @@ export type FoldSessionSummary = (
   options?: { mtime?: number },
 ) => SessionSummaryEntry
 
-/** What the adapter needs of a store. */
+/** The store methods that the adapter needs. */
 export type TranscriptStore = Pick<
   Store,
   | 'append'

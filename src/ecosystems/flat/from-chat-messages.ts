@@ -6,31 +6,72 @@ import { joinByNeighbourhood } from '../../model/join-neighbours.ts'
 import { argumentsIn, roleOf } from '../../model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { isBlank, isEmpty, isObject, jsonMessageAt, listAt, objectAt, stringAt } from '../wire.ts'
-import { FLAT, FROM_CONTENT } from './flat-types.ts'
+
+/*
+ * The flat form of the type `ChatMessage`, in and out: a text with a role, tool calls and results as messages
+ * of their own (`tool_call`, `tool_result`), tags of compactions as fields. One flat message becomes one
+ * neutral message, and a message that was read is written again as it was.
+ *
+ * `id` and `metadata` are those of the neutral message. What it has no place for is kept under the name `flat`.
+ * In the metadata:
+ *
+ * - `fields`: the further fields of the message, including tags of compactions;
+ * - `metadata`: the metadata, when it was empty or used the name `flat` itself;
+ * - `role`: the role, when it was another of the same meaning; `parts`: the content was a list of neutral
+ *   parts;
+ * - `id`: an id that a session cannot have.
+ *
+ * In the options of a call or a result:
+ *
+ * - `content`: the text beside the arguments of a call; null, or `absent` under `shape`, when there was none;
+ * - `from`: the field of the arguments, when it was not `args`; `args` and `input`: other values of these
+ *   fields;
+ * - `tool`: the given value when it names no tool, null when it was absent; `toolCallId`: the same for an id,
+ *   and an id of an unknown call; `id`: the id that a call was given, or that a result was joined to.
+ *
+ * The neutral message takes precedence: an output or an input that changed since is what is written.
+ */
+
+/** The name under which this format keeps its fields. */
+export const FLAT = 'flat'
+
+/** Fields that compactions write on a message, in this format and on the rows of a store. */
+export const TAGS = [
+  'condenseId',
+  'condenseParent',
+  'truncationId',
+  'truncationParent',
+  'isTruncationMarker',
+  'retiredBy',
+] as const
+
+/** Marks arguments that were given in the text of a call. */
+export const FROM_CONTENT = 'content'
 
 const ROLES = new Set(['system', 'user', 'assistant', 'tool', 'tool_call', 'tool_result'])
 
 /**
- * Flat messages (`ChatMessage`) in the neutral form, ready to be appended, one for one: `tool_call` becomes a call of the
- * assistant's, `tool_result` its result. A call without an id is one, and is joined to its result by neighbourhood, as the
- * functions for plain lists do it; a result learns the name of its tool from the call. Arguments are `args`, else `input`, else what
- * the text spells. `isError: true`, or a `result` whose `success` is false, says that a call failed. Tags of compactions and further fields are kept
- * and count for nothing in a store: `ContextCompactor` and the like read them.
+ * Converts flat messages (`ChatMessage`) to neutral messages, ready to be appended, one for one: `tool_call`
+ * becomes an assistant message with a call, `tool_result` its result. A call without an id is joined to the
+ * result near it, as the functions for plain lists do; a result gets the tool name of its call. Arguments are
+ * `args`, else `input`, else parsed from the text. `isError: true`, or a `result` whose `success` is false,
+ * marks a failed call. Tags of compactions and further fields are kept and have no effect in a store:
+ * `ContextCompactor` and the like read them.
  *
- * Messages whose content is a list of neutral parts may stand among them and stay as they are. Nothing given is changed;
- * values are shared with it. Fields that are `undefined` count as absent.
+ * Messages whose content is a list of neutral parts are allowed and stay as they are. The input is not
+ * modified; values are shared with it. Fields that are `undefined` count as absent.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for a message this form does not have: an unknown role, a
- * content that is neither text nor neutral parts, a field of another type, calls in OpenAI's fields. With `lenient` such a message is
- * kept unread, as the user's.
+ * Throws `INVALID_INPUT`, with the place and without the text, for a message that is not in this format: an
+ * unknown role, a content that is neither text nor neutral parts, a field of another type, calls in OpenAI
+ * fields. With `lenient`, such a message is kept as a user message with an unread part.
  */
 export function fromChatMessages(messages: readonly object[], options?: ConversionOptions): NewMessage[] {
   return readChatMessages(messages, 0, options)
 }
 
 /**
- * `fromChatMessages` for messages out of the middle of a list, the first of which has the index `first` there. Calls and results that are to
- * be joined by neighbourhood must be among them together.
+ * `fromChatMessages` for a section of a list whose first message has the index `first`. Calls and results
+ * without ids that belong together must be in the same section.
  */
 export function readChatMessages(
   messages: readonly unknown[],
@@ -85,7 +126,7 @@ function metadataOf(given: JsonObject | undefined, kept: JsonObject): { metadata
   return { metadata: { [FLAT]: { ...kept, metadata: given } } }
 }
 
-/** What a message says, its fields that are kept on the message, and what the message must be known by. */
+/** The content of a message, its further fields, and the marks it needs to be written again. */
 type Read = {
   readonly message: Pick<NewMessage, 'role' | 'content'>
   readonly further: JsonObject
@@ -118,7 +159,7 @@ function fromContent(content: unknown, flatRole: string, fields: JsonObject, pat
   return { message: { role, content }, further: fields, marks }
 }
 
-/** The text of a call or a result, which may have none. */
+/** The text of a call or a result, which may be absent. */
 function contentAt(content: unknown, path: string): string | null | undefined {
   if (typeof content === 'string' || content === null || content === undefined) return content
   throw invalid(`${path}.content: must be a text or a list of parts`)
@@ -128,7 +169,7 @@ function shapeOf(content: string | null | undefined): JsonObject {
   return typeof content === 'string' ? {} : { shape: content === null ? null : 'absent' }
 }
 
-/** A name as it was given: null for none. Nothing is kept of a name that says something. */
+/** A name, and the given value when it names nothing: null for an absent one. */
 function nameAt(
   fields: JsonObject,
   field: 'tool' | 'toolCallId',
@@ -191,7 +232,7 @@ function fromResult(
   return { part, further }
 }
 
-/** Whether the fields of a flat result say that its call failed. */
+/** Whether the fields of a flat result mark a failed call. */
 export function saysFailed({ isError, result }: JsonObject): boolean {
   return isError === true || (isObject(result) && result.success === false)
 }
@@ -200,7 +241,7 @@ function options(kept: JsonObject): { providerOptions?: { [FLAT]: JsonObject } }
   return isEmpty(kept) ? {} : { providerOptions: { [FLAT]: kept } }
 }
 
-/** Gives flat calls and results without ids one each, and results the names of their tools. */
+/** Gives calls and results without ids an id each, and results the names of their tools. */
 function withIds(messages: readonly NewMessage[], first: number): NewMessage[] {
   const contents = messages.map(({ content }): readonly Part[] =>
     typeof content === 'string' ? [{ type: 'text', text: content }] : content,

@@ -14,8 +14,7 @@ import type { ChatMessage } from '../../model/chat-message.ts'
 import { argumentsIn } from '../../model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { isEmpty, isObject, keptFor } from '../wire.ts'
-import { FLAT, FROM_CONTENT, TAGS } from './flat-types.ts'
-import { saysFailed } from './from-chat-messages.ts'
+import { FLAT, FROM_CONTENT, saysFailed, TAGS } from './from-chat-messages.ts'
 
 /** A neutral message, or a row of a store with its tags. */
 type Row = Message & { readonly id?: string; readonly kind?: string; readonly pinned?: boolean } & {
@@ -23,14 +22,16 @@ type Row = Message & { readonly id?: string; readonly kind?: string; readonly pi
 }
 
 /**
- * Neutral messages, or rows of a store, in the flat form (`ChatMessage`): `toChatMessages(fromChatMessages(x))` is x.
+ * Converts neutral messages, or rows of a store, to the flat form (`ChatMessage`):
+ * `toChatMessages(fromChatMessages(x))` is x.
  *
- * Of messages from elsewhere: texts, calls and results each become a message of their own, in their order, the first of
- * them with the id and the metadata; texts that stand side by side are one. JSON is written as text, a failure as
- * `isError: true`. Rows keep their ids and tags, and a summary is marked (`metadata.isSummary`). Not sent, and noted: reasoning, images, files, parts of
- * providers, messages left with nothing; noted as changed: words in a tool's message, which become the user's, and calls a provider ran itself.
+ * Of messages from elsewhere: texts, calls and results each become a message of their own, in their order, the
+ * first of them with the id and the metadata; consecutive texts become one. JSON is written as text, a failure
+ * as `isError: true`. Rows keep their ids and tags, and a summary is marked (`metadata.isSummary`). Not sent,
+ * and reported: reasoning, images, files, provider parts, empty messages. Reported as changed: text in a tool
+ * message, which becomes a user message, and calls that a provider ran itself.
  *
- * Throws `INVALID_INPUT` for a role or a part of an unknown type.
+ * Throws `INVALID_INPUT` for an unknown role or a part of an unknown type.
  */
 export function toChatMessages(messages: readonly Message[], options?: ConversionOptions): ChatMessage[] {
   checkMessageList(messages, 'toChatMessages')
@@ -43,7 +44,7 @@ export function toChatMessages(messages: readonly Message[], options?: Conversio
   })
 }
 
-/** One flat message on its way. */
+/** One flat message being written. */
 type Piece = { readonly role: string; readonly content?: ChatMessage['content'] | null } & JsonObject
 
 function fromRow(row: Row, place: string, conversion: Conversion): ChatMessage[] {
@@ -203,7 +204,7 @@ function idFields(
   return own.toolCallId !== undefined && isMadeUp ? asGiven('toolCallId', own.toolCallId) : { toolCallId }
 }
 
-/** A name that named nothing: empty, or left out. */
+/** A given value that names nothing: empty, or absent. */
 function asGiven(field: string, given: Json | undefined): JsonObject {
   return given === null || given === undefined ? {} : { [field]: given }
 }

@@ -2,15 +2,15 @@ import { listIn } from '../../messages/lists.ts'
 import { isObject } from '../wire.ts'
 
 /*
- * Ids of calls. Gemini's are optional; the neutral form has always one. A call without gets an id made of the name of its
- * function, the same whenever the same contents are read, also in several batches.
+ * Call ids. They are optional in Gemini, and required in the neutral form. A call without an id gets one made
+ * of its function name, the same whenever the same contents are read, also in several batches.
  */
 
 type OpenCall = { readonly id: string; isOpen: boolean }
-/** Calls of one function in one content, first call first; those before `next` are closed. */
+/** Calls of one function in one content, in order; those before `next` are closed. */
 type OpenCalls = { readonly turn: number; readonly calls: OpenCall[]; next: number }
 
-/** What is known of the calls of a list. */
+/** The calls of a list of contents. */
 export class Calls {
   readonly #given: ReadonlySet<string>
   readonly #names = new Map<string, string>()
@@ -21,12 +21,12 @@ export class Calls {
   readonly #byName = new Map<string, OpenCalls[]>()
   #turn = 0
 
-  /** `contents` are looked at for ids only, so that a made-up one is none of them. */
+  /** `contents` are only searched for ids, so that a made id equals none of them. */
   constructor(contents: readonly unknown[]) {
     this.#given = givenIds(contents)
   }
 
-  /** Says that another content begins. */
+  /** Begins the next content. */
   nextContent(): void {
     this.#turn += 1
   }
@@ -49,8 +49,8 @@ export class Calls {
   }
 
   /**
-   * The call that an answer belongs to: by its id, else by name and order, in the newest content with such a call. An
-   * answer that goes on (`willContinue`) leaves its call open.
+   * The call that a response belongs to: by its id, else by name and order, in the newest content with such a
+   * call. A response that continues (`willContinue`) leaves its call open.
    */
   answer(
     name: string | undefined,
@@ -95,7 +95,7 @@ export class Calls {
       const count = (this.#counts.get(`${kind} ${base}`) ?? 0) + 1
       this.#counts.set(`${kind} ${base}`, count)
       const id = count === 1 ? base : `${base}_${count}`
-      // An answer to none of the calls read so far is to none of them by its id either.
+      // A response to none of the calls read so far must not match one by its id either.
       if (!this.#given.has(id) && !this.#names.has(id)) return id
     }
   }
@@ -115,8 +115,8 @@ function givenIds(contents: readonly unknown[]): Set<string> {
 }
 
 /**
- * The order in which answers stand when they follow their calls: indexes into `answers`. Those to no call of the list
- * go last; the order of others stays.
+ * The order of responses that follows the order of their calls: indexes into `answers`. Responses to no call of
+ * the list come last, in their order.
  */
 export function orderOf(answers: readonly string[], calls: readonly string[]): number[] {
   const places = new Map<string, number>()

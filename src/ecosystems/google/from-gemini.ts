@@ -22,15 +22,13 @@ import {
   stringAt,
 } from '../wire.ts'
 import { Calls, orderOf } from './calls.ts'
-import { fromMedia } from './media.ts'
-import { kept, told, under } from './options.ts'
-import { fromResponse, responseItem } from './response.ts'
-import { type GeminiPlace, GOOGLE } from './types.ts'
+import { type GeminiPlace, GOOGLE, kept, told, under } from './gemini-types.ts'
+import { fromMedia, fromResponse, responseItem } from './media-and-responses.ts'
 
-/** What goes along with the reading of a list. */
+/** The state of a conversion. */
 type Reading = { readonly conversion: Conversion; readonly calls: Calls }
 
-/** What a part holds: exactly one of these. Source: `Part` of `@google/genai`. */
+/** The contents of a part: exactly one of these. Source: `Part` of `@google/genai`. */
 const HELD = [
   'text',
   'inlineData',
@@ -43,7 +41,7 @@ const HELD = [
   'toolResponse',
 ] as const
 
-/** What only tells about what a part holds. */
+/** Fields that only describe the content of a part. */
 const TELLING: ReadonlySet<string> = new Set([
   'thought',
   'videoMetadata',
@@ -54,7 +52,7 @@ const TELLING: ReadonlySet<string> = new Set([
   'audioTranscription',
 ])
 
-/** What is held by a part; `undefined` for a part of a kind that is newer than this, or of a signature alone. */
+/** The content field of a part; `undefined` for an unknown kind, or a signature alone. */
 function heldBy(part: JsonObject, path: string): (typeof HELD)[number] | undefined {
   const [held, another] = HELD.filter((name) => part[name] !== undefined && part[name] !== null)
   if (another !== undefined) throw invalid(`${path}: must hold only one of ${HELD.join(', ')}`)
@@ -63,7 +61,7 @@ function heldBy(part: JsonObject, path: string): (typeof HELD)[number] | undefin
   return held
 }
 
-/** Reads a part. Throws `INVALID_INPUT`, with place and rule, for one the API does not have. */
+/** Reads a part. Throws `INVALID_INPUT`, with place and rule, for one that the API does not have. */
 function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: Reading): Part {
   if (part.thoughtSignature !== undefined) stringAt(part.thoughtSignature, `${path}.thoughtSignature`)
   const { thought } = part
@@ -75,7 +73,7 @@ function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: R
       return readText(part, path)
     case 'inlineData':
     case 'fileData': {
-      // A system instruction is text. Whatever else was given there stays what it was.
+      // A system instruction is text. Other parts of it are kept whole.
       const media = fromMedia(part, path)
       return place === 'system' || media === undefined ? whole(part, path, held, reading) : media
     }
@@ -102,11 +100,10 @@ function whole(
   data: JsonObject,
   path: string,
   held: string | undefined,
-  { conversion }: { readonly conversion: Conversion },
+  { conversion }: Reading,
 ): ProviderPart {
   const what = held === undefined ? 'a part of a kind that is not known here' : `this ${held}`
-  conversion.note('kept', path, `the neutral form has no part for ${what}`)
-  return { type: 'provider', provider: GOOGLE, data }
+  return conversion.keep(GOOGLE, data, path, `the neutral form has no part for ${what}`)
 }
 
 function readText({ text: given, ...rest }: JsonObject, path: string): Part {
@@ -120,7 +117,7 @@ function readCall(part: JsonObject, path: string, reading: Reading): ToolCallPar
   const { functionCall, ...rest } = part
   const at = `${path}.functionCall`
   const { id: givenId, name, args, ...own } = objectAt(functionCall, at)
-  // A piece of a call that was streamed: it continues another part.
+  // A piece of a streamed call: it continues another part.
   if (givenId === undefined && name === undefined && args === undefined)
     return whole(part, path, 'piece of a functionCall', reading)
   const toolName = stringAt(name, `${at}.name`)
@@ -149,7 +146,7 @@ function readAnswer(
   const at = `${path}.functionResponse`
   const { id: givenId, name: givenName, response, parts, ...own } = objectAt(functionResponse, at)
   const id = givenId === undefined ? undefined : stringAt(givenId, `${at}.id`)
-  // Without an id only the name tells which call was answered.
+  // Without an id, only the name identifies the call.
   const name = givenName === undefined && id !== undefined ? undefined : stringAt(givenName, `${at}.name`)
   const { output, shape } = readOutput(response, parts, at, reading)
   const call = reading.calls.answer(name, id, own.willContinue === true)
@@ -176,40 +173,40 @@ function readOutput(
   path: string,
   reading: Reading,
 ): { output: ToolResultOutput; shape?: Json } {
-  const pieces = parts === undefined ? [] : listAt(parts, `${path}.parts`)
-  if (pieces.length === 0) return fromResponse(response, `${path}.response`)
-  const media = pieces.map((piece, i) => readPiece(piece, `${path}.parts[${i}]`, reading))
+  const media =
+    parts === undefined
+      ? []
+      : reading.conversion.parts(parts, `${path}.parts`, (piece, at) => readPiece(piece, at, reading))
+  if (media.length === 0) return fromResponse(response, `${path}.response`)
   if (response === undefined) return { output: { type: 'content', value: media }, shape: null }
   const { item, isError } = responseItem(response, `${path}.response`)
   return { output: { type: 'content', value: [item, ...media], ...(isError && { isError }) } }
 }
 
-function readPiece(given: unknown, path: string, { conversion }: Reading): ToolResultContent {
-  return conversion.reading(given, path, () => {
-    const piece = objectAt(given, path)
-    if (isEmpty(piece)) throw invalid(`${path}: must hold one of inlineData, fileData`)
-    if (piece.inlineData !== undefined && piece.fileData !== undefined)
-      throw invalid(`${path}: must hold only one of inlineData, fileData`)
-    const isMedia = piece.inlineData !== undefined || piece.fileData !== undefined
-    return (isMedia ? fromMedia(piece, path) : undefined) ?? whole(piece, path, undefined, { conversion })
-  })
+function readPiece(piece: JsonObject, path: string, reading: Reading): ToolResultContent {
+  if (isEmpty(piece)) throw invalid(`${path}: must hold one of inlineData, fileData`)
+  if (piece.inlineData !== undefined && piece.fileData !== undefined)
+    throw invalid(`${path}: must hold only one of inlineData, fileData`)
+  const isMedia = piece.inlineData !== undefined || piece.fileData !== undefined
+  return (isMedia ? fromMedia(piece, path) : undefined) ?? whole(piece, path, undefined, reading)
 }
 
 /**
- * Contents of Gemini's in the neutral form, ready to be appended: a list of contents, or an object with `contents` and
- * perhaps `systemInstruction` (a text, a part, a list of both, or a content), which becomes a leading system message.
- * `toGemini(fromGemini(x))` is x.
+ * Converts contents of Gemini to neutral messages, ready to be appended: a list of contents, or an object with
+ * `contents` and perhaps `systemInstruction` (a text, a part, a list of both, or a content), which becomes a
+ * leading system message. `toGemini(fromGemini(x))` is x.
  *
- * The role `model` becomes `assistant`; `user`, `function` (of older versions) and no role become `user`, or `tool` where
- * nothing but answers of functions stands. A call without an id gets one made of its function's name; an answer without
- * belongs to the first open call of its name. `{ output }` and `{ result }` of an answer become its text or JSON,
- * `{ error }` a failed one, any other object JSON. Thoughts become reasoning; signatures stay with their parts. Parts that the
- * neutral form has none for (code that was executed, calls Gemini ran itself, kinds unknown here) are kept whole and noted
- * (`kept`). Nothing given is changed; values are shared with it.
+ * The role `model` becomes `assistant`; `user`, `function` (of older versions) and no role become `user`, or
+ * `tool` for contents that hold only function responses. A call without an id gets one made of its function
+ * name; a response without an id belongs to the first open call of its name. `{ output }` and `{ result }` of a
+ * response become its text or JSON, `{ error }` a failure, any other object JSON. Thoughts become reasoning;
+ * signatures stay with their parts. Parts without a neutral form (executed code, calls that Gemini ran itself,
+ * unknown kinds) are kept whole and reported (`kept`). The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and the rule and without the text, for another role, a part that holds nothing or
- * several things, a call without a name, an answer with neither id nor name, bytes that are no base64, and what JSON cannot
- * say. With `lenient` such a part, or such a content as a user's message, is kept as an unread part.
+ * Throws `INVALID_INPUT`, with the place and the rule and without the text, for another role, a part with no
+ * content or with several, a call without a name, a response with neither id nor name, bytes that are not
+ * base64, and values that JSON cannot express. With `lenient`, such a part is kept as an unread part, and such
+ * a content as a user message with one.
  */
 export function fromGemini(
   input: readonly object[] | { readonly contents: readonly object[]; readonly systemInstruction?: unknown },
@@ -227,8 +224,9 @@ export function fromGemini(
   let lastCalls: readonly string[] = []
   let followsAnswers = false
   const turns = given.map((content, i) => {
-    conversion.at(i)
-    const message = readContentAt(content, `${head}[${i}]`, reading)
+    const path = `${head}[${i}]`
+    const read = (fields: JsonObject): Message => readContent(fields, path, reading)
+    const message = conversion.message(asPlainContent(content), i, path, read)
     const calls = idsOf(message, 'tool-call')
     const answers = idsOf(message, 'tool-result')
     if (calls.length > 0) lastCalls = calls
@@ -247,27 +245,25 @@ function idsOf({ content }: Message, type: 'tool-call' | 'tool-result'): string[
 
 const ROLES: ReadonlySet<unknown> = new Set([undefined, 'user', 'model', 'function'])
 
-function readContentAt(given: unknown, path: string, reading: Reading): Message {
-  const read = reading.conversion.reading(given, path, (): Message => {
-    const { role, parts, ...extra } = jsonMessageAt(asPlainContent(given), path)
-    if (!ROLES.has(role)) throw invalid(`${path}.role: must be user or model, or absent`)
-    reading.calls.nextContent()
-    const list = parts === undefined ? [] : listAt(parts, `${path}.parts`)
-    const place = role === 'model' || (role === undefined && isModelsOwn(list)) ? 'model' : 'user'
-    const read = list.map((part, i) => readPartAt(part, place, `${path}.parts[${i}]`, reading))
-    const content = markFirstCall(read)
-    const fields = {
-      ...extra,
-      ...(role === undefined ? { role: null } : role === 'function' ? { role } : {}),
-      ...(parts === undefined && { parts: null }),
-    }
-    const answers = content.length > 0 && content.every(isResult)
-    return asMessage(place === 'model' ? 'assistant' : answers ? 'tool' : 'user', content, fields)
-  })
-  return messageRead(read)
+function readContent({ role, parts, ...extra }: JsonObject, path: string, reading: Reading): Message {
+  if (!ROLES.has(role)) throw invalid(`${path}.role: must be user or model, or absent`)
+  reading.calls.nextContent()
+  const list = parts === undefined ? [] : listAt(parts, `${path}.parts`)
+  const place = role === 'model' || (role === undefined && isModelsOwn(list)) ? 'model' : 'user'
+  const read = reading.conversion.parts(list, `${path}.parts`, (part, at) =>
+    readPart(part, place, at, reading),
+  )
+  const content = markFirstCall(read)
+  const fields = {
+    ...extra,
+    ...(role === undefined ? { role: null } : role === 'function' ? { role } : {}),
+    ...(parts === undefined && { parts: null }),
+  }
+  const isAnswer = content.length > 0 && content.every(isResult)
+  return asMessage(place === 'model' ? 'assistant' : isAnswer ? 'tool' : 'user', content, fields)
 }
 
-/** The API takes a content without a role for a user's, but answers now and then come without one. */
+/** The API treats a content without a role as a user content, but some responses come without one. */
 function isModelsOwn(parts: readonly unknown[]): boolean {
   const holds = (name: string): boolean => parts.some((part) => isObject(part) && isObject(part[name]))
   if (holds('functionResponse')) return false
@@ -275,11 +271,10 @@ function isModelsOwn(parts: readonly unknown[]): boolean {
   return thinks || holds('functionCall') || holds('executableCode')
 }
 
-function readPartAt(given: unknown, place: GeminiPlace, path: string, reading: Reading): Part {
-  return reading.conversion.reading(given, path, () => readPart(objectAt(given, path), place, path, reading))
-}
-
-/** Gemini 3 wants a signature with the first call of a content; one of an older model has none and needs none. */
+/**
+ * Gemini 3 requires a signature with the first call of a content; a call of an older model has none and is
+ * accepted without.
+ */
 function markFirstCall(parts: readonly Part[]): readonly Part[] {
   const first = parts.findIndex(({ type }) => type === 'tool-call')
   return parts.map((part, i) =>
@@ -289,7 +284,7 @@ function markFirstCall(parts: readonly Part[]): readonly Part[] {
   )
 }
 
-/** A message of these parts. One plain text needs no list. */
+/** A message of these parts. A single plain text needs no list. */
 function asMessage(role: Message['role'], parts: readonly Part[], fields: JsonObject): Message {
   const [first] = parts
   const isPlain = parts.length === 1 && first?.type === 'text' && first.providerOptions === undefined
@@ -321,13 +316,14 @@ function instructionOf(
 ): Message {
   const content = list.map((given, i): Part => {
     if (typeof given === 'string') return { type: 'text', text: given, ...kept({ form: 'text' }) }
-    return readPartAt(given, 'system', `${path}[${i}]`, reading)
+    const at = `${path}[${i}]`
+    return reading.conversion.reading(given, at, () => readPart(objectAt(given, at), 'system', at, reading))
   })
   const needsMark = content.length === 0 || Object.keys(fields).length > 0
   return { role: 'system', content, ...(needsMark && { metadata: { [GOOGLE]: fields } }) }
 }
 
-/** The SDK has classes for what functions answer; their fields are what is sent. */
+/** The SDK has classes for function responses; their fields are what is sent. */
 function asPlainContent(given: unknown): unknown {
   if (!isObject(given) || !Array.isArray(given.parts)) return given
   const parts = (given.parts as readonly Json[]).map((part) => {

@@ -1,57 +1,219 @@
-import { invalid } from '../../errors.ts'
-import { type Message, type Part, partsOf } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-check.ts'
-import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { answeredRunsOf } from '../runs.ts'
-import { isBlank, isResult, keptFor } from '../wire.ts'
+import type { Json, JsonObject } from '../../messages/json.ts'
+import {
+  type Message,
+  type Part,
+  type ProviderPart,
+  partsOf,
+  type ReasoningPart,
+  type TextPart,
+  type ToolCallPart,
+  type ToolResultContent,
+  type ToolResultOutput,
+  type ToolResultPart,
+} from '../../messages/message.ts'
+import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { answeredRunsOf, beginTurn, beginWriting, placesOf, resultsFirst } from '../runs.ts'
+import { isBlank, isObject, isResult, keptFor } from '../wire.ts'
 import { orderOf } from './calls.ts'
-import { partOptions } from './options.ts'
 import {
   type GeminiContent,
   type GeminiConversation,
   type GeminiInstruction,
   type GeminiPart,
+  type GeminiPlace,
+  type GeminiResponsePart,
   GOOGLE,
-} from './types.ts'
-import { leftOut, type Writing, writePart } from './write-part.ts'
+  ownOf,
+  partOptions,
+} from './gemini-types.ts'
+import { mediaPart, responseOfItems, toResponse } from './media-and-responses.ts'
 
-/** How contents are written. */
+/** The conversion, and the place of the part in the input. */
+export type Writing = {
+  readonly conversion: Conversion
+  readonly path: string
+  /** The function name of the nearest earlier call with this id. */
+  readonly nameOf: (toolCallId: string) => string | undefined
+}
+
+/** Provider names of parts of Gemini: of this format, and of the AI SDK for other ways to reach it. */
+const PROVIDERS: ReadonlySet<string> = new Set(['google', 'google-ai', 'vertex'])
+
+/** A part to send; `undefined` for a part without a place there, which is reported. */
+export function writePart(part: Part, place: GeminiPlace, writing: Writing): GeminiPart | undefined {
+  switch (part.type) {
+    case 'text':
+      return writeText(part, writing)
+    case 'reasoning':
+      return writeReasoning(part, writing)
+    case 'image':
+    case 'file':
+      return place === 'system' ? leftOut(writing, 'a system instruction holds text only') : mediaPart(part)
+    case 'tool-call':
+      return writeCall(part, writing)
+    case 'tool-result':
+      return writeAnswer(part, writing)
+    case 'provider':
+      return writeWhole(part, writing)
+    default:
+      throw unknownPart(writing.path)
+  }
+}
+
+export function leftOut({ conversion, path }: Pick<Writing, 'conversion' | 'path'>, why: string): undefined {
+  return conversion.leaveOut(path, why)
+}
+
+function writeText({ text, providerOptions }: TextPart, writing: Writing): GeminiPart | undefined {
+  const options = partOptions(providerOptions)
+  if (options === undefined && isBlank(text))
+    return leftOut(writing, 'a text without a visible character is refused')
+  const { form: _, ...fields } = options?.fields ?? {}
+  return { text, ...fields }
+}
+
+function writeReasoning({ text, providerOptions }: ReasoningPart, writing: Writing): GeminiPart | undefined {
+  const options = partOptions(providerOptions)
+  if (options === undefined) return leftOut(writing, "reasoning that is none of Gemini's is not sent")
+  return { text, thought: true, ...options.fields }
+}
+
+/** A part that was kept whole. Parts that the AI SDK keeps whole are in its own form. */
+function writeWhole({ provider, data }: ProviderPart, writing: Writing): GeminiPart | undefined {
+  if (!PROVIDERS.has(provider)) return leftOut(writing, whyNotSent(provider, GOOGLE))
+  if (!isObject(data) || 'ai-sdk' in data || 'type' in data)
+    return leftOut(writing, whyNotSent(GOOGLE, GOOGLE))
+  return { ...data } as GeminiPart
+}
+
+function writeCall(part: ToolCallPart, writing: Writing): GeminiPart {
+  const options = partOptions(part.providerOptions)
+  const args = argsOf(part, writing)
+  if (options?.serverTool !== undefined)
+    return { toolCall: { ...options.serverTool, args }, ...options.fields }
+  if (part.providerExecuted === true)
+    writing.conversion.note(
+      'changed',
+      writing.path,
+      "a call a provider ran itself is sent as one of the application's functions",
+    )
+  const { own, rest } = ownOf(options?.fields ?? {}, 'functionCall')
+  const { id, args: argsMark, ...more } = own
+  const hadNone = argsMark === null && Object.keys(args).length === 0
+  return {
+    functionCall: {
+      ...idOf(part.toolCallId, id),
+      name: part.toolName,
+      ...(!hadNone && { args }),
+      ...more,
+    },
+    ...rest,
+  }
+}
+
+/** The id to send: none if none was given, another if another was given. */
+function idOf(toolCallId: string, mark: Json | undefined): { id?: string } {
+  return mark === null ? {} : { id: typeof mark === 'string' ? mark : toolCallId }
+}
+
+function argsOf({ input }: ToolCallPart, { conversion, path }: Writing): JsonObject {
+  if (isObject(input)) return input
+  conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent within one')
+  return { arguments: input }
+}
+
+function writeAnswer(part: ToolResultPart, writing: Writing): GeminiPart {
+  const options = partOptions(part.providerOptions)
+  if (options?.serverTool !== undefined) return serverAnswer(part, options.serverTool, options.fields)
+  const { own, rest } = ownOf(options?.fields ?? {}, 'functionResponse')
+  const { id, name: nameMark, response: shape, parts: noParts, ...more } = own
+  const { response, parts } = writeOutput(part.output, shape, writing)
+  return {
+    functionResponse: {
+      ...idOf(part.toolCallId, id),
+      ...(nameMark !== null && { name: nameOf(part, writing) }),
+      ...(response !== undefined && { response }),
+      ...(parts.length > 0 ? { parts } : Array.isArray(noParts) && { parts: [] }),
+      ...more,
+    },
+    ...rest,
+  }
+}
+
+/** The API requires a name with every response. */
+function nameOf(
+  { toolName, toolCallId }: ToolResultPart,
+  { conversion, path, nameOf: named }: Writing,
+): string {
+  const name = toolName ?? named(toolCallId)
+  if (name === undefined)
+    conversion.note('changed', path, 'an answer must name its function: it is called unknown')
+  return name ?? 'unknown'
+}
+
+function serverAnswer(
+  { output }: ToolResultPart,
+  serverTool: { readonly id: string; readonly toolType: string },
+  fields: JsonObject,
+): GeminiPart {
+  const response = output.type === 'content' ? {} : (toResponse(output, undefined) ?? {})
+  return { toolResponse: { ...serverTool, response }, ...fields }
+}
+
+function writeOutput(
+  output: ToolResultOutput,
+  shape: Json | undefined,
+  writing: Writing,
+): { response: JsonObject | undefined; parts: GeminiResponsePart[] } {
+  if (output.type !== 'content') return { response: toResponse(output, shape), parts: [] }
+  const response = responseOfItems(output.value, output.isError === true, shape === null)
+  const path = `${writing.path}.output.value`
+  return {
+    response,
+    parts: output.value.flatMap((item, i) => writePiece(item, { ...writing, path: `${path}[${i}]` })),
+  }
+}
+
+function writePiece(item: ToolResultContent, writing: Writing): GeminiResponsePart[] {
+  if (item.type === 'text') return []
+  if (item.type !== 'provider') return [mediaPart(item)]
+  const piece = writeWhole(item, writing)
+  return piece === undefined ? [] : [piece]
+}
+
+/** Options of `toGemini`. */
 export type GeminiOptions = ConversionOptions & {
   /**
-   * Sends `DUMMY_SIGNATURE` with the first call of a content that no model of Gemini's made: Gemini 3 refuses calls
-   * without a signature. Default: true. Models before Gemini 3 need none.
+   * Sends `DUMMY_SIGNATURE` with the first call of a content that was not generated by Gemini: Gemini 3 refuses
+   * calls without a signature. Default: true. Models before Gemini 3 need none.
    */
   readonly dummySignatures?: boolean | undefined
 }
 
 /**
- * The signature that stands in for one that never was. Source: Google's page "Thought signatures", its questions, on
- * calls that come from another model.
+ * Replaces a missing signature. Source: the page "Thought signatures" of Google, on calls that come from
+ * another model.
  */
 export const DUMMY_SIGNATURE = 'skip_thought_signature_validator'
 
+const FORMAT = { writer: 'toGemini', name: GOOGLE, flag: 'dummySignatures', byDefault: true } as const
+
 /**
- * Neutral messages as contents of Gemini's: `toGemini(fromGemini(x))` is x. Leading system messages become
- * `systemInstruction`, which the SDK takes within `config`.
+ * Converts neutral messages to contents of Gemini: `toGemini(fromGemini(x))` is x. Leading system messages
+ * become `systemInstruction`, which the SDK accepts within `config`.
  *
- * Of messages from elsewhere: roles become `user` and `model`, later system messages are the user's; results of tools that
- * follow each other become one content, in the order of their calls; failures are sent as `{ error }`, texts as
- * `{ output }`; a result within an assistant message parts it in two; an input that is no object is sent as
- * `{ arguments: input }`; the first call of a content gets `DUMMY_SIGNATURE` (`dummySignatures`). Not sent: parts of other providers
- * and unread ones, reasoning that is none of Gemini's, blank texts, messages left with nothing, and metadata other than
- * `metadata.google`. Each of these is noted.
+ * Of messages from elsewhere: roles become `user` and `model`, later system messages user contents; consecutive
+ * tool results become one content, in the order of their calls; failures are sent as `{ error }`, texts as `{
+ * output }`; a result within an assistant message splits it in two; an input that is not an object is sent as
+ * `{ arguments: input }`; the first call of a content gets `DUMMY_SIGNATURE` (`dummySignatures`). Not sent:
+ * parts of other providers and unread ones, reasoning that is not Gemini's, blank texts, empty messages, and
+ * metadata other than `metadata.google`. Each of these is reported.
  *
- * Which messages there are, and their order, stay as they are; making them acceptable is the work of a rendering. Throws
- * `INVALID_INPUT` for a part of an unknown type, and for options that are none.
+ * Messages and their order are not changed; `renderView` makes them acceptable. Throws `INVALID_INPUT` for a
+ * part of an unknown type, and for invalid options.
  */
 export function toGemini(messages: readonly Message[], options: GeminiOptions = {}): GeminiConversation {
-  checkMessageList(messages, 'toGemini')
-  const conversion = new Conversion(GOOGLE, options)
-  const { dummySignatures = true } = options
-  if (typeof dummySignatures !== 'boolean')
-    throw invalid('google: options.dummySignatures must be true or false')
-  const firstTurn = messages.findIndex(({ role }) => role !== 'system')
-  const leading = firstTurn === -1 ? messages.length : firstTurn
+  const { conversion, isSet: dummySignatures, leading } = beginWriting(messages, options, FORMAT)
   const names = new Map<string, string>()
   const writingAt = (path: string): Writing => ({ conversion, path, nameOf: (id) => names.get(id) })
   const systemInstruction = writeInstruction(messages.slice(0, leading), conversion, writingAt)
@@ -64,16 +226,16 @@ export function toGemini(messages: readonly Message[], options: GeminiOptions = 
   return systemInstruction === undefined ? { contents } : { systemInstruction, contents }
 }
 
-/** A part as it is sent, and what it was. */
+/** A part to send, and the neutral part it was. */
 type Sent = { readonly part: GeminiPart; readonly source: Part }
 
-/** A content that is being made. */
+/** A content being written. */
 type Draft = {
   readonly fields: Omit<GeminiContent, 'parts'>
   readonly parts: readonly Sent[] | undefined
-  /** Whether it was a content of Gemini's that is to stay as it stands. */
+  /** Whether it was read from Gemini and is sent unchanged. */
   readonly isOwn: boolean
-  /** Whether it is answers that stood within an assistant message: the user's next words join them. */
+  /** Whether it holds results from within an assistant message: the next user content joins them. */
   readonly isWithin: boolean
 }
 
@@ -100,7 +262,7 @@ function writeInstruction(
   const sent = messages.flatMap((message, i) => {
     conversion.at(i)
     const parts = partsOf(message)
-    return writeParts(parts, 'system', indexesOf(parts), `[${i}].content`, writingAt)
+    return writeParts(parts, 'system', placesOf(parts, `[${i}].content`), writingAt)
   })
   const isOwnNothing = others.length === 0 && own !== undefined && first.content.length === 0
   if (sent.length === 0 && !isOwnNothing) return undefined
@@ -110,7 +272,7 @@ function writeInstruction(
   return form === 'parts' ? sent.map(asGiven) : { parts, ...fields }
 }
 
-/** A text that was given as one goes back as one. */
+/** A text that was given as a string is written as a string. */
 function asGiven({ part, source }: Sent): string | GeminiPart {
   const isText = source.type === 'text' && partOptions(source.providerOptions)?.fields.form === 'text'
   return isText ? source.text : part
@@ -118,27 +280,19 @@ function asGiven({ part, source }: Sent): string | GeminiPart {
 
 function writeMessage(message: Message, index: number, course: Course): Draft[] {
   const { conversion, writingAt } = course
-  conversion.at(index)
+  beginTurn(message, index, conversion)
   const path = `[${index}].content`
-  if (message.role === 'system')
-    conversion.note(
-      'changed',
-      `[${index}]`,
-      'a system message behind others is sent as a message of the user',
-    )
   const own = message.role === 'system' ? undefined : keptFor(GOOGLE, message.metadata)
   const all = partsOf(message)
   if (all.length === 0 && own === undefined) leftOut(writingAt(path), 'a content without parts is refused')
-  // Answers come first; only beside those that came from elsewhere can something stand before them.
-  const isMixed = message.role === 'tool' && own === undefined
-  const arranged = isMixed ? [...all.filter(isResult), ...all.filter((part) => !isResult(part))] : all
+  const arranged = message.role === 'tool' && own === undefined ? resultsFirst(all) : all
   const runs = message.role === 'assistant' ? runsOfAnswers(all) : [arranged]
-  const indexes = indexesOf(all)
+  const places = placesOf(all, path)
   if (runs.length > 1)
     conversion.note('changed', path, 'results within an assistant message become contents of the user')
   return (runs.length === 0 ? [[]] : runs).flatMap((run, i): Draft[] => {
     const isModel = message.role === 'assistant' && !isApplicationResult(run[0])
-    const sent = writeParts(run, isModel ? 'model' : 'user', indexes, path, writingAt)
+    const sent = writeParts(run, isModel ? 'model' : 'user', places, writingAt)
     if (sent.length === 0 && !(own !== undefined && all.length === 0)) return []
     const { role, parts: noParts, ...extra } = (i === 0 ? own : undefined) ?? {}
     const said = typeof role === 'string' ? role : isModel ? 'model' : 'user'
@@ -155,7 +309,7 @@ function writeMessage(message: Message, index: number, course: Course): Draft[] 
   })
 }
 
-/** The parts of an assistant message cut where results begin and end; those of Gemini's own tools stay with it. */
+/** Splits an assistant message at its tool results; results of Gemini's own tools stay in it. */
 function runsOfAnswers(parts: readonly Part[]): (readonly Part[])[] {
   if (!parts.some(isApplicationResult)) return [parts]
   return answeredRunsOf(parts)
@@ -165,24 +319,22 @@ function isApplicationResult(part: Part | undefined): boolean {
   return isResult(part) && partOptions(part.providerOptions)?.serverTool === undefined
 }
 
-function indexesOf(parts: readonly Part[]): ReadonlyMap<Part, number> {
-  return new Map(parts.map((part, index) => [part, index] as const))
-}
-
 function writeParts(
   parts: readonly Part[],
   place: 'system' | 'user' | 'model',
-  indexes: ReadonlyMap<Part, number>,
-  path: string,
+  places: ReadonlyMap<Part, string>,
   writingAt: (path: string) => Writing,
 ): Sent[] {
   return parts.flatMap((source): Sent[] => {
-    const part = writePart(source, place, writingAt(`${path}[${indexes.get(source)}]`))
+    const part = writePart(source, place, writingAt(places.get(source)!))
     return part === undefined ? [] : [{ part, source }]
   })
 }
 
-/** Gemini 3 wants a signature with the first call of a content. One of Gemini's own has it, or comes from an older model. */
+/**
+ * Gemini 3 requires a signature with the first call of a content. A call that was read from Gemini has one, or
+ * comes from an older model.
+ */
 function withSignature(sent: readonly Sent[], path: string, conversion: Conversion): readonly Sent[] {
   const first = sent.findIndex(
     ({ part, source }) => source.type === 'tool-call' && part.functionCall !== undefined,
@@ -199,7 +351,7 @@ function withSignature(sent: readonly Sent[], path: string, conversion: Conversi
   )
 }
 
-/** The answers to one content of calls, in one content, in the order of the calls. */
+/** Joins the results of one content of calls in one content, in the order of the calls. */
 function withAnswersTogether(drafts: readonly Draft[]): GeminiContent[] {
   const together: Draft[][] = []
   let last: Draft[] = []
@@ -234,7 +386,7 @@ function isOfAnswers({ parts, isOwn }: Draft): boolean {
   return !isOwn && (parts ?? []).every(({ source }) => isResult(source))
 }
 
-/** The answers among parts change places until they follow their calls; other parts stay where they are. */
+/** Sorts the results among parts into the order of their calls; other parts stay in place. */
 function inOrder(parts: readonly Sent[], calls: readonly string[]): readonly Sent[] {
   const answers = parts.filter(({ source }) => isResult(source))
   const ids = answers.map(({ source }) => (isResult(source) ? source.toolCallId : ''))

@@ -6,71 +6,70 @@ import { z } from 'zod'
 import type { CompactOptions } from '../../config/store-options.ts'
 import { invalid, isUndertextError } from '../../errors.ts'
 import { check, nameSchema } from '../../messages/check.ts'
+import { defined } from '../../messages/defined.ts'
 import { canonicalJson, isObject } from '../../messages/json.ts'
 import { type Message, type NewMessage, partsOf, type ToolCallPart } from '../../messages/message.ts'
+import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
 import type { Store } from '../../store/store.ts'
-import { storeSchema } from '../../store/store-schema.ts'
-import { unlessUnknown } from '../../store/unless-unknown.ts'
 import type { ConversionNote, ConversionOptions } from '../conversion.ts'
-import { appendNamed, type RecoveringStore } from '../recovering.ts'
+import { appendNamed, type RecoveringStore, type SessionNames } from '../recovering.ts'
 import { keptFor } from '../wire.ts'
 import { fromLangChain } from './from-langchain.ts'
 import { toLangChain } from './instances.ts'
-import { type Place, turnsOf } from './turns-of.ts'
 import { LANGCHAIN } from './types.ts'
 
 /** What a chat message history needs of a store. */
 export type HistoryStore = RecoveringStore &
   Pick<Store, 'append' | 'compactSession' | 'getMessages' | 'needsCompaction' | 'renderHistory' | 'rewind'>
 
-/** Which conversation a history is of, how it is shown, and how messages are converted on both ways. */
+/** The session of a history, how it is shown, and how messages are converted. */
 export type UndertextChatMessageHistoryOptions = ConversionOptions & {
   readonly store: HistoryStore
-  /** The session. It is made with its first message. */
+  /** The session. It is created with its first message. */
   readonly sessionId: string
   /**
-   * `effective` (default): what a model is to be sent, compactions honoured, made valid for the provider. `full`: every message
-   * of the log as it was said, also those hidden by compactions and cleared; for a page, not for a model.
+   * `effective` (default): what to send to a model, with compactions, valid for the provider. `full`: every message of the log,
+   * also those hidden by compactions and cleared; for a page, not for a model.
    */
   readonly view?: 'effective' | 'full' | undefined
   /**
-   * Whose rules the effective history is to meet. Default: the session's own provider, else `openai`, which asks
-   * for least.
+   * The provider whose rules the effective history must meet. Default: the session's own provider, else `openai`, which has the fewest
+   * rules.
    */
   readonly provider?: string | undefined
-  /** The model that is called: recorded with the provider, and its context window says when compaction is due. */
+  /** The model that is called: recorded with the provider, and its context window decides when compaction is due. */
   readonly model?: string | undefined
-  /** Whose conversation it is, where the session has no owner yet. */
+  /** The owner of the session, where it has none yet. */
   readonly owner?: string | undefined
   /**
    * Makes room after `addMessages`. Default: with the store's settings, when usage has reached the threshold. `true` or options of
    * `compactSession`: after each, down to the target. `false`: it is left to others.
    */
   readonly compact?: boolean | CompactOptions | undefined
-  /** Who is noted with what `clear` does. Default: `langchain`. */
+  /** The actor in the audit for `clear`. Default: `langchain`. */
   readonly actor?: string | undefined
 }
 
 /**
- * A session as LangChain's chat message history: for `RunnableWithMessageHistory`, and for whoever reads and adds messages
- * by its verbs. Any number of these, in any number of processes, may be of one session.
+ * A session as LangChain's chat message history: for `RunnableWithMessageHistory`, and for direct use of its methods. One session may
+ * have any number of these, in any number of processes.
  *
- * Errors are the store's. Throws `INVALID_INPUT` for options that cannot be.
+ * Errors are the store's. Throws `INVALID_INPUT` for invalid options.
  */
 export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   lc_namespace = ['undertext', 'langchain']
   readonly #options: Checked
-  /** Where messages handed out since the last `clear` were read. */
+  /** The readings of messages returned since the last `clear`. */
   #shown = new WeakMap<BaseMessage, Reading>()
-  /** Messages of the caller that are stored now. */
+  /** Messages of the caller that are stored. */
   readonly #added = new WeakSet<BaseMessage>()
-  /** Whether the last reading showed nothing. */
+  /** Whether the last reading was empty. */
   #isEmpty = false
-  /** Ids of open calls, by the ids that the last reading showed for its provider. */
+  /** Ids of open calls, by the ids that the last reading had for its provider. */
   #ownIds: ReadonlyMap<string, string> = new Map()
 
   constructor(options: UndertextChatMessageHistoryOptions) {
-    // The base would keep what it is given where everybody can read it.
+    // The base class would keep its argument in a public field.
     super()
     this.#options = checked(options)
     turnsOf.set(this, {
@@ -85,9 +84,9 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   }
 
   /**
-   * The messages of the session, by default what a model is to be sent: summaries and markers in place of what they stand
-   * for, replacements shown, calls and results paired, as `renderHistory` makes it; save that calls at the very end stay
-   * open, since their results may be what is added next. An unknown session has none.
+   * The messages of the session, by default what to send to a model: summaries and markers in place of the messages they replace, calls and
+   * results paired, as `renderHistory` returns them; but calls at the very end stay open, because their results may be added next. An
+   * unknown session has none.
    */
   async getMessages(): Promise<BaseMessage[]> {
     const read = await this.#read()
@@ -98,7 +97,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     return messages
   }
 
-  /** Where a prompt holds what a reading showed, all of it and in one piece. */
+  /** Where a prompt has all messages of a reading, in one piece. */
   #find(messages: readonly BaseMessage[]): Place | undefined {
     if (this.#options.view === 'full') return undefined
     const from = messages.findIndex((message) => this.#shown.has(message))
@@ -132,16 +131,16 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   }
 
   /**
-   * Adds messages at the end, all or none, in one transaction. A result of an open call may name it by the id that was shown for
-   * the provider.
+   * Adds messages at the end, all or none, in one transaction. A result of an open call may name it by the id that `getMessages`
+   * returned for the provider.
    *
    * A message with an `id` that was added before with the same body is a retry and not written again; with another body it is a
-   * message of its own. A message without an id is always new, and so is whatever stands behind it in the list: models that
-   * repeat their ids lose no answer. The last messages of what this object handed out are not written again either when they stand,
-   * unchanged, before new ones: `RunnableWithMessageHistory` passes them when the history became shorter while the model worked.
+   * message of its own. A message without an id is always new, and so are those after it in the list: models that repeat their ids lose
+   * no answer. The last messages that this object returned are not written again either when they are, unchanged, before new ones:
+   * `RunnableWithMessageHistory` passes them when the history became shorter while the model worked.
    *
-   * Throws `INVALID_INPUT` for what no message of LangChain's can be, and for a `RemoveMessage`, since nothing is removed here:
-   * `hideMessages` and `rewind` of the store hide messages so that it can be undone.
+   * Throws `INVALID_INPUT` for invalid messages, and for a `RemoveMessage`, because nothing is removed here: `hideMessages` and
+   * `rewind` of the store hide messages, and can be undone.
    */
   override async addMessages(messages: BaseMessage[]): Promise<void> {
     if (!Array.isArray(messages)) throw invalid('addMessages: messages must be an array')
@@ -173,8 +172,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   }
 
   /**
-   * The messages are stored, whatever becomes of this; the store's `compaction` events tell it, and the next call
-   * tries again.
+   * A failure is not thrown, because the messages are stored: the store's `compaction` events report it, and the next call tries again.
    */
   async #makeRoom(): Promise<void> {
     const { store, sessionId, compact, provider, model } = this.#options
@@ -182,19 +180,15 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     try {
       if (compact !== undefined) await store.compactSession(sessionId, compact === true ? {} : compact)
       else if (await store.needsCompaction(sessionId, provider, model))
-        await store.compactSession(sessionId, {
-          trigger: 'auto',
-          ...(provider !== undefined && { provider }),
-          ...(model !== undefined && { model }),
-        })
+        await store.compactSession(sessionId, { trigger: 'auto', ...defined({ provider, model }) })
     } catch (error) {
       if (!isUndertextError(error) || error.code === 'INVALID_INPUT') throw error
     }
   }
 
   /**
-   * Hides every message, as one compaction of kind `manual` that `undoCompaction` of the store takes back. Nothing is
-   * deleted. An unknown or empty session stays as it is.
+   * Hides every message, as one compaction of kind `manual` that `undoCompaction` of the store undoes. Nothing is deleted. An unknown or
+   * empty session stays as it is.
    */
   override async clear(): Promise<void> {
     const { store, sessionId, actor } = this.#options
@@ -206,13 +200,13 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   }
 }
 
-/** What was read at a time, and what it was handed out as. */
+/** The messages of one reading, and their LangChain form. */
 type Reading = { readonly read: readonly Message[]; readonly shown: readonly BaseMessage[] }
 
-/** A provider that takes calls by any id. */
+/** A provider that accepts any id of a call. */
 const ANY_IDS = 'litellm'
 
-/** The options of a compaction are checked where it is done. */
+/** `compactSession` checks the options of a compaction. */
 const optionsSchema = z.strictObject({
   store: storeSchema<HistoryStore>(
     'append',
@@ -247,8 +241,8 @@ function checked(given: UndertextChatMessageHistoryOptions): Checked {
 }
 
 /**
- * The same id with the same body is one message; the body is part of the key, so that another body is another message. Behind a
- * message without an id, which is always new, nothing can be a retry.
+ * The same id with the same body is one message; the body is part of the key, so that another body is another message. After a message
+ * without an id, which is always new, no message can be a retry.
  */
 function keyed(messages: readonly Message[]): NewMessage[] {
   const ids = messages.map(messageIdOf)
@@ -264,7 +258,7 @@ function keyOf(id: string | undefined, { role, content, metadata }: Message): st
   return `langchain:${createHash('sha256').update(body).digest('base64')}`
 }
 
-/** The id LangChain knows a message by, where it was read with one. A tool's message keeps it with its result. */
+/** The LangChain id of a message, where it had one. A tool's message keeps it with its result. */
 function messageIdOf(message: Message): string | undefined {
   const [first] = partsOf(message)
   const fields =
@@ -275,8 +269,8 @@ function messageIdOf(message: Message): string | undefined {
 }
 
 /**
- * The ids of open calls at the end of a history by the ids a provider's rendering gave them, where these are others. `shown` is
- * that rendering, `own` one with the calls' own ids.
+ * The ids of open calls at the end of a history, by the ids that a provider's rendering gave them, where these differ. `shown` is that
+ * rendering, `own` one with the calls' own ids.
  */
 function ownIdsOf(shown: readonly Message[], own: readonly Message[]): ReadonlyMap<string, string> {
   const [renamed, calls] = [openCalls(shown), openCalls(own)]
@@ -286,7 +280,7 @@ function ownIdsOf(shown: readonly Message[], own: readonly Message[]): ReadonlyM
   return new Map(renamed.map(({ toolCallId }, i) => [toolCallId, calls[i]!.toolCallId]))
 }
 
-/** Messages whose results of such calls name the calls by their own ids. */
+/** The messages, with results of such calls naming the calls by their own ids. */
 function answeringOwn(messages: readonly Message[], ownIds: ReadonlyMap<string, string>): Message[] {
   if (ownIds.size === 0) return [...messages]
   const asked = new Set<string>()
@@ -313,3 +307,20 @@ function openCalls(messages: readonly Message[]): ToolCallPart[] {
   }
   return []
 }
+
+/** The place of the history in a prompt: from its first message to before the first one after it. */
+export type Place = { readonly from: number; readonly to: number }
+
+/** What a recovering model needs of a history. */
+export type HistoryTurns = SessionNames & {
+  readonly store: RecoveringStore
+  readonly sessionId: string
+  readonly conversion: ConversionOptions
+  /** Where a prompt has the history as it was returned; `undefined` when it does not. */
+  readonly find: (messages: readonly BaseMessage[]) => Place | undefined
+  /** Whether a message of the caller is stored. */
+  readonly isAdded: (message: BaseMessage) => boolean
+}
+
+/** The histories of this process, for the models that recover with them. */
+export const turnsOf = new WeakMap<object, HistoryTurns>()

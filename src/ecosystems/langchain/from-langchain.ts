@@ -1,8 +1,17 @@
+import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
-import type { Message, Part, Role, ToolResultContent, ToolResultOutput } from '../../messages/message.ts'
+import type {
+  Message,
+  Part,
+  Role,
+  ToolCallPart,
+  ToolResultContent,
+  ToolResultOutput,
+} from '../../messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { FunctionCallIds } from '../openai/function-call-ids.ts'
+import { FunctionCallIds } from '../openai/from-openai.ts'
 import {
   isEmpty,
   isObject,
@@ -11,28 +20,27 @@ import {
   keptUnder,
   listAt,
   messageRead,
+  objectAt,
+  parsedArguments,
   stringAt,
 } from '../wire.ts'
 import { noBlock, readBlock, readSimpleBlock } from './blocks.ts'
-import { CallReader, type KnownCalls } from './calls.ts'
-import { type Envelope, openEnvelope } from './envelope.ts'
-import { LANGCHAIN, usualFields } from './types.ts'
+import { type Envelope, LANGCHAIN, openEnvelope, usualFields } from './types.ts'
 
 /**
- * Messages of LangChain's in the neutral form, ready to be appended: instances of `BaseMessage` (chunks too), the
+ * Messages of LangChain in the neutral form, ready to be appended: instances of `BaseMessage` (chunks too), the
  * stored form `{ type, data }`, the serialized constructor `{ lc: 1, … }`, and bare fields with a `type`, in any mixture.
  *
- * A call that stands in the content and in `tool_calls` becomes one call, in its place in the content; raw calls in
- * `additional_kwargs` count only where `tool_calls` has none, as models of LangChain's read them. A `tool` or `function`
- * message becomes a message of role `tool` with one result, which learns the name of its tool from the nearest earlier
- * call with its id; status `error` becomes a failed result. A `generic` message is a user's unless its role is
- * `assistant`, `ai`, `model`, `system` or `developer`. Kept whole, and noted: blocks the neutral form has no part for,
- * calls whose arguments could not be read (`invalid_tool_calls`), `RemoveMessage`. Nothing given is changed; values are
- * shared with it.
+ * A call in the content and in `tool_calls` becomes one call, at its place in the content; raw calls in `additional_kwargs` count
+ * only where `tool_calls` has none, as in LangChain's models. A `tool` or `function` message becomes a message of role `tool` with one
+ * result, which gets the name of its tool from the nearest earlier call with its id; status `error` becomes a failed result. A
+ * `generic` message is a user's unless its role is `assistant`, `ai`, `model`, `system` or `developer`. Kept whole, and noted: blocks
+ * the neutral form has no part for, calls with unreadable arguments (`invalid_tool_calls`), `RemoveMessage`. Nothing given is changed;
+ * values are shared with it.
  *
- * Throws `INVALID_INPUT`, with place and rule and without the text: a list that is none, an unknown type of message, a
- * malformed block, a call without an id, name or arguments, a `tool` message without `tool_call_id`, bytes that are no
- * base64. With `lenient` such places are kept as unread parts and noted.
+ * Throws `INVALID_INPUT`, with place and rule and without the text: an invalid list, an unknown type of message, a malformed block, a
+ * call without an id, name or arguments, a `tool` message without `tool_call_id`, invalid base64. With `lenient` such places are kept as
+ * unread parts and noted.
  */
 export function fromLangChain(messages: readonly object[], options?: ConversionOptions): Message[] {
   const conversion = new Conversion(LANGCHAIN, options)
@@ -42,7 +50,7 @@ export function fromLangChain(messages: readonly object[], options?: ConversionO
     const path = `[${i}]`
     const read = conversion.reading(message, path, () => {
       const inexact = (place: string): void =>
-        conversion.note('changed', place, 'holds what JSON cannot say, and is kept as far as it can')
+        conversion.note('changed', place, 'is not JSON throughout, and is kept as far as JSON allows')
       return new MessageReader(conversion, calls, openEnvelope(message, path, inexact), path).read()
     })
     return messageRead(read)
@@ -58,41 +66,40 @@ const ROLE_OF_GENERIC: ReadonlyMap<Json | undefined, Role> = new Map<Json | unde
   ['developer', 'system'],
 ])
 
-/** The reading of one message. */
+/** Reads one message. */
 class MessageReader {
   readonly #conversion: Conversion
   readonly #calls: KnownCalls
   readonly #envelope: Envelope
   readonly #path: string
-  /** What the message was that its role and parts do not say. */
-  readonly #form: { [name: string]: Json } = {}
+  /** What its role and parts do not tell of the message. */
+  readonly #form: { [name: string]: Json }
 
   constructor(conversion: Conversion, calls: KnownCalls, envelope: Envelope, path: string) {
     this.#conversion = conversion
     this.#calls = calls
     this.#envelope = envelope
     this.#path = path
-    if (envelope.className !== undefined) this.#form.class = envelope.className
-    if (envelope.blocksBeside !== undefined) this.#form.blocks = envelope.blocksBeside
+    this.#form = defined({ class: envelope.className, blocks: envelope.blocksBeside })
   }
 
   read(): Message {
     const { type, data } = this.#envelope
+    const { content, ...fields } = data
     switch (type) {
       case 'human':
-        return this.#spoken('user', data)
+        return this.#message('user', this.#content(content), fields)
       case 'system':
-        return this.#spoken('system', data)
+        return this.#message('system', this.#content(content), fields)
       case 'ai':
-        return this.#fromAi(data)
-      case 'generic': {
+        return this.#fromAi(content, fields)
+      case 'generic':
         stringAt(data.role, `${this.#path}.role`)
         this.#form.type = type
-        return this.#spoken(ROLE_OF_GENERIC.get(data.role) ?? 'user', data)
-      }
+        return this.#message(ROLE_OF_GENERIC.get(data.role) ?? 'user', this.#content(content), fields)
       case 'tool':
       case 'function':
-        return this.#answer(data)
+        return this.#answer(content, fields)
       case 'remove':
         return this.#fromRemove(data)
       default:
@@ -100,25 +107,24 @@ class MessageReader {
     }
   }
 
-  #spoken(role: Role, { content, ...fields }: JsonObject): Message {
-    const said = this.#said(content)
-    return this.#message(role, said, fields)
-  }
-
   #message(role: Role, content: string | Part[], fields: JsonObject): Message {
     const kept = this.#kept(fields)
-    return { role, content, ...(isEmpty(kept) ? {} : { metadata: { [LANGCHAIN]: kept } }) }
+    return { role, content, ...(!isEmpty(kept) && { metadata: { [LANGCHAIN]: kept } }) }
   }
 
-  /** The content as it is said: one text, or parts. */
-  #said(content: Json | undefined): string | Part[] {
+  /** The content: one text, or parts. */
+  #content(content: Json | undefined, calls?: CallReader): string | Part[] {
     const { blocks } = this.#envelope
-    if (blocks === undefined) return this.#plain(content)
+    if (blocks === undefined) return this.#plainContent(content)
+    const parts = blocks.map((block, i) => {
+      const place = `${this.#path}.content[${i}]`
+      return calls?.fromBlock(block, place) ?? this.#block(block, place)
+    })
     if (blocks.length < 2 || !blocks.every((block) => isTextBlock(block))) this.#form.content = 'blocks'
-    return blocks.map((block, i) => this.#block(block, i))
+    return parts
   }
 
-  #plain(content: Json | undefined): string | Part[] {
+  #plainContent(content: Json | undefined): string | Part[] {
     if (typeof content === 'string') return content
     if (content !== undefined && content !== null)
       throw invalid(`${this.#path}.content: must be a text or a list of blocks`)
@@ -126,73 +132,51 @@ class MessageReader {
     return []
   }
 
-  #block(block: unknown, i: number): Part {
-    const place = `${this.#path}.content[${i}]`
-    return this.#conversion.reading(block, place, () =>
-      readBlock(this.#conversion, block, place, this.#model()),
-    )
-  }
-
-  /** Whose words these are, where the message says it. */
-  #model(): Json | undefined {
+  #block(block: unknown, place: string): Part {
     const { response_metadata } = this.#envelope.data
-    return isObject(response_metadata) ? response_metadata.model_provider : undefined
+    const model = isObject(response_metadata) ? response_metadata.model_provider : undefined
+    return this.#conversion.reading(block, place, () => readBlock(this.#conversion, block, place, model))
   }
 
-  #fromAi({ content, ...fields }: JsonObject): Message {
+  #fromAi(content: Json | undefined, fields: JsonObject): Message {
     const reader = new CallReader(this.#conversion, this.#calls, fields, this.#path)
-    const { blocks } = this.#envelope
-    const said =
-      blocks === undefined
-        ? this.#plain(content)
-        : blocks.map(
-            (block, i) => reader.fromBlock(block, `${this.#path}.content[${i}]`) ?? this.#block(block, i),
-          )
-    if (blocks !== undefined && (blocks.length < 2 || !blocks.every((block) => isTextBlock(block))))
-      this.#form.content = 'blocks'
+    const own = this.#content(content, reader)
     const { parts, order, fields: rest } = reader.rest()
     if (order !== undefined) this.#form.order = order
-    if (parts.length === 0) return this.#message('assistant', said, rest)
-    const spoken: readonly Part[] =
-      typeof said !== 'string' ? said : said === '' ? [] : [{ type: 'text', text: said }]
-    return this.#message('assistant', [...spoken, ...parts], rest)
+    if (parts.length === 0) return this.#message('assistant', own, rest)
+    const text: readonly Part[] = own === '' ? [] : [{ type: 'text', text: own as string }]
+    return this.#message('assistant', [...(typeof own === 'string' ? text : own), ...parts], rest)
   }
 
-  #answer({ content, ...fields }: JsonObject): Message {
+  #answer(content: Json | undefined, fields: JsonObject): Message {
     const { type } = this.#envelope
-    const { toolCallId, rest } = type === 'tool' ? this.#asked(fields) : this.#askedByName(fields)
+    const { tool_call_id, ...others } = fields
+    const isTool = type === 'tool'
+    const toolCallId = isTool
+      ? stringAt(tool_call_id, `${this.#path}.tool_call_id`)
+      : this.#calls.functionCallIds.newest(stringAt(fields.name, `${this.#path}.name`))
+    if (!isTool) this.#form.type = type
     const name = typeof fields.name === 'string' ? fields.name : undefined
     const toolName = this.#calls.names.get(toolCallId) ?? name
     if (toolName !== undefined && fields.name === undefined) this.#form.without = ['name']
     const output = this.#output(content, fields.status === 'error')
-    const { status, ...others } = name !== undefined && name === toolName ? withoutName(rest) : rest
-    const kept = this.#kept(status === undefined || status === 'error' ? others : { ...others, status })
-    const part: Part = {
-      type: 'tool-result',
-      toolCallId,
-      ...(toolName === undefined ? {} : { toolName }),
-      output,
-      ...keptUnder(LANGCHAIN, kept),
+    const isTold = (field: string, value: unknown): boolean =>
+      (field === 'name' && value === toolName) || (field === 'status' && value === 'error')
+    const rest = Object.entries(isTool ? others : fields).filter(([field, value]) => !isTold(field, value))
+    const kept = this.#kept(Object.fromEntries(rest))
+    const call = { toolCallId, ...defined({ toolName }) }
+    return {
+      role: 'tool',
+      content: [{ type: 'tool-result', ...call, output, ...keptUnder(LANGCHAIN, kept) }],
     }
-    return { role: 'tool', content: [part] }
-  }
-
-  #asked({ tool_call_id, ...rest }: JsonObject): { toolCallId: string; rest: JsonObject } {
-    return { toolCallId: stringAt(tool_call_id, `${this.#path}.tool_call_id`), rest }
-  }
-
-  #askedByName(rest: JsonObject): { toolCallId: string; rest: JsonObject } {
-    const name = stringAt(rest.name, `${this.#path}.name`)
-    this.#form.type = 'function'
-    return { toolCallId: this.#calls.functionCallIds.newest(name), rest }
   }
 
   #output(content: Json | undefined, failed: boolean): ToolResultOutput {
     const type = failed ? 'error-text' : 'text'
     const { blocks } = this.#envelope
     if (blocks === undefined) {
-      const said = this.#plain(content)
-      return { type, value: typeof said === 'string' ? said : '' }
+      const text = this.#plainContent(content)
+      return { type, value: typeof text === 'string' ? text : '' }
     }
     if (blocks.every((block) => isTextBlock(block))) {
       const { text, layout } = joinBlocks(blocks, `${this.#path}.content`)
@@ -204,19 +188,18 @@ class MessageReader {
       const place = `${this.#path}.content[${i}]`
       return this.#conversion.reading(block, place, () => readSimpleBlock(this.#conversion, block, place))
     })
-    return { type: 'content', value, ...(failed ? { isError: true } : {}) }
+    return { type: 'content', value, ...(failed && { isError: true }) }
   }
 
-  /** It is nobody's word: kept as it is, for LangChain only. */
+  /** A message without an author, kept as it is, for LangChain only. */
   #fromRemove(fields: JsonObject): Message {
     stringAt(fields.id, `${this.#path}.id`)
     this.#conversion.note('kept', this.#path, 'the neutral form has no message that removes another')
-    const { blocks } = this.#envelope
-    const content = blocks === undefined ? {} : { content: listAt(blocks, '') as readonly Json[] }
-    return { role: 'user', content: [noBlock('remove', { ...content, ...fields })] }
+    const content = this.#envelope.blocks as readonly Json[] | undefined
+    return { role: 'user', content: [noBlock('remove', { ...defined({ content }), ...fields })] }
   }
 
-  /** What is kept of the fields: those that say something, and what else the message was. */
+  /** The fields that are not the usual empty ones, and the form. */
   #kept(fields: JsonObject): JsonObject {
     const { type, className } = this.#envelope
     const kept: { [name: string]: Json } = {}
@@ -233,12 +216,140 @@ class MessageReader {
   }
 }
 
-function withoutName({ name: _, ...rest }: JsonObject): JsonObject {
-  return rest
-}
-
 /** Whether a field has the empty value it has in every message. */
 function isUsual(value: Json, usual: Json | undefined): boolean {
   if (Array.isArray(usual)) return Array.isArray(value) && value.length === 0
   return isObject(usual) && isObject(value) && isEmpty(value)
+}
+
+/** The calls of earlier messages: names by id, and the ids given to calls of the old kind, which have none. */
+type KnownCalls = {
+  readonly names: Map<string, string>
+  readonly functionCallIds: FunctionCallIds
+}
+
+/** An entry of `tool_calls`. */
+type Entry = { readonly at: number; readonly value: Json; taken: boolean }
+
+/** Reads the calls of one message: each becomes one part, although it may be in the message several times. */
+class CallReader {
+  readonly #conversion: Conversion
+  readonly #known: KnownCalls
+  readonly #fields: JsonObject
+  readonly #path: string
+  readonly #entries: readonly Entry[]
+  /** Indexes in `tool_calls` in the order of the parts. */
+  readonly #order: number[] = []
+
+  constructor(conversion: Conversion, known: KnownCalls, fields: JsonObject, path: string) {
+    this.#conversion = conversion
+    this.#known = known
+    this.#fields = fields
+    this.#path = path
+    this.#entries = this.#listed('tool_calls').map((value, at) => ({
+      at,
+      value: value as Json,
+      taken: false,
+    }))
+  }
+
+  #listed(field: 'tool_calls' | 'invalid_tool_calls'): readonly unknown[] {
+    const list = this.#fields[field]
+    return list === undefined ? [] : listAt(list, `${this.#path}.${field}`)
+  }
+
+  /** The part of a block that is a call; `undefined` for other blocks. */
+  fromBlock(value: unknown, place: string): Part | undefined {
+    if (!isObject(value) || (value.type !== 'tool_call' && value.type !== 'tool_use')) return undefined
+    return this.#conversion.reading(value, place, () => this.#readBlock(value, place))
+  }
+
+  #readBlock(block: JsonObject, place: string): ToolCallPart {
+    const argsField = block.type === 'tool_use' ? 'input' : 'args'
+    const { id, name, [argsField]: args, ...extra } = block
+    const toolCallId = stringAt(id, `${place}.id`)
+    const blockName = stringAt(name, `${place}.name`)
+    if (args === undefined) throw invalid(`${place}.${argsField}: is missing`)
+    const entry = this.#entries.find(
+      ({ taken, value }) => !taken && isObject(value) && value.id === toolCallId,
+    )
+    if (entry === undefined) return this.#call(toolCallId, blockName, args, { block: extra, from: 'content' })
+    const call = this.#readEntry(entry)
+    const own = {
+      ...extra,
+      ...(blockName !== call.toolName && { name: blockName }),
+      ...(!isDeepStrictEqual(args, call.input) && { [argsField]: args }),
+    }
+    return { ...call, providerOptions: { [LANGCHAIN]: { ...call.providerOptions?.[LANGCHAIN], block: own } } }
+  }
+
+  #readEntry(entry: Entry): ToolCallPart {
+    const place = `${this.#path}.tool_calls[${entry.at}]`
+    const { id, name, args, type, ...extra } = objectAt(entry.value, place)
+    const toolCallId = stringAt(id, `${place}.id`)
+    const toolName = stringAt(name, `${place}.name`)
+    if (args === undefined) throw invalid(`${place}.args: is missing`)
+    entry.taken = true
+    this.#order.push(entry.at)
+    const call = { ...extra, ...(type !== 'tool_call' && { type: type ?? null }) }
+    return this.#call(toolCallId, toolName, args, isEmpty(call) && isObject(args) ? {} : { call })
+  }
+
+  /** The calls that are not in the content, and the fields that are left. */
+  rest(): { parts: Part[]; order: readonly number[] | undefined; fields: JsonObject } {
+    const { tool_calls: _, invalid_tool_calls: __, ...fields } = this.#fields
+    const parts: Part[] = this.#entries
+      .filter(({ taken }) => !taken)
+      .map((entry) => {
+        const place = `${this.#path}.tool_calls[${entry.at}]`
+        return this.#conversion.reading(entry.value, place, () => this.#readEntry(entry))
+      })
+    if (this.#entries.length === 0) for (const part of this.#raw()) parts.push(part)
+    for (const [i, call] of this.#listed('invalid_tool_calls').entries())
+      parts.push(this.#invalid(call, `${this.#path}.invalid_tool_calls[${i}]`))
+    const isInOrder = this.#order.every((at, i) => i === 0 || at > this.#order[i - 1]!)
+    return { parts, order: isInOrder ? undefined : this.#order, fields }
+  }
+
+  #invalid(call: unknown, place: string): Part {
+    return this.#conversion.reading(call, place, () => {
+      const kept = objectAt(call, place)
+      const why = 'a call with unreadable arguments cannot be answered'
+      this.#conversion.note('kept', place, why)
+      return noBlock('invalid_tool_call', kept)
+    })
+  }
+
+  /** Calls that are only in `additional_kwargs`, as OpenAI wrote them. Anything else there stays a field. */
+  #raw(): ToolCallPart[] {
+    const { additional_kwargs } = this.#fields
+    if (!isObject(additional_kwargs)) return []
+    const { tool_calls, function_call } = additional_kwargs
+    const calls = (Array.isArray(tool_calls) ? tool_calls : []) as readonly Json[]
+    return [
+      ...calls.flatMap((call) =>
+        isObject(call) && typeof call.id === 'string' ? this.#rawCall(call.function, call.id) : [],
+      ),
+      ...this.#rawCall(function_call),
+    ]
+  }
+
+  /** A call of the old kind has no id: it gets one. */
+  #rawCall(call: Json | undefined, id?: string): ToolCallPart[] {
+    if (!isObject(call)) return []
+    const { name, arguments: args } = call
+    if (typeof name !== 'string' || typeof args !== 'string') return []
+    const options = { from: 'additional_kwargs' }
+    if (id !== undefined) return [this.#call(id, name, parsedArguments(args), options)]
+    return [callPart(this.#known.functionCallIds.next(name), name, parsedArguments(args), options)]
+  }
+
+  #call(toolCallId: string, toolName: string, input: Json, options: JsonObject): ToolCallPart {
+    this.#known.names.set(toolCallId, toolName)
+    return callPart(toolCallId, toolName, input, options)
+  }
+}
+
+function callPart(toolCallId: string, toolName: string, input: Json, options: JsonObject): ToolCallPart {
+  return { type: 'tool-call', toolCallId, toolName, input, ...keptUnder(LANGCHAIN, options) }
 }

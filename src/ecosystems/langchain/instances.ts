@@ -18,10 +18,7 @@ import type { Message } from '../../messages/message.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { writeMessages } from './to-langchain.ts'
 
-/**
- * A class of message. Each takes the fields its messages are stored with; their types are LangChain's own and
- * not one.
- */
+/** A class of message. Each takes the fields its messages are stored with; LangChain has no common type for these. */
 type MessageClass = new (fields: never) => BaseMessage
 
 const CLASSES: ReadonlyMap<string, MessageClass> = new Map<string, MessageClass>([
@@ -42,14 +39,14 @@ const CLASSES: ReadonlyMap<string, MessageClass> = new Map<string, MessageClass>
 
 /**
  * Neutral messages as LangChain's own instances: of the class they were read from, with the same fields; see
- * `toLangChainStored` for what becomes of messages from elsewhere. Values are shared with what was given.
+ * `toLangChainStored` for messages of other origins. Values are shared with what was given.
  *
- * Throws `INVALID_INPUT` for a list that is none and for a part of an unknown type.
+ * Throws `INVALID_INPUT` for an invalid list and for a part of an unknown type.
  */
 export function toLangChain(messages: readonly Message[], options?: ConversionOptions): BaseMessage[] {
   return writeMessages(messages, options).map(({ type, data, className }) => {
     const Class = CLASSES.get(className ?? type) ?? HumanMessage
-    // The constructors fill in what is absent, in the object itself: this one is nobody else's.
+    // The constructors add absent fields to the object itself: this one is not shared.
     return new Class(data as never)
   })
 }

@@ -9,18 +9,23 @@ import {
 import type { RunnableConfig } from '@langchain/core/runnables'
 import { concat } from '@langchain/core/utils/stream'
 import { invalid } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import { readUsage } from '../../requests/provider-usage.ts'
 import { begunIterable, recordCallOf } from '../recovering.ts'
-import type { UndertextChatMessageHistory } from './chat-message-history.ts'
+import {
+  type HistoryTurns,
+  type Place,
+  turnsOf,
+  type UndertextChatMessageHistory,
+} from './chat-message-history.ts'
 import { fromLangChain } from './from-langchain.ts'
-import { type HistoryTurns, type Place, turnsOf } from './turns-of.ts'
 import { LANGCHAIN } from './types.ts'
 
-/** The options of a call, as far as they are read here. */
+/** The options of a call that are read here. */
 type CallOptions = RunnableConfig & { readonly tools?: unknown }
 
-/** A call whose prompt holds the history of a session. */
+/** A call whose prompt has the history of a session. */
 type Call = HistoryTurns & {
   readonly history: UndertextChatMessageHistory
   readonly messages: readonly BaseMessage[]
@@ -29,12 +34,12 @@ type Call = HistoryTurns & {
 }
 
 /**
- * A chat model of LangChain's that recovers from overflows and records usage, provider and model in the session of a history. It is used
- * in place of the model: `invoke`, `stream`, `batch`, `bindTools`, `withStructuredOutput` and chains work as with the model itself.
+ * A LangChain chat model that recovers from overflows and records usage, provider and model in the session of a history. Use it in place
+ * of the model: `invoke`, `stream`, `batch`, `bindTools`, `withStructuredOutput` and chains work as with the model itself.
  *
  * A request that overflows is compacted and sent again before anything of its answer was passed on; the history in the prompt is
- * replaced, everything else stays. The history is the one given here, else that of `RunnableWithMessageHistory`. A prompt that does not
- * hold all messages of `getMessages`, unchanged and in one piece, is sent as it is.
+ * replaced, everything else stays. The history is the one given here, else that of `RunnableWithMessageHistory`. A prompt without all
+ * messages of `getMessages`, unchanged and in one piece, is sent as it is.
  *
  * Calls reject with what the model throws, and with what `withOverflowRecovery` throws. Throws `INVALID_INPUT`.
  */
@@ -67,7 +72,7 @@ export function recoveringModel<M extends BaseChatModel>(model: M, history?: Und
     }
     await recordCallOf(call.store, request, call.owner, await readUsage(reported, request.provider))
   }
-  // What a model makes of itself, such as `bindTools`, is made of this one.
+  // Methods that derive a model, such as `bindTools`, derive it from this one.
   return Object.create(model, {
     invoke: { value: invoke, writable: true, configurable: true },
     _streamIterator: { value: streamIterator, writable: true, configurable: true },
@@ -90,7 +95,7 @@ function findCall(
   return { ...turns, history, messages, place, options }
 }
 
-/** Sends a prompt as it came; when it overflows, with the shorter history in place of what the history handed out. */
+/** Sends a prompt as it came; after an overflow, with the shorter history in place of the messages that the history returned. */
 async function ask<R>(
   model: BaseChatModel,
   call: Call,
@@ -116,18 +121,19 @@ async function ask<R>(
       alsoReads: [LANGCHAIN],
       ...(text !== '' && { system: text }),
       ...(Array.isArray(options.tools) && { tools: options.tools }),
-      ...(options.signal !== undefined && { signal: options.signal }),
+      ...defined({ signal: options.signal }),
     },
   )
 }
 
-/** Provider and model: the history's own, else those the model has for traces. Models without a name of theirs have none there. */
+/** Provider and model: the history's own, else those the model has for traces, where it has a name. */
 function namesOf(
   model: BaseChatModel,
   { provider, model: name, options }: Call,
 ): { provider?: string; model?: string } {
   const { ls_provider, ls_model_name } = model.getLsParams(options as never)
-  const from = provider ?? (ls_model_name === undefined ? undefined : ls_provider)
-  const called = name ?? ls_model_name
-  return { ...(from !== undefined && { provider: from }), ...(called !== undefined && { model: called }) }
+  return defined({
+    provider: provider ?? (ls_model_name === undefined ? undefined : ls_provider),
+    model: name ?? ls_model_name,
+  })
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import {
   isFailed,
@@ -13,8 +14,7 @@ import { checkMessageList } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions, isSilent, unknownPart, whyNotSent } from '../conversion.ts'
 import { runsOf } from '../runs.ts'
 import { isEmpty, isObject, isResult, keptFor, textBlocks } from '../wire.ts'
-import { noBlockOf, reasoningBlock, textBlock } from './blocks.ts'
-import { mediaBlock } from './media.ts'
+import { mediaBlock, noBlockOf, reasoningBlock, textBlock } from './blocks.ts'
 import {
   isChunkClass,
   LANGCHAIN,
@@ -39,18 +39,15 @@ class CallWriter {
     this.#renewed = renewed
   }
 
-  /**
-   * Takes a call, and answers its block in the content, in a list, where it has one: as it was read, or in a
-   * message of version 1.
-   */
+  /** Adds a call, and returns its block in the content where it has one: as it was read, or in a message of version 1. */
   write(part: ToolCallPart, place: string, isStandard: boolean): LangChainBlock[] {
     const options = keptFor(LANGCHAIN, part.providerOptions) ?? {}
-    // It stands in `additional_kwargs`, which is kept whole.
+    // It is in `additional_kwargs`, which is kept whole.
     if (options.from === 'additional_kwargs' && isObject(this.#own?.additional_kwargs)) return []
     if (options.from === 'additional_kwargs') this.#renewed.add(part.toolCallId)
     const isWritten = isObject(part.input) || options.call !== undefined || options.from === 'content'
     if (!isWritten)
-      this.#conversion.note('changed', place, 'arguments must be an object, and stand within one')
+      this.#conversion.note('changed', place, 'arguments must be an object, and are put into one')
     const args: Json = isWritten ? part.input : { arguments: part.input }
     const call = { name: part.toolName, args, id: part.toolCallId }
     if (options.from !== 'content') this.#listed.push(entryOf(call, options.call))
@@ -58,14 +55,14 @@ class CallWriter {
     return isStandard ? [{ type: 'tool_call', ...call }] : []
   }
 
-  /** Takes a call whose arguments could not be read. Answers whether the part was one. */
+  /** Adds a call whose arguments could not be read. Returns whether the part was one. */
   writeUnread(part: ProviderPart): boolean {
     const call = noBlockOf(part, 'invalid_tool_call')
     if (call !== undefined) this.#unread.push(call)
     return call !== undefined
   }
 
-  /** The fields that list them, in the order they were read in. */
+  /** The fields that list the calls, in the order they were read in. */
   fields(): JsonObject {
     const { form } = this.#own ?? {}
     const order = isObject(form) && Array.isArray(form.order) ? (form.order as readonly number[]) : []
@@ -75,8 +72,8 @@ class CallWriter {
     }))
     const sorted = calls.sort((a, b) => a.at - b.at).map(({ call }) => call)
     return {
-      ...(sorted.length === 0 ? {} : { tool_calls: sorted }),
-      ...(this.#unread.length === 0 ? {} : { invalid_tool_calls: this.#unread }),
+      ...(sorted.length > 0 && { tool_calls: sorted }),
+      ...(this.#unread.length > 0 && { invalid_tool_calls: this.#unread }),
     }
   }
 }
@@ -84,7 +81,7 @@ class CallWriter {
 function entryOf(call: JsonObject, extra: Json | undefined): JsonObject {
   if (!isObject(extra)) return { ...call, type: 'tool_call' }
   const { type, ...rest } = extra
-  return { ...call, ...(type === null ? {} : { type: type ?? 'tool_call' }), ...rest }
+  return { ...call, ...(type !== null && { type: type ?? 'tool_call' }), ...rest }
 }
 
 function blockOf({ name, args, id }: JsonObject, block: JsonObject): LangChainBlock {
@@ -96,7 +93,7 @@ function serverCallBlock({ toolCallId, toolName, input }: ToolCallPart): LangCha
   return { type: 'server_tool_call', id: toolCallId, name: toolName, args: input }
 }
 
-/** What such a tool answered. Results in text stand in an object, as the standard block has them. */
+/** The result of such a tool. A text is put into an object, as the standard block has it. */
 function serverResultBlock({ toolCallId, output }: ToolResultPart): LangChainBlock {
   const isJson = output.type === 'json' || output.type === 'error-json'
   const value =
@@ -109,21 +106,20 @@ function serverResultBlock({ toolCallId, output }: ToolResultPart): LangChainBlo
   }
 }
 
-/** A message as it is written, and the class it was an instance of where its type does not say that. */
+/** A message as it is written, and its class where the type does not determine that. */
 type WrittenMessage = LangChainStoredMessage & { readonly className?: string }
 
 /**
  * Neutral messages in the form LangChain stores, `{ type, data }`: what was read by `fromLangChain` comes out as it was.
  *
- * Of messages from elsewhere: calls stand in `tool_calls`, each result becomes a `tool` message of its own, before
- * whatever else its message says, with status `error` where it failed; JSON is sent as text; a result within an assistant
- * message parts it in two, save those of tools its provider ran. Reasoning, images and files become standard blocks of
- * version 1, and a message with such blocks says so (`output_version` in its `response_metadata`), as LangChain's own
- * constructors do. Not written, and noted: parts of other providers, unread parts, messages left with nothing or with
- * reasoning alone; changed,
- * and noted: arguments that are no object (`{ arguments }` around them).
+ * Of messages of other origins: calls are in `tool_calls`; each result becomes a `tool` message of its own, before the other parts of its
+ * message, with status `error` where it failed; JSON is sent as text; a result within an assistant message splits it in two, except
+ * results of tools its provider ran. Reasoning, images and files become standard blocks of version 1, and a message with such blocks is
+ * marked (`output_version` in its `response_metadata`), as LangChain's own constructors do. Not written, and noted: parts of other
+ * providers, unread parts, messages left with nothing or with reasoning alone; changed, and noted: arguments that are not an object
+ * (they become `{ arguments }`).
  *
- * Throws `INVALID_INPUT` for a list that is none and for a part of an unknown type.
+ * Throws `INVALID_INPUT` for an invalid list and for a part of an unknown type.
  */
 export function toLangChainStored(
   messages: readonly Message[],
@@ -132,7 +128,7 @@ export function toLangChainStored(
   return writeMessages(messages, options).map(({ type, data }) => ({ type, data }))
 }
 
-/** The same, with the classes of streamed pieces: what instances are made of. */
+/** The same, with the classes of streamed pieces, for making instances. */
 export function writeMessages(messages: readonly Message[], options?: ConversionOptions): WrittenMessage[] {
   const conversion = new Conversion(LANGCHAIN, options)
   checkMessageList(messages, 'toLangChain')
@@ -145,10 +141,10 @@ export function writeMessages(messages: readonly Message[], options?: Conversion
 
 const TYPE_OF_ROLE = { system: 'system', user: 'human', assistant: 'ai', tool: 'human' } as const
 
-/** The writing of a list: what became of earlier calls counts for their answers. */
+/** Writes a list: how an earlier call was written decides how its answer is. */
 class Writer {
   readonly #conversion: Conversion
-  /** Ids of calls of the old kind that became new ones: their answers do too. */
+  /** Ids of calls of the old kind that were written as new ones: their answers are too. */
   readonly #renewed = new Set<string>()
 
   constructor(conversion: Conversion) {
@@ -158,21 +154,15 @@ class Writer {
   write(message: Message, path: string): WrittenMessage[] {
     const { role, content, metadata } = message
     const own = keptFor(LANGCHAIN, metadata)
-    if (typeof content === 'string')
-      return [this.#message(message, own, [{ type: 'text', text: content }], [])]
+    if (typeof content === 'string') return [this.#message(message, own, [{ type: 'text', text: content }])]
     if (role === 'assistant') return this.#assistant(message, content, own, path)
     const removal = removalOf(content)
     if (removal !== undefined) return [{ type: 'remove', data: { ...removal } }]
-    const rest = content.filter((part) => !isResult(part))
-    const answers = content.flatMap((part, i) =>
-      isResult(part) ? [this.#answer(part, `${path}.content[${i}]`)] : [],
-    )
-    if (rest.length === 0 && content.length > 0) return answers
-    const blocks = content.flatMap((part, i) =>
-      isResult(part) ? [] : this.#block(part, `${path}.content[${i}]`),
-    )
+    const placeOf = (i: number): string => `${path}.content[${i}]`
+    const answers = content.flatMap((part, i) => (isResult(part) ? [this.#answer(part, placeOf(i))] : []))
+    const blocks = content.flatMap((part, i) => (isResult(part) ? [] : this.#block(part, placeOf(i))))
     if (blocks.length === 0 && content.length > 0) return answers
-    return [...answers, this.#message(message, own, blocks, [])]
+    return [...answers, this.#message(message, own, blocks)]
   }
 
   #assistant(
@@ -195,7 +185,7 @@ class Writer {
     })
   }
 
-  /** What an assistant says in one go. */
+  /** One message of an assistant. */
   #turn(
     message: Message,
     parts: readonly Part[],
@@ -214,28 +204,27 @@ class Writer {
     })
     // Providers refuse reasoning alone; here it led to what was left out.
     if (leftOut.size > 0 && parts.every((part) => isSilent(part) || leftOut.has(part))) return []
-    const fields = calls.fields()
-    return [this.#message(message, own, blocks, Object.entries(fields))]
+    return [this.#message(message, own, blocks, calls.fields())]
   }
 
   #message(
     { role }: Message,
     own: JsonObject | undefined,
     blocks: LangChainBlock[],
-    more: readonly (readonly [string, Json | undefined])[],
+    calls: JsonObject = {},
   ): WrittenMessage {
     const { form: kept, ...fields } = own ?? {}
     const form: MessageForm = isObject(kept) ? kept : {}
     const type = form.type === 'generic' ? form.type : TYPE_OF_ROLE[role]
     const isStandard = own === undefined && blocks.some(({ type: kind }) => kind !== 'text')
     return written(type, form, contentOf(blocks, form), {
-      ...Object.fromEntries(more.filter(([, value]) => value !== undefined)),
-      ...(isStandard ? { response_metadata: { output_version: 'v1' } } : {}),
+      ...calls,
+      ...(isStandard && { response_metadata: { output_version: 'v1' } }),
       ...fields,
     })
   }
 
-  /** One block of content in a list; an empty list for what LangChain has no place for. */
+  /** The block of a part; none for a part that LangChain has no place for. */
   #block(part: Part, place: string): LangChainBlock[] {
     switch (part.type) {
       case 'text':
@@ -278,10 +267,10 @@ class Writer {
       form,
       blocks ?? answerContent(outputText(output), form),
       {
-        ...(isFunction ? {} : { tool_call_id: toolCallId }),
-        ...(shown === undefined ? {} : { name: shown }),
-        ...(isFailed(output) ? { status: 'error' } : {}),
-        ...(isStandard ? { response_metadata: { output_version: 'v1' } } : {}),
+        ...(!isFunction && { tool_call_id: toolCallId }),
+        ...defined({ name: shown }),
+        ...(isFailed(output) && { status: 'error' }),
+        ...(isStandard && { response_metadata: { output_version: 'v1' } }),
         ...fields,
       },
     )
@@ -292,7 +281,7 @@ function isServed(part: Part): part is Extract<Part, { type: 'tool-call' }> {
   return part.type === 'tool-call' && part.providerExecuted === true
 }
 
-/** Whether only a message of version 1 can say a part. */
+/** Whether only a message of version 1 has such a part. */
 function isStandardOnly(part: Part): boolean {
   return part.type === 'reasoning' || part.type === 'image' || part.type === 'file' || isServed(part)
 }
@@ -307,7 +296,7 @@ function withoutOf(form: MessageForm): readonly Json[] {
   return Array.isArray(form.without) ? (form.without as readonly Json[]) : []
 }
 
-/** A message of its fields: the usual ones empty where nothing is said, and none it was read without. */
+/** A message with its fields: the usual ones empty where it has no others, except those it was read without. */
 function written(
   type: string,
   form: MessageForm,
@@ -318,18 +307,16 @@ function written(
   const without = withoutOf(form)
   const usual = Object.entries(usualFields(type, className)).filter(([name]) => !without.includes(name))
   const data: LangChainData = {
-    ...(content === undefined || form.blocks === 'alone' ? {} : { content }),
-    ...(form.blocks === undefined || typeof content === 'string' || !content
-      ? {}
-      : { content_blocks: content }),
+    ...(form.blocks !== 'alone' && defined({ content })),
+    ...(form.blocks !== undefined && Array.isArray(content) && { content_blocks: content }),
     ...Object.fromEntries(usual),
-    ...(form.field === undefined ? {} : { form: form.field }),
+    ...defined({ form: form.field }),
     ...fields,
   }
-  return { type, data, ...(className === undefined ? {} : { className }) }
+  return { type, data, ...defined({ className }) }
 }
 
-/** Nothing said is an empty text and a single text a string, unless it was read otherwise. */
+/** No block is an empty text and a single text a string, unless it was read otherwise. */
 function contentOf(blocks: LangChainBlock[], { content: shape }: MessageForm): LangChainData['content'] {
   if (shape === 'blocks') return blocks
   const [first] = blocks

@@ -1,21 +1,27 @@
 import { invalid } from '../../errors.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type {
+  FilePart,
+  ImagePart,
   Message,
   Part,
+  ProviderOptions,
   ProviderPart,
   ReasoningPart,
   Role,
+  TextPart,
   ToolCallPart,
   ToolResultContent,
   ToolResultOutput,
 } from '../../messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { audioTypeOf } from '../openai/chat-types.ts'
 import {
   isEmpty,
   isObject,
   joinBlocks,
   jsonMessageAt,
+  keptUnder,
   listAt,
   messageRead,
   objectAt,
@@ -23,22 +29,23 @@ import {
   stringAt,
   type TextBlock,
 } from '../wire.ts'
-import { fromContent, fromOutputContent, keptContent, own } from './from-contents.ts'
-import { CONTENTS, ITEMS, MESSAGES } from './item-shapes.ts'
-import { AGENTS } from './item-types.ts'
-import { CALLS, parted, RESULTS } from './paired-items.ts'
-import type { Shape } from './shapes.ts'
+import type { Shape } from './item-shapes.ts'
+import { CALLS, CONTENTS, ITEMS, MESSAGES, parted, RESULTS } from './item-shapes.ts'
+import { AGENTS, PROVIDER } from './item-types.ts'
 
 /**
- * Items of the OpenAI Agents SDK in the neutral form, ready to be appended: one item becomes one message.
+ * Converts items of the OpenAI Agents SDK to neutral messages, ready to be appended: one item becomes one
+ * message.
  *
- * A `function_call` is an assistant message with that call, a `function_call_result` a tool message with its result; so are calls
- * and results of the shell, the computer, `apply_patch` and programs, under those names. Items without a neutral meaning
- * (`hosted_tool_call`, `tool_search_…`, `compaction`, `unknown`) and contents that name an uploaded file are kept whole and noted.
- * Fields the SDK does not know are kept. Nothing given is changed; values are shared with it.
+ * A `function_call` becomes an assistant message with that call, a `function_call_result` a tool message with
+ * its result; so do calls and results of the shell, the computer, `apply_patch` and programs, with those tool
+ * names. Items without a neutral meaning (`hosted_tool_call`, `tool_search_…`, `compaction`, `unknown`) and
+ * contents that name an uploaded file are kept whole and reported. Fields that the SDK does not know are kept.
+ * The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for what is no item: an unknown type or role, a missing field, one of
- * another kind, what must be base64 and is not. `lenient` keeps those as unread parts.
+ * Throws `INVALID_INPUT`, with the place and without the text, for a value that is not an item: an unknown type
+ * or role, a missing field, a field of another type, data that is not base64. With `lenient`, such values are
+ * kept as unread parts.
  */
 export function fromAgentItems(items: readonly object[], options?: ConversionOptions): Message[] {
   const conversion = new Conversion(AGENTS, options)
@@ -75,7 +82,7 @@ function fromMessage(value: unknown, place: string, said: unknown, conversion: C
   if (role === undefined) throw invalid(`${place}.role: must be one of ${Object.keys(MESSAGES).join(', ')}`)
   const shape = MESSAGES[role]
   const { content: given, ...others } = objectAt(value, place)
-  // Contents are looked at one by one, so that a malformed one can be kept alone.
+  // Contents are checked one by one, so that a malformed one can be kept alone.
   const { type, role: _, ...rest } = jsonMessageAt(others, place)
   shape(role === 'system' ? { ...rest, content: given } : rest, place)
   const fields = type === undefined ? { ...rest, type: null } : rest
@@ -84,7 +91,7 @@ function fromMessage(value: unknown, place: string, said: unknown, conversion: C
   const content = listAt(given, `${place}.content`).map((part, i) =>
     fromPart(part, `${place}.content[${i}]`, role === 'user' ? 'user' : 'assistant', conversion),
   )
-  // Texts that say nothing are left out of other messages, so that a message of ours shows itself as one.
+  // Empty texts are dropped from other messages; the mark shows that this message was read here.
   const isSilent = content.every((part) => part.type === 'text' && part.text === '')
   return message(role, content, isSilent && isEmpty(fields) ? { type: 'message' } : fields)
 }
@@ -130,7 +137,7 @@ function fromToolCall({ callId, ...item }: JsonObject): ToolCallPart {
   }
 }
 
-/** The readable texts as one; everything its provider needs to take it back stays beside it. */
+/** The readable texts as one text; everything the provider requires is kept beside it. */
 function fromReasoning({ content, ...item }: JsonObject, place: string): ReasoningPart {
   const blocks = listAt(content, `${place}.content`).map((block) => block as TextBlock)
   const { text, layout } = joinBlocks(blocks, `${place}.content`)
@@ -138,10 +145,10 @@ function fromReasoning({ content, ...item }: JsonObject, place: string): Reasoni
   return { type: 'reasoning', text, ...own(isPlain ? item : { ...item, content: layout }) }
 }
 
-/** An output in the neutral form, and how it was given. */
+/** An output in the neutral form, and the form in which it was given. */
 type Read = { readonly output: ToolResultOutput; readonly form?: Json }
 
-/** A result of a tool as a message. Throws `INVALID_INPUT`. */
+/** A tool result as a message. Throws `INVALID_INPUT`. */
 function fromResult(value: unknown, place: string, shape: Shape, conversion: Conversion): Message {
   const { output: given, ...others } = objectAt(value, place)
   const { callId, name, ...fields } = jsonMessageAt(others, place)
@@ -199,7 +206,7 @@ function fromLoneOutput(given: unknown, place: string, conversion: Conversion): 
   return { output: { type: 'text', value: text as string }, form: fields }
 }
 
-/** The bytes an output holds, and the output with an empty text in their place: JSON has no bytes. */
+/** The bytes of an output, and the output with an empty text instead: JSON has no bytes. */
 function withoutBytes(output: JsonObject): readonly [Uint8Array | undefined, JsonObject] {
   for (const name of ['image', 'file']) {
     const source = output[name]
@@ -210,7 +217,7 @@ function withoutBytes(output: JsonObject): readonly [Uint8Array | undefined, Jso
   return [undefined, output]
 }
 
-/** Outputs of tools the SDK knows by name. */
+/** Outputs of tools that have item types of their own. */
 function fromKnownOutput({ type, status }: JsonObject, given: unknown, place: string): Read {
   if (type === 'computer_call_result') {
     const { type: _, data, ...fields } = jsonMessageAt(given, place)
@@ -226,4 +233,133 @@ function fromKnownOutput({ type, status }: JsonObject, given: unknown, place: st
 
 function listOfJson(given: unknown, place: string): Json {
   return (given as readonly unknown[]).map((entry, i) => jsonMessageAt(entry, `${place}[${i}]`))
+}
+
+/** Fields as `providerOptions` of this format; no options for no fields. */
+export function own(fields: JsonObject): { providerOptions?: ProviderOptions } {
+  return keptUnder(AGENTS, fields)
+}
+
+/**
+ * A value that only the SDK understands, kept whole. Its type is not at the top level, where other formats
+ * would mistake it for theirs.
+ */
+export function keptContent(data: JsonObject): ProviderPart {
+  return { type: 'provider', provider: PROVIDER, data: { [AGENTS]: data } }
+}
+
+/** A checked content of a message, as a part. */
+export function fromContent(content: JsonObject, place: string, conversion: Conversion): ToolResultContent {
+  const { type, ...rest } = content
+  switch (type) {
+    case 'input_text':
+    case 'output_text':
+      return textPart(rest.text, rest)
+    case 'refusal': {
+      const { refusal, ...fields } = rest
+      return { type: 'text', text: refusal as string, ...own({ ...fields, type }) }
+    }
+    case 'input_image':
+    case 'image': {
+      const { image, ...fields } = rest
+      if (typeof image === 'string') return { type: 'image', image, ...own({ ...fields, type }) }
+      break
+    }
+    case 'input_file': {
+      const part = fromInputFile(rest, type)
+      if (part !== undefined) return part
+      break
+    }
+    case 'audio': {
+      const { audio, ...fields } = rest
+      if (typeof audio === 'string') return audioPart(audio, fields)
+      break
+    }
+  }
+  conversion.note('kept', place, 'what it names lies with the provider')
+  return keptContent(content)
+}
+
+function textPart(text: Json | undefined, { text: _, ...fields }: JsonObject): TextPart {
+  return { type: 'text', text: text as string, ...own(fields) }
+}
+
+function fromInputFile({ file, filename, ...fields }: JsonObject, type: string): FilePart | undefined {
+  const named = typeof filename === 'string' ? { filename } : {}
+  if (typeof file === 'string')
+    return { type: 'file', data: file, mediaType: mediaTypeOf(file), ...named, ...own({ ...fields, type }) }
+  if (!isObject(file) || typeof file.url !== 'string' || file.id !== undefined) return undefined
+  const { url, ...further } = file
+  const kept = own({ ...fields, type, file: ['url', further] })
+  return { type: 'file', data: url as string, mediaType: mediaTypeOf(url as string), ...named, ...kept }
+}
+
+function audioPart(data: string, fields: JsonObject): FilePart {
+  const { format } = fields
+  const mediaType = audioTypeOf(typeof format === 'string' ? format : '*')
+  return { type: 'file', data, mediaType, ...own({ ...fields, type: 'audio' }) }
+}
+
+/** A checked tool output that is a single content, and its bytes if it holds any. */
+export function fromOutputContent(
+  type: 'image' | 'file',
+  content: JsonObject,
+  bytes: Uint8Array | undefined,
+  place: string,
+  conversion: Conversion,
+): ToolResultContent {
+  const { type: _, [type]: source, ...fields } = content
+  const found = sourceOf(source, bytes)
+  if (found === undefined) {
+    conversion.note('kept', place, 'what it names lies with the provider')
+    return keptContent(content)
+  }
+  const { data, mediaType, filename, form } = found
+  const kept = own({ ...fields, type, ...(form !== undefined && { [type]: form }) })
+  if (type === 'image') return imagePart(data, mediaType, kept)
+  const named = filename === undefined ? {} : { filename }
+  return { type: 'file', data, mediaType: mediaType ?? mediaTypeOf(data), ...named, ...kept }
+}
+
+type Source = {
+  readonly data: string | Uint8Array
+  readonly mediaType: string | undefined
+  readonly filename: string | undefined
+  /** The form in which it was given, and its further fields; `undefined` for a string. */
+  readonly form: Json | undefined
+}
+
+function sourceOf(source: Json | undefined, bytes: Uint8Array | undefined): Source | undefined {
+  if (typeof source === 'string')
+    return { data: source, mediaType: undefined, filename: undefined, form: undefined }
+  if (!isObject(source)) return undefined
+  if (bytes !== undefined || typeof source.data === 'string') {
+    const { data, mediaType, filename, ...further } = source
+    const form = ['data', { ...further }]
+    return { data: bytes ?? (data as string), ...labels(mediaType, filename), form }
+  }
+  if (typeof source.url !== 'string') return undefined
+  const { url, filename, ...further } = source
+  return { data: url as string, ...labels(undefined, filename), form: ['url', further] }
+}
+
+function labels(
+  mediaType: Json | undefined,
+  filename: Json | undefined,
+): { readonly mediaType: string | undefined; readonly filename: string | undefined } {
+  return {
+    mediaType: typeof mediaType === 'string' ? mediaType : undefined,
+    filename: typeof filename === 'string' ? filename : undefined,
+  }
+}
+
+function imagePart(image: string | Uint8Array, mediaType: string | undefined, kept: object): ImagePart {
+  return { type: 'image', image, ...(mediaType !== undefined && { mediaType }), ...kept }
+}
+
+/** The media type of a file without one. */
+function mediaTypeOf(data: string | Uint8Array): string {
+  if (typeof data !== 'string') return 'application/octet-stream'
+  const [, stated] = /^data:([^;,]+)/i.exec(data) ?? []
+  return stated ?? (data.startsWith('JVBERi0') ? 'application/pdf' : 'application/octet-stream')
 }

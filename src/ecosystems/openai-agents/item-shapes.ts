@@ -1,27 +1,134 @@
 import { invalid } from '../../errors.ts'
+import type { JsonObject } from '../../messages/json.ts'
 import { fileDataAt } from '../conversion.ts'
-import { isObject, stringAt } from '../wire.ts'
-import {
-  anything,
-  count,
-  fields,
-  given,
-  integer,
-  listOf,
-  nullable,
-  number,
-  object,
-  oneOf,
-  optional,
-  type Shape,
-  someText,
-  text,
-  variants,
-} from './shapes.ts'
+import { isObject, listAt, objectAt, stringAt } from '../wire.ts'
 
 /*
- * What items and contents must look like. Source: the schemas in `types/protocol` of `@openai/agents-core` 0.20; beyond them,
- * what must be base64 is.
+ * Items that are tool calls or results, besides those of functions. Every stage keeps the pairs whole, and
+ * other formats can read them.
+ */
+
+/** Types of calls: the tool name, and the fields of the input. */
+export const CALLS: ReadonlyMap<unknown, { readonly tool: string; readonly input: readonly string[] }> =
+  new Map(
+    Object.entries({
+      computer_call: { tool: 'computer', input: ['action', 'actions'] },
+      shell_call: { tool: 'shell', input: ['action'] },
+      apply_patch_call: { tool: 'apply_patch', input: ['operation'] },
+      program: { tool: 'program', input: ['code'] },
+    }),
+  )
+
+/** Types of results: the tool name. */
+export const RESULTS: ReadonlyMap<unknown, string> = new Map([
+  ['computer_call_result', 'computer'],
+  ['shell_call_output', 'shell'],
+  ['apply_patch_call_output', 'apply_patch'],
+  ['program_output', 'program'],
+])
+
+/** Splits an object into the named fields and the others. */
+export function parted(value: JsonObject, names: readonly string[]): readonly [JsonObject, JsonObject] {
+  const entries = Object.entries(value)
+  const isNamed = ([name]: (typeof entries)[number]): boolean => names.includes(name)
+  return [
+    Object.fromEntries(entries.filter(isNamed)),
+    Object.fromEntries(entries.filter((entry) => !isNamed(entry))),
+  ]
+}
+
+/*
+ * Checks of given values. Not a schema library, because an error must name the place and the rule, and not the
+ * alternatives of a union that did not match.
+ */
+
+/** Throws `INVALID_INPUT` with the place for a value of another shape. */
+export type Shape = (value: unknown, place: string) => void
+
+export const text: Shape = (value, place) => {
+  stringAt(value, place)
+}
+
+export const object: Shape = (value, place) => {
+  objectAt(value, place)
+}
+
+export const anything: Shape = () => {}
+
+/** Any value except undefined. */
+export const given: Shape = (value, place) => {
+  if (value === undefined) throw invalid(`${place}: must be given`)
+}
+
+export const number: Shape = (value, place) => {
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw invalid(`${place}: must be a number`)
+}
+
+export const integer: Shape = (value, place) => {
+  if (!Number.isSafeInteger(value)) throw invalid(`${place}: must be a whole number`)
+}
+
+export const count: Shape = (value, place) => {
+  if (!Number.isSafeInteger(value) || (value as number) < 0)
+    throw invalid(`${place}: must be a whole number from 0 on`)
+}
+
+export const someText: Shape = (value, place) => {
+  if (stringAt(value, place) === '') throw invalid(`${place}: must not be empty`)
+}
+
+export function optional(shape: Shape): Shape {
+  return (value, place) => {
+    if (value !== undefined) shape(value, place)
+  }
+}
+
+export function nullable(shape: Shape): Shape {
+  return (value, place) => {
+    if (value !== null) shape(value, place)
+  }
+}
+
+export function oneOf(...values: readonly string[]): Shape {
+  return (value, place) => {
+    if (!(values as readonly unknown[]).includes(value))
+      throw invalid(`${place}: must be one of ${values.join(', ')}`)
+  }
+}
+
+/** An object with at least these fields. */
+export function fields(shapes: { readonly [name: string]: Shape }): Shape {
+  const entries = Object.entries(shapes)
+  return (value, place) => {
+    const found = objectAt(value, place)
+    for (const [name, shape] of entries) shape(found[name], `${place}.${name}`)
+  }
+}
+
+export function listOf(shape: Shape, least = 0): Shape {
+  return (value, place) => {
+    const found = listAt(value, place)
+    if (found.length < least) throw invalid(`${place}: must not be empty`)
+    found.forEach((entry, i) => {
+      shape(entry, `${place}[${i}]`)
+    })
+  }
+}
+
+/** Objects with a known `type`, each with its own shape. */
+export function variants(shapes: { readonly [type: string]: Shape }): Shape {
+  const byType = new Map(Object.entries(shapes))
+  return (value, place) => {
+    const { type } = objectAt(value, place)
+    const shape = typeof type === 'string' ? byType.get(type) : undefined
+    if (shape === undefined) throw invalid(`${place}.type: must be one of ${[...byType.keys()].join(', ')}`)
+    shape(value, place)
+  }
+}
+
+/*
+ * The shapes of items and contents. Source: the schemas in `types/protocol` of `@openai/agents-core` 0.20; in
+ * addition, base64 data is checked.
  */
 
 const extra = { providerData: optional(object) }
@@ -37,7 +144,7 @@ const media: Shape = (value, place) => {
   fileDataAt(stringAt(value, place), place)
 }
 
-/** A text of this kind, or an object that names where to find it in one of these fields. */
+/** A media string, or an object with one of these fields. */
 function mediaOr(...names: readonly string[]): Shape {
   return (value, place) => {
     if (typeof value === 'string') return media(value, place)
@@ -89,7 +196,7 @@ const toolFile = fields({
   ...extra,
 })
 
-/** Contents by where they may stand. */
+/** Contents by where they are allowed. */
 export const CONTENTS = {
   user: variants({ input_text: inputText, input_image: inputImage, input_file: inputFile, audio }),
   assistant: variants({
@@ -102,7 +209,7 @@ export const CONTENTS = {
   outputs: variants({ input_text: inputText, input_image: inputImage, input_file: inputFile }),
 } as const
 
-/** Types of contents: what else stands in a part of ours is a whole item. */
+/** Types of contents: a provider part of this format with another type is a whole item. */
 export const CONTENT_TYPES: ReadonlySet<unknown> = new Set([
   ...['input_text', 'input_image', 'input_file', 'audio', 'output_text', 'refusal', 'image', 'text', 'file'],
 ])
@@ -136,7 +243,7 @@ export const MESSAGES = {
   assistant: fields({ status, phase: optional(oneOf('commentary', 'final_answer')), ...base }),
 } as const
 
-/** All other items by type. A result's output is looked at apart. */
+/** All other items by type. The output of a function result is checked separately. */
 export const ITEMS: ReadonlyMap<unknown, Shape> = new Map<unknown, Shape>(
   Object.entries({
     function_call: fields({

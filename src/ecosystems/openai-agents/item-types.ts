@@ -1,22 +1,25 @@
 /*
- * Items of the OpenAI Agents SDK, in and out. One item becomes one message, and what was read comes out again as it was, the
- * arguments of calls to the byte. Types written after the schemas in `types/protocol` of `@openai/agents-core` 0.20.
+ * Items of the OpenAI Agents SDK, in and out. One item becomes one message, and an item that was read is
+ * written again as it was, the arguments of calls byte for byte. Types follow the schemas in `types/protocol`
+ * of `@openai/agents-core` 0.20.
  *
- * What the neutral form has no place for is kept under the name `openai-agents`: fields of a message item in `metadata`, fields of
- * a part, call, result or reasoning in its `providerOptions`. What only this SDK understands is a provider part of `openai` with
- * the data `{ 'openai-agents': … }`: items without a neutral meaning, and contents that name an uploaded file. Reserved there:
+ * What the neutral form has no place for is kept under the name `openai-agents`: fields of a message item in
+ * `metadata`, fields of a part, call, result or reasoning in its `providerOptions`. Values that only this SDK
+ * understands are provider parts of `openai` with the data `{ 'openai-agents': … }`: items without a neutral
+ * meaning, and contents that name an uploaded file. Reserved there:
  *
- * - `type` is the type of the item or content where the neutral part does not tell it; null for a message without a type;
+ * - `type` is the type of the item or content where the neutral part does not show it; null for a message
+ *   without a type;
  * - `arguments` is the text of arguments that `JSON.stringify` would write otherwise;
  * - `content` is the layout of reasoning that was not one block;
- * - `output` says how a result's output was given: the further fields of a text in an object, `'one'` for a picture or file that
- *   stood alone, null where there was none;
- * - `image` and `file` say how bytes or an address were given: the form and its further fields.
+ * - `output` is the form of a result's output: the further fields of a text in an object, `'one'` for a single
+ *   image or file, null where there was none;
+ * - `image` and `file` are the form in which bytes or an address were given, and its further fields.
  *
- * The neutral part goes first: an output or input changed since is what is sent.
+ * The neutral part takes precedence: an output or input that changed since is what is sent.
  */
 
-/** The name under which this form keeps its own things. */
+/** The name under which this format keeps its fields. */
 export const AGENTS = 'openai-agents'
 
 /** The provider of parts that only this SDK understands. */
@@ -46,7 +49,7 @@ type Audio = Cached & {
   transcript?: string | null | undefined
 }
 
-/** What a system prompt, a user or a model says. */
+/** A message of the system, the user or the model. */
 export type AgentMessageItem =
   | (Base & { type?: 'message' | undefined; role: 'system'; content: string })
   | (Base & {
@@ -67,7 +70,7 @@ export type AgentMessageItem =
       )[]
     })
 
-/** A call of a function, and what came of it. */
+/** A call of a function. */
 export type AgentFunctionCallItem = Base &
   Caller & {
     type: 'function_call'
@@ -121,7 +124,7 @@ type ComputerAction =
   | { type: 'keypress'; keys: string[] }
   | { type: 'drag'; path: Point[] }
 
-/** Calls of tools that the SDK knows by name, and their results. */
+/** Calls of tools with item types of their own, and their results. */
 export type AgentToolItem =
   | (Base & {
       type: 'computer_call'
@@ -186,7 +189,7 @@ type SearchBase = Base & {
   status?: string | undefined
 }
 
-/** Items that the neutral form has no meaning for. */
+/** Items without a neutral meaning. */
 export type AgentKeptItem =
   | (Base &
       Caller & {
@@ -212,7 +215,7 @@ export type AgentReasoningItem = Base & {
   rawContent?: (Extra & { type: 'reasoning_text'; text: string })[] | undefined
 }
 
-/** An item of the SDK's: what its `AgentInputItem` is. */
+/** An item of the SDK: its `AgentInputItem`. */
 export type AgentItem =
   | AgentMessageItem
   | AgentFunctionCallItem

@@ -6,7 +6,7 @@ import { fromAgentItems } from './from-items.ts'
 import type { AgentItem } from './item-types.ts'
 import type { SessionStore } from './session-options.ts'
 
-/** A request of the SDK's to a model, as far as it is read here. Source: `ModelRequest` of `@openai/agents-core`. */
+/** The fields of a model request that are read here. Source: `ModelRequest` of `@openai/agents-core`. */
 type AgentRequest = {
   readonly input: string | readonly object[]
   readonly systemInstructions?: string | undefined
@@ -25,12 +25,12 @@ export type AgentModel = {
 /** A provider of models of the SDK. */
 export type AgentModelProvider = { getModel(name?: string): AgentModel | Promise<AgentModel> }
 
-/** What was handed out of a history, and what stands in the session since. */
+/** The history as `getItems` returned it, and what was stored since. */
 export type HandedOut = {
   readonly shown: readonly AgentItem[]
-  /** How many messages were stored after it. */
+  /** The number of messages stored after it. */
   readonly storedSince: () => Promise<number>
-  /** The same history as it is now, without what was stored after it. */
+  /** The same history as it is now, without messages stored after it. */
   readonly again: () => Promise<AgentItem[]>
 }
 
@@ -38,14 +38,14 @@ export type HandedOut = {
 type RecoveringSession = SessionNames & {
   readonly store: SessionStore
   readonly sessionId: string
-  /** The history as it was last handed out; `undefined` when it never was. */
+  /** The history that was last returned; `undefined` if there is none. */
   readonly handedOut: () => HandedOut | undefined
 }
 
-/** Events of a stream before a model has said anything. */
+/** Events of a stream before any content of the model. */
 const PRELUDE: ReadonlySet<unknown> = new Set(['response_started', 'model'])
 
-/** A model or a provider of models, in place of the one given; see `recovering` of `UndertextSession`. */
+/** A model or model provider that replaces the given one; see `recovering` of `UndertextSession`. */
 export function recovering<T extends AgentModel | AgentModelProvider>(
   asked: T,
   session: RecoveringSession,
@@ -88,7 +88,10 @@ async function record(
   await recordCallOf(store, request, owner, await readUsage(response, request.provider))
 }
 
-/** Sends a request as it came; when it overflows, with the shorter history in place of what the session handed out. */
+/**
+ * Sends a request unchanged; after an overflow, with the shorter history instead of the one that the session
+ * returned.
+ */
 async function ask<R>(
   { store, sessionId, provider, model, handedOut }: RecoveringSession,
   sent: AgentRequest,
@@ -97,7 +100,7 @@ async function ask<R>(
   const history = handedOut()
   const input = typeof sent.input === 'string' ? userMessage(sent.input) : sent.input
   const isOnServer = sent.previousResponseId !== undefined || sent.conversationId !== undefined
-  const rest = history === undefined || isOnServer ? undefined : behindHistory(input, history.shown)
+  const rest = history === undefined || isOnServer ? undefined : afterHistory(input, history.shown)
   if (history === undefined || rest === undefined) return { result: await send(sent) }
   const unstored = rest.slice(await history.storedSince())
   const { systemInstructions: system, tools, modelSettings, signal } = sent
@@ -126,10 +129,10 @@ function userMessage(content: string): readonly object[] {
 }
 
 /**
- * What of an input comes after the history; `undefined` when the input does not begin with all of the history. The SDK drops calls of a
- * history that have no result, and may drop the ids of reasoning.
+ * The items of an input after the history; `undefined` when the input does not begin with the whole history.
+ * The SDK drops calls without a result, and may drop the ids of reasoning.
  */
-function behindHistory(input: readonly object[], shown: readonly AgentItem[]): readonly object[] | undefined {
+function afterHistory(input: readonly object[], shown: readonly AgentItem[]): readonly object[] | undefined {
   let at = 0
   for (const item of shown) {
     if (at < input.length && isSame(input[at]!, item)) at += 1

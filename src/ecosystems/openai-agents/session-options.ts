@@ -3,12 +3,12 @@ import type { CompactOptions } from '../../config/store-options.ts'
 import { labelSchema, nameSchema } from '../../messages/check.ts'
 import type { InsertedRole, SummaryPreset } from '../../rendering/rows.ts'
 import { SUMMARY_PRESETS } from '../../rendering/rows.ts'
+import { storeSchema } from '../../store/arguments.ts'
 import type { Store } from '../../store/store.ts'
-import { storeSchema } from '../../store/store-schema.ts'
 import type { ConversionNote } from '../conversion.ts'
 import type { RecoveringStore } from '../recovering.ts'
 
-/** What a session needs of a store. */
+/** The store methods that a session needs. */
 export type SessionStore = RecoveringStore &
   Pick<
     Store,
@@ -21,45 +21,48 @@ export type SessionStore = RecoveringStore &
     | 'rewind'
   >
 
-/** Where a session's items are kept, and how it shows them. */
+/** Options of an `UndertextSession`. */
 export type UndertextSessionOptions = {
   readonly store: SessionStore
-  /** The session's id in the store; made when the first item is added. Default: a new uuid. */
+  /** The session's id in the store. The session is created when the first item is added. Default: a new UUID. */
   readonly sessionId?: string | undefined
   /**
-   * What `getItems` answers: the effective history (default), or with `'full'` everything that was said and not taken back, as if
-   * nothing had been compacted. The other methods work on the effective history either way.
+   * What `getItems` returns: the effective history (default), or with `'full'` all messages that were not
+   * rewound, as if nothing had been compacted. The other methods always work on the effective history.
    */
   readonly view?: 'effective' | 'full' | undefined
   /**
-   * Compacts when that is due, after each turn the SDK's runner has stored: with the store's settings (`true`, the default) or
-   * these. `false`: never.
+   * Compacts when due, after each turn that the SDK's runner stored: with the store's settings (`true`, the
+   * default) or with these. `false`: never.
    */
   readonly compact?: boolean | CompactOptions | undefined
-  /** Hears why a compaction after a turn could not be done. The turn is stored and stands. Default: a warning of the process. */
+  /** Receives the error when a compaction after a turn fails. The turn stays stored. Default: a process warning. */
   readonly onCompactionError?: ((error: unknown) => void) | undefined
   /**
-   * The model that is called: says when compaction is due, and is recorded where the session has none yet. Default: the session's own,
-   * else "openai".
+   * The model that is called: decides when compaction is due, and is recorded if the session has none yet.
+   * Default: the session's own, else "openai".
    */
   readonly provider?: string | undefined
   readonly model?: string | undefined
-  /** Whose conversation it is, where the session has no owner yet. */
+  /** The owner of the conversation, if the session has none yet. */
   readonly owner?: string | undefined
   /** How a summary is shown. Default: a system message under "Previous conversation summary:". */
   readonly summaryRole?: InsertedRole | undefined
   readonly summaryHeader?: string | undefined
   readonly preset?: SummaryPreset | undefined
-  /** Who takes items back, in the audit. */
+  /** The actor of rewinds, for the audit. */
   readonly actor?: string | undefined
-  /** Hears of items that were kept whole, and of messages of others that were not sent or changed. */
+  /**
+   * Receives notes about items that were kept whole, and about messages from elsewhere that were changed or not
+   * sent.
+   */
   readonly onNote?: ((note: ConversionNote) => void) | undefined
 }
 
 const called = z.custom<(value: never) => void>((value) => typeof value === 'function', 'must be a function')
 const role = z.enum(['system', 'user', 'assistant'])
 
-/** The compaction's own options are checked where it is done. */
+/** Compaction options are checked by the compaction. */
 export const sessionSchema = z.strictObject({
   store: storeSchema<SessionStore>('rewind'),
   sessionId: nameSchema.optional(),

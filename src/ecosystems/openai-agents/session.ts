@@ -6,35 +6,79 @@ import { check } from '../../messages/check.ts'
 import { isObject } from '../../messages/json.ts'
 import type { StoredMessage, ViewMessage } from '../../messages/message.ts'
 import type { Session } from '../../storage/storage.ts'
-import { unlessUnknown } from '../../store/unless-unknown.ts'
+import { unlessUnknown } from '../../store/arguments.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { appendNamed } from '../recovering.ts'
-import { CompactionOwnership } from './compaction-ownership.ts'
 import { fromAgentItems } from './from-items.ts'
 import type { AgentItem } from './item-types.ts'
 import { type AgentModel, type AgentModelProvider, type HandedOut, recovering } from './recovering-model.ts'
-import { type Decide, type Operation, rewriteHistory } from './rewriting.ts'
 import { type SessionStore, sessionSchema, type UndertextSessionOptions } from './session-options.ts'
 import {
+  applyMutations,
   checkMutations,
+  checkTransaction,
+  type Decide,
   type HistoryMutation,
-  mutated,
-  poppedOf,
-  suffixReplaced,
+  type HistoryTransaction,
+  type Operation,
+  popNewest,
+  replaceSuffix,
+  rewriteHistory,
+  type ShownRow,
+  shownRows,
 } from './session-rewrites.ts'
-import { type ShownRow, shownRows } from './session-rows.ts'
 import { toAgentItems } from './to-items.ts'
-import { checkTransaction, type HistoryTransaction } from './transaction.ts'
 
-/** The reasons of rewinds that take back a history as a whole, what a compaction hid included. */
+/** The state of a session when its history was read. */
+type Standing = Pick<Session, 'messageCount' | 'viewEpoch'>
+
+/**
+ * Receipts for reading a history: the last reader may compact it while no one else changes it. They exist only
+ * in this process.
+ */
+export class CompactionOwnership {
+  readonly #standings = new WeakMap<object, Standing>()
+
+  /** A receipt for the history of a session in this state, or of one that does not exist yet. */
+  receiptFor(session: Session | undefined): object {
+    const receipt = {}
+    this.#standings.set(receipt, standingOf(session))
+    return receipt
+  }
+
+  /** Whether the session is unchanged since the receipt was issued. */
+  holds(receipt: object | null, session: Session | undefined): boolean {
+    const standing = receipt === null ? undefined : this.#standings.get(receipt)
+    const now = standingOf(session)
+    return standing?.messageCount === now.messageCount && standing.viewEpoch === now.viewEpoch
+  }
+
+  /**
+   * Keeps a receipt valid after its holder appended `count` messages up to this position, with none in between;
+   * otherwise invalidates it.
+   */
+  extend(receipt: object | null, count: number, position: number): void {
+    const standing = receipt === null ? undefined : this.#standings.get(receipt)
+    if (receipt === null || standing === undefined) return
+    if (standing.messageCount + count === position)
+      this.#standings.set(receipt, { ...standing, messageCount: position })
+    else this.#standings.delete(receipt)
+  }
+}
+
+function standingOf(session: Session | undefined): Standing {
+  return { messageCount: session?.messageCount ?? 0, viewEpoch: session?.viewEpoch ?? 0 }
+}
+
+/** The reasons of rewinds of a whole history, including what a compaction hid. */
 const WHOLE_REASONS: ReadonlySet<string> = new Set([
   'openai-agents: clearSession',
   'openai-agents: replaceHistoryWithCompaction',
 ])
 
 /**
- * The messages of the log that were not taken back, whatever compactions did to them: hidden by no rewind themselves, and
- * neither is the summary or marker that stands for them.
+ * The messages that were not rewound, whatever compactions hide: neither the message nor the summary or marker
+ * that replaces it is hidden by a rewind.
  */
 async function fullHistory(store: SessionStore, sessionId: string): Promise<StoredMessage[]> {
   const rows = await store.getMessages(sessionId)
@@ -43,7 +87,7 @@ async function fullHistory(store: SessionStore, sessionId: string): Promise<Stor
   if (rewinds.length === 0) return rows.filter(({ kind }) => kind === 'message')
 
   const takenBack = new Set(rewinds.map(({ id }) => id))
-  // Whatever an earlier compaction hides was there when the whole history was taken back.
+  // Everything that an earlier compaction hides was rewound with the whole history.
   const places = new Map(compactions.map(({ id }, i) => [id, i]))
   const isWhole = ({ reason }: (typeof rewinds)[number]): boolean => WHOLE_REASONS.has(reason ?? '')
   const cleared = places.get(rewinds.findLast(isWhole)?.id ?? '') ?? 0
@@ -58,18 +102,20 @@ async function fullHistory(store: SessionStore, sessionId: string): Promise<Stor
   return rows.filter((row) => row.kind === 'message' && !isGone(row))
 }
 
-/** What the SDK's runner says about a compaction after a turn. Only `force` concerns this session. */
+/** Arguments of the SDK's runner for a compaction after a turn. Only `force` is used. */
 type RunCompactionArgs = { readonly force?: boolean | undefined }
 
 /**
- * A conversation of the OpenAI Agents SDK in a store: what `run(agent, input, { session })` takes. It is a `Session` with all
- * further capabilities the SDK knows: told of the run's context, rewrites, transactions, and compaction after a turn.
+ * A conversation of the OpenAI Agents SDK in a store: what `run(agent, input, { session })` takes. It is a
+ * `Session` with all optional capabilities of the SDK: run context, rewrites, transactions, and compaction
+ * after a turn.
  *
- * One item is one message of the log. Nothing is destroyed: what is popped, cleared, changed or replaced is hidden by a
- * compaction of kind `manual`, which `store.listCompactions` names and `store.undoCompaction` takes back. Every method
- * is one transaction, whoever else works on the session, in this process or another.
+ * One item is one message of the log. Nothing is destroyed: popped, cleared, changed or replaced items are
+ * hidden by a compaction of kind `manual`, which `store.listCompactions` lists and `store.undoCompaction`
+ * undoes. Every method is one transaction, also when other processes use the session.
  *
- * Methods throw the store's errors, and `INVALID_INPUT` for items that are none, before anything is changed.
+ * Methods throw the store's errors, and `INVALID_INPUT` for values that are not items, before anything is
+ * changed.
  */
 export class UndertextSession {
   readonly acceptsRunContext = true as const
@@ -77,7 +123,7 @@ export class UndertextSession {
   readonly #id: string
   readonly #options: Omit<UndertextSessionOptions, 'store' | 'sessionId'>
   readonly #ownership = new CompactionOwnership()
-  /** What `getItems` last handed out in full. */
+  /** What `getItems` last returned in full. */
   #handedOut: HandedOut | undefined
 
   /** Throws `INVALID_INPUT`. */
@@ -95,8 +141,9 @@ export class UndertextSession {
   }
 
   /**
-   * The history, oldest first; with a limit that many of the newest items. By default it is the effective history: summaries as
-   * system messages, and large outputs as the previews the store shows. `view: 'full'` is set where the session is made.
+   * Returns the history, oldest first; with a limit, that many of the newest items. By default it is the
+   * effective history: summaries as system messages, and large outputs as the previews that the store shows.
+   * Set `view: 'full'` in the constructor for the full history.
    */
   async getItems(limit?: number, _runContext?: unknown): Promise<AgentItem[]> {
     if (limit !== undefined && limit <= 0) return []
@@ -122,10 +169,11 @@ export class UndertextSession {
   }
 
   /**
-   * A model, or a provider of models, that recovers from overflows and records usage, provider and model in this session: for `model` of
-   * an agent, or `modelProvider` of a `Runner`. A request that overflows is compacted and sent again before anything of its answer was
-   * passed on; the history in its input is replaced, everything else stays. An input that does not begin with the whole history, because
-   * a filter or an input callback changed it, is sent as it is; so is one of a conversation that the server keeps.
+   * Returns a model or model provider that recovers from overflows and records usage, provider and model in
+   * this session: for `model` of an agent, or `modelProvider` of a `Runner`. A request that overflows is
+   * compacted and sent again before any of its response was passed on; the history in its input is replaced,
+   * everything else stays. An input that does not begin with the whole history, because a filter or an input
+   * callback changed it, is sent unchanged; so is one of a conversation that the server keeps.
    */
   recovering<T extends AgentModel | AgentModelProvider>(asked: T): T {
     check(askedSchema, asked, 'recovering')
@@ -137,64 +185,69 @@ export class UndertextSession {
     })
   }
 
-  /** Adds items at the end, all or none, in order. */
+  /** Appends items in order, all or none. */
   async addItems(items: readonly object[], _runContext?: unknown): Promise<void> {
     await this.#add(items)
   }
 
-  /** Takes the newest item back, and answers it as it was added. Two callers never get the same one. */
+  /** Removes the newest item and returns it as it was added. Two callers never get the same item. */
   async popItem(_runContext?: unknown): Promise<AgentItem | undefined> {
     let item: AgentItem | undefined
     await this.#rewrite('popItem', (rows, originals) => {
-      const popped = poppedOf(rows, originals)
+      const popped = popNewest(rows, originals)
       item = popped?.item
       return popped?.rewrite
     })
     return item
   }
 
-  /** Takes all items back. The session, its settings and its log stay. */
+  /** Hides all items. The session, its settings and its log stay. */
   async clearSession(_runContext?: unknown): Promise<void> {
-    const rewound = { ...EVERYTHING, ...this.#said('clearSession') }
+    const rewound = { ...EVERYTHING, ...this.#authorship('clearSession') }
     await unlessUnknown(this.#store.rewind(this.#id, rewound))
   }
 
-  /** Items as the model is sent them: as they are. */
+  /** Returns the item unchanged: the model is sent stored items as they are. */
   prepareHistoryItemForModelInput<Item>(item: Item): Item {
     return item
   }
 
-  /** Items as they are compared with stored ones: as they are. */
+  /** Returns the items unchanged: they are compared with stored items as they are. */
   prepareHistoryItemsForPersistenceComparison<Item>(items: Item[]): Item[] {
     return items
   }
 
-  /** Whether reasoning keeps its ids in the store when the run leaves them out of requests: no, as in the SDK's own sessions. */
+  /**
+   * Whether reasoning keeps its ids in the store when the run removes them from requests: no, as in the SDK's
+   * own sessions.
+   */
   preserveReasoningItemIdsForPersistence(): boolean {
     return false
   }
 
-  /** Takes all items back and adds these. */
+  /** Replaces all items with these. */
   async replaceHistoryWithCompaction(items: readonly object[], _runContext?: unknown): Promise<void> {
-    // A rewind reads them later; what was given may be changed by then.
+    // The rewind reads them later; the caller may change its list by then.
     const append = structuredClone(fromAgentItems(items, this.#notes))
-    const rewound = { ...EVERYTHING, append, ...this.#said('replaceHistoryWithCompaction') }
+    const rewound = { ...EVERYTHING, append, ...this.#authorship('replaceHistoryWithCompaction') }
     await unlessUnknown(this.#store.rewind(this.#id, rewound))
   }
 
-  /** Changes calls in the history: from the first changed item on all is taken back and said again. */
+  /** Changes calls in the history: everything from the first changed item on is rewound and appended again. */
   async applyHistoryMutations(args: { readonly mutations: readonly HistoryMutation[] }): Promise<void> {
     const mutations = checkMutations(args)
     if (mutations.length === 0) return
-    await this.#rewrite('applyHistoryMutations', (rows, originals) => mutated(rows, mutations, originals))
+    await this.#rewrite('applyHistoryMutations', (rows, originals) =>
+      applyMutations(rows, mutations, originals),
+    )
   }
 
   /**
-   * Appends items, or puts items in place of the newest ones; once for each operation id, however often it is asked for. Ids are
-   * remembered as long as the session is in the store, also when it is cleared.
+   * Appends items, or replaces the newest items; once per operation id, however often it is called. Ids are
+   * remembered as long as the session exists, also when it is cleared.
    *
-   * Throws `OPERATION_CONFLICT` when the id was used for another transaction, and `STALE_PLAN` when the newest items are not those
-   * expected; nothing is changed then.
+   * Throws `OPERATION_CONFLICT` when the id was used for another transaction, and `STALE_PLAN` when the newest
+   * items are not the expected ones; nothing is changed then.
    */
   async applyHistoryTransaction(
     args: { readonly operationId: string; readonly transaction: HistoryTransaction },
@@ -202,7 +255,7 @@ export class UndertextSession {
   ): Promise<void> {
     const { operationId, operationBody, expected, replacement } = checkTransaction(args)
     const decide: Decide = (rows, originals) => {
-      const rewrite = suffixReplaced(rows, expected, replacement, originals)
+      const rewrite = replaceSuffix(rows, expected, replacement, originals)
       if (rewrite === 'other') throw new OtherEnd()
       return rewrite
     }
@@ -215,16 +268,16 @@ export class UndertextSession {
     }
   }
 
-  /** The history, and a receipt that lets whoever read it compact it as long as nobody else changes it. */
+  /** Returns the history, and a receipt that allows its holder to compact it while no one else changes it. */
   async getItemsWithCompactionOwnership(
     runContext?: unknown,
   ): Promise<{ items: AgentItem[]; ownership: object }> {
-    // The session first: a change in between makes the receipt stale, never wrong.
+    // The session is read first: a change in between makes the receipt stale, never wrong.
     const ownership = this.#ownership.receiptFor(await this.#session())
     return { items: await this.getItems(undefined, runContext), ownership }
   }
 
-  /** Adds items as `addItems` does; a receipt that still holds goes on holding. */
+  /** Appends items as `addItems` does; a valid receipt stays valid. */
   async addItemsWithCompactionOwnership(
     items: readonly object[],
     ownership: object | null,
@@ -236,9 +289,9 @@ export class UndertextSession {
   }
 
   /**
-   * Compacts the session when that is due, unless the option `compact` is false; with `force` in any case. The SDK's runner calls this
-   * after each turn it has stored, with a receipt; one that no longer holds compacts nothing. Answers what models took that were
-   * asked for summaries, else null.
+   * Compacts the session when due, unless the option `compact` is false; with `force`, always. The SDK's runner
+   * calls this after each turn it stored, with a receipt; a stale receipt compacts nothing. Returns the usage
+   * of the models that wrote summaries, else null.
    */
   async runCompaction(
     args: RunCompactionArgs = {},
@@ -264,7 +317,7 @@ export class UndertextSession {
     }
   }
 
-  /** Appends items; answers the last position, or `undefined` when there was nothing to add. */
+  /** Appends items; returns the last position, or `undefined` if there was nothing to append. */
   async #add(items: readonly object[]): Promise<number | undefined> {
     const messages = fromAgentItems(items, this.#notes)
     if (messages.length === 0) return undefined
@@ -273,7 +326,7 @@ export class UndertextSession {
 
   async #rewrite(method: string, decide: Decide, operation?: Operation): Promise<void> {
     const show = (view: readonly ViewMessage[]): ShownRow[] => this.#shown(view)
-    await rewriteHistory(this.#store, this.#id, show, decide, { ...operation, ...this.#said(method) })
+    await rewriteHistory(this.#store, this.#id, show, decide, { ...operation, ...this.#authorship(method) })
   }
 
   #shown(view: readonly ViewMessage[], notes: ConversionOptions = {}): ShownRow[] {
@@ -294,7 +347,7 @@ export class UndertextSession {
     return unlessUnknown(this.#store.getSession(this.#id))
   }
 
-  #said(method: string): { readonly reason: string; readonly actor?: string } {
+  #authorship(method: string): { readonly reason: string; readonly actor?: string } {
     const { actor } = this.#options
     return { reason: `openai-agents: ${method}`, ...(actor !== undefined && { actor }) }
   }
@@ -304,7 +357,7 @@ export class UndertextSession {
   }
 }
 
-/** A rewind that hides what is visible. */
+/** A rewind of everything visible. */
 const EVERYTHING = { from: 'start', keepCompactions: true } as const
 
 class OtherEnd extends Error {}
@@ -323,7 +376,7 @@ function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown'
 }
 
-/** What a compaction took, as the SDK counts it. */
+/** The usage of a compaction, as the SDK counts it. */
 export type CompactionAnswer = {
   usage: {
     inputTokens: number
@@ -336,8 +389,8 @@ export type CompactionAnswer = {
 }
 
 /**
- * The tokens of all summaries of a run, in the SDK's words; null when no model was asked. `inputTokens` holds those read from and
- * written to a cache. Source: `RequestUsage` of `@openai/agents-core`.
+ * The tokens of all summaries of a run in the SDK's form; null when no model was called. `inputTokens` includes
+ * tokens read from and written to a cache. Source: `RequestUsage` of `@openai/agents-core`.
  */
 function usageOf(result: CompactionResult | null): CompactionAnswer | null {
   if (result?.usage === undefined) return null

@@ -10,24 +10,23 @@ import {
   type ProviderPart,
   partsOf,
   type ReasoningPart,
+  type TextPart,
   type ToolCallPart,
   type ToolResultContent,
   type ToolResultOutput,
   type ToolResultPart,
 } from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-check.ts'
-import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { argumentsText, isObject, keptFor, textBlocks } from '../wire.ts'
-import { CONTENT_TYPES } from './item-shapes.ts'
+import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { audioFormatOf } from '../openai/chat-types.ts'
+import { argumentsText, isObject, keptFor, mediaOf, textBlocks } from '../wire.ts'
+import { CALLS, CONTENT_TYPES, RESULTS } from './item-shapes.ts'
 import { AGENTS, type AgentItem, PROVIDER } from './item-types.ts'
-import { CALLS, RESULTS } from './paired-items.ts'
-import { formOf, toContent, toInputMedia, toKeptContent, toText } from './to-contents.ts'
-import { type Item, keptItem, type Writing } from './writing.ts'
 
-/** One grey point, for a screenshot that is shown as a text: the item has room for a picture only. */
+/** One grey pixel, for a screenshot that is shown as a text: the item can hold only an image. */
 const NO_SCREENSHOT = 'data:image/gif;base64,R0lGODlhAQABAIAAAICAgAAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=='
 
-/** A result of a tool as an item. */
+/** A tool result as an item. */
 function toResult(part: ToolResultPart, writing: Writing): Item {
   const own = keptFor(AGENTS, part.providerOptions)
   const { type, output: form, ...fields } = own ?? { status: 'completed' }
@@ -67,7 +66,7 @@ function toListed(entry: ToolResultContent, writing: Writing): readonly Item[] {
   return [toInputMedia(entry, false)]
 }
 
-/** A picture or file that stood alone, in the form it was given. */
+/** An image or file that was a single content, in the form it was given. */
 function toLoneOutput(entry: ToolResultContent, writing: Writing): unknown {
   if (entry.type === 'text') return { type: 'text', text: entry.text }
   if (entry.type === 'provider') return toKeptContent(entry, writing)[0]
@@ -106,28 +105,29 @@ function toKnownResult(
   return { ...item, output: { type: 'computer_screenshot', data: NO_SCREENSHOT } }
 }
 
-/** What a shell printed; a text shown in its place is printed by a command of which no more is known. */
+/** The output of a shell; a text that replaces it becomes the output of an unknown command. */
 function shellOutput(output: ToolResultOutput): unknown {
   if (output.type === 'json' && Array.isArray(output.value)) return output.value
   return [{ stdout: outputText(output), stderr: '', outcome: { type: 'exit', exitCode: null } }]
 }
 
 /**
- * Neutral messages as items of the OpenAI Agents SDK: `toAgentItems(fromAgentItems(x))` is x.
+ * Converts neutral messages to items of the OpenAI Agents SDK: `toAgentItems(fromAgentItems(x))` is x.
  *
- * A message from elsewhere becomes as many items as it needs, in the order of its parts: what is said between calls a message item,
- * every call and every result an item of its own. System messages are their text. JSON is sent as text, and so is what a failed tool
- * said; the item does not say that it failed. Not sent, and noted: reasoning of others, what only another provider reads, pictures and
- * files that are not a user's or a tool's, unread parts. A compaction block of OpenAI's becomes a `compaction` item; a result whose
- * tool nobody names is given the name `tool`.
+ * A message from elsewhere becomes as many items as it needs, in the order of its parts: the content between
+ * calls becomes a message item, every call and every result an item of its own. System messages are sent as
+ * their text. JSON is sent as text, and so is the output of a failed tool; the item does not mark the failure.
+ * Not sent, and reported: reasoning of others, parts that only another provider reads, images and files outside
+ * user messages and tool results, unread parts. A compaction block of OpenAI becomes a `compaction` item; a
+ * result whose tool is unknown gets the name `tool`.
  *
- * Throws `INVALID_INPUT` for a list that holds no messages, and for a part of an unknown type.
+ * Throws `INVALID_INPUT` for a list that holds something else than messages, and for a part of an unknown type.
  */
 export function toAgentItems(messages: readonly Message[], options?: ConversionOptions): AgentItem[] {
   return toItemsOfEach(messages, options).flat()
 }
 
-/** The same, the items of each message apart. */
+/** `toAgentItems` with a list of items per message. */
 export function toItemsOfEach(messages: readonly Message[], options?: ConversionOptions): AgentItem[][] {
   const conversion = new Conversion(AGENTS, options)
   checkMessageList(messages, 'toAgentItems')
@@ -136,7 +136,7 @@ export function toItemsOfEach(messages: readonly Message[], options?: Conversion
     conversion.at(i)
     return toItems(message, `[${i}]`, writing)
   })
-  // What is read from items is checked when it is read; the rest is made here.
+  // Items that were read were checked then; all others are made here.
   return items as unknown as AgentItem[][]
 }
 
@@ -164,7 +164,7 @@ function toItems(message: Message, place: string, writing: Writing): Item[] {
       items.push(item)
     } else for (const one of toContent(part, isModel, writing)) said.push(one)
   })
-  // An item that said nothing was an item all the same.
+  // An empty message item that was read is written again.
   speak(fields !== undefined && items.length === 0)
   return items
 }
@@ -175,7 +175,7 @@ function messageItem(role: string, content: string | readonly Item[], fields: Js
   return { ...(type !== null && { type: 'message' }), role, ...status, ...rest, content }
 }
 
-/** A system message, or one that is a text. */
+/** A system message, or one whose content is a string. */
 function toPlain(message: Message, fields: JsonObject | undefined, place: string, writing: Writing): Item[] {
   const { role } = message
   const said = partsOf(message).flatMap((part, i) => {
@@ -189,7 +189,7 @@ function toPlain(message: Message, fields: JsonObject | undefined, place: string
   return text === '' ? [] : [messageItem(role, [{ type: 'output_text', text }], fields)]
 }
 
-/** The item a part makes; `undefined` for what is said in a message. */
+/** The item of a part; `undefined` for a part of a message item. */
 function toItem(part: Part, writing: Writing): Item | undefined {
   switch (part.type) {
     case 'tool-call':
@@ -220,7 +220,10 @@ function toCall({ toolCallId, toolName, input, providerOptions }: ToolCallPart):
   return { type: 'function_call', callId: toolCallId, name: toolName, arguments: written, ...fields }
 }
 
-/** Reasoning that came from here. That of others their provider alone takes back; emptied reasoning says nothing. */
+/**
+ * Reasoning that was read from this format. Only its own provider accepts other reasoning; emptied reasoning is
+ * dropped.
+ */
 function toReasoning({ text, providerOptions }: ReasoningPart): Item | undefined {
   const fields = keptFor(AGENTS, providerOptions)
   if (fields === undefined) return undefined
@@ -228,4 +231,98 @@ function toReasoning({ text, providerOptions }: ReasoningPart): Item | undefined
   const blocks = layout === undefined ? [{ text }] : (textBlocks(text, layout) ?? [])
   const content = blocks.map((block) => ({ ...block, type: 'input_text' }))
   return { type: 'reasoning', ...rest, content }
+}
+
+/** An item, or a content of one; it may hold bytes. */
+export type Item = { readonly [name: string]: unknown }
+
+/** The state of a conversion: tool names by call id, and the current place. */
+export type Writing = { readonly conversion: Conversion; readonly names: Map<string, string>; place: string }
+
+/** The value that a part keeps whole; `undefined` for parts of other formats. */
+export function keptItem({ provider, data }: ProviderPart): JsonObject | undefined {
+  const kept: Json | undefined = provider === PROVIDER && isObject(data) ? data[AGENTS] : undefined
+  return isObject(kept) ? kept : undefined
+}
+
+/**
+ * The content of a part in a message item, in a list of one; an empty list for a part without a place there,
+ * which is reported.
+ */
+export function toContent(part: Part, isModel: boolean, writing: Writing): readonly Item[] {
+  switch (part.type) {
+    case 'text':
+      return [toText(part, isModel ? 'output_text' : 'input_text')]
+    case 'image':
+    case 'file': {
+      const isOurs = keptFor(AGENTS, part.providerOptions) !== undefined
+      if (!isModel || isOurs) return [toInputMedia(part, true)]
+      return left(writing, 'a model is sent no pictures and files of its own')
+    }
+    case 'reasoning':
+      // Emptied reasoning was removed on purpose.
+      return part.text === '' ? [] : left(writing, 'reasoning of another provider')
+    case 'provider':
+      return toKeptContent(part, writing)
+    default:
+      throw unknownPart(writing.place)
+  }
+}
+
+function left({ conversion, place }: Writing, why: string): readonly Item[] {
+  conversion.leaveOut(place, why)
+  return []
+}
+
+/** A content that names an uploaded file. */
+export function toKeptContent(part: ProviderPart, writing: Writing): readonly Item[] {
+  const content = keptItem(part)
+  if (content !== undefined && CONTENT_TYPES.has(content.type)) return [content]
+  return left(writing, whyNotSent(part.provider, PROVIDER))
+}
+
+export function toText({ text, providerOptions }: TextPart, type: 'input_text' | 'output_text'): Item {
+  const { type: own, ...fields } = keptFor(AGENTS, providerOptions) ?? {}
+  return own === 'refusal' ? { type: own, refusal: text, ...fields } : { type, text, ...fields }
+}
+
+/**
+ * An image or file as content of a message, or of a list in a tool output, where audio is a file like any
+ * other.
+ */
+export function toInputMedia(part: ImagePart | FilePart, mayBeAudio: boolean): Item {
+  const own = keptFor(AGENTS, part.providerOptions)
+  const data = part.type === 'image' ? part.image : part.data
+  const filename = part.type === 'file' && part.filename !== undefined ? { filename: part.filename } : {}
+  if (own !== undefined && typeof data === 'string') {
+    const { type, file: form, ...fields } = own
+    if (type === 'input_image' || type === 'image') return { type, image: data, ...fields }
+    if (type === 'audio') return { type, audio: data, ...fields }
+    if (type === 'input_file') {
+      const [, further] = formOf(form) ?? []
+      return { type, file: further === undefined ? data : { ...further, url: data }, ...filename, ...fields }
+    }
+  }
+  const media = mediaOf(data, part.mediaType)
+  const isImage = part.type === 'image' || part.mediaType.startsWith('image/')
+  if ('url' in media)
+    return isImage
+      ? { type: 'input_image', image: media.url }
+      : { type: 'input_file', file: { url: media.url }, ...filename }
+  const { base64, mediaType = isImage ? 'image/png' : 'application/octet-stream' } = media
+  if (mayBeAudio && mediaType.startsWith('audio/')) {
+    return { type: 'audio', audio: base64, format: audioFormatOf(mediaType) }
+  }
+  const url = `data:${mediaType};base64,${base64}`
+  // The API requires a name with every file.
+  return isImage
+    ? { type: 'input_image', image: url }
+    : { type: 'input_file', file: url, filename: 'file', ...filename }
+}
+
+/** The form in which bytes or an address were given, and their further fields. */
+export function formOf(value: Json | undefined): readonly [form: Json, fields: JsonObject] | undefined {
+  if (!Array.isArray(value)) return undefined
+  const [form, fields] = value as readonly Json[]
+  return form !== undefined && isObject(fields) ? [form, fields] : undefined
 }

@@ -1,31 +1,57 @@
+import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type {
+  FilePart,
+  ImagePart,
   Message,
   Part,
   ProviderPart,
+  TextPart,
   ToolCallPart,
   ToolResultOutput,
   ToolResultPart,
 } from '../../messages/message.ts'
-import { Conversion, type ConversionOptions } from '../conversion.ts'
+import { addressAt, base64At, Conversion, type ConversionOptions, fileDataAt } from '../conversion.ts'
 import {
   isEmpty,
   isObject,
   isTextBlock,
   joinBlocks,
-  jsonMessageAt,
   listAt,
-  messageRead,
+  mediaOf,
   objectAt,
   readArguments,
   stringAt,
 } from '../wire.ts'
-import { fromContent, fromPart, opaque, shapeOf } from './from-openai-parts.ts'
-import { FunctionCallIds } from './function-call-ids.ts'
-import { kept, OPENAI } from './openai-types.ts'
+import { audioTypeOf, kept, OPENAI } from './chat-types.ts'
+import { mediaPart } from './to-openai.ts'
 
-/** What is known of the calls so far: names by id, and the ids given to calls of the old kind, which have none. */
+/**
+ * Ids for legacy calls (`function_call`), which have none: made of the function name. The first call of a name
+ * has no number, so that its result is also found in another batch.
+ */
+export class FunctionCallIds {
+  readonly #counts = new Map<string, number>()
+
+  /** The id of the next call. */
+  next(name: string): string {
+    const count = (this.#counts.get(name) ?? 0) + 1
+    this.#counts.set(name, count)
+    return idOf(name, count)
+  }
+
+  /** The id of the newest call of a function, which a result of that name answers. */
+  newest(name: string): string {
+    return idOf(name, this.#counts.get(name) ?? 1)
+  }
+}
+
+function idOf(name: string, count: number): string {
+  return `function_call_${name}${count === 1 ? '' : `_${count}`}`
+}
+
+/** The calls read so far: tool names by id, and the ids given to legacy calls, which have none. */
 class Calls {
   readonly functionCallIds = new FunctionCallIds()
   readonly #names = new Map<string, string>()
@@ -39,7 +65,7 @@ class Calls {
   }
 }
 
-/** One of the `tool_calls`. A kind of call the API may have by now is kept whole. */
+/** One of the `tool_calls`. A kind of call that is unknown here is kept whole. */
 function fromCall(
   value: Json,
   path: string,
@@ -48,7 +74,7 @@ function fromCall(
 ): ToolCallPart | ProviderPart {
   const call = objectAt(value, path)
   if (call.type !== undefined && call.type !== 'function' && call.type !== 'custom')
-    return opaque({ tool_call: call }, path, conversion)
+    return conversion.keep(OPENAI, { tool_call: call }, path)
   const toolCallId = stringAt(call.id, `${path}.id`)
 
   if (call.type === 'custom') {
@@ -71,7 +97,7 @@ function fromCall(
   return { type: 'tool-call', toolCallId, toolName, input, ...kept(options) }
 }
 
-/** A call of the old kind. */
+/** A legacy call. */
 function fromLegacyCall(value: Json, path: string, calls: Calls): ToolCallPart {
   const { toolName, input, own } = fromFunction(objectAt(value, path), path)
   const options = { type: 'function_call', ...(isEmpty(own) ? {} : { function: own }) }
@@ -90,7 +116,7 @@ function fromFunction({ name, arguments: args, ...own }: JsonObject, path: strin
   return { toolName, input, own: { ...own, ...raw } }
 }
 
-/** The answer a message of the role `tool` is. */
+/** The result in a message of the role `tool`. */
 function fromToolMessage(
   { role: _, tool_call_id, ...rest }: JsonObject,
   path: string,
@@ -109,7 +135,7 @@ function fromToolMessage(
   }
 }
 
-/** The answer a message of the role `function` is. */
+/** The result in a message of the role `function`. */
 function fromFunctionMessage(
   { role, ...rest }: JsonObject,
   path: string,
@@ -136,50 +162,47 @@ function fromAnswer(
     const { text, layout } = joinBlocks(blocks, `${path}.content`)
     return { output: { type: 'text', value: text }, options: { ...extra, content: layout } }
   }
-  const value = blocks.map((block, i) => {
-    const place = `${path}.content[${i}]`
-    return conversion.reading(block, place, () => fromPart(objectAt(block, place), false, place, conversion))
-  })
+  const value = conversion.parts(blocks, `${path}.content`, (block, place) =>
+    fromPart(block, false, place, conversion),
+  )
   return { output: { type: 'content', value }, options: extra }
 }
 
 /**
- * Messages of OpenAI's Chat Completions in the neutral form, ready to be appended. `developer` becomes the role `system`,
- * `function` the role `tool`; calls of the old kind get an id made from the function's name. Arguments that are
- * no JSON stay a string. A `compaction` item of the Responses API becomes an assistant message. Each result learns
- * the name of its tool from the nearest earlier call with its id. Parts and calls of a type not known here are kept
- * whole and noted. Nothing given is changed; values are shared with it.
+ * Converts messages of OpenAI Chat Completions to neutral messages, ready to be appended. `developer` becomes
+ * the role `system`, `function` the role `tool`; legacy calls get an id made of the function name. Arguments
+ * that are not JSON stay a string. A `compaction` item of the Responses API becomes an assistant message. Each
+ * result gets the tool name of the nearest earlier call with its id. Unknown parts and calls are kept whole and
+ * reported. The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for a message the API has no meaning for: an unknown
- * role, a call or an answer without its id, a malformed part, data that is no base64. With `lenient` such a part, or
- * such a message, is kept as an unread part.
+ * Throws `INVALID_INPUT`, with the place and without the text, for a message that is not valid in the API: an
+ * unknown role, a call or a result without its id, a malformed part, data that is not base64. With `lenient`,
+ * such a part or message is kept as an unread part.
  */
 export function fromOpenAI(input: readonly object[], options?: ConversionOptions): Message[] {
   const read = openAIReader(options)
   return listAt(input, 'input').map((message, i) => read(message, i, `[${i}]`))
 }
 
-/** `fromOpenAI` for messages that come one by one, in order: it remembers the calls. `path` is what refusals and notes call the message. */
+/**
+ * `fromOpenAI` for messages that arrive one by one, in order: it remembers the calls. `path` is the place of
+ * the message in errors and notes.
+ */
 export function openAIReader(
   options?: ConversionOptions,
 ): (message: unknown, index: number, path: string) => Message {
   const conversion = new Conversion(OPENAI, options)
   const calls = new Calls()
-  return (message, index, path) => {
-    conversion.at(index)
-    const read = conversion.reading(message, path, () =>
-      fromMessage(jsonMessageAt(message, path), path, calls, conversion),
-    )
-    return messageRead(read)
-  }
+  return (message, index, path) =>
+    conversion.message(message, index, path, (fields) => fromMessage(fields, path, calls, conversion))
 }
 
 function fromMessage(message: JsonObject, path: string, calls: Calls, conversion: Conversion): Message {
   const { role, content, ...extra } = message
-  // The Responses API puts its compaction into the list as an item of its own, which nobody speaks.
+  // The Responses API adds its compaction to the list as an item without a role.
   if (role === undefined && message.type === 'compaction') {
     stringAt(message.encrypted_content, `${path}.encrypted_content`)
-    return { role: 'assistant', content: [opaque(message, path, conversion)] }
+    return { role: 'assistant', content: [conversion.keep(OPENAI, message, path)] }
   }
   switch (role) {
     case 'tool':
@@ -217,7 +240,7 @@ function fromAssistant(message: JsonObject, path: string, calls: Calls, conversi
     after.push({ type: 'text', text, ...kept({ type: 'message_refusal' }) })
   }
 
-  if (isObject(audio)) after.push(opaque({ audio }, `${path}.audio`, conversion))
+  if (isObject(audio)) after.push(conversion.keep(OPENAI, { audio }, `${path}.audio`))
   else if (audio !== undefined) unused.audio = audio
 
   const list = tool_calls === undefined || tool_calls === null ? [] : listAt(tool_calls, `${path}.tool_calls`)
@@ -239,7 +262,7 @@ function fromAssistant(message: JsonObject, path: string, calls: Calls, conversi
   return withMetadata('assistant', alone ? said : [...before, ...parts, ...after], fields)
 }
 
-/** Null is what content is anyway where there is no text, unless the message has nothing at all. */
+/** A null content is the default beside calls; it is kept only when the message has nothing else. */
 function shapeOfAssistant(content: Json | undefined, alone: boolean): JsonObject {
   if (Array.isArray(content)) return { content: 'parts' }
   return content === null && !alone ? {} : shapeOf(content)
@@ -247,4 +270,83 @@ function shapeOfAssistant(content: Json | undefined, alone: boolean): JsonObject
 
 function withMetadata(role: Message['role'], content: string | Part[], fields: JsonObject): Message {
   return isEmpty(fields) ? { role, content } : { role, content, metadata: { [OPENAI]: fields } }
+}
+
+/** The parts of a content; a string stays a string. */
+export function fromContent(
+  content: Json | undefined,
+  isUser: boolean,
+  path: string,
+  conversion: Conversion,
+): string | (TextPart | ImagePart | FilePart | ProviderPart)[] {
+  if (typeof content === 'string') return content
+  if (content === null || content === undefined) return []
+  return conversion.parts(content, path, (part, place) => fromPart(part, isUser, place, conversion))
+}
+
+/** The original form of a content without parts. */
+export function shapeOf(content: Json | undefined): JsonObject {
+  if (content === null) return { content: null }
+  if (content === undefined) return { content: 'absent' }
+  return Array.isArray(content) && content.length === 0 ? { content: 'parts' } : {}
+}
+
+/** One part. A type that is unknown here is kept whole. */
+export function fromPart(
+  part: JsonObject,
+  isUser: boolean,
+  path: string,
+  conversion: Conversion,
+): TextPart | ImagePart | FilePart | ProviderPart {
+  const kind = stringAt(part.type, `${path}.type`)
+  if (kind === 'text') {
+    const { type: _, text, ...extra } = part
+    return { type: 'text', text: stringAt(text, `${path}.text`), ...kept(extra) }
+  }
+  if (kind === 'refusal') {
+    const { type, refusal, ...extra } = part
+    return { type: 'text', text: stringAt(refusal, `${path}.refusal`), ...kept({ type, ...extra }) }
+  }
+  checkMedia(part, path)
+  const media = isUser ? fromMedia(part) : undefined
+  if (media !== undefined && isDeepStrictEqual(mediaPart(media), part)) return media
+  return conversion.keep(OPENAI, part, path)
+}
+
+/** Checks known media, which may be kept whole. */
+function checkMedia({ type, image_url, input_audio, file }: JsonObject, path: string): void {
+  if (type === 'image_url') {
+    addressAt(objectAt(image_url, `${path}.image_url`).url, `${path}.image_url.url`)
+  } else if (type === 'input_audio') {
+    const { data, format } = objectAt(input_audio, `${path}.input_audio`)
+    base64At(data, `${path}.input_audio.data`)
+    stringAt(format, `${path}.input_audio.format`)
+  } else if (type === 'file') {
+    const { file_data } = objectAt(file, `${path}.file`)
+    if (file_data !== undefined && file_data !== null) fileDataAt(file_data, `${path}.file.file_data`)
+  }
+}
+
+/** An image, audio or a file whose bytes or address a neutral part can hold. Others (a file id) are kept whole. */
+function fromMedia({ type, ...fields }: JsonObject): ImagePart | FilePart | undefined {
+  const { image_url, input_audio, file, ...extra } = fields
+  if (type === 'image_url' && isObject(image_url)) {
+    const { url, ...own } = image_url
+    const options = isEmpty(own) ? extra : { ...extra, image_url: own }
+    return typeof url === 'string' ? { type: 'image', image: url, ...kept(options) } : undefined
+  }
+  if (type === 'input_audio' && isObject(input_audio)) {
+    const { data, format } = input_audio
+    if (typeof data !== 'string' || typeof format !== 'string') return undefined
+    return { type: 'file', data, mediaType: audioTypeOf(format), ...kept(extra) }
+  }
+  if (type === 'file' && isObject(file)) {
+    const { file_data, filename, ...own } = file
+    if (typeof file_data !== 'string' || typeof filename !== 'string') return undefined
+    const media = mediaOf(file_data, undefined)
+    if ('url' in media || media.mediaType === undefined) return undefined
+    const options = isEmpty(own) ? extra : { ...extra, file: own }
+    return { type: 'file', data: file_data, mediaType: media.mediaType, filename, ...kept(options) }
+  }
+  return undefined
 }

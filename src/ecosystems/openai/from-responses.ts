@@ -2,25 +2,24 @@ import { invalid } from '../../errors.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type { Message, Part, Role, ToolCallPart, ToolResultOutput } from '../../messages/message.ts'
 import { addressAt, base64At, Conversion, type ConversionOptions, UNREAD } from '../conversion.ts'
-import { isEmpty, jsonMessageAt, listAt, messageRead, objectAt, readArguments, stringAt } from '../wire.ts'
-import { fromAnswer, fromContentList } from './from-content.ts'
-import { OPENAI } from './openai-types.ts'
-import { fromReasoning } from './reasoning-items.ts'
-import { endsAnswer, isReasoningItem, type Link, linksOf } from './reasoning-links.ts'
-import { CALLS, given, keptAs, OUTPUTS, type Own, RESPONSES, type ResponsesInput } from './types.ts'
+import { isEmpty, listAt, objectAt, readArguments, stringAt } from '../wire.ts'
+import { OPENAI } from './chat-types.ts'
+import { endsAnswer, fromReasoning, isReasoningItem, type Link, linksOf } from './reasoning.ts'
+import { fromAnswer, fromContentList } from './responses-content.ts'
+import { CALLS, given, keptAs, OUTPUTS, type Own, RESPONSES, type ResponsesInput } from './responses-types.ts'
 
-/** What is known of the calls so far: the names of their tools and the types of their items, and call ids by the ids of items. */
+/** The calls read so far: tool names and item types by call id, and call ids by item id. */
 class KnownCalls {
   readonly names = new Map<string, string>()
   readonly types = new Map<string, Json | undefined>()
   readonly idsOfItems = new Map<string, string>()
 }
 
-/** An item that asks the application to do something. */
+/** An item that is a call. */
 function fromCall(item: JsonObject, link: Link, path: string, known: KnownCalls): Message {
   const { type, call_id, ...rest } = item
   const toolCallId = stringAt(call_id, `${path}.call_id`)
-  const { toolName, input, fields, own } = fromAsked(type, rest, path)
+  const { toolName, input, fields, own } = readCallInput(type, rest, path)
   known.names.set(toolCallId, toolName)
   known.types.set(toolCallId, type)
   if (typeof item.id === 'string') known.idsOfItems.set(item.id, toolCallId)
@@ -39,9 +38,9 @@ function fromCall(item: JsonObject, link: Link, path: string, known: KnownCalls)
   return { role: 'assistant', content: [part] }
 }
 
-type Asked = { toolName: string; input: Json; fields: JsonObject; own: Own }
+type CallInput = { toolName: string; input: Json; fields: JsonObject; own: Own }
 
-function fromAsked(type: Json | undefined, item: JsonObject, path: string): Asked {
+function readCallInput(type: Json | undefined, item: JsonObject, path: string): CallInput {
   if (type === 'function_call') {
     const { name, arguments: args, ...fields } = item
     const toolName = stringAt(name, `${path}.name`)
@@ -56,17 +55,17 @@ function fromAsked(type: Json | undefined, item: JsonObject, path: string): Aske
   const { tool = '', fields: names = [] } = CALLS.get(type) ?? {}
   const field = names.find((name) => item[name] !== undefined && item[name] !== null)
   if (field === undefined) {
-    // A call of the computer may come without what it asks for.
+    // A computer call may have no action.
     if (type !== 'computer_call') objectAt(undefined, `${path}.${names[0]}`)
     return { toolName: tool, input: {}, fields: item, own: {} }
   }
-  const { [field]: asked = null, ...fields } = item
-  if (field === 'actions') listAt(asked, `${path}.${field}`)
-  else objectAt(asked, `${path}.${field}`)
-  return { toolName: tool, input: asked, fields, own: { field } }
+  const { [field]: input = null, ...fields } = item
+  if (field === 'actions') listAt(input, `${path}.${field}`)
+  else objectAt(input, `${path}.${field}`)
+  return { toolName: tool, input, fields, own: { field } }
 }
 
-/** An item that answers a call. */
+/** An item that is a result. */
 function fromOutput(item: JsonObject, path: string, known: KnownCalls, conversion: Conversion): Message {
   const { type, output, ...fields } = item
   const { toolCallId, rest, own: idOwn } = answeredBy(type, fields, path, known)
@@ -93,7 +92,7 @@ function fromOutput(item: JsonObject, path: string, known: KnownCalls, conversio
   }
 }
 
-/** The answer of a local shell names the item it answers, by its id or by that of the call. */
+/** A local shell result names the item it answers, by its id or by that of the call. */
 function answeredBy(type: Json | undefined, fields: JsonObject, path: string, known: KnownCalls) {
   const { call_id, ...rest } = fields
   if (type !== 'local_shell_call_output' || call_id !== undefined)
@@ -143,22 +142,22 @@ function fromScreenshot(output: JsonObject, path: string, conversion: Conversion
     addressAt(image_url, `${path}.image_url`)
     return { type: 'content', value: [{ type: 'image', image: image_url, ...keptAs({ part }) }] }
   }
-  conversion.note('kept', path, 'the neutral form has no part for it')
-  return { type: 'content', value: [{ type: 'provider', provider: OPENAI, data: { part: output } }] }
+  return { type: 'content', value: [conversion.keep(OPENAI, { part: output }, path)] }
 }
 
 /**
- * Items of OpenAI's Responses API in the neutral form, ready to be appended: what goes in (`input`) and what comes out
- * (`response.output`). Given is a list of items, or an object with `input` (items, or one text of the user's) and
- * perhaps `instructions`, which become leading system messages. Other fields of such an object are not kept.
+ * Converts items of the OpenAI Responses API to neutral messages, ready to be appended: items of a request
+ * (`input`) and of a response (`response.output`). Takes a list of items, or an object with `input` (items, or
+ * one user text) and perhaps `instructions`, which become leading system messages. Other fields of such an
+ * object are not kept.
  *
- * Each item becomes one message: messages, reasoning, calls and answers in neutral parts, every other item whole, as a
- * part that only OpenAI is sent. Shells, patches and the computer are calls too. Each answer learns the name of its tool
- * from the nearest earlier call with its id. Nothing given is changed; values are shared with it.
+ * Each item becomes one message: messages, reasoning, calls and results in neutral parts, every other item
+ * whole, as a part that only OpenAI is sent. Shells, patches and the computer are calls too. Each result gets
+ * the tool name of the nearest earlier call with its id. The input is not modified; values are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for an item the API has no meaning for: an unknown role,
- * a call or an answer without its id, a malformed part, data that is no base64. With `lenient` such a part, or such an
- * item, is kept as an unread part.
+ * Throws `INVALID_INPUT`, with the place and without the text, for an item that is not valid in the API: an
+ * unknown role, a call or a result without its id, a malformed part, data that is not base64. With `lenient`,
+ * such a part or item is kept as an unread part.
  */
 export function fromOpenAIResponses(input: ResponsesInput, options?: ConversionOptions): Message[] {
   const conversion = new Conversion(RESPONSES, options)
@@ -171,28 +170,27 @@ export function fromOpenAIResponses(input: ResponsesInput, options?: ConversionO
 }
 
 /**
- * `fromOpenAIResponses` for items that come one by one, in order: it remembers the calls and the reasoning. `next` is the item behind,
- * absent at the end: reasoning and what it led to know of each other. `path` is what refusals and notes call the item.
+ * `fromOpenAIResponses` for items that arrive one by one, in order: it remembers calls and reasoning. `next` is
+ * the following item, absent at the end: reasoning and the item after it are linked. `path` is the place of the
+ * item in errors and notes.
  */
-export function responsesReader(
-  options?: ConversionOptions,
-): (item: unknown, index: number, path: string, next?: unknown) => Message {
-  const conversion = new Conversion(RESPONSES, options)
-  const known = new KnownCalls()
+export function responsesReader(options?: ConversionOptions): ItemReader {
+  return itemReader(new Conversion(RESPONSES, options), new KnownCalls())
+}
+
+type ItemReader = (item: unknown, index: number, path: string, next?: unknown) => Message
+
+function itemReader(conversion: Conversion, known: KnownCalls): ItemReader {
   let reasoning: unknown
   return (item, index, path, next) => {
     const link = linksOf([reasoning, item, next])[1] ?? {}
     if (isReasoningItem(item)) reasoning = item
     else if (endsAnswer(item)) reasoning = undefined
-    conversion.at(index)
-    const read = conversion.reading(item, path, () =>
-      fromItem(jsonMessageAt(item, path), link, path, known, conversion),
-    )
-    return messageRead(read)
+    return conversion.message(item, index, path, (fields) => fromItem(fields, link, path, known, conversion))
   }
 }
 
-/** Items, or a text somebody says. */
+/** Items, or a text in this role. */
 function fromText(
   said: unknown,
   path: string,
@@ -207,7 +205,7 @@ function fromText(
   return fromItems(said, path, isList, known, conversion)
 }
 
-/** `isList` says that notes count these items; instructions stand beside the list. */
+/** `isList`: notes give the index of these items; instructions are beside the list. */
 function fromItems(
   items: readonly unknown[],
   path: string,
@@ -215,15 +213,8 @@ function fromItems(
   known: KnownCalls,
   conversion: Conversion,
 ): Message[] {
-  const links = linksOf(items)
-  return Array.from(items).map((item, i) => {
-    const place = `${path}[${i}]`
-    conversion.at(isList ? i : -1)
-    const read = conversion.reading(item, place, () =>
-      fromItem(jsonMessageAt(item, place), links[i] ?? {}, place, known, conversion),
-    )
-    return messageRead(read)
-  })
+  const read = itemReader(conversion, known)
+  return Array.from(items, (item, i) => read(item, isList ? i : -1, `${path}[${i}]`, items[i + 1]))
 }
 
 function fromItem(
@@ -240,26 +231,21 @@ function fromItem(
   if (type === 'reasoning') return fromReasoning(item, link, path)
   if (CALLS.has(type)) return fromCall(item, link, path, known)
   if (OUTPUTS.has(type)) return fromOutput(item, path, known, conversion)
-  // A reference needs no type.
+  // A reference may have no type.
   const kind = isUntyped && typeof item.id === 'string' ? 'item_reference' : stringAt(type, `${path}.type`)
   checkKept(kind, item, path)
-  conversion.note('kept', path, 'the neutral form has no part for it')
-  const data =
-    kind === 'compaction' ? item : { item, ...(link.after === undefined ? {} : { after: link.after }) }
-  return {
-    role: ROLES_OF_KEPT.get(kind) ?? 'assistant',
-    content: [{ type: 'provider', provider: OPENAI, data }],
-  }
+  const data = kind === 'compaction' ? item : { item, ...given('after', link.after) }
+  return { role: ROLES_OF_KEPT.get(kind) ?? 'assistant', content: [conversion.keep(OPENAI, data, path)] }
 }
 
-/** Who speaks in items that are kept whole: the model, save for these. */
+/** The role of items that are kept whole: the assistant, except for these. */
 const ROLES_OF_KEPT: ReadonlyMap<string, Role> = new Map([
   ['additional_tools', 'system'],
   ['mcp_approval_response', 'user'],
   ['compaction_trigger', 'user'],
 ])
 
-/** The texts the API cannot do without in items that are kept whole. Source: `ResponseInputItem` of `openai`. */
+/** The required texts of items that are kept whole. Source: `ResponseInputItem` of `openai`. */
 const NEEDED: ReadonlyMap<string, readonly string[]> = new Map([
   ['compaction', ['encrypted_content']],
   ['item_reference', ['id']],
@@ -304,7 +290,7 @@ function roleOf(role: Json | undefined, path: string): 'user' | 'assistant' | 's
   throw invalid(`${path}.role: must be user, assistant, system or developer`)
 }
 
-/** A part that says as well what is kept of its message: messages may be merged, their parts stay. */
+/** A part that also keeps the fields of its message: messages may be merged, their parts stay. */
 function withOwn<P extends Part>(part: P, own: Own): P {
   if (part.type === 'provider') return { ...part, data: { ...(part.data as JsonObject), ...own } }
   const { [RESPONSES]: before, ...others } = part.providerOptions ?? {}

@@ -1,25 +1,127 @@
 import { compactionBlock } from '../../messages/compaction-block.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
-import type { Message, Part, ProviderPart, ToolCallPart } from '../../messages/message.ts'
+import {
+  type FilePart,
+  type ImagePart,
+  isFailed,
+  type Message,
+  outputText,
+  type Part,
+  type ProviderPart,
+  type ToolCallPart,
+  type ToolResultContent,
+  type ToolResultOutput,
+  type ToolResultPart,
+} from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-check.ts'
-import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { answeredRunsOf } from '../runs.ts'
-import { isEmpty, isObject, isResult, keptFor } from '../wire.ts'
-import { kindOf, OPENAI, type OpenAIMessage, type WireMessage, type WirePart } from './openai-types.ts'
-import { SentCalls, toFunction, toToolCall, toToolMessage } from './to-openai-calls.ts'
-import { toPart } from './to-openai-parts.ts'
+import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
+import { answeredRunsOf, placesOf } from '../runs.ts'
+import { argumentsText, isEmpty, isObject, isResult, keptFor, mediaOf, textBlocks } from '../wire.ts'
+import {
+  audioFormatOf,
+  dataUrlOf,
+  defaultFilename,
+  fieldsOf,
+  kindOf,
+  OPENAI,
+  type OpenAIMessage,
+  type WireMessage,
+  type WirePart,
+} from './chat-types.ts'
+import { ownOf } from './responses-types.ts'
+
+/** One of the `tool_calls`. */
+export function toToolCall(part: ToolCallPart): JsonObject {
+  const options = fieldsOf(part.providerOptions)
+  const isCustom = options.type === 'custom' || ownOf(part.providerOptions)?.type === 'custom_tool_call'
+  if (isCustom && typeof part.input === 'string') {
+    const { type = 'custom', custom, ...extra } = options
+    const called = { name: part.toolName, input: part.input, ...(isObject(custom) ? custom : {}) }
+    return { id: part.toolCallId, type, custom: called, ...extra }
+  }
+  const { type, function: _, ...extra } = options
+  return {
+    id: part.toolCallId,
+    ...(type === null ? {} : { type: 'function' }),
+    function: toFunction(part),
+    ...extra,
+  }
+}
+
+/** Name and arguments; the arguments as they were written, as long as they still mean the same input. */
+export function toFunction({ toolName, input, providerOptions }: ToolCallPart): JsonObject {
+  const own = fieldsOf(providerOptions).function
+  const { arguments: raw, ...extra } = isObject(own) ? own : {}
+  return { name: toolName, arguments: argumentsText(input, raw), ...extra }
+}
+
+/** Which calls were sent in the legacy form: a result must have the form of its call. */
+export class SentCalls {
+  readonly #names = new Map<string, string | undefined>()
+
+  /** Records a call and its form. */
+  add({ toolCallId, toolName }: ToolCallPart, isOldKind: boolean): void {
+    this.#names.set(toolCallId, isOldKind ? toolName : undefined)
+  }
+
+  /** The role of a result, and the function name that a legacy one needs. */
+  kindOf(toolCallId: string, read: Json | undefined): { role: 'function' | 'tool'; name?: string } {
+    const name = this.#names.get(toolCallId)
+    if (name !== undefined) return { role: 'function', name }
+    return { role: read === 'function' && !this.#names.has(toolCallId) ? read : 'tool' }
+  }
+}
+
+/** A tool result as a message. */
+export function toToolMessage(
+  { toolCallId, output, providerOptions }: ToolResultPart,
+  place: string,
+  calls: SentCalls,
+  conversion: Conversion,
+): WireMessage {
+  const { role, content: shape, ...extra } = fieldsOf(providerOptions)
+  if (isFailed(output)) noteFailure(place, conversion)
+  const content = answerContent(output, shape, place, conversion)
+  const sent = content === undefined ? {} : { content }
+  const kind = calls.kindOf(toolCallId, role)
+  if (kind.role === 'function') return { ...kind, ...sent, ...extra }
+  return { role: 'tool', tool_call_id: toolCallId, ...sent, ...extra }
+}
+
+/** Reports a failed call: OpenAI has no field for it. */
+export function noteFailure(place: string, conversion: Conversion): void {
+  conversion.note('changed', `${place}.output`, 'that the call failed is only told by its text')
+}
+
+function answerContent(
+  output: ToolResultOutput,
+  shape: Json | undefined,
+  place: string,
+  conversion: Conversion,
+): WireMessage['content'] {
+  if (output.type === 'content') {
+    const parts = output.value.flatMap(
+      (item, i) => toAnswerPart(item, `${place}.output.value[${i}]`, conversion) ?? [],
+    )
+    return parts.length > 0 ? parts : ''
+  }
+  const text = outputText(output)
+  if (text === '' && shape === null) return null
+  if (text === '' && shape === 'absent') return undefined
+  return textBlocks(text, shape) ?? text
+}
 
 /**
- * Neutral messages in the form of Chat Completions: `toOpenAI(fromOpenAI(x))` is x.
+ * Converts neutral messages to Chat Completions: `toOpenAI(fromOpenAI(x))` is x.
  *
- * Of messages from elsewhere: each result of a tool becomes a message of its own, before whatever else a user
- * message says; a result within an assistant message parts it in two. JSON and failures are sent as text, an
- * image or file within a result as a word in its place, a file known only by its address as that address. Not
- * sent: parts of other providers, reasoning, images and files that are not a user's, messages left with
- * nothing, and metadata other than `metadata.openai`. `onNote` hears of each such part.
+ * Of messages from elsewhere: each tool result becomes a message of its own, before the other content of a user
+ * message; a result within an assistant message splits it in two. JSON and failures are sent as text, an image
+ * or file within a result as a short text, a file known only by its address as that address. Not sent: parts of
+ * other providers, reasoning, images and files outside user messages, empty messages, and metadata other than
+ * `metadata.openai`. `onNote` receives each of these.
  *
- * OpenAI's own compaction comes out as the item of the Responses API that it is (`OpenAICompaction`); the type of the
- * list does not name it, so that the list is what the SDK takes. Throws `INVALID_INPUT` for a part of an unknown type.
+ * A compaction of OpenAI is written as the Responses item that it is (`OpenAICompaction`); the return type does
+ * not name it, so that the SDK accepts the list. Throws `INVALID_INPUT` for a part of an unknown type.
  */
 export function toOpenAI(messages: readonly Message[], options?: ConversionOptions): OpenAIMessage[] {
   const conversion = new Conversion(OPENAI, options)
@@ -33,11 +135,11 @@ export function toOpenAI(messages: readonly Message[], options?: ConversionOptio
     }
     return toOthers(message, path, calls, conversion)
   })
-  // What was read may be looser than the SDK's type; it comes out as it was.
+  // A message that was read may be looser than the SDK type; it is written as it was.
   return sent as OpenAIMessage[]
 }
 
-/** A message of a system, a user or a tool: its results, and what else it says. */
+/** A system, user or tool message: its results, then its other content. */
 function toOthers(message: Message, path: string, calls: SentCalls, conversion: Conversion): WireMessage[] {
   const { role, content, metadata } = message
   if (typeof content === 'string') return [toSpoken(message, content)]
@@ -45,10 +147,10 @@ function toOthers(message: Message, path: string, calls: SentCalls, conversion: 
     isResult(part) ? [toToolMessage(part, placeOf(path, i), calls, conversion)] : [],
   )
   const parts = content.flatMap((part, i) => {
-    // What stands beside results is nobody's words, unless it is a text.
+    // Only text beside results can be sent, as a user message.
     if (role !== 'tool' || part.type !== 'provider')
-      return toPart(part, role !== 'system', placeOf(path, i), conversion)
-    conversion.note('not-sent', placeOf(path, i), 'beside the results of tools only text has a place')
+      return toPart(part, role !== 'system', placeOf(path, i), conversion) ?? []
+    conversion.leaveOut(placeOf(path, i), 'beside the results of tools only text has a place')
     return []
   })
   const shape = keptFor(OPENAI, metadata)?.content
@@ -62,10 +164,10 @@ function placeOf(path: string, part: number): string {
 }
 
 function noteEmpty(path: string, conversion: Conversion): void {
-  conversion.note('not-sent', path, 'a message without content says nothing')
+  conversion.leaveOut(path, 'a message without content says nothing')
 }
 
-/** OpenAI's own blocks, each an item of the list. */
+/** OpenAI's own compaction blocks, each an item of the list. */
 function compactionsOf({ content }: Message): JsonObject[] {
   if (typeof content === 'string') return []
   return content.flatMap((part) => (isCompaction(part) ? [{ ...(part.data as JsonObject) }] : []))
@@ -90,7 +192,7 @@ function toAssistant(
 ): WireMessage[] {
   const { content: shape, ...extra } = keptFor(OPENAI, metadata) ?? {}
   if (typeof content === 'string') return [{ role: 'assistant', content, ...extra }]
-  const places = new Map<Part, string>(content.map((part, i) => [part, placeOf(path, i)]))
+  const places = placesOf(content, `${path}.content`)
   const parts = content.filter((part) => !isCompaction(part))
   if (parts.length < content.length && parts.every((part) => part.type === 'text' && part.text === ''))
     return []
@@ -104,7 +206,7 @@ function toAssistant(
       )
     }
     const { said, fields } = toAssistantFields(placed, calls, conversion)
-    // Parts of which none is sent leave nothing, whatever the content was; the API takes no empty list.
+    // A run without any part to send is dropped: the API refuses an empty list.
     if (said.length === 0 && isEmpty(fields) && (run.length > 0 || shape === undefined)) {
       if (run.length === 0) noteEmpty(path, conversion)
       return []
@@ -123,7 +225,7 @@ function toAssistant(
 
 type Placed = { readonly part: Part; readonly place: string }
 
-/** What an assistant message says, and the fields that stand beside its content. */
+/** The content of an assistant message, and the fields beside it. */
 function toAssistantFields(
   parts: readonly Placed[],
   calls: SentCalls,
@@ -149,14 +251,15 @@ function toAssistantFields(
     } else if (part.type === 'provider' && part.provider === OPENAI && isAudio(part.data) && !spoken.audio) {
       spoken.audio = part.data.audio
     } else {
-      for (const one of toPart(part, false, place, conversion)) said.push(one)
+      const sent = toPart(part, false, place, conversion)
+      if (sent !== undefined) said.push(sent)
     }
   }
-  // Beside an image that may not be sent an empty text would be all that is.
+  // Without the image that cannot be sent, only an empty text would be left.
   const isEmptied =
     parts.some(({ part: { type } }) => type === 'image' || type === 'file') && said.every(isEmptyText)
   if (isEmptied) said.length = 0
-  // A message has room for one call of the old kind; several (messages merged by somebody) are calls of the new.
+  // A message has room for one legacy call; several, in merged messages, become tool calls.
   const [only] = functionCalls
   const legacy =
     functionCalls.length === 1 && only !== undefined ? { function_call: toFunction(only.part) } : {}
@@ -181,16 +284,93 @@ function isUnknownCall(data: Json): data is { readonly tool_call: JsonObject } {
   return isObject(data) && !('type' in data) && isObject(data.tool_call)
 }
 
-/** What an assistant said aloud stands beside the content. */
+/** Audio of the assistant is a field beside the content. */
 function isAudio(data: Json): data is { readonly audio: JsonObject } {
   return isObject(data) && !('type' in data) && isObject(data.audio)
 }
 
-/** Nothing said is null and a single text a string, as the API itself answers, unless it was read otherwise. */
+/** No content is null and a single text a string, as in responses of the API, unless it was read otherwise. */
 function spokenContent(said: WirePart[], shape: Json | undefined): WireMessage['content'] {
   if (shape === 'parts') return said
   const [first] = said
   if (first === undefined) return shape === 'absent' ? undefined : null
   const isPlain = said.length === 1 && first.type === 'text' && Object.keys(first).length === 2
   return isPlain && typeof first.text === 'string' ? first.text : said
+}
+
+/** A part of content; undefined for a part without a place there, which is reported. */
+export function toPart(
+  part: Part,
+  isUser: boolean,
+  place: string,
+  conversion: Conversion,
+): WirePart | undefined {
+  switch (part.type) {
+    case 'text': {
+      const { type, ...extra } = fieldsOf(part.providerOptions)
+      if (type === 'refusal') return { type, refusal: part.text, ...extra }
+      return { type: 'text', text: part.text, ...extra }
+    }
+    case 'image':
+    case 'file': {
+      if (!isUser)
+        return conversion.leaveOut(place, `only a user sends ${part.type === 'image' ? 'images' : 'files'}`)
+      const sent = mediaPart(part)
+      if (sent.type === 'text')
+        conversion.note('changed', place, 'a file known by its address is sent as that address in words')
+      return sent
+    }
+    case 'provider': {
+      const type = part.provider === OPENAI && isObject(part.data) ? part.data.type : undefined
+      if (typeof type === 'string') return { ...(part.data as JsonObject), type }
+      return conversion.leaveOut(place, whyNotSent(part.provider, OPENAI))
+    }
+    case 'reasoning':
+      return conversion.leaveOut(place, 'Chat Completions takes no reasoning')
+    case 'tool-call':
+      return conversion.leaveOut(place, 'only an assistant calls tools')
+    case 'tool-result':
+      return undefined
+    default:
+      throw unknownPart(place)
+  }
+}
+
+/** An image, audio or a file; a file known by its address as text. */
+export function mediaPart(part: ImagePart | FilePart): WirePart {
+  const data = part.type === 'image' ? part.image : part.data
+  const media = mediaOf(data, part.mediaType)
+  const isImage = part.type === 'image' || part.mediaType.startsWith('image/')
+  const { image_url, file, ...extra } = fieldsOf(part.providerOptions)
+
+  if ('url' in media) {
+    if (!isImage) return { type: 'text', text: `[file ${media.url}]` }
+    return { type: 'image_url', image_url: { url: media.url, ...asFields(image_url) }, ...extra }
+  }
+  const { base64, mediaType = isImage ? 'image/png' : 'application/octet-stream' } = media
+  const url = dataUrlOf(data, mediaType, base64)
+  if (isImage) return { type: 'image_url', image_url: { url, ...asFields(image_url) }, ...extra }
+  if (mediaType.startsWith('audio/')) {
+    const format = audioFormatOf(mediaType)
+    return { type: 'input_audio', input_audio: { data: base64, format }, ...extra }
+  }
+  const filename =
+    part.type === 'file' && part.filename !== undefined ? part.filename : defaultFilename(mediaType)
+  return { type: 'file', file: { filename, file_data: url, ...asFields(file) }, ...extra }
+}
+
+function asFields(value: Json | undefined): JsonObject {
+  return isObject(value) ? value : {}
+}
+
+/** Results hold only text: a short text replaces an image or a file. */
+export function toAnswerPart(
+  item: ToolResultContent,
+  place: string,
+  conversion: Conversion,
+): WirePart | undefined {
+  if (item.type !== 'image' && item.type !== 'file') return toPart(item, false, place, conversion)
+  conversion.note('changed', place, 'a result is text: a word says what was there')
+  if (item.type === 'image') return { type: 'text', text: '[image]' }
+  return { type: 'text', text: item.filename === undefined ? '[file]' : `[file ${item.filename}]` }
 }

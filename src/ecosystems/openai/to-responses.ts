@@ -8,6 +8,7 @@ import {
   type ReasoningPart,
   type Role,
   type ToolCallPart,
+  type ToolResultContent,
   type ToolResultOutput,
   type ToolResultPart,
 } from '../../messages/message.ts'
@@ -20,32 +21,152 @@ import {
   whyNotSent,
 } from '../conversion.ts'
 import { argumentsText, isObject, keptFor } from '../wire.ts'
-import { MessageItems } from './message-items.ts'
-import { kindOf, OPENAI } from './openai-types.ts'
-import { sdkItemOf, toReasoning, toSdkReasoning } from './reasoning-items.ts'
-import { type Draft, settledItems } from './reasoning-links.ts'
-import { imagePart, keptPartOf, toAnswer } from './to-content.ts'
-import { noteFailure } from './to-openai-calls.ts'
-import { CALLS, OUTPUTS, type Own, ownOf, RESPONSES, type ResponsesItem } from './types.ts'
+import { kindOf, OPENAI } from './chat-types.ts'
+import { type Draft, type Link, sdkItemOf, settledItems, toReasoning, toSdkReasoning } from './reasoning.ts'
+import { imagePart, keptPartOf, toAnswer, toContentPart } from './responses-content.ts'
+import {
+  CALLS,
+  OUTPUTS,
+  type Own,
+  ownOf,
+  RESPONSES,
+  type ResponsesItem,
+  type Speaker,
+} from './responses-types.ts'
+import { noteFailure } from './to-openai.ts'
+
+/** The item id of a text, and its link to reasoning. */
+type SdkItem = { readonly id?: string; readonly link: Link }
+
+type Open = {
+  readonly fields: JsonObject | undefined
+  readonly link: Link
+  readonly place: string
+  readonly parts: JsonObject[]
+  /** Whether its first part was not read from an item. */
+  readonly isForeign: boolean
+}
+
+/** The message items of one neutral message: its content between calls, results and reasoning. */
+export class MessageItems {
+  readonly #message: Message
+  readonly #messageIndex: number
+  readonly #path: string
+  readonly #drafts: Draft[]
+  readonly #conversion: Conversion
+  #open: Open | undefined
+
+  constructor(message: Message, messageIndex: number, path: string, drafts: Draft[], conversion: Conversion) {
+    this.#message = message
+    this.#messageIndex = messageIndex
+    this.#path = path
+    this.#drafts = drafts
+    this.#conversion = conversion
+  }
+
+  /** Whether a part belongs into a message item. */
+  static takes(part: Part): part is ToolResultContent {
+    if (part.type === 'provider') return keptPartOf(part.provider, part.data) !== undefined
+    return part.type === 'text' || part.type === 'image' || part.type === 'file'
+  }
+
+  /** A message whose content is a string. */
+  addText(content: string): void {
+    const { item } = ownOf(this.#message.metadata) ?? {}
+    this.#push({ role: this.#role(), content, ...(isObject(item) ? item : {}) }, {}, this.#path)
+  }
+
+  /** A message without parts, which is sent only if it was read so. */
+  addEmpty(): void {
+    const own = ownOf(this.#message.metadata)
+    if (own === undefined) {
+      this.#conversion.note('not-sent', this.#path, 'a message without content says nothing')
+    } else {
+      const fields = isObject(own.item) ? own.item : {}
+      this.#push({ role: this.#role(), content: [], ...fields }, linkOf(own), this.#path)
+    }
+  }
+
+  /** A part of content. A part with item fields or an id begins an item. */
+  add(part: ToolResultContent, place: string, sdk: SdkItem): void {
+    const own = ownInside(part)
+    const begins = isObject(own?.item) || sdk.id !== undefined
+    if (begins || this.#open === undefined) {
+      this.close()
+      const sdkFields =
+        sdk.id === undefined ? undefined : { type: 'message', id: sdk.id, status: 'completed' }
+      const link = isObject(own?.item) ? linkOf(own) : sdk.link
+      this.#open = {
+        fields: isObject(own?.item) ? own.item : sdkFields,
+        link,
+        place,
+        parts: [],
+        isForeign: own === undefined,
+      }
+    }
+    const sent = toContentPart(part, this.#speaker(), place, this.#conversion)
+    if (sent !== undefined) this.#open.parts.push(sent)
+  }
+
+  /** Ends the open item. */
+  close(): void {
+    const open = this.#open
+    this.#open = undefined
+    if (open === undefined || (open.parts.length === 0 && open.fields === undefined)) return
+    const { fields, parts, link, place, isForeign } = open
+    const [first] = parts
+    // A single assistant text from elsewhere is sent as a string, as the API accepts a message without an id.
+    const isText = isForeign && fields === undefined && parts.length === 1 && first?.type === 'output_text'
+    const content = isText && typeof first.text === 'string' ? first.text : parts
+    this.#push({ role: this.#role(), content, ...fields }, link, place)
+  }
+
+  #push(item: JsonObject, link: Link, place: string): void {
+    this.#drafts.push({ item, messageIndex: this.#messageIndex, place, link, idMayGo: true })
+  }
+
+  #speaker(): Speaker {
+    const { role } = this.#message
+    return role === 'tool' ? 'user' : role
+  }
+
+  /** A system message read from Chat Completions may have been a developer message. */
+  #role(): string {
+    const { role, metadata } = this.#message
+    if (role === 'system' && keptFor('openai', metadata)?.role === 'developer') return 'developer'
+    const shown: Role = role === 'tool' ? 'user' : role
+    return shown
+  }
+}
+
+function linkOf({ after }: Own): Link {
+  return typeof after === 'string' ? { after } : {}
+}
+
+/** The fields kept with a part; a part that was kept whole has them in its data. */
+function ownInside(part: ToolResultContent): Own | undefined {
+  if (part.type !== 'provider') return ownOf(part.providerOptions)
+  return isObject(part.data) ? part.data : undefined
+}
 
 /**
- * Neutral messages as items for the `input` of OpenAI's Responses API: `toOpenAIResponses(fromOpenAIResponses(items))`
- * is the items.
+ * Converts neutral messages to items for the `input` of the OpenAI Responses API:
+ * `toOpenAIResponses(fromOpenAIResponses(items))` is the items.
  *
- * Of messages from elsewhere: each run of texts and media becomes a message, each call and each answer an item, in
- * their order. System messages are `system` items, or `developer` where they were that. Failures are told by their
- * text. Not sent: parts of other providers, reasoning that is not OpenAI's, images and files of the assistant or the
- * system, sounds, messages left with nothing, and metadata but our own. `onNote` hears of each such part.
+ * Of messages from elsewhere: each run of texts and media becomes a message, each call and each result an item,
+ * in their order. System messages are `system` items, or `developer` where they were that. Failures are sent as
+ * text. Not sent: parts of other providers, reasoning that is not OpenAI's, images and files of the assistant
+ * or the system, audio, empty messages, and metadata of others. `onNote` receives each of these.
  *
- * What the API keeps together stays together: reasoning whose next item is not shown is not sent, and an item whose
- * reasoning is not shown goes out without its id, or not at all where the API wants an id. Throws `INVALID_INPUT` for
- * a part of an unknown type.
+ * Items that the API requires together stay together: reasoning is not sent without the item after it, and an
+ * item without its reasoning is sent without its id, or not at all where the API requires an id. Throws
+ * `INVALID_INPUT` for a part of an unknown type.
  */
 export function toOpenAIResponses(
   messages: readonly Message[],
   options: ConversionOptions = {},
 ): ResponsesItem[] {
-  const telling = new Conversion(RESPONSES, options)
+  const reporter = new Conversion(RESPONSES, options)
   const notes: ConversionNote[] = []
   const conversion = new Conversion(RESPONSES, { onNote: (note) => notes.push(note) })
   checkMessageList(messages, 'toOpenAIResponses')
@@ -56,18 +177,18 @@ export function toOpenAIResponses(
     conversion.note(kind, place, why)
   })
   for (const { kind, messageIndex, place, why } of notes.sort((a, b) => a.messageIndex - b.messageIndex)) {
-    telling.at(messageIndex)
-    telling.note(kind, place, why)
+    reporter.at(messageIndex)
+    reporter.note(kind, place, why)
   }
-  // What was read may be any item; it comes out as it was.
+  // An item that was read may be of any type; it is written as it was.
   return items as ResponsesItem[]
 }
 
-/** Messages on their way to items, one after another. */
+/** Converts messages to items, one after another. */
 class Writer {
   readonly drafts: Draft[] = []
   readonly #conversion: Conversion
-  /** Types of the calls so far, by id. */
+  /** Types of the calls written so far, by id. */
   readonly #callTypes = new Map<string, string>()
   /** The last reasoning of the AI SDK in the message. */
   #sdkReasoning: string | undefined
@@ -80,25 +201,25 @@ class Writer {
     this.#conversion.at(messageIndex)
     this.#sdkReasoning = undefined
     const path = `[${messageIndex}]`
-    const said = new MessageItems(message, messageIndex, path, this.drafts, this.#conversion)
+    const items = new MessageItems(message, messageIndex, path, this.drafts, this.#conversion)
     if (typeof message.content === 'string') {
-      said.addText(message.content)
+      items.addText(message.content)
       return
     }
-    if (message.content.length === 0) said.addEmpty()
+    if (message.content.length === 0) items.addEmpty()
     for (const [i, part] of message.content.entries()) {
       const place = `${path}.content[${i}]`
       const why = whyLeftOut(part, message.role)
       if (MessageItems.takes(part)) {
-        said.add(part, place, this.#sdkLink(part))
+        items.add(part, place, this.#sdkLink(part))
       } else if (why !== undefined) {
         this.#conversion.note('not-sent', place, why)
       } else {
-        said.close()
+        items.close()
         this.#addItem(part, messageIndex, place)
       }
     }
-    said.close()
+    items.close()
   }
 
   #addItem(part: Part, messageIndex: number, place: string): void {
@@ -175,19 +296,19 @@ class Writer {
     this.drafts.push({ ...sent, messageIndex, place })
   }
 
-  /** The id the AI SDK keeps with a text or a call, and the reasoning that came before it. */
+  /** The id that the AI SDK keeps with a text or a call, and the reasoning before it. */
   #sdkLink(part: Part): { id?: string; link: { after?: string } } {
     if (part.type !== 'text' && part.type !== 'tool-call') return { link: {} }
     const { id } = sdkItemOf(part.providerOptions)
     if (id === undefined) return { link: {} }
-    // A part that came with reasoning says so; where none is shown, no id is one of an item shown.
+    // A part that came with reasoning is marked; the empty id matches no reasoning, so its id is removed.
     const reasoned = keptFor('ai-sdk', part.providerOptions)?.reasoned === true
     const after = this.#sdkReasoning ?? (reasoned ? '' : undefined)
     return { id, link: after === undefined ? {} : { after } }
   }
 }
 
-/** Why a part that stands in no message item is not sent; `undefined` when it is. */
+/** Why a part outside message items is not sent; `undefined` when it is. */
 function whyLeftOut(part: Part, role: Role): string | undefined {
   switch (part.type) {
     case 'reasoning': {
@@ -228,7 +349,7 @@ function callItem(part: ToolCallPart): JsonObject {
   return { type, call_id, ...asked, ...itemOf(own) }
 }
 
-/** A call as that of a function. */
+/** A call as a function call. */
 function functionCall({ toolCallId, toolName, input, providerOptions }: ToolCallPart): JsonObject {
   const raw = ownOf(providerOptions)?.arguments
   return { type: 'function_call', call_id: toolCallId, name: toolName, arguments: argumentsText(input, raw) }
@@ -238,7 +359,7 @@ function itemOf({ item }: Own): JsonObject {
   return isObject(item) ? item : {}
 }
 
-/** An answer as an item. `callType` is the type of the call it answers, where that is known. */
+/** A result as an item. `callType` is the type of the call it answers, where that is known. */
 function outputItem(
   part: ToolResultPart,
   callType: string | undefined,
@@ -259,7 +380,7 @@ function outputItem(
   }
 }
 
-/** What an answer of a type shows; `undefined` when it has no place there. */
+/** The output fields of a result of this type; `undefined` when it has no place there. */
 function shownOutput(
   { output }: ToolResultPart,
   type: string,

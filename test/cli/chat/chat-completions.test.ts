@@ -1,9 +1,9 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Question } from '../../../src/cli/chat/backends/backend.ts'
-import { addressBackend } from '../../../src/cli/chat/backends/chat-completions.ts'
-import { failureSentence } from '../../../src/cli/chat/loop.ts'
+import type { Question } from '../../../src/cli/commands/chat/backend.ts'
+import { addressBackend } from '../../../src/cli/commands/chat/chat-completions.ts'
+import { failureSentence } from '../../../src/cli/commands/chat/loop.ts'
 import { isContextOverflowError } from '../../../src/index.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
 

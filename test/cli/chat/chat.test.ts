@@ -46,6 +46,7 @@ describe('undertext chat without a terminal', () => {
       cwd: folder,
       signal,
       version: '1',
+      pour: async (text: string) => sink('out').write(text),
     }
     const exit = await runProgram(['--db', db, 'chat', ...args], { ...io, dataFolder: async () => folder })
     return { exit, ...texts }
@@ -88,9 +89,9 @@ describe('undertext chat without a terminal', () => {
     expect(await endedBy('stop')).toEqual([7, 'The model answered without a word.'])
     expect(await endedBy('length')).toEqual([
       7,
-      'The model came to the limit of output tokens before it said a word; see --max-tokens.',
+      'The model reached the limit of output tokens before it wrote a word; see --max-tokens.',
     ])
-    expect(await endedBy('content_filter')).toEqual([7, 'A filter at the provider held the answer back.'])
+    expect(await endedBy('content_filter')).toEqual([7, 'A filter of the provider withheld the answer.'])
     expect(await inStore(async (store) => (await store.listSessions()).length)).toBe(0)
   })
 
@@ -108,7 +109,7 @@ describe('undertext chat without a terminal', () => {
   it('asks nobody when nothing is said', async () => {
     expect(await chat(atServer('--message', ' '), '')).toMatchObject({
       exit: 2,
-      err: expect.stringContaining('--message says nothing.'),
+      err: expect.stringContaining('--message is empty.'),
     })
     expect(server.requests).toEqual([])
   })
@@ -155,7 +156,7 @@ describe('undertext chat without a terminal', () => {
     const { exit, out, err } = await chat(atServer(), 'one\n')
     expect(exit).toBe(7)
     expect(out.trim()).not.toBe('')
-    expect(err).toContain('What came is stored')
+    expect(err).toContain('The part that arrived is stored')
     const [, answer] = await inStore(async (store, id) => store.getMessages(id))
     expect(`${answer?.content}\n`).toBe(out)
     expect(answer?.metadata).toEqual({ chat: { stopped: 'failed' } })
@@ -177,7 +178,7 @@ describe('undertext chat without a terminal', () => {
     const { exit, out, err } = await chat(['s', ...atServer()], 'go on\n')
     expect([exit, out]).toEqual([0, 'Now it fits.\n'])
     expect(err).toMatch(
-      /Compacted: history [\d,]+ → [\d,]+ tokens .*; take it back with undertext undo s [0-9a-f-]{36}/,
+      /Compacted: history [\d,]+ → [\d,]+ tokens .*; undo it with undertext undo s [0-9a-f-]{36}/,
     )
     const sent = server.requests.map(({ text }) => text.length)
     expect(sent[1]).toBeLessThan(sent[0]!)

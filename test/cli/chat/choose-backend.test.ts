@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type BackendChoice, chooseBackend } from '../../../src/cli/chat/choose-backend.ts'
+import { type BackendChoice, chooseBackend } from '../../../src/cli/commands/chat/backend.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
 
 const ENV = { OPENAI_API_KEY: 'key-of-openai', OTHER_KEY: 'another-key' }
@@ -62,8 +62,8 @@ describe('who answers', () => {
     [{ url: 'http://localhost/v1' }, '--url needs --model'],
     [{ url: 'http://localhost/v1', model: 'm', apiKeyEnv: 'UNSET' }, 'UNSET is not set'],
     [{ apiKeyEnv: 'OTHER_KEY' }, '--api-key-env goes with --url'],
-    [{ echo: true, url: 'http://localhost/v1' }, '--echo asks nobody'],
-    [{ model: 'gpt-4o' }, '--model alone names nobody'],
+    [{ echo: true, url: 'http://localhost/v1' }, '--echo asks no model'],
+    [{ model: 'gpt-4o' }, '--model alone names no provider'],
     [{ provider: 'anthropic' }, '--provider needs --model'],
   ])('refuses %j', async (choice, sentence) => {
     await expect(choose(choice)).rejects.toMatchObject({

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { expect, it } from 'vitest'
-import { Keyboard } from '../../../src/cli/chat/terminal-prompts.ts'
+import { Keyboard } from '../../../src/cli/commands/chat/prompts.ts'
 
 /** A keyboard on a stream, and what comes out of it. */
 function keyboard() {

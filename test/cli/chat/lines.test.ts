@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { onePrompt, pipedPrompts } from '../../../src/cli/chat/lines.ts'
+import { onePrompt, pipedPrompts } from '../../../src/cli/commands/chat/prompts.ts'
 
 async function promptsIn(...lines: readonly string[]): Promise<string[]> {
   async function* given() {

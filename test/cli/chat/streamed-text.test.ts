@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { StreamedText } from '../../../src/cli/chat/text-reporter.ts'
+import { StreamedText } from '../../../src/cli/commands/chat/reporter.ts'
 import { safeText } from '../../../src/cli/output/safe-text.ts'
 
 function streamed(pieces: readonly string[]): string {

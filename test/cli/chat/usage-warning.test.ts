@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { usageWarning, warningLines } from '../../../src/cli/chat/usage-warning.ts'
+import { usageWarning, warningLines } from '../../../src/cli/commands/chat/reporter.ts'
 
 /** Stats of so many tokens of 200,000, compaction due at a share. */
 function statsOf(tokens: number, threshold = 0.8) {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { STAGES } from '../../../src/cli/commands/compact.ts'
+import { STAGES } from '../../../src/cli/commands.ts'
 import { stagesSchema } from '../../../src/config/stages.ts'
 import { openStore, type SqliteStore, Store } from '../../../src/index.ts'
 import { STAGE_NAMES } from '../../../src/stages/registry.ts'
@@ -116,7 +116,7 @@ describe('undertext compact', () => {
     const before = await view()
     const { exit, out } = await compact('talk', '--target-tokens', '500')
     expect(exit).toBe(0)
-    const [, run = ''] = /Take it back: undertext undo talk (\S+)/.exec(out) ?? []
+    const [, run = ''] = /Undo it: undertext undo talk (\S+)/.exec(out) ?? []
     expect(out).toContain(`as run ${run}.`)
     expect((await runCli(['--db', db, 'undo', 'talk', run])).exit).toBe(0)
     expect(await view()).toEqual(before)
@@ -133,7 +133,7 @@ describe('undertext compact', () => {
         ])
     })
     const { out } = await compact('--target-tokens', '900', '--', '-x; y')
-    expect(out).toMatch(/^Take it back: undertext undo -- '-x; y' [0-9a-f-]+$/m)
+    expect(out).toMatch(/^Undo it: undertext undo -- '-x; y' [0-9a-f-]+$/m)
   })
 
   it.each([

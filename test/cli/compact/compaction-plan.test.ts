@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { compactionPlan } from '../../../src/cli/compact/compaction-plan.ts'
+import { compactionPlan } from '../../../src/cli/commands/compact/plan.ts'
 import type { PlannedCompaction, ViewMessage } from '../../../src/index.ts'
 
 /** A row of the view; tokens are counted as characters here. */
@@ -76,7 +76,7 @@ describe('a plan row by row', () => {
     ])
   })
 
-  it('tells apart what is hidden and what is shown shorter', async () => {
+  it('tells apart what is hidden and what is shortened', async () => {
     const truncate: PlannedCompaction = {
       ...figures,
       id: 't',
@@ -98,7 +98,7 @@ describe('a plan row by row', () => {
     )
     expect(rows.map(({ action, why }) => [action, why])).toEqual([
       ['hidden', 'among the oldest turns'],
-      ['shortened', 'too long for what is left'],
+      ['shortened', 'too long for the remaining room'],
     ])
     expect(rows[1]).toMatchObject({ tokensBefore: 6, tokensAfter: 3 })
   })

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { commandLine, shellWord } from '../../../src/cli/output/command-line.ts'
+import { commandLine, shellWord } from '../../../src/cli/output/ids.ts'
 
 describe('commandLine', () => {
   it.each([

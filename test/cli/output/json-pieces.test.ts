@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { jsonPieces } from '../../../src/cli/context.ts'
-import { printable } from '../../../src/cli/output/print-json.ts'
+import { printable } from '../../../src/cli/output/safe-text.ts'
 
 async function* listOf(values: readonly unknown[]): AsyncGenerator<unknown> {
   yield* values

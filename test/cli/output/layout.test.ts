@@ -2,7 +2,7 @@ import stringWidth from 'string-width'
 import { expect, it } from 'vitest'
 import wrapAnsi from 'wrap-ansi'
 import { clipped, widthOf, wrapped } from '../../../src/cli/output/layout.ts'
-import { markStyles } from '../../../src/cli/output/trusted-codes.ts'
+import { markStyles } from '../../../src/cli/output/safe-text.ts'
 
 /** The libraries take the square of a line's length. One composes characters, which what is shown does not. */
 it.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { shortIds } from '../../../src/cli/output/short-ids.ts'
+import { shortIds } from '../../../src/cli/output/ids.ts'
 
 it('shows an id by its last eight letters, or by as many as tell it from others', () => {
   expect([...shortIds(['0000-aaaaaaaa', '1111-aaaaaaaa', '0000-bbbbbbbb', 'short'])]).toEqual([

@@ -1,6 +1,7 @@
+import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { build } from 'esbuild'
 
 const REPOSITORY = join(import.meta.dirname, '..', '..', '..')
@@ -19,24 +20,21 @@ export async function buildProgram(): Promise<BuiltProgram> {
   const folder = mkdtempSync(join(tmpdir(), 'undertext-program-'))
   symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'))
   copyFileSync(join(REPOSITORY, 'package.json'), join(folder, 'package.json'))
-  for (const [entry, out] of [
-    ['src/index.ts', 'dist'],
-    ['src/cli/main.ts', 'dist/cli'],
-  ] as const) {
-    await build({
-      entryPoints: [join(REPOSITORY, entry)],
-      outdir: join(folder, out),
-      bundle: true,
-      splitting: true,
-      packages: 'external',
-      format: 'esm',
-      platform: 'node',
-      target: 'node20.19',
-      logLevel: 'error',
-    })
-  }
+  await build({
+    entryPoints: [join(REPOSITORY, 'src/index.ts')],
+    outdir: join(folder, 'dist'),
+    bundle: true,
+    splitting: true,
+    packages: 'external',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    logLevel: 'error',
+  })
+  const main = join(folder, 'dist', 'cli', 'main.js')
+  execFileSync(process.execPath, ['scripts/bundle-cli.mjs', dirname(main)], { cwd: REPOSITORY })
   return {
-    main: join(folder, 'dist', 'cli', 'main.js'),
+    main,
     folder,
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }

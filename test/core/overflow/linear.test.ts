@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { isContextOverflowError, parseProviderOverflowDetails } from '../../../src/index.ts'
+import { growth } from '../../support/growth.ts'
 
 const MEGABYTE = 1_000_000
 const repeat = (text: string, length: number): string =>
@@ -28,31 +29,18 @@ const ADVERSARIES = [
   '\t\n',
 ]
 
-/** Milliseconds of the fastest of three: other work of the machine only ever makes it slower. */
-function fastest(run: () => void): number {
-  let best = Number.POSITIVE_INFINITY
-  for (let i = 0; i < 3; i++) {
-    const start = performance.now()
-    run()
-    best = Math.min(best, performance.now() - start)
-  }
-  return best
-}
-
 it.each(ADVERSARIES)('takes time that grows no faster than the text: %j', (piece) => {
-  const short = repeat(piece, MEGABYTE)
-  const long = repeat(piece, 8 * MEGABYTE)
-  parseProviderOverflowDetails(short)
-  // Eight times the text; quadratic time would be 64 times as long. The constant covers what does not grow.
-  expect(fastest(() => parseProviderOverflowDetails(long))).toBeLessThan(
-    50 + 24 * fastest(() => parseProviderOverflowDetails(short)),
-  )
+  const run = (size: number) => parseProviderOverflowDetails(repeat(piece, size))
+  expect(growth(run, 2 * MEGABYTE)).toBeLessThan(3)
 })
 
-it('takes linear time for a run of backslashes, however many texts have one', () => {
-  // Texts just short enough to be looked at whole. Once each of them took half a second.
-  const texts = Array.from({ length: 60 }, (_, at) => `${at} tokens ${'\\'.repeat(16_000)}`)
-  expect(fastest(() => isContextOverflowError({ errors: texts }))).toBeLessThan(3_000)
+it('takes linear time for runs of backslashes, however many texts have one', () => {
+  const run = (size: number) =>
+    isContextOverflowError({
+      errors: Array.from({ length: 60 }, (_, at) => `${at} tokens ${'\\'.repeat(size)}`),
+    })
+  // 16,000 is the longest text that is read whole.
+  expect(growth(run, 8_000)).toBeLessThan(3)
 })
 
 it('finds a message anywhere in a long text', () => {

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { ConversionNote } from '../../../src/ecosystems/conversion.ts'
 import { fromOpenAIResponses } from '../../../src/ecosystems/openai/from-responses.ts'
 import { toOpenAIResponses } from '../../../src/ecosystems/openai/to-responses.ts'
-import { isUndertextError } from '../../../src/errors.ts'
 import type { Message } from '../../../src/messages/message.ts'
+import { problemOf } from '../../support/failures.ts'
 
 const RESPONSES = 'openai-responses'
 
@@ -256,16 +256,6 @@ const BAD: readonly (readonly [what: string, input: unknown, problem: string])[]
   ['a compaction', [{ type: 'compaction' }], '[0].encrypted_content: must be a string'],
   ['json', [{ type: 'hologram', at: 1n }], '[0]: holds a value of type bigint in an object'],
 ]
-
-function problemOf(act: () => unknown): string {
-  try {
-    act()
-  } catch (error) {
-    if (isUndertextError(error, 'INVALID_INPUT')) return error.facts.problems
-    throw error
-  }
-  return 'nothing was thrown'
-}
 
 describe('bad input', () => {
   it.each(BAD)('refuses what is not %s, naming the place and not the text', (_, input, problem) => {

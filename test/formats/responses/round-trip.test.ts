@@ -7,12 +7,8 @@ import { toOpenAIResponses } from '../../../src/ecosystems/openai/to-responses.t
 import { canonicalJson, stringifyJson } from '../../../src/messages/json.ts'
 import type { Message } from '../../../src/messages/message.ts'
 import { messageProblem } from '../../../src/messages/message-check.ts'
+import { frozen } from '../../support/failures.ts'
 import { items } from './items.ts'
-
-function frozen<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
-  return value
-}
 
 /** Reads and writes, also by way of the text a database would hold, and expects what was given. */
 function expectSame(given: readonly object[]): void {

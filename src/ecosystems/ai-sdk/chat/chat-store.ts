@@ -2,51 +2,56 @@ import type { SessionInput } from '../../../config/store-options.ts'
 import { invalid } from '../../../errors.ts'
 import { check, nameSchema, taken } from '../../../messages/check.ts'
 import { isObject } from '../../../messages/json.ts'
-import type { SdkUIMessage, UIMessageLike } from '../ui-types.ts'
-import type { ChatRequest } from './asked.ts'
-import { type ChatStorage, changeChat, readChat, type SaveResult } from './log.ts'
+import { validateMessages } from '../load.ts'
 import {
   type ChatStoreOptions,
   chatOptionsSchema,
   type LoadOptions,
   loadSchema,
   type TurnOptions,
-} from './options.ts'
-import { type OnConflict, targetOf } from './target.ts'
+} from '../options.ts'
+import type { SdkUIMessage, UIMessageLike } from '../types.ts'
+import {
+  type ChatStorage,
+  changeChat,
+  type OnConflict,
+  readChat,
+  type SaveResult,
+  targetOfSave,
+} from './log.ts'
+import type { ChatRequest } from './request.ts'
 import { beginTurn, type ChatTurn, type TurnSetting } from './turn.ts'
-import { validated } from './validation.ts'
-import { type Given, givenAt } from './versions.ts'
+import { type GivenMessage, readGiven } from './versions.ts'
 
-/** What is saved. */
+/** The argument of `save`. */
 export type SaveInput = {
   readonly chatId: string
-  /** The whole chat, as `onFinish` tells it. */
+  /** The whole chat, as `onFinish` receives it. */
   readonly messages: readonly UIMessageLike[]
   /** Default: that of the chat store. */
   readonly onConflict?: OnConflict | undefined
-  /** What the body of the request names so: the message that was edited or said anew. What stands from it on is taken back. */
+  /** The field of the request's body: the message that was edited or regenerated. It and all later messages are rewound. */
   readonly messageId?: string | undefined
 }
 
 /** Chats of `useChat`, kept in a store. */
 export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
-  /** Makes a chat and answers its id. Throws `SESSION_EXISTS`. */
+  /** Creates a chat and returns its id. Throws `SESSION_EXISTS`. */
   create(session?: SessionInput): Promise<string>
   /**
-   * The chat as people see it, validated by the AI SDK: everything that was said, also where it was compacted for models; without what was
-   * taken back (answers made anew, edited messages). Throws `SESSION_NOT_FOUND`, `AI_SDK_UNAVAILABLE`, and `INVALID_INPUT`
-   * for what the AI SDK refuses.
+   * The chat as people see it, validated by the AI SDK: all messages, also those compacted for models, except rewound ones (regenerated
+   * answers, edited messages). Throws `SESSION_NOT_FOUND`, `AI_SDK_UNAVAILABLE`, and `INVALID_INPUT` for what the AI SDK refuses.
    */
   load(chatId: string, options?: LoadOptions): Promise<UI_MESSAGE[]>
   /**
-   * Stores a chat as it is now: appends what is new, and takes back what it no longer says, in one transaction. The same again does nothing.
-   * What does not go on from what stands is a conflict (see `OnConflict`). Throws `INVALID_INPUT`, `HISTORY_DIVERGED`.
+   * Stores a chat as it is now: appends new messages, and rewinds those it no longer has, in one transaction. Saving the same chat again
+   * does nothing. A list that does not continue the stored chat is a conflict (see `OnConflict`). Throws `INVALID_INPUT`, `HISTORY_DIVERGED`.
    */
   save(input: SaveInput): Promise<SaveResult>
   /**
-   * Begins a turn. `request` is a `ChatRequest`, checked here, for it comes from a browser: stores what a browser sent (a message, an edit, the results of its tools, that an answer is to be made anew), and
-   * answers what the model is to be sent, compacted when that is due, and what stores the answer. The body `useChat` posts can be passed as
-   * it is; who may write to the chat is the application's business.
+   * Begins a turn. `request` is a `ChatRequest` from a browser, checked here: a message, an edit, results of tools, or the regeneration of
+   * an answer. Stores it, and returns what to send to the model, compacted when that is due, and the function that stores the answer. The
+   * body `useChat` posts can be passed as it is; the application decides who may write to the chat.
    *
    * Throws `INVALID_INPUT`, `MESSAGE_NOT_FOUND`, what `prepareRequest` throws.
    */
@@ -65,7 +70,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   options: ChatStoreOptions = {},
 ): ChatStore<UI_MESSAGE> {
   if (!isObject(store) || !('prepareRequest' in store))
-    throw invalid('chatStore: store: must be a store, as `await openStore(…)` answers it')
+    throw invalid('chatStore: store: must be a store, as `await openStore(…)` returns it')
   const { onConflict, generateMessageId, actor, ...defaults } = check(chatOptionsSchema, options, 'chatStore')
   const setting: TurnSetting = { store, defaults, generateMessageId, actor }
   return {
@@ -75,9 +80,9 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     async load(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'load: chatId')
       const validation = { ...defaults, ...check(loadSchema, given, 'load') }
-      const { standing } = await readChat(store, id, validation.tools)
-      const messages = standing.map(({ message }) => message)
-      await validated(messages, validation, 'load')
+      const { stored } = await readChat(store, id, validation.tools)
+      const messages = stored.map(({ message }) => message)
+      await validateMessages(messages, validation, 'load')
       return messages as unknown as UI_MESSAGE[]
     },
     async save(input) {
@@ -85,7 +90,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const chatId = check(nameSchema, input.chatId, 'save: chatId')
       const how = { onConflict: conflictMode(input.onConflict ?? onConflict), messageId: input.messageId }
       const given = givenMessages(taken(input.messages))
-      return changeChat(store, chatId, ({ standing }) => targetOf(chatId, standing, given, how), actor)
+      return changeChat(store, chatId, ({ stored }) => targetOfSave(chatId, stored, given, how), actor)
     },
     async resume<MODEL>(request: unknown, given: object = {}) {
       if (!isObject(request)) throw invalid('resume: must be given the body of a request')
@@ -102,10 +107,10 @@ function conflictMode(mode: OnConflict = 'merge'): OnConflict {
   return mode
 }
 
-/** Throws `INVALID_INPUT`, also for two messages with one id: which is meant could not be told. */
-function givenMessages(messages: unknown): Given[] {
+/** Throws `INVALID_INPUT`, also for two messages with the same id. */
+function givenMessages(messages: unknown): GivenMessage[] {
   if (!Array.isArray(messages)) throw invalid('save: messages: must be an array')
-  const given = messages.map((message, index) => givenAt(message as UIMessageLike, `messages[${index}]`))
+  const given = messages.map((message, index) => readGiven(message as UIMessageLike, `messages[${index}]`))
   const seen = new Set<string>()
   for (const [index, { message }] of given.entries()) {
     if (seen.has(message.id)) throw invalid(`save: messages[${index}].id: another message has it`)

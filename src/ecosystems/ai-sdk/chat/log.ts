@@ -1,11 +1,17 @@
-import { isUndertextError } from '../../../errors.ts'
+import { isUndertextError, UndertextError } from '../../../errors.ts'
+import { defined } from '../../../messages/defined.ts'
 import { type NewMessage, partsOf, type StoredMessage } from '../../../messages/message.ts'
+import { unlessUnknown } from '../../../store/arguments.ts'
 import type { Store } from '../../../store/store.ts'
-import { unlessUnknown } from '../../../store/unless-unknown.ts'
-import { takenBack } from '../taken-back.ts'
-import { uiRowOf } from '../ui-layout.ts'
-import type { Target, Wanted } from './target.ts'
-import { commonRows, type Standing, standingOf } from './versions.ts'
+import { rewoundIds } from '../session-reading.ts'
+import { uiRowOf } from '../ui-rows.ts'
+import {
+  commonRows,
+  type GivenMessage,
+  isSameOrOlder,
+  type StoredUIMessage,
+  storedMessagesOf,
+} from './versions.ts'
 
 /** What a chat needs of a store. */
 export type ChatStorage = Pick<
@@ -24,59 +30,59 @@ export type ChatStorage = Pick<
   | 'withOverflowRecovery'
 >
 
-/** Why a rewind of a chat was made, as the audit tells it. */
-const WENT_ON = 'the chat went on from an earlier message (undertext/ai-sdk)'
+/** The reason of a chat's rewinds in the audit. */
+const REWIND_REASON = 'the chat went on from an earlier message (undertext/ai-sdk)'
 
-/** A chat as it stands. */
+/** A chat as it is stored. */
 type ChatLog = {
-  readonly standing: readonly Standing[]
+  readonly stored: readonly StoredUIMessage[]
   /** The last position of the log, 0 for none. */
   readonly position: number
-  /** Whether a message of that id was taken back. */
-  readonly isOut: (id: string) => boolean
+  /** Whether a message of that id was rewound. */
+  readonly isRewound: (id: string) => boolean
 }
 
-/** Reads a chat as people see it: the log without what was taken back, whatever was compacted. Throws `SESSION_NOT_FOUND`. */
+/** Reads a chat as people see it: the log without rewound messages, compacted or not. Throws `SESSION_NOT_FOUND`. */
 export async function readChat(store: ChatStorage, chatId: string, tools?: 'all' | object): Promise<ChatLog> {
   const rows = await store.getMessages(chatId)
   const messages = rows.filter(({ kind }) => kind === 'message')
   const isTouched = rows.some(({ truncationParent }) => truncationParent !== undefined)
-  const out = isTouched ? takenBack(rows, await store.listCompactions(chatId)) : new Set<string>()
-  const there = messages.filter(({ id }) => !out.has(id))
+  const out = isTouched ? rewoundIds(rows, await store.listCompactions(chatId)) : new Set<string>()
+  const former = messages.filter(({ id }) => !out.has(id))
   const gone = new Set(messages.filter(({ id }) => out.has(id)).map(({ metadata }) => uiRowOf(metadata)?.id))
   return {
-    standing: standingOf(there, tools),
+    stored: storedMessagesOf(former, tools),
     position: messages.at(-1)?.position ?? 0,
-    isOut: (id) => gone.has(id),
+    isRewound: (id) => gone.has(id),
   }
 }
 
-/** The same; a chat that is not there has no messages. */
+/** The same; an unknown chat has no messages. */
 async function readChatOrNone(store: ChatStorage, chatId: string): Promise<ChatLog> {
   const log = await unlessUnknown(readChat(store, chatId))
-  return log ?? { standing: [], position: 0, isOut: () => false }
+  return log ?? { stored: [], position: 0, isRewound: () => false }
 }
 
-/** What a change of a chat did. */
+/** The result of a change of a chat. */
 export type SaveResult = {
   /** Rows that were appended. */
   readonly rowsAppended: number
-  /** Rows that were taken back. */
+  /** Rows that were hidden. */
   readonly rowsHidden: number
-  /** The compaction of kind `manual` that took them back: `undoCompaction` gives them back. */
+  /** The compaction of kind `manual` that hid them: `undoCompaction` shows them again. */
   readonly compactionId?: string
-  /** Whether what was saved did not go on from what stood (see `onConflict`). */
+  /** Whether the saved list did not continue the stored chat (see `onConflict`). */
   readonly isConflict: boolean
-  /** Id of the last row of the log that stands now; absent for an empty chat. */
+  /** Id of the chat's last row now; absent for an empty chat. */
   readonly lastRowId?: string
 }
 
-/** How often a change is decided anew when others write meanwhile: each time somebody else got ahead. */
+/** How often a change is decided again when another writer was faster. */
 const MOST_TRIES = 50
 
 /**
- * Makes a chat what `decide` says, in one transaction, decided anew when others write meanwhile. Rows that are there stay as long as they
- * are the same from the beginning; the rest is taken back by a rewind, and what is new goes behind.
+ * Makes a chat what `decide` returns, in one transaction; decides again when others write meanwhile. Rows stay as long as they are the
+ * same from the beginning; a rewind hides the rest, and new rows are appended.
  */
 export async function changeChat(
   store: ChatStorage,
@@ -88,8 +94,8 @@ export async function changeChat(
     const log = await readChatOrNone(store, chatId)
     const target = await decide(log)
     const nothing = { rowsAppended: 0, rowsHidden: 0, isConflict: target.isConflict }
-    const change = changeTo(log.standing, target.messages)
-    const last = log.standing.at(-1)?.rows.at(-1)
+    const change = changeTo(log.stored, target.messages)
+    const last = log.stored.at(-1)?.rows.at(-1)
     if (change === undefined) return { ...nothing, ...(last && { lastRowId: last.id }) }
     try {
       return { ...nothing, ...(await commit(store, chatId, log, change, actor)) }
@@ -100,44 +106,39 @@ export async function changeChat(
   }
 }
 
-/** Rows to be taken back, from the first on, and rows to be appended. */
+/** Rows to hide, from the first on, and rows to append. */
 type Change = { readonly hide: readonly StoredMessage[]; readonly append: readonly NewMessage[] }
 
-/** `undefined` when nothing is to be done. */
-function changeTo(standing: readonly Standing[], wanted: readonly Wanted[]): Change | undefined {
+/** `undefined` when nothing changes. */
+function changeTo(stored: readonly StoredUIMessage[], wanted: readonly TargetMessage[]): Change | undefined {
   let same = 0
-  while (same < standing.length && wanted[same] === standing[same]) same++
-  if (same === standing.length && same === wanted.length) return undefined
-  const [there, version] = [standing[same], wanted[same]]
-  const behind = wanted.slice(same).flatMap(({ rows }) => rows.map(asNew))
-  if (there === undefined) return { hide: [], append: behind }
-  const hidden = standing.slice(same).flatMap(({ rows }) => rows)
-  if (version === undefined || there.isForeign || version.message.id !== there.message.id)
-    return { hide: hidden, append: behind }
-  const common = commonRows(there.rows, version.rows)
-  const append = behind.slice(common.rows)
+  while (same < stored.length && wanted[same] === stored[same]) same++
+  if (same === stored.length && same === wanted.length) return undefined
+  const [former, version] = [stored[same], wanted[same]]
+  const appended = wanted.slice(same).flatMap(({ rows }) => rows.map(withoutIds))
+  if (former === undefined) return { hide: [], append: appended }
+  const hidden = stored.slice(same).flatMap(({ rows }) => rows)
+  if (version === undefined || former.isOtherOrigin || version.message.id !== former.message.id)
+    return { hide: hidden, append: appended }
+  const common = commonRows(former.rows, version.rows)
+  const append = appended.slice(common.rows)
   const left = hidden.slice(common.rows)
-  // More results of the same step: they go behind those that are there.
+  // More results of the same step: they are appended after the stored ones.
   const isMore = left.length === 1 && common.parts > 0 && common.parts === partsOf(left[0]!).length
   if (!isMore) return { hide: left, append }
   const [results, ...rest] = append
   return { hide: [], append: [{ ...results!, content: partsOf(results!).slice(common.parts) }, ...rest] }
 }
 
-/** What of a row is said again when what stands before it changes: its ids and keys stay where they are. */
-function asNew({ role, content, metadata, createdAt }: NewMessage): NewMessage {
-  return {
-    role,
-    content,
-    ...(metadata !== undefined && { metadata }),
-    ...(createdAt !== undefined && { createdAt }),
-  }
+/** A row as it is appended again when what is before it changes: its ids and keys stay with the stored row. */
+function withoutIds({ role, content, metadata, createdAt }: NewMessage): NewMessage {
+  return defined({ role, content, metadata, createdAt })
 }
 
 async function commit(
   store: ChatStorage,
   chatId: string,
-  { position, standing }: ChatLog,
+  { position, stored }: ChatLog,
   { hide, append }: Change,
   actor: string | undefined,
 ): Promise<Omit<SaveResult, 'isConflict'>> {
@@ -151,15 +152,84 @@ async function commit(
     keepCompactions: true,
     ...(append.length > 0 && { append }),
     expectedPosition: position,
-    reason: WENT_ON,
-    ...(actor !== undefined && { actor }),
+    reason: REWIND_REASON,
+    ...defined({ actor }),
   })
-  const left = standing.flatMap(({ rows }) => rows).findLast((row) => !hide.includes(row))
+  const left = stored.flatMap(({ rows }) => rows).findLast((row) => !hide.includes(row))
   const last = messages.at(-1)?.id ?? left?.id
-  return {
-    rowsAppended: messages.length,
-    rowsHidden,
-    ...(compactionId !== undefined && { compactionId }),
-    ...(last !== undefined && { lastRowId: last }),
+  return defined({ rowsAppended: messages.length, rowsHidden, compactionId, lastRowId: last })
+}
+
+/**
+ * What to do with a list that does not continue the stored chat: it lacks messages, or has others in their place.
+ *
+ * - `merge` (default): no stored message is lost. A newer version in the list replaces the stored one; new messages are appended.
+ * - `replace`: the list is the chat from now on; messages that it lacks are rewound.
+ * - `error`: the save is refused (`HISTORY_DIVERGED`).
+ */
+export type OnConflict = 'merge' | 'replace' | 'error'
+
+/** A message of the chat after a change: a stored one, or one to store. */
+export type TargetMessage = StoredUIMessage | GivenMessage
+
+/** A chat after a change. */
+export type Target = {
+  readonly messages: readonly TargetMessage[]
+  /** Whether the list did not continue the stored chat. */
+  readonly isConflict: boolean
+}
+
+/**
+ * A chat after a whole list of it is saved. Pure.
+ *
+ * Where list and log differ, these are no conflicts: a list that continues the log; a user's message with another text under its own id
+ * (an edit); another answer in place of the last one (a regeneration); an assistant's last message in a newer version; and anything in
+ * place of `messageId`. An older version of a message changes nothing. Any other list that lacks stored messages is a conflict: another
+ * tab may have written them. Throws `HISTORY_DIVERGED` for a conflict with `onConflict: 'error'`.
+ */
+export function targetOfSave(
+  chatId: string,
+  stored: readonly StoredUIMessage[],
+  given: readonly GivenMessage[],
+  { onConflict, messageId }: { readonly onConflict: OnConflict; readonly messageId?: string | undefined },
+): Target {
+  let common = 0
+  while (common < given.length && common < stored.length && isSameOrOlder(given[common]!, stored[common]!))
+    common++
+  const known = stored.slice(0, common)
+  const whole = (): Target => ({ messages: [...known, ...given.slice(common)], isConflict: false })
+  if (common === stored.length) return whole()
+
+  const [next, former] = [given[common], stored[common]!]
+  const ids = new Set(given.map(({ message }) => message.id))
+  const lacking = stored.slice(common + 1).filter(({ message }) => !ids.has(message.id))
+  const isSameId = next?.message.id === former.message.id
+  if (messageId !== undefined && messageId === former.message.id) return whole()
+  if (next !== undefined) {
+    if (isSameId && (next.message.role === 'user' || lacking.length === 0)) return whole()
+    const isRegeneration = next.message.role === 'assistant' && former.message.role === 'assistant'
+    const isLast = lacking.every(({ message }) => message.role === 'assistant')
+    if (isRegeneration && isLast && !isSameId && !ids.has(former.message.id)) return whole()
   }
+  if (onConflict === 'error') {
+    const position = (former.rows[0]?.position ?? 1) - 1
+    throw new UndertextError('HISTORY_DIVERGED', {
+      sessionId: chatId,
+      position,
+      why: 'the list lacks messages that were stored since',
+    })
+  }
+  if (onConflict === 'replace') return { ...whole(), isConflict: true }
+  return { messages: merged(stored, given), isConflict: true }
+}
+
+/** All stored messages, in newer versions where there are some, and new messages after them. */
+function merged(stored: readonly StoredUIMessage[], given: readonly GivenMessage[]): TargetMessage[] {
+  const versions = new Map(given.map((one) => [one.message.id, one]))
+  const kept = stored.map((former) => {
+    const version = versions.get(former.message.id)
+    versions.delete(former.message.id)
+    return version === undefined || isSameOrOlder(version, former) ? former : version
+  })
+  return [...kept, ...given.filter(({ message }) => versions.has(message.id))]
 }

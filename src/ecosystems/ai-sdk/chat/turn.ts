@@ -2,58 +2,57 @@ import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { invalid, isUndertextError } from '../../../errors.ts'
 import { check, taken } from '../../../messages/check.ts'
+import { defined } from '../../../messages/defined.ts'
 import { isObject } from '../../../messages/json.ts'
 import { type Message, partsOf } from '../../../messages/message.ts'
 import type { PreparedRequest } from '../../../requests/prepared.ts'
 import { noteSession } from '../../recovering.ts'
-import { keptPartTo } from '../model-media.ts'
-import type { SdkModelMessage } from '../model-types.ts'
-import { AI_SDK } from '../options.ts'
-import { namesOf } from '../provider-names.ts'
-import { type SdkModel, type SdkPart, type SdkVersion, versionOf } from '../sdk-types.ts'
-import { CAME_LATE } from '../taken-back.ts'
-import { toModelMessages } from '../to-model-messages.ts'
-import type { SdkUIMessage, UIMessageLike } from '../ui-types.ts'
-import { askedIn, type ChatRequest, messageIn, targetOfRequest } from './asked.ts'
+import { AI_SDK } from '../fields.ts'
+import { validateMessages } from '../load.ts'
+import { keptPartTo } from '../media.ts'
+import { toModelMessages } from '../model-messages.ts'
+import { type LoadOptions, type TurnOptions, turnSchema } from '../options.ts'
+import { CAME_LATE } from '../session-reading.ts'
+import type { SdkModelMessage, SdkUIMessage, UIMessageLike } from '../types.ts'
+import { namesOf, type SdkModel, type SdkPart, type SdkVersion, versionOf } from '../types.ts'
+import type { TargetMessage } from './log.ts'
 import { type ChatStorage, changeChat, readChat, type SaveResult } from './log.ts'
-import { type LoadOptions, type TurnOptions, turnSchema } from './options.ts'
 import { recoveringModel } from './recovering-model.ts'
-import type { Wanted } from './target.ts'
-import { validated } from './validation.ts'
-import { type Given, givenAt, isKnown, type Standing } from './versions.ts'
+import { type ChatRequest, lastMessageOf, readRequest, targetOfRequest } from './request.ts'
+import { type GivenMessage, isSameOrOlder, readGiven, type StoredUIMessage } from './versions.ts'
 
-/** What the stream of an answer tells at its end. Source: `UIMessageStreamOnFinishCallback` of ai 6, `…OnEndCallback` of ai 7. */
+/** The argument of a stream's `onFinish`. Source: `UIMessageStreamOnFinishCallback` of ai 6, `…OnEndCallback` of ai 7. */
 export type AnswerEnd = { readonly responseMessage: UIMessageLike }
 
-/** A turn of a chat: what is to be sent to the model, and what `toUIMessageStreamResponse` is to be told. */
+/** A turn of a chat: the arguments for `streamText` and `toUIMessageStreamResponse`. */
 export type ChatTurn<UI_MESSAGE, MODEL = TurnOptions['model']> = {
   readonly chatId: string
   /** For `streamText`: the view, made ready for the provider. */
   readonly messages: SdkModelMessage[]
   /**
-   * For `streamText`: the model that `resume` was given, which now sends a request that overflows again, shorter, and records the usage of
-   * each call. A name is handed back as it is.
+   * For `streamText`: the model given to `resume`, which now sends a request that overflows again, shorter, and records the usage of each
+   * call. A name is returned as it is.
    */
   readonly model: MODEL
-  /** For `streamText`: the system prompt, with what was added to it; absent when there is none. */
+  /** For `streamText`: the system prompt with its additions; absent when it is empty. */
   readonly system?: string
   /** For `streamText`: keeps the middleware `undertext` from storing the same. */
   readonly providerOptions: { undertext: { skip: true } }
-  /** The chat as people see it, what was asked included. */
+  /** The chat as people see it, with the request's message. */
   readonly originalMessages: UI_MESSAGE[]
   /** Makes the id of the answer. */
   readonly generateMessageId: () => string
-  /** Stores the answer: what was said of one that was stopped, nothing of one that said nothing. */
+  /** Stores the answer: the beginning of one that was stopped, nothing of an empty one. */
   readonly onFinish: (end: AnswerEnd) => Promise<void>
   /** The same, by its name in ai 7. */
   readonly onEnd: (end: AnswerEnd) => Promise<void>
-  /** The request as it was prepared: figures, and what was compacted for it. */
+  /** The prepared request: figures, and the runs made for it. */
   readonly request: PreparedRequest
-  /** What was stored and taken back before the model was asked. */
+  /** The change of the chat before the model is called. */
   readonly saved: SaveResult
 }
 
-/** What a turn needs besides what it is told. */
+/** The settings of a chat store. */
 export type TurnSetting = {
   readonly store: ChatStorage
   readonly defaults: LoadOptions
@@ -71,17 +70,18 @@ export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
   const options = check(turnSchema, given, 'resume')
   const { store, defaults, actor } = setting
   const validation: LoadOptions = { ...defaults, ...validationIn(options) }
-  const message = messageIn(request)
-  if (message !== undefined) await validated([message], validation, 'resume')
-  const asked = askedIn(request)
+  const message = lastMessageOf(request)
+  if (message !== undefined) await validateMessages([message], validation, 'resume')
+  const asked = readRequest(request)
   const saved = await changeChat(
     store,
     chatId,
-    async ({ standing, isOut }) => {
-      const target = targetOfRequest(chatId, asked, standing, isOut)
-      const isChecked = (one: Wanted): boolean => standing.includes(one as Standing) || one === asked.message
+    async ({ stored, isRewound }) => {
+      const target = targetOfRequest(chatId, asked, stored, isRewound)
+      const isChecked = (one: TargetMessage): boolean =>
+        stored.includes(one as StoredUIMessage) || one === asked.message
       const brought = target.messages.filter((one) => !isChecked(one))
-      await validated(
+      await validateMessages(
         brought.map((one) => one.message),
         validation,
         'resume',
@@ -90,37 +90,36 @@ export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
     },
     actor,
   )
-  const { standing } = await readChat(store, chatId, validation.tools)
+  const { stored } = await readChat(store, chatId, validation.tools)
   const names = namesIn(options)
-  const hasAnswers = isAnsweredRequest(standing.at(-1)?.rows ?? [])
+  const { system, maxOutputTokens, signal } = options
+  const hasAnswers = isAnsweredRequest(stored.at(-1)?.rows ?? [])
   const preparation = {
     ...options.request,
-    ...(names.provider !== undefined && { provider: names.provider }),
-    ...(names.model !== undefined && { model: names.model }),
-    ...(options.system !== undefined && { system: options.system }),
-    ...(options.maxOutputTokens !== undefined && { maxOutputTokens: options.maxOutputTokens }),
-    ...(options.signal !== undefined && { signal: options.signal }),
+    ...defined({ provider: names.provider, model: names.model, system, maxOutputTokens, signal }),
     alsoReads: [AI_SDK],
-    // A call that was allowed has no result yet: the AI SDK runs it now.
+    // A call that was just approved has no result yet: the AI SDK runs it now.
     ...(hasAnswers && { pendingCalls: 'keep' as const }),
   }
   await noteSession(store, chatId, { ...names, owner: options.owner })
   const prepared = await store.prepareRequest(chatId, preparation)
-  const end = endOf(setting, chatId, saved, asked.isAnew)
-  const { system, messages } = promptOf(prepared, names.version)
+  const end = endOf(setting, chatId, saved, asked.isRegeneration)
+  const prompt = promptOf(prepared, names.version)
+  const chat = stored.map((one) => one.message)
   return {
     chatId,
-    messages: await withModelOutputs(
-      messages,
-      standing.map((one) => one.message),
-      validation.tools,
-    ),
+    messages: await withModelOutputs(prompt.messages, chat, validation.tools),
     model: isModel(options.model)
-      ? recoveringModel(options.model, { store, chatId, options: preparation, messages: messages.length })
+      ? recoveringModel(options.model, {
+          store,
+          chatId,
+          options: preparation,
+          messages: prompt.messages.length,
+        })
       : options.model,
-    ...(system !== undefined && { system }),
+    ...defined({ system: prompt.system }),
     providerOptions: { undertext: { skip: true } },
-    originalMessages: standing.map((one) => one.message) as unknown as UI_MESSAGE[],
+    originalMessages: chat as unknown as UI_MESSAGE[],
     generateMessageId: setting.generateMessageId ?? uuidv7,
     onFinish: end,
     onEnd: end,
@@ -130,12 +129,7 @@ export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
 }
 
 function validationIn({ tools, metadataSchema, dataSchemas, validate }: TurnOptions): LoadOptions {
-  return {
-    ...(tools !== undefined && { tools }),
-    ...(metadataSchema !== undefined && { metadataSchema }),
-    ...(dataSchemas !== undefined && { dataSchemas }),
-    ...(validate !== undefined && { validate }),
-  }
+  return defined({ tools, metadataSchema, dataSchemas, validate })
 }
 
 function namesIn({ model, provider, version }: TurnOptions): {
@@ -170,84 +164,81 @@ function endOf(
   { store, actor }: TurnSetting,
   chatId: string,
   began: SaveResult,
-  isAnew: boolean,
+  isRegeneration: boolean,
 ): (end: AnswerEnd) => Promise<void> {
   return async (end) => {
     if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
     const responseMessage = taken(end.responseMessage)
-    if (!saysSomething(responseMessage)) {
-      // Nothing came in place of the answer that was to be made anew: it stands again.
+    if (!hasContent(responseMessage)) {
+      // The regeneration produced nothing: the former answer is shown again.
       const { compactionId, rowsAppended } = began
-      if (isAnew && compactionId !== undefined && rowsAppended === 0)
-        await store.undoCompaction(chatId, compactionId, {
-          both: true,
-          ...(actor !== undefined && { actor }),
-        })
+      if (isRegeneration && compactionId !== undefined && rowsAppended === 0)
+        await store.undoCompaction(chatId, compactionId, { both: true, ...defined({ actor }) })
       return
     }
-    const answer = givenAt(responseMessage, 'responseMessage')
+    const answer = readGiven(responseMessage, 'responseMessage')
     let isLate = false
     const { lastRowId, rowsAppended } = await changeChat(
       store,
       chatId,
-      ({ standing }) => {
+      ({ stored }) => {
         isLate =
           began.lastRowId !== undefined &&
-          !standing.some(({ rows }) => rows.some(({ id }) => id === began.lastRowId))
-        return { messages: withAnswer(standing, answer), isConflict: false }
+          !stored.some(({ rows }) => rows.some(({ id }) => id === began.lastRowId))
+        return { messages: withAnswer(stored, answer), isConflict: false }
       },
       actor,
     )
     if (isLate && rowsAppended > 0 && lastRowId !== undefined)
-      await hideLate(store, chatId, lastRowId, rowsAppended, actor)
+      await hideLateAnswer(store, chatId, lastRowId, rowsAppended, actor)
   }
 }
 
-function withAnswer(standing: readonly Standing[], answer: Given): readonly Wanted[] {
-  const last = standing.at(-1)
-  // What the middleware stored already, by the name of its row.
-  if (last?.isForeign === true && isKnown(answer, last)) return standing
-  const at = standing.findIndex(({ message }) => message.id === answer.message.id && message.id !== '')
-  if (at === -1) return [...standing, answer]
-  return standing.map((there, index) => (index === at && !isKnown(answer, there) ? answer : there))
+function withAnswer(stored: readonly StoredUIMessage[], answer: GivenMessage): readonly TargetMessage[] {
+  const last = stored.at(-1)
+  // The middleware stored it already, under the id of its row.
+  if (last?.isOtherOrigin === true && isSameOrOlder(answer, last)) return stored
+  const at = stored.findIndex(({ message }) => message.id === answer.message.id && message.id !== '')
+  if (at === -1) return [...stored, answer]
+  return stored.map((there, index) => (index === at && !isSameOrOlder(answer, there) ? answer : there))
 }
 
-/** An answer to what was taken back meanwhile is stored, and is no part of the chat. */
-async function hideLate(
+/** Hides an answer to a question that was rewound meanwhile: it is stored, and not part of the chat. */
+async function hideLateAnswer(
   store: ChatStorage,
   chatId: string,
   lastRowId: string,
   count: number,
   actor: string | undefined,
 ): Promise<void> {
-  // Others may have written behind it meanwhile.
+  // Others may have appended after it meanwhile.
   const rows = (await store.getMessages(chatId)).filter(({ kind }) => kind === 'message')
   const end = rows.findIndex(({ id }) => id === lastRowId) + 1
   const late = rows.slice(Math.max(0, end - count), end)
   const ids = late.filter(({ hidden }) => !hidden).map(({ id }) => id)
   try {
-    await store.hideMessages(chatId, ids, { reason: CAME_LATE, ...(actor !== undefined && { actor }) })
+    await store.hideMessages(chatId, ids, { reason: CAME_LATE, ...defined({ actor }) })
   } catch (error) {
-    // Calls that wait cannot be hidden: they stay.
+    // Calls without results cannot be hidden: they stay.
     if (!isUndertextError(error, 'PENDING_TOOL_CALLS')) throw error
   }
 }
 
-/** Whether an answer holds more than the mark of a step, and words that never came. */
-function saysSomething(message: unknown): boolean {
+/** Whether an answer has more than marks of steps and empty texts. */
+function hasContent(message: unknown): boolean {
   if (!isObject(message) || !Array.isArray(message.parts)) return true
   return message.parts.some((part) => {
     if (!isObject(part)) return true
     if (part.type === 'text') return part.text !== ''
-    // A signature may stand for words that are not shown.
+    // A signature may replace text that is not shown.
     if (part.type === 'reasoning') return part.text !== '' || part.providerMetadata !== undefined
     return part.type !== 'step-start'
   })
 }
 
 /**
- * A prepared request as `streamText` takes it. System messages (an application's own, a summary) go behind the system prompt where they
- * stand in front, and are a user's further on: among `messages` ai 7 refuses them, and ai 6 warns. Source: `standardizePrompt` of both.
+ * A prepared request as `streamText` takes it. System messages (an application's own, a summary) at the beginning are added to the system
+ * prompt; later ones become the user's: among `messages` ai 7 refuses them, and ai 6 warns. Source: `standardizePrompt` of both.
  */
 function promptOf(
   { system, messages }: PreparedRequest,
@@ -255,10 +246,10 @@ function promptOf(
 ): { readonly system?: string; readonly messages: SdkModelMessage[] } {
   const start = messages.findIndex(({ role }) => role !== 'system')
   const front = messages.slice(0, start === -1 ? messages.length : start)
-  const said = front
+  const texts = front
     .flatMap((message) => partsOf(message))
     .flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []))
-  const whole = [...(system === undefined ? [] : [system]), ...said]
+  const whole = [...(system === undefined ? [] : [system]), ...texts]
   const rest = messages
     .slice(front.length)
     .map((message) => (message.role === 'system' ? { ...message, role: 'user' as const } : message))
@@ -275,8 +266,8 @@ type ToModelOutput = (call: {
 }) => unknown
 
 /**
- * Results as the tools of an application say them to a model (`toModelOutput`: a picture in place of its bytes as JSON), as
- * `convertToModelMessages` of ai 6 and 7 asks for them. What a compaction shows in place of a result stays.
+ * Results as the application's tools convert them for a model (`toModelOutput`: an image in place of its bytes as JSON), as
+ * `convertToModelMessages` of ai 6 and 7 does. The text that a compaction shows in place of a result stays.
  */
 async function withModelOutputs(
   messages: SdkModelMessage[],
@@ -294,7 +285,7 @@ async function withModelOutputs(
   for (const part of chat.flatMap((message) => message.parts as readonly SdkPart[]))
     if (typeof part.toolCallId === 'string') parts.set(part.toolCallId, part)
 
-  const said = async (part: SdkPart): Promise<SdkPart> => {
+  const converted = async (part: SdkPart): Promise<SdkPart> => {
     const ask = part.type === 'tool-result' ? toModel.get(part.toolName as string) : undefined
     const shown = parts.get(part.toolCallId as string)
     if (ask === undefined || shown?.state !== 'output-available') return part
@@ -306,7 +297,7 @@ async function withModelOutputs(
   }
   const asked = messages.map(async (message) => {
     if (typeof message.content === 'string') return message
-    const content = await Promise.all((message.content as readonly SdkPart[]).map(said))
+    const content = await Promise.all((message.content as readonly SdkPart[]).map(converted))
     return { ...message, content } as SdkModelMessage
   })
   return Promise.all(asked)

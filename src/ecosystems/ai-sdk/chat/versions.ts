@@ -1,60 +1,58 @@
-import { invalid } from '../../../errors.ts'
 import { canonicalJson } from '../../../messages/json.ts'
-import { type NewMessage, type Part, partsOf, type StoredMessage } from '../../../messages/message.ts'
-import { Conversion, type ConversionOptions } from '../../conversion.ts'
-import { isObject, listAt, stringAt } from '../../wire.ts'
-import { otherFields } from '../checks.ts'
-import { contentOf, markReasoned } from '../parts.ts'
+import { type NewMessage, partsOf, type StoredMessage } from '../../../messages/message.ts'
+import { Conversion } from '../../conversion.ts'
+import { rowsOfUIMessage } from '../from-ui-messages.ts'
+import { unitsOf } from '../prompt-matching.ts'
 import { uiMessagesOf } from '../to-ui-messages.ts'
-import { type Group, groupsOf } from '../ui-groups.ts'
-import { type UiRow, uiMetadata, uiRowOf, worthKeeping } from '../ui-layout.ts'
-import { RowReader } from '../ui-row-reader.ts'
-import type { SdkUIMessage, UIMessageLike } from '../ui-types.ts'
-import { unitsOf } from '../units.ts'
+import type { SdkUIMessage, UIMessageLike } from '../types.ts'
+import { type Group, groupsOf, uiMetadata, uiRowOf } from '../ui-rows.ts'
 
 /*
- * Versions of the messages of a chat: one that stands in the log, one that somebody wants to save, and how the two compare.
+ * Versions of the messages of a chat: one that is stored, one that is to be saved, and how the two compare.
  */
 
-/** A message somebody wants to save, and the rows it would be. */
-export type Given = {
+/** A message to save, and its rows. */
+export type GivenMessage = {
   readonly message: SdkUIMessage
   readonly rows: readonly NewMessage[]
 }
 
-/** A message that stands in the log, and its rows. */
-export type Standing = {
+/** A stored message, and its rows. */
+export type StoredUIMessage = {
   readonly message: SdkUIMessage
   readonly rows: readonly StoredMessage[]
-  /** Whether rows of it came from elsewhere than a chat: its id, then, is not what a browser knows it by. */
-  readonly isForeign: boolean
+  /** Whether rows of it do not come from a chat: a browser then knows it by another id. */
+  readonly isOtherOrigin: boolean
 }
 
-/** A message as it is going to be read again. Throws `INVALID_INPUT`. */
-export function givenAt(message: UIMessageLike, place: string): Given {
+/** A message as it will be read again. Throws `INVALID_INPUT`. */
+export function readGiven(message: UIMessageLike, place: string): GivenMessage {
   const conversion = new Conversion('ai-sdk UIMessage')
   const rows = rowsOfUIMessage(message, place, conversion)
   const [read] = uiMessagesOf(groupsOf(rows), {}, conversion)
   return { message: read!, rows }
 }
 
-/** Messages that stand in the log, of rows in order. */
-export function standingOf(rows: readonly StoredMessage[], tools?: 'all' | object): Standing[] {
+/** The messages of stored rows, in order. */
+export function storedMessagesOf(rows: readonly StoredMessage[], tools?: 'all' | object): StoredUIMessage[] {
   const groups: Group<StoredMessage>[] = groupsOf(rows)
   const options = tools === undefined ? {} : { tools: tools as 'all' }
   const messages = uiMessagesOf(groups, options, new Conversion('ai-sdk UIMessage'))
   return groups.map(({ rows: own, uiId }, index) => ({
     message: messages[index]!,
     rows: own.map(({ row }) => row),
-    isForeign: uiId === undefined || own.some(({ ui }) => ui === undefined),
+    isOtherOrigin: uiId === undefined || own.some(({ ui }) => ui === undefined),
   }))
 }
 
-/** Whether two versions are the same, or the one given is an older one: what stands begins with it. */
-export function isKnown(given: Given, { message, rows, isForeign }: Standing): boolean {
+/** Whether the given version is the stored one, or an older one: the stored one begins with it. */
+export function isSameOrOlder(
+  given: GivenMessage,
+  { message, rows, isOtherOrigin }: StoredUIMessage,
+): boolean {
   const other = given.message.id === '' ? { ...message, id: '' } : message
   if (canonicalJson(given.message) === canonicalJson(other)) return true
-  if (isForeign) return saysTheSame(given, rows)
+  if (isOtherOrigin) return hasSameContent(given, rows)
   if (given.message.id !== message.id) return false
   if (commonRows(rows, given.rows).isPrefix) return true
   // A shorter version is an older one, also where its metadata (usage, a model's name) changed since.
@@ -62,7 +60,7 @@ export function isKnown(given: Given, { message, rows, isForeign }: Standing): b
   return older.isPrefix && older.rows < rows.length
 }
 
-/** A row without what it says of its whole message. */
+/** A row without the fields of its whole message. */
 function withoutFirst(row: NewMessage): NewMessage {
   const ui = uiRowOf(row.metadata)
   if (ui === undefined || row.metadata === undefined) return row
@@ -70,15 +68,15 @@ function withoutFirst(row: NewMessage): NewMessage {
   return { ...row, metadata: { ...row.metadata, ...uiMetadata(rest) } }
 }
 
-/** Compares by what was said and done alone: other origins have other ids, and no layout. */
-function saysTheSame(given: Given, rows: readonly StoredMessage[]): boolean {
-  const said = (list: readonly NewMessage[]): string => {
-    const { spoken, calls, results } = unitsOf(list)
-    const texts = spoken.map(({ role, text, digest }) => [role, text, digest ?? ''])
+/** Compares texts, calls and results only: other origins have other ids, and no layout. */
+function hasSameContent(given: GivenMessage, rows: readonly StoredMessage[]): boolean {
+  const comparable = (list: readonly NewMessage[]): string => {
+    const { utterances, calls, results } = unitsOf(list)
+    const texts = utterances.map(({ role, text, digest }) => [role, text, digest ?? ''])
     const system = list.filter(({ role }) => role === 'system').map(({ content }) => partsOf({ content }))
     return canonicalJson([texts, calls.map(({ id }) => id), results.map(({ id }) => id), system])
   }
-  return given.message.role === roleOf(rows) && said(given.rows) === said(rows)
+  return given.message.role === roleOf(rows) && comparable(given.rows) === comparable(rows)
 }
 
 function roleOf([first]: readonly NewMessage[]): string {
@@ -89,13 +87,13 @@ function roleOf([first]: readonly NewMessage[]): string {
 type Common = {
   /** How many rows are the same. */
   readonly rows: number
-  /** How many parts of the results behind them are. */
+  /** How many parts of the results after them are. */
   readonly parts: number
-  /** Whether `wanted` is nothing but the beginning of `stored`. */
+  /** Whether `stored` begins with all of `wanted`. */
   readonly isPrefix: boolean
 }
 
-/** Compares rows of two versions from the beginning. Results that came one after another may be parted over rows differently. */
+/** Compares rows of two versions from the beginning. Results may be spread over rows differently. */
 export function commonRows(stored: readonly NewMessage[], wanted: readonly NewMessage[]): Common {
   let rows = 0
   while (rows < stored.length && rows < wanted.length && bodyOf(stored[rows]!) === bodyOf(wanted[rows]!))
@@ -106,7 +104,7 @@ export function commonRows(stored: readonly NewMessage[], wanted: readonly NewMe
   return { rows, parts, isPrefix }
 }
 
-/** How many results one row begins with that the other has, where one of the two has no others. */
+/** How many results both rows begin with, where one of the two has no others. */
 function commonResults(a: NewMessage, b: NewMessage): number {
   if (a.role !== 'tool' || b.role !== 'tool') return 0
   if (canonicalJson(a.metadata ?? {}) !== canonicalJson(b.metadata ?? {})) return 0
@@ -118,51 +116,4 @@ function commonResults(a: NewMessage, b: NewMessage): number {
 
 function bodyOf({ role, content, metadata }: NewMessage): string {
   return canonicalJson([role, content, metadata ?? {}])
-}
-
-/**
- * Messages of a chat (`UIMessage` of ai 5, 6 and 7) in the neutral form, ready to be appended. What a user says is one row; what an
- * assistant says is, for each step, a row with its texts and calls and a row with the results, as `convertToModelMessages` of the AI SDK
- * parts them: so models, pairing, pruning and figures see calls and results.
- *
- * All rows of a message name its id in `metadata['ai-sdk'].ui`, which also keeps how its parts were shown: order, states, titles, sources,
- * data, metadata. `toUIMessages` gives back what was read. A field that is `undefined` counts as absent, and values JSON cannot say come
- * back as JSON says them. Rows get no ids: a message that is edited keeps its own, and both versions stand in the log.
- *
- * Throws `INVALID_INPUT`, with the place and without the text, for what a `UIMessage` cannot be; with `lenient` such a part is kept unread.
- */
-export function fromUIMessages(
-  messages: readonly UIMessageLike[],
-  options?: ConversionOptions,
-): NewMessage[] {
-  const conversion = new Conversion('ai-sdk UIMessage', options)
-  return listAt(messages, 'messages').flatMap((message, index) => {
-    conversion.at(index)
-    const place = `[${index}]`
-    const read = conversion.reading(message, place, () => rowsOfUIMessage(message, place, conversion))
-    return Array.isArray(read) ? (read as NewMessage[]) : [{ role: 'user' as const, content: [read as Part] }]
-  })
-}
-
-/** The rows of one message. Throws `INVALID_INPUT`. */
-function rowsOfUIMessage(given: unknown, place: string, conversion: Conversion): NewMessage[] {
-  if (!isObject(given)) throw invalid(`${place}: must be an object`)
-  const message = given as { readonly [field: string]: unknown }
-  const id = stringAt(message.id, `${place}.id`)
-  const { role } = message
-  if (role !== 'system' && role !== 'user' && role !== 'assistant')
-    throw invalid(`${place}.role: must be system, user or assistant`)
-  const parts = listAt(message.parts, `${place}.parts`)
-  const first = otherFields(message, ['id', 'role', 'parts'], place, conversion)
-  const reader = new RowReader(role, conversion)
-  for (const [index, part] of parts.entries()) reader.add(part, `${place}.parts[${index}]`)
-  return reader.finish().map(({ role: speaker, content, parts: shown, steering }, index) => {
-    const row: UiRow = {
-      id,
-      ...(index === 0 && { first }),
-      ...(steering !== undefined && { steering }),
-      ...(speaker !== 'tool' && worthKeeping(shown, content.length)),
-    }
-    return { role: speaker, content: contentOf(markReasoned(content)), metadata: uiMetadata(row) }
-  })
 }

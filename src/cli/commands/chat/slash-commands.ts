@@ -1,0 +1,305 @@
+import { type Message, mediaWord, outputText, type Part, partsOf } from '../../../messages/message.ts'
+import type { UndoOutcome } from '../../../storage/storage.ts'
+import type { Style } from '../../command.ts'
+import { CliError } from '../../errors.ts'
+import { share } from '../../options.ts'
+import { count, counted, listing, percent } from '../../output/figures.ts'
+import { shortIds } from '../../output/ids.ts'
+import { clipped } from '../../output/layout.ts'
+import { safeLine } from '../../output/safe-text.ts'
+import { makePlan, planJson, planRows, WHY_NOTHING } from '../compact/plan.ts'
+import { shortPlanLines } from '../compact/plan-text.ts'
+import { logLines, readTimeline } from '../log.ts'
+import { chooseBackend } from './backend.ts'
+import type { Chat } from './turn.ts'
+
+/** A command to the chat itself. */
+type SlashCommand = {
+  readonly name: string
+  /** The argument it takes. */
+  readonly takes: string
+  readonly does: string
+  /** Whether there must be a stored session. */
+  readonly needsSession?: true
+  /** The signal is aborted by Ctrl-C while the command runs. */
+  run(chat: Chat, argument: string, signal: AbortSignal): Promise<void>
+}
+
+const EXIT_COMMAND = '/exit'
+
+export const SLASH_COMMANDS: readonly SlashCommand[] = [
+  { name: '/help', takes: '', does: 'this list', run: help },
+  { name: '/stats', takes: '', does: 'how full the context is', needsSession: true, run: stats },
+  {
+    name: '/compact',
+    takes: '[target]',
+    does: 'make room now, down to a share of the window',
+    needsSession: true,
+    run: compact,
+  },
+  {
+    name: '/undo',
+    takes: '[id]',
+    does: 'undo a compaction; the newest in force',
+    needsSession: true,
+    run: (chat, argument) => undoOrRedo(chat, 'undo', argument),
+  },
+  {
+    name: '/redo',
+    takes: '[id]',
+    does: 'redo a compaction; the one undone last',
+    needsSession: true,
+    run: (chat, argument) => undoOrRedo(chat, 'redo', argument),
+  },
+  { name: '/log', takes: '', does: 'the compactions, newest first', needsSession: true, run: log },
+  {
+    name: '/show',
+    takes: '[count]',
+    does: 'the newest rows as the model gets them',
+    needsSession: true,
+    run: show,
+  },
+  {
+    name: '/history',
+    takes: '[count]',
+    does: 'the newest rows of the log, hidden ones dim',
+    needsSession: true,
+    run: history,
+  },
+  { name: '/model', takes: '[name]', does: 'which model answers; another one from now on', run: model },
+  {
+    name: '/system',
+    takes: '[text | -]',
+    does: 'the system prompt; another one, or none with -',
+    run: system,
+  },
+  {
+    name: EXIT_COMMAND,
+    takes: '',
+    does: 'end; so do Ctrl-D and Ctrl-C on an empty line',
+    run: async () => {},
+  },
+]
+
+/**
+ * Runs a prompt that begins with a slash. Returns `undefined` for prompts to the model: all others, and `//…`. Throws `WRONG_USE` for an
+ * unknown command, and what the store throws.
+ */
+export async function runSlashCommand(
+  chat: Chat,
+  prompt: string,
+  signal: AbortSignal,
+): Promise<{ readonly ends: boolean } | undefined> {
+  const [, typed, argument = ''] = /^(\/[a-z]+)(?:\s+([\s\S]*))?$/i.exec(prompt.trim()) ?? []
+  if (typed === undefined) return undefined
+  const name = typed.toLowerCase() === '/quit' ? EXIT_COMMAND : typed.toLowerCase()
+  const command = SLASH_COMMANDS.find((one) => one.name === name)
+  if (command === undefined)
+    throw new CliError('WRONG_USE', `There is no ${typed}.`, {
+      hint: '/help lists the commands; begin with // to send it to the model.',
+    })
+  if (command.needsSession === true && !chat.conversation.isStored)
+    chat.reporter.note('Nothing is stored yet.')
+  else await command.run(chat, argument.trim(), signal)
+  return { ends: name === EXIT_COMMAND }
+}
+
+async function help({ reporter }: Chat): Promise<void> {
+  const listed = SLASH_COMMANDS.map(({ name, takes, does }) => ({ name, takes, does }))
+  const width = Math.max(...listed.map(({ name, takes }) => `${name} ${takes}`.length))
+  reporter.result('/help', listed, [
+    ...listed.map(({ name, takes, does }) => `  ${`${name} ${takes}`.padEnd(width)}  ${does}`),
+    '  A backslash at the end of a line continues it on the next. // at the beginning is sent as one slash.',
+  ])
+}
+
+async function stats({ store, conversation, reporter }: Chat): Promise<void> {
+  const { sessionId, backend, system: systemPrompt, maxOutputTokens: maxTokens, threshold } = conversation
+  const { provider, model } = backend
+  const stats = await store.getContextStats(sessionId, provider, model, {
+    systemPrompt,
+    maxTokens,
+    threshold,
+  })
+  if (stats === null) {
+    reporter.note('There is nothing to count.')
+    return
+  }
+  const { estimatedInputTokens: tokens, availableInputTokens: available, breakdown, hidden } = stats
+  const away = hidden.condensed + hidden.truncated + hidden.byHand
+  const rows = listing(
+    `${counted(stats.messageCount, 'row')} of ${counted(stats.storedMessages, 'message')}`,
+    away > 0 && `${count(away)} hidden`,
+  )
+  reporter.result('/stats', stats, [
+    `${count(tokens)} of ${count(available)} tokens (${percent(stats.usageRatio)}), ${stats.source}; compaction at ${percent(stats.threshold)}`,
+    `history ${count(breakdown.conversationHistory)}, system prompt ${count(breakdown.systemPrompt)}; window of ${count(stats.contextWindow.tokens)} for ${[stats.provider, stats.model].filter(Boolean).join('/')}`,
+    `${rows}; ${counted(stats.activeCompactions, 'compaction')} in force`,
+  ])
+}
+
+async function compact(
+  { context, store, conversation, reporter }: Chat,
+  argument: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { sessionId, backend, system, maxOutputTokens } = conversation
+  const shown = await makePlan(store, sessionId, {
+    provider: backend.provider,
+    model: backend.model,
+    systemPrompt: system,
+    maxTokens: maxOutputTokens,
+    target: argument === '' ? undefined : targetOf(argument),
+    reason: 'asked for in the chat',
+    signal,
+  })
+  const json = shown !== undefined && context.json ? planJson(shown, await planRows(store, shown)) : null
+  if (shown === undefined || !shown.preview.compacted) {
+    const reason = shown === undefined ? 'NO_MESSAGES' : (shown.preview.reason ?? 'NOTHING_TO_COMPACT')
+    reporter.result('/compact', json, [`Nothing to compact: ${WHY_NOTHING[reason]}.`])
+    return
+  }
+  reporter.result('/compact', json, shortPlanLines(shown, context))
+  await store.compactSession(sessionId, shown.preview)
+}
+
+function targetOf(argument: string): number {
+  const text = argument.endsWith('%') ? String(Number(argument.slice(0, -1)) / 100) : argument
+  try {
+    return share(text)
+  } catch {
+    throw new CliError('WRONG_USE', 'The target must be a share from 0 to 1, or a percentage such as 40%.')
+  }
+}
+
+async function log({ context, store, conversation, reporter }: Chat): Promise<void> {
+  const { sessionId } = conversation
+  const compactions = await store.listCompactions(sessionId)
+  const timeline = await readTimeline(store, sessionId)
+  reporter.result('/log', compactions, logLines(context, sessionId, timeline, timeline.runs.length))
+}
+
+async function show(chat: Chat, argument: string): Promise<void> {
+  const view = await chat.store.getEffectiveHistory(chat.conversation.sessionId)
+  reportRows(chat, '/show', view.slice(-countOf(argument)))
+}
+
+async function history(chat: Chat, argument: string): Promise<void> {
+  const options = { limit: countOf(argument), order: 'backward' } as const
+  const rows = await chat.store.getMessages(chat.conversation.sessionId, options)
+  reportRows(chat, '/history', rows.toReversed())
+}
+
+function reportRows({ context, reporter }: Chat, command: string, rows: readonly ShownMessage[]): void {
+  const { style, out } = context
+  reporter.result(
+    command,
+    rows,
+    rows.map((row) => briefMessage(row, style, out.columns)),
+  )
+}
+
+/** The number of rows to show; 20 by default. */
+function countOf(argument: string): number {
+  if (argument === '') return 20
+  if (!/^[1-9]\d{0,6}$/.test(argument))
+    throw new CliError('WRONG_USE', 'The number of rows must be a whole number from 1 up.')
+  return Number(argument)
+}
+
+async function model(chat: Chat, argument: string): Promise<void> {
+  const { context, conversation, reporter } = chat
+  if (argument !== '') {
+    const namesProvider = argument.includes('/') && chat.choice.url === undefined
+    const choice = { ...chat.choice, model: argument, ...(namesProvider && { provider: undefined }) }
+    conversation.backend = await chooseBackend(choice, conversation.backend, context)
+    chat.choice = choice
+  }
+  const { kind, title, provider, model } = conversation.backend
+  reporter.result('/model', { backend: kind, provider: provider ?? null, model: model ?? null }, [
+    `Answers come from ${safeLine(title)}.`,
+  ])
+}
+
+async function system({ conversation, reporter }: Chat, argument: string): Promise<void> {
+  if (argument !== '') conversation.system = argument === '-' ? undefined : argument
+  const { system } = conversation
+  reporter.result('/system', { system: system ?? null }, [system ?? 'There is no system prompt.'])
+}
+
+/** Undoes or redoes the named run; by default the newest in force, or the one undone last. */
+async function undoOrRedo(chat: Chat, verb: 'undo' | 'redo', argument: string): Promise<void> {
+  const { context, store, reporter } = chat
+  const { sessionId } = chat.conversation
+  const target =
+    argument === '' ? await defaultRun(chat, verb) : await context.compaction(store, sessionId, argument)
+  if (target === undefined) {
+    reporter.note(verb === 'undo' ? 'No compaction is in force.' : 'No compaction was undone.')
+    return
+  }
+  const outcome =
+    verb === 'undo'
+      ? await store.undoCompaction(sessionId, target)
+      : await store.redoCompaction(sessionId, target)
+  reporter.result(`/${verb}`, { target, ...outcome }, [outcomeText(verb, target, outcome)])
+}
+
+async function defaultRun({ store, conversation }: Chat, verb: 'undo' | 'redo'): Promise<string | undefined> {
+  const compactions = await store.listCompactions(conversation.sessionId)
+  if (verb === 'undo') return compactions.findLast(({ status }) => status === 'active')?.runId
+  const undone = compactions.filter(({ status }) => status === 'undone')
+  return undone.toSorted((a, b) => a.changedAt - b.changedAt).at(-1)?.runId
+}
+
+function outcomeText(
+  verb: 'undo' | 'redo',
+  target: string,
+  { changed, compactionIds, rows, parts, notTurned }: UndoOutcome,
+): string {
+  const name = shortIds([target, ...compactionIds]).get(target) ?? target
+  if (changed) {
+    const [done, reverse] = verb === 'undo' ? ['Undone', '/redo'] : ['Redone', '/undo']
+    const what = `${counted(compactionIds.length, 'compaction')}: ${counted(rows, 'row')}, ${counted(parts, 'part')}`
+    return `${done}: ${what}. ${reverse} ${name} reverses it.`
+  }
+  if (notTurned === undefined) return 'It is in that state already; nothing was changed.'
+  const states = notTurned.map(({ compactionId, status }) => `${compactionId} is ${status}`)
+  return `Nothing was changed: ${states.join(', ')}.`
+}
+
+type ShownMessage = Pick<Message, 'role' | 'content'> & {
+  readonly kind: 'message' | 'summary' | 'marker'
+  readonly position?: number
+  readonly hidden?: boolean
+}
+
+/** A message on one line: position, role, and its beginning. Hidden ones are dim. */
+export function briefMessage(message: ShownMessage, style: Style, columns: number): string {
+  const { kind, role, hidden } = message
+  const position = String(message.position ?? '·').padStart(4)
+  const who = (kind === 'message' ? role : kind).padEnd(9)
+  const words = safeLine(partsOf(message).map(wordsOf).filter(Boolean).join(' ').replace(/\s+/g, ' ').trim())
+  const text = clipped(words, Math.max(20, columns - position.length - who.length - 4))
+  if (hidden === true) return style.dim(`${position}  ${who}  ${text}`)
+  const roleStyle = role === 'user' ? style.cyan : role === 'assistant' ? style.green : style.dim
+  const look = kind === 'message' ? roleStyle : style.magenta
+  return `${style.dim(position)}  ${look(who)}  ${text}`
+}
+
+/** The words of a part; a tool by its name, media by a word. */
+function wordsOf(part: Part): string {
+  switch (part.type) {
+    case 'text':
+      return part.text
+    case 'tool-call':
+      return `→ ${part.toolName}`
+    case 'tool-result':
+      return `← ${outputText(part.output)}`
+    case 'image':
+    case 'file':
+      return mediaWord(part)
+    case 'reasoning':
+    case 'provider':
+      return ''
+  }
+}

@@ -1,0 +1,267 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { knownVariables, unknownVariables, VARIABLES } from '../../config/environment.ts'
+import { SETTING_NAMES } from '../../config/settings.ts'
+import { errorName } from '../../errors.ts'
+import { loadDriver } from '../../storage/sqlite/driver.ts'
+import { openStore } from '../../store/open.ts'
+import type { Context } from '../command.ts'
+import { EXIT, failureOf } from '../errors.ts'
+import { bytes, count, counted } from '../output/figures.ts'
+import { clipped, sentence, writeLines } from '../output/layout.ts'
+import { safeLine } from '../output/safe-text.ts'
+import { table } from '../output/table.ts'
+import { type FileFacts, fileFacts, LOCATED_BY, storedIn } from '../store-file.ts'
+
+/** Packages that add a feature if they are installed. */
+const OPTIONAL = [
+  'ai',
+  'gpt-tokenizer',
+  '@langchain/core',
+  '@openai/agents',
+  '@anthropic-ai/claude-agent-sdk',
+] as const
+
+/** Variables that the program reads besides those of the settings. None of them is a secret. */
+const OTHER_VARIABLES = [
+  'UNDERTEXT_CONFIG',
+  'UNDERTEXT_DB',
+  'UNDERTEXT_DEBUG',
+  'NO_COLOR',
+  'FORCE_COLOR',
+  'TERM',
+  'PAGER',
+  'XDG_DATA_HOME',
+]
+
+type Report = {
+  readonly file: FileFacts
+  /** All sessions, archived ones included; `null` if the store cannot be opened. */
+  readonly sessions: number | null
+  readonly versions: Versions
+  readonly settings: readonly { readonly name: string; readonly value: unknown; readonly source: string }[]
+  readonly variables: readonly { readonly name: string; readonly value: string }[]
+  readonly problems: readonly Problem[]
+}
+
+type Problem = { readonly code: string; readonly message: string; readonly hint: string | null }
+
+type Versions = {
+  readonly undertext: string
+  readonly node: string
+  readonly betterSqlite3: string | null
+  readonly sqlite: string | null
+  /** Why the driver cannot be loaded. */
+  readonly driverError: string | null
+  /** Versions of the optional packages; `null` for those that are not installed. */
+  readonly optional: { readonly [name: string]: string | null }
+}
+
+export async function doctor(
+  context: Context,
+  { deep = false, upgrade = false }: { readonly deep?: boolean; readonly upgrade?: boolean },
+): Promise<number> {
+  if (upgrade) await context.open('change')
+  const report = await examine(context, deep)
+  if (context.json) context.printJson(jsonOf(context, report))
+  else writeLines(context.out, reportLines(context, report))
+  return report.problems.length === 0 ? EXIT.done : EXIT.no
+}
+
+/** Examines the store and its surroundings. Whatever it finds becomes a problem and is not thrown. */
+async function examine(context: Context, deep: boolean): Promise<Report> {
+  const { location, env, version } = context
+  const problems: Problem[] = []
+  const add = (code: string, message: string, hint: string | null = null): void => {
+    // Settings that cannot be read keep the store from being opened as well.
+    if (!problems.some((one) => one.message === message)) problems.push({ code, message, hint })
+  }
+  const addError = (error: unknown): undefined => {
+    const { code, message, hint } = failureOf(error, false)
+    add(code, message, hint)
+  }
+  const file = await fileFacts(location.path, deep)
+  const store = file.exists ? await context.open('read').catch(addError) : undefined
+  const stored = store === undefined ? undefined : await storedIn(location.path)
+  if (file.error !== undefined && problems.length === 0)
+    add(
+      'STORE_UNAVAILABLE',
+      `The file could not be inspected (${file.error}).`,
+      'Try again: another program may have locked it for a moment.',
+    )
+  if (stored?.filesCleared === false)
+    add(
+      'FILES_NOT_CLEARED',
+      'Rows that were removed may still be readable in the files.',
+      'They are cleared when the store is opened for writing and no other program prevents it: undertext doctor --upgrade',
+    )
+  const settings = await settingsIn(env).catch(addError)
+  const integrity = file.database?.integrity ?? ['ok']
+  if (integrity.join() !== 'ok') add('STORE_CORRUPT', `The file is damaged: ${integrity.join('; ')}`)
+  for (const name of unknownVariables(env)) add('UNKNOWN_VARIABLE', `Nothing reads the variable ${name}.`)
+  const names = new Set([...VARIABLES.map(({ variable }) => variable), ...OTHER_VARIABLES])
+  return {
+    file,
+    sessions: stored?.sessions ?? null,
+    versions: await versions(version),
+    settings: settings ?? [],
+    variables: [...names].flatMap((name) => (env[name] ? [{ name, value: env[name] }] : [])),
+    problems,
+  }
+}
+
+async function versions(undertext: string): Promise<Versions> {
+  const base = {
+    undertext,
+    node: process.versions.node,
+    betterSqlite3: versionOf('better-sqlite3'),
+    optional: Object.fromEntries(OPTIONAL.map((name) => [name, versionOf(name)])),
+  }
+  try {
+    const Driver = await loadDriver()
+    const database = new Driver(':memory:')
+    const row = database.prepare('select sqlite_version() as sqlite').get() as { readonly sqlite: string }
+    database.close()
+    return { ...base, ...row, driverError: null }
+  } catch (error) {
+    return { ...base, sqlite: null, driverError: error instanceof Error ? error.message : errorName(error) }
+  }
+}
+
+/** The version of an installed package. Some packages do not export their package.json, so the file is searched for. */
+function versionOf(name: string): string | null {
+  const folders = createRequire(import.meta.url).resolve.paths(name) ?? []
+  const file = folders.map((folder) => join(folder, name, 'package.json')).find((path) => existsSync(path))
+  if (file === undefined) return null
+  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { readonly version?: unknown }
+  return typeof version === 'string' ? version : null
+}
+
+/** The settings for all sessions. A store in memory reads them as any other does. */
+async function settingsIn(env: Context['env']): Promise<Report['settings']> {
+  const store = await openStore(':memory:', { env: knownVariables(env) })
+  const { settings, sources } = await store.getConfig()
+  await store.close()
+  return SETTING_NAMES.flatMap((name) => {
+    const value = settings[name]
+    return value === undefined ? [] : [{ name, value, source: sources[name] ?? 'default' }]
+  })
+}
+
+function jsonOf({ out, err, location }: Context, { file, sessions, ...report }: Report) {
+  const { database } = file
+  return {
+    ok: report.problems.length === 0,
+    store: {
+      ...location,
+      exists: file.exists,
+      size: file.size ?? null,
+      walSize: file.walSize ?? null,
+      error: file.error ?? null,
+      database: database === undefined ? null : { ...database, integrity: database.integrity ?? null },
+      sessions,
+    },
+    versions: report.versions,
+    settings: report.settings,
+    variables: report.variables,
+    terminal: { out: out.isTerminal, err: err.isTerminal, columns: out.columns },
+    problems: report.problems,
+  }
+}
+
+/** The report for people: ✓ before what is well, ✗ before what is not. */
+function reportLines(context: Context, report: Report): string[] {
+  const { style, out, err } = context
+  const { variables, problems } = report
+  const terminal = (sink: Context['out']): string =>
+    sink.isTerminal ? `a terminal, ${sink.columns} columns` : 'no terminal'
+  return [
+    style.bold('Store'),
+    ...storeLines(context, report),
+    '',
+    style.bold('Versions'),
+    ...versionLines(context, report.versions),
+    '',
+    style.bold('Settings'),
+    ...settingLines(context, report),
+    '',
+    style.bold('Environment'),
+    ...variables.flatMap(({ name, value }) => plain(context, `${name}=${value}`)),
+    ...plain(context, `output: ${terminal(out)}; errors: ${terminal(err)}`),
+    '',
+    ...(problems.length === 0 ? [style.green('✓ nothing is wrong')] : [style.bold('Problems')]),
+    ...problems.flatMap(({ message, hint }) => [
+      ...wrong(context, message),
+      ...(hint === null ? [] : plain(context, hint)),
+    ]),
+  ]
+}
+
+function well({ out, style }: Context, text: string): string[] {
+  return sentence(text, out, undefined, '  ').map((line, at) =>
+    at === 0 ? style.green('✓') + line.slice(1) : line,
+  )
+}
+
+function wrong({ out, style }: Context, text: string): string[] {
+  return sentence(text, out, undefined, '  ').map((line, at) =>
+    style.red(at === 0 ? `✗${line.slice(1)}` : line),
+  )
+}
+
+function plain({ out }: Context, text: string): string[] {
+  return sentence(text, out, undefined, '  ')
+}
+
+function storeLines(context: Context, { file, sessions }: Report): string[] {
+  const { location } = context
+  const { exists, size, walSize, database, error } = file
+  const where = plain(context, `${location.path} (${LOCATED_BY[location.from]})`)
+  if (!exists)
+    return [...where, ...plain(context, 'There is no store yet; the first command that writes creates it.')]
+  const wal = walSize === undefined ? '' : `, write-ahead log ${bytes(walSize)}`
+  const head = [...where, ...(size === undefined ? [] : plain(context, `${bytes(size)}${wal}`))]
+  if (database === undefined) return [...head, ...wrong(context, `SQLite cannot open it (${error}).`)]
+  const { schema, pages, pageSize, freePages, journalMode, integrity } = database
+  const pagesText = `${counted(pages, 'page')} of ${count(pageSize)} bytes, ${count(freePages)} free, journal ${journalMode}`
+  const mark = integrity?.join() === 'ok' ? well : wrong
+  return [
+    ...head,
+    ...plain(context, pagesText),
+    ...(schema === null
+      ? wrong(context, 'It holds no tables of undertext.')
+      : plain(context, `schema ${schema}`)),
+    ...(sessions === null
+      ? wrong(context, 'It cannot be opened.')
+      : well(context, `opens: ${counted(sessions, 'session')}`)),
+    ...(integrity === undefined ? [] : mark(context, `integrity_check: ${integrity.join('; ')}`)),
+  ]
+}
+
+function versionLines(context: Context, versions: Versions): string[] {
+  const { undertext, node, betterSqlite3, sqlite, driverError, optional } = versions
+  const packages = Object.entries(optional).map(([name, version]) => `${name} ${version ?? 'not installed'}`)
+  return [
+    ...well(context, `undertext ${undertext}, Node ${node}`),
+    ...(driverError === null
+      ? well(context, `better-sqlite3 ${betterSqlite3}, SQLite ${sqlite}`)
+      : wrong(context, `better-sqlite3 ${betterSqlite3 ?? 'is not installed'}: ${driverError}`)),
+    ...plain(context, `optional: ${packages.join(', ')}`),
+  ]
+}
+
+/** Columns of the value of a setting on a terminal. */
+const WIDEST_VALUE = 50
+
+function settingLines({ out, style }: Context, { settings }: Report): string[] {
+  if (settings.length === 0) return ['  They cannot be read.']
+  const rows = settings.map(({ name, value, source }) => {
+    const text = safeLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
+    const look = source === 'default' ? style.dim : (one: string) => one
+    const shown = out.isTerminal ? clipped(text, WIDEST_VALUE) : text
+    return [name, shown, source].map((cell) => ({ text: cell, style: look }))
+  })
+  const columns = [{ title: 'SETTING' }, { title: 'VALUE', flexible: 'wrap' }, { title: 'FROM' }] as const
+  return table(columns, rows, out, style)
+}

@@ -1,0 +1,297 @@
+import type { Dirent } from 'node:fs'
+import { readdir, realpath, stat } from 'node:fs/promises'
+import { join, resolve, sep } from 'node:path'
+import type { Readable } from 'node:stream'
+import { withoutTrailing } from '../../messages/characters.ts'
+import { MAX_NAME_LENGTH } from '../../messages/check.ts'
+import { openStore, type SqliteStore } from '../../store/open.ts'
+import { importFile } from '../../transfer/import-file.ts'
+import type { ImportFileOptions, ImportProgress, ImportReport } from '../../transfer/import-report.ts'
+import { importStream } from '../../transfer/import-stream.ts'
+import { stemOf } from '../../transfer/session-rows.ts'
+import type { SourceName } from '../../transfer/source.ts'
+import type { Context, Progress } from '../command.ts'
+import { CliError, failureOf } from '../errors.ts'
+import { bytes, count } from '../output/figures.ts'
+import { isNewStore } from '../store-file.ts'
+import {
+  type FileOutcome,
+  type ImportReporter,
+  isFatal,
+  JsonReporter,
+  TextReporter,
+} from './import/report.ts'
+
+type ImportOptions = {
+  readonly from?: SourceName
+  readonly session?: string
+  readonly prefix?: string
+  readonly skipBad?: boolean
+  readonly branches?: boolean
+  readonly dryRun?: boolean
+  readonly follow?: boolean
+  readonly owner?: string
+  readonly reason?: string
+}
+
+/** Names the standard input among the files. */
+const STANDARD_INPUT = '-'
+
+/** Imports files, folders and the standard input, one after the other. One that cannot be read does not stop the others. */
+export async function importFiles(
+  context: Context,
+  paths: readonly string[],
+  options: ImportOptions,
+): Promise<number> {
+  await refuseWrongUse(context, paths, options)
+  const store = await storeFor(context, options)
+  const reporter = context.json ? new JsonReporter(context) : new TextReporter(context)
+  const run = new ImportRun(context, store, options, reporter)
+  for (const path of paths) if (!(await run.take(path))) break
+  reporter.end()
+  return reporter.exit
+}
+
+/** Throws `WRONG_USE`. */
+async function refuseWrongUse(
+  { cwd, input }: Context,
+  paths: readonly string[],
+  { session }: ImportOptions,
+): Promise<void> {
+  const isOnlyFile =
+    paths.length === 1 && (paths[0] === STANDARD_INPUT || !(await isFolder(resolve(cwd, paths[0]!))))
+  if (session !== undefined && !isOnlyFile)
+    throw new CliError('WRONG_USE', '--session names one session, so there can be one file only.', {
+      hint: 'Give --prefix to distinguish the sessions of several files from others.',
+    })
+  const streams = paths.filter((path) => path === STANDARD_INPUT).length
+  if (streams > 1)
+    throw new CliError('WRONG_USE', 'There is one standard input, so - can be given once only.', {
+      hint: './- is a file of that name.',
+    })
+  if (streams > 0 && input.isTTY === true)
+    throw new CliError('WRONG_USE', 'Nothing is piped into the standard input: it is the terminal.', {
+      hint: 'Pipe something in, as in `cat talk.jsonl | undertext import -`, or name a file.',
+    })
+}
+
+/** The store. A dry run creates none; without one it compares the files with an empty store. */
+async function storeFor(context: Context, { dryRun }: ImportOptions): Promise<SqliteStore> {
+  if (dryRun !== true) return context.open('write')
+  const isNew = await isNewStore(context.location.path)
+  return isNew ? openStore(':memory:', { env: false }) : context.open('read')
+}
+
+/** Unrecognised files of a folder that are kept for the report. */
+const MOST_NAMED = 20
+
+class ImportRun {
+  readonly #context: Context
+  readonly #store: SqliteStore
+  readonly #options: ImportFileOptions
+  readonly #follow: boolean
+  readonly #reporter: ImportReporter
+
+  constructor(
+    context: Context,
+    store: SqliteStore,
+    { from, follow = true, ...options }: ImportOptions,
+    reporter: ImportReporter,
+  ) {
+    this.#context = context
+    this.#store = store
+    this.#options = { ...options, source: from, signal: context.signal }
+    this.#reporter = reporter
+    this.#follow = follow
+  }
+
+  /** Imports a file, a folder or the standard input. False if nothing more can be imported. */
+  async take(path: string): Promise<boolean> {
+    if (path === STANDARD_INPUT) return this.#report(await this.#stream())
+    return (await isFolder(this.#at(path))) ? this.#folder(path) : this.#report(await this.#file(path))
+  }
+
+  #at(path: string): string {
+    return resolve(this.#context.cwd, path)
+  }
+
+  /** Reports an outcome. A fatal one is thrown instead, unless the report has begun as JSON that must be completed. */
+  #report(outcome: FileOutcome, isWithin = false): boolean {
+    const fatal = isFatal(outcome)
+    if (fatal && !this.#reporter.hasBegun) throw outcome.error
+    this.#reporter.file(outcome, isWithin)
+    return !fatal
+  }
+
+  async #file(path: string): Promise<FileOutcome> {
+    const progress = await this.#context.progress(`${path}: looking`)
+    return this.#closing(progress, path, () =>
+      importFile(this.#store, this.#at(path), {
+        ...this.#options,
+        onProgress: (now) => progress.at(shareOf(now), `${path}: ${progressText(now)}`),
+      }),
+    )
+  }
+
+  async #stream(): Promise<FileOutcome> {
+    const name = 'standard input'
+    const progress = await this.#context.progress(`${name}: waiting`)
+    return this.#closing(progress, STANDARD_INPUT, () =>
+      importStream(this.#store, this.#context.input as Readable, {
+        ...this.#options,
+        name: 'stdin',
+        called: STANDARD_INPUT,
+        onBytes: (received) => progress.at(0, `${name}: ${bytes(received)}`),
+        onProgress: (now) => progress.at(shareOf(now), `${name}: ${progressText(now)}`),
+      }),
+    )
+  }
+
+  async #closing(progress: Progress, path: string, work: () => Promise<ImportReport>): Promise<FileOutcome> {
+    const outcome = await this.#outcomeOf(path, work)
+    progress.end(`${path}: ${'report' in outcome ? `${bytes(outcome.report.size)} read` : 'not imported'}`)
+    return outcome
+  }
+
+  async #outcomeOf(path: string, work: () => Promise<ImportReport>): Promise<FileOutcome> {
+    try {
+      return { path, report: await work() }
+    } catch (error) {
+      const failure = failureOf(error, this.#context.signal.aborted)
+      const message = failure.message.replace(`${JSON.stringify(STANDARD_INPUT)} `, 'The standard input ')
+      return { path, failure: path === STANDARD_INPUT ? { ...failure, message } : failure, error }
+    }
+  }
+
+  /** Imports the recognised files of a folder. */
+  async #folder(path: string): Promise<boolean> {
+    const progress = await this.#context.progress(`${path}: looking`)
+    const { json, err, signal } = this.#context
+    const total = err.isTerminal && !json ? await countFiles(this.#at(path), this.#follow) : 0
+    let isWhole = false
+    const found = { files: 0, unrecognised: 0, named: [] as { path: string; looks: string }[] }
+    try {
+      for await (const entry of filesIn(this.#at(path), this.#follow)) {
+        if (signal.aborted) {
+          const error = new CliError('INTERRUPTED', 'Interrupted.')
+          return this.#report({ path, failure: failureOf(error, true), error }, true)
+        }
+        const at = found.files
+        const outcome = await this.#fileWithin(path, entry.path, (now) =>
+          progress.at((at + shareOf(now)) / total, `${path}: ${count(at + 1)} of ${count(total)} files`),
+        )
+        if (!entry.isFolder) found.files += 1
+        if ('failure' in outcome && outcome.failure.code === 'FILE_UNRECOGNISED') {
+          const { looks } = outcome.failure.facts as { readonly looks: string }
+          found.unrecognised += 1
+          if (found.named.length < MOST_NAMED) found.named.push({ path: outcome.path, looks })
+        } else if (!this.#report(outcome, true)) return false
+      }
+      isWhole = true
+    } finally {
+      progress.end(`${path}: ${count(found.files)} files`)
+      this.#reporter.folder({ path, ...found }, isWhole)
+    }
+    return isWhole
+  }
+
+  /** Imports a file of a folder. A conversation without an id is named after the path, since every folder may have files of the same name. */
+  #fileWithin(
+    folder: string,
+    path: string,
+    onProgress: (progress: ImportProgress) => void,
+  ): Promise<FileOutcome> {
+    const shown = path === '' ? folder : `${withoutTrailing(folder, '/')}/${path}`
+    const name = stemOf(path)
+    const isName = name !== '' && name.length <= MAX_NAME_LENGTH && name.isWellFormed()
+    return this.#outcomeOf(shown, () =>
+      importFile(this.#store, join(this.#at(folder), path), {
+        ...this.#options,
+        ...(isName && { name }),
+        checkSource: true,
+        followLinks: this.#follow,
+        onProgress,
+      }),
+    )
+  }
+}
+
+/** The share of a file that is done. It is read twice: the check is the first half. */
+function shareOf({ phase, bytes: read, size }: ImportProgress): number {
+  const half = (size === 0 ? 1 : read / size) / 2
+  return phase === 'check' ? half : 0.5 + half
+}
+
+function progressText({ phase, bytes: read, size, messages }: ImportProgress): string {
+  const doing = phase === 'check' ? 'checking' : 'storing'
+  return `${doing}, ${bytes(read)} of ${bytes(size)}, ${count(messages)} messages`
+}
+
+/** A file, or a folder that cannot be read, by its path below the given folder; `/` separates names on every system. */
+type FolderEntry = { readonly path: string; readonly isFolder: boolean }
+
+/**
+ * Folders without conversations, or with copies of tool outputs that may look like one: of packages, and where Claude Code and Roo Code
+ * store large outputs.
+ */
+const SKIPPED: ReadonlySet<string> = new Set(['node_modules', 'tool-results', 'command-output'])
+
+/**
+ * The files of a folder and of all folders in it, by name, with one folder's names in memory at a time. Hidden files are skipped, and so
+ * are links to folders and to files within the given folder. Without `follow` all links are, so nothing outside of the folder is read.
+ */
+async function* filesIn(root: string, follow: boolean): AsyncGenerator<FolderEntry, void, undefined> {
+  const real = await realpath(root).catch(() => root)
+  yield* filesBelow(root, '', follow ? real : undefined)
+}
+
+async function* filesBelow(
+  root: string,
+  below: string,
+  real: string | undefined,
+): AsyncGenerator<FolderEntry, void, undefined> {
+  const entries = await entriesOf(join(root, below))
+  if (entries === undefined) yield { path: below, isFolder: true }
+  for (const entry of entries ?? []) {
+    const { name } = entry
+    const path = below === '' ? name : `${below}/${name}`
+    if (name.startsWith('.')) continue
+    if (entry.isDirectory()) {
+      if (!SKIPPED.has(name)) yield* filesBelow(root, path, real)
+    } else if (entry.isFile() || (entry.isSymbolicLink() && (await isLinkToFile(join(root, path), real))))
+      yield { path, isFolder: false }
+  }
+}
+
+async function entriesOf(folder: string): Promise<Dirent[] | undefined> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true })
+    return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a link leads to a file outside of the folder; one within it is found by its own name. */
+async function isLinkToFile(link: string, root: string | undefined): Promise<boolean> {
+  if (root === undefined) return false
+  try {
+    const target = await realpath(link)
+    return !target.startsWith(`${root}${sep}`) && (await stat(target)).isFile()
+  } catch {
+    return false
+  }
+}
+
+function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+}
+
+async function countFiles(root: string, follow: boolean): Promise<number> {
+  let files = 0
+  for await (const entry of filesIn(root, follow)) if (!entry.isFolder) files += 1
+  return files
+}

@@ -1,0 +1,363 @@
+import type { ImportedConversation, ImportReport } from '../../../transfer/import-report.ts'
+import { NOTHING_READ } from '../../../transfer/outcomes.ts'
+import type { Place } from '../../../transfer/source.ts'
+import type { Context, Output } from '../../command.ts'
+import { indentedJson } from '../../context.ts'
+import { EXIT, EXIT_OF, type ExitCode, type Failure } from '../../errors.ts'
+import { count, counted, listing } from '../../output/figures.ts'
+import { writeLines } from '../../output/layout.ts'
+import { type Column, table } from '../../output/table.ts'
+
+/** The outcome of a file. */
+export type FileOutcome = { readonly path: string } & (
+  | { readonly report: ImportReport }
+  | { readonly failure: Failure; readonly error: unknown }
+)
+
+/** What a folder held besides the imported files. */
+type FolderOutcome = {
+  readonly path: string
+  /** Files that were looked at. */
+  readonly files: number
+  /** Files whose kind was not recognised. */
+  readonly unrecognised: number
+  /** The first of them, with what each looks like. */
+  readonly named: readonly { readonly path: string; readonly looks: string }[]
+}
+
+/** Reports outcomes as they become known, so that thousands of files are not held in memory. */
+export type ImportReporter = {
+  /** Whether output was written that must be completed. */
+  readonly hasBegun: boolean
+  file(outcome: FileOutcome, isWithin: boolean): void
+  /** Called after the files of the folder. `isWhole`: all of them were looked at. */
+  folder(outcome: FolderOutcome, isWhole: boolean): void
+  end(): void
+  readonly exit: number
+}
+
+/** Failures that concern one file; after any other the next file would fail too. */
+const OF_ONE_FILE: ReadonlySet<string> = new Set(['FILE_UNREADABLE', 'FILE_UNRECOGNISED', 'FILE_CHANGED'])
+
+/** Whether nothing can be imported after this. */
+export function isFatal(outcome: FileOutcome): outcome is FileOutcome & { failure: Failure; error: unknown } {
+  return 'failure' in outcome && !OF_ONE_FILE.has(outcome.failure.code)
+}
+
+/** Whether a file was read and had nothing to store or to report. */
+function isNothingNew(outcome: FileOutcome): boolean {
+  if ('failure' in outcome) return false
+  const { messages, refused, problems, compactionsApplied, compactionsRefused } = outcome.report.totals
+  return messages + refused + problems + compactionsApplied + compactionsRefused === 0
+}
+
+/** Exit codes by weight. Bad data weighs most, because it needs repair; a fatal failure weighs more than all of them. */
+const BY_WEIGHT: readonly ExitCode[] = [EXIT.done, EXIT.no, EXIT.refused, EXIT.notFound, EXIT.badData]
+
+/** Totals of several files. */
+class Totals {
+  files = 0
+  unread = 0
+  nothingNew = 0
+  sessions = 0
+  messages = 0
+  refused = 0
+  readonly #exits = new Set<ExitCode>()
+  #fatal: ExitCode | undefined
+
+  add(outcome: FileOutcome): void {
+    this.files += 1
+    for (const exit of exitsOf(outcome)) this.#exits.add(exit)
+    if (isFatal(outcome)) this.#fatal = outcome.failure.exit
+    if (isNothingNew(outcome)) this.nothingNew += 1
+    if ('failure' in outcome) {
+      this.unread += 1
+      return
+    }
+    const { totals } = outcome.report
+    this.sessions += totals.imported + totals.extended + totals.checked
+    this.messages += totals.messages
+    this.refused += totals.refused
+  }
+
+  /** Naming a folder without any conversation is a mistake; other files beside conversations are not. */
+  addFolder({ files, unrecognised }: FolderOutcome): void {
+    if (files === unrecognised) this.#exits.add(EXIT.no)
+  }
+
+  get exit(): ExitCode {
+    const exits = this.#exits
+    return this.#fatal ?? BY_WEIGHT.findLast((code) => exits.has(code)) ?? [...exits][0] ?? EXIT.done
+  }
+
+  get stored(): string {
+    if (this.messages === 0) return 'nothing new'
+    return `${counted(this.messages, 'message')} in ${counted(this.sessions, 'session')}`
+  }
+
+  get failed(): string {
+    return listing(
+      this.refused > 0 && `${counted(this.refused, 'conversation')} refused`,
+      this.unread > 0 && `${counted(this.unread, 'file')} not read`,
+    )
+  }
+}
+
+function exitsOf(outcome: FileOutcome): ExitCode[] {
+  if ('failure' in outcome) return [outcome.failure.exit]
+  return outcome.report.conversations.flatMap(({ status, code }) => {
+    if (status !== 'refused') return []
+    return [code === undefined || code === 'INVALID_INPUT' ? EXIT.badData : EXIT_OF[code]]
+  })
+}
+
+/** One JSON value, written piece by piece. */
+export class JsonReporter implements ImportReporter {
+  readonly #context: Pick<Context, 'out'>
+  readonly #totals = new Totals()
+  readonly #folders: FolderOutcome[] = []
+
+  constructor(context: Pick<Context, 'out'>) {
+    this.#context = context
+  }
+
+  get hasBegun(): boolean {
+    return this.#totals.files > 0
+  }
+
+  file(outcome: FileOutcome): void {
+    const before = this.hasBegun ? ',\n' : '{\n  "files": [\n'
+    this.#context.out.write(`${before}    ${indentedJson(jsonOf(outcome), 4)}`)
+    this.#totals.add(outcome)
+  }
+
+  folder(outcome: FolderOutcome): void {
+    this.#totals.addFolder(outcome)
+    this.#folders.push(outcome)
+  }
+
+  end(): void {
+    this.#context.out.write(this.hasBegun ? '\n  ],\n' : '{\n  "files": [],\n')
+    this.#context.out.write(`  "folders": ${indentedJson(this.#folders, 2)}\n}\n`)
+  }
+
+  get exit(): number {
+    return this.#totals.exit
+  }
+}
+
+function jsonOf(outcome: FileOutcome): object {
+  if ('report' in outcome) return { path: outcome.path, ...outcome.report, error: null }
+  const { code, message, facts } = outcome.failure
+  return { path: outcome.path, error: { code, message, facts } }
+}
+
+/** Files of a folder, conversations of a file and unrecognised files that are listed one by one. */
+const LISTED_FILES = 200
+const LISTED_CONVERSATIONS = 50
+const LISTED_UNRECOGNISED = 5
+
+/** A line per file for people. Of a folder only files with something new, after a progress bar has shown the rest. */
+export class TextReporter implements ImportReporter {
+  readonly hasBegun = false
+  readonly #output: Output
+  readonly #totals = new Totals()
+  #folder = new Totals()
+  #held: string[][] = []
+  #listed = 0
+  #named = 0
+
+  constructor(output: Output) {
+    this.#output = output
+  }
+
+  file(outcome: FileOutcome, isWithin: boolean): void {
+    this.#totals.add(outcome)
+    if (!isWithin) {
+      this.#named += 1
+      writeLines(this.#output.out, fileLines(this.#output, outcome, false))
+      return
+    }
+    this.#folder.add(outcome)
+    if (isNothingNew(outcome) || this.#listed === LISTED_FILES) return
+    this.#listed += 1
+    this.#held.push(fileLines(this.#output, outcome, true))
+  }
+
+  folder(outcome: FolderOutcome, isWhole: boolean): void {
+    this.#named += 1
+    this.#totals.addFolder(outcome)
+    const lines = folderLines(this.#output, outcome, this.#folder, this.#listed, isWhole)
+    writeLines(this.#output.out, [...this.#held.flat(), ...lines])
+    this.#held = []
+    this.#listed = 0
+    this.#folder = new Totals()
+  }
+
+  end(): void {
+    const { files, stored, failed } = this.#totals
+    const { out, style } = this.#output
+    if (this.#named > 1)
+      writeLines(out, [style.bold(`${counted(files, 'file')}: ${listing(stored, failed)}`)])
+  }
+
+  get exit(): number {
+    return this.#totals.exit
+  }
+}
+
+/** The outcome of a file. Notes of a file within a folder are only counted: there may be thousands. */
+function fileLines(output: Output, outcome: FileOutcome, isWithin: boolean): string[] {
+  const { style } = output
+  if ('failure' in outcome) return [`${style.red('✗')} ${outcome.failure.message}`]
+  const { path, report } = outcome
+  const mark = report.totals.refused > 0 ? style.red('✗') : style.green('✓')
+  const [only, ...others] = report.conversations
+  const isOne = only !== undefined && others.length === 0
+  return [
+    `${mark} ${path}: ${TITLES[report.source]}, ${isOne ? conversationText(only, report.source) : totalsText(report)}`,
+    ...(others.length > 0 ? conversationTable(output, report) : []),
+    ...remarks(report, isWithin).map((line) => `  ${style.dim(line)}`),
+  ]
+}
+
+function folderLines(
+  { style }: Output,
+  { path, files, unrecognised, named }: FolderOutcome,
+  totals: Totals,
+  listed: number,
+  isWhole: boolean,
+): string[] {
+  const { nothingNew, messages, stored, failed } = totals
+  const unlisted = totals.files - nothingNew - listed
+  const isEmpty = files === unrecognised
+  const parts = listing(
+    isEmpty ? 'no conversation in any' : stored,
+    nothingNew > 0 && messages > 0 && `${counted(nothingNew, 'file')} with nothing new`,
+    failed,
+    !isWhole && 'then the import ended',
+  )
+  const mark = isEmpty || !isWhole ? style.red('✗') : style.green('✓')
+  const shown = named.slice(0, LISTED_UNRECOGNISED)
+  const skipped = [
+    `  not recognised, and skipped: ${counted(unrecognised, 'file')}`,
+    ...shown.map((file) => `    ${file.path}: ${file.looks}`),
+    ...(unrecognised > shown.length ? [`    and ${count(unrecognised - shown.length)} more`] : []),
+  ]
+  return [
+    ...(unlisted > 0 ? [style.dim(`  and ${counted(unlisted, 'file')} more; --json lists all`)] : []),
+    `${mark} ${path}: ${style.bold(`${counted(files, 'file')}: ${parts}`)}`,
+    ...(unrecognised > 0 ? skipped.map(style.dim) : []),
+  ]
+}
+
+const TITLES: { readonly [source in ImportReport['source']]: string } = {
+  undertext: 'histories of undertext',
+  'claude-code': 'a session of Claude Code',
+  pi: 'a session of pi',
+  roo: 'a task of Roo Code',
+  chatgpt: 'an export of ChatGPT',
+  claude: 'an export of Claude',
+  openai: "a transcript of OpenAI's",
+  anthropic: "a transcript of Anthropic's",
+  messages: 'plain messages',
+}
+
+/** The outcome of a file's only conversation. */
+function conversationText(one: ImportedConversation, source: ImportReport['source']): string {
+  const { sessionId, status, messages, existing, skipped, visible, why = '', code, compactions } = one
+  if (status === 'refused') {
+    // A history is restored whole or not at all.
+    const hasRest =
+      code === undefined && one.problemCount > 0 && why !== NOTHING_READ && source !== 'undertext'
+    return `refused as ${sessionId}: ${why}${hasRest ? '; --skip-bad stores the rest' : ''}`
+  }
+  if (status === 'empty') return 'no messages in it'
+  const inView =
+    visible === undefined || visible === messages + existing ? '' : `, ${count(visible)} visible,`
+  const stored = status === 'checked' ? 'would be stored' : 'stored'
+  return listing(
+    messages + one.bookkeeping === 0
+      ? `nothing new in ${sessionId}`
+      : `${counted(messages, 'message')}${inView} ${stored} as ${sessionId}`,
+    existing > 0 && `${count(existing)} there already`,
+    compactions.applied > 0 && `${counted(compactions.applied, 'compaction')} that can be undone`,
+    skipped > 0 && `${counted(skipped, 'bad place')} left out`,
+  )
+}
+
+function totalsText({ totals, dryRun }: ImportReport): string {
+  const { messages, existing, imported, extended, checked, refused, compactionsApplied } = totals
+  const where = `${dryRun ? 'would be stored' : 'stored'} in ${counted(imported + extended + checked, 'session')}`
+  return listing(
+    messages === 0 ? 'nothing new' : `${counted(messages, 'message')} ${where}`,
+    existing > 0 && `${count(existing)} there already`,
+    compactionsApplied > 0 && `${counted(compactionsApplied, 'compaction')} that can be undone`,
+    refused > 0 && `${counted(refused, 'conversation')} refused`,
+  )
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'SESSION', flexible: 'clip', isName: true },
+  { title: 'STATUS' },
+  { title: 'NEW', align: 'right' },
+  { title: 'THERE', align: 'right' },
+  { title: 'COMPACTIONS', align: 'right' },
+  { title: 'WHY', flexible: 'clip' },
+]
+
+function conversationTable({ out, style }: Output, { conversations }: ImportReport): string[] {
+  const looks = { refused: style.red, imported: style.green, extended: style.green }
+  const rows = conversations.slice(0, LISTED_CONVERSATIONS).map((one) => {
+    const { applied, refused } = one.compactions
+    return [
+      { text: one.sessionId, style: style.cyan },
+      { text: one.status, style: looks[one.status as keyof typeof looks] ?? style.dim },
+      count(one.messages),
+      one.existing === 0 ? '' : count(one.existing),
+      applied + refused === 0 ? '' : listing(count(applied), refused > 0 && `${count(refused)} refused`),
+      one.why ?? (one.skipped > 0 ? `${counted(one.skipped, 'bad place')} left out` : ''),
+    ]
+  })
+  const left = conversations.length - rows.length
+  const more = left > 0 ? [style.dim(`and ${counted(left, 'conversation')} more; --json lists all`)] : []
+  return [...table(COLUMNS, rows, out, style), ...more]
+}
+
+/** Refusals that can be avoided with another name. */
+const NAME_TAKEN: ReadonlySet<string | undefined> = new Set(['SESSION_EXISTS', 'IMPORT_DIVERGED'])
+
+function remarks({ conversations, totals }: ImportReport, isWithin: boolean): string[] {
+  const problems = conversations.flatMap((one) => one.problems)
+  const notes = conversations.flatMap((one) => one.notes)
+  const refusals = conversations.flatMap(({ compactions }) => compactions.refusals)
+  // The table clips them.
+  const reasons = conversations.length === 1 ? [] : conversations.filter(({ code }) => code !== undefined)
+  const noteLines = isWithin
+    ? totals.notes > 0
+      ? [`${counted(totals.notes, 'note')}; --json lists them`]
+      : []
+    : [
+        ...notes.map((note) => `${note.kind}, ${placeText(note)}: ${note.why}`),
+        ...moreLine(totals.notes - notes.length, 'note'),
+      ]
+  return [
+    ...reasons.slice(0, LISTED_CONVERSATIONS).map(({ sessionId, why }) => `${sessionId}: ${why}`),
+    ...problems.map((problem) => `${placeText(problem)}: ${problem.why}`),
+    ...moreLine(totals.problems - problems.length, 'bad place'),
+    ...noteLines,
+    ...(conversations.some(({ code }) => NAME_TAKEN.has(code))
+      ? ['--session gives it another name, and --prefix does so for several']
+      : []),
+    ...refusals.map(({ id, why }) => `compaction ${id} was not made: ${why}`),
+  ]
+}
+
+function moreLine(left: number, name: string): string[] {
+  return left > 0 ? [`and ${counted(left, name)} more`] : []
+}
+
+function placeText({ line, element }: Place): string {
+  const place = listing(line !== undefined && `line ${line}`, element !== undefined && `element ${element}`)
+  return place || 'somewhere'
+}

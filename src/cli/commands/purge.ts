@@ -1,0 +1,57 @@
+import type { Context } from '../command.ts'
+import { CliError, EXIT } from '../errors.ts'
+import { counted } from '../output/figures.ts'
+import { sentence, writeLines } from '../output/layout.ts'
+import { safeLine } from '../output/safe-text.ts'
+
+export async function purge(
+  context: Context,
+  given: string,
+  { reason, actor }: { readonly reason?: string; readonly actor?: string },
+): Promise<number> {
+  const { out, err, style } = context
+  const store = await context.open('change')
+  const session = await context.session(store, given)
+  // A script that runs a second time must not purge another session whose id begins so.
+  if (context.agreed && given !== session && given !== '@')
+    throw new CliError(
+      'WRONG_USE',
+      `There is no session ${JSON.stringify(given)}, only one that begins so, and nothing was removed.`,
+      { facts: { given, session }, hint: `With --yes the whole id is needed: ${session}` },
+    )
+  const { title, messageCount } = await store.getSession(session)
+  const compactions = (await store.listCompactions(session)).length
+  const name = title === undefined ? session : `${session} (${title})`
+  await agree(
+    context,
+    session,
+    `${counted(messageCount, 'message')} and ${counted(compactions, 'compaction')} of session ${name} will be removed for good.`,
+  )
+  const removed = await store.purgeSession(session, { reason, actor })
+  if (context.json) context.printJson({ session, ...removed })
+  else {
+    const parts = `${counted(removed.messages, 'message')}, ${counted(removed.compactions, 'compaction')}, ${counted(removed.blobs, 'stored file')}`
+    writeLines(out, [style.green(`Removed: session ${safeLine(session)} (${parts}).`)])
+  }
+  if (removed.filesCleared === false)
+    writeLines(err, [
+      style.yellow(
+        'Parts of it may still be readable in the files: another program has the store open. They are cleared with the next change, or when the store is opened again.',
+      ),
+    ])
+  return EXIT.done
+}
+
+/** Throws `DECLINED` unless the id was typed, or `--yes` given. */
+async function agree(context: Context, session: string, what: string): Promise<void> {
+  const { err, style } = context
+  if (context.agreed) return
+  writeLines(err, sentence(what, err, style.yellow))
+  const typed = await context.ask('Type the id of the session to remove it')
+  if (typed === undefined)
+    throw new CliError('DECLINED', 'There is no terminal to ask on, so nothing was removed.', {
+      hint: '--yes removes it without asking.',
+    })
+  if (typed.trim() !== session.trim())
+    throw new CliError('DECLINED', 'That is not the id of the session, so nothing was removed.')
+}

@@ -1,0 +1,129 @@
+import { isObject } from '../../messages/json.ts'
+import type { MessageCounts, Session } from '../../storage/storage.ts'
+import type { SqliteStore } from '../../store/open.ts'
+import type { Context } from '../command.ts'
+import { EXIT } from '../errors.ts'
+import { count, counted, time } from '../output/figures.ts'
+import { writeLines } from '../output/layout.ts'
+import { type Column, table } from '../output/table.ts'
+import { allSessions } from '../references.ts'
+
+type SessionsOptions = {
+  readonly owner?: string
+  readonly archived?: boolean
+  readonly search?: string
+  readonly limit: number
+  readonly after?: string
+}
+
+/** A session as a list shows it. */
+type Listed = Session & {
+  readonly tokens: number
+  readonly counts: MessageCounts
+  /** The session whose subagent it belongs to. */
+  readonly parent: string | undefined
+}
+
+export async function listSessions(context: Context, options: SessionsOptions): Promise<number> {
+  const store = await context.open('read')
+  const { archived = false, owner, search } = options
+  const after = options.after === undefined ? undefined : await context.session(store, options.after)
+  const found: Listed[] = []
+  let more = false
+  for await (const session of allSessions(store, { archived, owner, search: search || undefined, after })) {
+    more = found.length === options.limit
+    if (more) break
+    found.push(await listed(store, session))
+  }
+  if (context.json) context.printJson({ sessions: found.map(jsonOf), more })
+  else write(context, found, more, options)
+  return EXIT.done
+}
+
+async function listed(store: SqliteStore, session: Session): Promise<Listed> {
+  const { id, messageCount } = session
+  const stats = messageCount === 0 ? null : await store.getContextStats(id)
+  const counts = await store.countMessages(id)
+  return { ...session, tokens: stats?.estimatedInputTokens ?? 0, counts, parent: parentOf(session) }
+}
+
+/** For a subagent of Claude Code the session that called it, under the prefix that both were imported with. */
+function parentOf({ id, metadata }: Session): string | undefined {
+  const about = metadata?.['claude-code']
+  if (!isObject(about)) return undefined
+  const { sessionId, agentId } = about
+  if (typeof sessionId !== 'string' || typeof agentId !== 'string') return undefined
+  const end = [`${sessionId}/agent-${agentId}`, `agent-${agentId}`].find((one) => id.endsWith(one))
+  return end === undefined ? undefined : id.slice(0, -end.length) + sessionId
+}
+
+/** The sessions of a page, each subagent's below the session that called it, if that is on the page. */
+function belowParents(page: readonly Listed[]): readonly { session: Listed; isBelow: boolean }[] {
+  const children = new Map<string, Listed[]>()
+  for (const { id, parent } of page) if (parent === undefined) children.set(id, [])
+  const first = page.filter((session) => {
+    const below = session.parent === undefined ? undefined : children.get(session.parent)
+    below?.push(session)
+    return below === undefined
+  })
+  return first.flatMap((session) => [
+    { session, isBelow: false },
+    ...(children.get(session.id) ?? []).map((child) => ({ session: child, isBelow: true })),
+  ])
+}
+
+function jsonOf(session: Listed) {
+  const { id, title, owner, provider, model, createdAt, updatedAt, archivedAt } = session
+  return {
+    id,
+    parent: session.parent ?? null,
+    title: title ?? null,
+    owner: owner ?? null,
+    provider: provider ?? null,
+    model: model ?? null,
+    ...session.counts,
+    tokens: session.tokens,
+    compactionsInForce: session.activeCompactions,
+    createdAt,
+    updatedAt,
+    archivedAt: archivedAt ?? null,
+  }
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'ID', flexible: 'clip', isName: true },
+  { title: 'TITLE', flexible: 'clip' },
+  { title: 'MESSAGES', align: 'right' },
+  { title: 'VISIBLE', align: 'right' },
+  { title: 'TOKENS', align: 'right' },
+  { title: 'IN FORCE', align: 'right', isExtra: true },
+  { title: 'UPDATED' },
+  { title: 'MODEL', flexible: 'clip', isExtra: true },
+]
+
+function write(
+  { out, style }: Context,
+  found: readonly Listed[],
+  more: boolean,
+  { owner, archived, search, after }: SessionsOptions,
+): void {
+  if (found.length === 0) {
+    const isFiltered = search !== undefined || owner !== undefined || after !== undefined
+    const none = archived === true ? 'No session is archived.' : 'The store holds no session yet.'
+    writeLines(out, [isFiltered ? 'No session matches.' : none])
+    return
+  }
+  const rows = belowParents(found).map(({ session, isBelow }) => [
+    { text: session.id, style: style.cyan },
+    (isBelow ? '└ ' : '') + (session.title ?? ''),
+    count(session.counts.messages),
+    count(session.counts.visible),
+    count(session.tokens),
+    session.activeCompactions === 0 ? '' : count(session.activeCompactions),
+    { text: time(session.updatedAt, out), style: style.dim },
+    [session.provider, session.model].filter((name) => name !== undefined).join('/'),
+  ])
+  writeLines(out, table(COLUMNS, rows, out, style))
+  if (more && out.isTerminal)
+    out.write(style.dim(`\n${counted(found.length, 'session')} shown; next: --after ${found.at(-1)!.id}\n`))
+}

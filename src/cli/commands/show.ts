@@ -1,0 +1,277 @@
+import {
+  type Part,
+  type PositionRange,
+  partsOf,
+  type Role,
+  type StoredMessage,
+} from '../../messages/message.ts'
+import type { CompactionKind } from '../../model/plan.ts'
+import type { Compaction, MessageCounts, Session } from '../../storage/storage.ts'
+import type { SqliteStore } from '../../store/open.ts'
+import { positionWords } from '../../transfer/document/options.ts'
+import { sessionRows } from '../../transfer/session-rows.ts'
+import { standsFor } from '../../transfer/stands-for.ts'
+import type { Context, Output, Style } from '../command.ts'
+import { CliError, EXIT } from '../errors.ts'
+import { counted, time } from '../output/figures.ts'
+import { shortIds } from '../output/ids.ts'
+import { paragraph, sentence } from '../output/layout.ts'
+import { type Piece, piecesOf, viewContent } from '../output/message-text.ts'
+
+type ShowOptions = {
+  readonly full?: boolean
+  readonly original?: boolean
+  readonly from?: number
+  readonly to?: number
+  readonly limit?: number
+  readonly tail?: number
+  readonly role?: Role
+  readonly fold: boolean
+}
+
+/** A row as it is shown. */
+type Entry = Pick<StoredMessage, 'id' | 'kind' | 'role' | 'position' | 'createdAt' | 'pinned'> & {
+  readonly content: string | readonly Part[]
+  readonly hidden: HiddenBy | undefined
+  /** Parts that the view shows another text for, whether or not `content` has it. */
+  readonly replacedParts: readonly number[]
+  /** Positions that a summary or marker replaces. */
+  readonly standsFor: readonly PositionRange[]
+  /** The compaction that inserted the row. */
+  readonly insertedBy: string | undefined
+}
+
+/** Why a row is not in the view. */
+type HiddenBy = {
+  /** The compaction that hides it, or the undone one that inserted it. */
+  readonly compaction: string
+  readonly kind: CompactionKind | undefined
+  readonly at: number | undefined
+  /** Whether the row was inserted by a compaction that is undone. */
+  readonly retired: boolean
+}
+
+export async function showSession(context: Context, given: string, options: ShowOptions): Promise<number> {
+  const { from, to, limit, tail, full = false } = options
+  if (from !== undefined && to !== undefined && from > to)
+    throw new CliError('WRONG_USE', `--from ${from} is after --to ${to}.`)
+  if (limit !== undefined && tail !== undefined)
+    throw new CliError('WRONG_USE', '--limit and --tail exclude each other.')
+  const store = await context.open('read')
+  const id = await context.session(store, given)
+  const session = await store.getSession(id)
+  const compactions = await store.listCompactions(id)
+  const entries = readEntries(store, session, compactions, options)
+  if (context.json) {
+    const view = full ? 'full' : 'effective'
+    await context.pourJson({ session: id, view, messages: mapped(entries, jsonOf) })
+  } else {
+    await context.page(textOf(context, session, await store.countMessages(id), entries, compactions, options))
+  }
+  const { viewEpoch } = await store.getSession(id)
+  if (viewEpoch !== session.viewEpoch)
+    context.err.write(
+      context.style.yellow(
+        'undertext: the session was changed while it was read; the output may be partly as before and partly as after.\n',
+      ),
+    )
+  return EXIT.done
+}
+
+/** The selected rows in order, read as they are taken. */
+async function* readEntries(
+  store: SqliteStore,
+  session: Session,
+  compactions: readonly Compaction[],
+  { full = false, original = false, from, to, role, limit, tail }: ShowOptions,
+): AsyncGenerator<Entry> {
+  const entryOf = entryReader(compactions, original)
+  const query = { visible: !full, shown: !original, from, to } as const
+  if (tail === undefined) {
+    for await (const row of first(sessionRows(store, session, query), role, limit)) yield entryOf(row)
+    return
+  }
+  const last: StoredMessage[] = []
+  for await (const row of first(sessionRows(store, session, { ...query, order: 'backward' }), role, tail))
+    last.push(row)
+  for (const row of last.reverse()) yield entryOf(row)
+}
+
+/** The first `most` rows of a role; later ones are not read. */
+async function* first(
+  rows: AsyncIterable<StoredMessage>,
+  role: Role | undefined,
+  most = Number.POSITIVE_INFINITY,
+): AsyncGenerator<StoredMessage> {
+  let taken = 0
+  for await (const row of rows) {
+    if (role !== undefined && row.role !== role) continue
+    yield row
+    taken += 1
+    if (taken === most) return
+  }
+}
+
+async function* mapped<T, U>(values: AsyncIterable<T>, change: (value: T) => U): AsyncGenerator<U> {
+  for await (const value of values) yield change(value)
+}
+
+function entryReader(compactions: readonly Compaction[], original: boolean): (row: StoredMessage) => Entry {
+  const byId = new Map(compactions.map((one) => [one.id, one] as const))
+  const positionsOf = standsFor(compactions)
+  return (row) => {
+    const { id, kind, role, position, createdAt, pinned, replacedParts = [] } = row
+    const insertedBy = row.condenseId ?? row.truncationId
+    const by = insertedBy === undefined || row.hidden ? undefined : byId.get(insertedBy)
+    return {
+      id,
+      kind,
+      role,
+      ...(position !== undefined && { position }),
+      createdAt,
+      pinned,
+      replacedParts,
+      content: original ? row.content : viewContent(row),
+      hidden: hiddenBy(row, byId),
+      standsFor: by === undefined ? [] : positionsOf(by),
+      insertedBy,
+    }
+  }
+}
+
+function hiddenBy(row: StoredMessage, compactions: ReadonlyMap<string, Compaction>): HiddenBy | undefined {
+  const id = row.retiredBy ?? row.condenseParent ?? row.truncationParent
+  if (!row.hidden || id === undefined) return undefined
+  const found = compactions.get(id)
+  const retired = row.retiredBy !== undefined
+  return { compaction: id, kind: found?.kind, at: retired ? found?.changedAt : found?.createdAt, retired }
+}
+
+function jsonOf({ hidden, ...entry }: Entry) {
+  return {
+    id: entry.id,
+    kind: entry.kind,
+    role: entry.role,
+    position: entry.position ?? null,
+    createdAt: entry.createdAt,
+    pinned: entry.pinned,
+    hidden:
+      hidden === undefined
+        ? null
+        : {
+            compaction: hidden.compaction,
+            kind: hidden.kind ?? null,
+            at: hidden.at ?? null,
+            undone: hidden.retired,
+          },
+    replacedParts: entry.replacedParts,
+    standsFor: entry.standsFor,
+    insertedBy: entry.insertedBy ?? null,
+    content: entry.content,
+  }
+}
+
+async function* textOf(
+  { out, style }: Output,
+  { id, title, messageCount }: Session,
+  { messages, visible }: MessageCounts,
+  entries: AsyncIterable<Entry>,
+  compactions: readonly Compaction[],
+  { full = false, fold }: ShowOptions,
+): AsyncGenerator<string> {
+  const figures = `${counted(messages, 'message')} stored, ${counted(visible, 'row')} in the view`
+  const what = full ? 'everything stored' : 'the view'
+  const head = [
+    ...sentence(title === undefined ? id : `${id} · ${title}`, out, style.bold),
+    ...sentence(`${figures}; shown: ${what}`, out, style.dim),
+  ]
+  yield `${head.join('\n')}\n`
+  const short = shortIds(compactions.flatMap((one) => [one.id, one.runId]))
+  const shortId = (one: string): string => (out.isTerminal ? (short.get(one) ?? one) : one)
+  let isEmpty = true
+  for await (const entry of entries) {
+    isEmpty = false
+    yield `\n${entryLines(entry, { out, style, fold: fold && out.isTerminal, shortId }).join('\n')}\n`
+  }
+  if (!isEmpty) return
+  const none = full ? 'No row matches.' : 'No row of the view matches; --full shows hidden ones too.'
+  yield `\n${messageCount === 0 ? 'It has no messages yet.' : none}\n`
+}
+
+type Shown = Output & { readonly fold: boolean; readonly shortId: (id: string) => string }
+
+/** A row as lines: a heading, then its contents. A hidden row is dimmed, with the reason. */
+function entryLines(entry: Entry, shown: Shown): string[] {
+  const { style, out } = shown
+  const pieces = piecesOf(partsOf(entry), shown.fold)
+  const nothing = pieces.length === 0 ? ['  (nothing that a model is sent)'] : []
+  const heading = headingOf(entry, shown)
+  if (entry.hidden !== undefined) {
+    const body = pieces.flatMap((piece) => pieceLines(piece, out, (line) => line))
+    return [...sentence(heading, out), ...nothing, ...body].map(style.dim)
+  }
+  const body = pieces.flatMap((piece) => pieceLines(piece, out, pieceStyle(piece, style)))
+  return [...sentence(heading, out, headingStyle(entry, style)), ...nothing.map(style.dim), ...body]
+}
+
+function headingStyle({ kind, role }: Entry, style: Style): (text: string) => string {
+  const colours = { user: style.cyan, assistant: style.green, tool: style.blue, system: style.yellow }
+  const colour = kind === 'message' ? colours[role] : style.magenta
+  return (text) => style.bold(colour(text))
+}
+
+function headingOf(entry: Entry, { out, shortId }: Shown): string {
+  const { kind, position, role, createdAt, insertedBy, standsFor, replacedParts, pinned, hidden } = entry
+  const by = insertedBy === undefined ? '' : ` by ${shortId(insertedBy)}`
+  const of = standsFor.length === 0 ? '' : ` of ${positionWords(standsFor)}`
+  return [
+    kind === 'message' ? `${position} · ${role}` : `── ${kind}${of}${by}`,
+    time(createdAt, out),
+    pinned && 'pinned',
+    replacedParts.length > 0 && `${counted(replacedParts.length, 'part')} replaced`,
+    hidden !== undefined && reasonOf(hidden, kind, out, shortId),
+  ]
+    .filter((note) => note !== false)
+    .join(' · ')
+}
+
+/** What a kind of compaction does to the rows it covers, as a participle. */
+const PARTICIPLES: { readonly [kind in CompactionKind]: string } = {
+  prune: 'pruned',
+  deduplicate: 'deduplicated',
+  condense: 'condensed',
+  truncate: 'truncated',
+  cut: 'cut in an emergency',
+  manual: 'taken out',
+  provider: 'compacted by its provider',
+  preview: 'shown as a preview',
+}
+
+function reasonOf(
+  { compaction, kind: by, at, retired }: HiddenBy,
+  kind: Entry['kind'],
+  out: Output['out'],
+  shortId: (id: string) => string,
+): string {
+  const when = at === undefined ? '' : `, ${time(at, out)}`
+  if (retired) return `hidden: its compaction ${shortId(compaction)} is undone${when}`
+  const participle = by === undefined ? 'hidden' : PARTICIPLES[by]
+  return `hidden: ${participle}${kind === 'message' ? '' : ' in its turn'} by ${shortId(compaction)}${when}`
+}
+
+function pieceLines({ head, text }: Piece, out: Output['out'], look: (line: string) => string): string[] {
+  const above = head === undefined ? [] : paragraph(head, out, '  ')
+  const body = text === '' ? [] : paragraph(text, out, head === undefined ? '  ' : '    ')
+  return [...above, ...body].map((line) => (line === '' ? line : look(line)))
+}
+
+function pieceStyle({ kind }: Piece, style: Style): (line: string) => string {
+  return {
+    text: (line: string) => line,
+    reasoning: style.gray,
+    result: style.gray,
+    call: style.yellow,
+    failure: style.red,
+    media: style.magenta,
+  }[kind]
+}

@@ -1,0 +1,94 @@
+import type { StatsOptions } from '../../config/store-options.ts'
+import type { Context } from '../command.ts'
+import { CliError, EXIT } from '../errors.ts'
+import { providerAndModel, readTextFile, type SystemPromptOptions, systemPromptOf } from '../options.ts'
+import { writeLines } from '../output/layout.ts'
+import { type RequestFigures, requestFigures, statsLines } from './stats/report.ts'
+
+type StatsCommandOptions = SystemPromptOptions & {
+  readonly model?: readonly string[]
+  readonly prompt?: string
+  readonly tools?: string
+  readonly maxTokens?: number
+}
+
+export async function showStats(
+  context: Context,
+  given: string,
+  options: StatsCommandOptions,
+): Promise<number> {
+  const request = await requestOf(context, options)
+  const store = await context.open('read')
+  const id = await context.session(store, given)
+  const { settings } = await store.getConfig(id)
+  const models: RequestFigures[] = []
+  for (const name of options.model ?? [undefined]) {
+    const { provider, model } = providerAndModel({ model: name })
+    const stats = await store.getContextStats(id, provider, model, request)
+    if (stats !== null) models.push(requestFigures(stats, settings))
+  }
+  const session = await store.getSession(id)
+  const counts = await store.countMessages(id)
+  const usage = await store.getUsage(id)
+  if (context.json) {
+    const { hidden, activeCompactions: compactionsInForce } = session
+    context.printJson({
+      session: id,
+      ...counts,
+      hidden,
+      compactionsInForce,
+      models: models.map(jsonOf),
+      usage,
+    })
+  } else writeLines(context.out, statsLines(context, session, counts, models, usage))
+  return EXIT.done
+}
+
+/** What the request will hold besides the history. */
+async function requestOf({ cwd }: Context, options: StatsCommandOptions): Promise<StatsOptions> {
+  const { prompt, tools, maxTokens } = options
+  return {
+    systemPrompt: await systemPromptOf(options, cwd),
+    currentPrompt: prompt,
+    toolDefinitions: tools === undefined ? undefined : await readTools(cwd, tools),
+    maxTokens,
+  }
+}
+
+async function readTools(cwd: string, path: string): Promise<unknown[]> {
+  const text = await readTextFile(cwd, path)
+  let tools: unknown
+  try {
+    tools = JSON.parse(text)
+  } catch {
+    throw new CliError('BAD_DATA', `${path} is not JSON.`, { facts: { path } })
+  }
+  if (Array.isArray(tools)) return tools
+  throw new CliError('BAD_DATA', `${path} must hold a list of tool definitions.`, { facts: { path } })
+}
+
+function jsonOf({ stats, breakdown, free, target, due }: RequestFigures) {
+  const { tokens, source, entry } = stats.contextWindow
+  return {
+    provider: stats.provider,
+    model: stats.model ?? null,
+    estimator: stats.estimator,
+    tokens: stats.estimatedInputTokens,
+    source: stats.source,
+    estimated: stats.estimated,
+    measured: stats.measured,
+    calibration: stats.calibration,
+    window: { tokens, source, entry: entry ?? null },
+    outputReserve: stats.outputReserve,
+    inputLimit: stats.inputLimit ?? null,
+    available: stats.availableInputTokens,
+    usageRatio: stats.usageRatio,
+    fits: stats.withinBudget,
+    compactionDue: stats.shouldCompact,
+    compactionHeldBack: stats.heldBack === true,
+    threshold: stats.threshold,
+    dueAt: due,
+    target,
+    breakdown: { ...breakdown, free },
+  }
+}

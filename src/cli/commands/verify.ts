@@ -1,0 +1,90 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Finding } from '../../model/verify.ts'
+import type { Context } from '../command.ts'
+import { CliError, EXIT } from '../errors.ts'
+import { count, counted } from '../output/figures.ts'
+import { writeLines } from '../output/layout.ts'
+import { type Column, table } from '../output/table.ts'
+import { allSessions } from '../references.ts'
+
+type Verified = {
+  readonly session: string
+  readonly findings: readonly Finding[]
+  readonly repaired: boolean
+  /** Number of findings that a repair left. */
+  readonly left: number
+}
+
+export async function verify(
+  context: Context,
+  given: string | undefined,
+  { all = false, repair = false }: { readonly all?: boolean; readonly repair?: boolean },
+): Promise<number> {
+  if (given !== undefined && all) throw new CliError('WRONG_USE', 'Name a session or give --all, not both.')
+  const store = await context.open(repair ? 'change' : 'read')
+  const ids: string[] = []
+  if (given !== undefined) ids.push(await context.session(store, given))
+  else for await (const { id } of allSessions(store)) ids.push(id)
+  const verified: Verified[] = []
+  for (const session of ids) {
+    // A check blocks the thread; Ctrl-C is handled between two of them.
+    await setImmediate()
+    context.signal.throwIfAborted()
+    const { findings, repaired } = await store.verifySession(session, { repair })
+    const left = repaired ? (await store.verifySession(session)).findings : findings
+    verified.push({ session, findings, repaired, left: left.length })
+  }
+  const left = verified.reduce((sum, one) => sum + one.left, 0)
+  if (context.json) context.printJson(jsonOf(verified, left))
+  else write(context, verified, left)
+  return left === 0 ? EXIT.done : EXIT.no
+}
+
+function jsonOf(verified: readonly Verified[], left: number) {
+  return {
+    checked: verified.length,
+    found: verified.reduce((sum, { findings }) => sum + findings.length, 0),
+    left,
+    sessions: verified.map((one) => ({
+      session: one.session,
+      repaired: one.repaired,
+      left: one.left,
+      findings: one.findings.map(({ code, messageId, compactionId, detail, repairable }) => ({
+        code,
+        messageId: messageId ?? null,
+        compactionId: compactionId ?? null,
+        detail,
+        repairable,
+      })),
+    })),
+  }
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'SESSION', flexible: 'wrap', isName: true },
+  { title: 'FOUND' },
+  { title: 'AT', flexible: 'wrap' },
+  { title: 'WHAT', flexible: 'wrap' },
+  { title: 'REPAIR' },
+]
+
+function write({ out, style }: Context, verified: readonly Verified[], left: number): void {
+  const rows = verified.flatMap(({ session, findings, repaired }) =>
+    findings.map(({ code, messageId, compactionId, detail, repairable }) => [
+      session,
+      { text: code, style: style.red },
+      messageId ?? compactionId ?? '',
+      detail,
+      repairable ? (repaired ? 'done' : '--repair') : 'not possible',
+    ]),
+  )
+  const checked = `${counted(verified.length, 'session')} checked`
+  const found = `${checked}, ${counted(rows.length, 'finding')}`
+  if (rows.length === 0) {
+    writeLines(out, [style.green(`✓ ${checked}, nothing found`)])
+    return
+  }
+  const end =
+    left === 0 ? style.green(`✓ ${found}, all repaired`) : style.red(`✗ ${found}, ${count(left)} left`)
+  writeLines(out, [...table(COLUMNS, rows, out, style), '', end])
+}

@@ -1,0 +1,234 @@
+import { type ErrorCode, type Failures, isUndertextError } from '../errors.ts'
+import { counted } from './output/figures.ts'
+
+/** The exit codes. `undertext --help` and docs/cli.md list them. */
+export const EXIT = {
+  done: 0,
+  no: 1,
+  wrongUse: 2,
+  notFound: 3,
+  refused: 4,
+  unusable: 5,
+  badData: 6,
+  failed: 7,
+  defect: 70,
+  interrupted: 130,
+} as const
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+/** One line for each, for people. */
+export const EXIT_MEANINGS: { readonly [code in ExitCode]: string } = {
+  0: 'done',
+  1: 'no: verify found something, or there was nothing to do',
+  2: 'the command was used wrongly',
+  3: 'not found: a store, session, message, compaction or file',
+  4: 'refused by the state of the session: others build on it, another program was first, a plan is out of date',
+  5: 'the store cannot be used: busy, full, damaged, of another version, or no store',
+  6: 'bad data in a file',
+  7: 'a model, a tokenizer or the network failed',
+  70: 'a defect of undertext',
+  130: 'interrupted, or declined',
+}
+
+/** The exit code of each error of the package. */
+export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
+  INVALID_INPUT: EXIT.wrongUse,
+  SESSION_NOT_FOUND: EXIT.notFound,
+  SESSION_EXISTS: EXIT.refused,
+  MESSAGE_NOT_FOUND: EXIT.notFound,
+  TOOL_CALL_NOT_FOUND: EXIT.notFound,
+  COMPACTION_NOT_FOUND: EXIT.notFound,
+  POSITION_CONFLICT: EXIT.refused,
+  IDEMPOTENCY_CONFLICT: EXIT.refused,
+  MESSAGE_ID_TAKEN: EXIT.refused,
+  STALE_PLAN: EXIT.refused,
+  ILLEGAL_BOUNDARY: EXIT.refused,
+  PENDING_TOOL_CALLS: EXIT.refused,
+  HAS_ACTIVE_DEPENDENTS: EXIT.refused,
+  BRANCH_MOVED: EXIT.refused,
+  INPUT_NOT_VISIBLE: EXIT.refused,
+  STAGE_FAILED: EXIT.defect,
+  COMPACTION_IN_PROGRESS: EXIT.refused,
+  CIRCUIT_OPEN: EXIT.refused,
+  JOB_NOT_FOUND: EXIT.notFound,
+  ABORTED: EXIT.interrupted,
+  ESTIMATOR_UNKNOWN: EXIT.unusable,
+  TOKENIZER_UNAVAILABLE: EXIT.failed,
+  IN_TRANSACTION: EXIT.defect,
+  STORE_CLOSED: EXIT.defect,
+  STORE_READONLY: EXIT.unusable,
+  STORE_TOO_NEW: EXIT.unusable,
+  STORE_TOO_OLD: EXIT.unusable,
+  STORE_CORRUPT: EXIT.unusable,
+  STORE_BUSY: EXIT.unusable,
+  STORE_FULL: EXIT.unusable,
+  STORE_UNAVAILABLE: EXIT.unusable,
+  NOT_A_STORE: EXIT.unusable,
+  CONNECTION_UNSUITABLE: EXIT.unusable,
+  DRIVER_UNSUPPORTED: EXIT.unusable,
+  DRIVER_UNAVAILABLE: EXIT.unusable,
+  CONTEXT_BUDGET_EXCEEDED: EXIT.refused,
+  OUTPUT_NOT_SAVED: EXIT.failed,
+  FILES_ABORTED: EXIT.interrupted,
+  MODEL_CALL_FAILED: EXIT.failed,
+  AI_SDK_UNAVAILABLE: EXIT.failed,
+  CLAUDE_AGENT_SDK_UNAVAILABLE: EXIT.failed,
+  SUMMARIZER_FAILED: EXIT.failed,
+  STRATEGY_FAILED: EXIT.failed,
+  OPERATION_CONFLICT: EXIT.refused,
+  HISTORY_DIVERGED: EXIT.refused,
+  IMPORT_DIVERGED: EXIT.refused,
+  HISTORY_REFUSED: EXIT.badData,
+  IMPORT_ABORTED: EXIT.interrupted,
+  FILE_UNREADABLE: EXIT.notFound,
+  FILE_UNRECOGNISED: EXIT.badData,
+  FILE_CHANGED: EXIT.refused,
+}
+
+/** Failures of the command line alone; those of the store keep their own codes. */
+const OWN_EXITS = {
+  /** An argument or option that is not valid. */
+  WRONG_USE: EXIT.wrongUse,
+  /** A named store or file does not exist. */
+  NOT_THERE: EXIT.notFound,
+  /** A part of an id that several ids have. */
+  AMBIGUOUS: EXIT.wrongUse,
+  /** A question was answered with no, or could not be asked. */
+  DECLINED: EXIT.interrupted,
+  /** Ctrl-C. */
+  INTERRUPTED: EXIT.interrupted,
+  /** A file has contents that cannot be used. */
+  BAD_DATA: EXIT.badData,
+  /** A model or the network did not answer. */
+  FAILED: EXIT.failed,
+} as const satisfies { readonly [code: string]: ExitCode }
+
+/** Numbers, names and ids that explain a failure; never text of a conversation. */
+type Facts = { readonly [name: string]: string | number | boolean | readonly string[] }
+
+/** A failure of a command: a sentence for people, and a hint of what to do. */
+export class CliError extends Error {
+  override readonly name = 'CliError'
+  readonly code: keyof typeof OWN_EXITS
+  readonly exit: ExitCode
+  readonly facts: Facts
+  readonly hint: string | undefined
+
+  constructor(
+    code: keyof typeof OWN_EXITS,
+    message: string,
+    { facts = {}, hint }: { facts?: Facts; hint?: string } = {},
+  ) {
+    super(message)
+    this.code = code
+    this.exit = OWN_EXITS[code]
+    this.facts = facts
+    this.hint = hint
+  }
+}
+
+/** A failure as the program reports it. */
+export type Failure = {
+  readonly code: string
+  readonly exit: ExitCode
+  readonly message: string
+  readonly facts: object
+  readonly hint?: string | undefined
+}
+
+/** What to do at a command line; the error's own message is written for programs. */
+const HINTS: { readonly [C in ErrorCode]?: string } = {
+  SESSION_NOT_FOUND: '`undertext sessions` lists them; @ is the newest.',
+  COMPACTION_NOT_FOUND: '`undertext log SESSION` lists them; @ is the newest.',
+  HAS_ACTIVE_DEPENDENTS: 'Undo those as well with --cascade; `undertext log SESSION` shows how they nest.',
+  BRANCH_MOVED:
+    'Undo it anyway with --both: the former messages then come before those that were appended after it.',
+  INPUT_NOT_VISIBLE: 'Redo what it builds on as well with --cascade.',
+  STORE_TOO_OLD: '`undertext doctor --upgrade` brings the file up to this version.',
+  STORE_READONLY:
+    'SQLite keeps a log beside the file, even for reading: make both writable, or copy the file and name the copy with --db.',
+  STORE_BUSY: 'Try again when the other program is done.',
+  STORE_CORRUPT: '`undertext doctor --deep` checks the file, `undertext verify SESSION` a session.',
+  NOT_A_STORE: 'Name a store, or a new file, with --db PATH or UNDERTEXT_DB.',
+  STORE_UNAVAILABLE: '`undertext doctor` explains why.',
+}
+
+/** Messages that replace the error's own where that one names options of the API. */
+const SENTENCES: { readonly [C in ErrorCode]?: (facts: Failures[C]) => string } = {
+  SESSION_NOT_FOUND: ({ sessionId }) =>
+    sessionId === '@' ? 'There is no session yet.' : `There is no session ${JSON.stringify(sessionId)}.`,
+  COMPACTION_NOT_FOUND: ({ sessionId, compactionId }) =>
+    compactionId === '@'
+      ? `Session ${JSON.stringify(sessionId)} has no compaction yet.`
+      : `Session ${JSON.stringify(sessionId)} has no compaction and no run ${JSON.stringify(compactionId)}.`,
+  STORE_READONLY: () => 'The store cannot be written to: its file, or the folder it is in, is read-only.',
+  STORE_BUSY: ({ waitedMs }) =>
+    `The store is busy: another program did not release it for ${waitedMs} ms, and nothing was written.`,
+  STORE_CORRUPT: ({ detail }) => `The store is damaged (${detail}). Restore a copy of it.`,
+  ABORTED: () => 'Interrupted; nothing was changed.',
+  IMPORT_ABORTED: ({ file, imported }) => {
+    const what = file === '-' ? 'the standard input' : JSON.stringify(file)
+    const stored =
+      imported === 0 ? 'nothing of it was stored' : `${counted(imported, 'conversation')} of it stored`
+    return `The import of ${what} was interrupted; ${stored}. Import it again: nothing is added twice.`
+  },
+  // A function's name before the problem is of no use here; that of a field is.
+  INVALID_INPUT: ({ problems }) =>
+    `This is not valid: ${problems.replaceAll(/^[a-z][A-Za-z]+: (?!must )/gm, '')}`,
+  FILE_UNRECOGNISED: ({ file, looks }) =>
+    `${JSON.stringify(file)} is not recognised: it looks like ${looks}. \`undertext help import\` lists what is.`,
+  INPUT_NOT_VISIBLE: ({ compactionId, why, missing }) =>
+    `Compaction ${compactionId} cannot be redone now (${why})${missing.length > 0 ? `: ${missing.join(', ')}` : ''}.`,
+  HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>
+    `Compaction ${compactionId} cannot be undone alone: others in force build on it (${dependents.join(', ')}).`,
+}
+
+/** What is wrong with a file, by the system's error code. */
+const SYSTEM_ERRORS: { readonly [code: string]: string } = {
+  ENOENT: 'does not exist',
+  ENOTDIR: 'is not in a folder',
+  EISDIR: 'is a folder',
+  EACCES: 'may not be used',
+  EPERM: 'may not be used',
+  EROFS: 'is on a disk that cannot be written to',
+  ENOSPC: 'cannot be written: the disk is full',
+  EDQUOT: 'cannot be written: the quota is used up',
+  EFBIG: 'cannot be written: it would be larger than files may be',
+  EIO: 'cannot be read or written: its disk or network fails',
+  ENAMETOOLONG: 'has a name that is too long',
+  ELOOP: 'is a link that leads to itself',
+  EPIPE: 'was closed by its reader before the end',
+  EEXIST: 'exists already',
+}
+
+/** The failure to report for a thrown value: known errors by their code, all others as a defect. */
+export function failureOf(error: unknown, isInterrupted: boolean): Failure {
+  if (error instanceof CliError) {
+    const { code, exit, message, facts, hint } = error
+    return { code, exit, message, facts, hint }
+  }
+  if (isUndertextError(error)) {
+    const { code, facts } = error
+    const message = SENTENCES[code]?.(facts as never) ?? error.message
+    return { code, exit: EXIT_OF[code], message, facts, hint: HINTS[code] }
+  }
+  if (isInterrupted)
+    return { code: 'INTERRUPTED', exit: EXIT.interrupted, message: 'Interrupted.', facts: {} }
+  const { code = '', path } = (error instanceof Error ? error : {}) as NodeJS.ErrnoException
+  const problem = SYSTEM_ERRORS[code]
+  if (problem !== undefined)
+    return {
+      code,
+      exit: code === 'ENOENT' ? EXIT.notFound : EXIT.unusable,
+      message: `${path || 'A file'} ${problem}.`,
+      facts: path ? { path } : {},
+    }
+  const name = error instanceof Error ? error.name : typeof error
+  return {
+    code: 'DEFECT',
+    exit: EXIT.defect,
+    message: `This should not have happened (${name}). It is a defect of undertext.`,
+    facts: { name },
+    hint: 'UNDERTEXT_DEBUG=1 shows where it happened.',
+  }
+}

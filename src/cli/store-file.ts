@@ -1,0 +1,167 @@
+import { statSync } from 'node:fs'
+import { chmod, mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { knownVariables, unknownVariables } from '../config/environment.ts'
+import { errorName, UndertextError } from '../errors.ts'
+import { type Database, loadDriver } from '../storage/sqlite/driver.ts'
+import { type OpenOptions, openStore, type SqliteStore } from '../store/open.ts'
+import type { Context } from './command.ts'
+import { CliError } from './errors.ts'
+
+/** What named the store, for people. */
+export const LOCATED_BY: { readonly [from in Context['location']['from']]: string } = {
+  option: '--db',
+  environment: 'UNDERTEXT_DB',
+  default: 'the default place',
+}
+
+/** Opens the store of a command, as `Context.open` describes. Warns on `err` of variables with our prefix that nothing reads. */
+export async function openAt(
+  { path, from }: Context['location'],
+  access: 'read' | 'change' | 'write',
+  { config, env, err, style }: Pick<OpenOptions, 'config'> & Pick<Context, 'env' | 'err' | 'style'>,
+): Promise<SqliteStore> {
+  if (access !== 'write' && isMissing(path))
+    throw new CliError('NOT_THERE', `There is no store at ${path} (${LOCATED_BY[from]}).`, {
+      facts: { path, from },
+      hint: 'Name one with --db PATH or UNDERTEXT_DB, or create one: undertext chat, undertext import FILE.',
+    })
+  if (access === 'change') await refuseOtherDatabase(path)
+  if (access === 'write' && from === 'default' && isMissing(dirname(path))) {
+    await mkdir(dirname(path), { recursive: true })
+    // Only its owner may read conversations.
+    await chmod(dirname(path), 0o700)
+  }
+  for (const name of unknownVariables(env))
+    err.write(style.yellow(`undertext: nothing reads ${name}; docs/configuration.md has the variables.\n`))
+  return openStore(path, {
+    env: knownVariables(env),
+    readonly: access === 'read',
+    ...(config !== undefined && { config }),
+  })
+}
+
+/** Whether opening it for writing would create the store: there is no file, or one without tables. */
+export async function isNewStore(path: string): Promise<boolean> {
+  if (isMissing(path)) return true
+  const { database } = await fileFacts(path, false)
+  return database?.schema === null && database.pages <= 1
+}
+
+/** A command that changes a session must not create tables in a database of another program that was named by mistake. */
+async function refuseOtherDatabase(path: string): Promise<void> {
+  const { database } = await fileFacts(path, false)
+  if (database?.schema !== null) return
+  const detail = 'it holds no tables of undertext, and this command creates none.'
+  throw new UndertextError('NOT_A_STORE', { location: path, detail })
+}
+
+/** Whether a file does not exist. If it exists but may not be read, opening it explains why. */
+function isMissing(path: string): boolean {
+  try {
+    statSync(path)
+    return false
+  } catch (error) {
+    return isNotFound(error)
+  }
+}
+
+function isNotFound(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOENT' || code === 'ENOTDIR'
+}
+
+/** What is known of a file without opening it as a store. */
+export type FileFacts = {
+  readonly exists: boolean
+  /** Bytes; absent without a file that may be read. */
+  readonly size?: number
+  /** Bytes of the write-ahead log beside it. */
+  readonly walSize?: number
+  /** What SQLite reports; absent if it cannot open the file. */
+  readonly database?: DatabaseFacts
+  /** The code of the error that prevents it. */
+  readonly error?: string
+}
+
+type DatabaseFacts = {
+  readonly schema: number | null
+  readonly pageSize: number
+  readonly pages: number
+  readonly freePages: number
+  readonly journalMode: string
+  /** Lines of `integrity_check`, if requested; a single `ok` for a sound file. */
+  readonly integrity?: readonly string[]
+}
+
+/** Inspects the file of a store, whatever it is. Changes nothing and never throws. */
+export async function fileFacts(path: string, deep: boolean): Promise<FileFacts> {
+  let size: number
+  try {
+    size = statSync(path).size
+  } catch (error) {
+    if (isNotFound(error)) return { exists: false }
+    // It exists but may not be read: a folder of another user, a link that leads to itself.
+    return { exists: true, error: (error as NodeJS.ErrnoException).code ?? errorName(error) }
+  }
+  const walSize = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size
+  const file = { exists: true, size, ...(walSize !== undefined && { walSize }) }
+  try {
+    return { ...file, database: await inDatabase(path, (database) => databaseFacts(database, deep)) }
+  } catch (error) {
+    return { ...file, error: errorName(error) }
+  }
+}
+
+/** The number of sessions, counted in an index, and whether removed rows are no longer readable in the files. */
+export async function storedIn(
+  path: string,
+): Promise<{ readonly sessions: number; readonly filesCleared: boolean }> {
+  const query = `select (select count(*) from undertext_sessions)
+      - (select count(*) from undertext_sessions where staged_by is not null) as sessions,
+      not exists (select 1 from undertext_meta where key = 'residue') as cleared`
+  const row = await inDatabase(
+    path,
+    (database) => database.prepare(query).get() as { readonly sessions: number; readonly cleared: number },
+  )
+  return { sessions: row.sessions, filesCleared: row.cleared === 1 }
+}
+
+async function inDatabase<T>(path: string, read: (database: Database) => T): Promise<T> {
+  const Driver = await loadDriver()
+  const database = new Driver(path, { readonly: true, fileMustExist: true })
+  try {
+    return read(database)
+  } finally {
+    database.close()
+  }
+}
+
+function databaseFacts(database: Database, deep: boolean): DatabaseFacts {
+  const pragma = (name: string): unknown => database.pragma(name, { simple: true })
+  return {
+    schema: schemaOf(database),
+    pageSize: Number(pragma('page_size')),
+    pages: Number(pragma('page_count')),
+    freePages: Number(pragma('freelist_count')),
+    journalMode: String(pragma('journal_mode')),
+    ...(deep && { integrity: integrityOf(database) }),
+  }
+}
+
+function schemaOf(database: Database): number | null {
+  const table = database.prepare(
+    "select 1 from sqlite_master where type = 'table' and name = 'undertext_meta'",
+  )
+  if (table.get() === undefined) return null
+  const row = database.prepare("select value from undertext_meta where key = 'schema'").get() as
+    | { readonly value: unknown }
+    | undefined
+  const version = Number(row?.value)
+  return Number.isSafeInteger(version) ? version : null
+}
+
+function integrityOf(database: Database): string[] {
+  const rows = database.pragma('integrity_check(20)') as readonly { readonly integrity_check: string }[]
+  return rows.map((row) => row.integrity_check)
+}

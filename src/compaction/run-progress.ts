@@ -1,0 +1,264 @@
+import type { RunSettings } from '../config/run-config.ts'
+import { isUndertextError } from '../errors.ts'
+import { type BeforeCompaction, type CompactionEvent, percentOf } from '../events.ts'
+import { stageOf } from '../model/plan.ts'
+import type {
+  CommitStep,
+  FailedAttempt,
+  RunStart,
+  Snapshot,
+  Storage,
+  SummaryRecord,
+} from '../storage/storage.ts'
+import type { StartedAttempt, SummaryMode } from './plan-summaries.ts'
+import type { PlannedRun } from './run-draft.ts'
+
+/**
+ * Emits the events of one run: `started` once there is something to do, a `stage` for each plan, then `completed` or `failed`,
+ * once.
+ *
+ * A run that calls a model emits while it goes on: it may take long, and is planned only once. Any other may be planned again when
+ * the view changes, so it emits all its events at the end.
+ */
+export class RunEvents {
+  readonly #emit: (event: CompactionEvent) => void
+  readonly #sessionId: string
+  readonly #start: RunStart
+  readonly #isLive: boolean
+  #settings: RunSettings | undefined
+  #tokensBefore = 0
+  #pending: CompactionEvent[] = []
+  #hasStarted = false
+  #hasEnded = false
+  #hasCalledModel = false
+
+  constructor(
+    emit: (event: CompactionEvent) => void,
+    sessionId: string,
+    start: RunStart,
+    options: { readonly isLive: boolean },
+  ) {
+    this.#emit = emit
+    this.#sessionId = sessionId
+    this.#start = start
+    this.#isLive = options.isLive
+  }
+
+  /** Called before a plan is made, again for each new plan. */
+  planning(snapshot: Snapshot, settings: RunSettings): void {
+    this.#settings = settings
+    this.#tokensBefore = snapshot.view.tokens
+    if (this.#isLive) return
+    this.#pending = []
+    this.#hasStarted = false
+  }
+
+  get hasCalledModel(): boolean {
+    return this.#hasCalledModel
+  }
+
+  modelCalled(): void {
+    this.#hasCalledModel = true
+    this.#started()
+  }
+
+  #started(): void {
+    if (this.#hasStarted || this.#settings === undefined) return
+    this.#hasStarted = true
+    this.#send({
+      phase: 'started',
+      ...this.#figures(this.#tokensBefore),
+      trigger: this.#start.trigger,
+      targetTokens: this.#settings.targetTokens,
+    })
+  }
+
+  stage(step: CommitStep): void {
+    this.#started()
+    const tokensAfter = step.after.tokens
+    const stage = stageOf(step.plan)
+    this.#send({ phase: 'stage', ...this.#figures(tokensAfter), stage, compactionId: step.id, tokensAfter })
+  }
+
+  /** After the commit. Emits `failed` when only failed summaries came of the run, and nothing when there was nothing to do. */
+  completed(planned: PlannedRun): void {
+    const { steps, failed, after, settings } = planned
+    if (steps.length === 0) {
+      if (failed.length > 0) this.failed('SUMMARY_FAILED')
+      else if (this.#isLive) this.failed('SAVES_TOO_LITTLE')
+      return
+    }
+    this.#started()
+    const fallback = fallbackOf(planned)
+    this.#end({
+      phase: 'completed',
+      ...this.#figures(after.tokens),
+      tokensAfter: after.tokens,
+      compactionIds: steps.map(({ id }) => id),
+      reachedTarget: after.tokens <= settings.targetTokens,
+      failedSummaries: failed.length,
+      ...(fallback !== undefined && { fallback }),
+    })
+  }
+
+  /** The run ended and changed nothing. An error before there was anything to do is no event. */
+  failed(code: string): void {
+    if (code === 'SUMMARY_FAILED') this.#started()
+    if (!this.#hasStarted) return
+    const tokensAfter = this.#tokensBefore
+    this.#end({ phase: 'failed', ...this.#figures(tokensAfter), tokensAfter, code })
+  }
+
+  #figures(tokens: number) {
+    const { othersTokens, scale, availableTokens } = this.#settings!
+    return {
+      sessionId: this.#sessionId,
+      runId: this.#start.runId,
+      tokensBefore: this.#tokensBefore,
+      percent: percentOf(Math.round(othersTokens + scale * tokens), availableTokens),
+    }
+  }
+
+  #send(event: CompactionEvent): void {
+    if (this.#isLive) this.#emit(event)
+    else this.#pending.push(event)
+  }
+
+  #end(event: CompactionEvent): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    for (const one of this.#pending) this.#emit(one)
+    this.#emit(event)
+  }
+}
+
+/** What a hook receives about a run before its commit. */
+export function beforeCompaction(
+  { runId, trigger }: RunStart,
+  { steps, snapshot, after }: PlannedRun,
+): BeforeCompaction {
+  return {
+    sessionId: snapshot.session.id,
+    runId,
+    trigger,
+    tokensBefore: snapshot.view.tokens,
+    tokensAfter: after.tokens,
+    compactions: steps.map((step) => ({
+      id: step.id,
+      stage: stageOf(step.plan),
+      rowsHidden: step.plan.hide.length,
+      partsReplaced: step.plan.replace.length,
+      tokensAfter: step.after.tokens,
+    })),
+  }
+}
+
+/** What was done after the first failed summary: the name of another summarizer, or of the next stage. */
+function fallbackOf({ steps, failed }: PlannedRun): string | undefined {
+  const [first] = failed
+  if (first === undefined) return undefined
+  const names = new Set(failed.map(({ summary }) => summary.summarizer))
+  // The view only shrinks: what was planned later starts from no more tokens.
+  const next = steps.find(
+    ({ before, summary }) =>
+      before.tokens <= first.tokensBefore && !(summary && names.has(summary.summarizer)),
+  )
+  return next === undefined ? undefined : (next.summary?.summarizer ?? stageOf(next.plan))
+}
+
+/** The failed attempts to record: a model that was not called cost nothing. */
+export function recordedAttempts(failed: readonly FailedAttempt[]): readonly FailedAttempt[] {
+  return failed.filter(({ wasAsked }) => wasAsked !== false)
+}
+
+/** The summaries that one run requests. Each is recorded before the model is called, and ended whatever happens. */
+export class SummaryAttempts {
+  readonly #storage: Storage
+  readonly #snapshot: Snapshot
+  readonly #run: RunStart
+  readonly #open = new Map<string, StartedAttempt>()
+  readonly #answers = new Map<string, SummaryRecord>()
+
+  constructor(storage: Storage, snapshot: Snapshot, run: RunStart) {
+    this.#storage = storage
+    this.#snapshot = snapshot
+    this.#run = run
+  }
+
+  /** Whether a model was called. */
+  get hasCalledModel(): boolean {
+    return this.#open.size > 0
+  }
+
+  /** Calls models, and records the calls and their cost. */
+  mode(events?: RunEvents): SummaryMode {
+    return {
+      kind: 'write',
+      started: async (attempt) => {
+        await this.#storage.noteAttempt(this.#snapshot, this.#run, attempt)
+        this.#open.set(attempt.id, attempt)
+        events?.modelCalled()
+      },
+      answered: (id, record) => this.#answered(id, record),
+    }
+  }
+
+  /**
+   * Records the cost at once: the process may be killed before its run ends, and the next one marks the attempt as expired. When
+   * the storage refuses it now, the end of the run records it.
+   */
+  async #answered(id: string, record: SummaryRecord): Promise<void> {
+    this.#answers.set(id, record)
+    if (!this.#open.has(id)) return
+    await ignoringStorageErrors(() => this.#storage.noteAnswer(id, record))
+  }
+
+  /**
+   * After a preview that called a model: records its cost. An accepted summary is in force only when the preview is applied;
+   * until then its attempt is recorded as aborted, with the reason `PREVIEWED`.
+   */
+  async close({ steps, failed }: PlannedRun): Promise<void> {
+    if (this.#open.size === 0) return
+    const previewed = steps
+      .filter(({ id }) => this.#open.has(id))
+      .map(({ id, before, summary }) => ({
+        id,
+        status: 'aborted' as const,
+        error: 'PREVIEWED',
+        tokensBefore: before.tokens,
+        tokensAfter: before.tokens,
+        coveredTokens: 0,
+        summary: summary!,
+      }))
+    const ended = [...recordedAttempts(failed), ...previewed]
+    await this.#storage.endAttempts(this.#snapshot, this.#run, ended)
+  }
+
+  /**
+   * After a run that ended in an error: no attempt stays "running". When that cannot be recorded (the disk is full, for example),
+   * the caller still receives the error of the run, and the next run marks the attempts as expired.
+   */
+  async abandon(planned: PlannedRun | undefined, error: string): Promise<void> {
+    if (this.#open.size === 0) return
+    const failed = new Map(planned?.failed.map((attempt) => [attempt.id, attempt] as const))
+    const ended = [...this.#open.values()].map(({ id, view, summarizer }) => ({
+      id,
+      status: 'aborted' as const,
+      error,
+      tokensBefore: view.tokens,
+      tokensAfter: view.tokens,
+      coveredTokens: 0,
+      summary: this.#answers.get(id) ?? { summarizer },
+      ...failed.get(id),
+    }))
+    await ignoringStorageErrors(() => this.#storage.endAttempts(this.#snapshot, this.#run, ended))
+  }
+}
+
+async function ignoringStorageErrors(work: () => unknown): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!isUndertextError(error)) throw error
+  }
+}

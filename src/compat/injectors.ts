@@ -1,0 +1,193 @@
+import { z } from 'zod'
+import { invalid } from '../errors.ts'
+import { check } from '../messages/check.ts'
+
+/*
+ * Triggers are plain values, so that rules can be kept as JSON and written in a configuration.
+ */
+
+/** Deepest nesting of triggers, so that one from JSON cannot exhaust the stack. */
+const MAX_DEPTH = 32
+
+/** When a rule fires. Exactly one key. */
+export type InjectionTrigger =
+  /** At turns 5, 10, 15 … for 5. Never at turn 0, and 0 never at all. */
+  | { readonly everyNTurns: number }
+  /** At this many tokens and above. */
+  | { readonly onTokenThreshold: number }
+  /** When each of them fires. */
+  | { readonly allOf: readonly InjectionTrigger[] }
+  /** When one of them fires. */
+  | { readonly anyOf: readonly InjectionTrigger[] }
+  /** When it does not fire. */
+  | { readonly not: InjectionTrigger }
+
+/** Fires at every n-th turn. 0 never fires. */
+export function everyNTurns(n: number): InjectionTrigger {
+  return checkTrigger({ everyNTurns: n })
+}
+
+/** Fires at `tokens` tokens and above. */
+export function onTokenThreshold(tokens: number): InjectionTrigger {
+  return checkTrigger({ onTokenThreshold: tokens })
+}
+
+/** Fires when each of the triggers does. */
+export function allOf(...triggers: readonly InjectionTrigger[]): InjectionTrigger {
+  return checkTrigger({ allOf: triggers })
+}
+
+/** Fires when one of the triggers does. */
+export function anyOf(...triggers: readonly InjectionTrigger[]): InjectionTrigger {
+  return checkTrigger({ anyOf: triggers })
+}
+
+/** Fires when the trigger does not. */
+export function not(trigger: InjectionTrigger): InjectionTrigger {
+  return checkTrigger({ not: trigger })
+}
+
+/** Whether a trigger fires. It has no memory: it fires again whenever its condition holds. */
+export function fires(trigger: InjectionTrigger, turn: number, tokens: number): boolean {
+  if ('everyNTurns' in trigger) return trigger.everyNTurns > 0 && turn > 0 && turn % trigger.everyNTurns === 0
+  if ('onTokenThreshold' in trigger) return tokens >= trigger.onTokenThreshold
+  if ('allOf' in trigger) return trigger.allOf.every((inner) => fires(inner, turn, tokens))
+  if ('anyOf' in trigger) return trigger.anyOf.some((inner) => fires(inner, turn, tokens))
+  return !fires(trigger.not, turn, tokens)
+}
+
+/** A frozen copy of a trigger. Throws `INVALID_INPUT`. */
+function checkTrigger(value: unknown, depth = 0): InjectionTrigger {
+  if (depth > MAX_DEPTH) throw invalid(`trigger: nested deeper than ${MAX_DEPTH}`)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalid('trigger: must be an object')
+  const [name, ...more] = Object.keys(value)
+  if (name === undefined || more.length > 0) throw invalid('trigger: must have exactly one key')
+  const given = (value as { readonly [key: string]: unknown })[name]
+  switch (name) {
+    case 'everyNTurns':
+      return Object.freeze({ everyNTurns: whole(given, name) })
+    case 'onTokenThreshold':
+      return Object.freeze({ onTokenThreshold: whole(given, name) })
+    case 'allOf':
+      return Object.freeze({ allOf: several(given, name, depth) })
+    case 'anyOf':
+      return Object.freeze({ anyOf: several(given, name, depth) })
+    case 'not':
+      return Object.freeze({ not: checkTrigger(given, depth + 1) })
+    default:
+      throw invalid('trigger: must be everyNTurns, onTokenThreshold, allOf, anyOf or not')
+  }
+}
+
+function whole(value: unknown, name: string): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
+    throw invalid(`trigger: ${name} must be a whole number, 0 or more`)
+  return value
+}
+
+function several(value: unknown, name: string, depth: number): readonly InjectionTrigger[] {
+  if (!Array.isArray(value) || value.length === 0)
+    throw invalid(`trigger: ${name} must name at least one trigger`)
+  return Object.freeze(value.map((inner) => checkTrigger(inner, depth + 1)))
+}
+
+/** A text, and when it is added to a request. */
+export type InjectionRule = { readonly trigger: InjectionTrigger; readonly content: string }
+
+const rulesSchema = z.strictObject({
+  rules: z.array(z.strictObject({ trigger: z.unknown(), content: z.string() })),
+})
+
+/**
+ * Texts for the system prompt of single requests: reminders, and instructions under conditions. They are never stored as history. Usable
+ * without a store; `beforeTurn` takes one.
+ */
+export class SystemInjector {
+  readonly #rules: InjectionRule[] = []
+
+  /** Adds a rule after the others. Returns the injector, so that calls can be chained. Throws `INVALID_INPUT`. */
+  addRule(trigger: InjectionTrigger, content: string): this {
+    if (typeof content !== 'string') throw invalid('addRule: content must be a text')
+    this.#rules.push({ trigger: checkTrigger(trigger), content })
+    return this
+  }
+
+  /**
+   * The texts whose rules fire at this turn (0, 1, 2 …) and with this many tokens in the context, in the order the rules
+   * were added. A rule has no memory: it fires again at every check at which it holds. Throws `INVALID_INPUT`.
+   */
+  check(turnNumber: number, tokenCount: number): string[] {
+    if (!Number.isSafeInteger(turnNumber) || turnNumber < 0)
+      throw invalid('check: turnNumber must be a whole number, 0 or more')
+    if (typeof tokenCount !== 'number' || !(tokenCount >= 0))
+      throw invalid('check: tokenCount must be a number, 0 or more')
+    return this.#rules
+      .filter(({ trigger }) => fires(trigger, turnNumber, tokenCount))
+      .map(({ content }) => content)
+  }
+
+  /** The rules as plain values: `JSON.stringify` calls it, and `SystemInjector.from` reads it. */
+  toJSON(): { readonly rules: readonly InjectionRule[] } {
+    return { rules: [...this.#rules] }
+  }
+
+  /** An injector with the rules that `toJSON` gave. Throws `INVALID_INPUT`. */
+  static from(json: unknown): SystemInjector {
+    const injector = new SystemInjector()
+    const { rules } = check(rulesSchema, json, 'SystemInjector.from')
+    for (const { trigger, content } of rules) injector.addRule(trigger as InjectionTrigger, content)
+    return injector
+  }
+}
+
+const sectionSchema = z.strictObject({
+  /** The heading. */
+  label: z.string(),
+  content: z.string(),
+  /** The lowest number comes first. */
+  priority: z.number(),
+})
+
+const sectionsSchema = z.strictObject({ sections: z.array(sectionSchema) })
+
+/** One source of a system prompt: a role, rules, knowledge of a field. */
+export type ContextSection = Readonly<z.output<typeof sectionSchema>>
+
+/**
+ * A system prompt made of sections. It is not part of the history, so no compaction changes it; to keep it with a session, put the result
+ * of `toJSON` into the session's metadata.
+ */
+export class PersistentContext {
+  readonly #sections: ContextSection[] = []
+
+  /** Adds a section. Labels may repeat. Returns the context, so that calls can be chained. Throws `INVALID_INPUT`. */
+  addSection(section: ContextSection): this {
+    this.#sections.push(check(sectionSchema, section, 'addSection'))
+    return this
+  }
+
+  /**
+   * The sections as one text, lowest priority number first, equal ones in the order they were added: `## label`, a line
+   * break, the content; a blank line between two. Empty without sections.
+   */
+  render(): string {
+    return [...this.#sections]
+      .sort((a, b) => a.priority - b.priority)
+      .map(({ label, content }) => `## ${label}\n${content}`)
+      .join('\n\n')
+  }
+
+  /** The sections as plain values, in the order they were added. */
+  toJSON(): { readonly sections: readonly ContextSection[] } {
+    return { sections: this.#sections.map((section) => ({ ...section })) }
+  }
+
+  /** A context with the sections that `toJSON` gave. Throws `INVALID_INPUT`. */
+  static from(json: unknown): PersistentContext {
+    const context = new PersistentContext()
+    for (const section of check(sectionsSchema, json, 'PersistentContext.from').sections)
+      context.addSection(section)
+    return context
+  }
+}

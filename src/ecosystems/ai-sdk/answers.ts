@@ -1,0 +1,275 @@
+import { defined } from '../../messages/defined.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
+import type { NewMessage, Part } from '../../messages/message.ts'
+import { stopReasonOf } from '../../messages/stop-reason.ts'
+import { type ReportedUsage, sdkUsage } from '../../requests/provider-usage.ts'
+import { parsedArguments } from '../wire.ts'
+import { AI_SDK, jsonOf, nonEmpty } from './fields.ts'
+import { contentOf, markReasoned, partFrom } from './parts.ts'
+import { providerResult } from './tool-output.ts'
+import type { SdkPart, SdkStreamAnswer } from './types.ts'
+
+/** A model's whole answer: of `doGenerate`, or gathered from a stream. */
+export type Answer = {
+  readonly content: readonly SdkPart[]
+  readonly finishReason: unknown
+  readonly usage: unknown
+  readonly providerMetadata: unknown
+  /** The provider's id of the answer. */
+  readonly responseId?: string | undefined
+}
+
+/**
+ * The answer as a message of the assistant's; `undefined` for an empty one. Sources and requests for approval are not sent again, so
+ * they are kept in the metadata, with the answer's id.
+ */
+export function messageOfAnswer(answer: Answer, provider: string): NewMessage | undefined {
+  const sources: unknown[] = []
+  const approvals: unknown[] = []
+  const parts: Part[] = []
+  for (const part of answer.content) {
+    switch (part.type) {
+      case 'source':
+        sources.push(part)
+        break
+      case 'tool-approval-request':
+        approvals.push(part)
+        break
+      case 'tool-result':
+        if (part.preliminary !== true) parts.push(resultFrom(part, provider))
+        break
+      case 'tool-call':
+        parts.push(callFrom(part, provider))
+        break
+      default:
+        if (part.type !== 'text' || part.text !== '' || part.providerMetadata !== undefined)
+          parts.push(partFrom(part, provider))
+    }
+  }
+  if (parts.length === 0) return undefined
+  const kept: JsonObject = {
+    ...defined({ id: answer.responseId }),
+    ...(sources.length > 0 && { sources: jsonOf(sources) }),
+    ...(approvals.length > 0 && { approvals: jsonOf(approvals) }),
+  }
+  const metadata = nonEmpty({ metadata: nonEmpty({ [AI_SDK]: kept }) as JsonObject })
+  return { role: 'assistant', content: contentOf(markReasoned(parts)), ...metadata }
+}
+
+/** A call as it comes from a model: its arguments are a text. */
+function callFrom(part: SdkPart, provider: string): Part {
+  if (typeof part.input !== 'string') return partFrom(part, provider)
+  const input = parsedArguments(part.input)
+  const malformed = typeof input === 'string' && input === part.input
+  return partFrom({ ...part, input, ...(malformed && { malformed }) }, provider)
+}
+
+function resultFrom({ result, isError, ...part }: SdkPart, provider: string): Part {
+  const output = providerResult(result, isError === true)
+  return partFrom({ ...part, type: 'tool-result', output }, provider)
+}
+
+/** Why an answer ended, in the provider's own words where those are known, else in the AI SDK's. */
+export function stopReasonIn(finishReason: unknown): string | undefined {
+  if (typeof finishReason === 'string') return finishReason
+  if (!isObject(finishReason)) return undefined
+  const { raw, unified } = finishReason
+  if (typeof raw === 'string' && raw.length <= 200 && stopReasonOf(raw) !== 'other') return raw
+  return typeof unified === 'string' ? unified : undefined
+}
+
+export function isFailedFinish(finishReason: unknown): boolean {
+  return (isObject(finishReason) ? finishReason.unified : finishReason) === 'error'
+}
+
+/** Providers whose V2 models do not count cached tokens in the input; all others do. */
+const COUNTED_APART: ReadonlySet<string> = new Set(['anthropic', 'bedrock'])
+
+/** The usage of an answer; `undefined` where its provider reported none. */
+export function usageIn(
+  { usage, providerMetadata }: Pick<Answer, 'usage' | 'providerMetadata'>,
+  provider: string,
+): ReportedUsage | undefined {
+  if (!isObject(usage)) return undefined
+  if (typeof usage.inputTokens !== 'number' || !COUNTED_APART.has(provider)) return sdkUsage(usage)
+  const own = isObject(providerMetadata) ? providerMetadata.anthropic : undefined
+  return sdkUsage({
+    inputTokens: usage.inputTokens,
+    outputTokens: usage.outputTokens,
+    // Under these names they are counted apart.
+    cacheReadInputTokens: usage.cachedInputTokens ?? 0,
+    cacheWriteInputTokens: isObject(own) ? own.cacheCreationInputTokens : undefined,
+  })
+}
+
+/** Parts of a stream that are in the answer as they come. */
+const WHOLE_PARTS: ReadonlySet<string> = new Set([
+  'tool-call',
+  'tool-result',
+  'tool-approval-request',
+  'file',
+  'reasoning-file',
+  'source',
+  'custom',
+])
+/** Parts of a stream that are pieces of a text or of reasoning. Tools' inputs come in pieces too, and again as a whole call. */
+const PIECE = /^(text|reasoning)-(start|delta|end)$/
+
+/** Custom parts about the stream itself, which `doGenerate` does not have. */
+const ABOUT_THE_STREAM: ReadonlySet<unknown> = new Set(['anthropic.message_start'])
+
+type Pieces = { readonly type: string; readonly texts: string[]; metadata: unknown }
+
+/** Gathers an answer from the parts of a stream. Of the metadata of a text's pieces the last counts, as in the AI SDK. */
+class AnswerBuilder {
+  readonly #entries: (SdkPart | Pieces)[] = []
+  readonly #open = new Map<string, Pieces>()
+  #finish: SdkPart | undefined
+  #hasFailed = false
+  #responseId: string | undefined
+
+  add(part: SdkPart): void {
+    const [, type, step] = PIECE.exec(part.type) ?? []
+    if (type !== undefined) this.#addPiece(part, type, step === 'start')
+    else if (WHOLE_PARTS.has(part.type)) {
+      if (part.type !== 'custom' || !ABOUT_THE_STREAM.has(part.kind)) this.#entries.push(part)
+    } else if (part.type === 'response-metadata' && typeof part.id === 'string') this.#responseId = part.id
+    else if (part.type === 'error') this.#hasFailed = true
+    else if (part.type === 'finish') this.#finish = part
+  }
+
+  #addPiece(part: SdkPart, type: string, isStart: boolean): void {
+    const key = `${type}:${String(part.id)}`
+    let entry = isStart ? undefined : this.#open.get(key)
+    if (entry === undefined) {
+      entry = { type, texts: [], metadata: undefined }
+      this.#open.set(key, entry)
+      this.#entries.push(entry)
+    }
+    if (typeof part.delta === 'string') entry.texts.push(part.delta)
+    entry.metadata = part.providerMetadata ?? entry.metadata
+  }
+
+  /** The whole answer; `undefined` before its end, and after an error. */
+  answer(): Answer | undefined {
+    if (this.#finish === undefined || this.#hasFailed || isFailedFinish(this.#finish.finishReason))
+      return undefined
+    const { finishReason, usage, providerMetadata } = this.#finish
+    const content = this.#entries.map((entry): SdkPart => {
+      if (!('texts' in entry)) return entry
+      const { type, texts, metadata } = entry as Pieces
+      return { type, text: texts.join(''), ...defined({ providerMetadata: metadata }) }
+    })
+    return { content, finishReason, usage, providerMetadata, responseId: this.#responseId }
+  }
+}
+
+/** Parts that come before a model's first words. */
+const PRELUDE: ReadonlySet<string> = new Set(['stream-start', 'response-metadata', 'raw', 'ping'])
+
+/**
+ * Waits for the first part after the prelude. Throws an overflow that comes in its place, so that a shorter request can be sent; any
+ * other failure stays in the stream.
+ */
+export async function unlessOverflow(
+  answer: SdkStreamAnswer,
+  isOverflow: (error: unknown) => boolean,
+): Promise<SdkStreamAnswer> {
+  const reader = answer.stream.getReader()
+  const waiting: SdkPart[] = []
+  let failure: { readonly error: unknown; readonly isBroken: boolean } | undefined
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      waiting.push(value)
+      if (PRELUDE.has(value.type)) continue
+      if (value.type === 'error') failure = { error: value.error, isBroken: false }
+      break
+    }
+  } catch (error) {
+    failure = { error, isBroken: true }
+  }
+  if (failure !== undefined && failure.error !== undefined && isOverflow(failure.error)) {
+    await reader.cancel().catch(() => {})
+    throw failure.error
+  }
+  let next = 0
+  const stream = new ReadableStream<SdkPart>(
+    {
+      async pull(controller) {
+        if (next < waiting.length) {
+          controller.enqueue(waiting[next++]!)
+          return
+        }
+        if (failure?.isBroken === true) {
+          controller.error(failure.error)
+          return
+        }
+        const { done, value } = await reader.read()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
+  return { ...answer, stream }
+}
+
+/** The ends of a stream. One of them is called, once, when the stream is read or cancelled. */
+type StreamEnd = {
+  /** The whole answer is there. An error thrown here breaks the stream before its last part. */
+  readonly whole: (answer: Answer) => Promise<void>
+  /** The stream broke, was cancelled, had an error or ended too soon. */
+  readonly broken: () => Promise<void>
+}
+
+/**
+ * The same stream, watched. Parts are passed on as they come; only the last one, `finish`, waits until `whole` is done, so that a
+ * consumer that has read to the end finds everything stored.
+ */
+export function watchStream(source: ReadableStream<SdkPart>, end: StreamEnd): ReadableStream<SdkPart> {
+  const reader = source.getReader()
+  const builder = new AnswerBuilder()
+  let isOver = false
+  const breakOff = async (): Promise<void> => {
+    if (isOver) return
+    isOver = true
+    await end.broken()
+  }
+  return new ReadableStream<SdkPart>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read()
+          if (done) {
+            await breakOff()
+            controller.close()
+            return
+          }
+          if (!isOver) builder.add(value)
+          if (value.type === 'finish' && !isOver) {
+            const answer = builder.answer()
+            if (answer === undefined) await breakOff()
+            else {
+              isOver = true
+              await end.whole(answer)
+            }
+          }
+          controller.enqueue(value)
+        } catch (error) {
+          await breakOff()
+          controller.error(error)
+          // The source may be broken already; the consumer has the error.
+          reader.cancel(error).catch(() => {})
+        }
+      },
+      async cancel(reason) {
+        await breakOff()
+        await reader.cancel(reason)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}

@@ -1,0 +1,339 @@
+import { isDeepStrictEqual } from 'node:util'
+import { invalid } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
+import {
+  type Message,
+  type NewMessage,
+  type Part,
+  type ProviderPart,
+  partsOf,
+} from '../../messages/message.ts'
+import { checkMessageList } from '../../messages/message-check.ts'
+import { Conversion, type ConversionOptions, isSilent, UNREAD } from '../conversion.ts'
+import { listAt, withoutUndefined } from '../wire.ts'
+import {
+  AI_SDK,
+  checkFields,
+  checkOneOf,
+  jsonAt,
+  keptOptions,
+  keptWith,
+  messageOptions,
+  nonEmpty,
+  otherFields,
+  ownOf,
+  ownOfMessage,
+  partAt,
+  type Rules,
+  sentOptions,
+  withKeptFields,
+} from './fields.ts'
+import { keptPart, keptPartTo, mediaFrom, mediaTo } from './media.ts'
+import { hasReasoningItem, markReasoned, partFrom, partTo, runsByRole } from './parts.ts'
+import { modelOutputTo, outputAt } from './tool-output.ts'
+import type { SdkMessageLike, SdkModelMessage, SdkPart, SdkVersion } from './types.ts'
+
+/** The roles a part may have, its fields, and since which version it is sent. Source: `modelMessageSchema` of ai 6 and 7. */
+type PartRules = { readonly roles: readonly string[]; readonly fields: Rules; readonly since?: SdkVersion }
+
+const PARTS: { readonly [type: string]: PartRules } = {
+  text: { roles: ['user', 'assistant'], fields: { text: 'string' } },
+  image: { roles: ['user'], fields: {}, since: 'v4' },
+  file: { roles: ['user', 'assistant'], fields: {}, since: 'v4' },
+  reasoning: { roles: ['assistant'], fields: { text: 'string' } },
+  'reasoning-file': { roles: ['assistant'], fields: {}, since: 'v4' },
+  custom: { roles: ['assistant'], fields: { kind: 'string' }, since: 'v4' },
+  'tool-call': {
+    roles: ['assistant'],
+    fields: { toolCallId: 'string', toolName: 'string', providerExecuted: 'boolean?' },
+  },
+  'tool-result': { roles: ['assistant', 'tool'], fields: { toolCallId: 'string', toolName: 'string' } },
+  'tool-approval-request': {
+    roles: ['assistant'],
+    fields: { approvalId: 'string', toolCallId: 'string' },
+    since: 'v3',
+  },
+  'tool-approval-response': {
+    roles: ['tool'],
+    fields: { approvalId: 'string', approved: 'boolean', reason: 'string?' },
+    since: 'v3',
+  },
+}
+
+function typesIn(role: string): string[] {
+  return Object.keys(PARTS).filter((type) => PARTS[type]!.roles.includes(role))
+}
+
+/**
+ * Messages of an application (`ModelMessage` of ai 5, 6 and 7) in the neutral form, one for each, ready to be appended: what
+ * `generateText` takes and `result.response.messages` holds.
+ *
+ * What the neutral form has no place for is kept under `ai-sdk`: options of a message and unknown fields in `metadata`, those of a part in
+ * `providerOptions`; parts only the AI SDK knows (approvals, files by reference, `custom`) whole, as parts of the provider `ai-sdk`.
+ * `toModelMessages` restores what was read, `URL` objects and bytes included; an `ArrayBuffer` and a `Buffer` come back as `Uint8Array`,
+ * and values that JSON does not have (dates) as JSON has them. Nothing given is changed; bytes are shared with it.
+ *
+ * Throws `INVALID_INPUT`, with the place and without the text, for what is not a `ModelMessage`: unknown roles and parts, parts in the
+ * wrong role, calls and results without ids, invalid base64. With `lenient` such a part is kept unread.
+ */
+export function fromModelMessages(
+  messages: readonly SdkMessageLike[],
+  options?: ConversionOptions,
+): NewMessage[] {
+  const conversion = new Conversion('ai-sdk ModelMessage', options)
+  return listAt(messages, 'messages').map((message, index) => {
+    conversion.at(index)
+    const place = `[${index}]`
+    const read = conversion.reading(message, place, () => fromMessage(message, place, conversion))
+    return 'role' in read ? read : { role: 'user', content: [read] }
+  })
+}
+
+function fromMessage(message: unknown, place: string, conversion: Conversion): NewMessage {
+  if (!isObject(message)) throw invalid(`${place}: must be an object`)
+  const { role, content, providerOptions } = message
+  if (role !== 'system' && role !== 'user' && role !== 'assistant' && role !== 'tool')
+    throw invalid(`${place}.role: must be system, user, assistant or tool`)
+  checkFields(message, { providerOptions: 'options?' }, place)
+  const { providerOptions: options } = keptOptions(providerOptions)
+  const own: JsonObject = {
+    ...(options !== undefined && { options: options as JsonObject }),
+    ...(options === undefined && isObject(providerOptions) && { bare: true }),
+    ...nonEmpty({ fields: otherFields(message, ['role', 'content', 'providerOptions'], place, conversion) }),
+  }
+  const metadata = nonEmpty({ metadata: nonEmpty({ [AI_SDK]: own }) as JsonObject })
+  if (typeof content === 'string') {
+    if (role === 'tool') throw invalid(`${place}.content: must be an array`)
+    return { role, content, ...metadata }
+  }
+  if (role === 'system') throw invalid(`${place}.content: must be a string`)
+  const parts = listAt(content, `${place}.content`).map((part, index) => {
+    const at = `${place}.content[${index}]`
+    return conversion.reading(part, at, () => modelPartFrom(part, at, role, conversion))
+  })
+  return { role, content: markReasoned(parts), ...metadata }
+}
+
+function modelPartFrom(given: unknown, place: string, role: string, conversion: Conversion): Part {
+  const part = partAt(given, place)
+  checkOneOf(part.type, typesIn(role), `${place}.type`)
+  const { fields: rules } = PARTS[part.type]!
+  checkFields(part, { providerOptions: 'options?', ...rules }, place)
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return textFrom(part, place, role, conversion)
+    case 'image':
+    case 'file':
+      return mediaFrom(part, place, conversion)
+    case 'tool-call':
+      return callFrom(part, place, conversion)
+    case 'tool-result':
+      return resultFrom(part, place, conversion)
+    case 'reasoning-file':
+      // Its data may be what a file's may be.
+      mediaFrom({ ...part, type: 'file' }, place, new Conversion('ai-sdk ModelMessage'))
+      return keptPart(part, place, conversion)
+    default:
+      return keptPart(part, place, conversion)
+  }
+}
+
+/** A text or reasoning. A block of Anthropic's in the form of its AI SDK provider becomes that block, where nothing is lost by it. */
+export function textFrom(part: SdkPart, place: string, role: string, conversion: Conversion): Part {
+  checkFields(part, { text: 'string' }, place)
+  const { type, text, providerOptions } = part as {
+    readonly type: 'text' | 'reasoning'
+    readonly text: string
+    readonly providerOptions?: unknown
+  }
+  const fields = otherFields(part, ['type', 'text', 'providerOptions'], place, conversion)
+  const read = partFrom(part, AI_SDK)
+  if (read.type !== 'provider')
+    return { type, text, ...keptWith(providerOptions, read.type === 'text' ? ownOf(read) : {}, fields) }
+  const [back] = partTo(read, { version: 'v3', provider: read.provider }, false)
+  if (role === 'assistant' && isDeepStrictEqual(back, withoutUndefined(part))) return read
+  return { type, text, ...keptWith(providerOptions, {}, fields) }
+}
+
+function callFrom(part: SdkPart, place: string, conversion: Conversion): Part {
+  const { toolCallId, toolName, input, providerExecuted } = part as {
+    readonly toolCallId?: string
+    readonly toolName?: string
+    readonly input?: unknown
+    readonly providerExecuted?: boolean
+  }
+  const known = ['type', 'toolCallId', 'toolName', 'input', 'providerExecuted', 'providerOptions']
+  return {
+    type: 'tool-call',
+    toolCallId: toolCallId!,
+    toolName: toolName!,
+    input: input === undefined ? {} : jsonAt(input, `${place}.input`, conversion),
+    ...defined({ providerExecuted }),
+    ...keptWith(
+      part.providerOptions,
+      input === undefined ? { noInput: true } : {},
+      otherFields(part, known, place, conversion),
+    ),
+  }
+}
+
+function resultFrom(part: SdkPart, place: string, conversion: Conversion): Part {
+  const { toolCallId, toolName } = part as { readonly toolCallId?: string; readonly toolName?: string }
+  const { output, own } = outputAt(part.output, `${place}.output`, conversion)
+  const known = ['type', 'toolCallId', 'toolName', 'output', 'providerOptions']
+  const kept = keptWith(part.providerOptions, own, otherFields(part, known, place, conversion))
+  return { type: 'tool-result', toolCallId: toolCallId!, toolName: toolName!, output, ...kept }
+}
+
+/** How `toModelMessages` writes. */
+export type ModelMessageOptions = ConversionOptions & {
+  /**
+   * For which version: `'v2'` is ai 5, `'v3'` ai 6, `'v4'` ai 7, as the models of these name themselves. Default: `'v3'`, which ai 7
+   * reads as well; only what ai 7 alone has needs `'v4'`.
+   */
+  readonly version?: SdkVersion | undefined
+}
+
+type Writing = {
+  readonly conversion: Conversion
+  readonly version: SdkVersion
+  /** Names of tools by the ids of their calls, as far as the list has been read. */
+  readonly names: Map<string, string>
+}
+
+/**
+ * Messages as an application passes them to `generateText` and `streamText` (`ModelMessage[]`): what `fromModelMessages` read comes out as it
+ * was, messages of other origins as the AI SDK writes them. Results besides a user's parts become a message of their own.
+ *
+ * What has no place is left out and noted: parts of other providers, unread parts, what a version does not have. A message with nothing
+ * left, or reasoning alone, is left out. Pass the messages of `renderHistory` or `prepareRequest`, so that calls and results are paired;
+ * with `alsoReads: ['ai-sdk']` there, so that approvals of tools are included.
+ *
+ * Throws `INVALID_INPUT` for an invalid list and for invalid options.
+ */
+export function toModelMessages(
+  messages: readonly Message[],
+  options: ModelMessageOptions = {},
+): SdkModelMessage[] {
+  checkMessageList(messages, 'toModelMessages')
+  const conversion = new Conversion('ai-sdk ModelMessage', options)
+  const { version = 'v3' } = options
+  if (version !== 'v2' && version !== 'v3' && version !== 'v4')
+    throw invalid('toModelMessages: options.version must be v2, v3 or v4')
+  const writing: Writing = { conversion, version, names: new Map() }
+  return messages.flatMap((message, index) => {
+    conversion.at(index)
+    // The parts are those of `SdkModelMessage`, or of one version alone and read from it.
+    return messageTo(message, `[${index}]`, writing) as SdkModelMessage[]
+  })
+}
+
+type Written = { readonly role: string; readonly content: string | readonly SdkPart[] }
+
+function messageTo(message: Message, place: string, writing: Writing): readonly Written[] {
+  const { role, content, metadata } = message
+  const finish = (written: Written): Written =>
+    withKeptFields({ ...written, ...sentOptions(messageOptions(metadata)) }, ownOfMessage(metadata))
+  if (role === 'system') return [finish({ role, content: systemText(message, place, writing) })]
+  if (typeof content === 'string') {
+    if (role !== 'tool') return [finish({ role, content })]
+    writing.conversion.note(
+      'changed',
+      `${place}.content`,
+      'a tool has no text of its own: it becomes the user’s',
+    )
+    return [finish({ role: 'user', content })]
+  }
+  if (content.length === 0) return [finish({ role, content: [] })]
+  const hasReasoning = hasReasoningItem(content)
+  const written = content.map((part, index) =>
+    modelPartTo(part, `${place}.content[${index}]`, role, hasReasoning, writing),
+  )
+  const parts = written.flat()
+  if (parts.length === 0) return []
+  // Providers refuse reasoning alone; here it led to what was left out.
+  if (written.some(({ length }) => length === 0) && parts.every(isSilent)) return []
+  return role === 'assistant' ? [finish({ role, content: parts })] : runsByRole(parts).map(finish)
+}
+
+function systemText(message: Message, place: string, { conversion }: Writing): string {
+  return partsOf(message)
+    .map((part, index) => {
+      if (part.type === 'text') return part.text
+      conversion.note('not-sent', `${place}.content[${index}]`, 'a system message is a text')
+      return ''
+    })
+    .join('')
+}
+
+function modelPartTo(
+  part: Part,
+  place: string,
+  role: Message['role'],
+  hasReasoning: boolean,
+  { conversion, version, names }: Writing,
+): readonly SdkPart[] {
+  const notSent = (why: string): readonly SdkPart[] => {
+    conversion.note('not-sent', place, why)
+    return []
+  }
+  /** A text, reasoning or call with what was kept of it. */
+  const exactly = (one: Exclude<Part, ProviderPart>): SdkPart => {
+    const [written] = partTo(one, { version, provider: AI_SDK }, hasReasoning)
+    return withKeptFields(written!, ownOf(one))
+  }
+  switch (part.type) {
+    case 'text':
+      if (role === 'tool')
+        conversion.note('changed', place, 'a tool has no text of its own: it becomes the user’s')
+      return [exactly(part)]
+    case 'reasoning':
+      return role === 'assistant' ? [exactly(part)] : notSent('only an assistant reasons')
+    case 'image': {
+      if (role !== 'assistant') return [mediaTo(part, version)]
+      conversion.note('changed', place, 'an assistant shows pictures as files')
+      const { image, mediaType = 'image/*', providerOptions } = part
+      return [mediaTo({ type: 'file', data: image, mediaType, ...defined({ providerOptions }) }, version)]
+    }
+    case 'file':
+      return [mediaTo(part, version)]
+    case 'tool-call': {
+      if (role !== 'assistant') return notSent('only an assistant calls tools')
+      names.set(part.toolCallId, part.toolName)
+      const { input, ...written } = exactly(part)
+      const isNone = ownOf(part).noInput === true && isObject(input) && Object.keys(input).length === 0
+      const { providerExecuted } = part
+      return [{ ...written, type: 'tool-call', ...(!isNone && { input }), ...defined({ providerExecuted }) }]
+    }
+    case 'tool-result': {
+      const { type, toolCallId, toolName = names.get(toolCallId) ?? 'unknown' } = part
+      const own = ownOf(part)
+      const output = modelOutputTo(part.output, own, version, `${place}.output`, conversion)
+      const written = { type, toolCallId, toolName, output, ...sentOptions(part.providerOptions) }
+      return [withKeptFields(written, own)]
+    }
+    case 'provider': {
+      const why = part.provider === UNREAD ? 'it could not be read' : 'its provider alone knows it'
+      return providerPartTo(part, role, version) ?? notSent(why)
+    }
+  }
+}
+
+/** `undefined` for a part that has no place in this role and version. */
+function providerPartTo(
+  part: ProviderPart,
+  role: Message['role'],
+  version: SdkVersion,
+): readonly SdkPart[] | undefined {
+  const kept = keptPartTo(part)
+  if (kept === undefined) {
+    const written = role === 'assistant' ? partTo(part, { version, provider: part.provider }, false) : []
+    return written.length === 0 ? undefined : written
+  }
+  const { roles, since = 'v4' } = Object.hasOwn(PARTS, kept.type) ? PARTS[kept.type]! : { roles: [role] }
+  // Answers to approval requests may have been merged with a user's parts.
+  const isHere = kept.type === 'file' || roles.includes(role) || (role === 'user' && roles.includes('tool'))
+  return isHere && version >= since ? [kept] : undefined
+}

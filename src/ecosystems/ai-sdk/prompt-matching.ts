@@ -1,0 +1,323 @@
+import { createHash } from 'node:crypto'
+import { withoutTrailing } from '../../messages/characters.ts'
+import { isObject } from '../../messages/json.ts'
+import { listIn } from '../../messages/lists.ts'
+import { type Message, type NewMessage, type Part, partsOf } from '../../messages/message.ts'
+import { base64Of } from './fields.ts'
+
+/*
+ * Finds the messages of a prompt that are in the log. Texts of users and assistants are compared, ids of calls, results and approvals, and
+ * the presence of images and files. The rest changes when the same message is sent again: options come and go, reasoning is dropped,
+ * schemas fill in arguments, addresses get new signatures.
+ */
+
+/** A text, or an image or file of a user's. */
+type Utterance = {
+  readonly role: 'user' | 'assistant'
+  readonly text: string
+  /** Of an image or file with bytes. */
+  readonly digest?: string
+  /** Index of its message, and of its part. */
+  readonly message: number
+  readonly part: number
+}
+
+/** A call, its result, or the answer to a request for approval. */
+type ToolEvent = { readonly id: string; readonly message: number; readonly part: number }
+
+type Units = {
+  readonly utterances: readonly Utterance[]
+  readonly calls: readonly ToolEvent[]
+  /** Results and approvals. */
+  readonly results: readonly ToolEvent[]
+}
+
+/** The text of an image or a file. No other text begins with this. */
+const MEDIA = '\0'
+
+/** The compared parts of some messages. System messages have none. Linear in their size. */
+export function unitsOf(messages: readonly Message[]): Units {
+  const utterances: Utterance[] = []
+  const calls: ToolEvent[] = []
+  const results: ToolEvent[] = []
+  for (const [message, one] of messages.entries()) {
+    if (one.role === 'system') continue
+    for (const [part, it] of partsOf(one).entries()) {
+      const place = { message, part }
+      if (it.type === 'tool-call') calls.push({ id: it.toolCallId, ...place })
+      else if (it.type === 'tool-result') results.push({ id: it.toolCallId, ...place })
+      else if (it.type === 'provider') {
+        const id = approvalIn(it)
+        if (id !== undefined) results.push({ id, ...place })
+      } else if (one.role === 'user' || one.role === 'assistant') {
+        const utterance = textOrMediaOf(one.role, it)
+        if (utterance !== undefined) utterances.push({ role: one.role, ...utterance, ...place })
+      }
+    }
+  }
+  return { utterances, calls, results }
+}
+
+function textOrMediaOf(
+  role: 'user' | 'assistant',
+  part: Part,
+): Pick<Utterance, 'text' | 'digest'> | undefined {
+  if (part.type === 'text') return part.text === '' ? undefined : { text: part.text }
+  // Applications rarely send back an assistant's images.
+  if (role === 'assistant' || (part.type !== 'image' && part.type !== 'file')) return undefined
+  const data = part.type === 'image' ? part.image : part.data
+  const base64 = typeof data === 'string' ? base64In(data) : base64Of(data)
+  if (base64 === undefined) return { text: MEDIA }
+  return { text: MEDIA, digest: createHash('sha256').update(withoutTrailing(base64, '=')).digest('base64') }
+}
+
+/** `undefined` for an address. */
+function base64In(data: string): string | undefined {
+  if (!/^[a-z][a-z0-9+.-]*:/i.test(data.slice(0, 100))) return data
+  const comma = /^data:/i.test(data) ? data.indexOf(',') : -1
+  return comma === -1 ? undefined : data.slice(comma + 1)
+}
+
+function approvalIn({ data }: Part & { readonly type: 'provider' }): string | undefined {
+  const kept = isObject(data) ? data['ai-sdk'] : undefined
+  return isObject(kept) && typeof kept.approvalId === 'string' ? `approval ${kept.approvalId}` : undefined
+}
+
+/** Whether two utterances are the same. Bytes are compared with bytes only: an address may replace them. */
+function isSame(a: Utterance, b: Utterance): boolean {
+  if (a.role !== b.role || a.text !== b.text) return false
+  return a.digest === undefined || b.digest === undefined || a.digest === b.digest
+}
+
+/**
+ * Utterances, with all of an assistant's between two of a user's as one: applications keep an answer of several steps as one text, or
+ * its last step alone.
+ */
+type Turn = {
+  readonly first: Utterance
+  /** Without white space. */
+  readonly whole: string
+  /** The text of its last message. */
+  readonly last: string
+  /** The index after its last utterance in the whole list. */
+  readonly upTo: number
+}
+
+function turnsOf(utterances: readonly Utterance[]): Turn[] {
+  const turns: Turn[] = []
+  for (let from = 0; from < utterances.length; ) {
+    const first = utterances[from]!
+    let to = from + 1
+    while (first.role === 'assistant' && utterances[to]?.role === 'assistant') to++
+    const turn = utterances.slice(from, to)
+    const lastMessage = turn.at(-1)!.message
+    turns.push({
+      first,
+      whole: withoutSpace(turn),
+      last: withoutSpace(turn.filter(({ message }) => message === lastMessage)),
+      upTo: to,
+    })
+    from = to
+  }
+  return turns
+}
+
+function withoutSpace(turn: readonly Utterance[]): string {
+  return turn.map(({ text }) => text.replace(/\s+/g, '')).join('')
+}
+
+/** Whether a turn of the log is that of a prompt, as it was or by its last step. */
+function isSameTurn(stored: Turn, given: Turn): boolean {
+  if (stored.first.role === 'user' || given.first.role === 'user') return isSame(stored.first, given.first)
+  return stored.whole === given.whole || stored.last === given.whole
+}
+
+/** The length of the longest end of one list that begins the other. */
+function overlap<T>(list: readonly T[], other: readonly T[], same: (a: T, b: T) => boolean): number {
+  for (let from = Math.max(0, list.length - other.length); from < list.length; from++) {
+    if (commonRun(list, from, other, same) === list.length - from) return list.length - from
+  }
+  return 0
+}
+
+/** How many elements, from an index on, are those the other list begins with. */
+function commonRun<T>(
+  list: readonly T[],
+  from: number,
+  other: readonly T[],
+  same: (a: T, b: T) => boolean,
+): number {
+  let length = 0
+  while (from + length < list.length && length < other.length && same(list[from + length]!, other[length]!))
+    length++
+  return length
+}
+
+/**
+ * What a prompt has: the whole conversation each time (`whole`), only new messages (`new`), or whichever it looks like (`auto`).
+ */
+export type PromptHistory = 'auto' | 'whole' | 'new'
+
+/** A prompt compared with the log. */
+type Reading = {
+  /** The messages of the prompt that are not in the log, in order. */
+  readonly fresh: readonly NewMessage[]
+  /** How many messages of the log the prompt continues; the log has others after them. */
+  readonly shared: number
+}
+
+/**
+ * Finds the new messages of a prompt. The log's longest end that the prompt begins with is known, the rest is new. Where no end of the log
+ * begins the prompt, but the prompt begins like some stretch of the log with an answer in it, the conversation branched there: an answer is
+ * regenerated, or a message was edited. A prompt without answers is never a branch, because users may repeat themselves; there only
+ * messages without an answer are known, as after a call that failed and is tried again.
+ *
+ * `log` is the end of the log, oldest first, without messages set aside before.
+ */
+export function readPrompt(
+  log: readonly Message[],
+  prompt: readonly NewMessage[],
+  history: PromptHistory = 'auto',
+): Reading {
+  const stored = unitsOf(log)
+  const given = unitsOf(prompt)
+  const continuation = readContinuation(log, stored, prompt, given, history)
+  if (continuation !== undefined) return continuation
+  if (history !== 'new') {
+    const branch = findBranch(stored.utterances, given.utterances, history)
+    if (branch !== undefined) {
+      const shared = stored.utterances[branch]?.message ?? log.length
+      const known = log.slice(0, shared)
+      const read = readContinuation(known, unitsOf(known), prompt, given, 'whole')
+      if (read !== undefined) return { ...read, shared: Math.min(read.shared, shared) }
+    }
+  }
+  // A whole conversation with nothing in the log is another one.
+  const isAnother = history === 'whole' && given.utterances.length > 0
+  return { fresh: prompt, shared: isAnother ? 0 : log.length }
+}
+
+/** The reading of a prompt that continues the end of the log; `undefined` when it does not. */
+function readContinuation(
+  log: readonly Message[],
+  stored: Units,
+  prompt: readonly NewMessage[],
+  given: Units,
+  history: PromptHistory,
+): Reading | undefined {
+  const known = countKnown(stored.utterances, given.utterances)
+  const parts = splitParts(stored, given, known)
+  const fresh = freshMessages(prompt, given, known, parts.fresh)
+  const sawAnswer =
+    parts.matched > 0 || given.utterances.slice(0, known).some(({ role }) => role === 'assistant')
+  if (known === 0 && !sawAnswer) return undefined
+  const left = parts.missing.filter(({ message }) => message > lastMessage(stored.utterances))
+  if (fresh.length > 0 || left.length === 0) return { fresh, shared: log.length }
+  if (!sawAnswer && history !== 'whole') return undefined
+  return { fresh, shared: left.reduce((first, { message }) => Math.min(first, message), log.length) }
+}
+
+function lastMessage(utterances: readonly Utterance[]): number {
+  return utterances.at(-1)?.message ?? -1
+}
+
+/** How many utterances at the beginning of a prompt end the log, compared one by one or turn by turn. */
+function countKnown(stored: readonly Utterance[], given: readonly Utterance[]): number {
+  const single = overlap(stored, given, isSame)
+  const turns = turnsOf(given)
+  const together = overlap(turnsOf(stored), turns, isSameTurn)
+  return Math.max(single, together === 0 ? 0 : turns[together - 1]!.upTo)
+}
+
+/**
+ * The new calls and results of a prompt, by place; how many are known; and those of the log's last turn that the prompt lacks. Ids repeat
+ * from turn to turn, so they are counted in the last turn; in earlier turns only late results are new.
+ */
+function splitParts(
+  stored: Units,
+  given: Units,
+  known: number,
+): {
+  readonly fresh: ReadonlySet<ToolEvent>
+  readonly matched: number
+  readonly missing: readonly ToolEvent[]
+} {
+  const from = lastUser(stored.utterances, stored.utterances.length)
+  const knownUser = lastUser(given.utterances, known)
+  const end = given.utterances[known]
+  const fresh = new Set<ToolEvent>()
+  const missing: ToolEvent[] = []
+  let matched = 0
+  for (const kind of ['calls', 'results'] as const) {
+    const counts = new Map<string, ToolEvent[]>()
+    for (const done of stored[kind]) if (done.message > from) listIn(counts, done.id).push(done)
+    const resultIds = new Set(stored.results.map(({ id }) => id))
+    const callIds = new Set(stored.calls.map(({ id }) => id))
+    for (const done of given[kind]) {
+      if (done.message < knownUser) {
+        if (kind === 'results' && !resultIds.has(done.id) && callIds.has(done.id)) fresh.add(done)
+      } else if (isAfter(done, end) || counts.get(done.id)?.shift() === undefined) fresh.add(done)
+      else matched++
+    }
+    for (const rest of counts.values()) for (const done of rest) missing.push(done)
+  }
+  return { fresh, matched, missing }
+}
+
+/** The index of the last user's message among the first utterances, -1 for none. */
+function lastUser(utterances: readonly Utterance[], count: number): number {
+  for (let index = count - 1; index >= 0; index--)
+    if (utterances[index]!.role === 'user') return utterances[index]!.message
+  return -1
+}
+
+function isAfter({ message, part }: ToolEvent, end: Utterance | undefined): boolean {
+  return end !== undefined && (message > end.message || (message === end.message && part > end.part))
+}
+
+/** The messages of a prompt without their known parts. */
+function freshMessages(
+  prompt: readonly NewMessage[],
+  given: Units,
+  known: number,
+  freshEvents: ReadonlySet<ToolEvent>,
+): NewMessage[] {
+  /** Whether each compared part is fresh, by message and part. */
+  const isFresh: boolean[][] = prompt.map(() => [])
+  for (const [index, { message, part }] of given.utterances.entries())
+    isFresh[message]![part] = index >= known
+  for (const event of given.calls.concat(given.results))
+    isFresh[event.message]![event.part] = freshEvents.has(event)
+  const lastKnown = isFresh.findLastIndex((parts) => parts.includes(false))
+  return prompt.flatMap((one, message) => {
+    const parts = isFresh[message]!
+    const hasKnown = parts.includes(false)
+    if (!parts.includes(true) && (hasKnown || message <= lastKnown)) return []
+    return [hasKnown ? { ...one, content: partsOf(one).filter((_, part) => parts[part] === true) } : one]
+  })
+}
+
+/** Where a prompt branches from the log: after the longest stretch of it that the prompt begins with. */
+function findBranch(
+  stored: readonly Utterance[],
+  given: readonly Utterance[],
+  history: PromptHistory,
+): number | undefined {
+  const storedTurns = turnsOf(stored)
+  const givenTurns = turnsOf(given)
+  let best: { readonly end: number; readonly length: number } | undefined
+  const consider = (end: number, length: number, from: number): void => {
+    if (length === 0 || length < (best?.length ?? 0)) return
+    const sawAnswer = given.slice(0, length).some(({ role }) => role === 'assistant')
+    if (sawAnswer || (history === 'whole' && from === 0)) best = { end, length }
+  }
+  for (let from = 0; from < stored.length; from++) {
+    const length = commonRun(stored, from, given, isSame)
+    consider(from + length, length, from)
+  }
+  for (let from = 0; from < storedTurns.length; from++) {
+    const length = commonRun<Turn>(storedTurns, from, givenTurns, isSameTurn)
+    if (length > 0) consider(storedTurns[from + length - 1]!.upTo, givenTurns[length - 1]!.upTo, from)
+  }
+  return best?.end
+}

@@ -1,0 +1,137 @@
+import { isObject, type Json, type JsonObject } from '../../messages/json.ts'
+import { type Message, type Part, partsOf } from '../../messages/message.ts'
+import { AI_SDK, ownOfMessage } from './fields.ts'
+
+/*
+ * How a message of a chat is spread over rows of the log: one row for a user's message; for an assistant's, per step, one row with its
+ * texts and calls and one with the results. Each row records in `metadata['ai-sdk'].ui` its message and how its parts were shown. It does
+ * not refer to other rows, because those may be hidden.
+ */
+
+/** A tool's call: `state` where it does not follow from its parts, `noInput` where it had none. */
+export type ShownTool = {
+  readonly at: number
+  readonly fields?: JsonObject
+  readonly dynamic?: true
+  readonly state?: string
+  readonly noInput?: true
+  readonly approval?: JsonObject
+}
+
+/**
+ * How one part of a message was shown, in order:
+ *
+ * - a number: the part of the row's content with this index, without further fields;
+ * - `'step-start'`: where a step begins;
+ * - `at`: the part with this index, with the `fields` shown besides;
+ * - `part`: something models do not read, as it was; with `at`, a model reads the part with this index in its place.
+ */
+export type Shown = number | 'step-start' | ShownTool | { readonly part: JsonObject; readonly at?: number }
+
+/** What a row records of its message. */
+export type UiRow = {
+  /** The id of the message. */
+  readonly id: string
+  /** On its first row: the message's `metadata` and unknown fields. */
+  readonly first?: JsonObject
+  /** On a row of a user's message between two steps: the id of that part. */
+  readonly steering?: string
+  /** How its parts were shown; absent where all were, in order and without further fields, and on rows of results. */
+  readonly parts?: readonly Shown[]
+}
+
+/** The metadata of a row. */
+export function uiMetadata(row: UiRow): JsonObject {
+  return { [AI_SDK]: { ui: row as unknown as Json } }
+}
+
+/** What a row records of its message; `undefined` for a row of another origin. */
+export function uiRowOf(metadata: JsonObject | undefined): UiRow | undefined {
+  const { ui } = ownOfMessage(metadata)
+  if (!isObject(ui) || typeof ui.id !== 'string') return undefined
+  return {
+    id: ui.id,
+    ...(isObject(ui.first) && { first: ui.first as JsonObject }),
+    ...(typeof ui.steering === 'string' && { steering: ui.steering }),
+    ...(Array.isArray(ui.parts) && { parts: ui.parts as readonly Shown[] }),
+  }
+}
+
+/** A row of a log or a view, or a message that was never stored. */
+export type AnyRow = Message & {
+  readonly id?: string
+  readonly kind?: 'message' | 'summary' | 'marker'
+  readonly condenseId?: string
+  readonly condenseParent?: string
+  readonly truncationId?: string
+  readonly truncationParent?: string
+  readonly retiredBy?: string
+}
+
+/** A row of a group, with its parts, its layout and its index in the list that was given. */
+export type GroupRow<R extends AnyRow = AnyRow> = {
+  readonly row: R
+  readonly parts: readonly Part[]
+  readonly ui: UiRow | undefined
+  readonly index: number
+}
+
+/** Rows that are one message of a chat. */
+export type Group<R extends AnyRow = AnyRow> = {
+  readonly role: 'system' | 'user' | 'assistant'
+  /** The message's id by its rows; `undefined` for rows of another origin. */
+  readonly uiId: string | undefined
+  readonly rows: GroupRow<R>[]
+}
+
+/**
+ * Groups rows by messages of a chat. Rows of one message name it; of other rows an assistant's turn with the results of its tools is one
+ * message. A summary or marker is left out where the rows it replaces are there, and where it was retired.
+ */
+export function groupsOf<R extends AnyRow>(rows: readonly R[]): Group<R>[] {
+  const groups: Group<R>[] = []
+  const replaced = new Set(
+    rows.flatMap(({ condenseParent, truncationParent }) => [condenseParent, truncationParent]),
+  )
+  for (const [index, row] of rows.entries()) {
+    if (row.kind === undefined || row.kind === 'message') {
+      addRow(groups, row, index)
+      continue
+    }
+    const compaction = row.condenseId ?? row.truncationId
+    if (row.retiredBy !== undefined || (compaction !== undefined && replaced.has(compaction))) continue
+    const own = { row, parts: partsOf(row), ui: undefined, index }
+    groups.push({ role: 'system', uiId: undefined, rows: [own] })
+  }
+  return groups
+}
+
+function addRow<R extends AnyRow>(groups: Group<R>[], row: R, index: number): void {
+  const ui = uiRowOf(row.metadata)
+  const parts = partsOf(row)
+  const last = groups.at(-1)
+  const open = last?.role === 'assistant' ? last : undefined
+  const begin = (role: Group['role'], some = parts): void => {
+    groups.push({ role, uiId: ui?.id, rows: [{ row, parts: some, ui, index }] })
+  }
+  /** Adds to the assistant's turn. */
+  const join = (some = parts): void => {
+    if (open === undefined) begin('assistant', some)
+    else open.rows.push({ row, parts: some, ui, index })
+  }
+  if (ui !== undefined) {
+    // Results that were stored later than their message may come after another row.
+    if (ui.first === undefined && open?.uiId === ui.id) join()
+    else begin(row.role === 'tool' || ui.steering !== undefined ? 'assistant' : row.role)
+    return
+  }
+  const results = parts.filter(({ type }) => type === 'tool-result')
+  if (row.role === 'assistant' || row.role === 'tool') join()
+  else if (row.role === 'system' || results.length === 0) begin(row.role)
+  else {
+    // In Anthropic's form results are in a user's message.
+    join(results)
+    const others = parts.filter(({ type }) => type !== 'tool-result')
+    if (others.length > 0) begin('user', others)
+  }
+}

@@ -1,0 +1,141 @@
+import { v7 as uuidv7 } from 'uuid'
+import {
+  type ProviderCompactionResult,
+  type ProviderRecord,
+  recordProvider,
+} from '../compaction/direct-compactions.ts'
+import { invalid, isUndertextError } from '../errors.ts'
+import { percentOf } from '../events.ts'
+import { lastBlockOf } from '../messages/compaction-block.ts'
+import type { NewMessage } from '../messages/message.ts'
+import type { Appended, AppendedMessage, AppendPreview, Previewing } from '../storage/storage.ts'
+import type { StoreContext } from './context.ts'
+
+/** The result of an append. */
+export type AppendResult = {
+  readonly sessionId: string
+  /** One entry per message, in order. */
+  readonly messages: AppendedMessage[]
+  /** The session's last position. */
+  readonly position: number
+  /** What was recorded of a provider's compaction block among the messages. */
+  readonly providerCompaction?: ProviderCompactionResult
+  /** The compaction that shortens large tool outputs among the messages; absent when there were none. */
+  readonly preview?: AppendPreview
+}
+
+/** Writes messages that have been checked. */
+export async function appendMessages(
+  context: StoreContext,
+  sessionId: string,
+  messages: readonly NewMessage[],
+  expectedPosition: number | undefined,
+  previewing: Previewing,
+): Promise<AppendResult> {
+  const blockIndex = lastIndexWithBlock(messages)
+  let written: Appended
+  try {
+    written = await context.storage.append(sessionId, messages, expectedPosition, previewing)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw invalid('append: a message is larger than a text can be')
+  }
+  const { messages: appended, preview } = written
+  // The new message with the highest position is the last of the log; when all were known, the session row has the position.
+  let position = 0
+  let isNew = false
+  for (const one of appended) {
+    if (one.position > position) position = one.position
+    if (!one.existing) isNew = true
+  }
+  if (!isNew) position = Math.max(position, (await context.requireSession(sessionId)).messageCount)
+  const result = { sessionId, messages: appended, position, ...(preview !== undefined && { preview }) }
+  const providerCompaction = await recordBlock(context, sessionId, blockIndex, appended)
+  return providerCompaction === undefined ? result : { ...result, providerCompaction }
+}
+
+/**
+ * How an append shortens large tool outputs. `requested` is the option of the call; an explicit `true` applies under `auto: false` too,
+ * because the shortening is not automatic then.
+ */
+export function previewingFor(context: StoreContext, requested: boolean | undefined): Previewing {
+  return {
+    limitsFor: (config) => {
+      const { settings } = context.configuration.ofSession(config)
+      const isOn = requested ?? (settings.previewToolOutputs && settings.auto)
+      if (!isOn || !settings.enabled) return undefined
+      return { maxBytes: settings.maxToolOutputBytes, maxLines: settings.maxToolOutputLines }
+    },
+    begin: (session) => ({
+      id: uuidv7(),
+      runId: uuidv7(),
+      provider: context.modelFor(session).key,
+      trigger: requested === true ? 'manual' : 'auto',
+      actor: undefined,
+      reason: undefined,
+    }),
+  }
+}
+
+/**
+ * Records the last compaction block among messages that were just appended. The messages stay when this fails: without the record
+ * everything is sent, and the block can be recorded later.
+ */
+export async function recordAppended(
+  context: StoreContext,
+  sessionId: string,
+  messages: readonly NewMessage[],
+  appended: readonly AppendedMessage[],
+): Promise<ProviderCompactionResult | undefined> {
+  return recordBlock(context, sessionId, lastIndexWithBlock(messages), appended)
+}
+
+async function recordBlock(
+  context: StoreContext,
+  sessionId: string,
+  blockIndex: number,
+  appended: readonly AppendedMessage[],
+): Promise<ProviderCompactionResult | undefined> {
+  if (blockIndex === -1) return undefined
+  try {
+    return await recordProviderWork(context, sessionId, {
+      messageId: appended[blockIndex]!.id,
+      provider: undefined,
+      appliedEdits: [],
+      excludeTools: [],
+      actor: undefined,
+      reason: undefined,
+    })
+  } catch (error) {
+    if (isUndertextError(error)) return undefined
+    throw error
+  }
+}
+
+/** Records what a provider did to the conversation, and notifies the listeners. */
+export async function recordProviderWork(
+  context: StoreContext,
+  sessionId: string,
+  record: ProviderRecord,
+): Promise<ProviderCompactionResult> {
+  const result = await recordProvider(context.storage, sessionId, record)
+  if (result.runId === undefined || !context.events.hasListener('compaction')) return result
+  // The verb does not fail when the figures of its event cannot be read: there is no event then.
+  const stats = await (async () => context.stats(sessionId))().catch(() => null)
+  if (stats === null) return result
+  context.events.emit('compaction', {
+    phase: 'recorded',
+    sessionId,
+    targetId: result.runId,
+    compactionIds: [...result.compactionIds],
+    tokensBefore: result.tokensBefore,
+    tokensAfter: result.tokensAfter,
+    percent: percentOf(stats.estimatedInputTokens, stats.availableInputTokens),
+  })
+  return result
+}
+
+/** The index of the last message that holds a compaction block, or -1. */
+function lastIndexWithBlock(messages: readonly NewMessage[]): number {
+  return messages.findLastIndex(({ content }) => lastBlockOf(content) !== undefined)
+}

@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { type StatsOptions, statsSchema } from '../config/store-options.ts'
+import { isUndertextError } from '../errors.ts'
+import { check, nameSchema } from '../messages/check.ts'
+
+/** The id that passed last: consecutive verbs of one conversation check the same id. */
+let lastId: unknown
+
+export function checkId(value: unknown, what = 'sessionId'): string {
+  if (value === lastId && typeof value === 'string') return value
+  // A regular expression is much faster than zod, and most ids pass it.
+  const isUsual = typeof value === 'string' && value.length <= 200 && /^[\x20-\x7e]+$/.test(value)
+  lastId = isUsual ? value : check(nameSchema, value, what)
+  return lastId as string
+}
+
+export function checkStats(
+  sessionId: unknown,
+  provider: unknown,
+  model: unknown,
+  options: unknown,
+): StatsOptions {
+  checkId(sessionId)
+  if (provider !== undefined) checkId(provider, 'provider')
+  if (model !== undefined) checkId(model, 'model')
+  if (isEmptyObject(options)) return {}
+  return check(statsSchema, options, 'options') as StatsOptions
+}
+
+export function isEmptyObject(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  for (const _ in value) return false
+  return true
+}
+
+/**
+ * A store that an adapter receives, recognized by the verbs that the adapter calls: a store of another copy of this package
+ * passes, and so does a wrapper around one.
+ */
+export function storeSchema<S extends object>(...verbs: readonly (keyof S & string)[]): z.ZodType<S> {
+  return z.custom<S>(
+    (value) =>
+      typeof value === 'object' &&
+      value !== null &&
+      verbs.every((verb) => typeof (value as { readonly [name: string]: unknown })[verb] === 'function'),
+    'must be a store, as `await openStore(…)` answers it',
+  )
+}
+
+/** Resolves to `undefined` when there is no such session (yet). Other errors are thrown. */
+export async function unlessUnknown<T>(result: Promise<T>): Promise<T | undefined> {
+  try {
+    return await result
+  } catch (error) {
+    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
+    throw error
+  }
+}

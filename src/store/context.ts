@@ -1,0 +1,95 @@
+import { type ContextStats, contextStats } from '../compaction/stats.ts'
+import { type ChosenModel, resolveModel } from '../config/model.ts'
+import { Configuration } from '../config/resolve.ts'
+import type { Layer } from '../config/settings.ts'
+import type { StatsOptions } from '../config/store-options.ts'
+import { UndertextError } from '../errors.ts'
+import { Events } from '../events.ts'
+import { headOf } from '../messages/characters.ts'
+import type { Awaitable } from '../storage/jobs.ts'
+import type { Estimators, Session, SessionFigures, Storage } from '../storage/storage.ts'
+import type { Readings } from '../tokens/calibration.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+
+/** The options of `openStore` that concern all sessions. */
+export type StoreSettings = {
+  readonly estimators: Estimators
+  /** Settings of all sessions, weightiest layer first. */
+  readonly layers?: readonly Layer[]
+}
+
+/** The parts of a store that several of its verbs need: storage, estimators, configuration and events. */
+export class StoreContext<S extends Storage = Storage> {
+  readonly storage: S
+  readonly estimators: Estimators
+  readonly configuration: Configuration
+  readonly events = new Events()
+
+  constructor(storage: S, { estimators, layers = [] }: StoreSettings) {
+    this.storage = storage
+    this.estimators = estimators
+    this.configuration = new Configuration(layers)
+  }
+
+  /** Reads counters, then readings, then adds up. Another writer may commit between the two reads; each is right for its own moment. */
+  stats(
+    sessionId: string,
+    provider?: string,
+    model?: string,
+    request: StatsOptions = {},
+  ): Awaitable<ContextStats | null> {
+    return when(this.storage.figures(sessionId), (figures) => {
+      if (figures === undefined || figures.messageCount === 0) return null
+      const { settings } = this.configuration.ofSession(figures.config)
+      if (!settings.enabled) return null
+      const { key, model: chosen = '' } = this.modelFor(figures, provider, model)
+      return when(this.storage.readings(sessionId, key, chosen), (readings) =>
+        this.statsOf(sessionId, figures, readings, { provider, model, request }),
+      )
+    })
+  }
+
+  statsOf(
+    sessionId: string,
+    figures: SessionFigures,
+    readings: Readings,
+    given: Pick<Parameters<typeof contextStats>[2], 'provider' | 'model' | 'request'>,
+  ): ContextStats {
+    // Field by field: a spread took a fifth of the time of all stats.
+    return contextStats(figures, readings, {
+      provider: given.provider,
+      model: given.model,
+      request: given.request,
+      settings: this.configuration.ofSession(figures.config).settings,
+      own: this.configuration.modelOf(figures),
+      estimator: this.estimatorNamed(figures.estimator, sessionId),
+      contextWindows: this.configuration.ofStore.settings.contextWindows,
+    })
+  }
+
+  /** The provider and model of a call: the given ones, else those of the session, else those of the settings. */
+  modelFor(
+    session: Pick<Session, 'provider' | 'model'> | undefined,
+    provider?: string,
+    model?: string,
+  ): ChosenModel {
+    return resolveModel(session && this.configuration.modelOf(session), provider, model)
+  }
+
+  estimatorNamed(name: string, sessionId: string): Estimator {
+    const estimator = this.estimators.byName.get(name)
+    if (estimator !== undefined) return estimator
+    throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId, estimator: headOf(String(name), 100) })
+  }
+
+  async requireSession(id: string): Promise<Session> {
+    const session = await this.storage.session(id)
+    if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+    return session
+  }
+}
+
+/** Calls `next` at once when the value is there, else when its promise resolves: a storage may be synchronous. */
+export function when<T, U>(value: Awaitable<T>, next: (value: T) => Awaitable<U>): Awaitable<U> {
+  return value instanceof Promise ? value.then(next) : next(value)
+}

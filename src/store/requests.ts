@@ -1,0 +1,158 @@
+import type { ContextStats } from '../compaction/stats.ts'
+import type { UsageResult } from '../compaction/usage.ts'
+import { nonDefaults } from '../config/resolve.ts'
+import { RENDERING_KEYS } from '../config/settings.ts'
+import type { AppendOptions, UsageInput } from '../config/store-options.ts'
+import { invalid, isUndertextError, UndertextError } from '../errors.ts'
+import { check } from '../messages/check.ts'
+import type { NewMessage } from '../messages/message.ts'
+import { checkMessages } from '../messages/message-check.ts'
+import { nextStep } from '../messages/stop-reason.ts'
+import type { RenderOptions } from '../rendering/render.ts'
+import type { SessionSnapshot } from '../requests/draft.ts'
+import { promptMessages } from '../requests/draft.ts'
+import type { Prompt } from '../requests/options.ts'
+import {
+  figuresOf,
+  modelOfResponse,
+  nextRequestOf,
+  type RecordedResponse,
+  type ResponseInput,
+  recordSchema,
+  usageOfResponse,
+} from '../requests/record.ts'
+import type { Session, SessionFigures } from '../storage/storage.ts'
+import { NO_SIZES } from '../tokens/tokens.ts'
+import type { AppendResult } from './append.ts'
+import type { StoreContext } from './context.ts'
+
+/** How often a session is read again when another writer changes it between the reads. */
+const MAX_READS = 100
+
+type RecordingVerbs = {
+  readonly append: (messages: readonly NewMessage[], options: AppendOptions) => Promise<AppendResult>
+  readonly recordUsage: (usage: UsageInput) => Promise<UsageResult>
+  /** Offers the session to the background. */
+  readonly offer: (stats: ContextStats) => void
+}
+
+/** `Store.recordResponse`, for a checked id. */
+export async function recordResponse(
+  context: StoreContext,
+  sessionId: string,
+  response: ResponseInput,
+  verbs: RecordingVerbs,
+): Promise<RecordedResponse> {
+  const checked = check(recordSchema, response, 'recordResponse')
+  const { request, stopReason, expectedPosition } = checked
+  if (request !== undefined && request.sessionId !== sessionId)
+    throw invalid('recordResponse: the request is of another session')
+  const reading = checked.usage == null ? undefined : figuresOf(checked)
+  const messages = promptMessages(checked.prompt ?? request?.prompt).concat(checked.messages)
+  const appended = await verbs.append(messages, {
+    ...(expectedPosition !== undefined && { expectedPosition }),
+  })
+  const usage = await reading
+  const isNew = appended.messages.some(({ existing }) => !existing)
+  const reported =
+    usage !== undefined && isNew ? await verbs.recordUsage(usageOfResponse(checked, usage)) : undefined
+  const next = nextStep(stopReason)
+  const { provider, model } = modelOfResponse(checked)
+  const stats = await context.stats(sessionId, provider, model, nextRequestOf(checked))
+  if (next === 'final' && isNew) {
+    context.events.emit('turnComplete', {
+      sessionId,
+      position: appended.position,
+      ...(stopReason != null && { stopReason }),
+    })
+  }
+  if (stats !== null && (checked.auto ?? request?.auto ?? true)) verbs.offer(stats)
+  return {
+    appended,
+    ...(reported !== undefined && { usage: reported }),
+    ...(reading !== undefined && usage === undefined && { usageProblem: 'unreadable' as const }),
+    next,
+    final: next === 'final',
+    stats,
+  }
+}
+
+/** The messages of a prompt, checked as `append` checks them. */
+export function checkPrompt(prompt: Prompt | undefined): readonly NewMessage[] {
+  const messages = promptMessages(prompt)
+  if (messages.length > 0) checkMessages(messages, 'prompt')
+  return messages
+}
+
+/** Reads view, figures and position of one moment: again when the session changed between the reads. */
+export async function readWorld(
+  context: StoreContext,
+  id: string,
+  provider: string | undefined,
+  model: string | undefined,
+): Promise<SessionSnapshot> {
+  const { storage } = context
+  const started = Date.now()
+  for (let attempt = 0; attempt < MAX_READS; attempt++) {
+    const session = await storage.session(id)
+    const world = await worldOf(context, id, session, provider, model)
+    const now = await storage.session(id)
+    const isSame = now?.incarnation === session?.incarnation && now?.version === session?.version
+    if (world !== undefined && isSame) return world
+  }
+  throw new UndertextError('STORE_BUSY', { waitedMs: Date.now() - started })
+}
+
+/** `undefined` when the session was purged between the reads. */
+async function worldOf(
+  context: StoreContext,
+  id: string,
+  session: Session | undefined,
+  provider: string | undefined,
+  model: string | undefined,
+): Promise<SessionSnapshot | undefined> {
+  const { storage, configuration } = context
+  const figures = session ?? noFigures(context)
+  const chosen = context.modelFor(figures, provider, model)
+  const config = configuration.ofSession(figures.config)
+  try {
+    const view = session === undefined ? [] : await storage.view(id, false)
+    const readings = await storage.readings(id, chosen.key, chosen.model ?? '')
+    return {
+      position: figures.messageCount,
+      viewEpoch: figures.viewEpoch,
+      view,
+      rows: figures.visibleCount,
+      sizes: figures.visibleSizes,
+      estimator: context.estimatorNamed(figures.estimator, id),
+      chosen,
+      settings: config.settings,
+      manner: {
+        preset: config.settings.preset,
+        ...nonDefaults(config, RENDERING_KEYS),
+        provider: chosen.provider,
+      } as RenderOptions,
+      stats: (request) => context.statsOf(id, figures, readings, { provider, model, request }),
+    }
+  } catch (error) {
+    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
+    throw error
+  }
+}
+
+/** The figures of a session that does not exist yet. */
+function noFigures({ estimators }: StoreContext): SessionFigures {
+  return {
+    provider: undefined,
+    model: undefined,
+    config: undefined,
+    estimator: estimators.standard.name,
+    messageCount: 0,
+    visibleCount: 0,
+    visibleSizes: NO_SIZES,
+    hidden: { condensed: 0, truncated: 0, byHand: 0 },
+    activeCompactions: 0,
+    undoneAutomatic: 0,
+    viewEpoch: 0,
+  }
+}

@@ -1,0 +1,191 @@
+import { createHash } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
+import { rewindPointSchema, rewindSchema } from '../config/store-options.ts'
+import { invalid, isUndertextError, UndertextError } from '../errors.ts'
+import { check, taken } from '../messages/check.ts'
+import { canonicalJson, type Json } from '../messages/json.ts'
+import type { NewMessage, ViewMessage } from '../messages/message.ts'
+import { checkMessages } from '../messages/message-check.ts'
+import type {
+  AppendedMessage,
+  Previewing,
+  RewindPoint,
+  RewindRequest,
+  Rewound,
+  Session,
+} from '../storage/storage.ts'
+import { recordAppended } from './append.ts'
+import type { StoreContext } from './context.ts'
+
+/** Where a conversation goes back to, and what continues it from there. */
+export type RewindOptions = {
+  /**
+   * Where to go back to: `'start'` (before everything), `'end'` (nothing is rewound), or `{ messageId }`: just before that
+   * message was appended, hidden or not. A summary or a marker names the first message it replaces. A function receives the view and
+   * returns a row of it; it is called again when the session changes before the rewind is written. What it throws ends the verb.
+   */
+  readonly from: RewindPoint | ((view: readonly ViewMessage[]) => RewindPoint)
+  /**
+   * Whether compactions that lie entirely before that message stay as they are, later ones included. Then a summary or a
+   * marker of the view is hidden as a row, `'start'` hides what is visible, and nothing that was undone is redone. Default: no,
+   * the view becomes what it was just before that message.
+   */
+  readonly keepCompactions?: boolean | undefined
+  /** Appended in the same transaction. A function receives the rows that are hidden. */
+  readonly append?:
+    | readonly NewMessage[]
+    | ((hidden: readonly ViewMessage[]) => readonly NewMessage[])
+    | undefined
+  /** The position that the caller believes is last. */
+  readonly expectedPosition?: number | undefined
+  /** The caller's id of this rewind: a repeated call does nothing and returns what the first did. */
+  readonly operationId?: string | undefined
+  /** Distinguishes the operation from another with the same id. Default: `from` and `append`, which may not be functions then. */
+  readonly operationBody?: Json | undefined
+  readonly actor?: string | undefined
+  readonly reason?: string | undefined
+}
+
+/** What a rewind did. */
+export type RewindResult = {
+  readonly sessionId: string
+  /** The compaction of kind `manual` that hides the rows; absent when nothing was hidden. */
+  readonly compactionId?: string
+  readonly rowsHidden: number
+  /** One entry per appended message, in order. */
+  readonly messages: readonly AppendedMessage[]
+  /** The session's last position. */
+  readonly position: number
+  /** Whether the operation was known, so that nothing was done. */
+  readonly existing: boolean
+}
+
+type Request = Pick<RewindOptions, 'from' | 'append'>
+type FixedRequest = { readonly from: RewindPoint; readonly append?: readonly NewMessage[] }
+type Decision = Pick<RewindRequest, 'from' | 'append' | 'madeFor'> & { readonly session: Session | undefined }
+
+/** How often the caller's functions are called: each time another writer was faster, so this is never reached in practice. */
+const MAX_DECISIONS = 100
+
+/** `Store.rewind`, for a checked id. */
+export async function rewind(
+  context: StoreContext,
+  sessionId: string,
+  options: RewindOptions,
+  previewing: Previewing,
+): Promise<RewindResult> {
+  const { storage } = context
+  const checked = check(rewindSchema, options, 'rewind')
+  const { operationId, operationBody, expectedPosition, keepCompactions, actor, reason, ...given } = checked
+  const request = taken(given) as Request
+  const body = operationBody ?? bodyOf(request, operationId, keepCompactions)
+  const operation = operationId === undefined ? undefined : { id: operationId, digest: digestOf(body) }
+
+  const once = async (): Promise<{ readonly done: Rewound; readonly append: readonly NewMessage[] }> => {
+    const known = operation && (await storage.rewound(sessionId, operation))
+    if (known !== undefined) return { done: known, append: [] }
+    const { session, ...decision } = await decide(context, sessionId, request)
+    const full: RewindRequest = {
+      ...decision,
+      keepCompactions,
+      expectedPosition,
+      operation,
+      compactionId: uuidv7(),
+      run: { runId: uuidv7(), trigger: 'manual', actor, reason },
+      provider: context.modelFor(session).key,
+    }
+    try {
+      return { done: await storage.rewind(sessionId, full, previewing), append: decision.append }
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      throw invalid('rewind: a message is larger than a text can be')
+    }
+  }
+
+  const { done, append } = isFixed(request) ? await once() : await untilCurrent(context, sessionId, once)
+  const { compactionId, rowsHidden, messages, existing } = done
+  if (!existing) await recordAppended(context, sessionId, append, messages)
+  const last = existing ? undefined : messages.at(-1)
+  const position = last?.position ?? (await storage.session(sessionId))?.messageCount ?? 0
+  return {
+    sessionId,
+    ...(compactionId !== undefined && { compactionId }),
+    rowsHidden,
+    messages,
+    position,
+    existing,
+  }
+}
+
+/** Calls `once` again while its decision is out of date. When the session did not change, the decision itself is wrong: then it throws. */
+async function untilCurrent<T>(
+  { storage }: StoreContext,
+  sessionId: string,
+  once: () => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const before = await storage.session(sessionId)
+    try {
+      return await once()
+    } catch (error) {
+      if (!isUndertextError(error, 'STALE_PLAN') || attempt === MAX_DECISIONS) throw error
+      const now = await storage.session(sessionId)
+      if (now?.incarnation === before?.incarnation && now?.version === before?.version) throw error
+    }
+  }
+}
+
+/** Reads the session before its view, so that its version shows every change in between. */
+async function decide({ storage }: StoreContext, sessionId: string, request: Request): Promise<Decision> {
+  if (isFixed(request)) {
+    const fixed = { from: pointOf(request.from), append: messagesOf(request.append), madeFor: undefined }
+    return { ...fixed, session: await storage.session(sessionId) }
+  }
+  const session = await storage.session(sessionId)
+  const view = session === undefined ? [] : await storage.view(sessionId, false)
+  const from = pointOf(typeof request.from === 'function' ? request.from(view) : request.from)
+  const hidden = view.slice(indexOf(sessionId, view, from))
+  const append = messagesOf(typeof request.append === 'function' ? request.append(hidden) : request.append)
+  return { from, append, madeFor: session ?? null, session }
+}
+
+function isFixed(request: Request): request is FixedRequest {
+  return typeof request.from !== 'function' && typeof request.append !== 'function'
+}
+
+function pointOf(from: unknown): RewindPoint {
+  return check(rewindPointSchema, from, 'rewind: from')
+}
+
+/** Checks and copies the messages: the caller may change its own while other work is awaited. */
+function messagesOf(append: unknown): readonly NewMessage[] {
+  if (append === undefined || (Array.isArray(append) && append.length === 0)) return []
+  checkMessages(append, 'append')
+  return taken(append)
+}
+
+function indexOf(sessionId: string, view: readonly ViewMessage[], from: RewindPoint): number {
+  if (from === 'start') return 0
+  if (from === 'end') return view.length
+  const index = view.findIndex(({ id }) => id === from.messageId)
+  if (index !== -1) return index
+  throw new UndertextError('STALE_PLAN', {
+    sessionId,
+    why: 'it is not visible',
+    messageIds: [from.messageId],
+  })
+}
+
+/** The body of an operation whose caller gives none. */
+function bodyOf(request: Request, operationId: string | undefined, keepCompactions: boolean): unknown {
+  if (operationId === undefined) return undefined
+  if (!isFixed(request))
+    throw invalid('rewind: operationBody must be given with an operationId and functions')
+  const body = [pointOf(request.from), messagesOf(request.append)]
+  return keepCompactions ? [...body, { keepCompactions }] : body
+}
+
+/** Operations are compared by digest: a body may be large. */
+function digestOf(body: unknown): string {
+  return createHash('sha256').update(canonicalJson(body)).digest('base64')
+}

@@ -1,0 +1,102 @@
+import {
+  type OverflowResult,
+  overflowResult,
+  reportedLimit,
+  reportedSize,
+  type UsageResult,
+  usageResult,
+} from '../compaction/usage.ts'
+import type { CheckedOverflow, CheckedUsage, OverflowInput } from '../config/store-options.ts'
+import { overflowReader } from '../overflow/overflow.ts'
+import type { Session, UsageReport } from '../storage/storage.ts'
+import { estimateOf, estimateRequest } from '../tokens/budget.ts'
+import type { LearnedTokens } from '../tokens/calibration.ts'
+import type { StoreContext } from './context.ts'
+
+/** Records what a provider reported for a request that it answered. */
+export async function recordUsage(
+  context: StoreContext,
+  sessionId: string,
+  usage: CheckedUsage,
+): Promise<UsageResult> {
+  const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usage
+  const tokens = inputTokens + (cacheReadTokens ?? 0) + (cacheCreationTokens ?? 0)
+  const session = await context.requireSession(sessionId)
+  const { result } = await report(context, session, tokens, usage, {
+    wentThrough: true,
+    limit: undefined,
+    billed: {
+      inputTokens,
+      cacheReadTokens: cacheReadTokens ?? undefined,
+      cacheCreationTokens: cacheCreationTokens ?? undefined,
+      outputTokens: outputTokens ?? 0,
+    },
+  })
+  return result
+}
+
+/** Records the size and the limit that an overflow error names, in one transaction; a limit alone has no report to go with. */
+export async function recordOverflow(
+  context: StoreContext,
+  sessionId: string,
+  error: unknown,
+  { overflow: options, ...request }: CheckedOverflow,
+): Promise<OverflowResult> {
+  const read = overflowReader(error)
+  const session = await context.requireSession(sessionId)
+  const named = request.provider ?? session.provider
+  const overflow = read({ ...options, provider: named })
+  if (overflow === undefined) return { isOverflow: false }
+  // The error itself may name the provider that the caller and the session do not.
+  const {
+    provider,
+    key,
+    model = '',
+  } = context.modelFor(session, named ?? overflow.provider ?? undefined, request.model)
+  const { details } = read({ ...options, provider })!
+  const size = reportedSize(details)
+  const limit = reportedLimit(details)
+  if (size === undefined) {
+    const lowest = limit && { ...limit, tokens: await context.storage.learnLimit(key, model, limit) }
+    return overflowResult(details, lowest)
+  }
+  const refused = { wentThrough: false, limit, billed: undefined }
+  const { result, learned } = await report(context, session, size, { ...request, provider }, refused)
+  const lowest = limit && { ...limit, tokens: learned[limit.kind] ?? limit.tokens }
+  return overflowResult(details, lowest, result)
+}
+
+async function report(
+  context: StoreContext,
+  session: Session,
+  tokens: number,
+  request: OverflowInput,
+  outcome: Pick<UsageReport, 'wentThrough' | 'limit' | 'billed'>,
+): Promise<{ readonly result: UsageResult; readonly learned: LearnedTokens }> {
+  const { id, estimator } = session
+  const chosen = context.modelFor(session, request.provider, request.model)
+  const estimate = estimateRequest(chosen.key, request, 0, context.estimatorNamed(estimator, id))
+  const { standing, pending } = estimateOf(estimate)
+  const report: UsageReport = {
+    ...outcome,
+    standing,
+    pending,
+    provider: chosen.key,
+    model: chosen.model ?? '',
+    tokens,
+    position: request.position,
+    viewEpoch: request.viewEpoch,
+  }
+  const recorded = await context.storage.recordUsage(id, report)
+  const result = usageResult(report, recorded, estimator)
+  if (result.warning !== undefined) {
+    const { provider, model, warning } = result
+    context.events.emit('usageWarning', {
+      ...warning,
+      sessionId: id,
+      provider,
+      ...(model !== undefined && { model }),
+    })
+  }
+  return { result, learned: recorded.after.learned }
+}

@@ -1,0 +1,15 @@
+/** The formats of an exported view. In a file of their own, because the help of the command lists them and loads no writer. */
+export const VIEW_FORMATS = [
+  'neutral',
+  'flat',
+  'openai',
+  'openai-responses',
+  'anthropic',
+  'gemini',
+  'ai-sdk',
+  'ui',
+  'langchain',
+  'openai-agents',
+] as const
+
+export type ViewFormat = (typeof VIEW_FORMATS)[number]
