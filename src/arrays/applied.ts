@@ -1,5 +1,5 @@
 import { textsByRow, withReplacements } from '../messages/overlay.ts'
-import type { ChatMessage } from '../model/chat-message.ts'
+import type { ChatMessage } from '../model/message-parts.ts'
 import { isCondensing, type Plan, type PlannedInsert, type PlannedReplacement } from '../model/plan.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { isVisible } from './effective-history.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { isFailed, outputText, type Part } from '../messages/message.ts'
-import type { ChatMessage } from '../model/chat-message.ts'
+import type { ChatMessage } from '../model/message-parts.ts'
 import { clearToolResultsShape, clearToolResultsStage } from '../stages/prune.ts'
 import { shapeKeys, split } from './options.ts'
 import { type Passing, type Strategy, stagePassing, strategyOf, strategyShape } from './strategy.ts'

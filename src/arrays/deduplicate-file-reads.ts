@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check, shareSchema } from '../messages/check.ts'
-import type { ChatMessage } from '../model/chat-message.ts'
+import type { ChatMessage } from '../model/message-parts.ts'
 import { deduplicate } from '../stages/deduplicate.ts'
 import { replaceParts } from './applied.ts'
 import { rowsOf } from './rows.ts'

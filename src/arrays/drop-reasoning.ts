@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { isReasoning, type Part } from '../messages/message.ts'
-import type { ChatMessage } from '../model/chat-message.ts'
+import type { ChatMessage } from '../model/message-parts.ts'
 import { dropReasoningShape, dropReasoningStage } from '../stages/drop-reasoning.ts'
 import { shapeKeys, split } from './options.ts'
 import { type Passing, type Strategy, stagePassing, strategyOf, strategyShape } from './strategy.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
-import { type ChatMessage, hasParent, isMarker, isSummary, requireMessages } from '../model/chat-message.ts'
+import { type ChatMessage, hasParent, isMarker, isSummary, requireMessages } from '../model/message-parts.ts'
 
 const optionsSchema = z.strictObject({
   /**

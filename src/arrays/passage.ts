@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Part } from '../messages/message.ts'
-import type { ChatMessage } from '../model/chat-message.ts'
+import type { ChatMessage } from '../model/message-parts.ts'
 import type { PlannedInsert, PlannedStep } from '../model/plan.ts'
 import type { Manner } from '../rendering/rows.ts'
 import { insertedMessage, replaceParts } from './applied.ts'

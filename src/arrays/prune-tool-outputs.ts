@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
-import type { ChatMessage } from '../model/chat-message.ts'
+import type { ChatMessage } from '../model/message-parts.ts'
 import type { PlannedReplacement } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import { prune } from '../stages/prune.ts'

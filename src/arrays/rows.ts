@@ -1,8 +1,15 @@
 import type { Part } from '../messages/message.ts'
-import { type ChatMessage, isMarker, isSummary, requireMessages } from '../model/chat-message.ts'
 import { indexMessage } from '../model/index-message.ts'
 import { joinByNeighbourhood } from '../model/join-neighbours.ts'
-import { partsOfMessage, roleOf, sizesOf } from '../model/message-parts.ts'
+import {
+  type ChatMessage,
+  isMarker,
+  isSummary,
+  partsOfMessage,
+  requireMessages,
+  roleOf,
+  sizesOf,
+} from '../model/message-parts.ts'
 import { View } from '../model/view.ts'
 import type { ShownReplacement, ViewRow } from '../model/view-row.ts'
 import { CLEARED_PLACEHOLDER, PRUNE_PLACEHOLDER } from '../stages/prune.ts'

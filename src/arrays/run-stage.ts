@@ -7,7 +7,7 @@ import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../stages/prune.ts'
 import type { PlanningStage, StageSettings } from '../stages/stage.ts'
 import { KEEP_RECENT_RATIO } from '../stages/summarize.ts'
 import { TRUNCATION_FRACTION, TRUNCATION_MARKER } from '../stages/truncate.ts'
-import { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from '../tokens/scaled-figures.ts'
+import { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from '../tokens/budget.ts'
 import type { ArrayStep } from './applied.ts'
 import type { ArrayRows } from './rows.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check, shareSchema } from '../messages/check.ts'
-import type { ChatMessage } from '../model/chat-message.ts'
+import type { ChatMessage } from '../model/message-parts.ts'
 import { truncate } from '../stages/truncate.ts'
 import { applySteps } from './applied.ts'
 import { getEffectiveHistory } from './effective-history.ts'

@@ -1,6 +1,6 @@
 import { errorName, invalid, isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import { listIn } from '../messages/lists.ts'
-import type { ChatMessage, ContextStrategy } from '../model/chat-message.ts'
+import type { ChatMessage, ContextStrategy } from '../model/message-parts.ts'
 import { copyMessage, type Item, originsOf } from './passage.ts'
 
 /** A strategy of your own in the manner of seed 001. It answers what is to be sent. */

@@ -81,9 +81,9 @@ import { headOf } from '../messages/characters.ts'
 import { check, isIterable, nameSchema, taken } from '../messages/check.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
+import type { Finding } from '../model/coverage.ts'
 import type { ExpandedSummary } from '../model/expansion.ts'
 import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
-import type { Finding } from '../model/verify.ts'
 import { type Rendering, type RenderOptions, renderView } from '../rendering/render.ts'
 import {
   type AfterTurnOptions,

@@ -12,8 +12,17 @@ import { coverageOf, holdsRow, NO_ROWS } from '../../src/model/coverage.ts'
 import type { ExpandedRow, ExpandedSummary } from '../../src/model/expansion.ts'
 import { indexMessage } from '../../src/model/index-message.ts'
 import { checkLaws, checkStale, rebasePlan } from '../../src/model/laws.ts'
-import { applyPlan, contentOf, isCondensing, type PlannedInsert, savedBy } from '../../src/model/plan.ts'
-import { planRewind, pointingBehind, restoredPart, thinkingAgain } from '../../src/model/rewind.ts'
+import {
+  applyPlan,
+  contentOf,
+  isCondensing,
+  type PlannedInsert,
+  planRewind,
+  pointingBehind,
+  restoredPart,
+  savedBy,
+  thinkingAgain,
+} from '../../src/model/plan.ts'
 import {
   indexView,
   isVisible,

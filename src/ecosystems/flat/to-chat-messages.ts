@@ -10,7 +10,7 @@ import {
   type ToolResultPart,
 } from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-check.ts'
-import type { ChatMessage } from '../../model/chat-message.ts'
+import type { ChatMessage } from '../../model/message-parts.ts'
 import { argumentsIn } from '../../model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { isEmpty, isObject, keptFor } from '../wire.ts'
