@@ -136,7 +136,7 @@ describe('fromChatMessages', () => {
     [
       'calls of OpenAI’s',
       { role: 'assistant', content: '', tool_calls: [] },
-      '[1].tool_calls: is no field of this form (fromOpenAI reads it)',
+      '[1].tool_calls: is not a field of this form (fromOpenAI reads it)',
     ],
     [
       'parts of another form',
