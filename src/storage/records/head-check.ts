@@ -9,7 +9,7 @@ import type {
   SessionRecord,
   UsageRecord,
 } from './records.ts'
-import { Hiding } from './schemas.ts'
+import { Hiding } from './row-fields.ts'
 
 /** The order in which the kinds of records come. */
 const ORDER = ['session', 'compaction', 'audit', 'usage', 'measurement', 'operation'] as const

@@ -6,6 +6,7 @@ import { HeadCheck } from './head-check.ts'
 import {
   type CompactionRecord,
   type EndRecord,
+  formProblem,
   HISTORY_FORMAT,
   HISTORY_VERSION,
   type HistoryCounts,
@@ -18,7 +19,7 @@ import {
   type RowRecord,
   recordId,
 } from './records.ts'
-import { formProblem, type Hiding, namedTags, withBytes } from './schemas.ts'
+import { type Hiding, namedTags, withBytes } from './row-fields.ts'
 
 /** What of a row the records behind it are held to. */
 type LastRow = {

@@ -1,7 +1,9 @@
+import { z } from 'zod'
+import { isStorableText, jsonObjectSchema, labelSchema, nameSchema, problemOf } from '../../messages/check.ts'
 import type { JsonObject } from '../../messages/json.ts'
-import type { PositionRange, Role } from '../../messages/message.ts'
-import type { CompactionStatus } from '../../model/nesting.ts'
-import type { CompactionKind } from '../../model/plan.ts'
+import { ROLES } from '../../messages/message.ts'
+import { COMPACTION_STATUSES } from '../../model/nesting.ts'
+import { COMPACTION_KINDS } from '../../model/plan.ts'
 
 /*
  * A session as a list of records, from which the very same session can be made: docs/history-format.md. Every record is plain JSON.
@@ -13,210 +15,260 @@ import type { CompactionKind } from '../../model/plan.ts'
 export const HISTORY_FORMAT = 'undertext history'
 export const HISTORY_VERSION = 1
 
-export type HeaderRecord = {
-  readonly type: 'header'
-  readonly format: typeof HISTORY_FORMAT
-  readonly version: typeof HISTORY_VERSION
+/*
+ * What each record must look like by itself. Only looked at, never copied from: zod's copies would drop a `__proto__` key of what
+ * somebody said.
+ */
+
+/** No count or sum is larger, so that adding to it stays exact. */
+const MAX_COUNT = 1_000_000_000_000_000
+const count = z.int().nonnegative().max(MAX_COUNT)
+const ordinal = z.int().positive()
+const time = z.int()
+const flag = z.literal(true).optional()
+/** Longest text of a column that no message is in, in UTF-16 units: an error, a model's name. */
+const MAX_NOTE_LENGTH = 10_000
+const note = z.string().max(MAX_NOTE_LENGTH).refine(isStorableText, 'must not contain NUL or lone surrogates')
+
+/** Of an incarnation: 96 random bits in base64url, as ids of messages begin with it. */
+const incarnation = z.string().regex(/^[\w-]{16}$/, 'must be 16 characters of base64url')
+
+const range = z.tuple([ordinal, ordinal]).refine(([from, to]) => from <= to, 'must not end before it begins')
+const place = z.tuple([count, ordinal])
+
+const rowSet = z
+  .strictObject({ positions: z.array(range).optional(), inserted: z.array(place).optional() })
+  .refine(({ positions = [] }) => isAscending(positions), 'must be ranges in order that do not overlap')
+  .refine(
+    ({ inserted = [] }) => new Set(inserted.map(([, at]) => at)).size === inserted.length,
+    'must not name a row twice',
+  )
+
+function isAscending(ranges: readonly (readonly number[])[]): boolean {
+  return ranges.every(([from], index) => index === 0 || ranges[index - 1]![1]! < from!)
+}
+
+const header = z.strictObject({
+  type: z.literal('header'),
+  format: z.literal(HISTORY_FORMAT),
+  version: z.literal(HISTORY_VERSION),
   /** Version of the package that wrote it. */
-  readonly package: string
+  package: labelSchema,
   /** Milliseconds since 1970, as all times. */
-  readonly exportedAt: number
-}
+  exportedAt: time,
+})
 
-export type SessionRecord = {
-  readonly type: 'session'
-  readonly id: string
-  readonly incarnation: string
-  readonly owner?: string
-  readonly title?: string
-  readonly provider?: string
-  readonly model?: string
-  readonly config?: JsonObject
-  readonly metadata?: JsonObject
-  readonly estimator: string
-  readonly createdAt: number
-  readonly updatedAt: number
-  readonly archivedAt?: number
+const session = z.strictObject({
+  type: z.literal('session'),
+  id: nameSchema,
+  incarnation,
+  owner: nameSchema.optional(),
+  title: labelSchema.optional(),
+  provider: nameSchema.optional(),
+  model: nameSchema.optional(),
+  config: jsonObjectSchema.optional(),
+  metadata: jsonObjectSchema.optional(),
+  estimator: nameSchema,
+  createdAt: time,
+  updatedAt: time,
+  archivedAt: time.optional(),
   /** Messages in the log, and rows compactions inserted. */
-  readonly messages: number
-  readonly inserted: number
-  readonly version: number
-  readonly viewEpoch: number
+  messages: count,
+  inserted: count,
+  version: count,
+  viewEpoch: count,
   /** Automatic compactions that a user undid since one was made last. */
-  readonly undoneAutomatic?: number
-}
+  undoneAutomatic: count.optional(),
+})
 
-/** Where an inserted row stands: the position it stands behind, and its ordinal. */
-type PlaceRecord = readonly [anchor: number, ordinal: number]
+/** A part a compaction depends on, and ids of the rows that point at it. */
+const required = z.strictObject({ message: nameSchema, part: count, by: z.array(nameSchema).optional() })
 
-/** A set of rows; what is empty is left out. */
-export type RowSetRecord = {
-  readonly positions?: readonly PositionRange[]
-  readonly inserted?: readonly PlaceRecord[]
-}
-
-/** A part a compaction leans on, and ids of the rows that point at it. */
-export type RequiredRecord = {
-  readonly message: string
-  readonly part: number
-  readonly by?: readonly string[]
-}
-
-/** A compaction. They come in the order in which they were noted. */
-export type CompactionRecord = {
-  readonly type: 'compaction'
-  readonly id: string
-  readonly run: string
-  readonly kind: CompactionKind
-  readonly status: CompactionStatus
-  readonly trigger: string
-  readonly actor?: string
-  readonly reason?: string
-  readonly params?: JsonObject
-  readonly hides?: RowSetRecord
+const compaction = z.strictObject({
+  type: z.literal('compaction'),
+  id: nameSchema,
+  run: nameSchema,
+  kind: z.enum(COMPACTION_KINDS),
+  status: z.enum(COMPACTION_STATUSES),
+  trigger: z.enum(['manual', 'auto', 'overflow', 'import', 'provider']) as z.ZodType<string>,
+  actor: note.optional(),
+  reason: note.optional(),
+  params: jsonObjectSchema.optional(),
+  hides: rowSet.optional(),
   /** Rows within its span that were visible and stayed so. */
-  readonly beside?: RowSetRecord
-  readonly inserts?: PlaceRecord
-  readonly openCalls?: true
-  readonly rewinds?: true
+  beside: rowSet.optional(),
+  inserts: place.optional(),
+  openCalls: flag,
+  rewinds: flag,
   /** Ids of compactions that it takes out of force, and of those that it brings back. */
-  readonly lifts?: readonly string[]
-  readonly restores?: readonly string[]
+  lifts: z.array(nameSchema).optional(),
+  restores: z.array(nameSchema).optional(),
   /** Those of them that it turned when it came into force last. */
-  readonly turned?: { readonly lifted: readonly string[]; readonly restored: readonly string[] }
-  readonly requires?: readonly RequiredRecord[]
-  readonly rowsHidden: number
-  readonly partsReplaced: number
-  readonly tokensBefore: number
-  readonly tokensAfter: number
-  readonly summarizer?: string
-  readonly model?: string
-  readonly promptVersion?: string
-  readonly usage?: JsonObject
-  readonly cost?: number
-  readonly error?: string
-  readonly createdAt: number
-  readonly changedAt: number
+  turned: z.strictObject({ lifted: z.array(nameSchema), restored: z.array(nameSchema) }).optional(),
+  requires: z.array(required).optional(),
+  rowsHidden: count,
+  partsReplaced: count,
+  tokensBefore: count,
+  tokensAfter: count,
+  summarizer: note.optional(),
+  model: note.optional(),
+  promptVersion: note.optional(),
+  usage: jsonObjectSchema.optional(),
+  cost: z.number().optional(),
+  error: note.optional(),
+  createdAt: time,
+  changedAt: time,
   /** Its place in the order in which compactions were put in force. */
-  readonly rank: number
+  rank: count,
   /** The undo of a whole run, of its own or of one it built on, that took it down: which record of the audit that is, counted from 1. */
-  readonly undoneWithRun?: number
-}
+  undoneWithRun: ordinal.optional(),
+})
 
-export type AuditRecord = {
-  readonly type: 'audit'
-  readonly event: string
-  readonly compaction?: string
-  readonly run?: string
-  readonly at: number
-  readonly actor?: string
-  readonly detail?: JsonObject
+const audit = z.strictObject({
+  type: z.literal('audit'),
+  event: labelSchema,
+  compaction: nameSchema.optional(),
+  run: nameSchema.optional(),
+  at: time,
+  actor: note.optional(),
+  detail: jsonObjectSchema.optional(),
   /** The log's last position at that time. */
-  readonly position?: number
-}
+  position: count.optional(),
+})
 
-/** What a provider billed, sums. */
-export type UsageRecord = {
-  readonly type: 'usage'
-  readonly provider: string
-  readonly model: string
-  readonly requests: number
-  readonly inputTokens: number
-  readonly cacheReadTokens: number
-  readonly cacheCreationTokens: number
-  readonly outputTokens: number
-  readonly lastCacheReadTokens?: number
-  readonly lastCacheCreationTokens?: number
-  readonly at: number
-}
+const usage = z.strictObject({
+  type: z.literal('usage'),
+  provider: nameSchema,
+  model: labelSchema,
+  requests: count,
+  inputTokens: count,
+  cacheReadTokens: count,
+  cacheCreationTokens: count,
+  outputTokens: count,
+  lastCacheReadTokens: count.optional(),
+  lastCacheCreationTokens: count.optional(),
+  at: time,
+})
 
-/** The last size a provider reported. */
-export type MeasurementRecord = {
-  readonly type: 'measurement'
-  readonly provider: string
-  readonly model: string
-  readonly estimator: string
-  readonly viewEpoch: number
-  readonly tokens: number
-  readonly held: number
-  readonly history: number
-  readonly standing: number
-  readonly pending: number
-  readonly firstTokens?: number
-  readonly firstEstimate: number
-  readonly at: number
-}
+const measurement = z.strictObject({
+  type: z.literal('measurement'),
+  provider: nameSchema,
+  model: labelSchema,
+  estimator: nameSchema,
+  viewEpoch: count,
+  tokens: count,
+  held: count,
+  history: count,
+  standing: count,
+  pending: count,
+  firstTokens: count.optional(),
+  firstEstimate: count,
+  at: time,
+})
 
-/** A rewind that came under an id of the caller's. */
-export type OperationRecord = {
-  readonly type: 'operation'
-  readonly id: string
-  readonly digest: string
-  readonly compaction?: string
+const operation = z.strictObject({
+  type: z.literal('operation'),
+  id: nameSchema,
+  digest: nameSchema,
+  compaction: nameSchema.optional(),
   /** Positions of the messages it appended. */
-  readonly positions: readonly number[]
-}
+  positions: z.array(ordinal),
+})
 
-/** Where bytes stand in a content as base64: the part, and the entry of a tool result's content or −1. */
-export type BytesPlace = readonly [part: number, entry: number]
+/** Where bytes are in a content as base64: the part, and the entry of a tool result's content or −1. */
+const bytesPlace = z.tuple([count, z.int().min(-1)])
 
-type RowFields = {
-  readonly role: Role
+/** Content and metadata are checked apart, part by part. */
+const rowFields = {
+  role: z.enum(ROLES),
   /** A text or a list of parts, as JSON. */
-  readonly content: unknown
-  readonly bytes?: readonly BytesPlace[]
-  readonly metadata?: JsonObject
-  readonly createdAt: number
-  readonly pinned?: true
+  content: z.unknown(),
+  bytes: z.array(bytesPlace).optional(),
+  metadata: z.custom<JsonObject>().optional(),
+  createdAt: time,
+  pinned: flag,
   /** What hides it. For readers: coverage and statuses say the same, and it is held to them. */
-  readonly condenseParent?: string
-  readonly truncationParent?: string
+  condenseParent: nameSchema.optional(),
+  truncationParent: nameSchema.optional(),
 }
 
-/** A message of the log. */
-export type MessageRecord = RowFields & {
-  readonly type: 'message'
-  readonly position: number
+const message = z.strictObject({
+  type: z.literal('message'),
+  position: ordinal,
   /** The caller's own. */
-  readonly id?: string
-  readonly idempotencyKey?: string
-}
+  id: nameSchema.optional(),
+  idempotencyKey: nameSchema.optional(),
+  ...rowFields,
+})
 
-/** A row a compaction inserted. */
-export type InsertedRecord = RowFields & {
-  readonly type: 'summary' | 'marker'
-  readonly anchor: number
-  readonly ordinal: number
-  readonly compaction: string
+const insertedFields = {
+  anchor: count,
+  ordinal,
+  compaction: nameSchema,
   /** Its compaction is not in force. */
-  readonly retired?: true
+  retired: flag,
+  ...rowFields,
 }
+const summary = z.strictObject({ type: z.literal('summary'), ...insertedFields })
+const marker = z.strictObject({ type: z.literal('marker'), ...insertedFields })
 
-export type RowRecord = MessageRecord | InsertedRecord
+const replacement = z.strictObject({
+  type: z.literal('replacement'),
+  compaction: nameSchema,
+  message: nameSchema,
+  part: count,
+  text: z.string().nullable(),
+})
 
-/** A text shown in place of a part of the row before it, or the original itself (`null`). */
-export type ReplacementRecord = {
-  readonly type: 'replacement'
-  readonly compaction: string
-  readonly message: string
-  readonly part: number
-  readonly text: string | null
-}
-
-/** How many records of each kind there were. */
-export type HistoryCounts = {
-  readonly compactions: number
-  readonly audit: number
-  readonly messages: number
-  readonly inserted: number
-  readonly replacements: number
-}
-
-export type EndRecord = HistoryCounts & {
-  readonly type: 'end'
+const end = z.strictObject({
+  type: z.literal('end'),
+  compactions: count,
+  audit: count,
+  messages: count,
+  inserted: count,
+  replacements: count,
   /** Of all lines before it, in hex; where the records are lines of a file. */
-  readonly sha256?: string
-}
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
+    .optional(),
+})
+
+/** What a schema accepts, as it is read: nothing may be changed, and a field that is absent is not there. */
+type RecordOf<S extends z.ZodType> = Read<z.output<S>>
+type Read<T> = unknown extends T
+  ? T
+  : string extends keyof T
+    ? T
+    : T extends object
+      ? { readonly [K in keyof T]: Read<Exclude<T[K], undefined>> }
+      : T
+
+export type HeaderRecord = RecordOf<typeof header>
+export type SessionRecord = RecordOf<typeof session>
+/** A set of rows; what is empty is left out. */
+export type RowSetRecord = RecordOf<typeof rowSet>
+export type RequiredRecord = RecordOf<typeof required>
+/** A compaction. They come in the order in which they were noted. */
+export type CompactionRecord = RecordOf<typeof compaction>
+export type AuditRecord = RecordOf<typeof audit>
+/** What a provider billed, sums. */
+export type UsageRecord = RecordOf<typeof usage>
+/** The last size a provider reported. */
+export type MeasurementRecord = RecordOf<typeof measurement>
+/** A rewind that came under an id of the caller's. */
+export type OperationRecord = RecordOf<typeof operation>
+export type BytesPlace = RecordOf<typeof bytesPlace>
+/** A message of the log. */
+export type MessageRecord = RecordOf<typeof message>
+/** A row a compaction inserted. */
+export type InsertedRecord = RecordOf<typeof summary> | RecordOf<typeof marker>
+export type RowRecord = MessageRecord | InsertedRecord
+/** A text shown in place of a part of the row before it, or the original itself (`null`). */
+export type ReplacementRecord = RecordOf<typeof replacement>
+export type EndRecord = RecordOf<typeof end>
+/** How many records of each kind there were. */
+export type HistoryCounts = Omit<EndRecord, 'type' | 'sha256'>
 
 /** What stands before the rows, but for the header. */
 export type HeadRecord =
@@ -257,4 +309,29 @@ export function isRow(record: HistoryRecord): record is RowRecord {
 export function recordId(incarnation: string, row: RowRecord): string {
   if (row.type === 'message') return row.id ?? `${incarnation}:${row.position}`
   return `${incarnation}:s${row.ordinal}`
+}
+
+/** The schema of each type of record. */
+export const RECORD_SCHEMAS: { readonly [T in HistoryRecord['type']]: z.ZodObject } = {
+  header,
+  session,
+  compaction,
+  audit,
+  usage,
+  measurement,
+  operation,
+  message,
+  summary,
+  marker,
+  replacement,
+  end,
+}
+
+/** What is wrong with the form of a record, or `undefined` when it has one. Names fields, never what stands in them. */
+export function formProblem(record: unknown): string | undefined {
+  if (typeof record !== 'object' || record === null) return 'a record must be an object'
+  const { type } = record as { readonly type?: unknown }
+  const known = typeof type === 'string' && Object.hasOwn(RECORD_SCHEMAS, type)
+  if (!known) return 'its type is none that a history has'
+  return problemOf(RECORD_SCHEMAS[type as HistoryRecord['type']], record)
 }

@@ -12,7 +12,7 @@ import type {
   SessionRecord,
   UsageRecord,
 } from '../records/records.ts'
-import { Hiding } from '../records/schemas.ts'
+import { Hiding } from '../records/row-fields.ts'
 import type { ExportedHead } from '../storage.ts'
 import { columnsOf, defined } from './compaction-row.ts'
 import { coverageOf, decodeTurned, placeOf, requiredKeys } from './compactions.ts'

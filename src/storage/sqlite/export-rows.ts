@@ -1,6 +1,6 @@
 import { UndertextError } from '../../errors.ts'
 import { type ReplacementRecord, type RowRecord, recordId } from '../records/records.ts'
-import { namedTags, withoutBytes } from '../records/schemas.ts'
+import { namedTags, withoutBytes } from '../records/row-fields.ts'
 import type { ExportedHead, ExportedRows } from '../storage.ts'
 import type { Connection, Row } from './connection.ts'
 import { blobReader, damaged, decodeContent, parseReplacement, parseStoredObject } from './content-codec.ts'
