@@ -1,31 +1,24 @@
 export type { ArrayEstimator, EstimatorChoice } from './arrays/array-estimator.ts'
-export { type ClearToolResultsOptions, clearToolResults } from './arrays/clear-tool-results.ts'
+export type { BudgetStrategy, UserStrategy } from './arrays/composite.ts'
 export { type CompositeOptions, type CompositePart, composite, stageFrom } from './arrays/composite.ts'
 export {
   type ArrayCompactionConfig,
   type ArrayCompactionResult,
   ContextCompactor,
+  type SummarizeConfig,
+  type SummarizeResult,
+  summarizeMessages,
 } from './arrays/context-compactor.ts'
-export {
-  type ContextStrategyKind,
-  type CreateStrategyOptions,
-  createStrategy,
-  STRATEGY_KINDS,
-} from './arrays/create-strategy.ts'
-export {
-  type DeduplicationConfig,
-  type DeduplicationResult,
-  deduplicateFileReads,
-} from './arrays/deduplicate-file-reads.ts'
-export { type DropReasoningOptions, dropReasoning } from './arrays/drop-reasoning.ts'
 export {
   type EffectiveHistoryFilter,
   getEffectiveHistory,
   getEffectiveHistory as filterEffectiveHistory,
+  removeCondensationTags,
   removeDanglingTags,
+  removeTruncationTags,
+  tagForCondensation,
+  tagForTruncation,
 } from './arrays/effective-history.ts'
-export { type PriorityOptions, priority } from './arrays/priority.ts'
-export { type PruneConfig, type PruneResult, pruneToolOutputs } from './arrays/prune-tool-outputs.ts'
 export { type RepairOptions, type RepairResult, repairToolPairs } from './arrays/repair-tool-pairs.ts'
 export {
   type RoleAlternationOptions,
@@ -35,7 +28,33 @@ export {
   repairRoleAlternation,
   validateRoleAlternation,
 } from './arrays/role-alternation.ts'
-export { type SlidingWindowOptions, slidingWindow } from './arrays/sliding-window.ts'
+export {
+  type DeduplicationConfig,
+  type DeduplicationResult,
+  deduplicateFileReads,
+  type PruneConfig,
+  type PruneResult,
+  pruneToolOutputs,
+  type TruncationConfig,
+  type TruncationResult,
+  truncateWithSlidingWindow,
+} from './arrays/single-stages.ts'
+export {
+  type ClearToolResultsOptions,
+  type ContextStrategyKind,
+  type CreateStrategyOptions,
+  clearToolResults,
+  createStrategy,
+  type DropReasoningOptions,
+  dropReasoning,
+  type PriorityOptions,
+  priority,
+  type SlidingWindowOptions,
+  STRATEGY_KINDS,
+  type SummarizeOlderOptions,
+  slidingWindow,
+  summarizeOlder,
+} from './arrays/strategies.ts'
 export type {
   ArrayFace,
   Strategy,
@@ -44,20 +63,6 @@ export type {
   StrategyResult,
   StrategyStep,
 } from './arrays/strategy.ts'
-export { type SummarizeConfig, type SummarizeResult, summarizeMessages } from './arrays/summarize-messages.ts'
-export { type SummarizeOlderOptions, summarizeOlder } from './arrays/summarize-older.ts'
-export {
-  removeCondensationTags,
-  removeTruncationTags,
-  tagForCondensation,
-  tagForTruncation,
-} from './arrays/tags.ts'
-export {
-  type TruncationConfig,
-  type TruncationResult,
-  truncateWithSlidingWindow,
-} from './arrays/truncate-with-sliding-window.ts'
-export type { BudgetStrategy, UserStrategy } from './arrays/user-strategy.ts'
 export type { BlockOutcome, ProviderCompactionResult } from './compaction/direct-compactions.ts'
 export type { CompactionOutline, CompactionResult, FailedSummary, IdleReason } from './compaction/result.ts'
 export { CompactionPreview, type PlannedCompaction } from './compaction/result.ts'
@@ -326,6 +331,7 @@ export {
 export type { ChatMessage, ContextStrategy } from './model/chat-message.ts'
 export type { Coverage, Place, RowSet } from './model/coverage.ts'
 export type { ExpandedMessage, ExpandedRow, ExpandedSummary } from './model/expansion.ts'
+export type { Finding, FindingCode } from './model/laws.ts'
 export type { PlainMessage } from './model/message-parts.ts'
 export type { CompactionStatus } from './model/nesting.ts'
 export type { CompactionKind, CompactionStage } from './model/plan.ts'
@@ -337,7 +343,6 @@ export type {
   ToolOutputShown,
   ToolPlace,
 } from './model/tool-calls.ts'
-export type { Finding, FindingCode } from './model/verify.ts'
 export type { View } from './model/view.ts'
 export type { CallEntry, ResultEntry, ViewRow } from './model/view-row.ts'
 export {
@@ -371,7 +376,7 @@ export type { AfterTurnResult, AppendedTurn, BeforeTurnResult, TurnUsage } from 
 export { CUT_ENDING } from './stages/cut.ts'
 export { DEDUP_THRESHOLD } from './stages/deduplicate.ts'
 export { DROP_REASONING_KEEP_TURNS } from './stages/drop-reasoning.ts'
-export { DEFAULT_SCORER, type ImportanceReason } from './stages/importance/score.ts'
+export { DEFAULT_SCORER, type ImportanceReason } from './stages/importance/groups.ts'
 export type { GroupScore, GroupToScore, ImportanceScorer, ScorerWarning } from './stages/importance/scorer.ts'
 export {
   type ImportanceScores,
@@ -380,7 +385,7 @@ export {
   type ScoreOptions,
   scoreMessages,
   scoreMessagesWith,
-} from './stages/importance/session.ts'
+} from './stages/importance/scorer.ts'
 export {
   DEFAULT_WEIGHTS,
   type GroupRole,

@@ -82,8 +82,8 @@ import { check, isIterable, nameSchema, taken } from '../messages/check.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import type { ExpandedSummary } from '../model/expansion.ts'
+import type { Finding } from '../model/laws.ts'
 import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
-import type { Finding } from '../model/verify.ts'
 import { type Rendering, type RenderOptions, renderView } from '../rendering/render.ts'
 import {
   type AfterTurnOptions,
@@ -104,7 +104,7 @@ import {
   importanceSchema,
   type SessionImportance,
   scoreSession,
-} from '../stages/importance/session.ts'
+} from '../stages/importance/scorer.ts'
 import type { AppliedEdit } from '../stages/provider-compaction.ts'
 import type { Awaitable } from '../storage/jobs.ts'
 import type { HistoryRecord } from '../storage/records/records.ts'

@@ -21,7 +21,7 @@ import {
   truncateToTokenBudget,
 } from '../../src/index.ts'
 import type { Part } from '../../src/messages/message.ts'
-import { indexMessage } from '../../src/model/index-message.ts'
+import { indexMessage } from '../../src/model/message-parts.ts'
 import { addSizes, measureMessage, measurePart, NO_SIZES } from '../../src/tokens/tokens.ts'
 import { growth } from '../support/growth.ts'
 

@@ -10,22 +10,10 @@ import {
 } from '../../src/messages/message.ts'
 import { coverageOf, holdsRow, NO_ROWS } from '../../src/model/coverage.ts'
 import type { ExpandedRow, ExpandedSummary } from '../../src/model/expansion.ts'
-import { indexMessage } from '../../src/model/index-message.ts'
 import { checkLaws, checkStale, rebasePlan } from '../../src/model/laws.ts'
+import { indexMessage } from '../../src/model/message-parts.ts'
 import { applyPlan, contentOf, isCondensing, type PlannedInsert, savedBy } from '../../src/model/plan.ts'
 import { planRewind, pointingBehind, restoredPart, thinkingAgain } from '../../src/model/rewind.ts'
-import {
-  indexView,
-  isVisible,
-  type LogCompaction,
-  type LogRow,
-  liftedIn,
-  projectView,
-  redoIn,
-  type SessionLog,
-  tagsOf,
-  undoIn,
-} from '../../src/model/session-log.ts'
 import {
   describeCall,
   describePair,
@@ -82,6 +70,18 @@ import {
 } from '../../src/tokens/tokens.ts'
 import { ModelJobs } from './model-jobs.ts'
 import { ModelReadings } from './model-readings.ts'
+import {
+  indexView,
+  isVisible,
+  type LogCompaction,
+  type LogRow,
+  liftedIn,
+  projectView,
+  redoIn,
+  type SessionLog,
+  tagsOf,
+  undoIn,
+} from './session-log.ts'
 
 type Stored = {
   session: Session

@@ -1,7 +1,7 @@
 import { UndertextError } from '../../errors.ts'
 import { stringifyJson } from '../../messages/json.ts'
 import { type NewMessage, partsOf } from '../../messages/message.ts'
-import { indexMessage } from '../../model/index-message.ts'
+import { indexMessage } from '../../model/message-parts.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { withBytes } from '../records/content-bytes.ts'
 import { Hiding, type RowTags } from '../records/hiding.ts'

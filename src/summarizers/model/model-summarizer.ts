@@ -8,8 +8,7 @@ import { estimateTokens } from '../../tokens/tokens.ts'
 import { resolveContextWindow } from '../../tokens/windows.ts'
 import type { Summarizer, SummaryAnswer, SummaryRequest, SummaryUsage } from '../summarizer.ts'
 import { callFailure, mayRetry, waitBefore } from './call-failure.ts'
-import { MESSAGE_LINE_TOKENS } from './material.ts'
-import { MAX_OUTPUT_CHARS, summarizationPrompt } from './prompt.ts'
+import { MAX_OUTPUT_CHARS, MESSAGE_LINE_TOKENS, summarizationPrompt } from './prompt.ts'
 
 const perMillion = z.number().nonnegative()
 /** Prices of a model's tokens, US dollars for a million. */
