@@ -241,11 +241,11 @@ export {
   enforceAggregateFileBudget,
   type IncludedFile,
 } from './files/aggregate-budget.ts'
-export type { AskFailure, FileSummaryRequest, SummarizeFile } from './files/ask.ts'
 export type { AttachedFile } from './files/attached-file.ts'
 export { buildFileContextSection, type SectionFile } from './files/attached-file.ts'
 export {
   calculateFileTokenBudget,
+  estimatePostProcessingTokens,
   FILE_FAST_PATH_SIZE,
   FILE_PREVIEW_CHARS,
   FILE_PREVIEW_MODE_SIZE,
@@ -254,6 +254,7 @@ export {
   type FileTokenBudgetOptions,
   shouldTruncateFile,
 } from './files/file-budget.ts'
+export type { AskFailure, FileSummaryRequest, SummarizeFile } from './files/file-summarization-service.ts'
 export {
   type FileCheckOptions,
   type FileSummarizationOptions,
@@ -262,7 +263,6 @@ export {
   type FileSummaryFailure,
   type ProcessedFile,
 } from './files/file-summarization-service.ts'
-export { estimatePostProcessingTokens } from './files/processed-size.ts'
 export {
   buildFileSummarizationPrompt,
   FILE_SUMMARIZATION_THRESHOLD,
@@ -328,11 +328,9 @@ export {
   type StopReason,
   stopReasonOf,
 } from './messages/stop-reason.ts'
-export type { ChatMessage, ContextStrategy } from './model/chat-message.ts'
-export type { Coverage, Place, RowSet } from './model/coverage.ts'
+export type { Coverage, Finding, FindingCode, Place, RowSet } from './model/coverage.ts'
 export type { ExpandedMessage, ExpandedRow, ExpandedSummary } from './model/expansion.ts'
-export type { Finding, FindingCode } from './model/laws.ts'
-export type { PlainMessage } from './model/message-parts.ts'
+export type { ChatMessage, ContextStrategy, PlainMessage } from './model/message-parts.ts'
 export type { CompactionStatus } from './model/nesting.ts'
 export type { CompactionKind, CompactionStage } from './model/plan.ts'
 export type { FirstChanged } from './model/prompt-cache.ts'
@@ -529,6 +527,8 @@ export {
   DEFAULT_COMPACTION_THRESHOLD,
   DEFAULT_PROVIDER,
   type PendingRequest,
+  PRUNE_MINIMUM_SAVINGS,
+  PRUNE_PROTECT_TOKENS,
 } from './tokens/budget.ts'
 export type { EstimateSource } from './tokens/calibration.ts'
 export { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from './tokens/estimators/built-in.ts'
@@ -537,17 +537,15 @@ export type { Estimator, LengthUnit, TextKind } from './tokens/estimators/estima
 export {
   estimateNcaMessages,
   estimateNcaTokens,
+  NCA_ATTENTION_PERCENT,
   type NcaMessage,
   type NcaOptions,
-  ncaBytesEstimator,
-  ncaEstimator,
-} from './tokens/estimators/nca.ts'
-export {
-  NCA_ATTENTION_PERCENT,
   type NcaStats,
   type NcaStatsConfig,
+  ncaBytesEstimator,
   ncaContextStats,
-} from './tokens/estimators/nca-stats.ts'
+  ncaEstimator,
+} from './tokens/estimators/nca.ts'
 export {
   ADDITIVE_SAFETY_MARGIN,
   looksLikeCode,
@@ -584,8 +582,7 @@ export {
   type ModelProfile,
   resolveModelProfile,
 } from './tokens/profiles.ts'
-export { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from './tokens/scaled-figures.ts'
-export { ANTHROPIC_EDITS, contextManagementTypes } from './tokens/server-compaction.ts'
+export { ANTHROPIC_EDITS, contextManagementTypes } from './tokens/providers.ts'
 export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './tokens/tokenizer.ts'
 export {
   CHARS_PER_TOKEN,

@@ -6,17 +6,23 @@ import { examplesOf, runAsUser } from './support/run-as-user.ts'
 
 const REPOSITORY = join(import.meta.dirname, '..')
 const README = readFileSync(join(REPOSITORY, 'README.md'), 'utf8')
+const CONTRIBUTING = readFileSync(join(REPOSITORY, 'CONTRIBUTING.md'), 'utf8')
 const blocks = examplesOf(README)
 
-it('the first example prints what the README says', async () => {
-  const [, printed] = /```text\n([^`]*)```/.exec(README)!
+it('has a first example that prints what the README says', async () => {
+  const [, printed = ''] = /```text\n([\s\S]*?)```/.exec(README) ?? []
   expect(await runAsUser(blocks[0]!)).toBe(printed)
 })
 
-it('is at most 150 lines of at most 140 characters', () => {
+it('has at most 150 lines, none over 140 characters', () => {
   const lines = README.trimEnd().split('\n')
   expect(lines.length).toBeLessThanOrEqual(150)
   expect(lines.filter((line) => line.length > 140)).toEqual([])
+})
+
+it('gives the commands for a fresh clone', () => {
+  expect(README).toContain('`npm ci && npm run demo`')
+  expect(README).toContain('`npm ci && npm test`')
 })
 
 it('names only commands that there are', () => {
@@ -53,7 +59,7 @@ it('names only scripts that exist', () => {
   const { scripts } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>
   }
-  const named = [...README.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name!)
-  expect(named.length).toBeGreaterThan(1)
+  const named = [...`${README}${CONTRIBUTING}`.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name!)
+  expect(named.length).toBeGreaterThan(3)
   for (const name of named) expect(Object.keys(scripts)).toContain(name)
 })

@@ -28,7 +28,7 @@ const COUNTS = [
 const VERB_FILES = [
   'src/config/store-options.ts',
   'src/requests/options.ts',
-  'src/config/compaction.ts',
+  'src/config/run-config.ts',
   'src/tokens/budget.ts',
   'src/config/settings.ts',
 ]

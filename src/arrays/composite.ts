@@ -4,7 +4,7 @@ import { errorName, invalid, isUndertextError, standingFor, UndertextError } fro
 import { check } from '../messages/check.ts'
 import { listIn } from '../messages/lists.ts'
 import { outputText, type Part, partsOf } from '../messages/message.ts'
-import type { ChatMessage, ContextStrategy } from '../model/chat-message.ts'
+import type { ChatMessage, ContextStrategy } from '../model/message-parts.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { compositeStage } from '../stages/composite.ts'

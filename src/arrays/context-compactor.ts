@@ -7,7 +7,7 @@ import { arrayRunConfig, type CompactionOptions, resolveSettings } from '../conf
 import { compactionConfigSchema } from '../config/settings.ts'
 import { check, shareSchema } from '../messages/check.ts'
 import { isJsonObject, type JsonObject } from '../messages/json.ts'
-import type { ChatMessage } from '../model/chat-message.ts'
+import type { ChatMessage } from '../model/message-parts.ts'
 import type { CompactionStage } from '../model/plan.ts'
 import { KEEP_RECENT_RATIO } from '../stages/summarize.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../errors.ts'
 import { check } from '../messages/check.ts'
-import { type ChatMessage, hasParent, isMarker, isSummary, requireMessages } from '../model/chat-message.ts'
+import { type ChatMessage, hasParent, isMarker, isSummary, requireMessages } from '../model/message-parts.ts'
 
 /*
  * The tags themselves, laid and taken away by hand. These functions do what they are told and check no law: which

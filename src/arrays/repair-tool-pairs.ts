@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { type Pairing, pairToolUse } from '../messages/pairing.ts'
-import { type ChatMessage, requireMessages } from '../model/chat-message.ts'
 import { joinNeighbours } from '../model/join-neighbours.ts'
 import type { PlainMessage } from '../model/message-parts.ts'
+import { type ChatMessage, requireMessages } from '../model/message-parts.ts'
 import { isVisible } from './effective-history.ts'
 import {
   callPart,

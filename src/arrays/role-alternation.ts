@@ -1,7 +1,12 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
-import { type ChatMessage, isSummary, requireMessages } from '../model/chat-message.ts'
-import { type PlainMessage, roleOf } from '../model/message-parts.ts'
+import {
+  type ChatMessage,
+  isSummary,
+  type PlainMessage,
+  requireMessages,
+  roleOf,
+} from '../model/message-parts.ts'
 import { CONTINUATION_TEXT } from '../rendering/contents.ts'
 import { isVisible } from './effective-history.ts'
 import { fieldOf, madeUp, readToolMessage } from './tool-slots.ts'

@@ -1,6 +1,6 @@
 import type { Part } from '../messages/message.ts'
 import { textsByRow, withReplacements } from '../messages/overlay.ts'
-import { type ChatMessage, isMarker, isSummary, requireMessages } from '../model/chat-message.ts'
+import { type ChatMessage, isMarker, isSummary, requireMessages } from '../model/message-parts.ts'
 import { joinByNeighbourhood } from '../model/join-neighbours.ts'
 import { indexMessage, partsOfMessage, roleOf, sizesOf } from '../model/message-parts.ts'
 import { isCondensing, type Plan, type PlannedInsert, type PlannedReplacement } from '../model/plan.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { isFailed, isReasoning, outputText, type Part } from '../messages/message.ts'
-import type { ChatMessage } from '../model/chat-message.ts'
+import type { ChatMessage } from '../model/message-parts.ts'
 import { dropReasoningShape, dropReasoningStage } from '../stages/drop-reasoning.ts'
 import { priorityShape, priorityStage } from '../stages/priority.ts'
 import { clearToolResultsShape, clearToolResultsStage } from '../stages/prune.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { SUMMARY_TIMEOUT_MS } from '../config/settings.ts'
 import { check } from '../messages/check.ts'
-import { type ChatMessage, requireMessages } from '../model/chat-message.ts'
+import { type ChatMessage, requireMessages } from '../model/message-parts.ts'
 import { MANNERS, type SummaryPreset } from '../rendering/rows.ts'
 import { ours, type Stage } from '../stages/stage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'

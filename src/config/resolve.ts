@@ -11,9 +11,10 @@ import {
   DEFAULT_COMPACTION_TARGET,
   DEFAULT_COMPACTION_THRESHOLD,
   DEFAULT_PROVIDER,
+  PRUNE_MINIMUM_SAVINGS,
+  PRUNE_PROTECT_TOKENS,
 } from '../tokens/budget.ts'
 import { canonicalProvider } from '../tokens/providers.ts'
-import { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from '../tokens/scaled-figures.ts'
 import type { ContextWindows } from '../tokens/windows.ts'
 import { frozenCopy, storedSessionSettings } from './read-settings.ts'
 import {

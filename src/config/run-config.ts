@@ -7,12 +7,18 @@ import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../stages/prune.ts'
 import type { Stage, StageSettings } from '../stages/stage.ts'
 import { TRUNCATION_MARKER } from '../stages/truncate.ts'
 import type { RunOfJob } from '../storage/storage.ts'
-import { chosenSummarizer } from '../summarizers/choose.ts'
+import { chosenSummarizer } from '../summarizers/judge-answer.ts'
 import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
-import { DEFAULT_COMPACTION_TARGET, estimateOf, estimateRequest } from '../tokens/budget.ts'
+import {
+  DEFAULT_COMPACTION_TARGET,
+  estimateOf,
+  estimateRequest,
+  offlineSummaryTokens,
+  scaledFigures,
+  summaryRoom,
+} from '../tokens/budget.ts'
 import { expectedTokens, type Outlook, outlook, type Readings } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
-import { offlineSummaryTokens, scaledFigures, summaryRoom } from '../tokens/scaled-figures.ts'
 import { availableInput, lowerLimit, registryOf, type WindowRegistry } from '../tokens/windows.ts'
 import type { ChosenModel } from './model.ts'
 import { type Configuration, nonDefaults, pick, type ResolvedConfig } from './resolve.ts'

@@ -63,7 +63,7 @@ export function whyNotSent(provider: string, own: string): string {
 
 /** The error for a part of an unknown type. */
 export function unknownPart(place: string): UndertextError<'INVALID_INPUT'> {
-  return invalid(`${place}.type: is no type of a part`)
+  return invalid(`${place}.type: is not a type of a part`)
 }
 
 /** One conversion: its format, its current message, and the handling of content that does not fit. */

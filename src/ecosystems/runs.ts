@@ -37,11 +37,7 @@ export function beginWriting<Flag extends string>(
 export function beginTurn({ role }: Message, index: number, conversion: Conversion): void {
   conversion.at(index)
   if (role === 'system')
-    conversion.note(
-      'changed',
-      `[${index}]`,
-      'a system message behind others is sent as a message of the user',
-    )
+    conversion.note('changed', `[${index}]`, 'a system message after others is sent as a user message')
 }
 
 /**

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { labelSchema, nameSchema } from '../messages/check.ts'
 import { canonicalJson } from '../messages/json.ts'
-import type { Finding } from '../model/laws.ts'
+import type { Finding } from '../model/coverage.ts'
 import {
   type HistoryHead,
   headRecords,

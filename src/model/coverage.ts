@@ -1,6 +1,5 @@
 import type { PositionRange } from '../messages/message.ts'
-import type { Plan } from './plan.ts'
-import { spanOf } from './plan.ts'
+import { type Plan, spanOf } from './plan.ts'
 import { compareRows, type View } from './view.ts'
 import type { ViewRow } from './view-row.ts'
 
@@ -177,4 +176,38 @@ export function decodeCoverage(text: string, inserted: Place | undefined): Cover
 
 function decodeRows({ p = [], i = [] }: Pick<Encoded, 'p' | 'i'>): RowSet {
   return { positions: p, inserted: i.map(([anchor, ordinal]) => ({ anchor, ordinal })) }
+}
+
+/** What `verifySession` can find. */
+export type FindingCode =
+  | 'TAG_CYCLE'
+  | 'ORPHAN_TAG'
+  | 'FOREIGN_TAG'
+  | 'TAG_MISSING'
+  | 'TAG_WRONG'
+  | 'COUNTER_DRIFT'
+  | 'SIZE_DRIFT'
+  | 'PARTED_PAIR'
+  | 'POSITION_GAP'
+  | 'CONTENT_MISSING'
+  | 'CONTENT_DAMAGED'
+  | 'INSERTED_TWICE'
+  | 'BLOB_MISSING'
+  | 'BLOB_DAMAGED'
+  | 'BLOB_REFERENCES'
+  | 'INDEX_DRIFT'
+  | 'COMPACTION_DAMAGED'
+  | 'GUARD_MISSING'
+  | 'GUARD_CHANGED'
+  | 'FOREIGN_TRIGGER'
+
+/** One thing that is not as it must be: ids and numbers, never text of the conversation. */
+export type Finding = {
+  readonly code: FindingCode
+  readonly messageId?: string
+  readonly compactionId?: string
+  /** What was found and what was expected, for people. */
+  readonly detail: string
+  /** Whether `repair: true` can mend it from what is known. */
+  readonly repairable: boolean
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { figuresNear, type OverflowFigures } from './figures.ts'
-import { GENERAL_WORDINGS } from './general-wordings.ts'
+import { GENERAL_WORDINGS, OWN_PROTOCOLS, TABLE_WORDINGS, type Wording } from './general-wordings.ts'
+import { OWN_WORDINGS } from './own-wordings.ts'
 import {
   hintsAtSize,
   isAboutAnswer,
@@ -9,15 +10,14 @@ import {
   isMentioned,
   isOtherCode,
   isOtherStatus,
+  providerInText,
+  providerOfHost,
+  sayingProvider,
   speaksAgainst,
   speaksOfTokens,
-} from './guards.ts'
-import { OWN_WORDINGS } from './own-wordings.ts'
-import { providerInText, providerOfHost, sayingProvider } from './providers.ts'
+} from './providers.ts'
 import { type ErrorNode, readError } from './read-error.ts'
-import { TABLE_WORDINGS } from './table-wordings.ts'
 import { normalizeText } from './text.ts'
-import { OWN_PROTOCOLS, type Wording } from './wording.ts'
 
 /** Every wording, in the order in which they are tried: the first that holds names the provider. */
 export const WORDINGS: readonly Wording[] = [...OWN_WORDINGS, ...TABLE_WORDINGS, ...GENERAL_WORDINGS]

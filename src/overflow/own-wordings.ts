@@ -1,4 +1,4 @@
-import type { Wording } from './wording.ts'
+import type { Wording } from './general-wordings.ts'
 
 /**
  * Wordings that belong to one provider alone. They come before the founding table, because some of them contain a

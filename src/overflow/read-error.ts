@@ -1,12 +1,125 @@
-import {
-  CODE_KEYS,
-  INNER_KEYS,
-  KEYS_OF_CHAT_MESSAGES,
-  MESSAGE_KEYS,
-  PROVIDER_KEYS,
-  STATUS_KEYS,
-} from './error-keys.ts'
-import { entriesOf, isList, MAX_ENTRIES, read } from './safe-read.ts'
+/** Entries of one list looked at from each end. */
+export const MAX_ENTRIES = 200
+
+/** `Array.isArray`, which throws of a revoked Proxy. */
+export function isList(value: unknown): value is readonly unknown[] {
+  try {
+    return Array.isArray(value)
+  } catch {
+    return false
+  }
+}
+
+/** The entries of a list, of a long one those at its ends. */
+export function entriesOf(list: readonly unknown[]): unknown[] {
+  const entries: unknown[] = []
+  const length = read(list, 'length')
+  if (typeof length !== 'number') return entries
+  for (let i = 0; i < Math.min(length, MAX_ENTRIES); i++) entries.push(read(list, i))
+  for (let i = Math.max(MAX_ENTRIES, length - MAX_ENTRIES); i < length; i++) entries.push(read(list, i))
+  return entries
+}
+
+/** A property of somebody else's object; what throws counts as absent. */
+export function read(value: object, key: string | number): unknown {
+  try {
+    return (value as Record<string | number, unknown>)[key]
+  } catch {
+    return undefined
+  }
+}
+
+/*
+ * Which keys are read. An allow-list, because errors carry the request as well (`requestBodyValues`, `config`,
+ * `request`, `input`, `messages`, `flagged_input`), and a conversation may quote any error there is.
+ */
+export const MESSAGE_KEYS = [
+  'message',
+  'Message',
+  'errorMessage',
+  'error_message',
+  'error_msg',
+  'errmsg',
+  'err_msg',
+  'msg',
+  'status_msg',
+  'detail',
+  'details',
+  'description',
+  'error_description',
+  'error',
+  'Error',
+  'err',
+  'reason',
+  'cause',
+  'responseBody',
+  'response_body',
+  'responseText',
+  'rawBody',
+  'body',
+  'data',
+  '_data',
+  'raw',
+  'originalMessage',
+  'OriginalMessage',
+  'upstream_error',
+  'external_model_message',
+  'exception',
+]
+/** Keys of objects and lists that lead further. */
+export const INNER_KEYS = [
+  'errors',
+  'lastError',
+  'last_error',
+  'response',
+  'originalError',
+  'original_error',
+  'original',
+  'rawError',
+  'inner',
+  'innerError',
+  'innererror',
+  'innerException',
+  'wrapped',
+  'suppressed',
+  'metadata',
+  'base_resp',
+  'failure',
+  'failures',
+  'choices',
+  '$response',
+  'validationException',
+  'modelStreamErrorException',
+]
+/** What a chat message may say about its own failure; its content is a conversation's. */
+export const KEYS_OF_CHAT_MESSAGES = ['errorMessage', 'error']
+export const CODE_KEYS = [
+  'name',
+  'code',
+  'Code',
+  'type',
+  '__type',
+  'status',
+  'statusText',
+  'errorType',
+  'error_type',
+  'errorCode',
+  'error_code',
+  'lc_error_code',
+  'reason',
+  'error',
+]
+export const STATUS_KEYS = [
+  'status',
+  'statusCode',
+  'status_code',
+  'httpStatus',
+  'httpStatusCode',
+  'http_status',
+  'OriginalStatusCode',
+  'code',
+]
+export const PROVIDER_KEYS = ['provider', 'providerId', 'provider_id', 'llm_provider']
 
 /** Longest text that is read as JSON, UTF-16 units; longer ones are searched as they stand. */
 const MAX_JSON_LENGTH = 2_000_000

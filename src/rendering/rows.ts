@@ -290,7 +290,7 @@ type SettledRow = { readonly summary?: ViewMessage; readonly row?: ViewMessage }
  * A message with its compaction blocks kept, dropped or turned into a summary, for a provider of this canonical
  * name. `isFirst`: only system messages precede it. A row without blocks is returned as it is.
  */
-export function settleBlocks(row: ViewMessage, isFirst: boolean, provider: string, note: Note): SettledRow {
+function settleBlocks(row: ViewMessage, isFirst: boolean, provider: string, note: Note): SettledRow {
   const last = row.kind === 'message' && row.role === 'assistant' ? lastBlockOf(row.content) : undefined
   if (last === undefined) return { row }
   const parts = row.content as readonly Part[]
@@ -308,7 +308,7 @@ export function settleBlocks(row: ViewMessage, isFirst: boolean, provider: strin
  * Whether a view is sent with a compaction block of this provider: a recorded one, or one in the first message.
  * A block in a message appended later is neither, so appending changes nothing here.
  */
-export function beginsWithBlock(view: readonly ViewMessage[], provider: string): boolean {
+function beginsWithBlock(view: readonly ViewMessage[], provider: string): boolean {
   const name = canonicalProvider(provider)
   if (view.some((row) => blockOfSummary(row)?.provider === name)) return true
   const first = view.find(({ kind, role }) => kind !== 'message' || role !== 'system')
@@ -318,7 +318,7 @@ export function beginsWithBlock(view: readonly ViewMessage[], provider: string):
 }
 
 /** How a summary row that holds a compaction block is shown to a provider: as the block itself, or as text. */
-export function presentBlock(
+function presentBlock(
   row: ViewMessage,
   provider: string,
   note: Note,
@@ -338,7 +338,7 @@ function readable(messageId: string, { text }: CompactionBlock, note: Note): str
  * Moves the native block before everything except the `head` leading system messages: its provider ignores what
  * precedes it, and what is still shown (a pinned message) should be read. Of several blocks, the last counts.
  */
-export function blockFirst(
+function blockFirst(
   drafts: readonly Draft[],
   natives: readonly Draft[],
   head: number,

@@ -54,7 +54,7 @@ function fitted(id: string, rule: Exclude<CallIdRule, 'any'>): string {
   return id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(rule === 'short' ? -40 : -64) || 'call'
 }
 
-export type AnswerRules = {
+type AnswerRules = {
   readonly callIds: CallIdRule
   /** Whether calls at the very end are left without a result. */
   readonly keepWaiting: boolean
@@ -63,10 +63,10 @@ export type AnswerRules = {
 }
 
 /** The position of a part: the index of its draft and its own. */
-export type Place = { readonly row: number; readonly part: number }
+type Place = { readonly row: number; readonly part: number }
 
 /** A position as a map key. */
-export function keyOf({ row, part }: Place): string {
+function keyOf({ row, part }: Place): string {
   return `${row}:${part}`
 }
 
@@ -79,7 +79,7 @@ export function keyOf({ row, part }: Place): string {
 type Fate = { readonly kind: 'behind' | 'inside' | 'duplicate'; readonly call: CallRef }
 
 /** Everything decided about calls and results before anything is moved. Maps are keyed by `keyOf`. */
-export type Answers = {
+type Answers = {
   readonly uses: readonly (ToolUse | undefined)[]
   /** The result of each answered call. */
   readonly resultOf: ReadonlyMap<string, Place>
@@ -95,7 +95,7 @@ export type Answers = {
 }
 
 /** Pairs the calls and results of a history and decides what happens to each. */
-export function findAnswers(drafts: readonly Draft[], rules: AnswerRules, note: Note): Answers {
+function findAnswers(drafts: readonly Draft[], rules: AnswerRules, note: Note): Answers {
   const uses = drafts.map((draft) => toolUseOf(draft.parts))
   const { pairs, orphans } = pairToolUse(uses)
   const resultOf = new Map<string, Place>()

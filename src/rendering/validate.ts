@@ -15,19 +15,19 @@ const SENTENCES = {
   UNANSWERED_CALL: 'A tool call has no result.',
   RESULT_WITHOUT_CALL: 'A tool result has no call before it.',
   DUPLICATE_RESULT: 'A tool call has a second result.',
-  RESULT_NOT_AFTER_CALL: 'A tool result does not stand directly behind the message with its call.',
-  RESULT_ORDER: 'Tool results do not stand in the order of their calls.',
+  RESULT_NOT_AFTER_CALL: 'A tool result is not directly after the message with its call.',
+  RESULT_ORDER: 'Tool results are not in the order of their calls.',
   REPEATED_CALL_ID: 'Two tool calls have the same id, which this provider refuses.',
   MALFORMED_CALL_ID: 'The id of a tool call has a form this provider refuses.',
   MISPLACED_PART: 'A message holds a part that does not belong to its role.',
-  EMPTY_MESSAGE: 'A message says nothing.',
+  EMPTY_MESSAGE: 'A message is empty.',
   EMPTY_TEXT: 'A message holds an empty text, which this provider refuses.',
   ORPHAN_REASONING: 'A message holds reasoning and nothing else.',
-  ADJACENT_SAME_ROLE: 'Two messages of one side follow each other, which this provider refuses.',
+  ADJACENT_SAME_ROLE: 'Two consecutive messages have the same side, which this provider refuses.',
   USER_AFTER_RESULTS:
-    'Words of the user follow tool results with no assistant message between, which this provider refuses.',
+    'A user message follows tool results without an assistant message between, which this provider refuses.',
   FIRST_NOT_USER: "The first message is not the user's, which this provider refuses.",
-  SYSTEM_INSIDE: 'A system message stands behind other messages, which this provider refuses.',
+  SYSTEM_INSIDE: 'A system message comes after other messages, which this provider refuses.',
 } as const
 
 export type ProblemCode = keyof typeof SENTENCES

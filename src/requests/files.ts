@@ -1,7 +1,7 @@
 import type { ContextStats } from '../compaction/stats.ts'
 import { fitFiles, noticeOf, previewed } from '../files/aggregate-budget.ts'
-import type { SummarizeFile } from '../files/ask.ts'
 import { type AttachedFile, buildFileContextSection, fileName } from '../files/attached-file.ts'
+import type { SummarizeFile } from '../files/file-summarization-service.ts'
 import { FileSummarizationService, type ProcessedFile } from '../files/file-summarization-service.ts'
 import { NON_FILE_RESERVE } from '../files/summary-plan.ts'
 import { defined } from '../messages/defined.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type FileBlock, fileBlocks } from '../files/file-blocks.ts'
+import { type FileBlock, fileBlocks } from '../files/attached-file.ts'
 import { listIn } from '../messages/lists.ts'
 import type { FilePart, ImagePart } from '../messages/message.ts'
 import { normalizePath } from '../model/line-range.ts'

@@ -1,9 +1,8 @@
 import type { ToolOutputLimits } from '../files/tool-output/message-previews.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import type { NewMessage, Part, StoredMessage, ViewMessage } from '../messages/message.ts'
-import type { Coverage } from '../model/coverage.ts'
+import type { Coverage, Finding } from '../model/coverage.ts'
 import type { ExpandedSummary } from '../model/expansion.ts'
-import type { Finding } from '../model/laws.ts'
 import type { CompactionStatus } from '../model/nesting.ts'
 import type { CompactionKind, PlannedStep } from '../model/plan.ts'
 import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
@@ -12,10 +11,9 @@ import type { ViewRow } from '../model/view-row.ts'
 import type { Estimate, Readings } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import type { Sizes } from '../tokens/tokens.ts'
-import type { Histories } from './histories.ts'
-import type { Awaitable, Circuits, Jobs, RunOfJob } from './jobs.ts'
+import type { Awaitable, Circuits, Histories, Jobs, RunOfJob } from './jobs.ts'
 
-export type { ExportedHead, ExportedRows, Histories, RestoredRow, Restoring } from './histories.ts'
+export type { ExportedHead, ExportedRows, Histories, RestoredRow, Restoring } from './jobs.ts'
 
 export {
   type Circuit,

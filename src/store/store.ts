@@ -81,8 +81,8 @@ import { headOf } from '../messages/characters.ts'
 import { check, isIterable, nameSchema, taken } from '../messages/check.ts'
 import type { NewMessage, StoredMessage, ViewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
+import type { Finding } from '../model/coverage.ts'
 import type { ExpandedSummary } from '../model/expansion.ts'
-import type { Finding } from '../model/laws.ts'
 import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
 import { type Rendering, type RenderOptions, renderView } from '../rendering/render.ts'
 import {
@@ -270,7 +270,7 @@ export class Store<S extends Storage = Storage> {
    * Removes a session and everything it holds. This is the only verb that destroys; it leaves a receipt with the session's id and
    * numbers in the audit of the store. Returns what was removed. Afterwards nothing of the session can be read from the files, unless
    * the result has `filesCleared: false`: then the files are cleared as soon as no other connection prevents it. Clearing rewrites
-   * the file, so its time grows with the size of the file (docs/store-files.md).
+   * the file, so its time grows with the size of the file (docs/storage.md).
    */
   async purgeSession(sessionId: string, options: PurgeOptions = {}): Promise<Purged> {
     const { actor, reason, clearFiles } = check(purgeSchema, options, 'purgeSession')

@@ -1,8 +1,14 @@
 import { type Message, partsOf, type ToolResultOutput } from '../messages/message.ts'
 import type { Conversation } from './extractive/conversation.ts'
 import { ConversationReader } from './extractive/conversation-reader.ts'
-import { EARLIER, type Previous, readPrevious } from './extractive/file-lines.ts'
-import { type Bullet, fitSections, type Section } from './extractive/fit.ts'
+import {
+  type Bullet,
+  EARLIER,
+  fitSections,
+  type Previous,
+  readPrevious,
+  type Section,
+} from './extractive/fit.ts'
 import { bulletsByTopic } from './extractive/sections.ts'
 import { type Topic, topicsOf } from './extractive/terms.ts'
 import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequest } from './summarizer.ts'

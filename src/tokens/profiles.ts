@@ -1,12 +1,23 @@
 import { z } from 'zod'
 import { check, nameSchema, shareSchema } from '../messages/check.ts'
 import { ROLES, type Role } from '../messages/message.ts'
-import { DEFAULT_COMPACTION_TARGET, DEFAULT_COMPACTION_THRESHOLD } from './budget.ts'
+import {
+  DEFAULT_COMPACTION_TARGET,
+  DEFAULT_COMPACTION_THRESHOLD,
+  type ScaledFigures,
+  type ScaleSource,
+  scaledFigures,
+  scaleSources,
+} from './budget.ts'
 import { ESTIMATOR_NAMES, estimatorNamed } from './estimators/built-in.ts'
 import { type Estimator, estimatorSchema } from './estimators/estimator-schema.ts'
-import { canonicalProvider, isKnownProvider, providerProfile } from './providers.ts'
-import { type ScaledFigures, type ScaleSource, scaledFigures, scaleSources } from './scaled-figures.ts'
-import { compactsHistory, contextManagementTypes } from './server-compaction.ts'
+import {
+  canonicalProvider,
+  compactsHistory,
+  contextManagementTypes,
+  isKnownProvider,
+  providerProfile,
+} from './providers.ts'
 import { neurolinkEstimator } from './tokens.ts'
 import {
   availableInput,

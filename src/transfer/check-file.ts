@@ -1,9 +1,15 @@
 import type { MessageEvent } from '../history/import/import-types.ts'
 import { messageProblem } from '../messages/message-check.ts'
-import { inConversations } from './event-cursor.ts'
-import type { FileInput } from './file-input.ts'
+import { inConversations } from './history-lines.ts'
 import { type ImportNote, type ImportProblem, TOLD } from './import-report.ts'
-import type { ConversationEvent, PlacedMessage, ReadOptions, Source, SourceEvent } from './source.ts'
+import type {
+  ConversationEvent,
+  FileInput,
+  PlacedMessage,
+  ReadOptions,
+  Source,
+  SourceEvent,
+} from './source.ts'
 
 /** What the check found of one conversation. */
 export type CheckedConversation = {

@@ -10,19 +10,27 @@ import {
   time,
 } from './document/options.ts'
 import {
+  compactionName,
   type DocumentCompaction,
   type DocumentStore,
   hasChanged,
   hiddenReason,
   insertedBy,
   readDocument,
+  rowName,
   rowsOf,
   type SessionDocument,
   shownRows,
 } from './document/session-document.ts'
-import { compactionName, rowName } from './document/summary-words.ts'
-import { addressHtml, codeHtml, escapedLine, messageHtml } from './html/message-html.ts'
-import { PAGE_MIDDLE, pageEnd, pageHead } from './html/page-html.ts'
+import {
+  addressHtml,
+  codeHtml,
+  escapedLine,
+  messageHtml,
+  PAGE_MIDDLE,
+  pageEnd,
+  pageHead,
+} from './html/page-html.ts'
 
 /**
  * A session as one HTML page for people, in pieces to be written one behind the other: facts and sizes, the compactions with their

@@ -1,7 +1,6 @@
 import { taken } from '../messages/check.ts'
 import type { StoredMessage } from '../messages/message.ts'
 import { type Block, blocksOf, type Code, isLong, lengthOf } from './document/blocks.ts'
-import { fenceAround, longestRun } from './document/code-blocks.ts'
 import {
   counted,
   type DocumentOptions,
@@ -12,24 +11,22 @@ import {
   visibleText,
 } from './document/options.ts'
 import {
+  compactionFacts,
+  compactionName,
   type DocumentStore,
+  type Fact,
   hasChanged,
   hiddenReason,
   insertedBy,
   readDocument,
+  rowName,
   type SessionDocument,
+  sessionFacts,
+  sharesOf,
   shownRows,
   statusWords,
 } from './document/session-document.ts'
-import {
-  compactionFacts,
-  compactionName,
-  type Fact,
-  rowName,
-  sessionFacts,
-  sharesOf,
-} from './document/summary-words.ts'
-import { inertText, messageMarkdown } from './markdown/message-markdown.ts'
+import { fenceAround, inertText, longestRun, messageMarkdown } from './markdown/message-markdown.ts'
 
 /**
  * A session as a Markdown document for people, in pieces to be written one behind the other: title, facts, compactions, then the

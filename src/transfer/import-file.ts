@@ -3,7 +3,6 @@ import { check } from '../messages/check.ts'
 import { storeSchema } from '../store/arguments.ts'
 import { type CheckedConversation, checkFile } from './check-file.ts'
 import { detectSource } from './detect.ts'
-import { FileInput } from './file-input.ts'
 import {
   checkHistories,
   historyNames,
@@ -23,6 +22,7 @@ import {
 import type { Done } from './outcomes.ts'
 import { sessionNames } from './session-rows.ts'
 import type { Source } from './source.ts'
+import { FileInput } from './source.ts'
 import { type ImportStore, writeFile } from './write-file.ts'
 
 /** Bytes between two reports at least: a machine that reads 40 MB a second makes ten of them. */

@@ -6,10 +6,10 @@ import { type Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { invalid, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
-import { FileInput } from './file-input.ts'
 import { importInput } from './import-file.ts'
 import type { ImportReport } from './import-report.ts'
 import { type ImportFileOptions, importFileSchema } from './import-report.ts'
+import { FileInput } from './source.ts'
 import type { ImportStore } from './write-file.ts'
 
 /** What came by a stream, to be read as often as asked. */

@@ -3,13 +3,12 @@ import type { CompactionEvent, ImportEvent, SessionImport } from '../history/imp
 import type { NewMessage, PositionRange } from '../messages/message.ts'
 import type { Store } from '../store/store.ts'
 import { type CheckedConversation, storable } from './check-file.ts'
-import { EventCursor } from './event-cursor.ts'
-import type { FileInput } from './file-input.ts'
+import { EventCursor } from './history-lines.ts'
 import type { CheckedImportFile, ImportedConversation } from './import-report.ts'
 import { withCount } from './import-report.ts'
 import { outcomeOf, refused } from './outcomes.ts'
 import { nameTaken, otherName } from './session-rows.ts'
-import type { ReadOptions, Source, SourceEvent } from './source.ts'
+import type { FileInput, ReadOptions, Source, SourceEvent } from './source.ts'
 
 /**
  * Takes the events of one conversation and gives those that are stored: without notes, problems and messages the store would refuse. What

@@ -7,7 +7,8 @@ import { ANSWER_PROBLEMS, buildSummarizationPrompt } from '../../src/index.ts'
 import { modelSummarizerSchema } from '../../src/summarizers/model/model-summarizer.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
-const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'models.md'), 'utf8')
+const SUMMARIES = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'summaries.md'), 'utf8')
+const PAGE = SUMMARIES.slice(SUMMARIES.indexOf('## Summaries by models'))
 
 it('names every problem of an answer, every option, and the wording of the prompt', () => {
   for (const problem of ANSWER_PROBLEMS) expect(PAGE).toContain(`| \`${problem}\` |`)
@@ -26,8 +27,9 @@ it('has an example that prints what it says', async () => {
   expect((await runAsUser(`${model}\n${example}`)).trim()).toBe(said)
 })
 
-describe('docs/ai-sdk-chat.md', () => {
-  const CHAT = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'ai-sdk-chat.md'), 'utf8')
+describe('docs/ai-sdk.md, chats', () => {
+  const AI_SDK = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'ai-sdk.md'), 'utf8')
+  const CHAT = AI_SDK.slice(AI_SDK.indexOf('## Chats of the AI SDK'))
 
   it('has a route that answers and keeps the chat', async () => {
     const [route = ''] = examplesOf(CHAT)

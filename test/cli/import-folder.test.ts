@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { TextReporter } from '../../src/cli/commands/import/report.ts'
+import { textReporter } from '../../src/cli/commands/import/report.ts'
 import { createStyle } from '../../src/cli/output/style.ts'
 import { openStore } from '../../src/index.ts'
 import type { ImportReport } from '../../src/transfer.ts'
@@ -227,7 +227,7 @@ describe('a folder', () => {
     const { files } = (await run('a.jsonl', '--json')).json as { readonly files: readonly ImportReport[] }
     const written: string[] = []
     const out = { isTerminal: false, columns: 80, write: (text: string) => void written.push(text) }
-    const reporter = new TextReporter({ out, style: createStyle(false) })
+    const reporter = textReporter({ out, style: createStyle(false) })
     for (let at = 0; at < 250; at++) reporter.file({ path: `logs/${at}`, report: files[0]! }, true)
     reporter.folder({ path: 'logs', files: 250, unrecognised: 0, named: [] }, true)
     const lines = written.join('').trimEnd().split('\n')

@@ -53,7 +53,7 @@ it('tells of every preset and of every fact of a call', () => {
 })
 
 it('has an example that prints what it says', async () => {
-  const [example = ''] = examplesOf(PAGE)
+  const [, example = ''] = examplesOf(PAGE)
   const said = [...example.matchAll(/\/\/ (.+)$/gm)].map(([, text]) => text)
   expect((await runAsUser(example)).trim().split('\n')).toEqual(said)
 })

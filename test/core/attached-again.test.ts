@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fileBlocks } from '../../src/files/file-blocks.ts'
+import { fileBlocks } from '../../src/files/attached-file.ts'
 import {
   buildFileContextSection,
   deduplicateFileReads,
@@ -9,7 +9,7 @@ import {
   type Part,
   type SqliteStore,
 } from '../../src/index.ts'
-import type { ChatMessage } from '../../src/model/chat-message.ts'
+import type { ChatMessage } from '../../src/model/message-parts.ts'
 import { say } from '../support/conversation.ts'
 import { growth } from '../support/growth.ts'
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { deduplicateFileReads, type NewMessage, openStore } from '../../src/index.ts'
 import type { Json } from '../../src/messages/json.ts'
 import type { Part, ToolResultOutput } from '../../src/messages/message.ts'
-import type { ChatMessage } from '../../src/model/chat-message.ts'
+import type { ChatMessage } from '../../src/model/message-parts.ts'
 
 /*
  * What is a re-read and what is not. Each pair is a first and a second read; both ways in are asked, the plain

@@ -117,7 +117,7 @@ describe('validateHistory, whoever the provider is', () => {
   it('lists problems in the order of the messages, with a sentence that quotes nothing', () => {
     const found = validateHistory(view(user(''), assistant(call('secret')), tool(result('other'))))
     expect(found).toEqual([
-      { code: 'EMPTY_MESSAGE', index: 0, message: 'A message says nothing.' },
+      { code: 'EMPTY_MESSAGE', index: 0, message: 'A message is empty.' },
       { code: 'UNANSWERED_CALL', index: 1, message: 'A tool call has no result.', toolCallId: 'secret' },
       {
         code: 'RESULT_WITHOUT_CALL',

@@ -342,8 +342,8 @@ describe('fromAnthropic', () => {
       '[0].content[0].id: must be a string',
     ],
     ['an input', [assistant({ type: 'tool_use', id: 'a', name: 'n' })], '[0].content[0].input: is missing'],
-    ['a call', [user(call('a'))], '[0].content[0]: a tool_use must stand in an assistant message'],
-    ['a result', [assistant(result('a'))], '[0].content[0]: a tool_result must stand in a user message'],
+    ['a call', [user(call('a'))], '[0].content[0]: a tool_use must be in an assistant message'],
+    ['a result', [assistant(result('a'))], '[0].content[0]: a tool_result must be in a user message'],
     ['an answer', [user(result('a', { content: 7 }))], '[0].content[0].content: must be an array'],
     [
       'text within',
@@ -605,7 +605,7 @@ describe('toAnthropic', () => {
 
   it('refuses a part of an unknown type', () => {
     expect(problemOf(() => blocksSent('user', { type: 'SECRET' } as never))).toBe(
-      '[0].content[0].type: is no type of a part',
+      '[0].content[0].type: is not a type of a part',
     )
   })
 })

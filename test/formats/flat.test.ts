@@ -7,7 +7,7 @@ import { toChatMessages } from '../../src/ecosystems/flat/to-chat-messages.ts'
 import { openStore } from '../../src/index.ts'
 import type { Message, NewMessage, Part } from '../../src/messages/message.ts'
 import { messageProblem } from '../../src/messages/message-check.ts'
-import type { ChatMessage } from '../../src/model/chat-message.ts'
+import type { ChatMessage } from '../../src/model/message-parts.ts'
 import { frozen, problemOf } from '../support/failures.ts'
 
 const RUNS = process.env.LONG === '1' ? 20_000 : 1_000
@@ -136,7 +136,7 @@ describe('fromChatMessages', () => {
     [
       'calls of OpenAI’s',
       { role: 'assistant', content: '', tool_calls: [] },
-      '[1].tool_calls: is no field of this form (fromOpenAI reads it)',
+      '[1].tool_calls: is not a field of this form (fromOpenAI reads it)',
     ],
     [
       'parts of another form',

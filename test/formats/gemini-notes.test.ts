@@ -77,14 +77,14 @@ describe('what Gemini cannot have said', () => {
       'user',
       { functionCall: { name: 'f' } },
       '',
-      'a functionCall must stand in a content of the model',
+      'a functionCall must be in a content of the model',
     ],
     [
       'an answer of the model',
       'model',
       { functionResponse: { name: 'f' } },
       '',
-      'a functionResponse must stand in a content of the user',
+      'a functionResponse must be in a content of the user',
     ],
     [
       'an answer to nothing',

@@ -4,7 +4,8 @@ import { expect, it } from 'vitest'
 import { DEFAULT_WEIGHTS } from '../../src/index.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
-const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'importance.md'), 'utf8')
+const COMPACTION = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'compaction.md'), 'utf8')
+const PAGE = COMPACTION.slice(COMPACTION.indexOf('## Importance and pins'))
 
 it('the example prints what the page says', async () => {
   const [example] = examplesOf(PAGE)

@@ -6,7 +6,7 @@ import {
   SUMMARY_SECTIONS,
   summarizeMessages,
 } from '../../src/index.ts'
-import type { ChatMessage } from '../../src/model/chat-message.ts'
+import type { ChatMessage } from '../../src/model/message-parts.ts'
 import { call, deepFreeze, failing, places, result, saying, system, talk, user } from './support.ts'
 
 it.each([

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { ChatMessage } from '../../src/model/chat-message.ts'
+import type { ChatMessage } from '../../src/model/message-parts.ts'
 import type { Summarizer, SummaryRequest } from '../../src/summarizers/summarizer.ts'
 
 /** n messages, user and assistant in turn, of about `length` characters each. */

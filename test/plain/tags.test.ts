@@ -7,7 +7,7 @@ import {
   tagForCondensation,
   tagForTruncation,
 } from '../../src/arrays/effective-history.ts'
-import type { ChatMessage } from '../../src/model/chat-message.ts'
+import type { ChatMessage } from '../../src/model/message-parts.ts'
 import { conversations, deepFreeze, talk } from './support.ts'
 
 const condensed = { condenseParent: 'c1' }

@@ -6,7 +6,7 @@ import {
   TRUNCATION_MARKER,
   truncateWithSlidingWindow,
 } from '../../src/index.ts'
-import type { ChatMessage } from '../../src/model/chat-message.ts'
+import type { ChatMessage } from '../../src/model/message-parts.ts'
 import { call, deepFreeze, places, result, system, talk, user } from './support.ts'
 
 it.each([

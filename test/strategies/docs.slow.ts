@@ -4,9 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { clearToolResults, composite, slidingWindow, summarizeOlder } from '../../src/index.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'strategies.md'), 'utf8')
+const whole = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'compaction.md'), 'utf8')
+const page = whole.slice(whole.indexOf('## Strategies'), whole.indexOf('## Importance and pins'))
 
-describe('docs/strategies.md', () => {
+describe('docs/compaction.md, strategies', () => {
   it('S0-85 S0-86 S0-87 S0-88 S0-89 has a row for each strategy, with cost, quality and best use', () => {
     const rows = page
       .split('\n')

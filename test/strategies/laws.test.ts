@@ -10,7 +10,7 @@ import {
   slidingWindow,
   summarizeOlder,
 } from '../../src/index.ts'
-import { isSummary } from '../../src/model/chat-message.ts'
+import { isSummary } from '../../src/model/message-parts.ts'
 import { conversations, partedPairs, saying } from '../plain/support.ts'
 
 /* What holds of any conversation under any strategy. The arrays are frozen to the bottom, so whoever writes into one throws. */

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { call, failure, result, say } from '../support/conversation.ts'
 
-/* The summary that the README and docs/summaries.md show, made of the session they speak of. */
+/* The summary that docs/summaries.md shows, made of the session they speak of. */
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
@@ -78,8 +78,8 @@ async function summary(): Promise<string> {
   return String(row!.content)
 }
 
-it('is what the README shows, line by line', async () => {
-  const [, block = ''] = /```text\n([\s\S]*?)```/.exec(read('README.md')) ?? []
+it('is what the opening of docs/summaries.md shows, line by line', async () => {
+  const [, block = ''] = /```text\n([\s\S]*?)```/.exec(read('docs/summaries.md')) ?? []
   const shown = block.trim().split('\n')
   expect(shown.length).toBeGreaterThan(5)
   const lines = (await summary()).split('\n')

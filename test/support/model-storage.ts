@@ -13,7 +13,7 @@ import type { ExpandedRow, ExpandedSummary } from '../../src/model/expansion.ts'
 import { checkLaws, checkStale, rebasePlan } from '../../src/model/laws.ts'
 import { indexMessage } from '../../src/model/message-parts.ts'
 import { applyPlan, contentOf, isCondensing, type PlannedInsert, savedBy } from '../../src/model/plan.ts'
-import { planRewind, pointingBehind, restoredPart, thinkingAgain } from '../../src/model/rewind.ts'
+import { planRewind, pointingBehind, restoredPart, thinkingAgain } from '../../src/model/plan.ts'
 import {
   describeCall,
   describePair,

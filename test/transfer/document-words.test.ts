@@ -8,7 +8,7 @@ import {
   visibleLine,
   visibleText,
 } from '../../src/transfer/document/options.ts'
-import { sharesOf } from '../../src/transfer/document/summary-words.ts'
+import { sharesOf } from '../../src/transfer/document/session-document.ts'
 import { PNG } from './sessions.ts'
 
 describe('what cannot be seen', () => {

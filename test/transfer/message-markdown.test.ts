@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { messageHtml } from '../../src/transfer/html/message-html.ts'
+import { messageHtml } from '../../src/transfer/html/page-html.ts'
 import { messageMarkdown } from '../../src/transfer/markdown/message-markdown.ts'
 import { hidesSomething, hostileText } from './hostile.ts'
 

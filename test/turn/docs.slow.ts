@@ -5,7 +5,8 @@ import { DEFAULT_WARNING_LEVELS, STORE_EVENTS } from '../../src/index.ts'
 import { nextStep } from '../../src/messages/stop-reason.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
-const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'turns.md'), 'utf8')
+const REQUESTS = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'requests.md'), 'utf8')
+const PAGE = REQUESTS.slice(REQUESTS.indexOf('## Around a turn'))
 const blocks = examplesOf(PAGE)
 
 it('has examples that do what they say', async () => {

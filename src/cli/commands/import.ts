@@ -18,8 +18,8 @@ import {
   type FileOutcome,
   type ImportReporter,
   isFatal,
-  JsonReporter,
-  TextReporter,
+  jsonReporter,
+  textReporter,
 } from './import/report.ts'
 
 type ImportOptions = {
@@ -45,11 +45,10 @@ export async function importFiles(
 ): Promise<number> {
   await refuseWrongUse(context, paths, options)
   const store = await storeFor(context, options)
-  const reporter = context.json ? new JsonReporter(context) : new TextReporter(context)
+  const reporter = context.json ? jsonReporter(context) : textReporter(context)
   const run = new ImportRun(context, store, options, reporter)
   for (const path of paths) if (!(await run.take(path))) break
-  reporter.end()
-  return reporter.exit
+  return reporter.end()
 }
 
 /** Throws `WRONG_USE`. */

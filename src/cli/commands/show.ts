@@ -9,8 +9,8 @@ import type { CompactionKind } from '../../model/plan.ts'
 import type { Compaction, MessageCounts, Session } from '../../storage/storage.ts'
 import type { SqliteStore } from '../../store/open.ts'
 import { positionWords } from '../../transfer/document/options.ts'
+import { standsFor } from '../../transfer/import-histories.ts'
 import { sessionRows } from '../../transfer/session-rows.ts'
-import { standsFor } from '../../transfer/stands-for.ts'
 import type { Context, Output, Style } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { counted, time } from '../output/figures.ts'
@@ -30,11 +30,10 @@ type ShowOptions = {
 }
 
 /** A row as it is shown. */
-type Entry = Pick<StoredMessage, 'id' | 'kind' | 'role' | 'position' | 'createdAt' | 'pinned'> & {
+type Entry = {
+  readonly row: StoredMessage
   readonly content: string | readonly Part[]
   readonly hidden: HiddenBy | undefined
-  /** Parts that the view shows another text for, whether or not `content` has it. */
-  readonly replacedParts: readonly number[]
   /** Positions that a summary or marker replaces. */
   readonly standsFor: readonly PositionRange[]
   /** The compaction that inserted the row. */
@@ -120,17 +119,10 @@ function entryReader(compactions: readonly Compaction[], original: boolean): (ro
   const byId = new Map(compactions.map((one) => [one.id, one] as const))
   const positionsOf = standsFor(compactions)
   return (row) => {
-    const { id, kind, role, position, createdAt, pinned, replacedParts = [] } = row
     const insertedBy = row.condenseId ?? row.truncationId
     const by = insertedBy === undefined || row.hidden ? undefined : byId.get(insertedBy)
     return {
-      id,
-      kind,
-      role,
-      ...(position !== undefined && { position }),
-      createdAt,
-      pinned,
-      replacedParts,
+      row,
       content: original ? row.content : viewContent(row),
       hidden: hiddenBy(row, byId),
       standsFor: by === undefined ? [] : positionsOf(by),
@@ -147,27 +139,21 @@ function hiddenBy(row: StoredMessage, compactions: ReadonlyMap<string, Compactio
   return { compaction: id, kind: found?.kind, at: retired ? found?.changedAt : found?.createdAt, retired }
 }
 
-function jsonOf({ hidden, ...entry }: Entry) {
+function jsonOf({ row, content, hidden, standsFor, insertedBy }: Entry) {
+  const { id, kind, role, position = null, createdAt, pinned, replacedParts = [] } = row
+  const { compaction, kind: by = null, at = null, retired: undone } = hidden ?? {}
   return {
-    id: entry.id,
-    kind: entry.kind,
-    role: entry.role,
-    position: entry.position ?? null,
-    createdAt: entry.createdAt,
-    pinned: entry.pinned,
-    hidden:
-      hidden === undefined
-        ? null
-        : {
-            compaction: hidden.compaction,
-            kind: hidden.kind ?? null,
-            at: hidden.at ?? null,
-            undone: hidden.retired,
-          },
-    replacedParts: entry.replacedParts,
-    standsFor: entry.standsFor,
-    insertedBy: entry.insertedBy ?? null,
-    content: entry.content,
+    id,
+    kind,
+    role,
+    position,
+    createdAt,
+    pinned,
+    hidden: hidden === undefined ? null : { compaction, kind: by, at, undone },
+    replacedParts,
+    standsFor,
+    insertedBy: insertedBy ?? null,
+    content,
   }
 }
 
@@ -211,17 +197,17 @@ function entryLines(entry: Entry, shown: Shown): string[] {
     return [...sentence(heading, out), ...nothing, ...body].map(style.dim)
   }
   const body = pieces.flatMap((piece) => pieceLines(piece, out, pieceStyle(piece, style)))
-  return [...sentence(heading, out, headingStyle(entry, style)), ...nothing.map(style.dim), ...body]
+  return [...sentence(heading, out, headingStyle(entry.row, style)), ...nothing.map(style.dim), ...body]
 }
 
-function headingStyle({ kind, role }: Entry, style: Style): (text: string) => string {
+function headingStyle({ kind, role }: StoredMessage, style: Style): (text: string) => string {
   const colours = { user: style.cyan, assistant: style.green, tool: style.blue, system: style.yellow }
   const colour = kind === 'message' ? colours[role] : style.magenta
   return (text) => style.bold(colour(text))
 }
 
-function headingOf(entry: Entry, { out, shortId }: Shown): string {
-  const { kind, position, role, createdAt, insertedBy, standsFor, replacedParts, pinned, hidden } = entry
+function headingOf({ row, insertedBy, standsFor, hidden }: Entry, { out, shortId }: Shown): string {
+  const { kind, position, role, createdAt, replacedParts = [], pinned } = row
   const by = insertedBy === undefined ? '' : ` by ${shortId(insertedBy)}`
   const of = standsFor.length === 0 ? '' : ` of ${positionWords(standsFor)}`
   return [
@@ -249,7 +235,7 @@ const PARTICIPLES: { readonly [kind in CompactionKind]: string } = {
 
 function reasonOf(
   { compaction, kind: by, at, retired }: HiddenBy,
-  kind: Entry['kind'],
+  kind: StoredMessage['kind'],
   out: Output['out'],
   shortId: (id: string) => string,
 ): string {

@@ -2,8 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
 import { type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
-import { canonicalProvider } from '../../tokens/providers.ts'
-import { ANTHROPIC_EDITS, OPENAI_COMPACTION } from '../../tokens/server-compaction.ts'
+import { ANTHROPIC_EDITS, canonicalProvider, OPENAI_COMPACTION } from '../../tokens/providers.ts'
 import { isObject } from '../wire.ts'
 
 /*

@@ -185,14 +185,14 @@ function fromBlock(block: JsonObject, place: Place, path: string, reading: Readi
   checkBlock(block, path)
   switch (block.type) {
     case 'tool_use': {
-      if (place !== 'assistant') throw invalid(`${path}: a tool_use must stand in an assistant message`)
+      if (place !== 'assistant') throw invalid(`${path}: a tool_use must be in an assistant message`)
       const { type: _, id, name, input = null, ...extra } = block
       const call = { toolCallId: stringAt(id, `${path}.id`), toolName: stringAt(name, `${path}.name`), input }
       reading.nameOfCall.set(call.toolCallId, call.toolName)
       return { type: 'tool-call', ...call, ...kept(extra, !isObject(input)) }
     }
     case 'tool_result':
-      if (place !== 'user') throw invalid(`${path}: a tool_result must stand in a user message`)
+      if (place !== 'user') throw invalid(`${path}: a tool_result must be in a user message`)
       return fromResult(block, path, reading)
     case 'thinking': {
       const { type: _, thinking, ...extra } = block

@@ -163,7 +163,7 @@ function toSimpleBlock(part: Part, place: Place, writing: Writing): AnthropicRes
       return textBlock(part, writing)
     case 'image':
     case 'file':
-      if (place !== 'user') return leftOut(writing, 'images and files stand in messages of the user only')
+      if (place !== 'user') return leftOut(writing, 'images and files are allowed in user messages only')
       if (isShownAsPlain(part))
         writing.conversion.note('changed', writing.path, 'a text is sent as plain text')
       return mediaBlock(part) ?? leftOut(writing, 'bytes of this media type are refused')
@@ -203,7 +203,11 @@ function callBlock(part: ToolCallPart, { conversion, path }: Writing): Anthropic
   if (!asItIs)
     conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent within one')
   if (part.providerExecuted === true)
-    conversion.note('changed', path, "a call a provider ran itself is sent as one of the application's tools")
+    conversion.note(
+      'changed',
+      path,
+      "a call that a provider ran itself is sent as one of the application's tools",
+    )
   const input = asItIs ? part.input : { arguments: part.input }
   return { type: 'tool_use', id: part.toolCallId, name: part.toolName, input, ...fields }
 }

@@ -96,7 +96,7 @@ function fromMessage(value: unknown, path: string): NewMessage {
     throw invalid(`${path}.role: must be system, user, assistant, tool, tool_call or tool_result`)
   for (const name of ['tool_calls', 'function_call'])
     if (fields[name] !== undefined)
-      throw invalid(`${path}.${name}: is no field of this form (fromOpenAI reads it)`)
+      throw invalid(`${path}.${name}: is not a field of this form (fromOpenAI reads it)`)
   if (id !== undefined) stringAt(id, `${path}.id`)
   if (metadata !== undefined) objectAt(metadata, `${path}.metadata`)
   const own = typeof id === 'string' && isStorableId(id) ? id : undefined

@@ -10,7 +10,7 @@ import {
   type ToolResultPart,
 } from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-check.ts'
-import type { ChatMessage } from '../../model/chat-message.ts'
+import type { ChatMessage } from '../../model/message-parts.ts'
 import { argumentsIn } from '../../model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { isEmpty, isObject, keptFor } from '../wire.ts'
@@ -99,11 +99,11 @@ function piecesOf(row: Row, further: JsonObject, place: string, conversion: Conv
     if (texts.length > 0) pieces.push({ role: spoken, content: texts.join('') })
     texts = []
   }
-  if (parts.length === 0) conversion.note('not-sent', place, 'a message that says nothing has no place')
+  if (parts.length === 0) conversion.note('not-sent', place, 'an empty message has no place')
   for (const [index, part] of parts.entries()) {
     const at = typeof row.content === 'string' ? `${place}.content` : `${place}.content[${index}]`
     if (part.type === 'text') {
-      if (row.role === 'tool') conversion.note('changed', at, "words in a tool's message become the user's")
+      if (row.role === 'tool') conversion.note('changed', at, 'text in a tool message becomes a user message')
       texts.push(part.text)
     } else {
       const piece = pieceOf(part, further, at, conversion)
@@ -121,7 +121,7 @@ function pieceOf(part: Part, further: JsonObject, place: string, conversion: Con
   switch (part.type) {
     case 'tool-call':
       if (part.providerExecuted === true)
-        conversion.note('changed', place, 'that the provider ran the tool itself cannot be said')
+        conversion.note('changed', place, 'the format cannot mark a call that the provider ran itself')
       return callPiece(part, further)
     case 'tool-result':
       noteUnsaid(part, place, conversion)

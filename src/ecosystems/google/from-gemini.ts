@@ -78,10 +78,10 @@ function readPart(part: JsonObject, place: GeminiPlace, path: string, reading: R
       return place === 'system' || media === undefined ? whole(part, path, held, reading) : media
     }
     case 'functionCall':
-      if (place !== 'model') throw invalid(`${path}: a functionCall must stand in a content of the model`)
+      if (place !== 'model') throw invalid(`${path}: a functionCall must be in a content of the model`)
       return readCall(part, path, reading)
     case 'functionResponse':
-      if (place !== 'user') throw invalid(`${path}: a functionResponse must stand in a content of the user`)
+      if (place !== 'user') throw invalid(`${path}: a functionResponse must be in a content of the user`)
       return readAnswer(part, path, reading)
     case 'executableCode':
       stringAt(objectAt(part[held], `${path}.${held}`).code, `${path}.${held}.code`)

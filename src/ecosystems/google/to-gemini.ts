@@ -29,7 +29,7 @@ import {
 import { mediaPart, responseOfItems, toResponse } from './media-and-responses.ts'
 
 /** The conversion, and the place of the part in the input. */
-export type Writing = {
+type Writing = {
   readonly conversion: Conversion
   readonly path: string
   /** The function name of the nearest earlier call with this id. */
@@ -40,7 +40,7 @@ export type Writing = {
 const PROVIDERS: ReadonlySet<string> = new Set(['google', 'google-ai', 'vertex'])
 
 /** A part to send; `undefined` for a part without a place there, which is reported. */
-export function writePart(part: Part, place: GeminiPlace, writing: Writing): GeminiPart | undefined {
+function writePart(part: Part, place: GeminiPlace, writing: Writing): GeminiPart | undefined {
   switch (part.type) {
     case 'text':
       return writeText(part, writing)
@@ -60,7 +60,7 @@ export function writePart(part: Part, place: GeminiPlace, writing: Writing): Gem
   }
 }
 
-export function leftOut({ conversion, path }: Pick<Writing, 'conversion' | 'path'>, why: string): undefined {
+function leftOut({ conversion, path }: Pick<Writing, 'conversion' | 'path'>, why: string): undefined {
   return conversion.leaveOut(path, why)
 }
 
@@ -74,7 +74,7 @@ function writeText({ text, providerOptions }: TextPart, writing: Writing): Gemin
 
 function writeReasoning({ text, providerOptions }: ReasoningPart, writing: Writing): GeminiPart | undefined {
   const options = partOptions(providerOptions)
-  if (options === undefined) return leftOut(writing, "reasoning that is none of Gemini's is not sent")
+  if (options === undefined) return leftOut(writing, "reasoning that is not Gemini's is not sent")
   return { text, thought: true, ...options.fields }
 }
 
@@ -95,7 +95,7 @@ function writeCall(part: ToolCallPart, writing: Writing): GeminiPart {
     writing.conversion.note(
       'changed',
       writing.path,
-      "a call a provider ran itself is sent as one of the application's functions",
+      "a call that a provider ran itself is sent as one of the application's functions",
     )
   const { own, rest } = ownOf(options?.fields ?? {}, 'functionCall')
   const { id, args: argsMark, ...more } = own
@@ -147,7 +147,7 @@ function nameOf(
 ): string {
   const name = toolName ?? named(toolCallId)
   if (name === undefined)
-    conversion.note('changed', path, 'an answer must name its function: it is called unknown')
+    conversion.note('changed', path, 'a response must name its function: it is named unknown')
   return name ?? 'unknown'
 }
 
@@ -341,11 +341,7 @@ function withSignature(sent: readonly Sent[], path: string, conversion: Conversi
   )
   const call = sent[first]?.source
   if (call?.type !== 'tool-call' || partOptions(call.providerOptions) !== undefined) return sent
-  conversion.note(
-    'changed',
-    path,
-    'the first call has no signature: the one that is documented for such calls is sent',
-  )
+  conversion.note('changed', path, 'the first call has no signature: the documented replacement is sent')
   return sent.map((entry, i) =>
     i === first ? { ...entry, part: { ...entry.part, thoughtSignature: DUMMY_SIGNATURE } } : entry,
   )

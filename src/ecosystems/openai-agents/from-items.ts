@@ -61,7 +61,7 @@ function fromItem(value: unknown, place: string, conversion: Conversion): Messag
   const { type, role } = objectAt(value, place)
   if (type === undefined || type === 'message') return fromMessage(value, place, role, conversion)
   const shape = ITEMS.get(type)
-  if (shape === undefined) throw invalid(`${place}.type: is no type of an item`)
+  if (shape === undefined) throw invalid(`${place}.type: is not a type of an item`)
   if (type === 'function_call_result') return fromResult(value, place, shape, conversion)
   const item = jsonMessageAt(value, place)
   shape(item, place)
@@ -236,7 +236,7 @@ function listOfJson(given: unknown, place: string): Json {
 }
 
 /** Fields as `providerOptions` of this format; no options for no fields. */
-export function own(fields: JsonObject): { providerOptions?: ProviderOptions } {
+function own(fields: JsonObject): { providerOptions?: ProviderOptions } {
   return keptUnder(AGENTS, fields)
 }
 
@@ -244,12 +244,12 @@ export function own(fields: JsonObject): { providerOptions?: ProviderOptions } {
  * A value that only the SDK understands, kept whole. Its type is not at the top level, where other formats
  * would mistake it for theirs.
  */
-export function keptContent(data: JsonObject): ProviderPart {
+function keptContent(data: JsonObject): ProviderPart {
   return { type: 'provider', provider: PROVIDER, data: { [AGENTS]: data } }
 }
 
 /** A checked content of a message, as a part. */
-export function fromContent(content: JsonObject, place: string, conversion: Conversion): ToolResultContent {
+function fromContent(content: JsonObject, place: string, conversion: Conversion): ToolResultContent {
   const { type, ...rest } = content
   switch (type) {
     case 'input_text':
@@ -276,7 +276,7 @@ export function fromContent(content: JsonObject, place: string, conversion: Conv
       break
     }
   }
-  conversion.note('kept', place, 'what it names lies with the provider')
+  conversion.note('kept', place, 'the file it names is stored by the provider')
   return keptContent(content)
 }
 
@@ -301,7 +301,7 @@ function audioPart(data: string, fields: JsonObject): FilePart {
 }
 
 /** A checked tool output that is a single content, and its bytes if it holds any. */
-export function fromOutputContent(
+function fromOutputContent(
   type: 'image' | 'file',
   content: JsonObject,
   bytes: Uint8Array | undefined,
@@ -311,7 +311,7 @@ export function fromOutputContent(
   const { type: _, [type]: source, ...fields } = content
   const found = sourceOf(source, bytes)
   if (found === undefined) {
-    conversion.note('kept', place, 'what it names lies with the provider')
+    conversion.note('kept', place, 'the file it names is stored by the provider')
     return keptContent(content)
   }
   const { data, mediaType, filename, form } = found

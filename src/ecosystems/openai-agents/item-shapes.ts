@@ -45,51 +45,51 @@ export function parted(value: JsonObject, names: readonly string[]): readonly [J
 /** Throws `INVALID_INPUT` with the place for a value of another shape. */
 export type Shape = (value: unknown, place: string) => void
 
-export const text: Shape = (value, place) => {
+const text: Shape = (value, place) => {
   stringAt(value, place)
 }
 
-export const object: Shape = (value, place) => {
+const object: Shape = (value, place) => {
   objectAt(value, place)
 }
 
-export const anything: Shape = () => {}
+const anything: Shape = () => {}
 
 /** Any value except undefined. */
-export const given: Shape = (value, place) => {
+const given: Shape = (value, place) => {
   if (value === undefined) throw invalid(`${place}: must be given`)
 }
 
-export const number: Shape = (value, place) => {
+const number: Shape = (value, place) => {
   if (typeof value !== 'number' || !Number.isFinite(value)) throw invalid(`${place}: must be a number`)
 }
 
-export const integer: Shape = (value, place) => {
+const integer: Shape = (value, place) => {
   if (!Number.isSafeInteger(value)) throw invalid(`${place}: must be a whole number`)
 }
 
-export const count: Shape = (value, place) => {
+const count: Shape = (value, place) => {
   if (!Number.isSafeInteger(value) || (value as number) < 0)
     throw invalid(`${place}: must be a whole number from 0 on`)
 }
 
-export const someText: Shape = (value, place) => {
+const someText: Shape = (value, place) => {
   if (stringAt(value, place) === '') throw invalid(`${place}: must not be empty`)
 }
 
-export function optional(shape: Shape): Shape {
+function optional(shape: Shape): Shape {
   return (value, place) => {
     if (value !== undefined) shape(value, place)
   }
 }
 
-export function nullable(shape: Shape): Shape {
+function nullable(shape: Shape): Shape {
   return (value, place) => {
     if (value !== null) shape(value, place)
   }
 }
 
-export function oneOf(...values: readonly string[]): Shape {
+function oneOf(...values: readonly string[]): Shape {
   return (value, place) => {
     if (!(values as readonly unknown[]).includes(value))
       throw invalid(`${place}: must be one of ${values.join(', ')}`)
@@ -97,7 +97,7 @@ export function oneOf(...values: readonly string[]): Shape {
 }
 
 /** An object with at least these fields. */
-export function fields(shapes: { readonly [name: string]: Shape }): Shape {
+function fields(shapes: { readonly [name: string]: Shape }): Shape {
   const entries = Object.entries(shapes)
   return (value, place) => {
     const found = objectAt(value, place)
@@ -105,7 +105,7 @@ export function fields(shapes: { readonly [name: string]: Shape }): Shape {
   }
 }
 
-export function listOf(shape: Shape, least = 0): Shape {
+function listOf(shape: Shape, least = 0): Shape {
   return (value, place) => {
     const found = listAt(value, place)
     if (found.length < least) throw invalid(`${place}: must not be empty`)
@@ -116,7 +116,7 @@ export function listOf(shape: Shape, least = 0): Shape {
 }
 
 /** Objects with a known `type`, each with its own shape. */
-export function variants(shapes: { readonly [type: string]: Shape }): Shape {
+function variants(shapes: { readonly [type: string]: Shape }): Shape {
   const byType = new Map(Object.entries(shapes))
   return (value, place) => {
     const { type } = objectAt(value, place)

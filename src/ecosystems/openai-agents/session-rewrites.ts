@@ -159,7 +159,7 @@ function shownMessages(row: ViewMessage, manner: InsertedManner): readonly Messa
 }
 
 /** Thrown when the original content of rows is needed, and only their shown content is known. */
-export class OriginalsNeeded extends Error {
+class OriginalsNeeded extends Error {
   readonly rows: readonly ViewMessage[]
 
   constructor(rows: readonly ViewMessage[]) {
@@ -169,10 +169,10 @@ export class OriginalsNeeded extends Error {
 }
 
 /** Original rows by id. Contents never change, so each is read once. */
-export type Originals = ReadonlyMap<string, StoredMessage>
+type Originals = ReadonlyMap<string, StoredMessage>
 
 /** The original row. Throws `OriginalsNeeded` for this row and all later rows that are shown with other content. */
-export function originalRow(rows: readonly ShownRow[], index: number, originals: Originals): Message {
+function originalRow(rows: readonly ShownRow[], index: number, originals: Originals): Message {
   const { row } = rows[index]!
   if (row.replacedParts === undefined || row.kind !== 'message') return row
   const original = originals.get(row.id)
@@ -187,11 +187,7 @@ export function originalRow(rows: readonly ShownRow[], index: number, originals:
 }
 
 /** The original items of a row, without previews and placeholders; none for a row that is not shown. */
-export function originalItems(
-  rows: readonly ShownRow[],
-  index: number,
-  originals: Originals,
-): readonly AgentItem[] {
+function originalItems(rows: readonly ShownRow[], index: number, originals: Originals): readonly AgentItem[] {
   const { row, shown } = rows[index]!
   const said = shown.length === 0 ? row : originalRow(rows, index, originals)
   // Items shown unchanged also hold what other rows provide (the name of a tool).
@@ -204,7 +200,7 @@ export function originalItems(
  */
 
 /** The first row to hide (the number of rows: none), and the messages to append. `undefined`: nothing to do. */
-export type Rewrite = { readonly from: number; readonly append: readonly NewMessage[] } | undefined
+type Rewrite = { readonly from: number; readonly append: readonly NewMessage[] } | undefined
 
 /** Replaces the arguments or the name of one call in the history. */
 export type HistoryMutation = {
@@ -226,7 +222,7 @@ export function popNewest(
 }
 
 /** Items in stored form, so that equal items compare equal; copied. */
-export function normalizeItems(items: readonly object[]): AgentItem[] {
+function normalizeItems(items: readonly object[]): AgentItem[] {
   return structuredClone(toAgentItems(fromAgentItems(items)))
 }
 

@@ -36,7 +36,7 @@ type Standing = Pick<Session, 'messageCount' | 'viewEpoch'>
  * Receipts for reading a history: the last reader may compact it while no one else changes it. They exist only
  * in this process.
  */
-export class CompactionOwnership {
+class CompactionOwnership {
   readonly #standings = new WeakMap<object, Standing>()
 
   /** A receipt for the history of a session in this state, or of one that does not exist yet. */

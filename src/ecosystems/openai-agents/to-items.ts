@@ -36,7 +36,7 @@ function toResult(part: ToolResultPart, writing: Writing): Item {
     writing.conversion.note('changed', writing.place, 'a result does not say that its call failed')
   const name = part.toolName ?? writing.names.get(callId)
   if (name === undefined)
-    writing.conversion.note('changed', writing.place, 'a result must name its tool, and nobody does')
+    writing.conversion.note('changed', writing.place, 'a result must name its tool, and its call is unknown')
   const output = toOutput(part.output, form, writing)
   return { type: 'function_call_result', callId, name: name ?? 'tool', ...fields, output }
 }
@@ -101,7 +101,7 @@ function toKnownResult(
     const own = keptFor(AGENTS, first.providerOptions)
     return { ...item, output: { ...own, type: 'computer_screenshot', data: first.image } }
   }
-  conversion.note('changed', place, 'a screenshot that is shown as a text is sent as an empty picture')
+  conversion.note('changed', place, 'a screenshot that is shown as a text is sent as an empty image')
   return { ...item, output: { type: 'computer_screenshot', data: NO_SCREENSHOT } }
 }
 
@@ -234,13 +234,13 @@ function toReasoning({ text, providerOptions }: ReasoningPart): Item | undefined
 }
 
 /** An item, or a content of one; it may hold bytes. */
-export type Item = { readonly [name: string]: unknown }
+type Item = { readonly [name: string]: unknown }
 
 /** The state of a conversion: tool names by call id, and the current place. */
-export type Writing = { readonly conversion: Conversion; readonly names: Map<string, string>; place: string }
+type Writing = { readonly conversion: Conversion; readonly names: Map<string, string>; place: string }
 
 /** The value that a part keeps whole; `undefined` for parts of other formats. */
-export function keptItem({ provider, data }: ProviderPart): JsonObject | undefined {
+function keptItem({ provider, data }: ProviderPart): JsonObject | undefined {
   const kept: Json | undefined = provider === PROVIDER && isObject(data) ? data[AGENTS] : undefined
   return isObject(kept) ? kept : undefined
 }
@@ -249,7 +249,7 @@ export function keptItem({ provider, data }: ProviderPart): JsonObject | undefin
  * The content of a part in a message item, in a list of one; an empty list for a part without a place there,
  * which is reported.
  */
-export function toContent(part: Part, isModel: boolean, writing: Writing): readonly Item[] {
+function toContent(part: Part, isModel: boolean, writing: Writing): readonly Item[] {
   switch (part.type) {
     case 'text':
       return [toText(part, isModel ? 'output_text' : 'input_text')]
@@ -257,7 +257,7 @@ export function toContent(part: Part, isModel: boolean, writing: Writing): reado
     case 'file': {
       const isOurs = keptFor(AGENTS, part.providerOptions) !== undefined
       if (!isModel || isOurs) return [toInputMedia(part, true)]
-      return left(writing, 'a model is sent no pictures and files of its own')
+      return left(writing, 'a model is not sent its own images and files')
     }
     case 'reasoning':
       // Emptied reasoning was removed on purpose.
@@ -275,13 +275,13 @@ function left({ conversion, place }: Writing, why: string): readonly Item[] {
 }
 
 /** A content that names an uploaded file. */
-export function toKeptContent(part: ProviderPart, writing: Writing): readonly Item[] {
+function toKeptContent(part: ProviderPart, writing: Writing): readonly Item[] {
   const content = keptItem(part)
   if (content !== undefined && CONTENT_TYPES.has(content.type)) return [content]
   return left(writing, whyNotSent(part.provider, PROVIDER))
 }
 
-export function toText({ text, providerOptions }: TextPart, type: 'input_text' | 'output_text'): Item {
+function toText({ text, providerOptions }: TextPart, type: 'input_text' | 'output_text'): Item {
   const { type: own, ...fields } = keptFor(AGENTS, providerOptions) ?? {}
   return own === 'refusal' ? { type: own, refusal: text, ...fields } : { type, text, ...fields }
 }
@@ -290,7 +290,7 @@ export function toText({ text, providerOptions }: TextPart, type: 'input_text' |
  * An image or file as content of a message, or of a list in a tool output, where audio is a file like any
  * other.
  */
-export function toInputMedia(part: ImagePart | FilePart, mayBeAudio: boolean): Item {
+function toInputMedia(part: ImagePart | FilePart, mayBeAudio: boolean): Item {
   const own = keptFor(AGENTS, part.providerOptions)
   const data = part.type === 'image' ? part.image : part.data
   const filename = part.type === 'file' && part.filename !== undefined ? { filename: part.filename } : {}
@@ -321,7 +321,7 @@ export function toInputMedia(part: ImagePart | FilePart, mayBeAudio: boolean): I
 }
 
 /** The form in which bytes or an address were given, and their further fields. */
-export function formOf(value: Json | undefined): readonly [form: Json, fields: JsonObject] | undefined {
+function formOf(value: Json | undefined): readonly [form: Json, fields: JsonObject] | undefined {
   if (!Array.isArray(value)) return undefined
   const [form, fields] = value as readonly Json[]
   return form !== undefined && isObject(fields) ? [form, fields] : undefined

@@ -273,7 +273,7 @@ function withMetadata(role: Message['role'], content: string | Part[], fields: J
 }
 
 /** The parts of a content; a string stays a string. */
-export function fromContent(
+function fromContent(
   content: Json | undefined,
   isUser: boolean,
   path: string,
@@ -285,14 +285,14 @@ export function fromContent(
 }
 
 /** The original form of a content without parts. */
-export function shapeOf(content: Json | undefined): JsonObject {
+function shapeOf(content: Json | undefined): JsonObject {
   if (content === null) return { content: null }
   if (content === undefined) return { content: 'absent' }
   return Array.isArray(content) && content.length === 0 ? { content: 'parts' } : {}
 }
 
 /** One part. A type that is unknown here is kept whole. */
-export function fromPart(
+function fromPart(
   part: JsonObject,
   isUser: boolean,
   path: string,

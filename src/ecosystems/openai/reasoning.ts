@@ -214,7 +214,7 @@ export function settledItems(drafts: readonly Draft[], note: DraftNote): JsonObj
     }
     if (!lacking.has(draft)) return [item]
     if (draft.idMayGo) return [withoutId(item)]
-    note(draft, 'not-sent', 'the API refuses it without the reasoning it came behind')
+    note(draft, 'not-sent', 'the API refuses it without the reasoning before it')
     return []
   })
 }
@@ -223,7 +223,7 @@ function withoutStrayReasoning(drafts: readonly Draft[], note: DraftNote): Draft
   const kept: Draft[] = []
   for (const draft of drafts.toReversed()) {
     const isStray = draft.link?.leads === true && kept.at(-1)?.link?.after !== draft.reasoning
-    if (isStray) note(draft, 'not-sent', 'the API refuses reasoning without the item it led to')
+    if (isStray) note(draft, 'not-sent', 'the API refuses reasoning without the item after it')
     else kept.push(draft)
   }
   return kept.reverse()

@@ -29,7 +29,7 @@ export function toContentPart(
       if (speaker !== 'user' && speaker !== 'tool')
         return refuse(`only a user or a tool sends ${part.type === 'image' ? 'images' : 'files'}`)
       const sent = part.type === 'image' ? imagePart(part) : filePart(part)
-      return sent ?? refuse('the Responses API takes no sound')
+      return sent ?? refuse('the Responses API accepts no audio')
     }
     case 'provider':
       return keptPartOf(part.provider, part.data) ?? refuse(whyNotSent(part.provider, OPENAI))
@@ -69,7 +69,7 @@ export function imagePart(part: ImagePart | FilePart): JsonObject {
 }
 
 /** A file, or an image in a file part; `undefined` for audio. */
-export function filePart(part: FilePart): JsonObject | undefined {
+function filePart(part: FilePart): JsonObject | undefined {
   if (part.mediaType.startsWith('image/')) return imagePart(part)
   if (part.mediaType.startsWith('audio/')) return undefined
   const media = mediaOf(part.data, part.mediaType)

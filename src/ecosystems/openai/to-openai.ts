@@ -31,7 +31,7 @@ import {
 import { ownOf } from './responses-types.ts'
 
 /** One of the `tool_calls`. */
-export function toToolCall(part: ToolCallPart): JsonObject {
+function toToolCall(part: ToolCallPart): JsonObject {
   const options = fieldsOf(part.providerOptions)
   const isCustom = options.type === 'custom' || ownOf(part.providerOptions)?.type === 'custom_tool_call'
   if (isCustom && typeof part.input === 'string') {
@@ -49,14 +49,14 @@ export function toToolCall(part: ToolCallPart): JsonObject {
 }
 
 /** Name and arguments; the arguments as they were written, as long as they still mean the same input. */
-export function toFunction({ toolName, input, providerOptions }: ToolCallPart): JsonObject {
+function toFunction({ toolName, input, providerOptions }: ToolCallPart): JsonObject {
   const own = fieldsOf(providerOptions).function
   const { arguments: raw, ...extra } = isObject(own) ? own : {}
   return { name: toolName, arguments: argumentsText(input, raw), ...extra }
 }
 
 /** Which calls were sent in the legacy form: a result must have the form of its call. */
-export class SentCalls {
+class SentCalls {
   readonly #names = new Map<string, string | undefined>()
 
   /** Records a call and its form. */
@@ -73,7 +73,7 @@ export class SentCalls {
 }
 
 /** A tool result as a message. */
-export function toToolMessage(
+function toToolMessage(
   { toolCallId, output, providerOptions }: ToolResultPart,
   place: string,
   calls: SentCalls,
@@ -90,7 +90,7 @@ export function toToolMessage(
 
 /** Reports a failed call: OpenAI has no field for it. */
 export function noteFailure(place: string, conversion: Conversion): void {
-  conversion.note('changed', `${place}.output`, 'that the call failed is only told by its text')
+  conversion.note('changed', `${place}.output`, 'only the text shows that the call failed')
 }
 
 function answerContent(
@@ -150,7 +150,7 @@ function toOthers(message: Message, path: string, calls: SentCalls, conversion: 
     // Only text beside results can be sent, as a user message.
     if (role !== 'tool' || part.type !== 'provider')
       return toPart(part, role !== 'system', placeOf(path, i), conversion) ?? []
-    conversion.leaveOut(placeOf(path, i), 'beside the results of tools only text has a place')
+    conversion.leaveOut(placeOf(path, i), 'beside tool results only text has a place')
     return []
   })
   const shape = keptFor(OPENAI, metadata)?.content
@@ -164,7 +164,7 @@ function placeOf(path: string, part: number): string {
 }
 
 function noteEmpty(path: string, conversion: Conversion): void {
-  conversion.leaveOut(path, 'a message without content says nothing')
+  conversion.leaveOut(path, 'a message without content is not sent')
 }
 
 /** OpenAI's own compaction blocks, each an item of the list. */
@@ -265,7 +265,7 @@ function toAssistantFields(
     functionCalls.length === 1 && only !== undefined ? { function_call: toFunction(only.part) } : {}
   if (functionCalls.length > 1) {
     for (const { place } of functionCalls)
-      conversion.note('changed', place, 'of several calls of the old kind each is one of the new')
+      conversion.note('changed', place, 'each of several legacy calls becomes a tool call')
     toolCalls = [...functionCalls.map(({ part }) => toToolCall(part)), ...toolCalls]
   }
   for (const { part } of functionCalls) calls.add(part, functionCalls.length === 1)
@@ -299,12 +299,7 @@ function spokenContent(said: WirePart[], shape: Json | undefined): WireMessage['
 }
 
 /** A part of content; undefined for a part without a place there, which is reported. */
-export function toPart(
-  part: Part,
-  isUser: boolean,
-  place: string,
-  conversion: Conversion,
-): WirePart | undefined {
+function toPart(part: Part, isUser: boolean, place: string, conversion: Conversion): WirePart | undefined {
   switch (part.type) {
     case 'text': {
       const { type, ...extra } = fieldsOf(part.providerOptions)
@@ -317,7 +312,7 @@ export function toPart(
         return conversion.leaveOut(place, `only a user sends ${part.type === 'image' ? 'images' : 'files'}`)
       const sent = mediaPart(part)
       if (sent.type === 'text')
-        conversion.note('changed', place, 'a file known by its address is sent as that address in words')
+        conversion.note('changed', place, 'a file known by its address is sent as a text with that address')
       return sent
     }
     case 'provider': {
@@ -364,13 +359,9 @@ function asFields(value: Json | undefined): JsonObject {
 }
 
 /** Results hold only text: a short text replaces an image or a file. */
-export function toAnswerPart(
-  item: ToolResultContent,
-  place: string,
-  conversion: Conversion,
-): WirePart | undefined {
+function toAnswerPart(item: ToolResultContent, place: string, conversion: Conversion): WirePart | undefined {
   if (item.type !== 'image' && item.type !== 'file') return toPart(item, false, place, conversion)
-  conversion.note('changed', place, 'a result is text: a word says what was there')
+  conversion.note('changed', place, 'a result holds only text: a short text replaces the media')
   if (item.type === 'image') return { type: 'text', text: '[image]' }
   return { type: 'text', text: item.filename === undefined ? '[file]' : `[file ${item.filename}]` }
 }

@@ -48,7 +48,7 @@ type Open = {
 }
 
 /** The message items of one neutral message: its content between calls, results and reasoning. */
-export class MessageItems {
+class MessageItems {
   readonly #message: Message
   readonly #messageIndex: number
   readonly #path: string
@@ -80,7 +80,7 @@ export class MessageItems {
   addEmpty(): void {
     const own = ownOf(this.#message.metadata)
     if (own === undefined) {
-      this.#conversion.note('not-sent', this.#path, 'a message without content says nothing')
+      this.#conversion.note('not-sent', this.#path, 'a message without content is not sent')
     } else {
       const fields = isObject(own.item) ? own.item : {}
       this.#push({ role: this.#role(), content: [], ...fields }, linkOf(own), this.#path)

@@ -1,5 +1,4 @@
-import { applyPlan, type Plan, type PlannedInsert, type PlannedStep } from '../../model/plan.ts'
-import { planRewind } from '../../model/rewind.ts'
+import { applyPlan, type Plan, type PlannedInsert, type PlannedStep, planRewind } from '../../model/plan.ts'
 import type { View } from '../../model/view.ts'
 import type { ViewRow } from '../../model/view-row.ts'
 import { condensePlan } from '../../stages/summarize.ts'

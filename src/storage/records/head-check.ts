@@ -1,4 +1,3 @@
-import { Hiding } from './hiding.ts'
 import type {
   AuditRecord,
   CompactionRecord,
@@ -10,6 +9,7 @@ import type {
   SessionRecord,
   UsageRecord,
 } from './records.ts'
+import { Hiding } from './schemas.ts'
 
 /** The order in which the kinds of records come. */
 const ORDER = ['session', 'compaction', 'audit', 'usage', 'measurement', 'operation'] as const

@@ -2,9 +2,7 @@ import { type NewMessage, partsOf } from '../../messages/message.ts'
 import { messageProblem } from '../../messages/message-check.ts'
 import { mayShow } from '../../messages/overlay.ts'
 import { isCondensing } from '../../model/plan.ts'
-import { withBytes } from './content-bytes.ts'
 import { HeadCheck } from './head-check.ts'
-import { type Hiding, namedTags } from './hiding.ts'
 import {
   type CompactionRecord,
   type EndRecord,
@@ -20,7 +18,7 @@ import {
   type RowRecord,
   recordId,
 } from './records.ts'
-import { formProblem } from './schemas.ts'
+import { formProblem, type Hiding, namedTags, withBytes } from './schemas.ts'
 
 /** What of a row the records behind it are held to. */
 type LastRow = {

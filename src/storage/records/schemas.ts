@@ -1,9 +1,97 @@
 import { z } from 'zod'
 import { isStorableText, jsonObjectSchema, labelSchema, nameSchema, problemOf } from '../../messages/check.ts'
-import { ROLES } from '../../messages/message.ts'
+import { type Part, ROLES, type ToolResultContent } from '../../messages/message.ts'
 import { COMPACTION_STATUSES } from '../../model/nesting.ts'
-import { COMPACTION_KINDS } from '../../model/plan.ts'
-import { HISTORY_FORMAT, HISTORY_VERSION, type HistoryRecord } from './records.ts'
+import { COMPACTION_KINDS, isCondensing } from '../../model/plan.ts'
+import {
+  type BytesPlace,
+  type CompactionRecord,
+  HISTORY_FORMAT,
+  HISTORY_VERSION,
+  type HistoryRecord,
+  type MessageRecord,
+  type RowRecord,
+} from './records.ts'
+
+/** The tags a row carries: indexes into the list of compactions. */
+export type RowTags = {
+  readonly condenseParent?: number
+  readonly truncationParent?: number
+  readonly retiredBy?: number
+}
+
+/** A range of positions that a compaction in force hides. */
+type HiddenRange = { readonly from: number; readonly to: number; readonly by: number }
+
+/**
+ * What coverage and statuses say of the tags of any row, by its place. What is in force hides every row at most once, so the ranges
+ * are disjoint and a row is found by halving.
+ */
+export class Hiding {
+  readonly #compactions: readonly CompactionRecord[]
+  readonly #ranges: readonly HiddenRange[]
+  readonly #byOrdinal = new Map<number, number>()
+  readonly #inserters = new Map<number, number>()
+
+  constructor(compactions: readonly CompactionRecord[]) {
+    this.#compactions = compactions
+    const ranges: HiddenRange[] = []
+    for (const [index, { status, hides, inserts }] of compactions.entries()) {
+      if (inserts !== undefined) this.#inserters.set(inserts[1], index)
+      if (status !== 'active') continue
+      for (const [from, to] of hides?.positions ?? []) ranges.push({ from, to, by: index })
+      for (const [, ordinal] of hides?.inserted ?? []) this.#byOrdinal.set(ordinal, index)
+    }
+    this.#ranges = ranges.sort((a, b) => a.from - b.from)
+  }
+
+  /** Whether two ranges that hide at the same time overlap; then no tag can be right. */
+  get isTwice(): boolean {
+    return this.#ranges.some(({ from }, index) => index > 0 && this.#ranges[index - 1]!.to >= from)
+  }
+
+  /** The compaction that inserted the row of an ordinal: its index. */
+  inserterOf(ordinal: number): number | undefined {
+    return this.#inserters.get(ordinal)
+  }
+
+  tagsOf(row: Pick<MessageRecord, 'type' | 'position'> | Pick<InsertedPlace, 'type' | 'ordinal'>): RowTags {
+    if (row.type === 'message') return this.#parent(this.#hiderAt(row.position))
+    const inserter = this.#inserters.get(row.ordinal)
+    const isRetired = inserter !== undefined && this.#compactions[inserter]!.status !== 'active'
+    return { ...this.#parent(this.#byOrdinal.get(row.ordinal)), ...(isRetired && { retiredBy: inserter }) }
+  }
+
+  #parent(by: number | undefined): RowTags {
+    if (by === undefined) return {}
+    return isCondensing(this.#compactions[by]!.kind) ? { condenseParent: by } : { truncationParent: by }
+  }
+
+  #hiderAt(position: number): number | undefined {
+    let [low, high] = [0, this.#ranges.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#ranges[middle]!.to < position) low = middle + 1
+      else high = middle
+    }
+    const found = this.#ranges[low]
+    return found !== undefined && found.from <= position ? found.by : undefined
+  }
+}
+
+type InsertedPlace = Exclude<RowRecord, MessageRecord>
+
+/** The tags of a record as its row has them: ids of compactions. */
+export function namedTags(
+  { condenseParent, truncationParent, retiredBy }: RowTags,
+  compactions: readonly CompactionRecord[],
+): { condenseParent?: string; truncationParent?: string; retired?: true } {
+  return {
+    ...(condenseParent !== undefined && { condenseParent: compactions[condenseParent]!.id }),
+    ...(truncationParent !== undefined && { truncationParent: compactions[truncationParent]!.id }),
+    ...(retiredBy !== undefined && { retired: true as const }),
+  }
+}
 
 /*
  * What each record must look like by itself. Only looked at, never copied from: zod's copies would drop a `__proto__` key of what
@@ -228,4 +316,62 @@ export function formProblem(record: unknown): string | undefined {
   const known = typeof type === 'string' && Object.hasOwn(RECORD_SCHEMAS, type)
   if (!known) return 'its type is none that a history has'
   return problemOf(RECORD_SCHEMAS[type as HistoryRecord['type']], record)
+}
+
+/*
+ * Bytes in a content, as JSON has none: base64 in their place, and beside the content a list of the places, so that nothing somebody said
+ * can be taken for it.
+ */
+
+type Media = Part | ToolResultContent
+
+/** A content without bytes, and where base64 stands for them now. */
+export function withoutBytes(content: string | readonly Part[]): {
+  readonly content: string | readonly Part[]
+  readonly bytes: readonly BytesPlace[]
+} {
+  const bytes: BytesPlace[] = []
+  if (typeof content === 'string') return { content, bytes }
+  const plain = mapMedia(content, (data, place) => {
+    if (typeof data === 'string') return data
+    bytes.push(place)
+    return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64')
+  })
+  return { content: bytes.length === 0 ? content : plain, bytes }
+}
+
+/** The content as it was, or `undefined` when one of the places holds no base64 or is none. */
+export function withBytes(
+  content: string | readonly Part[],
+  bytes: readonly BytesPlace[],
+): string | readonly Part[] | undefined {
+  if (bytes.length === 0) return content
+  if (typeof content === 'string') return undefined
+  const wanted = new Set(bytes.map(String))
+  let isRight = wanted.size === bytes.length
+  const restored = mapMedia(content, (data, place) => {
+    if (!wanted.delete(String(place))) return data
+    const decoded = typeof data === 'string' ? Buffer.from(data, 'base64') : undefined
+    if (decoded === undefined || decoded.toString('base64') !== data) isRight = false
+    return decoded === undefined ? data : new Uint8Array(decoded)
+  })
+  return isRight && wanted.size === 0 ? restored : undefined
+}
+
+/** Parts with other data in their images and files, those within tool results included. */
+function mapMedia(
+  content: readonly Part[],
+  change: (data: string | Uint8Array, place: BytesPlace) => string | Uint8Array,
+): Part[] {
+  return content.map((part, index) => {
+    if (part.type !== 'tool-result' || part.output.type !== 'content')
+      return withData(part, (data) => change(data, [index, -1]))
+    const value = part.output.value.map((entry, at) => withData(entry, (data) => change(data, [index, at])))
+    return { ...part, output: { ...part.output, value } }
+  })
+}
+
+function withData<M extends Media>(part: M, change: (data: string | Uint8Array) => string | Uint8Array): M {
+  if (part.type === 'image') return { ...part, image: change(part.image) }
+  return part.type === 'file' ? { ...part, data: change(part.data) } : part
 }

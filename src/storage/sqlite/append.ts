@@ -20,10 +20,16 @@ import type {
   SessionSaid,
 } from '../storage.ts'
 import { commitPreviews, type RowPreview } from './append-preview.ts'
-import { blobReader, keepBlobs } from './blobs.ts'
 import type { Connection } from './connection.ts'
 import { sqliteCode } from './connection.ts'
-import { decodeContent, type EncodedContent, encodeContent, parseStoredObject } from './content-codec.ts'
+import {
+  blobReader,
+  decodeContent,
+  type EncodedContent,
+  encodeContent,
+  keepBlobs,
+  parseStoredObject,
+} from './content-codec.ts'
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
 import { decodeSaid, insertSession, requireHead } from './sessions.ts'
 

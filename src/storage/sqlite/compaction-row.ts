@@ -1,9 +1,13 @@
 import { UndertextError } from '../../errors.ts'
-import { stringifyJson } from '../../messages/json.ts'
+import { type JsonObject, stringifyJson } from '../../messages/json.ts'
+import type { PositionRange } from '../../messages/message.ts'
+import { mergeRanges } from '../../model/expansion.ts'
 import type { CompactionStatus } from '../../model/nesting.ts'
 import type { CompactionKind } from '../../model/plan.ts'
 import type { RunStart, SummaryRecord } from '../storage.ts'
-import type { Connection } from './connection.ts'
+import { loadCompactions } from './compactions.ts'
+import type { Connection, Row } from './connection.ts'
+import { damaged, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import type { StoredSession } from './sessions.ts'
 
 type CompactionRow = {
@@ -88,4 +92,63 @@ export function recordColumns(summary: SummaryRecord | undefined): readonly (str
     summary?.usage === undefined ? null : stringifyJson(summary.usage),
     summary?.cost ?? null,
   ]
+}
+
+/**
+ * A function that says which positions of the log the row inserted by a compaction stands for, down to the
+ * originals: what the compaction hid, and what the inserted rows among that stood for.
+ */
+export function provenanceOf(
+  connection: Connection,
+  session: number,
+): (compaction: number) => readonly PositionRange[] {
+  const compactions = loadCompactions(connection, session)
+  const byNo = new Map(compactions.map((compaction) => [compaction.no, compaction] as const))
+  const byOrdinal = new Map(
+    compactions.flatMap((compaction) => {
+      const { inserted } = compaction.coverage
+      return inserted === undefined ? [] : [[inserted.ordinal, compaction.no] as const]
+    }),
+  )
+  const known = new Map<number, readonly PositionRange[]>()
+  const positionsOf = (no: number): readonly PositionRange[] => {
+    const found = known.get(no)
+    if (found !== undefined) return found
+    known.set(no, [])
+    const hidden = byNo.get(no)?.coverage.hidden
+    const inner = (hidden?.inserted ?? []).flatMap(({ ordinal }) => {
+      const by = byOrdinal.get(ordinal)
+      return by === undefined ? [] : positionsOf(by)
+    })
+    const positions = mergeRanges([...(hidden?.positions ?? []), ...inner])
+    known.set(no, positions)
+    return positions
+  }
+  return positionsOf
+}
+
+/* Rows of the database as records of a history. */
+
+/** The columns of a row by their index. Each throws `STORE_CORRUPT`, naming the row. */
+export function columnsOf(row: Row, name: string) {
+  const text = (at: number): string | undefined => storedText(row[at], name)
+  return {
+    text,
+    required: (at: number): string => {
+      const value = text(at)
+      if (value === undefined) throw damaged('record', name)
+      return value
+    },
+    number: (at: number): number => storedNumber(row[at], name),
+    optional: (at: number): number | undefined =>
+      row[at] === null ? undefined : storedNumber(row[at], name),
+    json: (at: number): JsonObject | undefined =>
+      row[at] === null ? undefined : parseStoredObject(row[at], 'record', name),
+  }
+}
+
+/** Fields without those that are `undefined`. */
+export function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> }
 }

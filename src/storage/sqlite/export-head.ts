@@ -1,7 +1,6 @@
 import type { RowSet } from '../../model/coverage.ts'
 import type { CompactionStatus } from '../../model/nesting.ts'
 import type { CompactionKind } from '../../model/plan.ts'
-import { Hiding } from '../records/hiding.ts'
 import type {
   AuditRecord,
   CompactionRecord,
@@ -13,11 +12,12 @@ import type {
   SessionRecord,
   UsageRecord,
 } from '../records/records.ts'
+import { Hiding } from '../records/schemas.ts'
 import type { ExportedHead } from '../storage.ts'
+import { columnsOf, defined } from './compaction-row.ts'
 import { coverageOf, decodeTurned, placeOf, requiredKeys } from './compactions.ts'
 import type { Connection, Row } from './connection.ts'
 import { damaged, parseStored } from './content-codec.ts'
-import { columnsOf, defined } from './record-columns.ts'
 import { rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 

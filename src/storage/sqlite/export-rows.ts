@@ -1,11 +1,9 @@
 import { UndertextError } from '../../errors.ts'
-import { withoutBytes } from '../records/content-bytes.ts'
-import { namedTags } from '../records/hiding.ts'
 import { type ReplacementRecord, type RowRecord, recordId } from '../records/records.ts'
+import { namedTags, withoutBytes } from '../records/schemas.ts'
 import type { ExportedHead, ExportedRows } from '../storage.ts'
-import { blobReader } from './blobs.ts'
 import type { Connection, Row } from './connection.ts'
-import { damaged, decodeContent, parseReplacement, parseStoredObject } from './content-codec.ts'
+import { blobReader, damaged, decodeContent, parseReplacement, parseStoredObject } from './content-codec.ts'
 import type { ExportedWithin } from './export-head.ts'
 import { decodeKind, decodeRole } from './row-codec.ts'
 

@@ -10,10 +10,9 @@ import {
 } from '../../messages/message.ts'
 import { withReplacements } from '../../messages/overlay.ts'
 import type { MessageQuery } from '../storage.ts'
-import { blobReader } from './blobs.ts'
+import { provenanceOf } from './compaction-row.ts'
 import type { Connection, Row } from './connection.ts'
-import { damaged, decodeContent, parseStoredObject, parseStoredText } from './content-codec.ts'
-import { provenanceOf } from './provenance.ts'
+import { blobReader, damaged, decodeContent, parseStoredObject, parseStoredText } from './content-codec.ts'
 import {
   decodeKind,
   decodeRole,

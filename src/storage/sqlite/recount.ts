@@ -6,13 +6,12 @@ import { savedBy } from '../../model/plan.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { addSizes, measurePart, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/tokens.ts'
 import { writeAudit } from './audit.ts'
-import { blobReader } from './blobs.ts'
+import { SIZE_TOTALS } from './commit.ts'
 import type { Connection, Row } from './connection.ts'
-import { decodeContent, parseReplacement, parseStoredObject } from './content-codec.ts'
+import { blobReader, decodeContent, parseReplacement, parseStoredObject } from './content-codec.ts'
 import { VISIBLE } from './history.ts'
 import { encodeShown, encodeTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import { SIZE_TOTALS } from './tagging.ts'
 
 /** Contents are read this many rows at a time, so that a huge session does not have to fit in memory. */
 const BATCH = 1_000

@@ -1,8 +1,14 @@
 import { UndertextError } from '../../errors.ts'
 import { type Coverage, coverageOf } from '../../model/coverage.ts'
 import { planLift } from '../../model/nesting.ts'
-import { applyPlan, type PlannedReplacement } from '../../model/plan.ts'
-import { planRewind, pointingBehind, restoredPart, thinkingAgain } from '../../model/rewind.ts'
+import {
+  applyPlan,
+  type PlannedReplacement,
+  planRewind,
+  pointingBehind,
+  restoredPart,
+  thinkingAgain,
+} from '../../model/plan.ts'
 import type { View } from '../../model/view.ts'
 import type { ViewRow } from '../../model/view-row.ts'
 import { NO_SIZES, type Sizes, tokensOf } from '../../tokens/tokens.ts'

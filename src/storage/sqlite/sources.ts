@@ -16,14 +16,13 @@ import { DEFAULT_PROVIDER } from '../../tokens/budget.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf } from '../../tokens/tokens.ts'
 import type { SourceQuery } from '../storage.ts'
-import { blobReader } from './blobs.ts'
+import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import type { Connection, Row } from './connection.ts'
-import { damaged, decodeContent, parseStoredObject } from './content-codec.ts'
+import { blobReader, damaged, decodeContent, parseStoredObject } from './content-codec.ts'
 import { readRange } from './history.ts'
 import { requireKey } from './pins.ts'
 import { decodeKind, decodeRole, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import { SIZE_TOTALS, sizesOf } from './tagging.ts'
 
 /* Summaries opened: what compactions covered, looked up place by place, never by going through a session. */
 

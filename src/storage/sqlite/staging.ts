@@ -1,8 +1,8 @@
 import { UndertextError } from '../../errors.ts'
 import type { Session, Staged, StagedSession, StagedWith } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { dropBlobsOf } from './blobs.ts'
 import type { Connection } from './connection.ts'
+import { dropBlobsOf } from './content-codec.ts'
 import { clearFilesInTurn, dropSession, erase, unguarded } from './residue.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 

@@ -11,7 +11,6 @@ import type {
   UndoWhileRequest,
 } from '../storage.ts'
 import { append, knownMessages } from './append.ts'
-import { endAttempts, noteAnswer, noteAttempt } from './attempts.ts'
 import {
   noteFailure,
   readCachedTokens,
@@ -39,7 +38,15 @@ import {
   readWaiting,
   renewJob,
 } from './jobs.ts'
-import { leaseInTheWay, releaseLease, renewLease, takeLease } from './lease.ts'
+import {
+  endAttempts,
+  leaseInTheWay,
+  noteAnswer,
+  noteAttempt,
+  releaseLease,
+  renewLease,
+  takeLease,
+} from './lease.ts'
 import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
 import { reestimate } from './recount.ts'

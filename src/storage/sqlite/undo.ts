@@ -5,6 +5,7 @@ import { type Nesting, planLift, planRedo, planUndo } from '../../model/nesting.
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/tokens.ts'
 import type { Estimators, Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
+import { layTags, liftTags, moveCounters, SIZE_TOTALS, sizesOf, sizesOfSet } from './commit.ts'
 import {
   compactionsNumbered,
   findTargets,
@@ -18,7 +19,6 @@ import { viewIndex } from './planning.ts'
 import { refreshShown } from './replacements.ts'
 import { rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import { layTags, liftTags, moveCounters, SIZE_TOTALS, sizesOf, sizesOfSet } from './tagging.ts'
 
 /** Triggers of automatic runs. */
 const AUTOMATIC: ReadonlySet<Trigger> = new Set(['auto', 'overflow'])

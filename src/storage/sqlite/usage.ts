@@ -15,12 +15,12 @@ import {
   type UsageReport,
 } from '../storage.ts'
 import { addBilled } from './billing.ts'
+import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import type { Connection, Row } from './connection.ts'
 import { damaged, storedNumber, storedText } from './content-codec.ts'
 import { VISIBLE } from './history.ts'
 import { encodeKind, encodeRole } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import { SIZE_TOTALS, sizesOf } from './tagging.ts'
 
 /*
  * What providers reported: the last size of a session's request, the ratio of a model, the limits overflow errors named.

@@ -10,9 +10,9 @@ import {
   shellChanges,
 } from './conversation.ts'
 import { factsIn, writeFacts } from './facts.ts'
-import { definedNames, type Previous, writeFile, writeNames, writeReads } from './file-lines.ts'
+import { definedNames, writeFile, writeNames, writeReads } from './file-lines.ts'
 import { commonRoot, type FileFacts, filesIn, isModified, mergeFiles, weightOfFile } from './files.ts'
-import type { Bullet } from './fit.ts'
+import type { Bullet, Previous } from './fit.ts'
 import { problemsIn, resultsIn } from './problems.ts'
 import { gist, informative, isSmallTalk, withList } from './requests.ts'
 import { distinctRules, isEastAsian, type Rule, rulesIn, writeRule } from './rules.ts'

@@ -9,7 +9,7 @@ import type {
   ToolResultOutput,
 } from '../../messages/message.ts'
 import type { NoteEvent, Place, SourceEvent } from '../source.ts'
-import { moment } from './entry-fields.ts'
+import { moment } from './claude-code-fields.ts'
 import type { BranchReader } from './tree-conversations.ts'
 
 /** The name under which everything of ChatGPT's is kept. */

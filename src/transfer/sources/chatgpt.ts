@@ -2,7 +2,7 @@ import type { FieldsEvent } from '../../history/import/import-types.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { Source } from '../source.ts'
 import { ChatgptMessages } from './chatgpt-messages.ts'
-import { moment } from './entry-fields.ts'
+import { moment } from './claude-code-fields.ts'
 import { type MessageTree, messageTree } from './message-tree.ts'
 import { readTrees, type TreeForm } from './tree-conversations.ts'
 

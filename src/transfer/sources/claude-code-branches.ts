@@ -1,7 +1,7 @@
 import type { PositionRange } from '../../messages/message.ts'
-import type { Facts } from './claude-code-facts.ts'
+import { rangesOf } from './claude-code-fields.ts'
+import type { Facts } from './claude-code-way.ts'
 import { type Node, Way } from './claude-code-way.ts'
-import { rangesOf } from './entry-fields.ts'
 
 /* What a compaction of Claude Code's can cover: a piece of what is visible that parts nothing. */
 

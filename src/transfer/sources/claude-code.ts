@@ -5,9 +5,8 @@ import type { NewMessage } from '../../messages/message.ts'
 import { jsonOf, readFilledLines, UNFINISHED } from '../lines.ts'
 import type { Head, Input, NoteEvent, Source, SourceEvent } from '../source.ts'
 import { Branches, type Made, type Step } from './claude-code-branches.ts'
-import { type Facts, factsOf } from './claude-code-facts.ts'
-import { SessionFields } from './claude-code-fields.ts'
-import { entryOf, timeOf } from './entry-fields.ts'
+import { entryOf, SessionFields, timeOf } from './claude-code-fields.ts'
+import { type Facts, factsOf } from './claude-code-way.ts'
 import { textOf } from './transcript.ts'
 
 /**

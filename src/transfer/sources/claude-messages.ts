@@ -13,8 +13,8 @@ import {
   without,
   word,
 } from './claude-blocks.ts'
+import { DEPTH_KEPT, moment, textIn } from './claude-code-fields.ts'
 import { messageAt, placedOf } from './claude-tree.ts'
-import { DEPTH_KEPT, moment, textIn } from './entry-fields.ts'
 import type { BranchReader } from './tree-conversations.ts'
 
 /** A call that no tool has answered yet. `isOwn`: its id is of the export. `batch`: which calls were made together. */

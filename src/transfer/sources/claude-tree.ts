@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { Place, SourceEvent } from '../source.ts'
-import { moment } from './entry-fields.ts'
+import { moment } from './claude-code-fields.ts'
 import { messageTree } from './message-tree.ts'
 import type { TreeRead } from './tree-conversations.ts'
 

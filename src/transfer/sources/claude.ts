@@ -1,9 +1,9 @@
 import type { FieldsEvent } from '../../history/import/import-types.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { Head, Source } from '../source.ts'
+import { moment, textIn } from './claude-code-fields.ts'
 import { ClaudeMessages } from './claude-messages.ts'
 import { treeOf } from './claude-tree.ts'
-import { moment, textIn } from './entry-fields.ts'
 import { readTrees, type TreeForm } from './tree-conversations.ts'
 
 const FORM: TreeForm = {

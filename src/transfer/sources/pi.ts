@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../messages/json.ts'
 import { type Pairing, pairToolUse, type ToolUse } from '../../messages/pairing.ts'
 import { type JsonLine, readJsonLines, UNFINISHED } from '../lines.ts'
 import type { Input, ReadOptions, Source, SourceEvent } from '../source.ts'
-import { entryOf, nameOf, timeOf, titleOf } from './entry-fields.ts'
+import { entryOf, nameOf, timeOf, titleOf } from './claude-code-fields.ts'
 import { messageOfEntry, PI, silentEntry } from './pi-message.ts'
 
 /*

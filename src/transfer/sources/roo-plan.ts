@@ -1,7 +1,7 @@
 import { listIn } from '../../messages/lists.ts'
 import type { PositionRange } from '../../messages/message.ts'
 import { pairToolUse, type ToolUse } from '../../messages/pairing.ts'
-import { rangesOf } from './entry-fields.ts'
+import { rangesOf } from './claude-code-fields.ts'
 
 /*
  * Roo Code's tags as compactions. Roo shows what stands from the last summary on, less what a marker among that hides; earlier

@@ -4,11 +4,11 @@ import { canonicalJson, isObject, type JsonObject } from '../../messages/json.ts
 import type { NewMessage } from '../../messages/message.ts'
 import { messageProblem } from '../../messages/message-check.ts'
 import type { ToolUse } from '../../messages/pairing.ts'
-import { type JsonElement, placeOf, readElements } from '../elements.ts'
+import { type JsonElement, placeOf, readElements } from '../document/options.ts'
 import { readHead } from '../head.ts'
 import { readJsonLines } from '../lines.ts'
 import type { Input, Place, Source, SourceEvent, SourceName } from '../source.ts'
-import { fieldsBeside, momentOf, nameOf } from './entry-fields.ts'
+import { fieldsBeside, momentOf, nameOf } from './claude-code-fields.ts'
 import { anyMessageReader, type Given, type MessageReader, type Told } from './message-reader.ts'
 import { CONVERSATION_LIST, MESSAGE_LISTS, messagesOf, transcriptShape } from './transcript-shape.ts'
 

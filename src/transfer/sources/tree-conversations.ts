@@ -1,10 +1,10 @@
 import type { FieldsEvent } from '../../history/import/import-types.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
-import { placeOf, readElements } from '../elements.ts'
+import { placeOf, readElements } from '../document/options.ts'
 import { readHead } from '../head.ts'
 import { readJsonLines } from '../lines.ts'
 import type { Input, Place, ReadOptions, SourceEvent } from '../source.ts'
-import { fieldsBeside } from './entry-fields.ts'
+import { fieldsBeside } from './claude-code-fields.ts'
 import type { MessageTree } from './message-tree.ts'
 
 /*

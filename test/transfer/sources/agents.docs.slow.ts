@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { examplesOf, runAsUser } from '../../support/run-as-user.ts'
 
-const PAGE = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'imports-agents.md'), 'utf8')
+const IMPORTS = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'imports.md'), 'utf8')
+const PAGE = IMPORTS.slice(IMPORTS.indexOf('## Sessions of coding agents'))
 const [example = ''] = examplesOf(PAGE)
 
 it('has an example that prints what it says', async () => {

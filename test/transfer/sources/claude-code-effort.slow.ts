@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { claudeCode } from '../../../src/transfer/sources/claude-code.ts'
 import { Branches } from '../../../src/transfer/sources/claude-code-branches.ts'
-import { factsOf } from '../../../src/transfer/sources/claude-code-facts.ts'
+import { factsOf } from '../../../src/transfer/sources/claude-code-way.ts'
 import { BRANCHED, branchedLines } from './branched.ts'
 import { eventsOf, eventsOfType, foldEvents, inputOf, notesOf, spokenOf } from './support.ts'
 

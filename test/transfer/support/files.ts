@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { detectSource } from '../../../src/transfer/detect.ts'
-import { FileInput } from '../../../src/transfer/file-input.ts'
 import type { SourceEvent, SourceName } from '../../../src/transfer/source.ts'
+import { FileInput } from '../../../src/transfer/source.ts'
 
 /** A folder that is taken away when the test that asks for it is over. */
 export async function folder(): Promise<string> {

@@ -32,8 +32,8 @@ export type ImportReporter = {
   file(outcome: FileOutcome, isWithin: boolean): void
   /** Called after the files of the folder. `isWhole`: all of them were looked at. */
   folder(outcome: FolderOutcome, isWhole: boolean): void
-  end(): void
-  readonly exit: number
+  /** Completes the report and returns the exit code. */
+  end(): number
 }
 
 /** Failures that concern one file; after any other the next file would fail too. */
@@ -111,38 +111,28 @@ function exitsOf(outcome: FileOutcome): ExitCode[] {
   })
 }
 
-/** One JSON value, written piece by piece. */
-export class JsonReporter implements ImportReporter {
-  readonly #context: Pick<Context, 'out'>
-  readonly #totals = new Totals()
-  readonly #folders: FolderOutcome[] = []
-
-  constructor(context: Pick<Context, 'out'>) {
-    this.#context = context
-  }
-
-  get hasBegun(): boolean {
-    return this.#totals.files > 0
-  }
-
-  file(outcome: FileOutcome): void {
-    const before = this.hasBegun ? ',\n' : '{\n  "files": [\n'
-    this.#context.out.write(`${before}    ${indentedJson(jsonOf(outcome), 4)}`)
-    this.#totals.add(outcome)
-  }
-
-  folder(outcome: FolderOutcome): void {
-    this.#totals.addFolder(outcome)
-    this.#folders.push(outcome)
-  }
-
-  end(): void {
-    this.#context.out.write(this.hasBegun ? '\n  ],\n' : '{\n  "files": [],\n')
-    this.#context.out.write(`  "folders": ${indentedJson(this.#folders, 2)}\n}\n`)
-  }
-
-  get exit(): number {
-    return this.#totals.exit
+/** Writes one JSON value piece by piece. */
+export function jsonReporter({ out }: Pick<Context, 'out'>): ImportReporter {
+  const totals = new Totals()
+  const folders: FolderOutcome[] = []
+  return {
+    get hasBegun() {
+      return totals.files > 0
+    },
+    file(outcome) {
+      const before = totals.files > 0 ? ',\n' : '{\n  "files": [\n'
+      out.write(`${before}    ${indentedJson(jsonOf(outcome), 4)}`)
+      totals.add(outcome)
+    },
+    folder(outcome) {
+      totals.addFolder(outcome)
+      folders.push(outcome)
+    },
+    end() {
+      out.write(totals.files > 0 ? '\n  ],\n' : '{\n  "files": [],\n')
+      out.write(`  "folders": ${indentedJson(folders, 2)}\n}\n`)
+      return totals.exit
+    },
   }
 }
 
@@ -157,52 +147,37 @@ const LISTED_FILES = 200
 const LISTED_CONVERSATIONS = 50
 const LISTED_UNRECOGNISED = 5
 
-/** A line per file for people. Of a folder only files with something new, after a progress bar has shown the rest. */
-export class TextReporter implements ImportReporter {
-  readonly hasBegun = false
-  readonly #output: Output
-  readonly #totals = new Totals()
-  #folder = new Totals()
-  #held: string[][] = []
-  #listed = 0
-  #named = 0
-
-  constructor(output: Output) {
-    this.#output = output
-  }
-
-  file(outcome: FileOutcome, isWithin: boolean): void {
-    this.#totals.add(outcome)
-    if (!isWithin) {
-      this.#named += 1
-      writeLines(this.#output.out, fileLines(this.#output, outcome, false))
-      return
-    }
-    this.#folder.add(outcome)
-    if (isNothingNew(outcome) || this.#listed === LISTED_FILES) return
-    this.#listed += 1
-    this.#held.push(fileLines(this.#output, outcome, true))
-  }
-
-  folder(outcome: FolderOutcome, isWhole: boolean): void {
-    this.#named += 1
-    this.#totals.addFolder(outcome)
-    const lines = folderLines(this.#output, outcome, this.#folder, this.#listed, isWhole)
-    writeLines(this.#output.out, [...this.#held.flat(), ...lines])
-    this.#held = []
-    this.#listed = 0
-    this.#folder = new Totals()
-  }
-
-  end(): void {
-    const { files, stored, failed } = this.#totals
-    const { out, style } = this.#output
-    if (this.#named > 1)
-      writeLines(out, [style.bold(`${counted(files, 'file')}: ${listing(stored, failed)}`)])
-  }
-
-  get exit(): number {
-    return this.#totals.exit
+/** Writes a line per file for people. Of a folder only files with something new, after a progress bar has shown the rest. */
+export function textReporter(output: Output): ImportReporter {
+  const { out, style } = output
+  const totals = new Totals()
+  let ofFolder = new Totals()
+  let held: string[][] = []
+  let named = 0
+  return {
+    hasBegun: false,
+    file(outcome, isWithin) {
+      totals.add(outcome)
+      if (!isWithin) {
+        named += 1
+        writeLines(out, fileLines(output, outcome, false))
+        return
+      }
+      ofFolder.add(outcome)
+      if (!isNothingNew(outcome) && held.length < LISTED_FILES) held.push(fileLines(output, outcome, true))
+    },
+    folder(outcome, isWhole) {
+      named += 1
+      totals.addFolder(outcome)
+      writeLines(out, [...held.flat(), ...folderLines(output, outcome, ofFolder, held.length, isWhole)])
+      held = []
+      ofFolder = new Totals()
+    },
+    end() {
+      const { files, stored, failed } = totals
+      if (named > 1) writeLines(out, [style.bold(`${counted(files, 'file')}: ${listing(stored, failed)}`)])
+      return totals.exit
+    },
   }
 }
 

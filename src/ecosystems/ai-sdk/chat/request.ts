@@ -95,7 +95,7 @@ export function lastMessageOf(request: unknown): unknown {
   if (messages !== undefined && !Array.isArray(messages)) throw invalid('request.messages: must be an array')
   const last: unknown = messages?.at(-1)
   if (last === undefined && trigger !== 'regenerate-message')
-    throw invalid('request.message: must be former, or request.messages with one')
+    throw invalid('request.message: must be there, or request.messages with one')
   return last
 }
 

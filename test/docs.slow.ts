@@ -1,20 +1,25 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
 import { examplesOf, runAsUser } from './support/run-as-user.ts'
 
-const blocks = examplesOf(readFileSync(join(import.meta.dirname, '../docs/api.md'), 'utf8'))
+const REPOSITORY = join(import.meta.dirname, '..')
+const read = (path: string): string => readFileSync(join(REPOSITORY, path), 'utf8')
 
-it('imports a file', async () => {
-  const opening = `
-    import { writeFile } from 'node:fs/promises'
-    import { openStore } from 'undertext'
-    const store = await openStore(':memory:')
-    await writeFile('session.jsonl', '{"role":"user","content":"hello"}\\n')`
-  const out = await runAsUser(`${opening}\n${blocks[3]!}
-    console.log(report.source, report.totals.messages, (await store.getEffectiveHistory('session')).length)
-    await store.close()`)
-  expect(out.trim()).toBe('messages 1 1')
+/** The TypeScript example of a page of docs, counted from 0. */
+function example(page: string, index: number): string {
+  return examplesOf(read(`docs/${page}`))[index]!
+}
+
+it('runs the conversation of docs/api.md', async () => {
+  const model = `async function callYourModel(system: unknown, messages: readonly unknown[]) {
+      console.log(system, messages.length)
+      return { messages: [{ role: 'assistant' as const, content: 'Nothing.' }], usage: { inputTokens: 20 } }
+    }`
+  const out = await runAsUser(
+    `${example('api.md', 0)}\n${model}\nconsole.log(stats!.messageCount, run!.reason)`,
+  )
+  expect(out.trim().split('\n')).toEqual(['Be brief. 1', '2 NOTHING_TO_COMPACT'])
 })
 
 it('runs the example of preview and range after it', async () => {
@@ -26,7 +31,7 @@ it('runs the example of preview and range after it', async () => {
         { role: 'user', content: 'request '.repeat(2000) }, { role: 'assistant', content: 'answer '.repeat(2000) },
       ])
     }`
-  const code = blocks[0]!
+  const code = example('compaction.md', 0)
     .replace("await store.compactSession('session-1', preview)", '')
     .replaceAll('preview.', 'preview!.')
   const out =
@@ -42,14 +47,14 @@ it('runs the stage of the application, in a composition', async () => {
     const store = await openStore(':memory:')
     const thanks = { role: 'user', content: 'Thanks!' } as const
     await store.append('session-1', [{ role: 'user', content: 'request '.repeat(60_000) }, thanks])`
-  const out = await runAsUser(`${opening}\n${blocks[1]!}
+  const out = await runAsUser(`${opening}\n${example('compaction.md', 1)}
     console.log((await store.getEffectiveHistory('session-1')).length)
     console.log((await store.listCompactions('session-1')).map(({ params }) => params.stage).join())`)
   expect(out.trim().split('\n')).toEqual(['1', 'drop_thanks'])
 })
 
 it('runs the example of settings', async () => {
-  const code = blocks[2]!.replace("'chats.db'", "':memory:'")
+  const code = example('configuration.md', 0).replace("'chats.db'", "':memory:'")
   const out = await runAsUser(`import { openStore } from 'undertext'
     ${code}
     const { settings, sources } = await store.getConfig('long')
@@ -63,7 +68,7 @@ it('runs the example of usage and overflow', async () => {
     const store = await openStore(':memory:')
     await store.append('session-1', [{ role: 'user', content: 'request '.repeat(40_000) }])
     const callTheModel = async () => { throw new Error('prompt is too long: 130000 tokens > 100000 maximum') }`
-  const out = await runAsUser(`${opening}\n${blocks[4]!}
+  const out = await runAsUser(`${opening}\n${example('estimators.md', 1)}
     console.log((await store.getContextStats('session-1', 'anthropic', usage.model))!.source)
     console.log((await store.getContextStats('session-1', 'openai', 'gpt-4o'))!.contextWindow.tokens)`)
   // The run after the overflow changed the view, so the report is of another one.
@@ -72,7 +77,7 @@ it('runs the example of usage and overflow', async () => {
 
 it('runs the example of adding a model', async () => {
   const out = await runAsUser(`import { openStore } from 'undertext'
-    ${blocks[5]!}
+    ${example('estimators.md', 2)}
     await store.append('small', [{ role: 'user', content: 'x' }])
     await store.append('other', [{ role: 'user', content: 'x' }])
     for (const [id, provider, model] of [['other', 'openai', 'gpt-5.1'], ['other', 'ollama', 'any'], ['small', 'ollama', 'any']])
@@ -80,3 +85,46 @@ it('runs the example of adding a model', async () => {
     await store.close()`)
   expect(out.trim().split('\n')).toEqual(['400000', '32768', '8192'])
 })
+
+describe('links', () => {
+  const docs = readdirSync(join(REPOSITORY, 'docs')).filter((name) => name.endsWith('.md'))
+  const pages = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', ...docs.map((name) => `docs/${name}`)]
+
+  it.each(pages)('of %s lead to files and headings that exist', (page) => {
+    const broken = linksOf(read(page)).filter((link) => !leadsSomewhere(page, link))
+    expect(broken).toEqual([])
+  })
+
+  it('of docs/README.md lead to every page', () => {
+    const linked = new Set(linksOf(read('docs/README.md')))
+    expect(docs.filter((name) => name !== 'README.md' && !linked.has(name))).toEqual([])
+  })
+})
+
+function linksOf(text: string): string[] {
+  return [...text.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, link]) => link!)
+    .filter((link) => !/^[a-z]+:/.test(link))
+}
+
+function leadsSomewhere(page: string, link: string): boolean {
+  const [path = '', anchor] = link.split('#')
+  const target = path === '' ? page : join(dirname(page), path)
+  try {
+    const text = read(target)
+    return anchor === undefined || anchorsOf(text).includes(anchor)
+  } catch {
+    return readdirSync(join(REPOSITORY, dirname(target))).includes(target.split('/').at(-1)!)
+  }
+}
+
+/** The anchors that Markdown renderers make of the headings of a page. */
+function anchorsOf(text: string): string[] {
+  return [...text.replaceAll(/```[\s\S]*?```/g, '').matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\- _]/gu, '')
+      .trim()
+      .replaceAll(' ', '-'),
+  )
+}
