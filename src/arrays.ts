@@ -1,33 +1,26 @@
 /* The strategies on plain arrays of messages, without a store. The entry `undertext/arrays`. */
 
 export type { ArrayEstimator, EstimatorChoice } from './arrays/array-estimator.ts'
-export { type ClearToolResultsOptions, clearToolResults } from './arrays/clear-tool-results.ts'
+export type { BudgetStrategy, UserStrategy } from './arrays/composite.ts'
 export { type CompositeOptions, type CompositePart, composite, stageFrom } from './arrays/composite.ts'
 export {
   type ArrayCompactionConfig,
   type ArrayCompactionResult,
   ContextCompactor,
+  type SummarizeConfig,
+  type SummarizeResult,
+  summarizeMessages,
 } from './arrays/context-compactor.ts'
-export {
-  type ContextStrategyKind,
-  type CreateStrategyOptions,
-  createStrategy,
-  STRATEGY_KINDS,
-} from './arrays/create-strategy.ts'
-export {
-  type DeduplicationConfig,
-  type DeduplicationResult,
-  deduplicateFileReads,
-} from './arrays/deduplicate-file-reads.ts'
-export { type DropReasoningOptions, dropReasoning } from './arrays/drop-reasoning.ts'
 export {
   type EffectiveHistoryFilter,
   getEffectiveHistory as filterEffectiveHistory,
   getEffectiveHistory,
+  removeCondensationTags,
   removeDanglingTags,
+  removeTruncationTags,
+  tagForCondensation,
+  tagForTruncation,
 } from './arrays/effective-history.ts'
-export { type PriorityOptions, priority } from './arrays/priority.ts'
-export { type PruneConfig, type PruneResult, pruneToolOutputs } from './arrays/prune-tool-outputs.ts'
 export { type RepairOptions, type RepairResult, repairToolPairs } from './arrays/repair-tool-pairs.ts'
 export {
   type RoleAlternationOptions,
@@ -37,7 +30,33 @@ export {
   repairRoleAlternation,
   validateRoleAlternation,
 } from './arrays/role-alternation.ts'
-export { type SlidingWindowOptions, slidingWindow } from './arrays/sliding-window.ts'
+export {
+  type DeduplicationConfig,
+  type DeduplicationResult,
+  deduplicateFileReads,
+  type PruneConfig,
+  type PruneResult,
+  pruneToolOutputs,
+  type TruncationConfig,
+  type TruncationResult,
+  truncateWithSlidingWindow,
+} from './arrays/single-stages.ts'
+export {
+  type ClearToolResultsOptions,
+  type ContextStrategyKind,
+  type CreateStrategyOptions,
+  clearToolResults,
+  createStrategy,
+  type DropReasoningOptions,
+  dropReasoning,
+  type PriorityOptions,
+  priority,
+  type SlidingWindowOptions,
+  STRATEGY_KINDS,
+  type SummarizeOlderOptions,
+  slidingWindow,
+  summarizeOlder,
+} from './arrays/strategies.ts'
 export type {
   ArrayFace,
   Strategy,
@@ -46,20 +65,6 @@ export type {
   StrategyResult,
   StrategyStep,
 } from './arrays/strategy.ts'
-export { type SummarizeConfig, type SummarizeResult, summarizeMessages } from './arrays/summarize-messages.ts'
-export { type SummarizeOlderOptions, summarizeOlder } from './arrays/summarize-older.ts'
-export {
-  removeCondensationTags,
-  removeTruncationTags,
-  tagForCondensation,
-  tagForTruncation,
-} from './arrays/tags.ts'
-export {
-  type TruncationConfig,
-  type TruncationResult,
-  truncateWithSlidingWindow,
-} from './arrays/truncate-with-sliding-window.ts'
-export type { BudgetStrategy, UserStrategy } from './arrays/user-strategy.ts'
 export type { CompactionOutline, IdleReason } from './compaction/result.ts'
 export type { PendingSummary } from './compaction/run-draft.ts'
 export type { Json, JsonObject } from './messages/json.ts'
@@ -86,7 +91,7 @@ export type { CallEntry, ResultEntry, ViewRow } from './model/view-row.ts'
 export { CUT_ENDING } from './stages/cut.ts'
 export { DEDUP_THRESHOLD } from './stages/deduplicate.ts'
 export { DROP_REASONING_KEEP_TURNS } from './stages/drop-reasoning.ts'
-export { DEFAULT_SCORER, type ImportanceReason } from './stages/importance/score.ts'
+export { DEFAULT_SCORER, type ImportanceReason } from './stages/importance/groups.ts'
 export type { GroupScore, GroupToScore, ImportanceScorer, ScorerWarning } from './stages/importance/scorer.ts'
 export {
   type ImportanceScores,
@@ -95,7 +100,7 @@ export {
   type ScoreOptions,
   scoreMessages,
   scoreMessagesWith,
-} from './stages/importance/session.ts'
+} from './stages/importance/scorer.ts'
 export {
   DEFAULT_WEIGHTS,
   type GroupRole,

@@ -210,9 +210,8 @@ export type { PreparedFiles, PreparedRequest, RenderedMessage } from './requests
 export type { RecordedResponse, ResponseInput } from './requests/record.ts'
 export { OVERFLOW_TARGET } from './requests/recovery.ts'
 export type { AfterTurnResult, AppendedTurn, BeforeTurnResult, TurnUsage } from './requests/turn-hooks.ts'
-export type { ImportanceReason } from './stages/importance/score.ts'
-export type { ScorerWarning } from './stages/importance/scorer.ts'
-export type { MessageImportance } from './stages/importance/session.ts'
+export type { ImportanceReason } from './stages/importance/groups.ts'
+export type { MessageImportance, ScorerWarning } from './stages/importance/scorer.ts'
 export type { GroupRole, RankedRole, Signal } from './stages/importance/weights.ts'
 export {
   PROTECTED_CLASSES,

@@ -3,14 +3,23 @@ import { SUMMARY_TIMEOUT_MS } from '../config/settings.ts'
 import { check } from '../messages/check.ts'
 import { type ChatMessage, requireMessages } from '../model/message-parts.ts'
 import { MANNERS, type SummaryPreset } from '../rendering/rows.ts'
-import type { Stage } from '../stages/stage.ts'
-import { ours } from '../stages/stage.ts'
+import { ours, type Stage } from '../stages/stage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import { SUMMARY_SECTIONS, type Summarizer, summarizerSchema } from '../summarizers/summarizer.ts'
 import { arrayEstimator, estimatorChoiceSchema } from './array-estimator.ts'
-import { copyMessage, type Item, itemsOf, messagesOf, originsOf } from './passage.ts'
 import { rowsOf } from './rows.ts'
-import { type ArrayRun, type RunOptions, runStageOnItems, targetOf, tokensIn } from './run-strategy.ts'
+import {
+  type ArrayRun,
+  copyMessage,
+  type Item,
+  itemsOf,
+  messagesOf,
+  originsOf,
+  type RunOptions,
+  runStageOnItems,
+  targetOf,
+  tokensIn,
+} from './run-strategy.ts'
 
 /** Most tokens of a summary over an array. Source: seed 000 (golden NSM-01). */
 const STRATEGY_SUMMARY_TOKENS = 1_024
@@ -260,4 +269,24 @@ const DEFAULT_OPTIONS: RunOptions = {
   summaryMaxTokens: STRATEGY_SUMMARY_TOKENS,
   summarySections: SUMMARY_SECTIONS,
   summaryTimeoutMs: SUMMARY_TIMEOUT_MS,
+}
+
+/** Splits the options of a factory: those of its stage, by name, and those of the face over arrays. */
+export function split<T extends object, K extends keyof T>(
+  options: T,
+  names: readonly K[],
+): [Pick<T, K>, Omit<T, K>] {
+  const own: Partial<T> = {}
+  const rest: Partial<T> = {}
+  for (const [name, value] of Object.entries(options) as [keyof T, T[keyof T]][]) {
+    if (value === undefined) continue
+    if ((names as readonly (keyof T)[]).includes(name)) own[name] = value
+    else rest[name] = value
+  }
+  return [own as Pick<T, K>, rest as Omit<T, K>]
+}
+
+/** The names in a shape. */
+export function shapeKeys<S extends object>(shape: S): (keyof S)[] {
+  return Object.keys(shape) as (keyof S)[]
 }

@@ -6,7 +6,7 @@ import { isRequest } from '../model/turns.ts'
 import { sumSizes, type View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { SizesSum, tokensOf } from '../tokens/tokens.ts'
-import { rankOf, type ScoredGroup, scoreView, staysAlways } from './importance/score.ts'
+import { rankOf, type ScoredGroup, scoreView, staysAlways } from './importance/groups.ts'
 import {
   type ImportanceWeights,
   resolveWeights,

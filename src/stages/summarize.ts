@@ -1,7 +1,7 @@
 import type { Plan, PlannedInsert } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import { findCut, findFillingCut, keepSurvivors, keepsGroups } from './cut-point.ts'
+import { findCut, findFillingCut, keepSurvivors, keepsGroups } from './cut.ts'
 import type { BareContext, SummarizingStage, SummaryTask } from './stage.ts'
 /** Histories this short are left alone. Source: seed 003. */
 export const MINIMUM_MESSAGES = 4

@@ -104,7 +104,7 @@ import {
   importanceSchema,
   type SessionImportance,
   scoreSession,
-} from '../stages/importance/session.ts'
+} from '../stages/importance/scorer.ts'
 import type { AppliedEdit } from '../stages/provider-compaction.ts'
 import type { Awaitable } from '../storage/jobs.ts'
 import type { HistoryRecord } from '../storage/records/records.ts'

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { indexMessage } from '../../src/model/index-message.ts'
 import {
   coversRange,
   readVariant,
@@ -8,6 +7,7 @@ import {
   toldRange,
   UNKNOWN_LINES,
 } from '../../src/model/line-range.ts'
+import { indexMessage } from '../../src/model/message-parts.ts'
 import { decodeCalls, encodeTools, skipTools } from '../../src/storage/sqlite/row-codec.ts'
 import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { previewsOf } from '../../src/files/tool-output/message-previews.ts'
 import { truncateToolOutput } from '../../src/index.ts'
 import type { Message, Part, ToolResultOutput } from '../../src/messages/message.ts'
-import { indexMessage } from '../../src/model/index-message.ts'
+import { indexMessage } from '../../src/model/message-parts.ts'
 import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 
 /** A hundred lines of 9 characters: 999 bytes. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Part, Role } from '../../src/messages/message.ts'
-import { indexMessage } from '../../src/model/index-message.ts'
+import { indexMessage } from '../../src/model/message-parts.ts'
 import { Turns } from '../../src/model/turns.ts'
 import type { ViewRow } from '../../src/model/view-row.ts'
 import { neurolinkEstimator } from '../../src/tokens/tokens.ts'

@@ -13,7 +13,7 @@ import {
 } from '../../src/compat.ts'
 import { type Estimator, openStore } from '../../src/index.ts'
 import type { Part } from '../../src/messages/message.ts'
-import { indexMessage } from '../../src/model/index-message.ts'
+import { indexMessage } from '../../src/model/message-parts.ts'
 import { addSizes, measureMessage, measurePart, NO_SIZES } from '../../src/tokens/tokens.ts'
 import {
   BUILT_IN_ESTIMATORS,

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { expect, it, test } from 'vitest'
-import { addNames } from '../../src/stages/importance/facts.ts'
 import {
+  addNames,
   asksQuestion,
   endsInFailure,
   excerpt,
   statesConstraint,
   statesDecision,
-} from '../../src/stages/importance/words.ts'
+} from '../../src/stages/importance/facts.ts'
 
 const namesIn = (text: string): string[] => {
   const names = new Set<string>()

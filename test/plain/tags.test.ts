@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { getEffectiveHistory } from '../../src/arrays/effective-history.ts'
 import {
+  getEffectiveHistory,
   removeCondensationTags,
   removeTruncationTags,
   tagForCondensation,
   tagForTruncation,
-} from '../../src/arrays/tags.ts'
+} from '../../src/arrays/effective-history.ts'
 import type { ChatMessage } from '../../src/model/message-parts.ts'
 import { conversations, deepFreeze, talk } from './support.ts'
 

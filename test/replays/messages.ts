@@ -1,5 +1,5 @@
 import type { Message, Part, ViewMessage } from '../../src/index.ts'
-import { indexMessage } from '../../src/model/index-message.ts'
+import { indexMessage } from '../../src/model/message-parts.ts'
 import { View } from '../../src/model/view.ts'
 import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
 

@@ -10,8 +10,8 @@ import {
 } from '../../src/messages/message.ts'
 import { coverageOf, holdsRow, NO_ROWS } from '../../src/model/coverage.ts'
 import type { ExpandedRow, ExpandedSummary } from '../../src/model/expansion.ts'
-import { indexMessage } from '../../src/model/index-message.ts'
 import { checkLaws, checkStale, rebasePlan } from '../../src/model/laws.ts'
+import { indexMessage } from '../../src/model/message-parts.ts'
 import {
   applyPlan,
   contentOf,
@@ -23,18 +23,6 @@ import {
   savedBy,
   thinkingAgain,
 } from '../../src/model/plan.ts'
-import {
-  indexView,
-  isVisible,
-  type LogCompaction,
-  type LogRow,
-  liftedIn,
-  projectView,
-  redoIn,
-  type SessionLog,
-  tagsOf,
-  undoIn,
-} from '../../src/model/session-log.ts'
 import {
   describeCall,
   describePair,
@@ -91,6 +79,18 @@ import {
 } from '../../src/tokens/tokens.ts'
 import { ModelJobs } from './model-jobs.ts'
 import { ModelReadings } from './model-readings.ts'
+import {
+  indexView,
+  isVisible,
+  type LogCompaction,
+  type LogRow,
+  liftedIn,
+  projectView,
+  redoIn,
+  type SessionLog,
+  tagsOf,
+  undoIn,
+} from './session-log.ts'
 
 type Stored = {
   session: Session

@@ -1,17 +1,199 @@
 import { z } from 'zod'
-import { nameSchema } from '../../messages/check.ts'
-import type { Message, Part } from '../../messages/message.ts'
-import type { View } from '../../model/view.ts'
+import { invalid } from '../../errors.ts'
+import { check, nameSchema } from '../../messages/check.ts'
+import { type Message, type Part, partsOf } from '../../messages/message.ts'
+import { checkMessageList, contentProblem } from '../../messages/message-check.ts'
+import { indexMessage } from '../../model/message-parts.ts'
+import { View } from '../../model/view.ts'
 import type { ViewRow } from '../../model/view-row.ts'
+import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
+import { NO_SIZES } from '../../tokens/tokens.ts'
 import {
   DEFAULT_SCORER,
   type ImportanceReason,
+  rankOf,
   type ScoredGroup,
   scoreView,
   staysAlways,
   sumOf,
-} from './score.ts'
-import type { GroupRole, ImportanceWeights } from './weights.ts'
+} from './groups.ts'
+import {
+  type GroupRole,
+  type ImportanceWeights,
+  resolveWeights,
+  type Signal,
+  type WeightsInput,
+  weightsSchema,
+} from './weights.ts'
+
+/** A message to be scored: the neutral form, and whether it is pinned. Roles that are none of the four count as `other`. */
+export type MessageToScore = {
+  readonly role: string
+  readonly content: Message['content']
+  readonly pinned?: boolean | undefined
+}
+
+/** What one message or tool group is worth. */
+export type MessageImportance = {
+  /** Places of its messages in the list, ascending. */
+  readonly indexes: readonly number[]
+  readonly role: GroupRole
+  /** 0 to 1, without recency. */
+  readonly importance: number
+  /** They add up to `importance` exactly. */
+  readonly reasons: readonly ImportanceReason[]
+  /** Signals that hold, also those without weight. */
+  readonly signals: readonly Signal[]
+  readonly pinned: boolean
+  /** Importance in points and what recency adds: seed 001's score. Infinite for system messages. */
+  readonly rank: number
+}
+
+/** Scores of a list of messages, by group, in order. */
+export type ImportanceScores = {
+  readonly scorer: { readonly name: string; readonly version: string }
+  readonly groups: readonly MessageImportance[]
+  /** Present when a scorer of the application's own failed and the default one stepped in. */
+  readonly warning?: ScorerWarning
+}
+
+/** What a caller may hand in as a scorer. */
+export const scorerSchema = z.custom<ImportanceScorer>(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    nameSchema.safeParse((value as ImportanceScorer).name).success &&
+    nameSchema.safeParse((value as ImportanceScorer).version).success &&
+    typeof (value as ImportanceScorer).score === 'function',
+  'must be a scorer: { name, version, score }',
+)
+
+const optionsSchema = z.strictObject({ weights: weightsSchema.optional() })
+const scorerOptionsSchema = z.strictObject({ weights: weightsSchema.optional(), scorer: scorerSchema })
+
+/** Options of `scoreMessages`: weights that differ from the default ones, in points. */
+export type ScoreOptions = { readonly weights?: WeightsInput | undefined }
+
+/**
+ * What each message of a list is worth, and why; nothing is hidden by it. A call and its results are one group. The same list
+ * gives the same scores. Messages are in the neutral form (`fromOpenAI` and `fromAnthropic` convert). Throws `INVALID_INPUT`.
+ */
+export function scoreMessages(
+  messages: readonly MessageToScore[],
+  options: ScoreOptions = {},
+): ImportanceScores {
+  const weights = resolveWeights(check(optionsSchema, options, 'scoreMessages').weights)
+  const { view, contentOf } = viewOf(messages, 'scoreMessages')
+  const groups = scoreView(view, contentOf, weights, true)
+  return { scorer: DEFAULT_SCORER, groups: publicGroups(groups, view, weights) }
+}
+
+/**
+ * The same by a scorer of the application's own, which may ask a model. When it throws, or answers no score for each group,
+ * the scores are the default scorer's and `warning` says so. Throws `INVALID_INPUT`.
+ */
+export async function scoreMessagesWith(
+  scorer: ImportanceScorer,
+  messages: readonly MessageToScore[],
+  options: ScoreOptions = {},
+): Promise<ImportanceScores> {
+  const checked = check(scorerOptionsSchema, { ...options, scorer }, 'scoreMessagesWith')
+  const weights = resolveWeights(checked.weights)
+  const { view, contentOf } = viewOf(messages, 'scoreMessagesWith')
+  const scores = await scoreViewWith(checked.scorer, view, contentOf, weights)
+  return { ...scores, groups: publicGroups(scores.groups, view, weights) }
+}
+
+/** Groups as people see them. */
+function publicGroups(
+  groups: readonly ScoredGroup[],
+  view: View,
+  weights: ImportanceWeights,
+): MessageImportance[] {
+  return groups.map((group) => ({
+    indexes: group.indexes,
+    role: group.role,
+    importance: group.importance,
+    reasons: group.reasons,
+    signals: [...group.signals.keys()],
+    pinned: group.pinned,
+    rank: rankOf(group, view.rows.length, weights),
+  }))
+}
+
+/** Counts nothing: scores do not depend on sizes. */
+const uncounted: Estimator = {
+  name: 'none',
+  measureText: () => 0,
+  mediaTokens: 0,
+  toTokens: () => 0,
+  tokensPerMessage: 0,
+  tokensPerConversation: 0,
+}
+
+function viewOf(messages: readonly MessageToScore[], what: string) {
+  checkMessageList(messages, what)
+  const contents = messages.map(({ content }, index): readonly Part[] => {
+    const problem = contentProblem(content)
+    if (problem !== undefined)
+      throw invalid(
+        `${what}: messages[${index}].content${problem} (fromOpenAI and fromAnthropic convert messages of other forms)`,
+      )
+    return partsOf({ content })
+  })
+  const rows = messages.map(
+    ({ role, pinned }, index): ViewRow => ({
+      ...indexMessage({ content: contents[index]! }, uncounted),
+      key: index + 1,
+      id: `#${index}`,
+      kind: 'message',
+      // Any other role is worth what `other` is.
+      role: role as ViewRow['role'],
+      position: index + 1,
+      anchor: index + 1,
+      ordinal: 0,
+      sizes: NO_SIZES,
+      pinned: pinned === true,
+      shown: [],
+    }),
+  )
+  const view = new View(rows, uncounted, '')
+  return { view, contentOf: (row: ViewRow) => contents[row.key - 1] ?? [] }
+}
+
+export const importanceSchema = z.strictObject({
+  /** Who scores. Default: the default scorer, which needs nobody. */
+  scorer: scorerSchema.optional(),
+  /** Points by role and signal where they differ from `DEFAULT_WEIGHTS`. */
+  weights: weightsSchema.optional(),
+})
+export type ImportanceOptions = z.input<typeof importanceSchema>
+
+/** Scores of what a session shows. `indexes` are places in the effective history. */
+export type SessionImportance = {
+  readonly scorer: { readonly name: string; readonly version: string }
+  readonly groups: readonly (MessageImportance & { readonly messageIds: readonly string[] })[]
+  /** Present when a scorer of the application's own failed and the default one stepped in. */
+  readonly warning?: ScorerWarning
+}
+
+/** Scores the rows of a session's view by their originals. */
+export async function scoreSession(
+  view: View,
+  contentOf: (row: ViewRow) => readonly Part[],
+  { scorer, weights: given }: z.output<typeof importanceSchema>,
+): Promise<SessionImportance> {
+  const weights = resolveWeights(given)
+  const scores =
+    scorer === undefined
+      ? { scorer: DEFAULT_SCORER, groups: scoreView(view, contentOf, weights, true) }
+      : await scoreViewWith(scorer, view, contentOf, weights)
+  const groups = publicGroups(scores.groups, view, weights).map((group) => ({
+    messageIds: group.indexes.map((index) => view.rows[index]!.id),
+    ...group,
+  }))
+  return { ...scores, groups }
+}
 
 /** A group as a scorer of the application's own is shown it. */
 export type GroupToScore = {
@@ -36,17 +218,6 @@ export interface ImportanceScorer {
   /** One answer for each group, in order. System messages, summaries and markers are not asked about: they always stay. */
   score(groups: readonly GroupToScore[]): readonly GroupScore[] | Promise<readonly GroupScore[]>
 }
-
-/** What a caller may hand in as a scorer. */
-export const scorerSchema = z.custom<ImportanceScorer>(
-  (value) =>
-    typeof value === 'object' &&
-    value !== null &&
-    nameSchema.safeParse((value as ImportanceScorer).name).success &&
-    nameSchema.safeParse((value as ImportanceScorer).version).success &&
-    typeof (value as ImportanceScorer).score === 'function',
-  'must be a scorer: { name, version, score }',
-)
 
 /** Says that a scorer of the application's own did not score, and why; the scores are the default scorer's then. */
 export type ScorerWarning = {

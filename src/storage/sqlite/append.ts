@@ -7,7 +7,7 @@ import {
 } from '../../files/tool-output/message-previews.ts'
 import { canonicalJson, stringifyJson } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
-import { indexMessage } from '../../model/index-message.ts'
+import { indexMessage } from '../../model/message-parts.ts'
 import type { ResultEntry } from '../../model/view-row.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum } from '../../tokens/tokens.ts'

@@ -1,7 +1,7 @@
 import { isUndertextError, type UndertextError } from '../../errors.ts'
 import { listIn } from '../../messages/lists.ts'
 import { type Part, partsOf } from '../../messages/message.ts'
-import { indexMessage, type MessageIndex } from '../../model/index-message.ts'
+import { indexMessage, type MessageIndex } from '../../model/message-parts.ts'
 import { savedBy } from '../../model/plan.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { addSizes, measurePart, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/tokens.ts'

@@ -1,7 +1,7 @@
 import { UndertextError } from '../../errors.ts'
 import { stringifyJson } from '../../messages/json.ts'
 import { type NewMessage, partsOf } from '../../messages/message.ts'
-import { indexMessage } from '../../model/index-message.ts'
+import { indexMessage } from '../../model/message-parts.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { type ReplacementRecord, type RowRecord, recordId } from '../records/records.ts'
 import { Hiding, type RowTags, withBytes } from '../records/row-fields.ts'

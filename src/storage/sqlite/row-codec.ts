@@ -1,6 +1,6 @@
 import { ROLES, ROW_KINDS, type Role, type RowKind } from '../../messages/message.ts'
-import type { MessageIndex } from '../../model/index-message.ts'
 import type { IndexedCall } from '../../model/line-range.ts'
+import type { MessageIndex } from '../../model/message-parts.ts'
 import type { CallEntry, LineRange, ResultEntry, ShownReplacement } from '../../model/view-row.ts'
 import { damaged, parseStoredLists } from './content-codec.ts'
 
