@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -249,5 +249,15 @@ it('carries what it needs and nothing else', async () => {
   const { stdout } = await run('tar', ['-tzf', join(project, 'undertext-0.1.0.tgz')])
   const files = stdout.trim().split('\n')
   expect(files).toContain('package/dist/index.d.ts')
-  expect(files.filter((file) => /\/(?:src|test|docs|migrations|\.ci)\//.test(file))).toEqual([])
+  expect(files.filter((file) => /\/(?:src|test|migrations|scripts|\.ci)\//.test(file))).toEqual([])
+})
+
+it('carries every page and picture that its README links to, and maps without sources', async () => {
+  const installed = join(project, 'node_modules', 'undertext')
+  const readme = await readFile(join(installed, 'README.md'), 'utf8')
+  const links = [...readme.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, link]) => link!)
+  expect(links.length).toBeGreaterThan(10)
+  expect(links.filter((link) => !existsSync(join(installed, link)))).toEqual([])
+  const map = JSON.parse(await readFile(join(installed, 'dist', 'index.js.map'), 'utf8')) as object
+  expect(map).not.toHaveProperty('sourcesContent')
 })
