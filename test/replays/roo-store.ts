@@ -13,6 +13,7 @@ import { checkLaws } from '../../src/model/laws.ts'
 import { applyPlan, type Plan } from '../../src/model/plan.ts'
 import type { View } from '../../src/model/view.ts'
 import type { SqliteStorage } from '../../src/storage/sqlite/storage.ts'
+import { storageOf } from '../../src/store/store.ts'
 import { measureMessage } from '../../src/tokens/tokens.ts'
 import type { RooMessage } from './roo-data.ts'
 import { isInserted, isOwnedBy, isOwner, ownersInOrder, owns, textOf } from './roo-owners.ts'
@@ -197,7 +198,7 @@ export class RooStore {
     text: string,
     laws: Laws,
   ): Promise<string | undefined> {
-    const { storage } = this.store as unknown as { readonly storage: SqliteStorage }
+    const storage = storageOf(this.store) as SqliteStorage
     const snapshot = storage.snapshot(sessionId, 'openai')!
     const { view } = snapshot
     const hidden = laws === 'yield' ? withoutForbidden(view, covered) : new Set(covered)
