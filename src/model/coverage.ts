@@ -4,8 +4,8 @@ import { compareRows, type View } from './view.ts'
 import type { ViewRow } from './view-row.ts'
 
 /*
- * What a compaction covers: exactly the rows it hid, compactly. Written once. Together with the statuses this
- * is the truth from which the tags can be rebuilt.
+ * Coverage: exactly the rows that a compaction hid, in compact form. Written once. The tags can be rebuilt from coverage and
+ * statuses.
  */
 
 /** A place in the view's order. */
@@ -18,25 +18,25 @@ export type RowSet = {
 }
 
 export type Coverage = {
-  /** The rows hidden. */
+  /** The hidden rows. */
   readonly hidden: RowSet
-  /** The rows within the span that were visible and stayed so. */
+  /** The rows within the span that stayed visible. */
   readonly beside: RowSet
-  /** The row it inserted. */
+  /** The inserted row. */
   readonly inserted: Place | undefined
   /** Whether calls without a result are among the rows hidden: a late result would part the pair. */
   readonly openCalls: boolean
-  /** Whether the end of the view was taken back as a whole: pins, pairs and system messages do not hold there. */
+  /** Whether this is a rewind, to which the laws of pins, pairs and system messages do not apply. */
   readonly rewinds?: true
-  /** Numbers of the compactions that a rewind takes out of force, in order of rank. */
+  /** Numbers of the compactions that a rewind undoes, in order of rank. */
   readonly lifts?: readonly number[]
-  /** Numbers of the compactions that a rewind brings back into force, in order of rank. */
+  /** Numbers of the compactions that a rewind redoes, in order of rank. */
   readonly restores?: readonly number[]
 }
 
 export const NO_ROWS: RowSet = { positions: [], inserted: [] }
 
-/** What a plan covers of the view it was made on. `inserted` is the place of the row it inserts. */
+/** The coverage of a plan on its view. `inserted` is the place of the row that it inserts. */
 export function coverageOf(view: View, plan: Plan, inserted: Place | undefined): Coverage {
   const hidden = new Set(plan.hide)
   const openCalls = view.turns.unansweredRows.some((index) => hidden.has(view.rows[index]!))
@@ -101,7 +101,7 @@ export function reachesInto(set: RowSet, [first, last]: readonly [Place, Place])
   return (
     set.inserted.some(within) ||
     set.positions.some(([from, to]) => {
-      // A message stands before the inserted rows of its anchor, so the next one behind `first` is at anchor + 1.
+      // A message precedes the inserted rows of its anchor, so the next message after `first` is at anchor + 1.
       const position = Math.max(from, first.anchor + 1)
       return position <= to && within({ anchor: position, ordinal: 0 })
     })
@@ -132,14 +132,14 @@ type Encoded = {
   b?: { p?: readonly PositionRange[]; i?: readonly (readonly [number, number])[] }
   o?: 1
   w?: 1
-  /** Compactions that a rewind lifts, and those that it restores. */
+  /** Compactions that a rewind undoes, and those that it redoes. */
   l?: readonly number[]
   r?: readonly number[]
 }
 
 /**
- * As it is stored: short keys, nothing for what is empty. The inserted row is not in it: it says itself which
- * compaction inserted it.
+ * The stored form: short keys, empty fields omitted. The inserted row is not part of it, because that row itself has the number of
+ * its compaction.
  */
 export function encodeCoverage(coverage: Coverage): string {
   const encoded: Encoded = encodeRows(coverage.hidden)
@@ -178,7 +178,7 @@ function decodeRows({ p = [], i = [] }: Pick<Encoded, 'p' | 'i'>): RowSet {
   return { positions: p, inserted: i.map(([anchor, ordinal]) => ({ anchor, ordinal })) }
 }
 
-/** What `verifySession` can find. */
+/** The kinds of findings of `verifySession`. */
 export type FindingCode =
   | 'TAG_CYCLE'
   | 'ORPHAN_TAG'
@@ -201,13 +201,13 @@ export type FindingCode =
   | 'GUARD_CHANGED'
   | 'FOREIGN_TRIGGER'
 
-/** One thing that is not as it must be: ids and numbers, never text of the conversation. */
+/** A violated invariant: ids and numbers, never text of the conversation. */
 export type Finding = {
   readonly code: FindingCode
   readonly messageId?: string
   readonly compactionId?: string
-  /** What was found and what was expected, for people. */
+  /** The found and the expected value, for people. */
   readonly detail: string
-  /** Whether `repair: true` can mend it from what is known. */
+  /** Whether `repair: true` can repair it. */
   readonly repairable: boolean
 }

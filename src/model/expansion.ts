@@ -4,8 +4,9 @@ import { addSizes, type Sizes } from '../tokens/tokens.ts'
 import type { RowSet } from './coverage.ts'
 
 /*
- * Summaries opened again. What a summary stands for is told by the coverage of compactions, which never changes, not by
- * tags: so it can be opened whatever was undone since. Nesting may be as deep as there are compactions: nothing recurses.
+ * Opening summaries. The messages that a summary represents follow from the coverage of compactions, which never changes, not
+ * from tags, so a summary can be opened whatever was undone since. Nesting may be as deep as there are compactions, so nothing
+ * recurses.
  */
 
 /** A message of the log beneath a summary: the original. */
@@ -17,62 +18,62 @@ export type ExpandedMessage = {
   readonly metadata?: JsonObject
   /** Milliseconds since 1970. */
   readonly createdAt: number
-  /** First and last position of what it stands for; of a message its own, twice. */
+  /** The first and last position that it represents; for a message its own, twice. */
   readonly positions: PositionRange
-  /** When the earliest and the latest message it stands for were made, milliseconds since 1970. */
+  /** The times of the earliest and latest message that it represents, milliseconds since 1970. */
   readonly times: readonly [earliest: number, latest: number]
   /** Tokens of its own content, without replacements, by the session's estimator for its provider. */
   readonly tokens: number
 }
 
-/** A summary or a marker, and what it stands for. */
+/** A summary or a marker, with the messages that it represents. */
 export type ExpandedSummary = Omit<ExpandedMessage, 'kind'> & {
   readonly kind: 'summary' | 'marker'
   /** The compaction that inserted it. */
   readonly compactionId: string
-  /** Levels of summaries beneath it, as its compaction says; where that says nothing, that of the deepest child. */
+  /** The levels of summaries below it, from its compaction; otherwise from its deepest child. */
   readonly level: number
-  /** Messages of the log it stands for in the end, and their tokens, without replacements. */
+  /** The messages of the log that it represents through all levels, and their tokens, without replacements. */
   readonly messages: number
   readonly sourceTokens: number
-  /** Rows beneath it at any depth: those messages, and the summaries and markers between. */
+  /** The rows below it at any depth: those messages, and the summaries and markers between. */
   readonly descendants: number
-  /** What its compaction covered, in order. Absent where `depth` ended. */
+  /** The rows that its compaction covered, in order. Absent below `depth`. */
   readonly children?: readonly ExpandedRow[]
 }
 
 export type ExpandedRow = ExpandedMessage | ExpandedSummary
 
-/** What a compaction covers, as a storage has it. Compactions go by number. */
+/** The coverage of a compaction in the storage's form. Compactions are identified by number. */
 export type Covering = {
   readonly hidden: RowSet
-  /** The level it was given; `undefined` when it was given none. */
+  /** Its stored level, or `undefined`. */
   readonly level: number | undefined
-  /** The compactions that inserted the inserted rows among what it hid. */
+  /** The compactions that inserted the inserted rows among its hidden rows. */
   readonly inner: readonly number[]
-  /** Of the messages it hid itself; `undefined` when there are none. */
+  /** The messages that it hid itself; `undefined` when there are none. */
   readonly own: Sources | undefined
 }
 
-/** Messages of the log, together. */
+/** Sums of messages of the log. */
 export type Sources = {
   readonly messages: number
-  /** Of their originals. */
+  /** Tokens of their originals. */
   readonly sizes: Sizes
   readonly times: readonly [earliest: number, latest: number]
 }
 
-/** What a compaction stands for in the end. */
+/** The messages that a compaction represents through all levels. */
 export type Beneath = Sources & {
   readonly level: number
   readonly descendants: number
-  /** Where those messages stand, merged and in order. */
+  /** The positions of those messages, merged and in order. */
   readonly ranges: readonly PositionRange[]
 }
 
 /**
- * What a compaction, and each compaction beneath it, stands for. `coveringOf` is asked once of each. `undefined` when coverage
- * goes in a circle or covers nothing, as only damage does.
+ * Returns the messages that a compaction, and each compaction below it, represents. `coveringOf` is called once for each.
+ * `undefined` when coverage is cyclic or empty, which happens only in damaged files.
  */
 export function beneath(
   root: number,
@@ -89,7 +90,7 @@ export function beneath(
       coverings.set(no, found)
       for (const inner of found.inner) {
         if (done.has(inner)) continue
-        // Asked of, and not done: it is on the way down to itself.
+        // Visited but not finished: the coverage is cyclic.
         if (coverings.has(inner)) return undefined
         stack.push(inner)
       }
@@ -128,7 +129,7 @@ function fold({ hidden, level, own }: Covering, inner: readonly Beneath[]): Bene
   return { messages, sizes, times, level: level ?? deepest, descendants, ranges: mergeRanges(ranges) }
 }
 
-/** Ranges that touch or overlap become one; in order. */
+/** Merges ranges that touch or overlap. */
 export function mergeRanges(ranges: readonly PositionRange[]): PositionRange[] {
   const merged: [number, number][] = []
   for (const [from, to] of [...ranges].sort((a, b) => a[0] - b[0])) {
@@ -139,7 +140,7 @@ export function mergeRanges(ranges: readonly PositionRange[]): PositionRange[] {
   return merged
 }
 
-/** The part of some ranges, in order, that is behind a position, and no more than `limit` positions of it. */
+/** The part of the ranges after a position, at most `limit` positions of it. */
 export function pageOfRanges(
   ranges: readonly PositionRange[],
   after: number,
@@ -158,7 +159,7 @@ export function pageOfRanges(
   return page
 }
 
-/** A level as a compaction's parameters give it. */
+/** The level in a compaction's parameters. */
 export function levelOf(params: { readonly [name: string]: unknown } | undefined): number | undefined {
   const level = params?.level
   return Number.isSafeInteger(level) && (level as number) >= 0 ? (level as number) : undefined

@@ -1,6 +1,6 @@
 import type { Part, ToolCallPart, ToolResultPart } from '../messages/message.ts'
 
-/** One call or result of a tool, as far as pairing asks. Without an id of its own its id is empty. */
+/** A call or result as pairing needs it. The id is empty when it has none. */
 type Joinable = {
   readonly kind: 'call' | 'result'
   readonly id: string
@@ -10,35 +10,35 @@ type Joinable = {
 /** The calls and results of one message, in their order. */
 type JoinableRow = {
   readonly slots: readonly Joinable[]
-  /** Whether somebody says something in it besides. */
+  /** Whether it has other content besides. */
   readonly says: boolean
 }
 
-/** What a call or result is known by. */
+/** The ids of a call or result. */
 type Joined = {
-  /** Its own id, or that of the call it was joined to, or one that was made up. */
+  /** Its own id, that of the call that it belongs to, or a generated one. */
   readonly id: string
-  /** For pairing: as `id`, but shared with nothing else where it was joined by neighbourhood. */
+  /** For pairing: like `id`, but unique where a result was joined to a call by its neighbourhood. */
   readonly key: string
 }
 
 /**
- * Gives calls and results without ids one each, so that the core can pair them. Answers with what each slot is
- * known by, row by row. Takes linear time.
+ * Gives ids to calls and results without one, so that they can be paired. Returns the ids of each slot, row by row. Takes linear
+ * time.
  *
- * A result whose id an open call before it has is left to that. Any other goes with an open call before it from
- * which only calls and results separate it: with the first of the same tool, else with the first where one of the
- * two does not say which tool it is. So parallel calls and the results that follow them are whole pairs
- * (checklist C-35, S3-321). `first` is the index of the first row in the conversation: ids that are made up name their row.
+ * A result with the id of an open call before it belongs to that call. Any other belongs to an open call before it from which only
+ * calls and results separate it: the first of the same tool, else the first where one of the two has no tool name. So parallel
+ * calls and the results after them become pairs. `first` is the index of the first row in the conversation: generated ids contain
+ * the index of their row.
  */
 export function joinNeighbours(rows: readonly JoinableRow[], first = 0): Joined[][] {
   const known = new Set(rows.flatMap(({ slots }) => slots.map(({ id }) => id)))
   if (!known.has('')) return rows.map(({ slots }) => slots.map(({ id }) => ({ id, key: id })))
 
   const joined: Joined[][] = []
-  /** How many calls of each id wait for their result, however far back. */
+  /** The number of open calls per id, however far back. */
   const waiting = new Map<string, number>()
-  /** How many results of each id are still to come. */
+  /** The number of results per id that are still to come. */
   const coming = new Map<string, number>()
   for (const { slots } of rows) for (const { kind, id } of slots) if (kind === 'result') add(coming, id, 1)
   let near = nothingNear()
@@ -102,7 +102,7 @@ type OpenCall = {
 }
 type Queue = { readonly calls: OpenCall[]; next: number }
 
-/** The open calls nobody's words separate from here, by what may answer them. */
+/** The open calls that no other content separates from here, by the results that may belong to them. */
 type Near = {
   /** Calls without an id of their own: for any result. */
   readonly nameless: OpenCalls
@@ -121,7 +121,7 @@ function nothingNear(): Near {
   return { nameless: openCalls(), free: openCalls(), named: openCalls(), ofId: new Map() }
 }
 
-/** The first call of a queue that nothing has answered yet. */
+/** The first open call of a queue. */
 function firstOf(queue: Queue | undefined): OpenCall | undefined {
   if (queue === undefined) return undefined
   while (queue.calls[queue.next]?.taken === true) queue.next++
@@ -151,7 +151,7 @@ function openCalls(): OpenCalls {
   }
 }
 
-/** Gives calls and results without ids one each, so that the core can pair them. `first` is the index of the first message. */
+/** Gives ids to calls and results without one, so that they can be paired. `first` is the index of the first message. */
 export function joinByNeighbourhood(contents: readonly (readonly Part[])[], first = 0): (readonly Part[])[] {
   const joined = joinNeighbours(
     contents.map((parts) => ({
@@ -175,7 +175,7 @@ export function joinByNeighbourhood(contents: readonly (readonly Part[])[], firs
   })
 }
 
-/** A flat call that names no tool is one of "unknown". */
+/** The tool name of a flat call without one. */
 function knownTool(name: string | undefined): string | undefined {
   return name === 'unknown' ? undefined : name
 }

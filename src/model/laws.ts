@@ -5,10 +5,10 @@ import { View } from './view.ts'
 import type { ViewRow } from './view-row.ts'
 
 /**
- * The hard laws of design 3.3 that a plan must meet on the view it is applied to, whoever made it. Law 1 (the
- * world has not moved) is `checkStale`, law 7 (a summary is worth it) belongs to whoever has the text.
+ * Checks the laws (ARCHITECTURE.md) that every plan must meet on the view that it is applied to. That the view has not changed
+ * is checked by `checkStale`; that a summary is smaller than its source is checked where the text is.
  *
- * A rewind takes back what was said, so pins, system messages, summaries and calls that wait go with it; all that is asked is
+ * A rewind hides the end of the conversation as a whole, pins, system messages, summaries and pending calls included; its only law is
  * that no result is left without its call.
  *
  * Throws `ILLEGAL_BOUNDARY`, `PENDING_TOOL_CALLS` or `STALE_PLAN` (a row is not there); changes nothing.
@@ -19,7 +19,7 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   const refuse = (why: string, rows: readonly ViewRow[]): never => {
     throw new UndertextError('ILLEGAL_BOUNDARY', { sessionId, why, messageIds: rows.map((row) => row.id) })
   }
-  // A part that moves to the inserted row is sent all the same, from there.
+  // A part that moves to the inserted row is still sent, from there.
   const touched = [...plan.hide, ...plan.replace.filter(({ moved }) => moved !== true).map(({ row }) => row)]
   const gone = [
     ...plan.hide,
@@ -41,15 +41,15 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   if (pinned.length > 0) refuse('pinned messages stay', pinned)
   const system = touched.filter((row) => row.kind === 'message' && row.role === 'system')
   if (system.length > 0) refuse('system messages stay', system)
-  // A provider compacts in the middle of a loop: what waits stays, the loop before it may go.
+  // A provider may compact inside a loop: pending calls stay, the loop before them may be hidden.
   const waits = plan.kind === 'provider' ? turns.waiting : turns.pending
-  // A preview is made with its message: nobody has seen more of it, whatever its batch still waits for.
+  // A preview belongs to the append of its message, so a pending batch does not forbid it.
   const pending = plan.kind === 'preview' ? [] : touched.filter((row) => waits.has(indexOf(row)))
   if (pending.length > 0) {
     throw new UndertextError('PENDING_TOOL_CALLS', { sessionId, messageIds: pending.map((row) => row.id) })
   }
 
-  // A loop may be cut where its provider compacted it: what it still needs stands behind the block.
+  // A loop may be cut where its provider compacted it: the rest is after the block.
   const hidden = plan.hide.map(indexOf)
   const parted = plan.kind === 'provider' ? turns.partnersMissing(hidden) : turns.partedBy(hidden)
   if (parted.length > 0)
@@ -81,8 +81,8 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
 }
 
 /**
- * Law 2 for reasoning: rows whose tool loop would be parted from it when nothing is shown in place of these parts.
- * A loop that is still open needs all of its reasoning; one that is over keeps it or loses it as a whole.
+ * The rows whose tool loop would lose its reasoning when these parts become empty. An open loop needs all of its reasoning; a
+ * finished one keeps or loses it as a whole.
  */
 export function partedReasoning(
   view: View,
@@ -110,7 +110,7 @@ export function partedReasoning(
   return parted
 }
 
-/** Law 6: what a plan leans on shows its original or the preview it was appended with, and stays so under this plan too. */
+/** Checks that every row a plan points to shows its original, or the preview of its append, also under this plan. */
 function checkLeans(view: View, plan: Plan, refuse: (why: string, rows: readonly ViewRow[]) => never): void {
   const hidden = new Set(plan.hide.map(({ key }) => key))
   const replaced = new Set(plan.replace.map(({ row, part }) => `${row.key}:${part}`))
@@ -127,10 +127,8 @@ function checkLeans(view: View, plan: Plan, refuse: (why: string, rows: readonly
 }
 
 /**
- * Law 1: what a plan covers or changes is there as it was when it was read, and nothing within its span has
- * become visible since. Rows appended later are no reason to refuse.
- *
- * `before` is the view the plan was made on, `now` the view at commit. Throws `STALE_PLAN`.
+ * Checks that the rows of a plan are unchanged since they were read, and that no row within its span has become visible. Rows that
+ * were appended later are ignored. `before` is the view of the plan, `now` the view at commit. Throws `STALE_PLAN`.
  */
 export function checkStale(sessionId: string, before: View, now: View, plan: Plan): void {
   const current = new Map(now.rows.map((row) => [row.key, row] as const))
@@ -153,9 +151,8 @@ export function checkStale(sessionId: string, before: View, now: View, plan: Pla
 }
 
 /**
- * Holds the steps of a run to the laws again, one after the other, on a view that has changed since they were
- * planned. What was appended behind `lastPosition` since is no reason to refuse, so it is not looked at. Throws
- * what `checkStale` and `checkLaws` throw.
+ * Checks the steps of a run again, in order, on a view that has changed since they were planned. Messages after `lastPosition` are
+ * ignored. Throws what `checkStale` and `checkLaws` throw.
  */
 export function recheckSteps(
   sessionId: string,
@@ -173,7 +170,7 @@ export function recheckSteps(
   }
 }
 
-/** Sizes too: a session that was counted anew has other figures than the plan was made with. */
+/** Sizes are compared too: a session that was counted again has figures other than the plan's. */
 function sameTags(a: ViewRow, b: ViewRow): boolean {
   return (
     a.pinned === b.pinned &&
@@ -193,7 +190,7 @@ function stale(sessionId: string, why: string, rows: readonly ViewRow[]): Undert
   return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: rows.map((row) => row.id) })
 }
 
-/** The same plan over the rows of another view that has them all, found by key. */
+/** The same plan over the rows of another view, found by key. */
 export function rebasePlan(plan: Plan, view: View): Plan {
   const current = new Map(view.rows.map((row) => [row.key, row] as const))
   const rebase = (row: ViewRow): ViewRow => current.get(row.key) ?? row

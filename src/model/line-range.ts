@@ -4,13 +4,13 @@ import { canonicalJson, type Json } from '../messages/json.ts'
 import { PATH_ARGUMENTS, pathArgument } from '../messages/tool-names.ts'
 import type { CallEntry, LineRange } from './view-row.ts'
 
-/** A call with what tells its read from others of the same path. */
+/** A call with the key that distinguishes its read from others of the same path. */
 export type IndexedCall = CallEntry & {
-  /** Stands for the arguments that are neither path nor lines (`ref`, `pages` …), when there are any. */
+  /** A key of the arguments that are neither path nor lines (`ref`, `pages` …), if there are any. */
   readonly variant?: string
 }
 
-/** Pairs of arguments that give the first line, and how many or up to which. */
+/** Pairs of arguments: the first line, and the number of lines or the last line. */
 const FROM_ARGUMENTS = [
   'offset',
   'start_line',
@@ -22,7 +22,7 @@ const FROM_ARGUMENTS = [
 ]
 const COUNT_ARGUMENTS = ['limit', 'num_lines', 'numLines', 'line_count', 'lines', 'head']
 const TO_ARGUMENTS = ['end_line', 'endLine', 'line_end', 'end', 'to', 'end_line_one_indexed_inclusive']
-/** How many lines from the end. */
+/** Arguments with a number of lines from the end. */
 const TAIL_ARGUMENTS = ['tail']
 
 const RANGE_ARGUMENTS: ReadonlySet<string> = new Set([
@@ -33,20 +33,20 @@ const RANGE_ARGUMENTS: ReadonlySet<string> = new Set([
   ...TAIL_ARGUMENTS,
 ])
 
-/** What a model says to people about a call; it changes nothing of what is read. */
+/** Arguments that describe a call to people; they do not change what is read. */
 const REMARKS: ReadonlySet<string> = new Set(['explanation', 'task_progress'])
 
-/** Lines nobody can number, as those of `tail`: they cover nothing, and only the whole file covers them. */
+/** Lines without numbers, as those of `tail`: they cover nothing, and only the whole file covers them. */
 export const UNKNOWN_LINES: LineRange = { from: 1, to: 0 }
 
 type Arguments = { readonly [name: string]: Json | undefined }
 
-/** The lines a read asks for: all of them when its arguments name none. */
+/** The lines that a read requests: all of them when its arguments have no lines. */
 export function requestedRange(input: Json): LineRange {
   return rangeArguments(input).range
 }
 
-/** The lines a read asks for, and the names of the arguments that were understood to say so. */
+/** The lines that a read requests, and the names of the arguments that contain them. */
 function rangeArguments(input: Json): { readonly range: LineRange; readonly names: readonly string[] } {
   if (!isArguments(input) || !namesRange(input)) return { range: { from: 1 }, names: [] }
   const tail = firstNumber(input, TAIL_ARGUMENTS)
@@ -57,7 +57,7 @@ function rangeArguments(input: Json): { readonly range: LineRange; readonly name
     const range = isNegative(first) ? UNKNOWN_LINES : fromTo(lineNumber(first), lineNumber(last))
     return { range, names: viewRange.length === 2 ? ['view_range'] : [] }
   }
-  // Counted from the end: no line can be named.
+  // Counted from the end: the lines have no numbers.
   const backwards = FROM_ARGUMENTS.find((name) => isNegative(input[name]))
   if (backwards !== undefined) return { range: UNKNOWN_LINES, names: [] }
   const from = firstNumber(input, FROM_ARGUMENTS)
@@ -68,7 +68,7 @@ function rangeArguments(input: Json): { readonly range: LineRange; readonly name
   return { range: fromTo(from?.value, last), names }
 }
 
-/** Most calls name no lines, and every call is looked at when it is appended. */
+/** Most calls have no lines, and every call is read when it is appended. */
 function namesRange(input: Arguments): boolean {
   for (const name in input) if (RANGE_ARGUMENTS.has(name)) return true
   return false
@@ -78,9 +78,8 @@ function namesRange(input: Arguments): boolean {
 const VARIANT_LENGTH = 24
 
 /**
- * What, besides path and lines, decides what a call shows: a text that is equal when the remaining arguments are,
- * or `undefined` when none are left. A revision, pages, a cell, an encoding, a repository: whatever a tool takes,
- * two calls that differ in it are not reads of the same thing. `null` is an argument that was not given.
+ * A key of the arguments besides path and lines, equal when they are equal, or `undefined` when there are none: a revision, pages, a
+ * cell, an encoding, a repository. Two calls that differ in any of them do not read the same. `null` counts as absent.
  */
 export function readVariant(
   input: Json,
@@ -135,10 +134,10 @@ function isNegative(value: Json | undefined): boolean {
   return typeof value === 'number' ? value < 0 : typeof value === 'string' && /^-\d{1,9}$/.test(value)
 }
 
-/** How far from the ends of a result a notice of the tool is looked for, in characters. */
+/** How far from the ends of a result a notice of the tool may be, in characters. */
 const NOTICE_REACH = 400
 
-/** Words by which tools say that they did not show everything. */
+/** Words of tools that did not show everything. */
 const CUT_NOTICES: readonly RegExp[] = [
   /\b(?:truncated|truncating|truncation|omitted|elided|clipped|snipped)\b/i,
   /\b\d[\d,.]*\s*(?:[kKmM]?[bB]|\w+)?\s*(?:more|additional|further|remaining|other)\s+(?:lines?|rows?|characters?|chars?|bytes?|tokens?|pages?)\b/i,
@@ -150,12 +149,12 @@ const CUT_NOTICES: readonly RegExp[] = [
   /(?:^|\n)[^\S\n]*[[(<]?(?:\.\.\.|…)[\])>]?\s*$/,
 ]
 
-/** A line of its own in the middle of a text that stands for lines left out there, or that says only the end is shown. */
+/** A line in the middle of a text that replaces omitted lines, or that announces that only the end is shown. */
 const GAP_NOTICE =
   /^[^\p{L}\p{N}\n]{0,20}(?:\d[\d,]*\s+(?:more\s+)?(?:lines?|characters?|chars?|bytes?|tokens?)\s+(?:omitted|truncated|elided|skipped|hidden|not shown)|(?:omitted|truncated|elided|skipped)\s+\d[\d,]*\s+(?:lines?|characters?|chars?|bytes?|tokens?))/imu
 const LAST_LINES = /\b(?:showing|shown|displaying|displayed)\b[^\n]{0,30}\b(?:last|final)\s+\d+\s+lines\b/i
 
-/** Whether a result says, near its ends or on a line of its own, that it does not show everything. */
+/** Whether a result has a notice, near its ends or on a line of its own, that it does not show everything. */
 export function isCut(text: string): boolean {
   const notices = noticesOf(text)
   return CUT_NOTICES.some((notice) => notice.test(notices)) || hasGap(text)
@@ -172,8 +171,8 @@ function noticesOf(text: string): string {
 }
 
 /**
- * The lines a read really showed. Tools cut long files and say so in the result ("lines 1-1603 of 2377",
- * "continue with offset=1604", "450 more lines"); a read that was cut does not stand for the whole file.
+ * The lines that a read showed. Tools cut long files and report it in the result ("lines 1-1603 of 2377", "continue with
+ * offset=1604", "450 more lines"); a cut read does not replace the whole file.
  */
 export function shownRange(requested: LineRange, text: string): LineRange {
   const notices = noticesOf(text)
@@ -197,13 +196,13 @@ export function shownRange(requested: LineRange, text: string): LineRange {
     const shown = requested.from + countLines(withoutNotice(text)) - 1
     return { from: requested.from, to: Math.max(requested.from, Math.min(shown, requested.to ?? shown)) }
   }
-  // Asked for so many lines and got fewer, with no word of a cut: that was the end of the file.
+  // Fewer lines than requested, and no notice: the file ended.
   if (requested.to !== undefined && requested.from + countLines(text) - 1 < requested.to)
     return { from: requested.from }
   return requested
 }
 
-/** The lines a result tells in its heading ("Read file a.ts lines 51-120"), if it does. */
+/** The lines in the heading of a result ("Read file a.ts lines 51-120"), if it has one. */
 export function toldRange(text: string): LineRange | undefined {
   const heading = text.slice(0, NOTICE_REACH).split('\n', 1)[0]!
   const told = /\b(?:lines?\s+|L)(\d{1,9})\s*(?:-|–|to|through)\s*L?(\d{1,9})\b|:(\d{1,9})-(\d{1,9})\b/i.exec(
@@ -213,7 +212,7 @@ export function toldRange(text: string): LineRange | undefined {
   return fromTo(Number(told[1] ?? told[3]), Number(told[2] ?? told[4]))
 }
 
-/** A text without the notice that is its last line: that one shows no line of the file. */
+/** A text without a notice in its last line, which is not a line of the file. */
 function withoutNotice(text: string): string {
   const trimmed = text.trimEnd()
   const start = trimmed.lastIndexOf('\n') + 1
@@ -235,7 +234,7 @@ export function coversRange(outer: LineRange, inner: LineRange): boolean {
   return outer.to === undefined || (inner.to !== undefined && inner.to <= outer.to)
 }
 
-/** In JSON, as some tools answer, the breaks of the file's lines are spelled out. */
+/** Some tools return JSON, in which line breaks are escaped. */
 function countLines(text: string): number {
   const lines = 1 + occurrences(text, '\n') + (/^[[{]/.test(text) ? occurrences(text, '\\n') : 0)
   return text.endsWith('\n') ? lines - 1 : lines
@@ -267,20 +266,20 @@ export function normalizePath(path: string): string {
   return rooted ? `/${drive}` : drive
 }
 
-/** The path a call names, when it names just one: a read of several files stands for none of them alone. */
+/** The path of a call with exactly one: a read of several files does not replace any of them alone. */
 export function singlePath(input: Json, pathArguments?: readonly string[]): string | undefined {
   const path = pathArgument(input, pathArguments)
   if (path === undefined || typeof input !== 'object' || input === null) return undefined
   return Object.values(input).some((value) => value === path) ? path : undefined
 }
 
-/** What a call reads of which file, when it names just one. */
+/** The file and lines of a call that reads exactly one file. */
 export function readOf(
   input: Json,
 ): { readonly path: string; readonly range: LineRange; readonly variant?: string } | undefined {
   const path = singlePath(input)
   if (path === undefined) return undefined
-  // The path is all that is asked for, as in most reads.
+  // Most reads have a path only.
   if (Object.keys(input as Arguments).length === 1) return { path, range: { from: 1 } }
   const range = requestedRange(input)
   const variant = readVariant(input, path)

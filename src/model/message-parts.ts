@@ -17,17 +17,16 @@ import { type IndexedCall, readOf } from './line-range.ts'
 import type { ResultEntry } from './view-row.ts'
 
 /*
- * One message in neutral parts, whichever form it has: neutral, the seed's flat one, or OpenAI's with its
- * `tool_calls` and `tool_call_id`.
+ * One message in neutral parts, from the neutral format, the flat format, or OpenAI's with `tool_calls` and `tool_call_id`.
  */
 
-/** A message of any form, looked at with care: only its role is sure. */
+/** A message of any format. Only its role has been checked. */
 export type PlainMessage = {
   readonly role: string
   readonly content?: unknown
 }
 
-/** The neutral role of any role that is known here. Calls are the assistant's. */
+/** The neutral role of a known role. Calls are the assistant's. */
 export function roleOf(role: unknown): Role | undefined {
   switch (role) {
     case 'system':
@@ -47,7 +46,7 @@ export function roleOf(role: unknown): Role | undefined {
   }
 }
 
-/** Fields of the flat and of OpenAI's form, looked at with care: nobody checked them. */
+/** Fields of the flat format and of OpenAI's, unchecked. */
 type LooseFields = {
   readonly content: unknown
   readonly name?: unknown
@@ -67,7 +66,7 @@ function isFlatCall(message: ChatMessage): boolean {
   return message.role === 'tool_call' && !Array.isArray(message.content)
 }
 
-/** A message as neutral parts. Ids of calls and results are empty where the message names none. */
+/** A message as neutral parts. Missing ids of calls and results are empty. */
 export function partsOfMessage(message: ChatMessage, where: string): readonly Part[] {
   const { content, tool_calls: calls } = message as LooseFields
   if (roleOf(message.role) === undefined) throw invalid(`${where}.role is unknown`)
@@ -89,7 +88,7 @@ export function partsOfMessage(message: ChatMessage, where: string): readonly Pa
   return [{ type: 'text', text }]
 }
 
-/** The sizes of its parts; of a flat call the text and the arguments, each of them only when it is there. */
+/** The sizes of its parts; for a flat call those of the text and the arguments that it has. */
 export function sizesOf(message: ChatMessage, ofParts: Sizes, estimator: Estimator): Sizes {
   if (!isFlatCall(message)) return ofParts
   const text = { ...NO_SIZES, toolCalls: estimator.measureText(textOf(message)) }
@@ -107,8 +106,7 @@ function flatCall(message: ChatMessage): ToolCallPart {
 }
 
 /**
- * The call of a result that brings it along: `tool_name` and `tool_input`, and no id. With an id the call is a message of its own.
- * Source: row S2-049 of docs/seeds.md.
+ * The call inside a result: `tool_name` and `tool_input`, without an id. With an id the call is a message of its own.
  */
 function callBeside(message: ChatMessage): ToolCallPart[] {
   const { tool_input: input } = message as LooseFields
@@ -156,7 +154,7 @@ function argumentsOf(message: ChatMessage): unknown {
   return message.args ?? message.input ?? undefined
 }
 
-/** Arguments written as a text: the object it spells, else the text itself. */
+/** Arguments as a text: the parsed object, else the text itself. */
 export function argumentsIn(text: string): Json {
   if (!text.trimStart().startsWith('{')) return text
   try {
@@ -167,7 +165,7 @@ export function argumentsIn(text: string): Json {
   }
 }
 
-/** Arguments as JSON has them; what JSON cannot hold is told as a text. */
+/** Arguments as JSON; other values become texts. */
 function asJson(value: unknown): Json {
   if (jsonProblem(value) === undefined) return value as Json
   try {
@@ -178,19 +176,19 @@ function asJson(value: unknown): Json {
   }
 }
 
-/** What planning needs to know of a message without reading it again. */
+/** The planning index of a message. */
 export type MessageIndex = {
   readonly sizes: Sizes
   readonly calls: readonly IndexedCall[]
   readonly results: readonly ResultEntry[]
   readonly hasReasoning: boolean
-  /** Whether it says something besides calls and results. */
+  /** Whether it has content besides calls and results. */
   readonly speaks: boolean
 }
 
 /**
- * Counts a message and notes its calls and results. `inputJson` gives the JSON of a tool call's input when the
- * caller has it already, by part.
+ * Measures a message and indexes its calls and results. `inputJson` returns the JSON of a tool call's input, by part, when the caller
+ * has it already.
  */
 export function indexMessage(
   message: Pick<Message, 'content'>,
@@ -244,16 +242,16 @@ function indexResult(
 }
 
 /*
- * Messages as plain objects in a plain array, for callers that keep their history themselves: the `ChatMessage`
- * of seed 003. Nothing here knows a store; what the store keeps in columns stands on the objects.
+ * Messages as plain objects in an array, for callers that keep their history themselves. The tags that a store keeps in columns are
+ * fields of these objects.
  */
 
 /**
- * A message of a plain array. Fields that are not named here are kept as they are.
+ * A message of a plain array. Other fields are preserved.
  *
- * Two forms may stand side by side: the seed's flat one (role `tool_call` or `tool_result`, a text, the tool's
- * name in `tool`), and the neutral one of this package (role `assistant`, `tool` …, a list of parts). Rows that a
- * store gives (`getMessages`, `getEffectiveHistory`) are such messages too.
+ * Two formats may be mixed: the flat one (role `tool_call` or `tool_result`, a text, the tool's name in `tool`) and the neutral one
+ * of this package (role `assistant`, `tool` …, a list of parts). Rows of a store (`getMessages`, `getEffectiveHistory`) are such
+ * messages too.
  */
 export type ChatMessage = {
   readonly id?: string | undefined
@@ -261,24 +259,24 @@ export type ChatMessage = {
   readonly role: string
   /** A text, or neutral parts. */
   readonly content: string | readonly Part[]
-  /** Name of the tool, on the seed's flat calls and results. */
+  /** The name of the tool, on flat calls and results. */
   readonly tool?: string | undefined
-  /** Joins a flat call and its result. Without it they are joined by neighbourhood. */
+  /** Pairs a flat call with its result. Without it they are paired by neighbourhood. */
   readonly toolCallId?: string | undefined
   /** Arguments of a flat call; `input` is another name for the same. */
   readonly args?: unknown
   readonly input?: unknown
   /** `isSummary: true` marks a summary. */
   readonly metadata?: { readonly [name: string]: unknown } | undefined
-  /** On a summary: the condensation that made it. */
+  /** On a summary: the condensation that inserted it. */
   readonly condenseId?: string | undefined
-  /** On a message a summary stands for: that summary's `condenseId`. The message is hidden. */
+  /** On a message that a summary replaces: that summary's `condenseId`. The message is hidden. */
   readonly condenseParent?: string | undefined
-  /** On a marker: the truncation that made it. */
+  /** On a marker: the truncation that inserted it. */
   readonly truncationId?: string | undefined
-  /** On a message a truncation hid: that truncation's id. */
+  /** On a message that a truncation hid: that truncation's id. */
   readonly truncationParent?: string | undefined
-  /** True on the message inserted where a truncation hid others, and on nothing else. */
+  /** True on the message that a truncation inserted, and only there. */
   readonly isTruncationMarker?: boolean | undefined
   /** On rows of a store: never part of a summary, never hidden. */
   readonly pinned?: boolean | undefined
@@ -286,13 +284,13 @@ export type ChatMessage = {
   readonly retiredBy?: string | undefined
 }
 
-/** Fields that only some sources of messages have. They are looked at, never asked for. */
+/** Fields that only some sources of messages have. None is required. */
 type ForeignFields = {
   readonly kind?: unknown
   readonly isSummary?: unknown
 }
 
-/** Whether a message is a summary: by the seed's `metadata.isSummary`, or as Roo Code or a store marks it. */
+/** Whether a message is a summary: by `metadata.isSummary`, or by the fields of Roo Code or of a store. */
 export function isSummary(message: ChatMessage): boolean {
   const { kind, isSummary: flag } = message as ForeignFields
   return message.metadata?.isSummary === true || flag === true || kind === 'summary'
@@ -303,25 +301,25 @@ export function isMarker(message: ChatMessage): boolean {
   return message.isTruncationMarker === true
 }
 
-/** Whether a message carries the tag of a condensation or truncation that hides it. An empty tag is none. */
+/** Whether a message has the tag of a condensation or truncation that hides it. An empty tag is ignored. */
 export function hasParent(message: ChatMessage): boolean {
   return Boolean(message.condenseParent) || Boolean(message.truncationParent)
 }
 
-/** Refuses what is not a list of objects. Throws `INVALID_INPUT`; `what` names the function that was called. */
+/** Checks that a value is a list of objects. Throws `INVALID_INPUT`; `what` is the name of the called function. */
 export function requireMessages(messages: unknown, what: string): void {
   if (!Array.isArray(messages)) throw invalid(`${what}: messages must be a list`)
   const wrong = messages.findIndex((message) => typeof message !== 'object' || message === null)
   if (wrong >= 0) throw invalid(`${what}: messages[${wrong}] must be an object`)
 }
 
-/** A strategy of the caller's own, over messages of any form. Ours are such strategies too. Source: seed 000, checklist S0-09 to S0-13. */
+/** A strategy over messages of any format, of the caller or of this package. */
 export interface ContextStrategy<M = ChatMessage> {
-  /** What results and the audit call it. Default "custom". */
+  /** Its name in results and in the audit. Default "custom". */
   readonly name?: string
   /** Tokens of the messages, a whole number. */
   tokenEstimate(messages: readonly M[]): number
   shouldCompact(messages: readonly M[], tokenCount: number): boolean
-  /** The shorter list. May fail; its error reaches the caller (conflict C-32). */
+  /** Returns the shorter list. Its errors reach the caller. */
   compact(messages: readonly M[]): readonly M[] | Promise<readonly M[]>
 }

@@ -1,7 +1,7 @@
 import { UndertextError } from '../errors.ts'
 import { type Coverage, isBetween, reachesInto, sharesRow, spanPlaces, withoutRows } from './coverage.ts'
 
-/** What a compaction can be. Only `active` ones are in force. */
+/** The states of a compaction. Only `active` ones are in force. */
 export const COMPACTION_STATUSES = [
   'running',
   'active',
@@ -13,10 +13,10 @@ export const COMPACTION_STATUSES = [
 ] as const
 export type CompactionStatus = (typeof COMPACTION_STATUSES)[number]
 
-/** What the rules of nesting look at. */
+/** The fields of a compaction that nesting depends on. */
 export type Nested = {
   readonly no: number
-  /** The order in which compactions were first put in force. A number is given before, when a summary is asked for. */
+  /** The order in which compactions first came into force. Numbers are assigned earlier, when a summary is requested. */
   readonly rank: number
   readonly id: string
   readonly status: CompactionStatus
@@ -24,9 +24,9 @@ export type Nested = {
 }
 
 /**
- * Whether `later` builds on `earlier`: it covers the row the earlier one inserted, or its span encloses rows the
- * earlier one hid, which would come to light in the middle of it. Rows that the later one covers itself, or
- * that stood in its span when it was made, were not hidden then, so it does not build on their being hidden.
+ * Whether `later` builds on `earlier`: it covers the row that the earlier one inserted, or its span encloses rows that the earlier
+ * one hid, which would become visible inside it. Rows that the later one covers itself, or that were visible in its span when it
+ * was made, do not count.
  */
 export function dependsOn(later: Nested, earlier: Nested): boolean {
   if (later.rank <= earlier.rank) return false
@@ -42,20 +42,20 @@ export function dependsOn(later: Nested, earlier: Nested): boolean {
   )
 }
 
-/** What a rewind turned when it came into force: those in force that it lifted, and those undone that it restored. */
+/** The compactions that a rewind undid and redid when it came into force. */
 type Turned<T> = { readonly lifted: readonly T[]; readonly restored: readonly T[] }
 
-/** What the rules ask of a session's compactions. Each may return more than what builds on what: that is looked at here. */
+/** The candidates that a storage returns. Each method may return too many: the exact rules are applied here. */
 export type Nesting<T extends Nested> = {
-  /** Those in force that came later and hide rows within the span of one. */
+  /** Later compactions in force that hide rows within the span of one. */
   readonly laterInForce: (earlier: T) => readonly T[]
-  /** Those undone that came earlier and hide rows within the span of one. */
+  /** Earlier undone compactions that hide rows within the span of one. */
   readonly earlierUndone: (later: T) => readonly T[]
-  /** What a rewind turned. */
+  /** The compactions that a rewind undid and redid. */
   readonly turnedBy: (rewind: T) => Turned<T>
 }
 
-/** Whether a compaction made after a rewind is in the way of one that the rewind lifted, when that returns. */
+/** Whether a compaction made after a rewind prevents the return of one that the rewind undid. */
 function isInTheWay(later: Nested, lifted: Nested): boolean {
   const { hidden, inserted } = later.coverage
   if (sharesRow(hidden, lifted.coverage.hidden)) return true

@@ -7,20 +7,20 @@ import { openLoopBefore } from './turns.ts'
 import { compareRows, type View } from './view.ts'
 import type { ResultEntry, ViewRow } from './view-row.ts'
 
-/** Which stage made a plan: its name where the parameters tell it, else one of the four and `cut`, `manual`, `provider` by kind. */
+/** The stage of a plan: its name from the parameters, else by kind one of the four, `cut`, `manual` or `provider`. */
 export function stageOf({ kind, params }: Pick<Plan, 'kind' | 'params'>): string {
   if (typeof params.stage === 'string') return params.stage
   return kind === 'condense' ? 'summarize' : kind
 }
 
-/** The four stages of the founding documents, in their order. */
+/** The four default stages, in their order. */
 export const COMPACTION_STAGES = ['prune', 'deduplicate', 'summarize', 'truncate'] as const
 /** The name of a stage: one of these four, or of a further one. */
 export type CompactionStage = (typeof COMPACTION_STAGES)[number] | (string & {})
 
 /**
- * What kind of compaction a plan becomes. `cut` is the emergency cut, `manual` what people hide by hand, `provider` what a
- * provider did by itself, `preview` what an append shows of large tool outputs.
+ * The kinds of compactions. `cut` is the emergency cut, `manual` hides messages on request, `provider` records what a provider did,
+ * `preview` shortens large tool outputs of an append.
  */
 export const COMPACTION_KINDS = [
   'prune',
@@ -34,19 +34,19 @@ export const COMPACTION_KINDS = [
 ] as const
 export type CompactionKind = (typeof COMPACTION_KINDS)[number]
 
-/** Whether what a compaction hides is stood for by a summary: then rows carry it as `condenseParent`. */
+/** Whether a summary replaces the hidden rows: then their tag is `condenseParent`. */
 export function isCondensing(kind: CompactionKind): boolean {
   return kind === 'condense' || kind === 'provider'
 }
 
-/** Another text in place of one text part or one tool result, or nothing (`''`) in place of reasoning or a provider's part. */
+/** A text in place of a text part or a tool result, or `''` in place of reasoning or a provider's part. */
 export type PlannedReplacement = {
   readonly row: ViewRow
   readonly part: number
   readonly text: string
-  /** The original itself in place of what is shown instead of it; `text` is empty and nothing is saved. */
+  /** The part shows its original again; `text` is empty and nothing is saved. */
   readonly original?: true
-  /** What showing it saves: the sizes of the original part less those of the text. Tool calls are never replaced. */
+  /** The saved sizes: those of the original part less those of the text. Tool calls are never replaced. */
   readonly saved: Sizes
   /**
    * When the part shows another replacement until now: what that one saves of the original, and what is taken
@@ -54,56 +54,56 @@ export type PlannedReplacement = {
    * several parts of a row that are only known together, the first may carry it for all.
    */
   readonly instead?: Sizes
-  /** The part was moved into the row the plan inserts, or its provider ignores it: no law keeps it in its place. */
+  /** The part moves into the inserted row, or its provider ignores it: no law keeps it in its place. */
   readonly moved?: true
 }
 
-/** A part a plan leans on: the copy that survives a deduplication. */
+/** A part that a plan points to: the copy that survives a deduplication. */
 export type RequiredPart = {
   readonly row: ViewRow
   readonly part: number
-  /** Keys of the rows that point at it. */
+  /** Keys of the rows that point to it. */
   readonly by: readonly number[]
 }
 
-/** A row a plan inserts. Its anchor is the last row the plan hides. */
+/** A row that a plan inserts. Its anchor is the last row that the plan hides. */
 export type PlannedInsert = {
   readonly kind: 'summary' | 'marker'
   readonly role: Role
   readonly text: string
-  /** What the row holds instead of a plain text: a summary that only its provider reads. */
+  /** The content when it is not a plain text: a summary that only its provider can read. */
   readonly content?: readonly (TextPart | ProviderPart)[]
   readonly metadata: JsonObject
   readonly sizes: Sizes
 }
 
-/** What a stage wants done: rows to hide, parts to show differently, a row to insert, and why. Pure data. */
+/** The change that a stage proposes: rows to hide, parts to show differently, a row to insert, and the reason. Pure data. */
 export type Plan = {
   readonly kind: CompactionKind
-  /** Rows to hide, in order. Exactly these: what is hidden already is not covered again. */
+  /** Rows to hide, in order. Hidden rows are not covered again. */
   readonly hide: readonly ViewRow[]
   readonly replace: readonly PlannedReplacement[]
   readonly insert?: PlannedInsert
-  /** Parts the plan leans on; they must be visible and show their original. */
+  /** Parts that the plan points to; they must be visible and show their original. */
   readonly requires: readonly RequiredPart[]
-  /** It takes back the end of the view as a whole (`planRewind`): other laws hold for it. */
+  /** Whether it is a rewind (`planRewind`), which has other laws. */
   readonly rewinds?: true
-  /** The settings that led to it, for the audit. */
+  /** The settings of the stage, for the audit. */
   readonly params: { readonly [name: string]: Json }
 }
 
-/** A plan together with the views around it: one step of a run. */
+/** A plan with the views before and after it: one step of a run. */
 export type PlannedStep = {
   readonly plan: Plan
   readonly before: View
   readonly after: View
-  /** The row that stands for `plan.insert` in `after`. */
+  /** The row of `plan.insert` in `after`. */
   readonly inserted?: ViewRow
-  /** What the compaction is called until it has a number: negative, and the key of the inserted row. */
+  /** The provisional number of the compaction: negative, and the key of the inserted row. */
   readonly provisional: number
 }
 
-/** The rows of a plan's span, from its first to its last covered row, and those of them it leaves alone. */
+/** The rows of a plan's span, from its first to its last covered row, and those that it does not cover. */
 export function spanOf(
   view: View,
   hide: readonly ViewRow[],
@@ -117,8 +117,8 @@ export function spanOf(
 }
 
 /**
- * The view as it would be with a plan in force. `provisional` is a negative number nothing else in the view is
- * called by, `ordinal` the ordinal of an inserted row: the session's next one.
+ * The view with a plan in force. `provisional` is a negative number that is unique in the view, `ordinal` the session's next ordinal,
+ * for an inserted row.
  */
 export function applyPlan(view: View, plan: Plan, provisional: number, ordinal: number): PlannedStep {
   const changed = changedRows(plan.replace, provisional)
@@ -127,7 +127,7 @@ export function applyPlan(view: View, plan: Plan, provisional: number, ordinal: 
   return { plan, before: view, after, provisional, ...(inserted !== undefined && { inserted }) }
 }
 
-/** The rows of which parts are replaced, each with what it becomes. Parts of one row may stand apart. */
+/** The rows with replaced parts, each with its new form. Replacements of one row need not be adjacent. */
 function changedRows(
   replace: readonly PlannedReplacement[],
   provisional: number,
@@ -140,7 +140,7 @@ function changedRows(
   return [...byRow].map(([row, own]) => [row, withReplacements(row, own, provisional)])
 }
 
-/** Whether each row comes once, in the order of the view. */
+/** Whether each row occurs once, in the order of the view. */
 function isAscending(replace: readonly PlannedReplacement[]): boolean {
   for (let at = 1; at < replace.length; at++) {
     if (compareRows(replace[at - 1]!.row, replace[at]!.row) >= 0) return false
@@ -148,7 +148,7 @@ function isAscending(replace: readonly PlannedReplacement[]): boolean {
   return true
 }
 
-/** A row that shows further replacements, in addition to those it shows or instead of some of them. */
+/** A row with further replacements, in addition to its own or instead of some of them. */
 function withReplacements(row: ViewRow, own: readonly PlannedReplacement[], compaction: number): ViewRow {
   let { sizes } = row
   for (const { instead, saved } of own)
@@ -158,7 +158,7 @@ function withReplacements(row: ViewRow, own: readonly PlannedReplacement[], comp
 
 function shownWith(row: ViewRow, own: readonly PlannedReplacement[], compaction: number): ViewRow['shown'] {
   const [first] = own
-  // Most rows: a list of its own length, which a filtered one is not.
+  // The common case: a list with exact capacity, which a filtered list does not have.
   if (first !== undefined && own.length === 1 && row.shown.length === 0 && first.original !== true)
     return [{ part: first.part, compaction }]
   const entries = own.flatMap(({ part, original }) => (original === true ? [] : [{ part, compaction }]))
@@ -166,7 +166,7 @@ function shownWith(row: ViewRow, own: readonly PlannedReplacement[], compaction:
   return [...row.shown.filter(({ part }) => !parts.has(part)), ...entries]
 }
 
-/** A row with other figures; everything else is as in the row it was made of. */
+/** A row with other figures and otherwise unchanged. */
 class ReplacedRow implements ViewRow {
   readonly key: number
   readonly sizes: Sizes
@@ -246,24 +246,24 @@ function insertedRow(plan: Plan, insert: PlannedInsert, key: number, ordinal: nu
   }
 }
 
-/** Whether an inserted row says something to others than the provider that wrote it. */
+/** Whether other providers than its own can read an inserted row. */
 export function insertSpeaks(insert: PlannedInsert): boolean {
   return partsOf({ content: contentOf(insert) }).some((part) => !isUnreadable(part))
 }
 
-/** What an inserted row holds. */
+/** The content of an inserted row. */
 export function contentOf({ text, content }: PlannedInsert): string | readonly (TextPart | ProviderPart)[] {
   return content ?? text
 }
 
-/** What a text saves in place of a part that was counted as `original`. Nothing (0 units) saves all of it. */
+/** The sizes that a text saves in place of a part with the sizes `original`; 0 units save all of it. */
 export function savedBy(original: Sizes, shownAs: 'text' | 'toolResults', units: number): Sizes {
   return subtractSizes(original, { ...NO_SIZES, [shownAs]: units })
 }
 
 /**
- * A text in place of a tool result that shows its original, or a preview that saves `instead` of it. `units` are the
- * text's, by the view's estimator.
+ * A text in place of a tool result that shows its original, or a preview that saves `instead`. `units` is the size of the text by the
+ * view's estimator.
  */
 export function replaceResult(
   row: ViewRow,
@@ -277,12 +277,12 @@ export function replaceResult(
   return instead === undefined ? { row, part, text, saved } : { row, part, text, saved, instead }
 }
 
-/** A row with parts that point at copies which a rewind hides: they must show themselves again. */
+/** A row with parts that point to copies which a rewind hides: these parts must show themselves again. */
 type Pointing = { readonly row: ViewRow; readonly copies: readonly number[] }
 
 /**
- * A part as it was before it showed what saves `instead` of it: its preview if it has one, else the original. Undoing the rewind shows
- * that other thing again.
+ * A part as it was before the replacement that saves `instead`: its preview if it has one, else the original. Undoing the rewind shows
+ * the replacement again.
  */
 export function restoredPart(
   row: ViewRow,
@@ -295,8 +295,8 @@ export function restoredPart(
 }
 
 /**
- * The plan that takes back the end of a view, from the row at `from` on: all that stands there, whatever it is. `restored` are parts
- * before it that would point at something hidden, and reasoning that a tool loop needs which is open again.
+ * The plan of a rewind: hides every row of a view from `from` on. `restored` are the parts before it that would point to hidden rows,
+ * and the reasoning that a reopened tool loop needs.
  */
 export function planRewind(
   view: View,
@@ -314,7 +314,7 @@ export function planRewind(
   }
 }
 
-/** The rows before `from` with parts that a deduplication made point at copies behind it, and the keys of these copies. */
+/** The rows before `from` with deduplicated parts that point to copies after it, and the keys of these copies. */
 export function pointingBehind(view: View, from: number): Pointing[] {
   const copies = new Map<number, number[]>()
   for (const { key, by } of view.leans) {
@@ -330,8 +330,8 @@ export function pointingBehind(view: View, from: number): Pointing[] {
 }
 
 /**
- * The rows before `from` that stand in a tool loop which a rewind opens again, and show something else than their reasoning: with
- * thinking on, providers refuse calls without it.
+ * The rows before `from` in a tool loop that a rewind reopens, whose reasoning is replaced: providers refuse such calls when thinking
+ * is on.
  */
 export function thinkingAgain(view: View, from: number): ViewRow[] {
   const loop = view.rows.slice(openLoopBefore(view.rows, from), from)

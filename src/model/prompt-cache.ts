@@ -2,46 +2,46 @@ import type { View } from './view.ts'
 import type { ViewRow } from './view-row.ts'
 
 /*
- * What a run does to a provider's prompt cache. A provider keeps what it has read of a request, from its beginning up to the first
- * byte that is another one the next time. Everything here is worked out from the view's index, without contents.
+ * The effect of a run on a provider's prompt cache. A provider caches a request from its beginning up to the first byte that changes.
+ * Everything here is computed from the view's index, without contents.
  */
 
 /**
- * What a token costs that is read from the cache, and one that is written into it, in tokens of plain input. Source: Anthropic's
- * page on prompt caching (lifetime of five minutes). Others charge 0.1 to 0.5 for reading and nothing for writing.
+ * The price of a token that is read from the cache, and of one that is written to it, in tokens of plain input, from Anthropic's
+ * documentation of prompt caching (lifetime of five minutes). Others charge 0.1 to 0.5 for reading and nothing for writing.
  */
 const CACHE_READ_PRICE = 0.1
 const CACHE_WRITE_PRICE = 1.25
 
-/** Requests that a session is taken to go on for: what is gone is not read in any of them. A judgement: docs/prompt-cache.md. */
+/** The assumed number of further requests of a session, none of which reads a hidden token (docs/prompt-cache.md). */
 const REQUESTS_AHEAD = 100
 
-/** Least savings of a run nobody asked for, as a share of the history, and at most, tokens. Source: docs/prompt-cache.md. */
+/** The minimum savings of an automatic run, as a share of the history, and its maximum in tokens (docs/prompt-cache.md). */
 const MINIMUM_SAVINGS_SHARE = 0.05
 const MINIMUM_SAVINGS_MOST = 20_000
 
-/** Where a run first changes the view, and what of a cached prefix ends there. Tokens are the estimator's. */
+/** The first change of a view by a run, and the cached prefix that it ends. Tokens are the estimator's. */
 export type FirstChanged = {
-  /** Place in the log of the first row of the view that changes; of a summary or a marker, the place of the last message it stands for. */
+  /** The position of the first row that changes; for a summary or a marker, of the last message that it represents. */
   readonly position: number
-  /** Its index in the view as it was. */
+  /** Its index in the view before the run. */
   readonly index: number
   readonly messageId: string
-  /** Tokens of the rows before it, which stay as they are. */
+  /** Tokens of the rows before it, which do not change. */
   readonly tokensBefore: number
-  /** Tokens of the view that are taken to be cached, and how many of them are given up. */
+  /** Tokens of the view that are assumed to be cached, and how many of them are invalidated. */
   readonly cachedTokens: number
   readonly tokensGivenUp: number
-  /** `reported`: by the last recorded usage of this view. `assumed`: all that was sent with the last request. */
+  /** `reported`: from the last recorded usage of this view. `assumed`: everything that the last request held. */
   readonly source: 'reported' | 'assumed'
 }
 
-/** What is known of the cache: tokens of the view, in the estimator's, that the provider reported; `undefined` where it did not. */
+/** Tokens of the view that the provider reported as cached, in the estimator's tokens; `undefined` without a report. */
 type Cached = number | undefined
 
 /**
- * Where `after` first differs from `before`; `undefined` when it does not. `cached` holds of the view before. Pure; in
- * proportion to the rows.
+ * The first difference between `before` and `after`; `undefined` when there is none. `cached` belongs to the view before. Takes linear
+ * time.
  */
 export function firstChangedOf(before: View, after: View, cached?: Cached): FirstChanged | undefined {
   const { rows } = before
@@ -61,7 +61,7 @@ export function firstChangedOf(before: View, after: View, cached?: Cached): Firs
   }
 }
 
-/** What the last request held: everything before the newest answer. */
+/** The last request: everything before the newest answer. */
 function sentTokens(view: View): number {
   const last = view.rows.findLastIndex(isAnswer)
   return view.tokensOfRows(view.rows.slice(0, Math.max(0, last)))
@@ -71,14 +71,14 @@ function isAnswer({ kind, role }: ViewRow): boolean {
   return kind === 'message' && role === 'assistant'
 }
 
-/** The least an automatic run saves of a history where nothing else is said, tokens. */
+/** The default minimum savings of an automatic run, tokens. */
 export function minimumSavingsOf(historyTokens: number): number {
   return Math.min(MINIMUM_SAVINGS_MOST, Math.floor(historyTokens * MINIMUM_SAVINGS_SHARE))
 }
 
 /**
- * What a run is worth, tokens: those it saves, less what it costs to write again the cached ones behind the first change that
- * stay. A saved token is not read in `REQUESTS_AHEAD` requests; a token written again costs the difference of the two prices once.
+ * The worth of a run in tokens: the saved ones, less the cost of writing the cached ones after the first change again. A saved token
+ * is not read in `REQUESTS_AHEAD` requests; a token that is written again costs the difference of the two prices once.
  */
 export function worthOf(tokensSaved: number, rewrittenTokens: number): number {
   return (
@@ -87,7 +87,7 @@ export function worthOf(tokensSaved: number, rewrittenTokens: number): number {
   )
 }
 
-/** Whether a run is worth `minimum` tokens at least. `tokensAfter` of the view are left by it; 0 holds nothing back. */
+/** Whether a run is worth at least `minimum` tokens; with 0 every run is. `tokensAfter` is the size of the view after it. */
 export function isWorthIt({
   changed,
   before,
@@ -100,7 +100,7 @@ export function isWorthIt({
   readonly minimum: number
 }): boolean {
   if (minimum <= 0 || changed === undefined) return true
-  // What is behind the change and stays is written again, as far as it was cached.
+  // Cached rows after the change are written again.
   const left = Math.max(0, tokensAfter - changed.tokensBefore)
   return worthOf(before.tokens - tokensAfter, Math.min(left, changed.tokensGivenUp)) >= minimum
 }

@@ -4,13 +4,13 @@ import { type CallRef, pairToolUse } from '../messages/pairing.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import type { CallEntry, ResultEntry, ShownReplacement } from './view-row.ts'
 
-/** Whether a call was answered, and how. */
+/** The outcome of a call. */
 export type ToolCallStatus = 'ok' | 'error' | 'pending'
 
-/** What the view shows of an output: all of it, another text in its place, or nothing. */
+/** What the view shows of an output: the output, another text, or nothing. */
 export type ToolOutputShown = 'full' | 'replaced' | 'hidden'
 
-/** Where a call or a result stands. */
+/** The place of a call or a result. */
 export type ToolPlace = {
   readonly messageId: string
   readonly position: number
@@ -18,34 +18,34 @@ export type ToolPlace = {
   readonly part: number
 }
 
-/** A call of a tool, as it stands in the log. */
+/** A tool call of the log. */
 export type ToolCall = {
   readonly callId: string
   readonly toolName: string
-  /** The files its arguments name; read from the index of calls, which knows calls that name one. */
+  /** The files of its arguments, from the index of calls, which contains calls of one file. */
   readonly paths: readonly string[]
   readonly status: ToolCallStatus
-  /** Tokens of the output as it is stored, by the session's estimator for its provider; 0 while there is none. */
+  /** Tokens of the stored output by the session's estimator for its provider; 0 while there is none. */
   readonly tokens: number
-  /** What the view shows of the output now; of a call without one, of the call. */
+  /** What the view shows of the output, or of the call while it has none. */
   readonly shown: ToolOutputShown
   readonly call: ToolPlace
   /** Absent while the call is pending. */
   readonly result?: ToolPlace
 }
 
-/** A call with what it was given and what came out. */
+/** A call with its input and output. */
 export type ToolOutput = Omit<ToolCall, 'toolName' | 'call'> & {
-  /** Absent for a result without a call that does not name its tool. */
+  /** Absent for a result without a call and without a tool name. */
   readonly toolName?: string
-  /** Absent for a result without a call, as imports have them; so is `input`. */
+  /** Absent, like `input`, for a result without a call, which imports may have. */
   readonly call?: ToolPlace
   readonly input?: Json
-  /** The output as it was appended, whatever has been done to it since. Absent while the call is pending. */
+  /** The output as it was appended. Absent while the call is pending. */
   readonly output?: ToolResultOutput
 }
 
-/** A message of the log with calls or results, as the index of the storage has it. */
+/** A message of the log with calls or results, from the index of the storage. */
 export type ToolRow = {
   readonly key: number
   readonly messageId: string
@@ -56,18 +56,18 @@ export type ToolRow = {
   readonly results: readonly ResultEntry[]
 }
 
-/** A call with the result that answers it, or a result alone. */
+/** A call with its result, or a result alone. */
 type ToolPair = {
   readonly call?: { readonly row: ToolRow; readonly entry: CallEntry }
   readonly result?: { readonly row: ToolRow; readonly entry: ResultEntry }
 }
-/** One that has its call. */
+/** An entry with a call. */
 export type CalledPair = ToolPair & { readonly call: NonNullable<ToolPair['call']> }
 
-/** All calls of some rows in order, with their results; and the results that answer none of them. */
+/** All calls of some rows in order with their results, and the results without one of these calls. */
 export function pairCalls(rows: readonly ToolRow[]): {
   readonly calls: readonly CalledPair[]
-  /** Each with the call it repeats the answer of, if there is one. */
+  /** Each with the call that has another result already, if there is one. */
   readonly strays: readonly ToolPair[]
 } {
   const { pairs, unanswered, orphans } = pairToolUse(rows)
@@ -88,7 +88,7 @@ export function pairCalls(rows: readonly ToolRow[]): {
   return { calls, strays }
 }
 
-/** A function that finds entries by place. A row may hold thousands, so each is gone through once. */
+/** Returns a function that finds entries by place. Each row is read once, because it may hold thousands. */
 function entriesByPart<T extends { readonly part: number }>(
   rows: readonly ToolRow[],
   entriesOf: (row: ToolRow) => readonly T[],
@@ -104,7 +104,7 @@ function entriesByPart<T extends { readonly part: number }>(
   }
 }
 
-/** A row with what concerns some ids alone; `undefined` when nothing does. */
+/** A row with the calls and results of some ids only; `undefined` when it has none. */
 export function withoutOtherIds(row: ToolRow, isWanted: (id: string) => boolean): ToolRow | undefined {
   const calls = row.calls.filter(({ id }) => isWanted(id))
   const results = row.results.filter(({ id }) => isWanted(id))
@@ -112,8 +112,8 @@ export function withoutOtherIds(row: ToolRow, isWanted: (id: string) => boolean)
 }
 
 /**
- * The call meant by an id, among all rows that use it: the newest, or the one whose call or result stands at `position`
- * (of several in one message the last). A result without a call is found when there is nothing else.
+ * The call of an id among all rows that use it: the newest, or the one whose call or result is at `position` (of several in one
+ * message the last). A result without a call is returned when there is no call.
  */
 export function findCall(rows: readonly ToolRow[], position: number | undefined): ToolPair | undefined {
   const { calls, strays } = pairCalls(rows)
@@ -125,13 +125,13 @@ export function findCall(rows: readonly ToolRow[], position: number | undefined)
   )
 }
 
-/** A call as it is told. */
+/** The public form of a call. */
 export function describeCall(pair: CalledPair, estimator: Estimator, provider: string): ToolCall {
   const { row, entry } = pair.call
   return { ...describePair(pair, estimator, provider), toolName: entry.name, call: placeOf(row, entry) }
 }
 
-/** A call or a lone result as it is told, without input and output. */
+/** The public form of a call or a lone result, without input and output. */
 export function describePair(
   { call, result }: ToolPair,
   estimator: Estimator,

@@ -2,12 +2,11 @@ import { type Pairing, pairToolUse } from '../messages/pairing.ts'
 import type { CallEntry, ViewRow } from './view-row.ts'
 
 /*
- * What must not be parted. A call, its parallel calls and their results are one group; a tool loop whose
- * reasoning signs it is one group from the reasoning on. A cut is legal between rows i-1 and i when no group
- * stands on both sides of it.
+ * Groups of rows that stay together. A call, its parallel calls and their results are one group; a tool loop with signed reasoning is
+ * one group from the reasoning on. A cut between rows i-1 and i is legal when no group is on both sides of it.
  */
 
-/** Calls of a row that are looked through one after another. */
+/** The most calls of a row that are searched linearly. */
 const FEW_CALLS = 8
 
 /** The structure of a list of rows: groups, legal cuts, starts of turns, pending rows. */
@@ -18,9 +17,9 @@ export class Turns {
   readonly #waiting: readonly number[]
   #callsInWait: ReadonlySet<number> | undefined
   readonly #calls = new Map<number, ReadonlyMap<number, CallEntry>>()
-  /** Indexes of rows with a call that still waits for its result, and all that goes with them. */
+  /** Indexes of rows with a pending call, and of the rows of their groups. */
   readonly pending: ReadonlySet<number>
-  /** Indexes of rows with a call nobody answered, wherever they stand. */
+  /** Indexes of rows with a call without a result, anywhere. */
   readonly unansweredRows: readonly number[]
   readonly rows: readonly ViewRow[]
 
@@ -38,7 +37,7 @@ export class Turns {
     this.pending = this.#withGroups(this.#waiting)
   }
 
-  /** Indexes of rows with a call that still waits, and of the results its batch has already; not of the loop before it. */
+  /** Indexes of rows with a pending call, and of the results that its batch has already, without the loop before it. */
   get waiting(): ReadonlySet<number> {
     if (this.#callsInWait === undefined) {
       const waiting = new Set(this.#waiting)
@@ -50,13 +49,13 @@ export class Turns {
 
   #withGroups(indexes: readonly number[]): ReadonlySet<number> {
     const all = new Set<number>()
-    // Groups go in whole, so each is gone through once.
+    // Groups are added whole, so each is read once.
     for (const index of indexes)
       if (!all.has(index)) for (const member of this.groupOf(index)) all.add(member)
     return all
   }
 
-  /** The call that the result in part `part` of row `index` answers, if it answers one. */
+  /** The call of the result in part `part` of row `index`, if it has one. */
   callOf(index: number, part: number): (CallEntry & { readonly row: number }) | undefined {
     const place = this.#pairOf(index, part)?.call
     if (place === undefined) return undefined
@@ -82,7 +81,7 @@ export class Turns {
     return pair?.result.row === index && pair.result.part === part ? pair : undefined
   }
 
-  /** The calls of a row by part, where it holds thousands and each is asked for. */
+  /** The calls of a row by part, for rows with many calls. */
   #callsOf(index: number): ReadonlyMap<number, CallEntry> {
     let calls = this.#calls.get(index)
     if (calls === undefined) {
@@ -92,17 +91,17 @@ export class Turns {
     return calls
   }
 
-  /** The rows that go with a row, itself included, in order; the same array for every row of a group. */
+  /** The rows of a row's group, in order; the same array for every row of the group. */
   groupOf(index: number): readonly number[] {
     return this.#groups.membersOf(index)
   }
 
-  /** The rows that go with some of these and are not among them, ascending. */
+  /** The other rows of the groups of these rows, ascending. */
   partedBy(indexes: Iterable<number>): number[] {
     return this.#groups.partedBy(indexes)
   }
 
-  /** Adds the rows that hold the calls and results of those already in a set, and theirs in turn. Reasoning parts nothing here. */
+  /** Adds the rows with the calls and results of the rows in a set, transitively. Reasoning is ignored here. */
   withPartners(indexes: Set<number>): void {
     const union = new Union(this.rows.length)
     for (const { call, result } of this.#pairs) union.unite(call.row, result.row)
@@ -111,7 +110,7 @@ export class Turns {
     for (let index = 0; index < this.rows.length; index++) if (sets.has(union.find(index))) indexes.add(index)
   }
 
-  /** The rows that hold the calls or results of some of these and are not among them, ascending. */
+  /** The other rows with the calls or results of these rows, ascending. */
   partnersMissing(indexes: Iterable<number>): number[] {
     const given = new Set(indexes)
     const missing = new Set<number>()
@@ -122,7 +121,7 @@ export class Turns {
     return [...missing].sort((a, b) => a - b)
   }
 
-  /** The rows that hold results of calls in some of these rows and are not among them, ascending. */
+  /** The other rows with results of calls in these rows, ascending. */
   answersMissing(indexes: Iterable<number>): number[] {
     const given = new Set(indexes)
     const missing = new Set<number>()
@@ -136,7 +135,7 @@ export class Turns {
     return index <= 0 || index >= this.rows.length || this.#depths[index] === 0
   }
 
-  /** The tool loop a row stands in: from its first row to behind its last. A row of no loop stands alone. */
+  /** The tool loop of a row: its first row, and the row after its last. A row outside of loops is alone. */
   loopOf(index: number): readonly [from: number, to: number] {
     let from = index
     let to = index + 1
@@ -146,7 +145,7 @@ export class Turns {
     return [from, to]
   }
 
-  /** Where the tool loop begins that is not over yet: nobody answered or asked behind it. The length when there is none. */
+  /** The start of the open tool loop, after which there is no answer and no request; the length when there is none. */
   get openLoop(): number {
     return openLoopBefore(this.rows, this.rows.length)
   }
@@ -158,7 +157,7 @@ export class Turns {
     return cuts
   }
 
-  /** Whether a turn starts at row `index`: a person speaks, after somebody else did, and a cut may fall here. */
+  /** Whether a turn starts at row `index`: the user speaks after another speaker, and a cut here is legal. */
   isTurnStart(index: number): boolean {
     const row = this.rows[index]
     if (row === undefined || !isRequest(row) || !this.isLegalCut(index)) return false
@@ -174,14 +173,14 @@ export class Turns {
   }
 }
 
-/** Where the tool loop begins that would not be over if the rows ended before `end`; `end` when there is none. */
+/** The start of the tool loop that would be open if the rows ended before `end`; `end` when there is none. */
 export function openLoopBefore(rows: readonly ViewRow[], end: number): number {
   let from = end
   while (from > 0 && isOfLoop(rows[from - 1]!)) from -= 1
   return from
 }
 
-/** Whether a person speaks in this row: a message of the log, by the user, that says more than results. */
+/** Whether the user speaks in this row: a message of the log with content other than results. */
 export function isRequest(row: ViewRow): boolean {
   return row.kind === 'message' && row.role === 'user' && row.speaks
 }
@@ -193,8 +192,8 @@ function pairRows(rows: readonly ViewRow[]): Pairing {
 }
 
 /**
- * Unites the rows of a tool loop from its first reasoning on. Reasoning in a row of its own goes with the assistant's
- * next row: with the calls it led to, and so with their loop, or with the words.
+ * Unites the rows of a tool loop from its first reasoning on. Reasoning in a row of its own belongs to the assistant's next row: to
+ * the calls that it led to, and so to their loop, or to the text.
  */
 function loopGroups(rows: readonly ViewRow[], union: Union): void {
   let start = -1
@@ -217,14 +216,13 @@ function loopGroups(rows: readonly ViewRow[], union: Union): void {
   }
 }
 
-/** Whether a row is reasoning and nothing else: some formats give it a message of its own. */
+/** Whether a row is reasoning only: some formats give it a message of its own. */
 export function isThought({ role, hasReasoning, speaks, calls, results }: ViewRow): boolean {
   return role === 'assistant' && hasReasoning && !speaks && calls.length === 0 && results.length === 0
 }
 
 /**
- * Whether a message holds nothing a model is sent, whoever is said to speak: such rows stand between others and part nothing. A block
- * that only its provider reads is sent.
+ * Whether a message holds nothing that a model is sent; such rows separate nothing. A block that only its provider can read is sent.
  */
 function saysNothing({ kind, hasReasoning, speaks, calls, results }: ViewRow): boolean {
   return kind === 'message' && !speaks && !hasReasoning && calls.length === 0 && results.length === 0
@@ -234,15 +232,14 @@ function isCalling({ role, calls }: ViewRow): boolean {
   return role === 'assistant' && calls.length > 0
 }
 
-/** Whether a row calls tools, brings nothing but their results, thinks between them, or says nothing. */
+/** Whether a row calls tools, holds only their results, reasons between them, or is empty. */
 function isOfLoop(row: ViewRow): boolean {
   return isCalling(row) || (row.results.length > 0 && !row.speaks) || isThought(row) || saysNothing(row)
 }
 
 /**
- * Rows of calls that still wait: nobody answered, and behind them stands no request and no assistant row without calls.
- * Further calls and their results are no reason to stop waiting: a batch may come as several messages, and be answered
- * in any order.
+ * Rows of pending calls: without a result, and without a request or an assistant row without calls after them. Further calls and
+ * their results do not end the waiting: a batch may arrive as several messages, with results in any order.
  */
 function waitingRows(rows: readonly ViewRow[], unanswered: ReadonlySet<number>): number[] {
   const waiting: number[] = []
@@ -255,15 +252,14 @@ function waitingRows(rows: readonly ViewRow[], unanswered: ReadonlySet<number>):
 }
 
 /**
- * Whether the model goes on without calling. A row of results only (of tools the provider runs) is none, and reasoning alone
- * says nothing of what comes.
+ * Whether the model continues without calls. A row of results of provider-run tools does not count, nor does reasoning alone.
  */
 function isAnswer(row: ViewRow): boolean {
   const { role, calls, results, speaks } = row
   return role === 'assistant' && calls.length === 0 && (speaks || results.length === 0) && !isThought(row)
 }
 
-/** Disjoint sets of indexes; the smallest index stands for its set. */
+/** Disjoint sets of indexes; the smallest index represents its set. */
 class Union {
   readonly #parents: Int32Array
 
@@ -290,11 +286,11 @@ class Union {
   }
 }
 
-/** The sets of a union, each with its members in order. Lists of members are made when somebody asks for one. */
+/** The sets of a union, each with its members in order. Lists of members are made on demand. */
 class Groups {
   /** The first member of each index's set. */
   readonly #first: Int32Array
-  /** The member behind each index in its set, -1 for the last. */
+  /** The member after each index in its set, -1 for the last. */
   readonly #next: Int32Array
   readonly #members = new Map<number, readonly number[]>()
 
@@ -320,7 +316,7 @@ class Groups {
     return members
   }
 
-  /** How many sets stand on both sides of a cut before each index. */
+  /** The number of sets on both sides of a cut before each index. */
   depths(): Int32Array {
     const depths = new Int32Array(this.#first.length + 1)
     let open = 0

@@ -3,16 +3,16 @@ import { type Sizes, SizesSum, tokensOf } from '../tokens/tokens.ts'
 import { Turns } from './turns.ts'
 import type { ViewRow } from './view-row.ts'
 
-/** How much longer than the list an array of keys may be; keys that lie further apart go into a map. */
+/** How much longer than the list an array of keys may be; sparser keys are in a map. */
 const SPREAD = 4
 
 /**
- * Where the rows of a list stand, by their keys. Keys of one session mostly follow each other closely, and then
- * an array answers several times faster than a map.
+ * The indexes of rows by their keys. Keys of a session are mostly consecutive, and then an array is several times faster than a
+ * map.
  */
 class RowPlaces {
   readonly #first: number
-  /** By key less the first key: the row's index and one more, 0 for none. */
+  /** By key minus the first key: the row's index plus one, 0 for none. */
   readonly #near: Int32Array
   readonly #far = new Map<number, number>()
 
@@ -20,7 +20,7 @@ class RowPlaces {
     let first = Number.POSITIVE_INFINITY
     let last = 0
     for (const { key } of rows) {
-      // Rows that a plan is about to insert have keys below 0.
+      // Rows of plans have negative keys.
       if (key > 0 && key < first) first = key
       if (key > last) last = key
     }
@@ -43,7 +43,7 @@ class RowPlaces {
   }
 }
 
-/** The view's order: by anchor, messages before inserted rows, inserted rows as they came. */
+/** The view's order: by anchor, messages before inserted rows, inserted rows by ordinal. */
 export function compareRows(
   a: Pick<ViewRow, 'anchor' | 'ordinal'>,
   b: Pick<ViewRow, 'anchor' | 'ordinal'>,
@@ -51,10 +51,10 @@ export function compareRows(
   return a.anchor - b.anchor || a.ordinal - b.ordinal
 }
 
-/** A part that rows of the view point at: the copy that survived a deduplication in force. */
+/** A part that rows of the view point to: the copy that survived a deduplication in force. */
 export type Lean = { readonly key: number; readonly part: number; readonly by: readonly number[] }
 
-/** A tool result that a preview in force was laid over when it was appended, and what that saves of the original. */
+/** A tool result that a preview shortened at its append, and the sizes that this saves. */
 export type PreviewedPart = {
   readonly key: number
   readonly part: number
@@ -68,9 +68,9 @@ export class View {
   readonly sizes: Sizes
   readonly estimator: Estimator
   readonly provider: string
-  /** Parts that deduplications in force lean on. */
+  /** Parts that deduplications in force point to. */
   readonly leans: readonly Lean[]
-  /** Parts that previews in force lie over, whether they are shown or not. */
+  /** Parts with a preview in force, shown or not. */
   readonly previews: readonly PreviewedPart[]
   #previewed: ReadonlyMap<string, PreviewedPart> | undefined
   #turns: Turns | undefined
@@ -94,19 +94,19 @@ export class View {
     this.previews = previews
   }
 
-  /** What must not be parted in this view. Worked out once, when asked for. */
+  /** The groups of this view. Computed once, on demand. */
   get turns(): Turns {
     this.#turns ??= new Turns(this.rows)
     return this.#turns
   }
 
-  /** Where a row stands, by its key; `undefined` when it is not visible. */
+  /** The index of a row by its key; `undefined` when it is not visible. */
   indexOf(key: number): number | undefined {
     this.#places ??= new RowPlaces(this.rows)
     return this.#places.get(key)
   }
 
-  /** Whether a row that is visible points at this part, so that it should stay as it is. */
+  /** Whether a visible row points to this part, so that it should stay unchanged. */
   isLeanedOn(key: number, part: number): boolean {
     return this.leans.some(
       (lean) =>
@@ -117,8 +117,8 @@ export class View {
   }
 
   /**
-   * What a tool result shows that stages may still take away: its original (`undefined`), or a preview, and what that
-   * saves of the original. `false` when it shows another replacement.
+   * Whether stages may still replace a tool result: `undefined` when it shows its original, the saved sizes when it shows a preview,
+   * `false` when it shows another replacement.
    */
   previewOf(row: ViewRow, part: number): Sizes | undefined | false {
     const shown = row.shown.length === 0 ? undefined : row.shown.find((entry) => entry.part === part)
@@ -134,7 +134,7 @@ export class View {
     return tokensOf(this.sizes, this.rows.length, this.estimator, this.provider)
   }
 
-  /** Tokens of rows that stand in this view, without the framing of a conversation. */
+  /** Tokens of rows of this view, without the framing of a conversation. */
   tokensOfRows(rows: readonly ViewRow[]): number {
     if (rows.length === 0) return 0
     return (
@@ -143,14 +143,13 @@ export class View {
     )
   }
 
-  /** Tokens that `sizes` of one message take, without the framing of a conversation. */
+  /** Tokens of one message with these sizes, without the framing of a conversation. */
   tokensOfRow(sizes: Sizes): number {
     return tokensOf(sizes, 1, this.estimator, this.provider) - this.estimator.tokensPerConversation
   }
 
   /**
-   * This view without some rows, with other rows in place of some (each with the one it replaces), and with new rows
-   * in their places.
+   * This view without some rows, with other rows in place of some (each with the row that it replaces), and with new rows.
    */
   changed(
     hidden: readonly ViewRow[],
@@ -172,7 +171,7 @@ export class View {
       sizes.add(after.sizes)
     }
     for (const row of inserted) sizes.add(row.sizes)
-    // Replacements change no structure: what belongs together is found by index and stays.
+    // Replacements change no structure, so the groups, which are by index, stay.
     const turns = hidden.length === 0 && inserted.length === 0 ? this.turns : undefined
     const leans = [...this.leans, ...requires.map(({ row, part, by }) => ({ key: row.key, part, by }))]
     return new View(
@@ -186,7 +185,7 @@ export class View {
     )
   }
 
-  /** What is left, when what goes and changes is given in the order of the view, as it nearly always is. */
+  /** The remaining rows, when removed and changed rows are given in the order of the view, as they nearly always are. */
   #keptInOrder(
     hidden: readonly ViewRow[],
     changed: readonly (readonly [ViewRow, ViewRow])[],
