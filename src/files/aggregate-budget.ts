@@ -22,29 +22,29 @@ const parametersSchema = z.strictObject({
 })
 export type AggregateFileBudgetOptions = NonNullable<z.input<typeof parametersSchema>['options']>
 
-/** A file that is part of a request: the caller's own, or a copy with less content, marked. */
+/** A file of a request: the caller's own object, or a marked copy with less content. */
 export type IncludedFile<F extends AttachedFile> = F & { readonly truncated?: true }
 
-/** The files to send, in the order given, with what became of the others. Sizes in tokens. */
+/** The files to send, in the given order, and the omitted ones. Sizes in tokens. */
 export type AggregateFileBudget<F extends AttachedFile> = readonly IncludedFile<F>[] & {
-  /** Left out, in the order given. */
+  /** Omitted files, in the given order. */
   readonly excluded: readonly F[]
-  /** A line for each file that was cut or left out, by name. */
+  /** One line per cut or omitted file, with its name. */
   readonly notices: readonly string[]
   readonly budgetTokens: number
-  /** What the files to send take; not more than the budget. */
+  /** The size of the files to send, at most the budget. */
   readonly fileTokens: number
 }
 
 /**
- * The files of one request, limited together. Of a file above 5 MB a preview of 2,000 characters is taken. Where all of them are too
- * large, files below 100 KB stay whole as long as they fit together, and the others are cut in proportion to their sizes; what has
- * no room is left out. Two files of one path are two files.
+ * Fits the files of one request into a budget. Of a file above 5 MB a preview of 2,000 characters is used. When all together are too large,
+ * files below 100 KB stay whole as long as they fit together, and the others are cut in proportion to their sizes; files without room
+ * are omitted. Two files with one path are two files.
  *
- * The budget is floor((available input − used − reserve) × percent), where `maxTokens` are the output tokens
- * asked for, or `options.budgetTokens`. Nothing used and no reserve is the case of a first request.
+ * The budget is floor((available input − used − reserve) × percent), where `maxTokens` is the requested output, or
+ * `options.budgetTokens`. A first request has nothing used and no reserve.
  *
- * Throws `INVALID_INPUT`. Source: seed 003, checklist S3-298 to S3-300, S3-304 to S3-307.
+ * Throws `INVALID_INPUT`.
  */
 export function enforceAggregateFileBudget<F extends AttachedFile>(
   files: readonly F[],
@@ -71,7 +71,7 @@ export function enforceAggregateFileBudget<F extends AttachedFile>(
   })
 }
 
-/** What became of one file. `tokens` is what it takes now, 0 for none of it. */
+/** The result for one file. `tokens` is its size now, 0 when omitted. */
 type FittedFile<F extends AttachedFile> = {
   readonly file: IncludedFile<F>
   readonly how: 'kept' | 'truncated' | 'dropped'
@@ -80,8 +80,8 @@ type FittedFile<F extends AttachedFile> = {
 }
 
 /**
- * Makes files fit together: previews of the largest, small ones whole, the rest in proportion to their sizes. `isPaid`: a summary, which
- * stays whole before anything else does.
+ * Fits files: previews of the largest, small ones whole, the rest in proportion to their sizes. `isPaid`: a summary, which has
+ * precedence.
  */
 export function fitFiles<F extends AttachedFile>(
   files: readonly F[],
@@ -105,7 +105,7 @@ export function fitFiles<F extends AttachedFile>(
   })
 }
 
-/** Of a file that is taken as a preview, that. */
+/** The preview of a file that is used as a preview. */
 export function previewed<F extends AttachedFile>(file: F): IncludedFile<F> {
   const { content } = file
   if (content.length <= FILE_PREVIEW_CHARS || byteLength(content) <= FILE_PREVIEW_MODE_SIZE) return file
@@ -114,7 +114,7 @@ export function previewed<F extends AttachedFile>(file: F): IncludedFile<F> {
 
 type Sized = { readonly given: AttachedFile; readonly tokens: number; readonly isPaid: boolean }
 
-/** The most tokens each file may take. */
+/** The most tokens of each file. */
 function sharesOf(files: readonly Sized[], budgetTokens: number): number[] {
   const sumOf = (some: readonly Sized[]): number => some.reduce((sum, { tokens }) => sum + tokens, 0)
   if (sumOf(files) <= budgetTokens) return files.map(({ tokens }) => tokens)
@@ -136,14 +136,14 @@ function cutFile<F extends AttachedFile>(
   estimator: Estimator,
 ): FittedFile<F> {
   const { text } = truncateToTokenBudget(file.content, room, provider, { estimator })
-  // No more than the ending: nothing of the file is seen.
+  // Only the ending would be visible.
   if (text.length <= DEFAULT_TEXT_ENDING.length)
     return { file: given, how: 'dropped', originalTokens, tokens: 0 }
   const tokens = tokensOfText(text, estimator, provider)
   return { file: { ...file, content: text, truncated: true }, how: 'truncated', originalTokens, tokens }
 }
 
-/** A line on a file that was cut or left out; none on a file that is whole. */
+/** The line about a cut or omitted file; `undefined` for a whole one. */
 export function noticeOf(fit: FittedFile<AttachedFile>, index: number): string | undefined {
   const name = fileName(fit.file, index)
   switch (fit.how) {

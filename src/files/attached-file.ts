@@ -4,37 +4,36 @@ import { headOf } from '../messages/characters.ts'
 import { check } from '../messages/check.ts'
 import { listIn } from '../messages/lists.ts'
 
-/** Where a file stands in a text that `buildFileContextSection` made, marks included. */
+/** The place of a file in a text of `buildFileContextSection`, marks included. */
 
 export type FileBlock = {
-  /** UTF-16 units: from the first unit of its mark to behind its end mark. */
+  /** UTF-16 units: from the first unit of its mark to the place after its end mark. */
   readonly from: number
   readonly to: number
-  /** What stands between the marks. */
+  /** The text between the marks. */
   readonly content: string
   readonly path: string
-  /** The path as the mark has it: quoted, on one line. */
+  /** The path in the mark: quoted, on one line. */
   readonly name: string
-  /** Neither a summary nor only a beginning. */
+  /** Whether it is neither a summary nor a beginning. */
   readonly isWhole: boolean
 }
 
 const OPENING = '[file data-'
 const CLOSING = '\n[end of file data-'
-/** Units of a fence behind `data-`: see `fenceFor`. */
+/** Units of a fence after `data-`: see `fenceFor`. */
 const FENCE_UNITS = 24
-/** No mark is longer: 300 units of a path, each escaped. */
+/** The longest mark: 300 units of a path, each escaped. */
 const LONGEST_MARK = 2_000
 const MARK = /^\[file (data-[0-9a-f]{24}) ("(?:[^"\\]|\\.)*")(, a summary|, only its beginning)?\]$/
-/** What a file without a path is called: a number, which is another file in the next section. */
+/** The name of a file without a path: a number, which is another file in the next section. */
 const NUMBERED = /^file \d+$/
-/** Longest path a mark holds whole; see `fileName`. */
+/** The longest path that a mark contains whole; see `fileName`. */
 const LONGEST_PATH = 300
 
 /**
- * The files that stand in a text between the marks of `buildFileContextSection`, in order. A mark counts where it begins
- * a line and its own end follows; what stands between the two is content, whatever it looks like. Files without a path
- * of their own, or with one too long to be shown, are left out.
+ * The files in a text between the marks of `buildFileContextSection`, in order. A mark counts when it begins a line and its own end
+ * follows; everything between the two is content. Files without a path, or with one that is too long to show, are omitted.
  */
 export function fileBlocks(text: string): FileBlock[] {
   if (!text.includes(OPENING)) return []
@@ -49,7 +48,7 @@ export function fileBlocks(text: string): FileBlock[] {
   return blocks
 }
 
-/** Where each fence ends something, ascending. Found in one pass: there may be as many openings as one likes. */
+/** The places of each fence's ends, ascending. Found in one pass, because there may be any number of openings. */
 function closingsOf(text: string): ReadonlyMap<string, number[]> {
   const ends = new Map<string, number[]>()
   for (let at = text.indexOf(CLOSING); at !== -1; at = text.indexOf(CLOSING, at + CLOSING.length)) {
@@ -69,7 +68,7 @@ function blockAt(text: string, at: number, ends: ReadonlyMap<string, number[]>):
   const [, fence = '', name = '', what] = MARK.exec(text.slice(at, lineEnd)) ?? []
   const closings = ends.get(fence)
   if (closings === undefined) return undefined
-  // Openings are gone through in order, so what lies before this one is done with.
+  // Openings are read in order, so ends before this one are no longer needed.
   while (closings.length > 0 && closings[0]! <= lineEnd) closings.shift()
   const end = closings[0]
   if (end === undefined) return undefined
@@ -87,13 +86,13 @@ function pathOf(name: string): string | undefined {
   }
 }
 
-/** A file as it is to be shown. */
+/** A file to show. */
 export type SectionFile = {
   readonly content: string
   readonly path?: string | undefined
-  /** Where it stood in the list of attachments, which is its name when it has no path. Default: where it stands here. */
+  /** Its place in the list of attachments, which is its name when it has no path. Default: its place here. */
   readonly index?: number | undefined
-  /** What was done to it; only `summarized` and `truncated` are said. */
+  /** How it was changed; only `summarized` and `truncated` are shown. */
   readonly how?: string | undefined
 }
 
@@ -105,10 +104,10 @@ const WHAT_IT_IS: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The part of a prompt that holds the files: each once, in the order given, under its name, fenced as data, with
- * notices behind them. The empty text for no files and no notices.
+ * The section of a prompt with the files: each once, in the given order, under its name, fenced as data, followed by the notices. The
+ * empty text for no files and no notices.
  *
- * Throws `INVALID_INPUT`. Source: seed 002, checklist S2-100.
+ * Throws `INVALID_INPUT`.
  */
 export function buildFileContextSection(
   files: readonly SectionFile[],
@@ -131,22 +130,22 @@ export function buildFileContextSection(
   ].join('\n')
 }
 
-/** A file of a request, as text. Further properties are the caller's own and come back as they are. */
+/** A file of a request, as text. Further properties of the caller are preserved. */
 export type AttachedFile = { readonly content: string; readonly path?: string | undefined }
 
 const filesSchema = z.array(z.looseObject({ content: z.string(), path: z.string().optional() }))
 
-/** Throws `INVALID_INPUT` when something is not a list of files. */
+/** Checks a list of files. Throws `INVALID_INPUT`. */
 export function checkFiles(files: unknown, what: string): void {
   check(filesSchema, files, what)
 }
 
-/** Longest name of a file that is shown, UTF-16 units. */
+/** The longest file name that is shown, UTF-16 units. */
 const MOST_NAME_UNITS = 300
 
 /**
- * What a file is called where a model or a person reads it: its path on one line, in quotes, with nothing in it
- * that could be taken for the end of the quotes or of a tag; by its number when it has none.
+ * The name of a file for models and people: its path on one line, in quotes, escaped so that it cannot end the quotes or a tag; its
+ * number when it has no path.
  */
 export function fileName(file: Pick<AttachedFile, 'path'>, index: number): string {
   const { path } = file
@@ -155,7 +154,7 @@ export function fileName(file: Pick<AttachedFile, 'path'>, index: number): strin
   return JSON.stringify(shown).replaceAll(UNSAFE, escapeUnit)
 }
 
-/** Angle brackets, and the line breaks and invisible controls that JSON leaves as they are. */
+/** Angle brackets, and the line breaks and invisible controls that JSON does not escape. */
 const UNSAFE = /[<>\u007f-\u009f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g
 
 function escapeUnit(unit: string): string {
@@ -163,8 +162,8 @@ function escapeUnit(unit: string): string {
 }
 
 /**
- * A mark that stands in none of the texts it is to hold apart from the words around them. It is a hash of the
- * texts themselves: the same texts give the same prompt, and nobody can write a text that holds its own mark.
+ * A mark that occurs in none of the texts that it encloses. It is a hash of these texts: the same texts give the same prompt, and no
+ * text can contain its own mark.
  */
 export function fenceFor(texts: readonly string[]): string {
   const hash = createHash('sha256')

@@ -4,7 +4,7 @@ import { DEFAULT_PROVIDER } from '../tokens/budget.ts'
 import { estimatorSchema } from '../tokens/estimators/estimator-schema.ts'
 import { getAvailableInputTokens } from '../tokens/windows.ts'
 
-/** Tokens of what is said of a file whose content is not sent as text. Source: checklist S2-U06. */
+/** Tokens of the description of a file whose content is not sent as text. */
 const TOKENS_BY_TYPE: ReadonlyMap<string, number> = new Map([
   ['video', 500],
   ['audio', 300],
@@ -12,22 +12,22 @@ const TOKENS_BY_TYPE: ReadonlyMap<string, number> = new Map([
   ['archive', 1_000],
   ['unknown', 500],
 ])
-/** Types whose text is a small part of the file. Source: checklist S2-U06. */
+/** Types whose text is a small part of the file. */
 const OFFICE_TYPES: ReadonlySet<string> = new Set(['office', 'docx', 'xlsx', 'pptx', 'doc', 'xls', 'ppt'])
 const OFFICE_TEXT_SHARE = 0.15
 const PDF_BYTES_PER_TOKEN = 100
 const MOST_PDF_TOKENS = 50_000
 const BYTES_PER_TOKEN = 4
-/** How much longer bytes become as base64. Source: checklist S2-U06. */
+/** The growth of bytes as base64. */
 const BASE64_GROWTH = 1.33
 
 const figures = z.strictObject({ sizeBytes: z.number().nonnegative(), fileType: z.string().optional() })
 
 /**
- * Tokens to expect of a file once it is part of the final prompt, by its size in bytes and its type: `video`,
- * `audio`, `image`, `archive`, `unknown`, `pdf`, an office type, `svg`; any other, or none, counts as bytes in base64.
+ * The expected tokens of a file in the final prompt, by its size in bytes and its type: `video`, `audio`, `image`, `archive`, `unknown`,
+ * `pdf`, an office type, `svg`; any other, or none, counts as base64.
  *
- * Throws `INVALID_INPUT`. Source: seed 002, checklist S2-110 and S2-U06.
+ * Throws `INVALID_INPUT`.
  */
 export function estimatePostProcessingTokens(sizeBytes: number, fileType?: string): number {
   check(figures, { sizeBytes, fileType }, 'estimatePostProcessingTokens')
@@ -40,15 +40,15 @@ export function estimatePostProcessingTokens(sizeBytes: number, fileType?: strin
   return Math.ceil((sizeBytes * BASE64_GROWTH) / BYTES_PER_TOKEN)
 }
 
-/** Share of the remaining context that files may take. Source: seeds 002 and 003, checklist S3-297. */
+/** The share of the remaining context for files. */
 export const FILE_READ_BUDGET_PERCENT = 0.6
-/** Files below this many bytes are taken whole. Source: seed 003, checklist S3-298. */
+/** Files below this many bytes are used whole. */
 export const FILE_FAST_PATH_SIZE = 102_400
-/** Of files above this many bytes only a preview is taken. Source: seed 003, checklist S3-299. */
+/** Of files above this many bytes only a preview is used. */
 export const FILE_PREVIEW_MODE_SIZE = 5_242_880
-/** Length of that preview, characters. Source: seed 003, checklist S3-300. */
+/** The length of that preview, characters. */
 export const FILE_PREVIEW_CHARS = 2_000
-/** Characters to a token where only a size is known. Source: seed 003, checklist S3-311. */
+/** Characters per token when only a size is known. */
 const CHARS_PER_TOKEN = 4
 
 const tokens = z.number().nonnegative()
@@ -62,9 +62,9 @@ const budgetFigures = z.strictObject({
     .union([
       tokens,
       z.strictObject({
-        /** Tokens held back for what is neither history nor file. Default 0. */
+        /** Tokens reserved for what is neither history nor file. Default 0. */
         reserve: tokens.optional(),
-        /** Share of what remains that files may take, 0 to 1. Default 0.6. */
+        /** The share of the remaining tokens for files, 0 to 1. Default 0.6. */
         percent: percent.optional(),
       }),
     ])
@@ -73,10 +73,10 @@ const budgetFigures = z.strictObject({
 export type FileTokenBudgetOptions = Exclude<z.input<typeof budgetFigures>['options'], number | undefined>
 
 /**
- * Tokens that files may take: floor((window − current − output − reserve) × percent), 0 when nothing remains. A
- * number as the fourth figure is the reserve.
+ * The tokens for files: floor((window − current − output − reserve) × percent), 0 when nothing remains. A number as the fourth argument
+ * is the reserve.
  *
- * Throws `INVALID_INPUT`. Source: seed 003, checklist S3-301 to S3-303; the reserve is seed 002's (C-15).
+ * Throws `INVALID_INPUT`.
  */
 export function calculateFileTokenBudget(
   contextWindow: number,
@@ -93,10 +93,10 @@ export function calculateFileTokenBudget(
 const fileFigures = z.strictObject({ fileSize: tokens, budget: tokens })
 
 /**
- * How a file is taken in, by its size in bytes and the tokens it may take: above 5 MB as a preview of 2,000
- * characters, below 100 KB whole, else whole when a quarter of its size fits and cut to `maxChars` when not.
+ * How a file is used, by its size in bytes and its budget in tokens: above 5 MB as a preview of 2,000 characters, below 100 KB whole, else
+ * whole when a quarter of its size fits, and cut to `maxChars` when not.
  *
- * Throws `INVALID_INPUT`. Source: seed 003, checklist S3-308 to S3-311.
+ * Throws `INVALID_INPUT`.
  */
 export function shouldTruncateFile(
   fileSize: number,
@@ -110,32 +110,32 @@ export function shouldTruncateFile(
   return { shouldTruncate: true, maxChars: Math.floor(budget * CHARS_PER_TOKEN) }
 }
 
-/** What else a request holds, and what of the rest is for files. */
+/** The rest of a request, and the share of the remaining tokens for files. */
 export const fileShareShape = {
-  /** Tokens taken already: system prompt, history, prompt, tools. Default 0. */
+  /** Tokens in use: system prompt, history, prompt, tools. Default 0. */
   usedTokens: tokens.optional(),
-  /** Tokens held back besides. */
+  /** Additional reserved tokens. */
   reserve: tokens.optional(),
-  /** Share of what remains that files may take, 0 to 1. Default 0.6; the config's `fileReadBudgetPercent`. */
+  /** The share of the remaining tokens for files, 0 to 1. Default 0.6; the setting `fileReadBudgetPercent`. */
   percent: percent.optional(),
-  /** The files' budget itself, tokens; the other figures do not count then. */
+  /** The budget of the files itself, tokens; the other figures are ignored then. */
   budgetTokens: tokens.optional(),
-  /** Who counts. Default: the seed's formula. */
+  /** The estimator. Default: `neurolink`. */
   estimator: estimatorSchema.optional(),
 } as const
 
-/** Where the files of a request are going, and what else it holds. All sizes in tokens. */
+/** The model of a request with files, and the rest of the request. All sizes in tokens. */
 export const fileBudgetSchema = z.strictObject({
   ...fileShareShape,
   /** Default "openai". */
   provider: z.string().optional(),
   model: z.string().optional(),
-  /** Output tokens asked for; sets the output reserve. */
+  /** The requested output tokens, which set the output reserve. */
   maxTokens: tokens.optional(),
 })
 export type FileBudget = z.input<typeof fileBudgetSchema>
 
-/** Tokens that the files of one request may take; `reserveShare` of the available input is the default reserve. */
+/** The tokens for the files of one request; `reserveShare` of the available input is the default reserve. */
 export function fileBudgetTokens(budget: z.output<typeof fileBudgetSchema>, reserveShare: number): number {
   if (budget.budgetTokens !== undefined) return Math.floor(budget.budgetTokens)
   const { provider = DEFAULT_PROVIDER, model, maxTokens, usedTokens = 0 } = budget

@@ -15,19 +15,19 @@ import {
   planFileSummarization,
 } from './summary-plan.ts'
 
-/** How long one summary may take, milliseconds. Source: checklist S3-U04, as for summaries of messages. */
+/** The timeout of one summary, milliseconds, as for summaries of messages. */
 const FILE_SUMMARY_TIMEOUT_MS = 120_000
-/** How many summaries are asked for at once. */
+/** The number of concurrent summaries. */
 const FILE_SUMMARY_CONCURRENCY = 4
 
 const serviceSchema = z.strictObject({
-  /** Asked once for each file to be summarized; may pass `request.prompt` to a model as it is. */
+  /** Called once per file to summarize; may pass `request.prompt` to a model unchanged. */
   summarize: z.custom<SummarizeFile>((value) => typeof value === 'function', 'must be a function'),
-  /** How many are asked for at once, 1 to 64. Default 4. */
+  /** The number of concurrent calls, 1 to 64. Default 4. */
   concurrency: z.int().min(1).max(64).optional(),
-  /** How long one may take, milliseconds. Default 120,000. */
+  /** The timeout of one call, milliseconds. Default 120,000. */
   timeoutMs: z.int().positive().max(MAX_TIMER_MS).optional(),
-  /** Most tokens of a file in one request; of a longer file only the beginning is given. Default: no limit. */
+  /** The most tokens of a file in one call; of a longer file only the beginning is sent. Default: no limit. */
   maxInputTokens: z.int().positive().optional(),
 })
 export type FileSummarizationOptions = z.input<typeof serviceSchema>
@@ -35,7 +35,7 @@ export type FileSummarizationOptions = z.input<typeof serviceSchema>
 const checkSchema = z
   .strictObject({
     ...fileBudgetSchema.shape,
-    /** What the user asked. */
+    /** The user's question. */
     question: z.string().optional(),
     signal: z.instanceof(AbortSignal).optional(),
   })
@@ -45,36 +45,36 @@ export type FileCheckOptions = z.input<typeof checkSchema>
 /** Why a file was cut instead of summarized. `INFLATED`: the summary was not shorter than the file. */
 export type FileSummaryFailure = AskFailure | 'INFLATED'
 
-/** What became of one file. Sizes in tokens. */
+/** The result for one file. Sizes in tokens. */
 export type ProcessedFile = {
-  /** Where it stood in the list given. */
+  /** Its index in the given list. */
   readonly index: number
   readonly path?: string
-  /** What to send; empty for a dropped file. */
+  /** The content to send; empty for a dropped file. */
   readonly content: string
   readonly how: 'kept' | 'summarized' | 'truncated' | 'dropped'
   readonly tokensBefore: number
   readonly tokensAfter: number
-  /** Why it was not summarized, though that was tried. */
+  /** Why an attempted summary failed. */
   readonly error?: FileSummaryFailure
 }
 
-/** Files that fit, and what was done to each. Sizes in tokens. */
+/** The fitted files, with the result for each. Sizes in tokens. */
 export type FileSummarizationResult = {
-  /** Whether the files took more than they may. */
+  /** Whether the files were over the budget. */
   readonly needed: boolean
-  /** What to send, in the order given. Together within the budget. */
+  /** The files to send, in the given order, together within the budget. */
   readonly files: readonly ProcessedFile[]
-  /** What there was no room for, in the order given. */
+  /** The files without room, in the given order. */
   readonly dropped: readonly ProcessedFile[]
-  /** A line for each file that is not whole, by name. */
+  /** One line per file that is not whole, with its name. */
   readonly notices: readonly string[]
   readonly budgetTokens: number
   readonly tokensBefore: number
   readonly tokensAfter: number
 }
 
-/** A file between the asking and the fitting. */
+/** A file after summarizing and before fitting. */
 type Draft = { readonly path: string | undefined; readonly content: string } & {
   readonly how: 'kept' | 'summarized' | 'truncated'
   readonly error?: FileSummaryFailure
@@ -83,8 +83,7 @@ type Draft = { readonly path: string | undefined; readonly content: string } & {
 type Room = { readonly provider: string; readonly estimator: Estimator }
 
 /**
- * Makes the files of a request fit, by summaries of the largest where that is needed. Source: seed 002, checklist
- * S2-091, S2-U05.
+ * Makes the files of a request fit, with summaries of the largest ones if necessary.
  */
 export class FileSummarizationService {
   readonly #summarize: SummarizeFile
@@ -102,12 +101,11 @@ export class FileSummarizationService {
   }
 
   /**
-   * Files in, files out that are within their budget, which is that of `planFileSummarization`. Files that fit
-   * come back as they are, and nobody is asked.
+   * Returns the files within their budget, which is that of `planFileSummarization`. Files that fit are returned unchanged, without calls.
    *
-   * A file whose summary fails, takes too long, is empty or not shorter is cut to the length the summary was to
-   * have; a summary that is longer than asked is cut to it. When even that is too much, the smallest come first,
-   * one is cut to the rest of the room, others are dropped; for those no summary is asked.
+   * A file whose summary fails, takes too long, is empty or not shorter is cut to the length of the planned summary; a longer summary is
+   * cut to it. When that is still too much, the smallest files have precedence, one is cut to the rest of the room, and the others are
+   * dropped, without calls for them.
    *
    * Rejects with `INVALID_INPUT`, and with `FILES_ABORTED` when the signal fires before all are done.
    */
@@ -131,7 +129,7 @@ export class FileSummarizationService {
     return resultOf(drafts, sizes, budgetTokens, room)
   }
 
-  /** The summary of one file, or its beginning; `undefined` when the signal fired. */
+  /** The summary of one file, or its beginning; `undefined` after the signal. */
   async #draftOf(
     { path, content }: Draft,
     tokens: number,
@@ -167,7 +165,7 @@ export class FileSummarizationService {
 
 type Task = { readonly index: number; readonly tokens: number; readonly targetTokens: number }
 
-/** The summaries worth asking for: those that will have room, the smallest files first. */
+/** The summaries to request: those that will have room, smallest files first. */
 function affordable(plan: ReturnType<typeof planFileSummarization>, budgetTokens: number): Task[] {
   const lengthOf = (file: (typeof plan)[number]): number =>
     file.action === 'keep' ? file.tokens : file.targetTokens
@@ -181,7 +179,7 @@ function affordable(plan: ReturnType<typeof planFileSummarization>, budgetTokens
   return tasks
 }
 
-/** Runs a task for each item, at most `width` at once. Rejects with the first failure, and begins no more then. */
+/** Runs a task for each item, at most `width` at once. Rejects with the first failure, after which no task begins. */
 async function inParallel<T>(
   items: readonly T[],
   width: number,
@@ -241,28 +239,28 @@ function noticeFor(file: ProcessedFile): string | undefined {
   return `The file ${fileName(file, index)} of ${tokensBefore} tokens is given as a summary of ${tokensAfter} tokens.`
 }
 
-/** What the caller's function is asked for. */
+/** The request to the caller's function. */
 export interface FileSummaryRequest extends FileSummaryPromptParams {
-  /** The whole prompt, for a function that only passes it on to a model. */
+  /** The whole prompt, for a function that passes it to a model. */
   readonly prompt: string
   /** Tokens of the file. */
   readonly tokens: number
 }
 
-/** The caller's way to a model. */
+/** The caller's function that summarizes a file. */
 export type SummarizeFile = (
   request: FileSummaryRequest,
   options: { readonly signal: AbortSignal },
 ) => Promise<string | { readonly text: string }>
 
-/** Why there is no summary: the call failed, took too long, or answered no text. */
+/** Why there is no summary: the call failed, took too long, or returned no text. */
 export type AskFailure = 'FAILED' | 'TIMEOUT' | 'EMPTY'
 
 type Answer = { readonly text: string } | { readonly failure: AskFailure | 'ABORTED' }
 
 /**
- * Asks once, for at most `timeoutMs` milliseconds and as long as `signal` allows. A function that does not heed
- * its own signal is left behind. Never rejects.
+ * Calls the function once, for at most `timeoutMs` milliseconds and until `signal` fires. A function that ignores its own signal is
+ * abandoned. Never rejects.
  */
 export async function ask(
   summarize: SummarizeFile,
@@ -300,7 +298,7 @@ async function answerOf(
     const text: unknown = typeof answer === 'object' && answer !== null ? Reflect.get(answer, 'text') : answer
     return typeof text === 'string' && text.trim() !== '' ? { text: text.trim() } : { failure: 'EMPTY' }
   } catch {
-    // Whatever it threw may quote the file; that it failed is all that is told.
+    // The error may quote the file, so only the failure is reported.
     return { failure: 'FAILED' }
   }
 }

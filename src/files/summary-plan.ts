@@ -9,22 +9,22 @@ import { type FileBudget, fileBudgetSchema, fileBudgetTokens } from './file-budg
 const requestSchema = z.strictObject({
   content: z.string(),
   path: z.string().optional(),
-  /** What kind of file it is, for the model. */
+  /** The kind of file, for the model. */
   fileType: z.string().max(200).optional(),
-  /** What the user asked, so that the summary keeps what bears on it. */
+  /** The user's question, so that the summary keeps what is relevant to it. */
   question: z.string().optional(),
-  /** About how long the summary may be, tokens. */
+  /** The approximate length of the summary, tokens. */
   targetTokens: z.int().positive(),
-  /** The content is only the beginning of the file. */
+  /** Whether the content is only the beginning of the file. */
   isBeginning: z.boolean().optional(),
 })
 export type FileSummaryPromptParams = z.input<typeof requestSchema>
 
 /**
- * The prompt that asks a model for the summary of one file: the user's question, the file's name, a target
- * length. The content is fenced and named as data: what it says is not followed, and it cannot end its fence.
+ * The prompt for the summary of one file: the user's question, the file's name, a target length. The content is fenced and declared as
+ * data, not instructions, and it cannot end its fence.
  *
- * Throws `INVALID_INPUT`. Source: seed 002, checklist S2-099.
+ * Throws `INVALID_INPUT`.
  */
 export function buildFileSummarizationPrompt(params: FileSummaryPromptParams): string {
   const { content, path, fileType, question, targetTokens, isBeginning } = check(
@@ -55,26 +55,26 @@ export function buildFileSummarizationPrompt(params: FileSummaryPromptParams): s
   ].join('\n')
 }
 
-/** Share of the available input held back for what is not a file. Source: seed 002, checklist S2-096, S2-U04. */
+/** The share of the available input that is reserved for what is not a file. */
 export const NON_FILE_RESERVE = 0.15
-/** Files of fewer tokens are never summarized. Source: checklist S2-098, S2-U04. */
+/** Files of fewer tokens are never summarized. */
 export const FILE_SUMMARIZATION_THRESHOLD = 1_000
-/** Least tokens that the summary of one file is asked to take. Source: checklist S2-U04. */
+/** The least target length of the summary of one file, tokens. */
 export const MIN_PER_FILE_TOKENS = 500
-/** Most tokens that the summary of one file is asked to take. Source: checklist S2-U04. */
+/** The greatest target length of the summary of one file, tokens. */
 export const MAX_PER_FILE_TOKENS = 4_000
 
-/** What is to be done with one file. */
+/** The plan for one file. */
 export type PlannedFile = {
-  /** Where it stands in the list given. */
+  /** Its index in the given list. */
   readonly index: number
   readonly path?: string
   readonly tokens: number
 } & ({ readonly action: 'keep' } | { readonly action: 'summarize'; readonly targetTokens: number })
 
 /**
- * Whether files are too large for what files may take: (available input − used − 15 percent of it) × 0.6, or
- * `budget.budgetTokens`. Throws `INVALID_INPUT`. Source: seed 002, checklist S2-097, C-15.
+ * Whether files are over their budget: (available input − used − 15 percent of it) × 0.6, or `budget.budgetTokens`. Throws
+ * `INVALID_INPUT`.
  */
 export function shouldSummarizeFiles(files: readonly AttachedFile[], budget: FileBudget = {}): boolean {
   const { sizes, budgetTokens } = measureFiles(files, budget, 'shouldSummarizeFiles')
@@ -82,11 +82,11 @@ export function shouldSummarizeFiles(files: readonly AttachedFile[], budget: Fil
 }
 
 /**
- * Which files to keep and which to summarize, largest first: as few summaries as will do, each of at least 500
- * and at most 4,000 tokens; files under 1,000 tokens are always kept. Everything is kept when everything fits. The
- * plan is what can be done, which need not be enough; `FileSummarizationService` sees to the rest.
+ * Plans which files to keep and which to summarize, largest first: as few summaries as possible, each of 500 to 4,000 tokens; files under
+ * 1,000 tokens are always kept. Everything is kept when everything fits. The plan may still be over the budget;
+ * `FileSummarizationService` then cuts and drops files.
  *
- * Throws `INVALID_INPUT`. Source: seed 002, checklist S2-098, S2-U04.
+ * Throws `INVALID_INPUT`.
  */
 export function planFileSummarization(
   files: readonly AttachedFile[],
@@ -103,7 +103,7 @@ export function planFileSummarization(
   })
 }
 
-/** The tokens of each file, and those they may take together. */
+/** The tokens of each file, and their common budget. */
 export function measureFiles(
   files: readonly AttachedFile[],
   budget: FileBudget,
@@ -125,7 +125,7 @@ export function measureFiles(
   }
 }
 
-/** How many of the largest files to summarize, and to how many tokens each. */
+/** The number of largest files to summarize, and the tokens of each summary. */
 function chooseTarget(
   sizes: readonly number[],
   budgetTokens: number,

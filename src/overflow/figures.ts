@@ -1,10 +1,10 @@
 /*
- * How errors name figures, in normalised text. Of each list the first that fits counts.
+ * How errors contain figures, in normalised text. The first match of each list is used.
  */
 
 /*
- * A number of tokens: 128000, 128,000, 128_000, 128.000, 128 000, 128'000, 128k, 1.5m, 1 million. Not behind a
- * letter, a dash, a dot or a currency (gpt-4-32k, 2024-08-06, $0.02), not before a percent sign or a unit.
+ * A number of tokens: 128000, 128,000, 128_000, 128.000, 128 000, 128'000, 128k, 1.5m, 1 million. Not after a letter, a dash, a dot or
+ * a currency (gpt-4-32k, 2024-08-06, $0.02), and not before a percent sign or a unit.
  */
 const NUMBER = String.raw`(?<![\w.$€£#-])(?:\d{1,4}(?:\.\d{1,3})? ?(?:k|m|million)\b|\d{1,3}(?:[,._' \u202f]\d{3}){1,4}(?!\d)|\d{1,12})(?![\d%]|\w|-\d| ?(?:bytes|characters|chars|kb|mb|images?|seconds|ms)\b)`
 
@@ -13,16 +13,16 @@ function figure(source: string): RegExp {
   return new RegExp(source.replace('#', () => `(${NUMBER})`))
 }
 
-/* Two numbers behind the verdict, what was sent first: `exceeded (9000/8192)`, `exceeded: 9000 > 8192`, `exceeded: 9000 tokens (limit 8192)`. */
+/* Two numbers after the verdict, the sent size first: `exceeded (9000/8192)`, `exceeded: 9000 > 8192`, `exceeded: 9000 tokens (limit 8192)`. */
 const VERDICT = '(?:exceed(?:s|ed|ing)?|overflow(?:s|ed)?|too (?:long|large))[^0-9.;]{0,30}'
 const OUT_OF = ' ?(?:tokens? )?(?:used )?(?:/|of|>|\\((?:limit|max(?:imum)?)(?: is| of|:)?) ?'
 
-/** By how much a limit was missed. */
+/** The excess over a limit. */
 const EXCESS = figure(
   '(?:exceeded (?:max |maximum )?context length by|limit exceeded by|(?:exceed(?:s|ed)?|over)[^.;]{0,60} by) # tokens',
 )
 
-/** The answer asked for. */
+/** The requested answer. */
 const OUTPUT = [
   figure('length [0-9,._]{1,15} \\+ # (?:tokens )?(?:is|exceeds?|>)'),
   figure('# (?:tokens )?(?:in|for|of|from) (?:the |your )?(?:completion|output|response)'),
@@ -31,7 +31,7 @@ const OUTPUT = [
   figure("max_(?:completion_)?tokens'? is too large: #"),
 ]
 
-/** What was sent without the answer. */
+/** The sent size without the answer. */
 const INPUT = [
   figure('your request has # input tokens'),
   figure('length # \\+ [0-9]'),
@@ -43,7 +43,7 @@ const INPUT = [
   figure('(?:max input tokens: [0-9,._]{1,15}, )?request input token count: #'),
 ]
 
-/** What was sent. */
+/** The sent size. */
 const ACTUAL = [
   figure(`${VERDICT}#${OUT_OF}[0-9]`),
   figure(
@@ -89,7 +89,7 @@ const ACTUAL = [
 
 type Limit = { readonly pattern: RegExp; readonly kind?: 'window' | 'input' }
 
-/** What is allowed, the plainest first. */
+/** The allowed size, the most specific wording first. */
 const LIMITS: readonly Limit[] = [
   { pattern: figure(`${VERDICT}[0-9,._]{1,15}${OUT_OF}#`), kind: 'window' },
   { pattern: figure('exceed context limit: [0-9,._]{1,15} \\+ [0-9,._]{1,15} > #'), kind: 'window' },
@@ -183,34 +183,34 @@ const LIMITS: readonly Limit[] = [
   { pattern: figure('[0-9] ?/ ?# tokens') },
 ]
 
-/** The parts of an input that are named one by one. */
+/** The parts of an input when they are listed separately. */
 const PARTS = new RegExp(`(${NUMBER}) of (?:text|tool|image|audio|file|video) input`, 'g')
 
-/** Figures an overflow error names, in tokens. Only what was named is there. */
+/** The figures of an overflow error, in tokens. Only figures of the error are present. */
 export type OverflowFigures = {
-  /** What was sent, with the answer asked for when the provider counts it in. */
+  /** The sent size, including the requested answer when the provider counts it. */
   readonly actualTokens?: number
-  /** The limit the provider names. */
+  /** The limit. */
   readonly budgetTokens?: number
-  /** What was sent without the answer, when named apart. */
+  /** The sent size without the answer, when listed separately. */
   readonly inputTokens?: number
-  /** The answer asked for, when named apart. */
+  /** The requested answer, when listed separately. */
   readonly outputTokens?: number
-  /** By how much the limit was missed, when the provider names only that. */
+  /** The excess over the limit, when the error has only that. */
   readonly excessTokens?: number
-  /** `window`: the limit holds for question and answer together; `input`: for the question alone. */
+  /** `window`: the limit of input and answer together; `input`: of the input alone. */
   readonly limitKind?: 'window' | 'input'
 }
 
-/** Largest figure believed: a thousand times the largest window there is. */
+/** The largest plausible figure: a thousand times the largest window. */
 const MOST_TOKENS = 10_000_000_000
 
-/** How much of each side of a wording its figures stand in. */
+/** How far from a wording its figures may be, on each side. */
 const REACH = 600
 
 /**
- * The figures near a wording in normalised text. They are only taken from sentences that name them as tokens of a
- * request or of a limit, so statuses, model names, dates, ids and prices are never taken for them.
+ * The figures near a wording in normalised text. Only sentences about tokens of a request or a limit count, so statuses, model names,
+ * dates, ids and prices are never mistaken for figures.
  */
 export function figuresNear(text: string, at: number): OverflowFigures | undefined {
   const near = text.slice(Math.max(0, at - REACH), at + REACH)
@@ -227,7 +227,7 @@ export function figuresNear(text: string, at: number): OverflowFigures | undefin
   const both =
     inputTokens !== undefined && outputTokens !== undefined ? inputTokens + outputTokens : undefined
   const excess = read(near, EXCESS)
-  // A number that stands there once is not both what was sent and what is allowed.
+  // One number cannot be both the sent and the allowed size.
   const sent = (value: number): boolean =>
     value !== excess && (value !== limit || occurrences(near, value) > 1)
   const actual = both ?? first(near, ACTUAL, sent) ?? inputTokens
@@ -266,7 +266,7 @@ function read(near: string, pattern: RegExp): number | undefined {
   return found === undefined ? undefined : tokensWritten(found)
 }
 
-/** The value of a number as written. */
+/** The value of a written number. */
 function tokensWritten(written: string): number | undefined {
   const scaled = /^(\d{1,4}(?:\.\d{1,3})?) ?(k|m|million)$/.exec(written)
   const value =

@@ -1,31 +1,30 @@
 /**
- * How far a wording can be trusted. `certain`: nobody says this of anything else. `likely`: holds unless the error
- * looks like a rate limit, a bill, a login, a timeout or a limit of the answer. `loose`: words many errors contain;
- * holds only where nothing at all speaks against it.
+ * The grade of a wording. `certain`: it occurs in overflow errors only. `likely`: an overflow unless the error looks like a rate limit, a
+ * bill, a login, a timeout or a limit of the answer. `loose`: words of many errors, an overflow only without any contrary sign.
  */
 type Trust = 'certain' | 'likely' | 'loose'
 
 export type Wording = {
-  /** Who says it; `null` when many do. */
+  /** The provider with this wording; `null` when many have it. */
   readonly provider: string | null
   readonly trust: Trust
-  /** Compared with a text of `normalizeText`. */
+  /** Matched against a text of `normalizeText`. */
   readonly pattern: RegExp
   /**
-   * What must stand beside it besides. `tokens`: tokens that are words. `size`: a hint at tokens or length, and nothing of a
-   * rate; then no status and no code speaks against it.
+   * A further condition. `tokens`: tokens in the sense of words nearby. `size`: a sign of tokens or length nearby and none of a rate; then
+   * statuses and codes are ignored.
    */
   readonly needs?: 'tokens' | 'size'
   /** A sample, for people and for the page of the documentation. */
   readonly sample: string
-  /** Who else says it: `compatible` are all that speak OpenAI's protocol. A hint decides among these. */
+  /** Other providers with this wording: `compatible` are all that use OpenAI's protocol. A hint decides among them. */
   readonly also?: 'anyone' | 'compatible' | readonly string[]
 }
 
-/** Providers with a protocol of their own, whose name a wording of OpenAI's protocol never means. */
+/** Providers with a protocol of their own, to which wordings of OpenAI's protocol never belong. */
 export const OWN_PROTOCOLS: readonly string[] = ['anthropic', 'cohere', 'google', 'mistral', 'vertex']
 
-/** Who serves Anthropic's models, and hands on what they say. */
+/** Providers that serve Anthropic's models and pass on their errors. */
 const HOSTS_OF_CLAUDE = [
   'bedrock',
   'vertex',
@@ -37,7 +36,7 @@ const HOSTS_OF_CLAUDE = [
   'litellm',
 ]
 
-/** The table of seed 003 in its order, and what the same providers say besides. */
+/** The original table in its order, with further wordings of the same providers. */
 export const TABLE_WORDINGS: readonly Wording[] = [
   {
     provider: 'openai',
@@ -159,7 +158,7 @@ export const TABLE_WORDINGS: readonly Wording[] = [
     also: HOSTS_OF_CLAUDE,
   },
   {
-    // The window of the plan, 200,000 tokens: a shorter history is served again.
+    // The limit of the plan, 200,000 tokens: a shorter history is accepted.
     provider: 'anthropic',
     trust: 'certain',
     pattern: /extra usage is required for (?:long context|1m context)/,
@@ -183,25 +182,25 @@ export const TABLE_WORDINGS: readonly Wording[] = [
   },
 ]
 
-/** What can be too long. */
+/** Things that can be too long. */
 const SUBJECT =
   '\\b(?:prompt|input|message|conversation|request|query|history|chat|context|transcript|payload|text|document|content|sequence)s?'
 const TOO_LONG = 'too (?:long|large|big|many tokens)'
-/** Being over something. */
+/** Exceeding a limit. */
 const OVER =
   "(?:exceed(?:s|ed|ing)?|overflow(?:s|ed|ing)?|surpass(?:es|ed)?|is over|are over|went over|goes over|(?:longer|larger|greater|bigger|higher|more) than|beyond|does(?:n't| not) fit|do(?:n't| not) fit|cannot fit|can't fit|too (?:long|large|big) (?:for|to fit))"
-/** The room a model has. */
+/** The limit of a model. */
 const WINDOW =
   "(?:context[ _-]?(?:length|window|size|limit|budget)|max(?:imum)? (?:allowed )?context|model(?:'s)? (?:context|token limit|maximum (?:context|sequence|input|length|token)|max(?:imum)? (?:length|tokens|sequence|input))|n_ctx|num_ctx|max_model_len|max_seq_len|max_position_embeddings|max(?:imum)? position embeddings|max(?:imum)? (?:allowed )?(?:sequence length|model length|input length|prompt length|input tokens?|prompt tokens?|input size in tokens))"
 const TOKEN_LIMIT =
   '(?:(?:input |prompt |context |model )?token (?:limit|budget|maximum|window)|max(?:imum)? (?:allowed )?(?:number of )?(?:input |prompt |context )?tokens?|limit of [\\d,._ ]+ ?k? (?:input |prompt |context )?tokens)'
-/** Up to so many characters of one sentence. */
+/** Up to this many characters of one sentence. */
 const near = (length: number): string => `[^.;{}]{0,${length}}`
 
-/** Wordings no provider owns: that something is too long, and that it is a matter of tokens or of a context. */
+/** Wordings of no particular provider: something is too long, and it concerns tokens or a context. */
 export const GENERAL_WORDINGS: readonly Wording[] = [
   {
-    // What the language model built into a browser throws; the same name stands for full disks.
+    // The error of the language model in a browser; full disks have the same name.
     ...general(
       'quotaexceedederror\\b.{0,40}: ?(?:the )?input is too large',
       'QuotaExceededError: The input is too large.',

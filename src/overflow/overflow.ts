@@ -19,33 +19,33 @@ import {
 import { type ErrorNode, readError } from './read-error.ts'
 import { normalizeText } from './text.ts'
 
-/** Every wording, in the order in which they are tried: the first that holds names the provider. */
+/** Every wording in the order of matching: the first match determines the provider. */
 export const WORDINGS: readonly Wording[] = [...OWN_WORDINGS, ...TABLE_WORDINGS, ...GENERAL_WORDINGS]
 
-/** A wording of the caller's own. */
+/** A wording of the caller. */
 export type OverflowPattern = {
-  /** What `getContextOverflowProvider` answers when it matches. */
+  /** The result of `getContextOverflowProvider` when it matches. */
   readonly provider: string
-  /** A text that must occur, whatever its case; or a regular expression, tried on every text and code as it stands. */
+  /** A text that must occur, ignoring case; or a regular expression, matched against every text and code unchanged. */
   readonly pattern: string | RegExp
 }
 
-/** What the functions on overflow errors can be told. */
+/** The options of the functions on overflow errors. */
 export type OverflowOptions = {
-  /** Who was called. Decides where several providers use one wording; never makes an overflow of what is none. */
+  /** The called provider. Decides between providers with the same wording; never turns another error into an overflow. */
   readonly provider?: string | undefined
   /**
-   * Default true. With `false` the patterns of seed 003 hold wherever they occur, as they stand there: any
-   * `RESOURCE_EXHAUSTED`, any "too many tokens", rate limits included.
+   * Default true. With `false` the original patterns match anywhere: any `RESOURCE_EXHAUSTED`, any "too many tokens", rate limits
+   * included.
    */
   readonly strict?: boolean | undefined
-  /** Tried before all others, and believed whatever the status. */
+  /** Matched before all others, whatever the status. */
   readonly patterns?: readonly OverflowPattern[] | undefined
 }
 
-/** The figures of an overflow error, tokens, and whose it is. */
+/** The figures of an overflow error in tokens, and its provider. */
 export type ProviderOverflowDetails = OverflowFigures & {
-  /** As `getContextOverflowProvider` answers. */
+  /** The result of `getContextOverflowProvider`. */
   readonly provider: string | null
 }
 
@@ -62,37 +62,34 @@ const optionsSchema = z.strictObject({
     .optional(),
 })
 
-/** The same without the provider, for calls that know it. */
+/** The same without the provider. */
 export const overflowRulesSchema = optionsSchema.omit({ provider: true })
 
 /**
- * Whether an error says that the request was too long for the model's context, so that a shorter history would
- * help. Not so for rate limits, bills, logins, timeouts, limits of the answer (`max_tokens`), limits of one field,
- * and this package's own `ContextBudgetExceededError`, which ends a recovery instead of starting one.
+ * Whether an error means that the request was too long for the model's context, so that a shorter history would help. False for rate
+ * limits, bills, logins, timeouts, limits of the answer (`max_tokens`), limits of one field, and this package's own
+ * `ContextBudgetExceededError`, which ends a recovery instead of starting one.
  *
- * `error` may be anything: an Error, a text, an object of any SDK, a body as bytes or JSON text, a stream of events,
- * with causes to any depth. Never throws because of it; time grows with the length of its texts. Only fields that
- * hold what the provider said are read, never the request. Throws `INVALID_INPUT` for options that do not fit.
- * Source: seed 003 "Error Detection", conflict C-28; `docs/overflow-errors.md` lists the wordings.
+ * `error` may be any value: an Error, a text, an object of any SDK, a body as bytes or JSON text, a stream of events, with causes to any
+ * depth. It never makes the function throw, and the time is linear in the length of its texts. Only fields with the provider's words
+ * are read, never the request. Throws `INVALID_INPUT` for invalid options. `docs/overflow-errors.md` lists the wordings.
  */
 export function isContextOverflowError(error: unknown, options?: OverflowOptions): boolean {
   return findOverflow(error, options) !== undefined
 }
 
 /**
- * Which provider's overflow error it is; `null` when it is none, and when its wording belongs to nobody. The first
- * wording that holds, in the order of `docs/overflow-errors.md`, names the provider; where several use it, the
- * provider that was called does (`options.provider`, else the host of the error's `url`, else a name it carries).
- * Throws `INVALID_INPUT` for options that do not fit.
+ * Returns the provider of an overflow error; `null` for other errors and for wordings of no particular provider. The first matching
+ * wording, in the order of `docs/overflow-errors.md`, determines the provider; when several have it, the called provider does
+ * (`options.provider`, else the host of the error's `url`, else a name in the error). Throws `INVALID_INPUT` for invalid options.
  */
 export function getContextOverflowProvider(error: unknown, options?: OverflowOptions): string | null {
   return findOverflow(error, options)?.provider ?? null
 }
 
 /**
- * The figures of an overflow error, in tokens, as far as it names any: `actualTokens` sent, `budgetTokens` allowed.
- * `null` when it names none, and when it is no overflow, whatever figures a rate limit may name. Throws
- * `INVALID_INPUT` for options that do not fit. Source: checklist S2-018, S2-U01.
+ * Returns the figures of an overflow error in tokens: `actualTokens` sent, `budgetTokens` allowed. `null` when it has none, and for
+ * other errors, whatever the figures of a rate limit. Throws `INVALID_INPUT` for invalid options.
  */
 export function parseProviderOverflowDetails(
   error: unknown,
@@ -102,7 +99,7 @@ export function parseProviderOverflowDetails(
   return overflow === undefined ? null : detailsOf(overflow)
 }
 
-/** What an error says, read now: whose it is and its figures by options that may become known later. `undefined`: no overflow. */
+/** Reads an error at once; returns a function that determines provider and figures with options known later. `undefined`: not an overflow. */
 export function overflowReader(
   error: unknown,
 ): (
@@ -129,8 +126,8 @@ function detailsOf(overflow: Overflow): ProviderOverflowDetails | null {
 }
 
 /**
- * The text of an error, for people: the outermost it has. A text is its own; of objects `message` comes first, then
- * `error` and what it holds, then bodies, lists and causes. `null` when there is none. Never throws. Source: S2-019.
+ * Returns the outermost text of an error, for people. A text is returned unchanged; objects are searched in the order `message`,
+ * `error` and its fields, bodies, lists, causes. `null` when there is none. Never throws.
  */
 export function extractErrorMessage(error: unknown): string | null {
   if (typeof error === 'string') return error.trim() === '' ? null : error
@@ -160,7 +157,7 @@ function overflowAmong(read: readonly ErrorNode[], options: OverflowOptions = {}
   let rank = Number.POSITIVE_INFINITY
   let found: Wording | undefined
   for (const node of nodes) {
-    // Codes stand before each text, as "ValidationException: …" does, and alone where there is none.
+    // Codes precede each text, like "ValidationException: …", and are alone without one.
     const codes = node.codes.map(normalizeText).join(' ')
     const texts = node.texts.map((text) => (codes === '' ? '' : `${codes}: `) + normalizeText(text))
     for (const text of texts.length === 0 && codes !== '' ? [codes] : texts) {
@@ -182,7 +179,7 @@ function overflowAmong(read: readonly ErrorNode[], options: OverflowOptions = {}
   return { provider: nameProvider(found, nodes, places, provider), places }
 }
 
-/** The first wording that holds of a text, by its place in the list. */
+/** The index of the first wording that matches a text. */
 function firstWording(
   text: string,
   node: ErrorNode,
@@ -196,7 +193,7 @@ function firstWording(
   return undefined
 }
 
-/** A word of which every wording has one: most texts have none and are done with. */
+/** Every wording has one of these words; most texts have none and need no further matching. */
 const MAY_MATTER =
   /token|context|too[ _]?(?:long|large)|exceed|length|resource_exhausted|validationexception|maximum|超|过长|太长|大于|prompt|max input|truncate|room/
 
@@ -213,7 +210,7 @@ function holds(wording: Wording, text: string, at: number, node: ErrorNode, stri
   return wording.trust === 'likely' || !isAboutOtherThing(text.slice(Math.max(0, at - 120), at + 200))
 }
 
-/** The status that holds for an object: its own, else that of what it was found in, else of its account. */
+/** The status of an object: its own, else that of its parent, else that of its account. */
 function statusOf(node: ErrorNode): number | undefined {
   let holder: ErrorNode | undefined = node
   for (let steps = 0; holder !== undefined && steps < 50; steps++) {
@@ -229,7 +226,7 @@ function saysOther(node: ErrorNode): boolean {
 
 function firstCustom(nodes: readonly ErrorNode[], patterns: readonly OverflowPattern[]): string | undefined {
   for (const { provider, pattern } of patterns) {
-    // A copy without `g` and `y`: those remember where they stopped.
+    // A copy without `g` and `y`, which have state.
     const regex =
       typeof pattern === 'string' ? undefined : new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, ''))
     const wanted = typeof pattern === 'string' ? pattern.toLowerCase() : ''
@@ -254,7 +251,7 @@ function nameProvider(
   return calledProviders(nodes, places, hint).find((name) => maySay(wording, name)) ?? wording.provider
 }
 
-/** Who may have been called, the best evidence first: the caller's word, hosts, fields, texts. */
+/** The possible providers, the best evidence first: the caller's option, hosts, fields, texts. */
 function calledProviders(
   nodes: readonly ErrorNode[],
   places: readonly Place[],

@@ -1,8 +1,8 @@
 import type { Wording } from './general-wordings.ts'
 
 /**
- * Wordings that belong to one provider alone. They come before the founding table, because some of them contain a
- * phrase of it ("prompt is too long: 9, model maximum context length: 8" is Fireworks, not Anthropic).
+ * Wordings of a single provider. They precede the general table, because some contain a phrase of it ("prompt is too long: 9, model
+ * maximum context length: 8" is Fireworks, not Anthropic).
  */
 export const OWN_WORDINGS: readonly Wording[] = [
   own('openrouter', /this endpoint's maximum context length/, "This endpoint's maximum context length is"),

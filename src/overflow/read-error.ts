@@ -1,7 +1,7 @@
-/** Entries of one list looked at from each end. */
+/** The most entries of a list that are read from each end. */
 export const MAX_ENTRIES = 200
 
-/** `Array.isArray`, which throws of a revoked Proxy. */
+/** `Array.isArray` that returns false for a revoked Proxy, for which the original throws. */
 export function isList(value: unknown): value is readonly unknown[] {
   try {
     return Array.isArray(value)
@@ -10,7 +10,7 @@ export function isList(value: unknown): value is readonly unknown[] {
   }
 }
 
-/** The entries of a list, of a long one those at its ends. */
+/** The entries of a list; for a long one those at its ends. */
 export function entriesOf(list: readonly unknown[]): unknown[] {
   const entries: unknown[] = []
   const length = read(list, 'length')
@@ -20,7 +20,7 @@ export function entriesOf(list: readonly unknown[]): unknown[] {
   return entries
 }
 
-/** A property of somebody else's object; what throws counts as absent. */
+/** A property of a foreign object; one that throws counts as absent. */
 export function read(value: object, key: string | number): unknown {
   try {
     return (value as Record<string | number, unknown>)[key]
@@ -30,8 +30,8 @@ export function read(value: object, key: string | number): unknown {
 }
 
 /*
- * Which keys are read. An allow-list, because errors carry the request as well (`requestBodyValues`, `config`,
- * `request`, `input`, `messages`, `flagged_input`), and a conversation may quote any error there is.
+ * The keys that are read. An allow-list, because errors also contain the request (`requestBodyValues`, `config`, `request`, `input`,
+ * `messages`, `flagged_input`), and a conversation may quote any error.
  */
 export const MESSAGE_KEYS = [
   'message',
@@ -66,7 +66,7 @@ export const MESSAGE_KEYS = [
   'external_model_message',
   'exception',
 ]
-/** Keys of objects and lists that lead further. */
+/** Keys of nested objects and lists. */
 export const INNER_KEYS = [
   'errors',
   'lastError',
@@ -91,7 +91,7 @@ export const INNER_KEYS = [
   'validationException',
   'modelStreamErrorException',
 ]
-/** What a chat message may say about its own failure; its content is a conversation's. */
+/** Keys of a chat message about its own failure; its content is part of a conversation. */
 export const KEYS_OF_CHAT_MESSAGES = ['errorMessage', 'error']
 export const CODE_KEYS = [
   'name',
@@ -121,10 +121,10 @@ export const STATUS_KEYS = [
 ]
 export const PROVIDER_KEYS = ['provider', 'providerId', 'provider_id', 'llm_provider']
 
-/** Longest text that is read as JSON, UTF-16 units; longer ones are searched as they stand. */
+/** The longest text that is parsed as JSON, UTF-16 units; longer ones are searched as text. */
 const MAX_JSON_LENGTH = 2_000_000
 
-/** The JSON a text is or holds, from its first bracket to its last, and the text around it. */
+/** The JSON in a text, from its first bracket to its last, and the text around it. */
 function openJson(text: string): { value: unknown; around: string } | undefined {
   const first = text.trimStart()[0]
   if (first === '"') {
@@ -142,7 +142,7 @@ function openJson(text: string): { value: unknown; around: string } | undefined 
   return { value, around: `${text.slice(0, from)} ${text.slice(to + 1)}` }
 }
 
-/** Where a list that begins just before an object begins, else the object itself. */
+/** The start of a list that begins just before an object, else of the object itself. */
 function bracketBefore(text: string, brace: number): number {
   let at = brace - 1
   while (at >= 0 && /\s/.test(text[at]!)) at--
@@ -157,13 +157,13 @@ function parse(text: string): unknown {
   }
 }
 
-/** The payloads of a stream of server-sent events, or `undefined` when the text is none. */
+/** The payloads of a stream of server-sent events, or `undefined` when the text is not one. */
 function eventsOf(text: string): readonly string[] | undefined {
   if (!/^\s{0,20}(?:event|data|id|retry):/.test(text)) return undefined
   const payloads = text
     .split(/\r?\n|\r/)
     .filter((line) => line.startsWith('data:'))
-    // Every prefix at once: a payload that was opened as a stream again would be read once for each of its prefixes.
+    // All prefixes at once: otherwise a nested payload would be read once per prefix.
     .map((line) => line.replace(/^(?:data:\s*)+/, '').trimEnd())
   if (payloads.length === 0) return undefined
   return payloads.length <= 2 * MAX_ENTRIES
@@ -171,13 +171,13 @@ function eventsOf(text: string): readonly string[] | undefined {
     : [...payloads.slice(0, MAX_ENTRIES), ...payloads.slice(-MAX_ENTRIES)]
 }
 
-/** The text of bytes: a view, a buffer, or a Buffer that went through JSON. `undefined` when it is none. */
+/** The text of bytes: a view, a buffer, or the JSON of a Buffer. `undefined` for other values. */
 function textOfBytes(value: object): string | undefined {
   try {
     if (ArrayBuffer.isView(value))
       return decode(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
     if (value instanceof ArrayBuffer) return decode(new Uint8Array(value))
-    // A Buffer that went through JSON.
+    // The JSON of a Buffer.
     if (read(value, 'type') !== 'Buffer') return undefined
     const data = read(value, 'data')
     if (!isList(data) || data.length > MAX_JSON_LENGTH) return undefined
@@ -191,33 +191,33 @@ function decode(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes)
 }
 
-/** Most objects looked at in one error. A chain of causes longer than this is cut; nothing real comes near. */
+/** The most objects that are read of one error. Longer chains of causes are cut; real ones are far shorter. */
 const MAX_OBJECTS = 30_000
-/** Longest code, type or name. */
+/** The longest code, type or name. */
 const MAX_CODE_LENGTH = 200
 
-/** What one object of an error says. Texts are raw; `parent` is the object it was found in. */
+/** The content of one object of an error. Texts are raw; `parent` is the enclosing object. */
 export type ErrorNode = {
   readonly parent: ErrorNode | undefined
-  /** Objects joined by anything but a list are one account of one failure. */
+  /** The account: objects that are not joined by a list describe one failure. */
   readonly group: { status: number | undefined; codes: string[] }
   readonly texts: string[]
-  /** The first text before it was opened. */
+  /** The first text before parsing. */
   firstText: string | undefined
-  /** Codes, types and names, as they stand. */
+  /** Codes, types and names, unchanged. */
   readonly codes: string[]
   status: number | undefined
   /** Host and port of the request. */
   host: string | undefined
-  /** A provider the error names in a field. */
+  /** The provider in a field of the error. */
   provider: string | undefined
   promptTokens: number | undefined
   contextTokens: number | undefined
-  /** A model call refused with 400 or 413 and not a word: what some providers do with a request that is too long. */
+  /** A model call refused with 400 or 413 and an empty body, as some providers do with requests that are too long. */
   isSilent: boolean
-  /** A request that carries no conversation: an upload, embeddings and the like. */
+  /** A request without a conversation: an upload, embeddings and the like. */
   isOtherCall: boolean
-  /** Made by this package: what it says is no word of a provider. */
+  /** An error of this package: its text is not from a provider. */
   isOurs: boolean
 }
 
@@ -225,20 +225,19 @@ export type ErrorNode = {
 const STATUS_IN_TEXT =
   /(?:^\s{0,20}|\b(?:status|code|error|http)[:\s(]{1,3})([45]\d\d)(?=$|[\s:,.{)-])(?!\s?tokens)/i
 
-/** What the SDKs of OpenAI and Anthropic say of an empty body. */
+/** The message of OpenAI's and Anthropic's SDKs for an empty body. */
 const NO_BODY = /^(?:\w{1,40}: )?4(?:00|13) (?:status code )?\(no body\)$/i
-/** What stands in place of a message where the body is empty: the reason phrase of the status, or nothing. */
+/** The message of an error with an empty body: the reason phrase of the status, or nothing. */
 const REASON_PHRASE = /^(?:bad request|(?:payload|content|request entity) too large|request too long)?$/i
-/** Calls that send no conversation. */
+/** Endpoints without a conversation. */
 const OTHER_CALL =
   /\/(?:files|uploads|embeddings|moderations|batches|models|count_tokens)(?:$|[?#])|\/(?:images|audio|fine_tuning|files)\//i
 
 type Pending = { readonly value: unknown; readonly parent: ErrorNode | undefined; readonly listed: boolean }
 
 /**
- * Reads whatever was thrown into a flat list, outermost first. Never throws: getters that throw count as absent,
- * nothing of the value is called, circles are cut. Texts that are JSON, whole or in part, byte arrays and event
- * streams are opened.
+ * Reads a thrown value into a flat list, outermost first. Never throws: getters that throw count as absent, no methods of the value are
+ * called, cycles are cut. JSON texts, also as part of a text, byte arrays and event streams are parsed.
  */
 export function readError(error: unknown): readonly ErrorNode[] {
   const nodes: ErrorNode[] = []
@@ -308,7 +307,7 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
   const name = read(value, 'name')
   const code = read(value, 'code')
   if (name === 'ContextBudgetExceededError' || code === 'CONTEXT_BUDGET_EXCEEDED') {
-    // The end of a recovery, not the start of one: what caused it has been dealt with.
+    // It ends a recovery: its cause has been handled.
     node.isOurs = true
     const message = read(value, 'message')
     if (typeof message === 'string' && message !== '') node.firstText = message
@@ -347,7 +346,7 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
   for (const key of INNER_KEYS) push(read(value, key), false)
 }
 
-/** Adds a text, or what it holds when it is JSON or an event stream. */
+/** Adds a text, or its content when it is JSON or an event stream. */
 function addText(node: ErrorNode, text: string, push: Push): void {
   if (text.trim() === '') return
   node.isSilent ||= text.length <= MAX_CODE_LENGTH && NO_BODY.test(text.trim())

@@ -1,13 +1,13 @@
-/** Texts up to this length, in UTF-16 units, are looked at whole; of longer ones, the places that matter. */
+/** Texts up to this length, in UTF-16 units, are read whole; of longer ones only windows. */
 const WHOLE_TEXT_LENGTH = 16_384
-/** What is kept on each side of a word that may belong to an overflow. */
+/** The size of a window on each side of a word that may belong to an overflow. */
 const REACH = 300
-/** Occurrences of one word that are looked at from each end of a long text. */
+/** The most occurrences of one word that are read from each end of a long text. */
 const HITS_PER_END = 8
 
 /**
- * Words of which every known wording has at least one. The long ones first: they are rare, so that a message in
- * the middle of a long text full of ordinary words is still found.
+ * Every known wording has at least one of these words. Long ones first: they are rare, so a message in the middle of a long text full
+ * of ordinary words is still found.
  */
 const LANDMARKS = [
   'context_length_exceeded',
@@ -28,9 +28,8 @@ const LANDMARKS = [
 ]
 
 /**
- * A text as the wordings are compared with: lower case, escapes of JSON and HTML read, one kind of apostrophe, no
- * other quotes, single spaces. Of a text longer than 16,384 units only windows around words that matter are kept,
- * so that the work after this is bounded. Takes time linear in the length of the text.
+ * Normalizes a text for matching: lower case, escapes of JSON and HTML decoded, one kind of apostrophe, no other quotes, single spaces.
+ * Of a text longer than 16,384 units only windows around relevant words are kept, so that later work is bounded. Takes linear time.
  */
 export function normalizeText(text: string): string {
   const lower = text.toLowerCase()
@@ -38,20 +37,20 @@ export function normalizeText(text: string): string {
 }
 
 /**
- * Several words between quotes that follow a word, or the name of a field that holds what somebody else wrote. What
- * follows a colon or a bracket is the message itself, as in `error: "prompt is too long"`.
+ * A quotation: several words between quotes after a word, or after the name of a field with foreign text. Quotes after a colon or a
+ * bracket contain the message itself, as in `error: "prompt is too long"`.
  */
 const QUOTATION =
   /(?<=\b(?:([a-z]{1,30}),? |(?:content|input|query|user)['"]?\]?[:=] ?)\\{0,4})(?:"(?=[^"]{0,80}\s)[^"]{2,400}"|“(?=[^”]{0,80}\s)[^”]{2,400}”|`(?=[^`]{0,80}\s)[^`]{2,400}`|'(?=[^']{0,80}\s)(?:[^']|'(?=\w)){2,400}'(?!\w))/g
 
-/** Words after which a quotation is what a provider said. */
+/** Words after which a quotation is the provider's message. */
 const REPORTS: ReadonlySet<string> = new Set(
   'message error errors exception returned returns responded response replied answered with failed rejected reason code status because some body detail'.split(
     ' ',
   ),
 )
 
-/** A run of backslashes is only tried from its first on: from each of them it would take the square of its length. */
+/** A run of backslashes is matched only from its first one: from each of them the time would be quadratic. */
 function tidy(text: string): string {
   return text
     .replace(/(?<!\\)\\+u([0-9a-f]{4})/g, (_, hex: string) =>
@@ -102,6 +101,6 @@ function excerpt(text: string): string {
     to = Math.max(to, nextTo)
   }
   pieces.push(text.slice(Math.max(0, from), to))
-  // A mark no wording crosses: what stood far apart must not be read as one sentence.
+  // No wording matches across this mark: distant texts are not one sentence.
   return pieces.join(' ¶. ')
 }

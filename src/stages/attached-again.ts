@@ -10,24 +10,24 @@ import { measurePart, NO_SIZES, type Sizes } from '../tokens/tokens.ts'
 import type { StageContext } from './stage.ts'
 
 /*
- * Files that a user attached more than once: as `buildFileContextSection` puts them into a message, by their path, or as parts of type
- * `file` or `image`, by their bytes. Of each the newest whole copy stays, and an earlier one points to it; the user's own words around it
- * stay as they are. Source: row S2-050 of docs/seeds.md.
+ * Files that a user attached more than once: in the sections of `buildFileContextSection`, by their path, or as parts of type `file`
+ * or `image`, by their bytes. The newest whole copy of each stays, and earlier ones point to it; the user's text around them is
+ * unchanged.
  */
 
-/** What stands for an earlier copy of an attached file. */
+/** The text in place of an earlier copy of an attached file. */
 function attachedAgainText(name: string): string {
   return `[File ${name} - refer to latest attachment below]`
 }
 
-/** A mark and its end: no message with an attachment is shorter. */
+/** The length of a mark and its end: no message with an attachment is shorter. */
 const SHORTEST_MARKS =
   '[file data-000000000000000000000000 "a"]\n\n[end of file data-000000000000000000000000]'
 
 /** One copy of a file. */
 type Copy = { readonly place: TextPlace; readonly block: FileBlock; readonly units: number }
 
-/** A text of a user that holds files, and shows its original. */
+/** A text of a user that contains files and shows its original. */
 type TextPlace = {
   readonly index: number
   readonly row: ViewRow
@@ -43,17 +43,17 @@ type Pointing = {
 
 type AttachedAgain = {
   readonly pointing: readonly Pointing[]
-  /** Units of all copies of the files concerned, and of what is saved. */
+  /** Units of all copies of these files, and the saved units. */
   readonly candidateUnits: number
   readonly savedUnits: number
-  /** The files concerned, by their normalised paths or what their bytes are called. */
+  /** These files, by their normalised paths or the names of their bytes. */
   readonly paths: ReadonlySet<string>
 }
 
-/** Most rows with images and files that are compared, the newest ones: their bytes are read. */
+/** The most rows with images and files that are compared, newest first: their bytes are read. */
 const MOST_MEDIA_ROWS = 50
 
-/** The rows in which attachments may stand; none when there are fewer than two. */
+/** The rows that may contain attachments; none when there are fewer than two. */
 export function attachmentRows(view: View): readonly ViewRow[] {
   const least = view.estimator.measureText(SHORTEST_MARKS)
   const spoken = view.rows.filter(({ kind, role, speaks }) => kind === 'message' && role === 'user' && speaks)
@@ -64,7 +64,7 @@ export function attachmentRows(view: View): readonly ViewRow[] {
   return rows.length < 2 ? [] : rows
 }
 
-/** One image or file of a user, and what its bytes are called. */
+/** An image or file of a user, with the name of its bytes. */
 type Medium = {
   readonly index: number
   readonly row: ViewRow
@@ -75,7 +75,7 @@ type Medium = {
   readonly name: string
 }
 
-/** Newest first: the last part with some bytes stays, and earlier ones in other messages point to it. */
+/** Newest first: the last part with the same bytes stays, and earlier ones in other messages point to it. */
 export function mediaAgain(view: View, contentOf: StageContext['contentOf']): AttachedAgain {
   const survivors = new Map<string, Medium>()
   const candidates = new Map<string, number>()
@@ -112,7 +112,7 @@ function mediaIn(view: View, contentOf: StageContext['contentOf']): Medium[] {
   return media.reverse()
 }
 
-/** Longest name of a file that a reference quotes. */
+/** The longest file name in a reference. */
 const LONGEST_NAME = 300
 
 function calledBy(content: ImagePart | FilePart): Pick<Medium, 'bytes' | 'name'> {

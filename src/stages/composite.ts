@@ -4,14 +4,14 @@ import { check } from '../messages/check.ts'
 import type { CompositeStage, Stage } from './stage.ts'
 
 const optionsSchema = z.strictObject({
-  /** Tokens the history is to come down to. Default: what the run is to reach. */
+  /** The target size of the history, tokens. Default: the target of the run. */
   budget: z.int().nonnegative().optional(),
 })
 type CompositeStageOptions = z.input<typeof optionsSchema>
 
 /**
- * Several stages as one, in order: each runs only while the history takes more than the budget, which is asked again
- * after each (seed 000). A composite may stand in another. Throws `INVALID_INPUT`.
+ * Several stages as one, in order: each runs only while the history is over the budget, which is checked after each. Composites may be
+ * nested. Throws `INVALID_INPUT`.
  */
 export function compositeStage(
   stages: readonly Stage[],

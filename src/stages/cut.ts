@@ -18,10 +18,10 @@ import {
 import type { PlanningStage, StageContext } from './stage.ts'
 
 /**
- * Where the kept tail begins: the earliest turn start with at most `keepTokens` behind it.
+ * The start of the kept tail: the earliest turn start with at most `keepTokens` after it.
  *
- * The newest turn stays whole even when it is larger, as long as it takes no more than `roomTokens`; when it
- * does (one request, hundreds of tool calls), the cut falls inside it, between calls.
+ * The newest turn stays whole even when it is larger, as long as it takes at most `roomTokens`; when it takes more (one request,
+ * hundreds of tool calls), the cut is inside it, between calls.
  */
 export function findCut(view: View, keepTokens: number, roomTokens: number): number {
   const { rows, turns } = view
@@ -33,18 +33,18 @@ export function findCut(view: View, keepTokens: number, roomTokens: number): num
   return newest
 }
 
-/** Share of its room that a tail of whole turns must fill, or the cut falls inside a turn. */
+/** The share of its room that a tail of whole turns must fill; otherwise the cut is inside a turn. */
 const FILLED_SHARE = 0.75
 
 /**
- * Where the tail begins that takes as much of `roomTokens` as it can: at a turn's start, or between the calls of a
- * turn where whole turns would leave too much of the room unused.
+ * The start of the tail that fills `roomTokens` best: at the start of a turn, or between the calls of a turn when whole turns would
+ * leave too much room unused.
  */
 export function findFillingCut(view: View, roomTokens: number): number {
   const { rows, turns } = view
   const atTurn = findCut(view, roomTokens, roomTokens)
   const tokens = view.tokensOfRows(rows.slice(atTurn))
-  // Nothing fits: the newest group alone stays, not the whole turn it belongs to.
+  // Nothing fits: only the newest group stays, not its whole turn.
   if (tokens > roomTokens) {
     for (let index = rows.length - 1; index > atTurn; index--) if (turns.isLegalCut(index)) return index
     return atTurn
@@ -65,10 +65,10 @@ function tailStart(view: View, tokens: number): number {
   return 0
 }
 
-/** The indexes of rows that stay, with everything that goes with them; waiting calls always stay. */
+/** The indexes of rows that stay, with their groups; pending calls always stay. */
 export function keepsGroups(view: View, stays: (row: ViewRow) => boolean): Set<number> {
   const kept = new Set(view.turns.pending)
-  // A loop of 20,000 rows is one group: it is gone through once, not once a row.
+  // A loop of 20,000 rows is one group: it is read once, not once per row.
   const done = new Set<readonly number[]>()
   view.rows.forEach((row, index) => {
     if (!stays(row)) return
@@ -80,7 +80,7 @@ export function keepsGroups(view: View, stays: (row: ViewRow) => boolean): Set<n
   return kept
 }
 
-/** Adds what stays because something that stays points at it: a survivor of a deduplication, with its group. */
+/** Adds rows that a staying row points to (survivors of deduplications), with their groups. */
 export function keepSurvivors(view: View, stays: Set<number>): void {
   for (const { key, by } of view.leans) {
     const survivor = view.indexOf(key)
@@ -91,19 +91,18 @@ export function keepSurvivors(view: View, stays: Set<number>): void {
 }
 
 /*
- * Where the kept end of a window begins. A cut is an index: the rows from it on stay, and of those before it what
- * must stay (`staying`). Cuts fall between groups only, so no call is parted from its result.
+ * The start of the kept end of a window. A cut is an index: the rows from it on stay, and of those before it the ones in `staying`. Cuts
+ * are between groups only, so calls keep their results.
  */
 
-/** Whether a row counts as a message of the conversation: not a system message, nothing a compaction inserted. */
+/** Whether a row counts as a message of the conversation: not a system message and not inserted by a compaction. */
 export function isCounted({ kind, role }: ViewRow): boolean {
   return kind === 'message' && role !== 'system'
 }
 
 /**
- * The rows no window may hide, with their groups: system and pinned messages, waiting calls, what visible rows point
- * at, and what compactions inserted (design 3.3: only a condensation may hide a summary). For a condensation, which
- * takes those in, all but them.
+ * The rows that no window may hide, with their groups: system and pinned messages, pending calls, rows that visible rows point to, and
+ * rows inserted by compactions, because only a condensation may hide a summary. A condensation may hide those inserted rows.
  */
 export function staying(view: View, condenses = false): Set<number> {
   const stays = keepsGroups(
@@ -114,7 +113,7 @@ export function staying(view: View, condenses = false): Set<number> {
   return stays
 }
 
-/** The cut that keeps the newest `count` messages; it moves back to where it parts nothing. */
+/** The cut that keeps the newest `count` messages, moved back to the nearest legal place. */
 export function cutByCount(view: View, count: number): number {
   let cut = view.rows.length
   for (let left = count; cut > 0 && left > 0; cut--) if (isCounted(view.rows[cut - 1]!)) left -= 1
@@ -122,7 +121,7 @@ export function cutByCount(view: View, count: number): number {
   return cut
 }
 
-/** The first cut from `from` on with which the view takes at most `tokens`; `most` when there is none before it. */
+/** The first cut from `from` on that leaves at most `tokens`; `most` when there is none before it. */
 export function cutToFit(
   view: View,
   stays: ReadonlySet<number>,
@@ -144,7 +143,7 @@ export function cutToFit(
   }
 }
 
-/** Where the newest turn begins; without turns, the newest group. */
+/** The start of the newest turn; without turns, of the newest group. */
 export function newestTurn(view: View): number {
   for (let index = view.rows.length - 1; index >= 0; index--) if (view.turns.isTurnStart(index)) return index
   return newestGroup(view)
@@ -156,13 +155,13 @@ export function newestGroup(view: View): number {
   return 0
 }
 
-/** What a content that was cut ends in. Source: seed 002. */
+/** The ending of a cut content. */
 export const CUT_ENDING = '... [TRUNCATED]'
 
-/** No content is cut shorter than this, in tokens, about (some 200 characters). */
+/** The shortest cut content, in tokens (about 200 characters). */
 const SHORTEST_TOKENS = 50
 
-/** One text that can be cut: the original, whatever is shown in its place. */
+/** A text that can be cut: the original, whatever is shown in its place. */
 type Cuttable = {
   readonly row: ViewRow
   readonly part: number
@@ -173,16 +172,15 @@ type Cuttable = {
 }
 
 /**
- * Texts whose shown size is known together, and which are cut all or none: a part that shows its original alone;
- * parts of one row that show replacements by their sum, for the row counts no more than that.
+ * Texts that are cut all or none, because only their total shown size is known: a part that shows its original; the parts of a row that
+ * show replacements, for which the row has only a sum.
  */
 type CuttableGroup = { readonly texts: readonly Cuttable[]; readonly shown: Sizes }
 
 /**
- * The last resort, when everything else was done and the request still does not fit: cuts over-long contents,
- * the largest first, all to one length, until it fits. The rows keep their text; the view shows less of it.
- *
- * What was cut before, for a larger window, is cut again, from its original.
+ * The last resort when the request does not fit after everything else: cuts the longest contents, all to one length, until it fits. The
+ * rows keep their text; the view shows less of it. Contents that were cut before, for a larger window, are cut again from their
+ * originals.
  */
 export const cut: PlanningStage<Plan | undefined> = {
   name: 'cut',
@@ -237,7 +235,7 @@ function cuttableGroups(row: ViewRow, parts: readonly Part[], estimator: Estimat
   for (const shownAs of ['text', 'toolResults'] as const) {
     const together = texts.filter((text) => text.shownAs === shownAs && replaced.has(text.part))
     if (together.length === 0) continue
-    // A replacement is a text: it has no media.
+    // A replacement is a text, without media.
     const shown = { ...NO_SIZES, [shownAs]: row.sizes[shownAs] - others[shownAs] }
     groups.push({ texts: together, shown })
   }
@@ -261,13 +259,13 @@ function cuttableTexts(row: ViewRow, parts: readonly Part[], estimator: Estimato
   })
 }
 
-/** The units that cutting every text of a group that is longer than `level` takes off what is shown; 0 for none. */
+/** The shown units that a group loses when every text longer than `level` is cut; 0 for none. */
 function savingOf({ texts, shown }: CuttableGroup, level: number): number {
   const left = texts.reduce((sum, { units }) => sum + Math.min(units, level), 0)
   return Math.max(0, unitsOf(shown) - left)
 }
 
-/** The greatest length, in units, to which cutting every longer text makes the history fit. */
+/** The greatest length, in units, with which the history fits when every longer text is cut to it. */
 function findLevel(view: View, groups: readonly CuttableGroup[], { limitTokens }: StageContext): number {
   const total = unitsOf(view.sizes)
   const framing = view.tokens - view.estimator.toTokens(total, view.provider)
@@ -306,7 +304,7 @@ function kindOf(shownAs: Cuttable['shownAs']): TextKind {
   return shownAs === 'toolResults' ? 'toolResult' : 'text'
 }
 
-/** The longest beginning of a text that with its ending measures at most `units`; no character is cut in two. */
+/** The longest beginning of a text that takes at most `units` with its ending; no character is split. */
 function cutText(text: string, units: number, estimator: Estimator, kind?: TextKind): string {
   let low = 0
   let high = text.length

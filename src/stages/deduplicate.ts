@@ -23,32 +23,32 @@ import type { Sizes } from '../tokens/tokens.ts'
 import { attachedAgain, attachmentRows, mediaAgain } from './attached-again.ts'
 import type { PlanningStage, StageContext } from './stage.ts'
 
-/** Share of the re-read files' size that must be saved. Source: seed 003. */
+/** The share of the re-read files' size that must be saved. */
 export const DEDUP_THRESHOLD = 0.3
 
-/** What an earlier read shows. Source: seed 003. */
+/** The text in place of an earlier read. */
 function deduplicatedText(path: string): string {
   return `[File ${path} - refer to latest read below]`
 }
 
-/** Longest text, in characters, that is taken for a remark by what it says. */
+/** The longest text, in characters, that may be a remark instead of a file. */
 const LONGEST_REMARK = 600
 
-/** No tool cuts what it shows to fewer characters. */
+/** No tool cuts its output to fewer characters. */
 const SHORTEST_CUT = 1_000
 /**
- * From this share of an earlier read's length on a later one is taken for the same file without a look: edits make a file a little
+ * A later read of at least this share of an earlier one's length is the same file without further checks: edits make a file a little
  * shorter.
  */
 const LEAST_LENGTH = 0.9
 
-/** What short answers say that show no file: it is not there, or has not changed since it was shown. */
+/** Short outputs that are no file: it does not exist, or has not changed since it was shown. */
 const REMARK =
   /no such file|(?:does|do|did) not exist|doesn['’]t exist|\bnot found\b|(?:permission|access)\b[^\n]{0,40}\bdenied|is a directory|ENOENT|EACCES|\bunchanged\b|(?:not|n['’]t) (?:been )?(?:changed|modified)\b|no changes since|still current|already (?:been )?(?:read|shown|in (?:the |your )?context)|interrupted by|doesn['’]t want to|rejected|limit exceeded/i
 
 /**
- * The seed's pattern for a read that is told in words, with the backtick it lost in print (checklist C-04),
- * tied to the head of a result: anywhere in a text it takes prose ("reading the file") for a read.
+ * A read that is described in words, at the head of a result: elsewhere in a text the pattern would match prose ("reading the
+ * file").
  */
 const READ_HEADING =
   /^[^\p{L}\p{N}\n]{0,4}(?:read_file|readFile|reading|read file|read|cat)\s+['"`]?([^\s'"`]+)/iu
@@ -60,31 +60,29 @@ type FileRead = {
   readonly result: ResultEntry
   readonly path: string
   /**
-   * What makes two reads comparable: the normalised path, all other arguments but the lines and, since lines may
-   * count differently, the tool.
+   * The key of comparable reads: the normalised path, all other arguments except the lines, and the tool, because tools may number lines
+   * differently.
    */
   readonly group: string
-  /** What was read, as it is counted: one file, however many tools read it. */
+  /** The file, whichever tool read it. */
   readonly file: string
   readonly range: LineRange
   readonly lines: number
   readonly text: string
-  /** Whether it is told by words alone, so that nothing is known of the lines it showed. */
+  /** Whether only words identify the read, so that its lines are unknown. */
   readonly isWorded: boolean
-  /** What its preview saves, where it shows one: then no more of it is seen than head and tail. */
+  /** The sizes that its preview saves, if it shows one: then only head and tail are visible. */
   readonly preview: Sizes | undefined
 }
 
 /**
  * Replaces the result of a file read by a pointer to a later one that shows all its lines.
  *
- * A read is known by its tool's name and path argument; what it showed, by its arguments and by what the tool
- * says in the result. Reads that differ in any argument besides the lines (a revision, pages, an encoding) are
- * reads of different things. The later read must have succeeded, also by its text, be of the same file, hold as many
- * images, be visible and show its original: it is what the plan requires. Of two that show previews of the same lines the later one
- * stands for the earlier. Files that a user attached more than once count
- * too. The later read is the truer one,
- * also of a file that has become shorter.
+ * A read is identified by its tool's name and path argument; its lines, by its arguments and the notices in the result. Reads that
+ * differ in any other argument (a revision, pages, an encoding) are different. The later read must have succeeded, also by its text,
+ * be of the same file, have as many images, be visible and show its original: the plan requires it. Of two previews of the same lines
+ * the later one replaces the earlier. Repeated attachments of a user count too. The later read is the current one, also when the
+ * file has become shorter.
  */
 export const deduplicate: PlanningStage<Plan | undefined> = {
   name: 'deduplicate',
@@ -92,7 +90,7 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
   reads(view, { settings }) {
     const rows = new Set(attachmentRows(view))
     if (settings.pathArguments !== PATH_ARGUMENTS || settings.deduplicateByText) {
-      // The results first: what they say decides whether their calls are needed.
+      // Results first: their text decides whether their calls are needed.
       for (const row of view.rows) if (row.results.length > 0) rows.add(row)
       for (const row of view.rows) if (row.calls.length > 0) rows.add(row)
     } else {
@@ -176,7 +174,7 @@ export const deduplicate: PlanningStage<Plan | undefined> = {
   },
 }
 
-/** Newest first: each read either survives or is covered by a survivor after it. */
+/** Newest first: each read survives or is covered by a later survivor. */
 function supersededReads(
   view: View,
   reads: readonly FileRead[],
@@ -203,8 +201,8 @@ function standsFor(later: FileRead, read: FileRead, writes: Writes): boolean {
 }
 
 /**
- * Whether a shorter text may be what a file has become. A long beginning of the earlier text was cut by a tool that did not say so,
- * unless the file was written in between; a few words that have no lines in common with it are another answer altogether.
+ * Whether a shorter text may be the new content of a file. A long beginning of the earlier text was cut by a tool without a notice,
+ * unless the file was written in between; a few words without common lines are another kind of output.
  */
 function isSameFile(later: FileRead, read: FileRead, writes: Writes): boolean {
   if (later.result.units >= LEAST_LENGTH * read.result.units) return true
@@ -235,7 +233,7 @@ class Survivors {
   }
 }
 
-/** Where calls write a file, by its path: indexes of rows. */
+/** The rows of calls that write a file, by its path. */
 type Writes = ReadonlyMap<string, readonly number[]>
 
 function writesIn({ rows }: View): Writes {
@@ -256,12 +254,12 @@ function linesOf(read: FileRead): ReadonlySet<string> {
   return lines
 }
 
-/** The lines of a text that say something, without the numbers a tool put before them. */
+/** The lines of a text that are not blank, without line numbers of the tool. */
 function bareLines(text: string): string[] {
   return text.split('\n').flatMap((line) => line.replace(/^\s{0,9}\d{1,9}[→:|\t ]/, '').trim() || [])
 }
 
-/** What a read takes as it is shown, in the estimator's units. */
+/** The shown size of a read, in the estimator's units. */
 function shownUnits({ result, preview }: Pick<FileRead, 'result' | 'preview'>): number {
   return result.units - (preview?.toolResults ?? 0)
 }
@@ -283,13 +281,13 @@ type Target = {
 }
 type TargetFinder = (call: Call) => Target | undefined
 
-/** What a call reads, as it was indexed when it was appended, by the default names of arguments. */
+/** The read of a call from the index, which uses the default names of arguments. */
 function indexedTarget(call: Call): Target | undefined {
   const { path, range = { from: 1 }, variant } = call as Call & IndexedCall
   return path === undefined ? undefined : { path, range, variant }
 }
 
-/** With names of the caller's own the arguments themselves must be looked at. */
+/** With the caller's own names the arguments themselves are read. */
 function targetFinder(view: View, { settings, contentOf }: StageContext): TargetFinder {
   if (settings.pathArguments === PATH_ARGUMENTS) return indexedTarget
   return (call) => {
@@ -338,7 +336,7 @@ function hasRivals(read: Candidate): boolean {
   return read.rivals > 0
 }
 
-/** The read with the lines its result really shows; nothing when that shows no file at all. */
+/** The read with the lines that its result shows; `undefined` when the result shows no file. */
 function withShownRange(read: Candidate, { contentOf }: StageContext): FileRead[] {
   const text = resultText(read.row, read.result, contentOf)
   if (!showsFile(text)) return []
@@ -346,8 +344,8 @@ function withShownRange(read: Candidate, { contentOf }: StageContext): FileRead[
 }
 
 /**
- * Whether a result may be what stands in a file. An empty one, an error told as plain text and "unchanged since
- * last read" are not: they neither stand for another read nor are stood for.
+ * Whether a result may be the content of a file. Empty results, errors as plain text and "unchanged since last read" are not: they
+ * neither replace another read nor are replaced.
  */
 function showsFile(text: string): boolean {
   if (text.trim() === '') return false
@@ -356,8 +354,8 @@ function showsFile(text: string): boolean {
 }
 
 /**
- * Results that say in their first line which file they show, by tool and arguments. How many lines of it can be
- * known only when the heading says so, so a later one must also be at least as long in lines.
+ * Results whose first line has the file, by tool and arguments. Their number of lines is known only from the heading, so a later
+ * one must also have at least as many lines.
  */
 function wordedReads(view: View, targetOf: TargetFinder, { settings, contentOf }: StageContext): FileRead[] {
   const reads: FileRead[] = []
@@ -379,20 +377,20 @@ function wordedReads(view: View, targetOf: TargetFinder, { settings, contentOf }
   return reads
 }
 
-/** The path that the heading of a result names. */
+/** The path in the heading of a result. */
 function headedPath(text: string): string | undefined {
   const path = withoutTrailing(READ_HEADING.exec(text.slice(0, 500))?.[1] ?? '', '.,:;)]…')
   return path !== '' && looksLikePath(path) ? path : undefined
 }
 
-/** The heading's word counts before what was asked for; a result that tells lines and is cut shows nobody knows which. */
+/** The heading takes precedence over the arguments; a cut result with lines in its heading shows unknown lines. */
 function wordedRange(requested: LineRange, text: string): LineRange {
   const told = toldRange(text)
   if (told === undefined) return shownRange(requested, text)
   return isCut(text) ? UNKNOWN_LINES : told
 }
 
-/** A word is not a path: it has a slash, or a dot with something like an ending behind it. */
+/** Whether a word is a path: it has a slash, or a dot followed by an ending. */
 function looksLikePath(text: string): boolean {
   return /[/\\]/.test(text) || /\.[\p{L}\p{N}]{1,8}$/u.test(text)
 }

@@ -8,20 +8,20 @@ import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { measurePart } from '../tokens/tokens.ts'
 import type { PlanningStage } from './stage.ts'
 
-/** What the stage can be told. */
+/** The options of the stage. */
 export const dropReasoningShape = {
-  /** How many of the newest turns keep their reasoning. At least 1, the default. */
+  /** The number of newest turns that keep their reasoning, at least 1. Default 1. */
   keepTurns: z.int().min(1).optional(),
 }
 const optionsSchema = z.strictObject(dropReasoningShape)
 type DropReasoningStageOptions = z.input<typeof optionsSchema>
 
-/** Turns that keep their reasoning. Source: Anthropic's `clear_thinking_20251015` keeps one by default. */
+/** The number of turns that keep their reasoning; Anthropic's `clear_thinking_20251015` has the same default. */
 export const DROP_REASONING_KEEP_TURNS = 1
 
 /**
- * Makes a stage that shows nothing in place of the reasoning of older turns, signatures and redacted forms with it. Only
- * finished tool loops lose it, each as a whole; a loop with a pinned message keeps all of it. Name: `drop_reasoning`.
+ * Makes a stage that empties the reasoning of older turns, signatures and redacted forms included. Only finished tool loops lose their
+ * reasoning, each as a whole; a loop with a pinned message keeps it. Name: `drop_reasoning`.
  *
  * Throws `INVALID_INPUT`.
  */
@@ -57,7 +57,7 @@ function rowsToRead(view: View, keepTurns: number): ViewRow[] {
   return end === undefined ? [] : reasoningRows(view, 0, end)
 }
 
-/** Rows from `from` to before `to` whose reasoning may go: loops that hold some, are over, and have nothing pinned. */
+/** The rows from `from` to before `to` whose reasoning may be emptied: finished loops with reasoning and without pins. */
 export function reasoningRows(view: View, from: number, to: number): ViewRow[] {
   const { rows, turns } = view
   const open = turns.openLoop
@@ -73,7 +73,7 @@ export function reasoningRows(view: View, from: number, to: number): ViewRow[] {
   return found
 }
 
-/** Nothing in place of the reasoning of these rows; what shows a replacement already stays as it is. */
+/** Empties the reasoning of these rows, except parts that show a replacement already. */
 export function emptiedReasoning(
   rows: readonly ViewRow[],
   contentOf: (row: ViewRow) => readonly Part[],

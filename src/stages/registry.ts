@@ -18,22 +18,22 @@ import { coverableRuns, summarize, tokensThatStay } from './summarize.ts'
 import { type SummarizeOlderStageOptions, summarizeOlderStage } from './summarize-older.ts'
 import { truncate } from './truncate.ts'
 
-/** Tokens and messages a summary of messages stands for at least. Source: checklist F1. */
+/** The minimum tokens and messages of a chunk that becomes a summary. */
 export const LEAF_TOKENS = 20_000
 export const LEAF_MESSAGES = 8
-/** How many neighbouring summaries of one level become one of the next. Source: checklist F1. */
+/** The number of neighbouring summaries of one level that become one of the next. */
 export const FAN_OUT = 4
-/** Share of the target that the kept tail may take where nothing is said: the summaries want room too. Source: checklist F5. */
+/** The default share of the target for the kept tail: the summaries need room too. */
 const TAIL_SHARE = 0.3
-/** How often one run looks for more to do; each round stands for at least one more level or batch. */
+/** The most rounds of one run; each makes at least one more level or batch. */
 const MOST_ROUNDS = 32
 
 const optionsSchema = z.strictObject({
-  /** Tokens a summary of messages stands for at least. Default 20,000. */
+  /** The minimum tokens of a chunk that becomes a summary. Default 20,000. */
   leafTokens: z.int().positive().default(LEAF_TOKENS),
-  /** Messages it stands for at least. Default 8. */
+  /** Its minimum messages. Default 8. */
   leafMessages: z.int().positive().default(LEAF_MESSAGES),
-  /** Neighbouring summaries of one level that become one of the next. Default 4. */
+  /** The number of neighbouring summaries of one level that become one of the next. Default 4. */
   fanOut: z.int().min(2).default(FAN_OUT),
 })
 
@@ -43,12 +43,12 @@ type Options = z.output<typeof optionsSchema>
 /**
  * Summaries of several levels: the far past stays cheap, the near past detailed, and each can be opened again.
  *
- * Messages before the kept tail become summaries of level 0, a chunk each; once enough neighbouring summaries of one
- * level stand in the view, the oldest of them become one of the next level, lowest level first. A summary is never
- * merged with messages: that would summarize the same words again and again. What stays (pinned and system messages,
- * waiting calls) is no neighbour of anything, so summaries beside it stay apart.
+ * Messages before the kept tail become summaries of level 0, one per chunk; when enough neighbouring summaries of one level are in the
+ * view, the oldest of them become one of the next level, lowest level first. A summary is never merged with messages, which would
+ * summarize the same words again and again. Rows that stay (pinned and system messages, pending calls) separate the summaries beside
+ * them.
  *
- * Messages that are too few for a chunk stay as they are: put a stage behind this one that makes room whatever happens.
+ * Messages too few for a chunk stay: add a stage after this one that compacts in every case.
  * Throws `INVALID_INPUT`.
  */
 export function hierarchicalSummaries(
@@ -67,7 +67,7 @@ export function hierarchicalSummaries(
   }
 }
 
-/** Chunks of messages before the kept tail, cut between turns and tool groups. */
+/** The chunks of messages before the kept tail, cut between turns and tool groups. */
 function leafTasks(view: View, context: BareContext, options: Options): SummaryTaskDraft[] {
   const { keepRecentTokens, summaryMaxTokens } = context.settings
   const room = context.targetTokens - summaryMaxTokens - tokensThatStay(view)
@@ -79,7 +79,7 @@ function leafTasks(view: View, context: BareContext, options: Options): SummaryT
     .map((rows) => ({ rows, level: 0 }))
 }
 
-/** The stretches of a run that hold no summary. */
+/** The stretches of a run without summaries. */
 function messageRuns(run: readonly ViewRow[]): ViewRow[][] {
   const runs: ViewRow[][] = [[]]
   for (const row of run) {
@@ -132,18 +132,18 @@ function levelOf(row: ViewRow, metadataOf: StageContext['metadataOf']): number {
 }
 
 /*
- * Stages by name, so that a composition can be written in a configuration and stored with a session. Each entry makes
- * a stage of the options that stand beside its name.
+ * Stages by name, so that a composition can be part of a configuration and be stored with a session. Each entry makes a stage from
+ * its options.
  */
 
 const noOptions = z.strictObject({})
 
-/** A stage as configurations write it: its name, or its name and options: `{ stage: 'sliding_window', last: 20 }`. */
+/** A stage in a configuration: its name, or its name and options: `{ stage: 'sliding_window', last: 20 }`. */
 export type StageSpec = string | { readonly stage: string; readonly [option: string]: unknown }
 
 type Maker = (options: Record<string, unknown>, what: string, depth: number) => Stage
 
-/** How deep composites may stand in each other in a configuration. */
+/** The deepest nesting of composites in a configuration. */
 const MOST_DEPTH = 10
 
 function without(stage: Stage): Maker {
@@ -158,7 +158,7 @@ const compositeSchema = z.strictObject({
   budget: z.int().nonnegative().optional(),
 })
 
-/** A composite written in a configuration: its stages are written as any other. */
+/** A composite in a configuration; its stages have the same form. */
 function makeComposite(options: Record<string, unknown>, what: string, depth: number): Stage {
   if (depth >= MOST_DEPTH) throw invalid(`${what}: composites stand more than ${MOST_DEPTH} deep`)
   const { stages, budget } = check(compositeSchema, options, what)
@@ -175,7 +175,7 @@ const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
   ['truncate', without(truncate)],
   ['cut', without(cut)],
   ['hierarchical_summaries', (options, what) => hierarchicalSummaries(options, what)],
-  // The options are checked by the stages themselves.
+  // The stages check their options.
   ['sliding_window', (options, what) => slidingWindowStage(options as SlidingWindowStageOptions, what)],
   [
     'sliding_window_with_summary',
@@ -192,10 +192,10 @@ const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
   ['drop_reasoning', (options, what) => dropReasoningStage(options, what)],
 ])
 
-/** Names that a configuration may use for a stage. */
+/** The names of stages in configurations. */
 export const STAGE_NAMES: readonly string[] = [...MAKERS.keys()]
 
-/** Makes a stage of what a configuration says. Throws `INVALID_INPUT` for an unknown name or option. */
+/** Makes a stage from a configuration. Throws `INVALID_INPUT` for an unknown name or option. */
 export function createStage(spec: StageSpec, what = 'createStage'): Stage {
   return make(spec, what, 0)
 }
@@ -207,12 +207,12 @@ function make(spec: StageSpec, what: string, depth: number): Stage {
   return ours(maker(options, what, depth))
 }
 
-/** Whether something has the form of a stage in a configuration, whatever it names. */
+/** Whether a value has the form of a stage in a configuration, whatever its name. */
 export function isStageSpec(value: unknown): value is StageSpec {
   return typeof value === 'string' || (isObject(value) && typeof value.stage === 'string')
 }
 
-/** Why something names no stage, or `undefined`. */
+/** Why a value is not a stage in a configuration, or `undefined`. */
 export function specProblem(value: unknown): string | undefined {
   if (!isStageSpec(value))
     return 'must be a stage (a name in snake_case, and plan or summaries), the name of one, or { stage: name, … }'
@@ -225,7 +225,7 @@ export function specProblem(value: unknown): string | undefined {
   }
 }
 
-/** Whether something is a stage of the application's own: a name, and a function that plans. */
+/** Whether a value is a stage: a name, and a function that plans. */
 export function isStage(value: unknown): value is Stage {
   return isStageWithin(value, MOST_DEPTH)
 }

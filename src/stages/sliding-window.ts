@@ -7,34 +7,34 @@ import { cutByCount, cutToFit, isCounted, newestGroup, newestTurn, staying } fro
 import type { BareContext, PlanningStage, SummarizingStage, SummaryTask } from './stage.ts'
 import { coverableRuns, isWorthIt } from './summarize.ts'
 
-/** Share of the target that is left free for summaries, at most. */
+/** The greatest share of the target that is reserved for summaries. */
 const SUMMARY_SHARE = 0.5
-/** Where there are several runs, a text of fewer tokens is not worth a model call. */
+/** With several runs, a text of fewer tokens is not worth a model call. */
 const LEAST_TEXT_TOKENS = 40
-/** Most summaries one stage asks for. */
+/** The most summaries that one stage requests. */
 const MOST_TEXTS = 100
-/** Tokens for what stands around a summary: its framing as a message, a header. */
+/** Tokens around a summary: its framing as a message, a header. */
 const FRAME_TOKENS = 20
 
 export const slidingWindowShape = {
-  /** Keep this many of the newest messages; system messages are not counted. 0 keeps only those. Source: seed 000. */
+  /** Keep this many of the newest messages, not counting system messages. 0 keeps only system messages. */
   last: z.int().nonnegative().optional(),
-  /** Keep the newest messages that fit the target. Source: seed 001. */
+  /** Keep the newest messages that fit the target. */
   fitBudget: z.literal(true).optional(),
-  /** With `last`: system messages count too, as in the pure window of seed 004 (golden NCC-02, conflict C-18). */
+  /** With `last`: system messages count too. */
   countSystem: z.boolean().optional(),
-  /** With `last`: keep fewer, by whole groups, until the target is met; the newest group stays. Source: checklist S4-U07. */
+  /** With `last`: keep fewer, by whole groups, until the target is met; the newest group stays. */
   shrinkToFit: z.boolean().optional(),
   /**
-   * With `fitBudget`: what stays even when it does not fit: the newest turn (default, checklist S1-U13), the newest
-   * message with what belongs to it, or nothing.
+   * With `fitBudget`: what stays even when it does not fit: the newest turn (default), the newest message with its group, or
+   * nothing.
    */
   keepNewest: z.enum(['turn', 'message', 'nothing']).optional(),
-  /** A summary stands for what goes. */
+  /** A summary replaces the hidden messages. */
   summarize: z.boolean().optional(),
 }
 
-/** What must hold of the options together: the message, or `undefined`. */
+/** The problem of a combination of options, or `undefined`. */
 function windowProblem(options: WindowOptions): string | undefined {
   const { last, fitBudget, countSystem, shrinkToFit, keepNewest } = options
   if (last !== undefined && fitBudget !== undefined) return 'last and fitBudget cannot both be given'
@@ -55,12 +55,12 @@ type WindowOptions = {
 export type SlidingWindowStageOptions = z.input<typeof optionsSchema>
 
 /**
- * Keeps the newest messages and hides the older ones: the newest `last` (seed 000), or the newest that fit the target
- * (`fitBudget`, seed 001). System and pinned messages, waiting calls and live summaries always stay, wherever they
- * stand; a call and its results stay or go together, and when the window ends between them they stay.
+ * Keeps the newest messages and hides the older ones: the newest `last`, or the newest that fit the target (`fitBudget`). System and
+ * pinned messages, pending calls and summaries in force always stay; a call and its results stay or go together, and when the window
+ * begins between them they stay.
  *
- * With `summarize` it says what to condense instead: exactly what would be hidden, earlier summaries included, a summary
- * for each run between rows that stay. Room for it is left within the target.
+ * With `summarize` the messages that would be hidden, earlier summaries included, are summarized instead, one summary per run between
+ * rows that stay. Room for them is reserved within the target.
  *
  * Throws `INVALID_INPUT`.
  */
@@ -87,20 +87,19 @@ function plainWindow(options: WindowOptions): PlanningStage<Plan | undefined> {
   }
 }
 
-/** Where a window that summarizes keeps the same window without a summary. A symbol: it goes with copies of the stage. */
+/** The key under which a summarizing window has the same window without a summary. A symbol is part of copies of the stage. */
 const PLAIN = Symbol('undertext.plainWindow')
 type WithPlain = { readonly [PLAIN]: PlanningStage<Plan | undefined> }
 
-/** The window that does the same without a summary; `undefined` for a stage that is no window. */
+/** The same window without a summary; `undefined` for a stage that is not a window. */
 export function plainWindowOf(stage: SummarizingStage): PlanningStage<Plan | undefined> | undefined {
   return (stage as Partial<WithPlain>)[PLAIN]
 }
 
 /**
- * What a summary for each coverable run before a cut is to stand for. All texts together take at most the settings'
- * `summaryMaxTokens`, `room` where there is one, and what the rest of the view leaves of the window; they share it by
- * what they stand for. Runs whose text would be a few words stay as they are, the largest aside: each of many system or
- * pinned messages parts a run from the next, and summaries without number could never be hidden again.
+ * The runs before a cut that become summaries. All texts together take at most `summaryMaxTokens`, `room` if given, and what the rest
+ * of the view leaves of the window, shared in proportion to what they represent. Runs whose text would be a few words stay, except the
+ * largest: many system or pinned messages separate many runs, and that many summaries could never be hidden again.
  */
 export function summaryTasks(
   view: View,
@@ -112,7 +111,7 @@ export function summaryTasks(
     .filter(isWorthIt)
     .map((rows, at) => ({ rows, at, tokens: view.tokensOfRows(rows) }))
   const most = mostForTexts(view, context, runs, room)
-  // The largest first, of equals the newest.
+  // Largest first, equal ones newest first.
   const bySize = runs.toSorted((a, b) => b.tokens - a.tokens || b.at - a.at).slice(0, MOST_TEXTS)
   const textOf = (run: { readonly tokens: number }, sum: number, count: number): number =>
     Math.min(Math.floor((most(count) * run.tokens) / sum), Math.floor(run.tokens / 2))
@@ -141,26 +140,26 @@ function mostForTexts(
   room: number,
 ): (count: number) => number {
   const standing = standingTokens(view, runs)
-  // Earlier summaries count too, or each compaction of a session would add as much again.
+  // Earlier summaries count too; otherwise each compaction of a session would add as much again.
   const share =
     standing === 0 || limitTokens === 0 ? room : Math.min(room, limitTokens * SUMMARY_SHARE) - standing
   const rest = view.tokens - runs.reduce((sum, { tokens }) => sum + tokens, 0)
   return (count) => {
     const { tokensPerMessage } = view.estimator
     const left = limitTokens - rest - count * tokensPerMessage
-    // One is worth its text even where what stays leaves too little for any.
+    // One is worth its text even when the rest leaves too little room for any.
     const beside = count === 1 ? Math.max(LEAST_TEXT_TOKENS, left) : left
     return Math.min(settings.summaryMaxTokens, share - (count - 1) * tokensPerMessage, beside)
   }
 }
 
-/** Tokens of the summaries that go into no new one. */
+/** Tokens of the summaries that are not part of a new one. */
 function standingTokens(view: View, runs: readonly Run[]): number {
   const covered = new Set(runs.flatMap(({ rows }) => rows.map(({ key }) => key)))
   return view.tokensOfRows(view.rows.filter(({ kind, key }) => kind === 'summary' && !covered.has(key)))
 }
 
-/** The tokens the texts of summaries may take, where the window is to fit the target. */
+/** The tokens for the texts of summaries, when the window must fit the target. */
 function summaryRoom({ targetTokens, settings }: BareContext, options: WindowOptions): number | undefined {
   if (options.fitBudget !== true && options.shrinkToFit !== true) return undefined
   const half = Math.floor(targetTokens * SUMMARY_SHARE)
@@ -184,7 +183,7 @@ function windowCut(view: View, context: BareContext, options: WindowOptions): nu
   const summaryTokens = condenses ? (summaryRoom(context, options) ?? 0) + FRAME_TOKENS : 0
   const room = targetTokens - summaryTokens
   if (options.last === undefined) {
-    // What fits as it is needs no summary, and so no room for one.
+    // A history that fits needs no summary, and no room for one.
     if (view.tokens <= targetTokens) return 0
     return cutToFit(view, staying(view, condenses), 0, mostCut(view, options.keepNewest ?? 'turn'), room)
   }

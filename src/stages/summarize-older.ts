@@ -5,7 +5,7 @@ import { summaryTasks } from './sliding-window.ts'
 import type { SummarizingStage } from './stage.ts'
 
 export const summarizeOlderShape = {
-  /** How many of the newest messages stay word for word; system messages are not counted. Source: seeds 000 and 004. */
+  /** The number of newest messages that stay, not counting system messages. */
   keepLast: z.int().nonnegative(),
 }
 
@@ -14,9 +14,9 @@ const optionsSchema = z.strictObject(summarizeOlderShape)
 export type SummarizeOlderStageOptions = z.input<typeof optionsSchema>
 
 /**
- * A summary in place of all but the newest `keepLast` messages. System and pinned messages and waiting calls stay where
- * they are; a call and its results stay or go together; an earlier summary goes into the new one. With nothing older
- * there is nothing to ask for (checklist S0-U11). Throws `INVALID_INPUT`.
+ * A summary in place of all but the newest `keepLast` messages. System and pinned messages and pending calls stay; a call and its
+ * results stay or go together; an earlier summary becomes part of the new one. Without older messages no summary is requested. Throws
+ * `INVALID_INPUT`.
  */
 export function summarizeOlderStage(
   options: SummarizeOlderStageOptions,

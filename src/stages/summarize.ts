@@ -3,28 +3,28 @@ import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { findCut, findFillingCut, keepSurvivors, keepsGroups } from './cut.ts'
 import type { BareContext, SummarizingStage, SummaryTask } from './stage.ts'
-/** Histories this short are left alone. Source: seed 003. */
+/** Histories of at most this many messages are not summarized. */
 export const MINIMUM_MESSAGES = 4
-/** Fewest recent messages kept when a ratio is given. Source: seed 003. */
+/** The fewest recent messages that are kept with a ratio. */
 const MINIMUM_RECENT_MESSAGES = 4
-/** Share of the messages that are kept under a rule by share. Source: NeuroLink's documentation. */
+/** The share of the messages that NeuroLink's documentation keeps. */
 export const KEEP_RECENT_RATIO = 0.3
-/** A summary that fills what is left of the target may take this at least, tokens. */
+/** The least tokens of a summary that fills the rest of the target. */
 const LEAST_SUMMARY_TOKENS = 64
-/** A further range between pinned messages is not worth a summary below this, tokens. */
+/** The least tokens of a further range between pinned messages that is worth a summary. */
 const MINIMUM_FURTHER_TOKENS = 200
 
 /**
- * Says what is to be summarized: the whole view before the kept tail, in runs between the messages that stay
- * (pinned, system, waiting calls). Which text stands for them is not its business.
+ * Selects what to summarize: the view before the kept tail, in runs between the messages that stay (pinned, system, pending calls). The
+ * summarizer writes the text.
  *
- * The tail is the newest turns that fit `keepRecentTokens`, and the newest turn at least, unless that alone
- * would not fit the target; or by the seed's ratio when one was given.
+ * The tail is the newest turns that fit `keepRecentTokens`, and at least the newest turn, unless that alone is over the target; or a
+ * share of the messages when a ratio is given.
  */
 function planSummaries(view: View, context: BareContext): SummaryTask[] {
   const { settings } = context
   if (view.rows.length <= MINIMUM_MESSAGES) return []
-  // A target above what the window takes would only be cut down to it afterwards.
+  // A target above the room of the window would only be cut afterwards.
   const target = Math.min(context.targetTokens, context.limitTokens)
   const stays = tokensThatStay(view)
   const { keepRecentTokens, keepRecentRatio } = settings
@@ -42,7 +42,7 @@ function planSummaries(view: View, context: BareContext): SummaryTask[] {
   const framing = tasks.length * view.estimator.tokensPerMessage
   const left = ownTokens(view, target - (view.tokens - covered) - framing)
   return tasks.map((task) => {
-    // What the rest of the view leaves, each summary by what it stands for; one of a few words says nothing.
+    // The room that the rest of the view leaves, in proportion to what each summary represents; a few words are useless.
     const room = isFilling
       ? Math.max(LEAST_SUMMARY_TOKENS, Math.floor((left * task.tokens) / covered))
       : Number.POSITIVE_INFINITY
@@ -51,34 +51,34 @@ function planSummaries(view: View, context: BareContext): SummaryTask[] {
   })
 }
 
-/** Tokens as a provider counts them, in those of no provider: summarizers count in these. */
+/** Converts tokens of a provider to those without one, in which summarizers count. */
 function ownTokens({ estimator, provider }: View, tokens: number): number {
   return Math.floor((tokens * estimator.toTokens(MANY_UNITS)) / estimator.toTokens(MANY_UNITS, provider))
 }
 
-/** So many that rounding does not show in the ratio of two figures for them. */
+/** Large enough that rounding does not affect the ratio of two figures. */
 const MANY_UNITS = 1_000_000
 
-/** Stage 3 as a value. */
+/** The summarizing stage. */
 export const summarize: SummarizingStage = { name: 'summarize', summaries: planSummaries }
 
-/** What no summary may stand for takes its room whatever is done: system and pinned messages. */
+/** Rows that no summary may replace, which take their room in any case: system and pinned messages. */
 export function tokensThatStay(view: View): number {
   return view.tokensOfRows(view.rows.filter(staysAlways))
 }
 
-/** Besides, a block that only its provider can read: told in other words, what it stands for would be lost. */
+/** The same, and blocks that only their provider can read, whose content a summary would lose. */
 function staysAlways(row: ViewRow): boolean {
   if (row.kind === 'summary' && !row.speaks) return true
   return row.pinned || (row.kind === 'message' && row.role === 'system')
 }
 
-/** The plan of a condensation: hide the rows, insert the summary. Also for ranges and texts the caller gives. */
+/** The plan of a condensation: hides the rows and inserts the summary. Also for ranges and texts of the caller. */
 export function condensePlan(rows: readonly ViewRow[], insert: PlannedInsert, params: Plan['params']): Plan {
   return { kind: 'condense', hide: rows, replace: [], insert, requires: [], params }
 }
 
-/** The plan of a condensation whose text is not known yet. */
+/** The plan of a condensation without its text. */
 export function bareCondensePlan(rows: readonly ViewRow[]): Plan {
   return { kind: 'condense', hide: rows, replace: [], requires: [], params: {} }
 }
@@ -90,12 +90,12 @@ function cutByRatio(view: View, ratio: number): number {
   return cut
 }
 
-/** A summary alone gains nothing from being summarized again. */
+/** Summarizing a summary alone gains nothing. */
 export function isWorthIt(rows: readonly ViewRow[]): boolean {
   return rows.some((row) => row.kind === 'message')
 }
 
-/** The rows before the cut that may be hidden, as runs without anything visible between them. */
+/** The rows before the cut that may be hidden, as runs without visible rows between them. */
 export function coverableRuns(view: View, cut: number): ViewRow[][] {
   const stays = keepsGroups(view, staysAlways)
   keepSurvivors(view, stays)
@@ -123,7 +123,7 @@ function runsOf(cut: number, stays: ReadonlySet<number>): number[][] {
   return runs
 }
 
-/** Rows of a run that belong to a group which is not wholly in it. */
+/** Rows of a run whose group is not entirely in it. */
 function partedRows(view: View, run: readonly number[]): number[] {
   const first = run[0]!
   const last = run[run.length - 1]!

@@ -9,22 +9,22 @@ import { DEFAULT_WEIGHTS } from './importance/weights.ts'
 import type { BareContext, PlanningStage, StageContext } from './stage.ts'
 import { MINIMUM_MESSAGES } from './summarize.ts'
 
-/** The marker's text. Source: seed 003. */
+/** The marker's text. */
 export const TRUNCATION_MARKER = '[Earlier conversation history was truncated to fit within context limits]'
-/** Share of the messages after the first pair that is hidden under a rule by share. Source: NeuroLink's documentation. */
+/** The share of the messages after the first pair that NeuroLink's documentation hides. */
 export const TRUNCATION_FRACTION = 0.5
 
-/** Share of the target the first exchange may take; beyond it only its request is kept. */
+/** The share of the target for the first exchange; beyond it only its request is kept. */
 const FIRST_EXCHANGE_SHARE = 0.5
 
 /**
  * Hides the oldest turns, whole, until the history fits the target.
  *
- * The first exchange, system and pinned messages, live summaries and the newest turn stay. When the newest turn
- * alone is over the target (one request, hundreds of tool calls), its oldest calls go with their results. A
- * marker left by an earlier truncation is hidden with the rest, so there is never more than one.
+ * The first exchange, system and pinned messages, summaries in force and the newest turn stay. When the newest turn alone is over the
+ * target (one request, hundreds of tool calls), its oldest calls are hidden with their results. The marker of an earlier truncation is
+ * hidden too, so there is never more than one.
  *
- * With `truncationOrder: 'importance'` it is not the oldest turns that go first but the messages and tool groups worth least.
+ * With `truncationOrder: 'importance'` the least important messages and tool groups are hidden first.
  */
 export const truncate: PlanningStage<Plan | undefined> = {
   name: 'truncate',
@@ -62,12 +62,12 @@ export const truncate: PlanningStage<Plan | undefined> = {
   },
 }
 
-/** A given fraction is the seed's rule, which goes by age. */
+/** A fraction is a rule by age. */
 function isByImportance({ truncationOrder, truncationFraction }: BareContext['settings']): boolean {
   return truncationOrder === 'importance' && truncationFraction === undefined
 }
 
-/** A marker must not cost more than what it stands for. */
+/** A marker must not cost more than what it replaces. */
 function isSmaller(view: View, hide: readonly number[], insert: PlannedInsert | undefined): boolean {
   const remaining = new Remaining(view, insert)
   for (const index of hide) remaining.drop(view.rows[index]!)
@@ -111,7 +111,7 @@ function hideByTokens(view: View, context: StageContext, insert: PlannedInsert |
   return hide
 }
 
-/** Parts steps into what belongs together, and puts that in order: what is worth least first. */
+/** Splits steps into groups, the least important first. */
 function worthOrder(view: View, { contentOf }: StageContext): (steps: readonly number[][]) => number[][] {
   const groups = lowestFirst(view, contentOf, DEFAULT_WEIGHTS)
   return (steps) => {
@@ -122,7 +122,7 @@ function worthOrder(view: View, { contentOf }: StageContext): (steps: readonly n
   }
 }
 
-/** System messages, pinned messages and summaries are never truncated; markers are dealt with apart. */
+/** System messages, pinned messages and summaries are never truncated; markers are handled separately. */
 function staysAlways(row: ViewRow): boolean {
   return row.pinned || row.kind !== 'message' || row.role === 'system'
 }
@@ -132,9 +132,8 @@ function isMarker(row: ViewRow): boolean {
 }
 
 /**
- * The seed's rule, when a fraction is given: that share of the messages after the first pair, oldest first, an
- * even number; where that parts something, the next smaller even number that does not. Where the request would not fit its
- * window all the same, as many go as it takes.
+ * The rule by fraction: that share of the messages after the first pair, oldest first, an even number, or the next smaller even number
+ * that splits no group. When the request would still not fit its window, as many as necessary.
  */
 function hideByFraction(
   view: View,
@@ -161,13 +160,13 @@ function shareOf(view: View, fraction: number): number[] {
     rest.filter((index) => !stays.has(index)),
     Math.floor(rest.length * fraction),
   )
-  // Only markers the new one stands for: the plan's last row says where that goes.
+  // Only markers that the new one replaces: its place is after the plan's last row.
   const end = (hide.at(-1) ?? 0) + 2
   const markers = indexesOf(view.rows.slice(0, end), isMarker)
   return hide.length === 0 ? [] : [...markers, ...hide]
 }
 
-/** The longest beginning of `indexes` that has an even length, at most `most`, and no half of a group. */
+/** The longest beginning of `indexes` with an even length of at most `most` and without partial groups. */
 function wholeGroups(view: View, indexes: readonly number[], most: number): readonly number[] {
   let length = 0
   let groupsEnd = -1
@@ -179,13 +178,13 @@ function wholeGroups(view: View, indexes: readonly number[], most: number): read
   return indexes.slice(0, length)
 }
 
-/** The first request and the answer to it, unless a summary stands for them already or they are too large. */
+/** The first request and its answer, unless a summary replaces them already or they are too large. */
 function firstExchange(view: View, targetTokens: number): number[] {
   const first = view.rows.findIndex(isRequest)
   if (first < 0 || view.rows.slice(0, first).some((row) => row.kind === 'summary')) return []
   let end = first
   while (end < view.rows.length && isRequest(view.rows[end]!)) end++
-  // Words may stand beside results: then the calls stay with them.
+  // A row may have text beside results: then the calls stay too.
   const requests = withGroups(view, range(first, end))
   const answer = view.rows.findIndex(
     (row, index) => index >= end && row.role === 'assistant' && row.kind === 'message',
@@ -196,7 +195,7 @@ function firstExchange(view: View, targetTokens: number): number[] {
   return tokens <= targetTokens * FIRST_EXCHANGE_SHARE ? exchange : requests
 }
 
-/** The turns before the newest, oldest first, without what stays. */
+/** The turns before the newest, oldest first, without the rows that stay. */
 function* olderTurns(view: View, stays: ReadonlySet<number>): Generator<number[]> {
   const starts = view.turns.turnStarts()
   const newest = starts.at(-1) ?? 0
@@ -213,7 +212,7 @@ function* olderTurns(view: View, stays: ReadonlySet<number>): Generator<number[]
   if (turn.length > 0) yield turn
 }
 
-/** What belongs together within the newest turn, oldest first, behind its request; the last of it stays. */
+/** The groups of the newest turn after its request, oldest first; the last one stays. */
 function newestTurnUnits(view: View, stays: ReadonlySet<number>): number[][] {
   const newest = view.turns.turnStarts().at(-1) ?? 0
   const units: number[][] = []
@@ -236,7 +235,7 @@ function newestTurnUnits(view: View, stays: ReadonlySet<number>): number[][] {
     .filter((indexes) => indexes.length > 0)
 }
 
-/** Rows with all that may not be parted from them. Groups go in whole, so each is gone through once. */
+/** Rows with their groups. Groups are added whole, so each is read once. */
 function withGroups(view: View, indexes: readonly number[]): number[] {
   const all = new Set<number>()
   for (const index of indexes)
@@ -267,7 +266,7 @@ class Remaining {
   }
 }
 
-/** The indexes of rows that are so, ascending. */
+/** The indexes of matching rows, ascending. */
 function indexesOf(rows: readonly ViewRow[], isSo: (row: ViewRow) => boolean): number[] {
   const indexes: number[] = []
   for (let index = 0; index < rows.length; index++) if (isSo(rows[index]!)) indexes.push(index)

@@ -8,8 +8,8 @@ import type { ViewRow } from '../../model/view-row.ts'
 import type { GroupRole } from './weights.ts'
 
 /*
- * What words say of a message. English, word by word, in linear time, over the beginning and the end of a text: what
- * stands in the middle of a long one was most likely pasted.
+ * Signals in the words of a message: English, word by word, in linear time, over the beginning and the end of a text, because the
+ * middle of a long text was most likely pasted.
  */
 
 const HEAD_UNITS = 4_000
@@ -21,11 +21,11 @@ export function excerpt(text: string): string {
   return `${headOf(text, HEAD_UNITS)}\n${tailOf(text, TAIL_UNITS)}`
 }
 
-/** Words of rules. Source: seed checklist F2; "I don't know" and its like are no rule, so `don't` must open a sentence or follow no pronoun. */
+/** Words of rules. "I don't know" is not a rule, so `don't` must begin a sentence or not follow a pronoun. */
 const CONSTRAINT =
   /\b(?:must|mustn['’]t|never|always|shall not|should not|shouldn['’]t|make sure|under no circumstances|at all costs|forbidden|not allowed|required to)\b|(?<!\b(?:i|we|you|they|he|she|it|that|this|these|those|who|which|why|tests|people)\s)\b(?:do not|don['’]t)\b/i
 
-/** Whether a person states a rule. */
+/** Whether a text states a rule. */
 export function statesConstraint(text: string): boolean {
   return CONSTRAINT.test(excerpt(text))
 }
@@ -33,12 +33,12 @@ export function statesConstraint(text: string): boolean {
 const DECISION =
   /\b(?:decided|decision|agreed|approved|settled on|(?:going|go|went) with|opted for|chose|chosen|we['’]ll (?:use|keep|take)|we will (?:use|keep|take)|let['’]s (?:use|keep|stay with|do)|the plan is)\b/i
 
-/** Whether something is decided. */
+/** Whether a text states a decision. */
 export function statesDecision(text: string): boolean {
   return DECISION.test(excerpt(text))
 }
 
-/** Whether a text asks: a question mark at the end of a word or of the text. */
+/** Whether a text asks a question: a question mark at the end of a word or of the text. */
 export function asksQuestion(text: string): boolean {
   return /[^\s?]\?(?=["'”’)*_]{0,3}(?:\s|$))/.test(excerpt(text))
 }
@@ -49,15 +49,15 @@ export function endsInFailure(text: string): boolean {
 }
 
 /*
- * Names that tell one thing from another, found in a text: paths, files, identifiers of code, ids. Read character by character,
- * for all that was said and answered is read when messages are scored. The classes are of ASCII; any other letter is a letter.
+ * Distinctive names in a text: paths, files, identifiers of code, ids. Read character by character, because every text is read when
+ * messages are scored. Character classes are ASCII; any other letter is a letter.
  */
 
 const BREAK = 0
 const LOWER = 1
 const UPPER = 2
 const DIGIT = 3
-/** Stands between letters: `_`, `$`, `@`, `.`. */
+/** Characters between letters of a name: `_`, `$`, `@`, `.`. */
 const JOINT = 4
 const HYPHEN = 5
 const SLASH = 6
@@ -74,22 +74,22 @@ const CLASSES = Uint8Array.from({ length: 128 }, (_, code) => {
 
 function classOf(code: number): number {
   if (code < 128) return CLASSES[code]!
-  // Latin signs, general punctuation, and that of East Asia.
+  // Latin signs, general punctuation, East Asian punctuation.
   const isPunctuation =
     code < 0xc0 || (code >= 0x2000 && code <= 0x206f) || (code >= 0x3000 && code <= 0x303f) || code >= 0xff00
   return isPunctuation ? BREAK : LOWER
 }
 
-/** Most names that are taken of one text: a listing has thousands, and each alone says little. */
+/** The most names of one text: a listing has thousands, and each alone means little. */
 const MOST_NAMES = 100
-/** Shortest and longest name, in characters. */
+/** The shortest and longest name, in characters. */
 const LEAST_LENGTH = 4
 const MOST_LENGTH = 120
 
 /**
- * Adds the telling names in a text to a set, in lower case: `snake_case`, `camelCase`, `a.b`, `id42`, `a-long-id`. Plain words and
- * numbers are in every text and tell nothing. A path goes by its last step, for who refers to a file rarely repeats the rest;
- * when that is a plain word, by all of it. Linear.
+ * Adds the distinctive names in a text to a set, in lower case: `snake_case`, `camelCase`, `a.b`, `id42`, `a-long-id`. Plain words and
+ * numbers are not distinctive. A path is represented by its last step, because references rarely repeat the rest; when that is a plain
+ * word, by the whole path. Takes linear time.
  */
 export function addNames(text: string, names: Set<string>): void {
   const read = excerpt(text)
@@ -111,10 +111,10 @@ export function addNames(text: string, names: Set<string>): void {
 /** A run of characters that may be a name, while it is read. */
 class Word {
   #start = -1
-  /** Where the last step of a path begins, and how many stand before it. */
+  /** The start of the last step of a path, and the number of steps before it. */
   #step = -1
   #steps = 0
-  /** Behind the last letter, digit or underscore. */
+  /** The place after the last letter, digit or underscore. */
   #end = -1
   #before = BREAK
   #letters = false
@@ -151,7 +151,7 @@ class Word {
     this.#hyphens = 0
   }
 
-  /** The name the run is, if it is one. The next run may begin. */
+  /** The name of the run, if it is one. Resets the run. */
   take(text: string): string | undefined {
     const name = this.#name(text)
     this.#start = -1
@@ -171,7 +171,7 @@ class Word {
   }
 }
 
-/** What one row says of itself, whatever stands around it. */
+/** The facts of one row, independent of its neighbours. */
 export type RowFacts = {
   readonly role: GroupRole
   readonly isRequest: boolean
@@ -180,19 +180,19 @@ export type RowFacts = {
   readonly asks: boolean
   readonly image: boolean
   readonly write: boolean
-  /** Parts of results that say that their call failed. */
+  /** Parts of results of failed calls. */
   readonly failed: ReadonlySet<number>
   /** Parts of calls that list files or places. */
   readonly listings: ReadonlySet<number>
   /** Parts of calls that read files. */
   readonly reads: ReadonlySet<number>
-  /** Names it refers to: those said, and those in the arguments of calls that do not only read. */
+  /** Names that it refers to: those in its texts, and those in the arguments of calls that do more than read. */
   readonly mentions: ReadonlySet<string>
-  /** Other names that stand in it: in results, and what reads ask for. */
+  /** Other names in it: in results, and in the arguments of reads. */
   readonly names: ReadonlySet<string>
 }
 
-/** What a row is worth by its role. Results that stand in a user's row, as Anthropic has them, are results. */
+/** The role of a row for scoring. Results in a user's row, as in Anthropic's format, are results. */
 export function roleOf(row: ViewRow): GroupRole {
   if (row.kind !== 'message') return 'inserted'
   if (row.calls.length > 0) return row.role === 'system' ? 'system' : 'assistantWithToolCalls'
@@ -270,7 +270,7 @@ function isMedia({ type }: { readonly type: string }): boolean {
   return type === 'image' || type === 'file'
 }
 
-/** Commands that only look around. */
+/** Commands that only read. */
 const LISTING_COMMAND = /^\s{0,8}(?:ls|dir|tree|pwd|find|fd|grep|rg|ag|git (?:status|log|branch))(?:\s|$)/
 
 function isListing(name: string, input: Json): boolean {
@@ -279,7 +279,7 @@ function isListing(name: string, input: Json): boolean {
   return typeof command === 'string' && LISTING_COMMAND.test(headOf(command, 40))
 }
 
-/** By its kind, or by how a plain text begins or ends; of JSON by the fields that say so. */
+/** Whether an output failed: by its type, by the beginning or end of a plain text, or by the fields of JSON. */
 function hasFailed(row: ViewRow, part: number, output: ToolResultOutput): boolean {
   if (row.results.some((entry) => entry.part === part && entry.failed)) return true
   if (output.type === 'json') {
@@ -307,11 +307,11 @@ function textOfOutput(output: ToolResultOutput): string {
   }
 }
 
-/** Most characters and values that are read of a JSON value. */
+/** The most characters and values that are read of a JSON value. */
 const MOST_CHARACTERS = 6_000
 const MOST_VALUES = 500
 
-/** The texts in a JSON value, in order, without its keys; of a large one the first. */
+/** The texts in a JSON value, in order, without its keys; for a large one only the first. */
 function textsOf(value: Json | undefined): string {
   if (typeof value === 'string') return value
   const texts: string[] = []

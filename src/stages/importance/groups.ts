@@ -12,28 +12,28 @@ import {
   usesSignals,
 } from './weights.ts'
 
-/** The scorer that needs nobody: its name and version, told with every score. */
+/** The default scorer: its name and version are part of every score. */
 export const DEFAULT_SCORER = { name: 'undertext', version: '1' } as const
 
-/** One thing that a score is made of. */
+/** One summand of a score. */
 export type ImportanceReason = {
-  /** The role (`user`, `tool` …), a signal (`constraint` …), `limit` where the sum left 0 to 1, or a scorer's own word. */
+  /** The role (`user`, `tool` …), a signal (`constraint` …), `limit` when the sum left the range 0 to 1, or a scorer's own name. */
   readonly reason: string
   readonly weight: number
 }
 
-/** A group with what it is worth. */
+/** A group with its score. */
 export type ScoredGroup = Group & {
   /** 0 to 1, without recency. */
   readonly importance: number
-  /** They add up to `importance` exactly. */
+  /** The summands; they add up to `importance` exactly. */
   readonly reasons: readonly ImportanceReason[]
 }
 
 /**
- * The groups of a view, scored: the role's points, raised and lowered by signals, between 0 and 1. The same rows and
- * weights give the same scores. `contentOf` gives the original parts of a row; it is not asked when no signal counts and
- * `needsSignals` is not set.
+ * Scores the groups of a view: the points of the role, raised and lowered by signals, between 0 and 1. The same rows and weights give
+ * the same scores. `contentOf` returns the original parts of a row; it is not called when no signal has a weight and `needsSignals` is
+ * not set.
  */
 export function scoreView(
   view: View,
@@ -45,7 +45,7 @@ export function scoreView(
   return groups.map((group) => ({ ...group, ...assess(group.role, group.signals, weights) }))
 }
 
-/** What a role and its signals are worth. Never outside 0 to 1: what is too much is a reason too. */
+/** The score of a role and its signals, between 0 and 1: the excess is a summand too. */
 function assess(
   role: GroupRole,
   signals: ReadonlyMap<Signal, number>,
@@ -64,19 +64,19 @@ function assess(
   return { importance, reasons }
 }
 
-/** Whether a group of this role is never ranked: system messages, and what compactions inserted. */
+/** Whether a group of this role is never ranked: system messages, and rows inserted by compactions. */
 export function staysAlways(role: GroupRole): role is 'system' | 'inserted' {
   return role === 'system' || role === 'inserted'
 }
 
-/** The reasons of a score, added up in their order. */
+/** The summands of a score, in their order. */
 export function sumOf(reasons: readonly ImportanceReason[]): number {
   return reasons.reduce((sum, { weight }) => sum + weight, 0)
 }
 
 /**
- * What a group is ranked by: its importance in points and what recency adds, r = (index + 1) / count. Without signals that is
- * seed 001's score (checklist S1-U06: a person 100 + 50r, and so on). Infinite for what always stays.
+ * The rank of a group: its importance in points plus recency, r = (index + 1) / count; without signals 100 + 50r for a user, and so on.
+ * Infinite for groups that always stay.
  */
 export function rankOf(group: ScoredGroup, count: number, { recency }: ImportanceWeights): number {
   const { role } = group
@@ -84,7 +84,7 @@ export function rankOf(group: ScoredGroup, count: number, { recency }: Importanc
   return group.importance * POINTS + recency[role] * ((group.at + 1) / count)
 }
 
-/** Groups from the lowest rank to the highest; of equal ones the oldest first. For stages that hide one after the other. */
+/** Groups from the lowest rank to the highest, equal ones oldest first, for stages that hide one after the other. */
 export function lowestFirst(
   view: View,
   contentOf: (row: ViewRow) => readonly Part[],
@@ -95,10 +95,10 @@ export function lowestFirst(
   return groups.sort((a, b) => ranks.get(a)! - ranks.get(b)!)
 }
 
-/** Most later reads of one file an earlier one is held against. */
+/** The most later reads of a file that an earlier one is compared with. */
 const MOST_LATER_READS = 8
 
-/** Which rows hold failed results, and what the calls of a group are worth besides their role. */
+/** The rows with failed results, and the signals of the calls of a group. */
 function callFacts(view: View, facts: readonly RowFacts[]) {
   const errors = new Set<number>()
   const failedCalls = new Set<string>()
@@ -114,7 +114,7 @@ function callFacts(view: View, facts: readonly RowFacts[]) {
   }
   const repeated = repeatedReads(view, facts, (key) => answered.has(key) && !failedCalls.has(key))
 
-  /** Only when all its calls are of the kind: a group that does more is worth what it does. */
+  /** Applies only when all calls of the group are of the kind. */
   const worthOf = (indexes: readonly number[]): 'repeatedRead' | 'listing' | undefined => {
     let worth: 'repeatedRead' | 'listing' | undefined
     for (const index of indexes) {
@@ -129,7 +129,7 @@ function callFacts(view: View, facts: readonly RowFacts[]) {
   return { errors, worthOf }
 }
 
-/** Calls that read what a later successful one reads again. */
+/** Calls whose lines a later successful call reads again. */
 function repeatedReads(
   view: View,
   facts: readonly RowFacts[],
@@ -151,20 +151,20 @@ function repeatedReads(
   return repeated
 }
 
-/** What is ranked, kept and hidden as a whole: one message, or a tool group. */
+/** A unit that is ranked, kept and hidden as a whole: a message, or a tool group. */
 export type Group = {
-  /** Places of its rows in the view, ascending. */
+  /** Indexes of its rows in the view, ascending. */
   readonly indexes: readonly number[]
-  /** Of its weightiest row: a call and its results count as the call (checklist C-17). */
+  /** The role of its most important row: a call and its results count as the call. */
   readonly role: GroupRole
-  /** The place that says how recent it is: of its newest row of that role. */
+  /** The index that determines its recency: of its newest row of that role. */
   readonly at: number
   readonly pinned: boolean
-  /** How often each signal counts; absent for not at all. */
+  /** How often each signal counts; absent when never. */
   readonly signals: ReadonlyMap<Signal, number>
 }
 
-/** Weightiest first. */
+/** Most important first. */
 const ROLE_ORDER: readonly GroupRole[] = [
   'system',
   'inserted',
@@ -175,17 +175,17 @@ const ROLE_ORDER: readonly GroupRole[] = [
   'other',
 ]
 
-/** Most later groups that count as referring to one. */
+/** The most later groups that count as referring to one. */
 const MOST_REFERENCES = 3
 
-/** The groups of a view in order, with what speaks for and against each. Linear in what is read. */
+/** The groups of a view in order, with their signals. Linear in the size of what is read. */
 export function groupsOf(view: View, contentOf: (row: ViewRow) => readonly Part[]): Group[] {
   const facts = view.rows.map((row) => factsOf(row, contentOf(row)))
   const answers = answeringRows(view, facts)
   const first = firstRequest(view, facts)
   const calls = callFacts(view, facts)
   const citing = new Map<string, number>()
-  // From the newest: what later groups refer to is known when a group is reached.
+  // From the newest: the references of later groups are known when a group is reached.
   const groups = membersOf(view)
     .reverse()
     .map((indexes): Group => {
@@ -215,7 +215,7 @@ export function groupsOf(view: View, contentOf: (row: ViewRow) => readonly Part[
   return groups.reverse()
 }
 
-/** Groups without a look at what was said: roles and pins. */
+/** Groups by roles and pins alone, without reading contents. */
 export function bareGroupsOf(view: View): Group[] {
   const signals: ReadonlyMap<Signal, number> = new Map()
   return membersOf(view).map((indexes) => {
@@ -251,7 +251,7 @@ function weightiest(
   return { role, at }
 }
 
-/** The first person's message, unless a summary stands for it already. */
+/** The first message of the user, unless a summary replaces it already. */
 function firstRequest(view: View, facts: readonly RowFacts[]): number | undefined {
   for (const [index, row] of view.rows.entries()) {
     if (row.kind === 'summary') return undefined
@@ -260,7 +260,7 @@ function firstRequest(view: View, facts: readonly RowFacts[]): number | undefine
   return undefined
 }
 
-/** Rows that answer a question of the one who spoke before: a person the model, or the model a person, without calls. */
+/** Rows that answer a question of the previous speaker: the user answers the model, or the model the user, without calls. */
 function answeringRows(view: View, facts: readonly RowFacts[]): ReadonlySet<number> {
   const answering = new Set<number>()
   let asker: 'user' | 'assistant' | undefined
@@ -277,7 +277,7 @@ function answeringRows(view: View, facts: readonly RowFacts[]): ReadonlySet<numb
   return answering
 }
 
-/** How many later groups refer to a group, by the name of its that most of them use; three at most. */
+/** The number of later groups that refer to a group, by its most used name, at most three. */
 function referencesTo(own: readonly RowFacts[], citing: ReadonlyMap<string, number>): number {
   let most = 0
   for (const { names, mentions } of own) {

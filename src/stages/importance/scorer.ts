@@ -26,16 +26,16 @@ import {
   weightsSchema,
 } from './weights.ts'
 
-/** A message to be scored: the neutral form, and whether it is pinned. Roles that are none of the four count as `other`. */
+/** A message to score: the neutral format, and whether it is pinned. Unknown roles count as `other`. */
 export type MessageToScore = {
   readonly role: string
   readonly content: Message['content']
   readonly pinned?: boolean | undefined
 }
 
-/** What one message or tool group is worth. */
+/** The score of a message or tool group. */
 export type MessageImportance = {
-  /** Places of its messages in the list, ascending. */
+  /** Indexes of its messages in the list, ascending. */
   readonly indexes: readonly number[]
   readonly role: GroupRole
   /** 0 to 1, without recency. */
