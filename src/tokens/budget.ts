@@ -7,38 +7,38 @@ import { canonicalProvider } from './providers.ts'
 import { estimateMessagesTokens, estimateToolDefinition, neurolinkEstimator, tokensOfText } from './tokens.ts'
 import { availableInput, getContextWindowSize } from './windows.ts'
 
-/** Fractions and token counts of settings that scale with the window. Source: checklist C-23 and F5. */
+/** Fractions and limits of settings that scale with the window. */
 const PRUNE_PROTECT_SHARE = 0.25
 const PRUNE_MINIMUM_SHARE = 0.1
 const SUMMARY_SHARE = 0.05
 const SUMMARY_LEAST_TOKENS = 500
 const SUMMARY_MOST_TOKENS = 4_000
 /**
- * Offline: six tenths of a target of up to 16,000 tokens, and a tenth of what is beyond, at most 16,000 more. What a session's
- * files define and its calls did grows slower than the session. Source: measured, docs/summaries.md.
+ * Offline summaries: six tenths of a target of up to 16,000 tokens, and a tenth of the rest, at most 16,000 more. The facts of a session
+ * grow slower than the session (measured: docs/summaries.md).
  */
 const SUMMARY_ROOM_SHARE = 0.6
-/** Of the first 16,000, where the tail needs less than it might: its groups are not parted. */
+/** The share of the first 16,000 when the tail needs less than its room, because its groups stay whole. */
 const OFFLINE_MOST_SHARE = 0.9
 const OFFLINE_FULL_TARGET = 16_000
 const OFFLINE_MORE_SHARE = 0.1
 const OFFLINE_MORE_TOKENS = 16_000
 
-/** Settings of the stages that scale, tokens. */
+/** The settings of the stages that scale, tokens. */
 export type ScaledFigures = {
   readonly pruneProtectTokens: number
   readonly pruneMinimumSavings: number
-  /** What the target leaves beside a model's summary. */
+  /** The rest of the target beside a model's summary. */
   readonly keepRecentTokens: number
   readonly summaryMaxTokens: number
 }
 
-/** Why a figure is what it is: a share of what is available, or the most or the least it may be. */
+/** The source of a figure: a share of the available tokens, or its maximum or minimum. */
 export type ScaleSource = 'share' | 'most' | 'least'
 
 /**
- * What the stages go by where nothing else was said: for planning and for profiles alike. `availableTokens` is what a request may
- * take, `targetTokens` what the history is to come down to. Source: checklist F5.
+ * The defaults of the stages, for planning and profiles alike. `availableTokens` is the available input, `targetTokens` the target size of
+ * the history.
  */
 export function scaledFigures(availableTokens: number, targetTokens: number): ScaledFigures {
   const summaryMaxTokens = Math.min(
@@ -53,12 +53,12 @@ export function scaledFigures(availableTokens: number, targetTokens: number): Sc
   }
 }
 
-/** What a tail leaves to a summary that may take so much, tokens: all of it, unless the target is small. */
+/** The room beside a tail for a summary of this size, tokens: all of it, unless the target is small. */
 export function summaryRoom(summaryMaxTokens: number, targetTokens: number): number {
   return Math.min(summaryMaxTokens, shareOf(targetTokens, SUMMARY_ROOM_SHARE))
 }
 
-/** What a tail leaves to a summary that costs nothing, and the most it may take when the tail needs less than it might, tokens. */
+/** The room beside a tail for a free summary, and its maximum when the tail needs less than its room, tokens. */
 export function offlineSummaryTokens(targetTokens: number): {
   readonly summaryRoomTokens: number
   readonly summaryMaxTokens: number
@@ -71,7 +71,7 @@ export function offlineSummaryTokens(targetTokens: number): {
   }
 }
 
-/** Where each of them comes from. */
+/** The source of each. */
 export function scaleSources(availableTokens: number): {
   readonly [F in keyof ScaledFigures]: ScaleSource
 } {
@@ -91,32 +91,32 @@ function shareOf(tokens: number, share: number): number {
   return Math.floor(tokens * share)
 }
 
-/** Tokens of recent tool outputs that pruning leaves alone. Source: seed 003. */
+/** The tokens of recent tool outputs that pruning keeps, in NeuroLink's documentation. */
 export const PRUNE_PROTECT_TOKENS = 40_000
 
-/** Least saving, in tokens, for pruning to be applied. Source: seed 003. */
+/** The minimum savings of pruning, tokens, in NeuroLink's documentation. */
 export const PRUNE_MINIMUM_SAVINGS = 20_000
 
-/** Usage at which compaction is due. Source: seed 003. */
+/** The usage at which compaction is due. */
 export const DEFAULT_COMPACTION_THRESHOLD = 0.8
 /**
- * Share of the available input a compaction brings the whole request down to: half of the threshold. Source: `npm run bench:cache`
- * (docs/prompt-cache.md); design 3.6 has 0.6.
+ * The share of the available input to which a compaction reduces the request: half of the threshold (measured with `npm run
+ * bench:cache`, docs/prompt-cache.md).
  */
 export const DEFAULT_COMPACTION_TARGET = 0.4
-/** Provider assumed when neither the call nor the session names one. Source: seed 003. */
+/** The provider when neither the call nor the session has one. */
 export const DEFAULT_PROVIDER = 'openai'
 
-/** What is about to be sent besides the history, so that it counts. */
+/** The rest of a request besides the history. */
 export const requestSchema = z.strictObject({
-  /** Output tokens asked for; sets the output reserve. */
+  /** The requested output tokens, which set the output reserve. */
   maxTokens: z.int().nonnegative().optional(),
   systemPrompt: z.string().optional(),
-  /** The prompt that is not appended yet. */
+  /** A prompt that is not appended yet. */
   currentPrompt: z.string().optional(),
   toolDefinitions: z.array(z.unknown().transform(taken)).optional(),
   fileAttachments: z.array(z.looseObject({ content: z.string() })).optional(),
-  /** Tokens of what else goes along and is no text here, by the estimator: messages that are not appended yet. */
+  /** Estimated tokens of other content of the request, such as messages that are not appended yet. */
   pendingTokens: z.int().nonnegative().optional(),
 })
 export type PendingRequest = z.input<typeof requestSchema>
@@ -128,11 +128,11 @@ export type BudgetBreakdown = {
   readonly currentPrompt: number
   readonly toolDefinitions: number
   readonly fileAttachments: number
-  /** What the provider counted besides: a system prompt and tools nobody told of. Only where its reports showed any. */
+  /** Tokens that only the provider counted: an unknown system prompt and tools. Present only when its reports showed any. */
   readonly unseen?: number
 }
 
-/** How a request stands to a window: seed 003's fields, tokens. */
+/** A request compared with a window, in tokens. */
 export type BudgetCheckResult = {
   /** Whether the request fits: estimated ≤ available. */
   readonly withinBudget: boolean
@@ -146,7 +146,7 @@ export type BudgetCheckResult = {
   readonly breakdown: BudgetBreakdown
 }
 
-/** A request and the model it is for. */
+/** A request and its model. */
 export type BudgetCheckParams = PendingRequest & {
   readonly provider: string
   readonly model?: string | undefined
@@ -155,7 +155,7 @@ export type BudgetCheckParams = PendingRequest & {
     | undefined
   /** 0 to 1, default 0.8. */
   readonly compactionThreshold?: number | undefined
-  /** The model's context window, tokens, for one the registry does not know or knows wrongly. */
+  /** The model's context window, tokens, when the registry does not know it or is wrong. */
   readonly contextWindow?: number | undefined
 }
 
@@ -171,9 +171,9 @@ const budgetParamsSchema = z.strictObject({
 })
 
 /**
- * Whether a request fits a model's window and whether compaction is due: the pure check of seed 003, over plain
- * messages, by the seed's formula. The store's `getContextStats` makes the same sum from its counters, by the session's
- * estimator and with what was reported. Throws `INVALID_INPUT`.
+ * Checks whether a request fits a model's window and whether compaction is due, over plain messages, with the estimator `neurolink`. The
+ * store's `getContextStats` makes the same sum from its counters, with the session's estimator and the provider's reports. Throws
+ * `INVALID_INPUT`.
  */
 export function checkContextBudget(params: BudgetCheckParams): BudgetCheckResult {
   const checked = check(budgetParamsSchema, params, 'checkContextBudget')
@@ -189,8 +189,8 @@ export function checkContextBudget(params: BudgetCheckParams): BudgetCheckResult
 }
 
 /**
- * Tokens of a request by category as the estimator has them. A prompt adds the framing of a message (checklist S3-U02). Tool
- * definitions count by the seed's rule with the seed's estimator (conflict C-25), with others as a text.
+ * Estimated tokens of a request by category. A prompt adds the framing of a message. Tool definitions count by their own rule with
+ * `neurolink`, as a text with other estimators.
  */
 export function estimateRequest(
   provider: string,
@@ -212,7 +212,7 @@ export function estimateRequest(
   }
 }
 
-/** The same as what a provider's reports are compared with. */
+/** The same in the form in which it is compared with a provider's reports. */
 export function estimateOf(raw: BudgetBreakdown): Estimate {
   return {
     history: raw.conversationHistory,
@@ -221,14 +221,14 @@ export function estimateOf(raw: BudgetBreakdown): Estimate {
   }
 }
 
-/** Holds a request against a window. Every figure of a budget in this package comes from here. */
+/** Compares a request with a window. Every budget of this package is computed here. */
 export function weighRequest(params: {
   /** Estimates, uncalibrated. */
   readonly raw: BudgetBreakdown
   readonly outlook: Outlook
   /** Tokens, input and output together. */
   readonly contextWindow: number
-  /** The most the provider takes of input alone, tokens, where it was learnt. */
+  /** The limit of the input alone, tokens, if it was learned. */
   readonly inputLimit?: number | undefined
   readonly maxTokens?: number | undefined
   readonly threshold?: number | undefined
@@ -254,7 +254,7 @@ export function weighRequest(params: {
   }
 }
 
-/** Estimates made true by an outlook. The history takes what rounding leaves, so the sum is the outlook's to the token. */
+/** Calibrates estimates with an outlook. The history absorbs rounding, so that the sum is exactly the outlook's. */
 function calibrated(raw: BudgetBreakdown, outlook: Outlook): BudgetBreakdown {
   if (outlook === PLAIN_OUTLOOK) return raw
   const scaled = (tokens: number): number => Math.round(outlook.ratio * tokens)

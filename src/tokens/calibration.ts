@@ -1,91 +1,91 @@
 /*
- * What providers report, and what is made of it. A provider's figure is of a whole request: history, and a system
- * prompt and tools the store may know nothing of. Two things are learnt: how many tokens the model makes of one
- * estimated token (the ratio), and how much of a request the store does not see. Pure; the storage keeps the rows.
+ * Learning from reports of providers. A report covers a whole request: the history, and a system prompt and tools that the store may not
+ * know. Two figures are learned: the real tokens per estimated token (the ratio), and the part of a request that the store does not
+ * see. Pure; the storage keeps the rows.
  */
 
-/** Bounds of the ratio, and of how far one report may move what we expect. Source: checklist F5. */
+/** The bounds of the ratio, and of the effect of one report. */
 const MIN_RATIO = 0.5
 const MAX_RATIO = 2
-/** The least share of an estimate that is taken to be really there, however low a report was. */
+/** The least share of an estimate that is assumed to be real, however low a report was. */
 const LEAST_SEEN = 0.01
-/** Reports after which a ratio counts. */
+/** The number of reports after which a ratio applies. */
 const MIN_SAMPLES = 3
 /**
- * The most of a first report's surplus that is taken for unseen while no ratio is known, as a share of the estimate. More
- * would leave a long history no room: 200,000 tokens reported where 104,000 were estimated are no 96,000 tokens of tools.
+ * The greatest part of a first report's surplus that counts as unseen while no ratio is known, as a share of the estimate. More would
+ * leave a long history no room: 200,000 reported tokens where 104,000 were estimated do not mean 96,000 tokens of tools.
  */
 const MOST_UNSEEN = 0.25
-/** What is left of older reports when one is added: the last twenty or so decide. */
+/** The weight that older reports keep when one is added: about the last twenty decide. */
 const DECAY = 0.95
 
-/** Sums of reported and of estimated tokens, older ones counting less and less. */
+/** Sums of reported and estimated tokens with decaying weights. */
 type Tally = { readonly samples: number; readonly measured: number; readonly estimated: number }
 
-/** What was learnt of a provider's model for one estimator. */
+/** The calibration of a provider's model for one estimator. */
 export type Calibration = {
-  /** What was added between two reports of one view. Free of all the store does not see, so it decides as soon as there is enough of it. */
+  /** Differences between two reports of one view. They contain nothing unseen, so they decide as soon as there are enough of them. */
   readonly grown: Tally
-  /** Whole requests: all there is to go by until then. */
+  /** Whole requests, which decide until then. */
   readonly whole: Tally
 }
 
 const NO_TALLY: Tally = { samples: 0, measured: 0, estimated: 0 }
 export const NO_CALIBRATION: Calibration = { grown: NO_TALLY, whole: NO_TALLY }
 
-/** Estimated tokens of a request by what becomes of them: without any calibration. */
+/** Estimated tokens of a request by their lifetime, uncalibrated. */
 export type Estimate = {
   readonly history: number
-  /** System prompt and tool definitions: in every request, told to the store or not. */
+  /** System prompt and tool definitions, which are in every request, known to the store or not. */
   readonly standing: number
-  /** The prompt and files that are in this request and not in the history yet. */
+  /** The prompt and files of this request that are not in the history yet. */
   readonly pending: number
 }
 
 /** The last report for a session and a model. */
 export type Measurement = {
-  /** The view it is of: it is stale as soon as the session's is another. */
+  /** Its view: the report is stale when the session's view is another. */
   readonly viewEpoch: number
   readonly estimator: string
-  /** What the provider reported, tokens. */
+  /** The reported tokens. */
   readonly tokens: number
-  /** What counts of it: held to half and twice of what was expected, until the next report confirms it. */
+  /** The tokens that count: limited to half and twice of the expected size until the next report confirms it. */
   readonly held: number
   /** The estimate of the same request. */
   readonly estimate: Estimate
-  /** The first report that was believed of that view, and the estimate of its request without what stands. */
+  /** The first accepted report of that view, and the estimate of its request without system prompt and tools. */
   readonly firstTokens: number | undefined
   readonly firstEstimate: number
   /** Milliseconds since 1970. */
   readonly at: number
 }
 
-/** Tokens the model makes of one estimated token: 1 until three reports, then between 0.5 and 2. */
+/** The real tokens per estimated token: 1 until three reports, then between 0.5 and 2. */
 export function ratioOf({ grown, whole }: Calibration): number {
   const tally = grown.samples >= MIN_SAMPLES ? grown : whole
   return tally.samples >= MIN_SAMPLES ? bounded(tally.measured / tally.estimated, MIN_RATIO, MAX_RATIO) : 1
 }
 
-/** Reports the ratio is made of. */
+/** The number of reports behind the ratio. */
 export function samplesOf({ grown, whole }: Calibration): number {
   return grown.samples >= MIN_SAMPLES ? grown.samples : Math.max(grown.samples, whole.samples)
 }
 
-/** What a prediction was made from. `measured`: the report itself, of exactly this request. */
+/** The source of a prediction. `measured`: the report itself, of exactly this request. */
 export type EstimateSource = 'measured' | 'measured+estimated' | 'calibrated' | 'estimated'
 
-/** How estimates of a request become its true size. */
+/** The conversion of a request's estimates to its real size. */
 export type Outlook = {
-  /** Tokens of the request that are in no estimate: what the store was not told of. */
+  /** Tokens of the request that are in no estimate, because the store does not know them. */
   readonly unseen: number
-  /** True tokens an estimated one. */
+  /** Real tokens per estimated token. */
   readonly ratio: number
   readonly source: EstimateSource
 }
 
 export const PLAIN_OUTLOOK: Outlook = { unseen: 0, ratio: 1, source: 'estimated' }
 
-/** The lowest limits overflow errors named, tokens: of question and answer together, and of the question alone. */
+/** The lowest limits in overflow errors, tokens: of input and output together, and of the input alone. */
 export type LearnedTokens = { readonly window: number | undefined; readonly input: number | undefined }
 
 export const NOTHING_LEARNED: LearnedTokens = { window: undefined, input: undefined }
@@ -98,8 +98,8 @@ export type Readings = {
 }
 
 /**
- * How large a request will be: the last report plus what was added since, when it is of the view as it is now; else the
- * estimate by the ratio, plus what the last report showed to be unseen.
+ * Predicts the size of a request: the last report plus what was added since, when it belongs to the current view; else the estimate by
+ * the ratio, plus the unseen part of the last report.
  */
 export function outlook(
   { measurement, calibration = NO_CALIBRATION }: Pick<Readings, 'measurement' | 'calibration'>,
@@ -114,15 +114,15 @@ export function outlook(
   }
   const added = addedSince(measurement.estimate, now.estimate)
   const estimated = totalOf(now.estimate)
-  // A report that cannot be of the whole request tells nothing of its size.
+  // A report that cannot be of the whole request is no evidence of its size.
   if (isDoubted(measurement, calibration)) {
     const known = samplesOf(calibration) >= MIN_SAMPLES || unseen > 0
     return known ? { unseen, ratio, source: 'calibrated' } : PLAIN_OUTLOOK
   }
   const source = added === 0 ? 'measured' : 'measured+estimated'
-  // What is seen is never nothing: planning divides by it.
+  // Never 0: planning divides by it.
   const least = LEAST_SEEN * ratio * estimated
-  // A report that waits to be confirmed only moves what we expect towards it: what is told now may explain it better.
+  // An unconfirmed report only moves the prediction towards it: the current system prompt and tools may explain it better.
   const held = measurement.held + ratio * added
   const believed = measurement.tokens + ratio * added
   const tokens = Math.max(
@@ -134,7 +134,7 @@ export function outlook(
   return { unseen: known, ratio: (tokens - known) / estimated, source }
 }
 
-/** A provider's report of the size of a request, and what was estimated of the same request. */
+/** A provider's report of a request, and the estimate of the same request. */
 type Report = {
   readonly tokens: number
   readonly viewEpoch: number
@@ -144,13 +144,13 @@ type Report = {
   readonly at: number
 }
 
-/** Smaller requests are not judged by their reports, tokens: no window is so small, and a few odd texts may make up all of them. */
+/** Requests below this size are not checked against their reports, tokens: a few unusual texts may dominate them. */
 const LEAST_JUDGED = 2_000
 
 /**
- * Whether a report is far below what its request must hold: less than half of the estimate by the ratio of the model. The ratio is held
- * to 0.5 and more, so no language and no estimator explains that. A server that cuts a prompt to its window and answers without an error
- * (Ollama at `num_ctx`) reports so; and a caller that leaves out what came from a cache. Such a report says nothing of the model.
+ * Whether a report is far below the size of its request: less than half of the estimate after the model's ratio. The ratio is at least
+ * 0.5, so no language and no estimator explains that. Causes are servers that silently cut a prompt to their window (Ollama at
+ * `num_ctx`) and callers that omit cached tokens. Such a report is no evidence about the model.
  */
 export function isFarBelow(
   { tokens, estimate }: Pick<Report, 'tokens' | 'estimate'>,
@@ -160,12 +160,12 @@ export function isFarBelow(
   return expected >= LEAST_JUDGED && tokens < MIN_RATIO * expected
 }
 
-/** The same of a report that was recorded, unless it was believed: a prompt that is cut does not grow with the view, this one did. */
+/** The same for a recorded report, unless it was accepted: a cut prompt does not grow with the view, and this one did. */
 export function isDoubted(measurement: Measurement, calibration: Calibration | undefined): boolean {
   return measurement.held !== measurement.tokens && isFarBelow(measurement, calibration)
 }
 
-/** Whether a report grew with the view since the last, by a quarter to twice of what was added, or repeats one that is believed. */
+/** Whether a report grew with the view since the last one, by a quarter to twice of the addition, or repeats an accepted one. */
 function growsAlong({ tokens, estimate }: Report, last: Measurement | undefined): boolean {
   if (last === undefined) return false
   const added = addedSince(last.estimate, estimate)
@@ -174,7 +174,7 @@ function growsAlong({ tokens, estimate }: Report, last: Measurement | undefined)
   return grown >= MIN_RATIO * MIN_RATIO * added && grown <= MAX_RATIO * added
 }
 
-/** The readings after a report: the measurement takes the place of the last one, the calibration moves a little. */
+/** The readings after a report: the measurement replaces the last one, the calibration moves slightly. */
 export function recordReport(
   { measurement, calibration = NO_CALIBRATION }: Pick<Readings, 'measurement' | 'calibration'>,
   report: Report,
@@ -206,12 +206,12 @@ export function recordReport(
       firstEstimate: first?.estimate ?? 0,
       at: report.at,
     },
-    // A figure that may be a slip, or the weight of tools nobody told of, says nothing of the model.
+    // A figure that may be an error, or the weight of unknown tools, is no evidence about the model.
     calibration: isBelieved ? withSample(calibration, report, last, isConfirmed) : calibration,
   }
 }
 
-/** The first report of a view that is believed: that of before, or the one before this, when this confirms it. */
+/** The first accepted report of a view: the earlier one, or the one before this, when this confirms it. */
 function firstOf(
   same: Measurement | undefined,
   isConfirmed: boolean,
@@ -222,12 +222,12 @@ function firstOf(
     : undefined
 }
 
-/** The whole of an estimated request, tokens. */
+/** The total of an estimated request, tokens. */
 export function totalOf({ history, standing, pending }: Estimate): number {
   return history + standing + pending
 }
 
-/** What of an estimate the history and the prompt make. */
+/** The part of an estimate that is history and prompt. */
 function sized({ history, pending }: Estimate): number {
   return history + pending
 }
@@ -248,12 +248,12 @@ function withSample(
   }
   const estimated = totalOf(estimate)
   if (estimated === 0) return calibration
-  // Reports of one view that did not grow cannot tell the unseen from the ratio; another view's report can.
+  // Reports of one view that did not grow cannot distinguish the unseen part from the ratio; a report of another view can.
   const unseen = last === undefined || isSameView ? 0 : unseenBy(last, calibration, estimate.standing)
   return { ...calibration, whole: tallied(calibration.whole, tokens - unseen, estimated) }
 }
 
-/** A tally with one more pair; a wild one moves it no further than the bounds of the ratio. */
+/** A tally with one more pair; an outlier moves it no further than the bounds of the ratio. */
 function tallied(tally: Tally, measured: number, estimated: number): Tally {
   return {
     samples: tally.samples + 1,
@@ -268,8 +268,8 @@ export function expectedTokens({ unseen, ratio }: Outlook, estimate: Estimate): 
 }
 
 /**
- * What a report showed to be in its request besides history, prompt, files, and the standing parts that are told now. While no
- * ratio is known, a surplus may be either: then only what no ratio can explain, or a small share, is taken for unseen.
+ * The unseen part of a reported request: everything besides history, prompt, files, and the known system prompt and tools. While no ratio
+ * is known, a surplus may have either cause: then only what no ratio can explain, or a small share, counts as unseen.
  */
 function unseenBy(
   { firstTokens, firstEstimate }: Measurement,
@@ -283,7 +283,7 @@ function unseenBy(
   return isKnown || firstTokens > MAX_RATIO * estimated ? surplus : Math.min(surplus, MOST_UNSEEN * estimated)
 }
 
-/** Estimated tokens between two requests of one view. What stands counts only when both were told of it. */
+/** Estimated tokens between two requests of one view. System prompt and tools count only when both requests have them. */
 function addedSince(then: Estimate, now: Estimate): number {
   const standing = then.standing > 0 && now.standing > 0 ? now.standing - then.standing : 0
   return now.history - then.history + now.pending - then.pending + standing

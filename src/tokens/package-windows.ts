@@ -1,12 +1,12 @@
 import { PACKAGE_WINDOWS } from './package-windows-data.ts'
 
 /*
- * Context windows from the maintained package @pydantic/genai-prices. A window is looked up synchronously and at the first turn of a
- * process; to import the package itself takes about as long as to import this one. So the windows alone are in a generated file, and
- * a test compares it with the installed package.
+ * Context windows from the maintained package @pydantic/genai-prices. Windows are looked up synchronously, at the first turn of a process,
+ * and importing that package takes about as long as importing this one. So the windows alone are in a generated file, and a test compares
+ * it with the installed package.
  */
 
-/** A rule for names: one name, any of a list, or a rule by kind: starts with, ends with, contains, regular expression, all of a list. */
+/** A rule for names: one name, any of a list, or by kind: starts with, ends with, contains, regular expression, all of a list. */
 export type PackedMatch =
   | string
   | readonly PackedMatch[]
@@ -19,14 +19,14 @@ export type PackedMatch =
 type PackedProvider = {
   readonly provider?: PackedMatch
   readonly fallback?: readonly string[]
-  /** Model, tokens (0 where the package has none), names. The first that matches decides. */
+  /** Model, tokens (0 when the package has none), names. The first match decides. */
   readonly models: readonly (readonly [string, number, PackedMatch])[]
 }
 
 /** A model of the package and its window. */
 type PackageWindow = { readonly model: string; readonly tokens: number }
 
-/** What the package calls the providers that go by another name here. */
+/** The package's names of providers that have another name here. */
 const PACKAGE_IDS: ReadonlyMap<string, string> = new Map([
   ['bedrock', 'aws'],
   ['google-ai', 'google'],
@@ -34,7 +34,7 @@ const PACKAGE_IDS: ReadonlyMap<string, string> = new Map([
   ['togetherai', 'together'],
 ])
 
-/** The package's id of a provider; `undefined` for one that it does not have. */
+/** The package's id of a provider, or `undefined`. */
 export function packageProvider(provider: string): string | undefined {
   const id = PACKAGE_IDS.get(provider) ?? provider
   if (Object.hasOwn(PACKAGE_WINDOWS, id)) return id
@@ -47,8 +47,8 @@ export function packageProvider(provider: string): string | undefined {
 type PackageName = { readonly provider: string; readonly model: string }
 
 /**
- * Under which provider and name the package is asked for a model. A provider that the package does not have is found by the first part
- * of the model's name (`openai/gpt-5` of a gateway).
+ * The provider and the name of a model in the package. For a provider that the package does not have, the first part of the model's name
+ * is the provider (`openai/gpt-5` of a gateway).
  */
 export function packageName(provider: string, model: string): PackageName {
   const name = model.toLowerCase().trim()
@@ -86,7 +86,7 @@ function modelOf(id: string, name: string, isFallback = false): PackageWindow | 
   return undefined
 }
 
-/** Whether a lower-case name is one that the rule means. */
+/** Whether a lower-case name matches a rule. */
 export function matchesModel(match: PackedMatch, name: string): boolean {
   if (typeof match === 'string') return name === match
   if (isList(match)) return match.some((one) => matchesModel(one, name))
@@ -101,7 +101,7 @@ function isList(match: PackedMatch): match is readonly PackedMatch[] {
   return Array.isArray(match)
 }
 
-/** `-20250929` as `-2025-09-29`, the other way names are dated. */
+/** `-20250929` as `-2025-09-29`, the other format of dates in names. */
 function dated(name: string): string {
   return name.replace(/-(20\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)/g, '-$1-$2-$3')
 }

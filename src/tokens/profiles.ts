@@ -32,78 +32,79 @@ import {
 } from './windows.ts'
 
 /*
- * Everything that is decided by which model a request is for, in one place, each figure with where it comes from. The planner and
- * the stats work with the same functions, so a profile says what they do. Source: checklist F5.
+ * Everything that depends on the model of a request, in one place, each figure with its source. The planner and the stats use the same
+ * functions, so a profile describes what they do.
  */
 
 /**
- * Where a figure comes from: the caller (`override`), an overflow error (`learned`), a session's or a store's table, the package or the registry of
- * windows, what is known of the provider, the estimator, a share of what is available (`share`) or the `most` or `least` it may be, or nobody.
+ * The source of a figure: the caller (`override`), an overflow error (`learned`), a session's or a store's table, the package or the
+ * registry of windows, the provider's rules, the estimator, a share of the available tokens (`share`), its maximum (`most`) or minimum
+ * (`least`), or none.
  */
 export type FigureSource = 'override' | WindowSource | 'provider' | 'estimator' | ScaleSource
 
-/** A figure and where it comes from. */
+/** A figure with its source. */
 export type Figure<T> = { readonly value: T; readonly source: FigureSource }
 
-/** What a model is taken to be. Figures are tokens where nothing else is said. */
+/** The properties of a model. Figures are tokens unless stated otherwise. */
 export type ModelProfile = {
-  /** Provider and entry of the table that decided: `openai/gpt-4o` for gpt-4o-2024-08-06; `default` for a model nobody knows. */
+  /** The provider and the matching entry of the table: `openai/gpt-4o` for gpt-4o-2024-08-06; `default` for an unknown model. */
   readonly name: string
-  /** The provider's one name. */
+  /** The provider's canonical name. */
   readonly provider: string
   readonly model?: string
   /** Input and output together. */
   readonly contextWindow: Figure<number>
-  /** The most the provider takes of input alone, where that is known. */
+  /** The limit of the input alone, if known. */
   readonly inputLimit?: Figure<number>
   readonly outputReserve: Figure<number>
-  /** What a request may take: the window less the reserve, and no more than the input limit. */
+  /** The available input: the window less the reserve, and at most the input limit. */
   readonly availableInputTokens: number
   /** By its name. */
   readonly estimator: Figure<string>
-  /** UTF-16 units of plain English prose that the estimator takes for a token, before multiplier and margin. */
+  /** UTF-16 units of plain English prose per estimated token, before multiplier and margin. */
   readonly charactersPerToken: Figure<number>
-  /** How many times more tokens the estimator counts for this provider than for none. */
+  /** The estimator's factor for this provider. */
   readonly multiplier: Figure<number>
   /** The estimator's margin against underestimating, as a factor. */
   readonly margin: Figure<number>
-  /** Usage at which compaction is due, 0 to 1. */
+  /** The usage at which compaction is due, 0 to 1. */
   readonly threshold: Figure<number>
-  /** Share of the available input that a compaction brings the request down to. */
+  /** The share of the available input to which a compaction reduces the request. */
   readonly target: Figure<number>
-  /** The same in tokens, when nothing but the history is sent. */
+  /** The same in tokens, when only the history is sent. */
   readonly targetTokens: Figure<number>
   readonly keepRecentTokens: Figure<number>
   readonly pruneProtectTokens: Figure<number>
   readonly pruneMinimumSavings: Figure<number>
   readonly summaryMaxTokens: Figure<number>
-  /** Roles that may stand behind other messages of the list. */
+  /** Roles that may follow other messages of the list. */
   readonly roles: Figure<readonly Role[]>
-  /** Whether user and assistant must take turns. */
+  /** Whether user and assistant must alternate. */
   readonly strictAlternation: Figure<boolean>
   /** Whether the first message must be the user's. */
   readonly firstMustBeUser: Figure<boolean>
-  /** Whether every call needs its result, and every result its call. */
+  /** Whether every call needs a result, and every result a call. */
   readonly toolPairing: Figure<boolean>
-  /** Types of `context_management` the server knows. */
+  /** The types of `context_management` that the server supports. */
   readonly contextManagement: Figure<readonly string[]>
   /** Whether one of them summarizes. */
   readonly serverCompacts: Figure<boolean>
 }
 
 const tokens = z.int().nonnegative()
-/** What a caller knows better. A misspelled one is an error. */
+/** Overrides of the caller. An unknown name is an error. */
 const overridesSchema = z.strictObject({
-  /** `neurolink`: the founding table of windows as it was printed comes first. */
+  /** `neurolink`: NeuroLink's table of windows has precedence. */
   preset: z.enum(['default', 'neurolink']).optional(),
-  /** The window of this very model. */
+  /** The window of exactly this model. */
   contextWindow: z.int().positive().optional(),
-  /** A table for others too, as `openStore` takes it: by provider, and by model with `_default`. */
+  /** A table like that of `openStore`: by provider, and by model with `_default`. */
   contextWindows: contextWindowsSchema.optional(),
   inputLimit: z.int().positive().optional(),
-  /** Output asked for: the reserve. */
+  /** The requested output: the reserve. */
   maxTokens: tokens.optional(),
-  /** One, or the name of a built-in one. Default "neurolink"; stores count with their sessions' own. */
+  /** An estimator, or the name of a built-in one. Default "neurolink"; stores use those of their sessions. */
   estimator: z.union([z.enum(ESTIMATOR_NAMES as [string]), estimatorSchema]).optional(),
   threshold: shareSchema.optional(),
   target: shareSchema.optional(),
@@ -121,8 +122,8 @@ const overridesSchema = z.strictObject({
 export type ModelOverrides = z.input<typeof overridesSchema>
 
 /**
- * The profile of a model: its window by the caller's figures, else the tables of this package, else 128,000;
- * everything else by the provider and by what the window leaves for input. A provider goes by any of its names. Throws `INVALID_INPUT`.
+ * Returns the profile of a model: its window from the caller's figures, else from the tables of this package, else 128,000; the rest from
+ * the provider and the available input. Any name of a provider is accepted. Throws `INVALID_INPUT`.
  */
 export function resolveModelProfile(
   provider: string,
@@ -151,9 +152,9 @@ export function resolveModelProfile(
   })
 }
 
-/** What a profile is made of. */
+/** The inputs of a profile. */
 export type ProfileSubject = {
-  /** The provider's one name. */
+  /** The provider's canonical name. */
   readonly provider: string
   readonly model: string | undefined
   readonly contextWindow: ContextWindow
@@ -161,11 +162,11 @@ export type ProfileSubject = {
   readonly estimator: Estimator
   readonly estimatorSource: FigureSource
   readonly overrides: Omit<z.output<typeof overridesSchema>, 'contextWindows' | 'estimator' | 'preset'>
-  /** Whether what comes from the store's table is the caller's own. */
+  /** Whether the store's table is the caller's own. */
   readonly isTableGiven: boolean
 }
 
-/** The profile of a model whose window is known already. */
+/** The profile of a model with a known window. */
 export function profileOf(subject: ProfileSubject): ModelProfile {
   const { provider, model, overrides: given, learnedInput } = subject
   const found = windowFigure(subject)
@@ -244,7 +245,7 @@ function stageFigures(
   }
 }
 
-/** What the provider's form of a history asks for. */
+/** The provider's rules for a history. */
 function formFigures({
   provider,
   overrides: given,
@@ -259,15 +260,15 @@ function formFigures({
     ),
     strictAlternation: figure(given.strictAlternation, strictAlternation, source),
     firstMustBeUser: figure(given.firstMustBeUser, firstMustBeUser, source),
-    // No provider takes a call without its result: validateHistory asks for pairs of all of them.
+    // No provider accepts a call without its result: validateHistory requires pairs for all of them.
     toolPairing: figure(given.toolPairing, true, source),
   }
 }
 
-/** Plain English prose, 240 characters: how many of them make a token is what people mean by characters per token. */
+/** Plain English prose, 240 characters, for the figure of characters per token. */
 const PROSE =
   'When the meeting was over she walked back along the river and thought about the plan again. It had seemed simple enough in the morning, but now there were more open questions than before, and none could say who would have to reply to all...'
-/** Units of a text so long that rounding up shows no more. */
+/** A size at which rounding is negligible. */
 const MANY_TOKENS = 1_000_000
 
 type Counting = Pick<ModelProfile, 'charactersPerToken' | 'multiplier' | 'margin'>

@@ -1,7 +1,7 @@
 /*
- * What providers compact by themselves when a request asks for it under `context_management`. Sources: Anthropic's pages on
- * compaction and context editing (models from Claude 4 edit, from 4.6 compact; the same on Bedrock and Vertex), OpenAI's guide to
- * compaction of the Responses API. Read in November 2026.
+ * Compaction by providers that a request enables with `context_management`, from Anthropic's pages on compaction and context editing (models
+ * from Claude 4 edit, from 4.6 compact; also on Bedrock and Vertex) and OpenAI's guide to compaction of the Responses API, as of November
+ * 2026.
  */
 
 /** Anthropic's edits, by what they do: one summarizes, the others clear parts of a request before the model reads it. */
@@ -23,8 +23,8 @@ const EDITS_FROM = 400
 const COMPACTS_FROM = 406
 
 /**
- * The types of context management a server knows for a model, none for most. Without a model: what the provider's newest models
- * know, where it serves one family alone.
+ * The types of context management that a server supports for a model, none for most. Without a model: those of the provider's newest
+ * models, if it serves a single family.
  */
 export function contextManagementTypes(provider: string, model?: string): readonly string[] {
   const name = canonicalProvider(provider)
@@ -36,7 +36,7 @@ export function contextManagementTypes(provider: string, model?: string): readon
   return version < COMPACTS_FROM ? CLEARING_EDITS : [...CLEARING_EDITS, ANTHROPIC_EDITS.compact]
 }
 
-/** Whether one of these types summarizes, and does not only clear. */
+/** Whether one of these types summarizes. */
 export function compactsHistory(types: readonly string[]): boolean {
   return types.some((type) => COMPACTIONS.has(type))
 }
@@ -49,35 +49,35 @@ function claudeVersion(model: string): number | undefined {
 }
 
 /**
- * What a provider asks of the ids of tool calls. `words`: letters, digits, `_` and `-`, up to 64 of them, no id
- * twice in a history. `nine`: exactly nine letters and digits, no id twice. `short`: at most 40 characters. `any`: nothing.
- * Source of `short`: what Chat Completions answers to longer ones (`string_above_max_length`); the Responses API takes 64.
+ * A provider's rule for the ids of tool calls. `words`: letters, digits, `_` and `-`, at most 64, unique in a history. `nine`: exactly nine
+ * letters and digits, unique. `short`: at most 40 characters, because Chat Completions refuses longer ones (`string_above_max_length`); the
+ * Responses API accepts 64. `any`: no rule.
  */
 export type CallIdRule = 'any' | 'words' | 'nine' | 'short'
 
-/** The rules under which no id may stand twice in a history. */
+/** The rules with unique ids. */
 export function wantsUniqueIds(rule: CallIdRule): boolean {
   return rule === 'words' || rule === 'nine'
 }
 
-/** What a provider accepts of a history, as far as it can be told from roles and the kinds of parts. */
+/** A provider's rules for roles and kinds of parts. */
 export type ProviderProfile = {
-  /** User and assistant must take turns. */
+  /** User and assistant must alternate. */
   readonly strictAlternation: boolean
-  /** A system message may stand behind other messages. */
+  /** A system message may follow other messages. */
   readonly systemInside: boolean
-  /** The first message that is no system message must be a user's. */
+  /** The first message after system messages must be a user's. */
   readonly firstMustBeUser: boolean
-  /** Words of the user may follow tool results with no assistant message between. */
+  /** User text may follow tool results without an assistant message between. */
   readonly userAfterResults: boolean
-  /** Text that is empty, or nothing but white space, is accepted. */
+  /** Empty and blank texts are accepted. */
   readonly emptyText: boolean
   /** An assistant's message may hold images and files. */
   readonly assistantMedia: boolean
   readonly callIds: CallIdRule
 }
 
-/** The form an id must have under a rule. */
+/** The pattern of ids under a rule. */
 export const CALL_ID_FORMS: { readonly [R in Exclude<CallIdRule, 'any'>]: RegExp } = {
   words: /^[a-zA-Z0-9_-]{1,64}$/,
   nine: /^[a-zA-Z0-9]{9}$/,
@@ -119,7 +119,7 @@ const PROFILES: ReadonlyMap<string, ProviderProfile> = new Map([
   ['sagemaker', { ...LENIENT, systemInside: false }],
 ])
 
-/** Other names the same providers go by. */
+/** Other names of the same providers. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['amazon-bedrock', 'bedrock'],
   ['azure-openai', 'azure'],
@@ -147,9 +147,8 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
 const SDK_VERTEX = /^(?:google[.-]?vertex|vertex)\b/
 
 /**
- * The one name of a provider: case and blanks around it do not matter, and other names it goes by are known, also written
- * with `_` or blanks for `-` (LiteLLM says `vertex_ai`), and those of the AI SDK (`openai.responses`). A name that is not known keeps
- * its own signs.
+ * Returns the canonical name of a provider. Case and surrounding blanks are ignored, and other names are recognized, also with `_` or blanks
+ * for `-` (LiteLLM: `vertex_ai`), and those of the AI SDK (`openai.responses`). An unknown name keeps its signs.
  */
 export function canonicalProvider(provider: string): string {
   if (PROFILES.has(provider)) return provider
@@ -165,23 +164,23 @@ function knownAs(name: string): string | undefined {
   return ALIASES.get(name) ?? (PROFILES.has(name) ? name : undefined)
 }
 
-/** Whether it is known what a provider accepts. */
+/** Whether the rules of a provider are known. */
 export function isKnownProvider(provider: string): boolean {
   return PROFILES.has(canonicalProvider(provider))
 }
 
-/** What a provider accepts. Case does not matter; an unknown provider, or none, is taken to accept most. */
+/** The rules of a provider. Case is ignored; an unknown provider, or none, has the most permissive rules. */
 export function providerProfile(provider?: string): ProviderProfile {
   return provider === undefined ? LENIENT : (PROFILES.get(canonicalProvider(provider)) ?? LENIENT)
 }
 
 /**
- * The provider of a part that was not understood when it was read: none there is, so nobody is sent it. Its data is
- * `{ format, value }`; `value` is what was given, as far as JSON can say it.
+ * The provider of a part that was not understood when it was read. No provider has this name, so the part is never sent. Its data is
+ * `{ format, value }`; `value` is the original as far as JSON can represent it.
  */
 export const UNREAD = 'undertext-unread'
 
-/** Whose parts a provider reads besides its own. Claude on Bedrock and Vertex reads Anthropic's blocks, Gemini on Vertex Google's parts. */
+/** Providers whose parts a provider reads besides its own: Claude on Bedrock and Vertex reads Anthropic's blocks, Gemini on Vertex Google's parts. */
 const READ_BESIDES: ReadonlyMap<string, readonly string[]> = new Map([
   ['azure', ['openai']],
   ['openai', ['azure']],
@@ -189,7 +188,7 @@ const READ_BESIDES: ReadonlyMap<string, readonly string[]> = new Map([
   ['vertex', ['anthropic', 'google-ai']],
 ])
 
-/** Whether a provider understands the parts that are kept under a provider's name. Nobody understands `UNREAD` ones. */
+/** Whether a provider reads the parts of another. No provider reads `UNREAD` ones. */
 export function readsPartsOf(provider: string, owner: string): boolean {
   if (owner === UNREAD) return false
   const reader = canonicalProvider(provider)

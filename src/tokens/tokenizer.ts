@@ -10,14 +10,13 @@ import {
   providerFactor,
 } from './estimators/neurolink.ts'
 
-/** Longest run handed over in one piece, UTF-16 units. The merging of a piece takes time by the square of its length. */
+/** The longest run in one piece, UTF-16 units. Merging a piece takes quadratic time. */
 const LONGEST_RUN = 256
 
 /**
- * Where to cut a text, from `start` on, so that no piece of the tokenizer gets longer than 256 units: within the
- * first run of letters, of signs or of white space that is longer. `undefined` when there is none. Outside ASCII, what
- * is not known to be a letter or a mark of punctuation may be either, and lengthens both runs. Never between the halves of a
- * surrogate pair.
+ * The place to cut a text, from `start` on, so that no piece of the tokenizer is longer than 256 units: within the first longer run of
+ * letters, of signs or of white space. `undefined` when there is none. Outside ASCII a character that is neither a known letter nor known
+ * punctuation extends both runs. Never between the halves of a surrogate pair.
  */
 function findLongRun(text: string, start: number): number | undefined {
   let letters = 0
@@ -26,7 +25,7 @@ function findLongRun(text: string, start: number): number | undefined {
   for (let at = start; at < text.length; at++) {
     const unit = text.charCodeAt(at)
     if (unit === 0x20 || (unit >= 0x09 && unit <= 0x0d)) {
-      // Line ends belong to the signs before them.
+      // Line ends belong to the preceding signs.
       signs = unit === 0x0a || unit === 0x0d ? signs + 1 : 0
       white++
       letters = 0
@@ -57,7 +56,7 @@ function mayBeLetter(unit: number): boolean {
 
 function maybeSign(unit: number): boolean {
   if (unit < 0x80) return !mayBeLetter(unit) && !(unit >= 0x30 && unit <= 0x39)
-  // Letters for sure: Latin to Cyrillic, kana, Han, Hangul.
+  // Certain letters: Latin to Cyrillic, kana, Han, Hangul.
   return !(
     (unit >= 0xc0 && unit <= 0x24f && unit !== 0xd7 && unit !== 0xf7) ||
     (unit >= 0x391 && unit <= 0x481) ||
@@ -69,8 +68,8 @@ function maybeSign(unit: number): boolean {
 }
 
 /*
- * gpt-tokenizer rather than js-tiktoken: the same counts on every sample text of the table, faster, and an encoding is
- * a module of its own. Version 4 and later; 2.9 split words for o200k as for cl100k, which counts otherwise.
+ * gpt-tokenizer instead of js-tiktoken: the same counts on every sample text of the table, faster, and one module per encoding. Version 4 and
+ * later; 2.9 split words for o200k as for cl100k, with other counts.
  */
 
 /** Tokenizers by name: of GPT-4o and later, of GPT-4 and GPT-3.5. */
@@ -88,12 +87,12 @@ type CountTokens = (text: string, options: { readonly disallowedSpecial: Set<str
 const loaded = new Map<TokenizerName, Promise<Estimator>>()
 
 /**
- * An estimator that counts with OpenAI's own tokenizer: a unit is a token. It comes with the optional package
- * `gpt-tokenizer`, loaded here and only here (o200k: some 0.2 s and 60 MB). Texts like `<|endoftext|>` are ordinary
- * text. Runs of more than 256 letters, signs or white space without a break are counted in pieces, which keeps
- * the time linear and may add a token a piece. For providers that do not use this tokenizer `toTokens` multiplies by `providerFactor`.
+ * An estimator that counts with OpenAI's tokenizer: a unit is a token. The optional package `gpt-tokenizer` is loaded here (o200k: about
+ * 0.2 s and 60 MB). Texts like `<|endoftext|>` are ordinary text. Unbroken runs of more than 256 letters, signs or white space are counted in
+ * pieces, which keeps the time linear and may add a token per piece. For providers with another tokenizer `toTokens` multiplies by
+ * `providerFactor`.
  *
- * Throws `INVALID_INPUT` for another name, `TOKENIZER_UNAVAILABLE` when the package is missing or unfit.
+ * Throws `INVALID_INPUT` for another name, `TOKENIZER_UNAVAILABLE` when the package is missing or unsuitable.
  */
 export async function tokenizerEstimator(name: TokenizerName | string): Promise<Estimator> {
   const tokenizer = check(nameSchema, name, 'tokenizerEstimator')
@@ -101,7 +100,7 @@ export async function tokenizerEstimator(name: TokenizerName | string): Promise<
   if (estimator === undefined) {
     estimator = load(tokenizer)
     loaded.set(tokenizer, estimator)
-    // A package that is installed later can be loaded then.
+    // A package may be installed later.
     estimator.catch(() => loaded.delete(tokenizer))
   }
   return await estimator
@@ -126,7 +125,7 @@ async function load(name: TokenizerName): Promise<Estimator> {
   return estimatorOf(name, module.countTokens as CountTokens)
 }
 
-/** No special tokens: what somebody wrote is text. */
+/** No special tokens: every text is ordinary text. */
 const NOTHING_SPECIAL = { disallowedSpecial: new Set<string>() }
 
 function estimatorOf(name: TokenizerName, countTokens: CountTokens): Estimator {

@@ -21,8 +21,8 @@ export {
 } from './estimators/neurolink.ts'
 
 /**
- * Provider-neutral sizes by category, as whole numbers that can be added up. The four text categories are in
- * units of the estimator (of `neurolink`: Σ ceil(length / 4)); `media` is in tokens that no multiplier touches.
+ * Provider-neutral sizes by category: whole, additive numbers. The four text categories are in units of the estimator (for `neurolink`:
+ * Σ ceil(length / 4)); `media` is in tokens without a multiplier.
  */
 export type Sizes = {
   readonly text: number
@@ -54,7 +54,7 @@ export function subtractSizes(a: Sizes, b: Sizes): Sizes {
   }
 }
 
-/** A sum of sizes that is added to in place: thousands of rows, one object. */
+/** A mutable sum of sizes: one object for thousands of rows. */
 export class SizesSum {
   #text = 0
   #reasoning = 0
@@ -94,8 +94,8 @@ export class SizesSum {
 }
 
 /**
- * Tokens of `rows` messages whose sizes add up to `sizes`; 0 for none. The one place where sums become tokens:
- * stats, planner and reports all come through here, so their figures agree to the token.
+ * Tokens of `rows` messages with the total `sizes`; 0 for none. Stats, planner and reports all convert sums here, so their figures agree
+ * exactly.
  */
 export function tokensOf(sizes: Sizes, rows: number, estimator: Estimator, provider?: string): number {
   if (rows === 0) return 0
@@ -107,7 +107,7 @@ export function tokensOf(sizes: Sizes, rows: number, estimator: Estimator, provi
   )
 }
 
-/** Tokens of a text that stands alone. */
+/** Tokens of a single text. */
 export function tokensOfText(text: string, estimator: Estimator, provider?: string): number {
   return estimator.toTokens(estimator.measureText(text), provider)
 }
@@ -124,7 +124,7 @@ export function measureMessage(message: Pick<Message, 'content'>, estimator: Est
   return message.content.reduce((sum, part) => addSizes(sum, measurePart(part, estimator)), NO_SIZES)
 }
 
-/** The sizes of one part. `inputJson` spares a second `stringifyJson` of a tool call's input. */
+/** The sizes of one part. `inputJson` avoids a second `stringifyJson` of a tool call's input. */
 export function measurePart(part: Part, estimator: Estimator, inputJson?: string): Sizes {
   switch (part.type) {
     case 'reasoning':
@@ -147,7 +147,7 @@ export function measurePart(part: Part, estimator: Estimator, inputJson?: string
   }
 }
 
-/** The sizes of what may stand in a message or in a tool result. Its text is in `text` wherever it stands. */
+/** The sizes of a part of a message or of a tool result. Its text is in `text` in both. */
 function measureItem(item: ToolResultContent, estimator: Estimator, kind: TextKind): Sizes {
   switch (item.type) {
     case 'text':
@@ -157,7 +157,7 @@ function measureItem(item: ToolResultContent, estimator: Estimator, kind: TextKi
     case 'file':
       return measureFile(item.data, item.mediaType, estimator, kind)
     case 'provider':
-      // A readable compaction block counts as its text. Source: seed 000.
+      // A readable compaction block counts as its text.
       return {
         ...NO_SIZES,
         text: estimator.measureText(compactionBlock(item)?.text ?? stringifyJson(item.data), kind),
@@ -205,9 +205,9 @@ function isUrl(data: string | Uint8Array): boolean {
 }
 
 /**
- * Tokens of a list of messages: the seed's `estimateMessagesTokens`, over the neutral form or over anything with
- * a role and a text; calls in OpenAI's `tool_calls` count too. 0 for an empty list. `estimator` is one, or the name of a
- * built-in one. Throws `INVALID_INPUT`, for parts of other forms as well: `fromOpenAI` and `fromAnthropic` convert them.
+ * Tokens of a list of messages in the neutral format, or of anything with a role and a text; calls in OpenAI's `tool_calls` count too. 0 for
+ * an empty list. `estimator` is an estimator or the name of a built-in one. Throws `INVALID_INPUT`, also for parts of other formats:
+ * `fromOpenAI` and `fromAnthropic` convert them.
  */
 export function estimateMessagesTokens(
   messages: readonly { readonly role: string; readonly content: string | readonly Part[] }[],
@@ -235,7 +235,7 @@ export function estimateMessagesTokens(
 
 type WithCalls = { readonly tool_calls?: unknown }
 
-/** The units of calls in OpenAI's form: names and arguments. */
+/** The units of calls in OpenAI's format: names and arguments. */
 function measureCalls({ tool_calls: calls }: WithCalls, estimator: Estimator): number {
   if (!Array.isArray(calls)) return 0
   let units = 0

@@ -6,23 +6,23 @@ import { checkProviderName } from '../messages/message-check.ts'
 import { type Estimator, estimatorSchema } from './estimators/estimator-schema.ts'
 import { neurolinkEstimator, tokensOfText } from './tokens.ts'
 
-/** What a text that was cut ends in. Source: seed 003, checklist S3-185. */
+/** The ending of a cut text. */
 export const DEFAULT_TEXT_ENDING = '...'
 
-/** A sentence or a word is kept whole when that leaves more than this share of the room. Source: checklist S3-184. */
+/** A cut at the end of a sentence or a word must keep more than this share of the room. */
 const LEAST_SHARE = 0.5
-/** Characters to a token that the first look assumes; how far it really reaches is measured. */
+/** Characters per token of the first guess; the real length is measured. */
 const FIRST_GUESS = 8
-/** How many ends of sentences are tried that turn out to be inside a character. */
+/** The most ends of sentences inside a character that are tried. */
 const MOST_LOOKS = 1_000
-/** How often a cut is moved back when an estimator counts less for a longer text. */
+/** How often a cut is moved back when an estimator is not monotonic. */
 const MOST_STEPS_BACK = 64
 
 const optionsSchema = z
   .strictObject({
-    /** Who counts. Default: the seed's formula. */
+    /** The estimator. Default: `neurolink`. */
     estimator: estimatorSchema.optional(),
-    /** What a cut text ends in, counted too. Default "...". */
+    /** The ending of a cut text, which counts too. Default "...". */
     ending: z.string().optional(),
   })
   .optional()
@@ -30,15 +30,15 @@ const optionsSchema = z
 export type TruncateTextOptions = z.input<typeof optionsSchema>
 
 /**
- * As much of a text's beginning as fits in `maxTokens` tokens, the ending included, as the estimator counts for
- * `provider`. A text that fits comes back as it is.
+ * Returns the longest beginning of a text that fits in `maxTokens` tokens with its ending, as the estimator counts for `provider`. A text
+ * that fits is returned unchanged.
  *
- * A cut falls at the end of a sentence or line, else of a word, where that is past half of the room, and never
- * inside a character. With no room for the ending there is none; with no room for anything the text is empty.
+ * A cut is at the end of a sentence or line, else of a word, if that keeps more than half of the room, and never inside a character.
+ * Without room for the ending it is omitted; without any room the result is empty.
  *
- * A text is looked at only as far as the budget reaches, a few times over, however long it is.
+ * Only a few times the budget of a text is read, however long it is.
  *
- * Throws `INVALID_INPUT`. Source: seed 003, checklist S3-183 to S3-185; that the ending counts is ours.
+ * Throws `INVALID_INPUT`.
  */
 export function truncateToTokenBudget(
   text: string,
@@ -66,8 +66,8 @@ function fitter(maxTokens: number, estimator: Estimator, provider?: string): (te
 }
 
 /**
- * A length whose text does not fit; `undefined` when the whole does. Once the whole is near it is looked at
- * itself: an estimator may count a little more for a beginning than for the whole.
+ * A length whose text does not fit; `undefined` when the whole text does. Near the end the whole text is measured, because an estimator may
+ * count slightly more for a beginning than for the whole.
  */
 function reachOf(text: string, maxTokens: number, fits: (text: string) => boolean): number | undefined {
   let reach = Math.max(FIRST_GUESS, Math.ceil(maxTokens * FIRST_GUESS))
@@ -79,7 +79,7 @@ function reachOf(text: string, maxTokens: number, fits: (text: string) => boolea
   return fits(text) ? undefined : text.length
 }
 
-/** The best beginning shorter than `reach` that fits with its ending. The ending alone must fit. */
+/** The longest beginning shorter than `reach` that fits with its ending. The ending alone must fit. */
 function longestWith(text: string, ending: string, reach: number, fits: (text: string) => boolean): string {
   const fitsUpTo = (length: number): boolean => fits(`${text.slice(0, length)}${ending}`)
   let low = 0
@@ -92,7 +92,7 @@ function longestWith(text: string, ending: string, reach: number, fits: (text: s
   const longest = characterStart(text, codePointStart(text, low))
   const whole = wholeBefore(text, longest)
   if (fitsUpTo(whole)) return `${text.slice(0, whole)}${ending}`
-  // Only where less text counts more.
+  // Only for estimators that are not monotonic.
   for (let step = 0, at = longest; step < MOST_STEPS_BACK && at > 0; step++) {
     if (fitsUpTo(at)) return `${text.slice(0, at)}${ending}`
     at = characterStart(text, Math.max(0, at - 2 ** Math.floor(step / 4)))

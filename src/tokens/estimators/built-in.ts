@@ -5,7 +5,7 @@ import { neurolinkAdditiveEstimator, neurolinkEstimator } from './neurolink.ts'
 import { neuronBytesEstimator, neuronEstimator } from './neuron.ts'
 import { promptfleetEstimator } from './promptfleet.ts'
 
-/** The estimators every store knows without being told: sessions counted by them open anywhere. */
+/** The estimators that every store knows: sessions counted with them open anywhere. */
 export const BUILT_IN_ESTIMATORS: readonly Estimator[] = [
   neurolinkEstimator,
   neurolinkAdditiveEstimator,
@@ -22,7 +22,7 @@ export const ESTIMATOR_NAMES: readonly string[] = BUILT_IN_ESTIMATORS.map(({ nam
 
 const byName: ReadonlyMap<string, Estimator> = new Map(BUILT_IN_ESTIMATORS.map((one) => [one.name, one]))
 
-/** The built-in estimator of a name; `undefined` when there is none. */
+/** The built-in estimator with this name, or `undefined`. */
 export function estimatorNamed(name: string): Estimator | undefined {
   return byName.get(name)
 }

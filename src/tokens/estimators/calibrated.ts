@@ -8,14 +8,14 @@ import {
 } from './neurolink.ts'
 
 /*
- * Fitted, see calibrated.ts. One line for each class of the unit before, one sign for each class of the unit: the
- * signs are the levels of `LEVELS`, in order.
+ * The fitted table: one line per class of the previous unit, one sign per class of the unit. The signs are the levels of `LEVELS`, in
+ * order.
  */
 
-/** The signs a cost is written in, the least first. A sign's cost is its index squared, scaled so that the last is four tokens. */
+/** The signs of costs, lowest first. A sign's cost is its index squared, scaled so that the last is four tokens. */
 const LEVELS = '!"#$%&()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_abcdefghijklmnopqrstuvwxyz{|}~'
 
-/** What a unit costs behind another, by their classes; the first line is for the beginning of a text. */
+/** The cost of a unit after another, by their classes; the first line is for the beginning of a text. */
 const PAIR_COSTS: readonly string[] = [
   'NDNMEM=MNNLMNOONNOONNONNMNNLLKLKFMLMKLLJKKLLKLKLLJMMMJJJKIKLNLINLNNLNONNMOKMONONNKNNNOMMLMMMGONRNJK>NNMMNNN!NMNNGNIPcON!O!NeOO',
   '<#-0/,&(()!!-.+!OPPPPQQQQQ!1,&#!!!!!!!!!!!!/%!!!#0!!!!#!!!5,+6--!!!!&(!!!!4.!!&!!!!!!!-!!!.*!#.1K!,>!+#(!!1!!4%!!?!:@<4!B!,LOE',
@@ -146,19 +146,18 @@ const PAIR_COSTS: readonly string[] = [
   'N:E:AO;GLI?JEMLFHNJEABBBBBEBK;;:DFHIHEFE@GCIDBEDJGBHFGHFDEJ?;;=;:B@@D3BD.6=:D;@>B=@=7<=<8;=:;:>2M<B>><>@=>A!?A@B<N!JZ9K!J!CbO@',
 ]
 
-/** What a unit costs that stands behind two others like it, by its class. */
+/** The cost of a unit after two others like it, by its class. */
 const RUN_COSTS =
   ')-7#8*C889#*8!(*<<;;=<<<<<-,2!11122222222222222222222222222B:B1(<22222222222222222222222222C8C++<222=@2292522<=?26212722222222'
 
 /*
- * How it counts. Every UTF-16 unit costs what the beginning of a token is worth there, on average, behind the unit
- * before it: a letter behind a space nearly one token, common pairs of letters inside a word nearly nothing, rare ones (and
- * so random letters) half of one, digits a third, a Chinese character some two thirds. A table of pairs of classes, one
- * look-up a unit: it runs at every append. What a longer beginning of a text costs is never less.
+ * The method. Every UTF-16 unit costs the average probability that a token begins there, given the previous unit: a letter after a space
+ * nearly one token, common pairs of letters inside a word nearly nothing, rare ones (and so random letters) half a token, digits a third,
+ * a Chinese character about two thirds. It is a table of pairs of classes with one look-up per unit, because it runs at every append.
+ * A longer beginning of a text never costs less.
  *
- * Where the figures come from. They were fitted to the token counts of o200k on stretches of a thousand units: bounded
- * least squares of relative errors, drawn towards the counted share of token beginnings of each pair, every kind of content
- * with a weight of its own. Fitted on: translations of free programs in 45 languages, the Python library, declarations and
+ * The source of the figures. They were fitted to the token counts of o200k on stretches of a thousand units: bounded least squares of
+ * relative errors, drawn towards the counted share of token beginnings of each pair, each kind of content with its own weight. Fitted on: translations of free programs in 45 languages, the Python library, declarations and
  * modules of npm packages, C headers, shell, Perl, manuals, package.json files, all of these also as escaped JSON, numbered,
  * as differences and with tabs, this project's own pages and founding documents, and generated JSON, logs, UUIDs, hex, base64,
  * numbers, emoji, boxes, ANSI. Not fitted on: the sample texts of the published table, and the recorded conversations.
@@ -166,12 +165,12 @@ const RUN_COSTS =
 
 /** Units of `calibrated` in a token. */
 const UNITS_PER_TOKEN = 16
-/** What the scan adds up in: 256ths of a token. */
+/** The unit of the scan: 256ths of a token. */
 const PER_UNIT = 256 / UNITS_PER_TOKEN
-/** The most a unit costs: four tokens. */
+/** The greatest cost of a unit: four tokens. */
 const MOST = 1_024
 
-/** Where the classes beyond ASCII begin, roughly a script each; each ends where the next begins. */
+/** The starts of the classes beyond ASCII, roughly one per script; each ends where the next begins. */
 const CLASS_STARTS = [
   0x80, 0xc0, 0x250, 0x370, 0x400, 0x530, 0x590, 0x600, 0x900, 0x980, 0xb00, 0xb80, 0xc00, 0xe00, 0xe80,
   0x1e00, 0x1f00, 0x2070, 0x2500, 0x25a0, 0x3000, 0x3040, 0x3100, 0x4e00, 0xa000, 0xac00, 0xd800, 0xdc00,
@@ -188,7 +187,7 @@ classes[0x0a] = LINE_END
 classes[0x0d] = LINE_END
 for (const [index, start] of CLASS_STARTS.entries()) classes.fill(CONTROL + 1 + index, start)
 
-/** What each sign of the tables stands for, 256ths of a token. */
+/** The value of each sign of the tables, 256ths of a token. */
 const costs: ReadonlyMap<string, number> = new Map(
   Array.from(LEVELS, (sign, level) => [sign, Math.round(MOST * (level / (LEVELS.length - 1)) ** 2)]),
 )
@@ -200,12 +199,12 @@ for (let before = 0; before < CLASSES; before++) pairCosts.set(decode(PAIR_COSTS
 runCosts.set(decode(RUN_COSTS), 1)
 
 /*
- * Scripts the tables were not fitted on, for want of texts: o200k has hardly a token for them and takes their UTF-8 bytes nearly
- * one by one. Costs measured on sentences of each, without their blanks, 256ths of a token.
+ * Scripts without texts for fitting: o200k has hardly any token for them and splits them into nearly single UTF-8 bytes. Costs measured on
+ * sentences of each, without spaces, 256ths of a token.
  */
-/** The one class the tables leave free: scripts at some two tokens a character. */
+/** The class that the tables do not use: scripts with about two tokens per character. */
 const SCARCE = 127
-/** Yi, Vai, Javanese and their neighbours: nearly a token a byte. */
+/** Yi, Vai, Javanese and their neighbours: nearly one token per byte. */
 const SCARCEST = classes[0xa000] as number
 const ORIYA = classes[0xb00] as number
 const UNFITTED: readonly (readonly [
@@ -247,19 +246,19 @@ function decode(signs = ''): number[] {
   return Array.from(signs, (sign) => costs.get(sign) ?? 0)
 }
 
-/** The beginning of a text that is looked at whole, in units. */
+/** The beginning of a text that is read whole, in units. */
 const WHOLE = 1_024
-/** Of what comes behind it, a quarter is looked at: the first units of each block. */
+/** Of the rest a quarter is read: the first units of each block. */
 const BLOCK = 1_024
 const LOOKED_AT = 256
 
-/** Where what is looked at is copied to: reading a typed array takes half the time of `charCodeAt`. */
+/** A buffer for the units that are read: reading a typed array takes half the time of `charCodeAt`. */
 const units = new Uint16Array(WHOLE)
 const bytes = Buffer.from(units.buffer)
 
 /**
- * Units of `calibrated` for a text: sixteenths of a token of o200k, about. Of a long text a quarter stands for the rest:
- * tool outputs are most of what is appended, and alike over some hundreds of units.
+ * Units of `calibrated` for a text: about sixteenths of a token of o200k. Of a long text a quarter represents the rest: tool outputs are most
+ * of what is appended, and are uniform over some hundreds of units.
  */
 function measureCalibrated(text: string): number {
   const { length } = text
@@ -273,7 +272,7 @@ function measureCalibrated(text: string): number {
   return Math.max(1, Math.round(cost / PER_UNIT))
 }
 
-/** What `count` units from a place on cost, in 256ths of a token. */
+/** The cost of `count` units from a place on, in 256ths of a token. */
 function scan(text: string, from: number, count: number): number {
   bytes.write(count === text.length ? text : text.slice(from, from + count), 'utf16le')
   let cost = 0
@@ -296,8 +295,8 @@ function scan(text: string, from: number, count: number): number {
 }
 
 /**
- * Counts without a tokenizer and comes out close to true sizes for every kind of content: the figures, kind by kind,
- * are in `docs/estimators.md`. Unbiased: no margin on top.
+ * Counts without a tokenizer, close to real sizes for every kind of content: `docs/estimators.md` has the errors by kind. Unbiased, without
+ * a margin.
  */
 export const calibratedEstimator: Estimator = {
   name: 'calibrated',

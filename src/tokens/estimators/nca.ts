@@ -3,33 +3,33 @@ import { invalid } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
 import { type Estimator, type LengthUnit, lengthIn, lengthUnitSchema } from './estimator-schema.ts'
 
-/** Usage, in percent of the target, at which a warning is due. Source: seed 004. */
+/** The usage, in percent of the target, at which a warning is due. */
 export const NCA_ATTENTION_PERCENT = 80
 
 const configSchema = z.strictObject({
-  /** Tokens the context should not exceed; 0 counts as 1. */
+  /** The target size of the context, tokens; 0 counts as 1. */
   contextWindowTarget: z.int().nonnegative().default(32_000),
-  /** Percent of the target at which summarizing is due. */
+  /** The percentage of the target at which a summary is due. */
   autoSummarizeThreshold: z.int().min(0).max(100).default(75),
   enableAutoSummarize: z.boolean().default(true),
 })
 export type NcaStatsConfig = z.input<typeof configSchema>
 
-/** How full a context is, in the manner of seed 004. */
+/** How full a context is, by the rules of `nca`. */
 export type NcaStats = {
   readonly contextWindow: number
   /** Tokens of `nca`. */
   readonly estimatedTokens: number
   readonly messageCount: number
-  /** Of the target, whole, at most 100. */
+  /** Percent of the target, whole, at most 100. */
   readonly usagePercent: number
   readonly needsAttention: boolean
   readonly shouldSummarize: boolean
-  /** Either of them. */
+  /** Whether either is due. */
   readonly needsCompaction: boolean
 }
 
-/** How full the context is. Throws `INVALID_INPUT`. Source: seed 004 (defaults 32,000 and 75), checklist S4-U01. */
+/** Returns how full the context is (defaults 32,000 and 75). Throws `INVALID_INPUT`. */
 export function ncaContextStats(messages: readonly NcaMessage[], config: NcaStatsConfig = {}): NcaStats {
   const checked = check(configSchema, config, 'ncaContextStats')
   const contextWindow = Math.max(1, checked.contextWindowTarget)
@@ -48,18 +48,18 @@ export function ncaContextStats(messages: readonly NcaMessage[], config: NcaStat
   }
 }
 
-/** Characters per token, of a tool's message and of any other. Source: seed 004. */
+/** Characters per token, of a tool's message and of any other. */
 const TOOL_CHARS_PER_TOKEN = 3.5
 const CHARS_PER_TOKEN = 4
-/** Tokens of a message's framing and of one tool call, whatever it says. Source: seed 004. */
+/** Tokens of a message's framing and of one tool call, whatever its content. */
 const TOKENS_PER_MESSAGE = 10
 const TOKENS_PER_CALL = 50
-/** Characters of an image besides its path. Source: checklist S4-U03. */
+/** Characters of an image besides its path. */
 const IMAGE_CHARS = 512
-/** Units in a token that make both divisors whole: 28 / 4 = 7 and 28 / 3.5 = 8 a character. */
+/** Units per token that make both divisors whole: 28 / 4 = 7 and 28 / 3.5 = 8 per character. */
 const UNITS_PER_TOKEN = 28
 
-/** A message in the form of seed 004; a part is a text or an image with its path. */
+/** A message in the format of nca; a part is a text or an image with its path. */
 export type NcaMessage = {
   readonly role: string
   readonly content: string | readonly { readonly type: string; readonly [field: string]: unknown }[]
@@ -67,12 +67,12 @@ export type NcaMessage = {
 }
 
 const optionsSchema = z.strictObject({
-  /** What a character is: a UTF-16 unit (default) or a UTF-8 byte, as in the Rust original. */
+  /** The unit of a character: a UTF-16 unit (default) or a UTF-8 byte, as in the Rust original. */
   unit: lengthUnitSchema.default('utf16'),
 })
 export type NcaOptions = z.input<typeof optionsSchema>
 
-/** Tokens of one message: floor(characters / divisor) + 50 a call + 10. Throws `INVALID_INPUT`. Source: seed 004. */
+/** Tokens of one message: floor(characters / divisor) + 50 per call + 10. Throws `INVALID_INPUT`. */
 export function estimateNcaTokens(message: NcaMessage, options: NcaOptions = {}): number {
   const { unit } = check(optionsSchema, options, 'estimateNcaTokens')
   if (typeof message !== 'object' || message === null)
@@ -91,7 +91,7 @@ export function estimateNcaTokens(message: NcaMessage, options: NcaOptions = {})
   return Math.floor(characters / divisor) + calls * TOKENS_PER_CALL + TOKENS_PER_MESSAGE
 }
 
-/** Tokens of a list: the sum over its messages. Source: seed 004. */
+/** Tokens of a list: the sum over its messages. */
 export function estimateNcaMessages(messages: readonly NcaMessage[], options: NcaOptions = {}): number {
   if (!Array.isArray(messages)) throw invalid('estimateNcaMessages: messages must be a list')
   return (messages as readonly NcaMessage[]).reduce(
@@ -101,9 +101,9 @@ export function estimateNcaMessages(messages: readonly NcaMessage[], options: Nc
 }
 
 /**
- * The approximation of seed 004 for a store: `nca`, or `nca-bytes` with UTF-8 bytes. The fraction is dropped once per
- * list instead of once per message, so it is never below `estimateNcaMessages`, and above by less than a token a
- * message; paths of images are not counted. What calls say counts nothing. No provider makes a difference.
+ * The estimator of nca for a store: `nca`, or `nca-bytes` with UTF-8 bytes. It rounds down once per list instead of once per message, so it
+ * is never below `estimateNcaMessages` and above by less than a token per message. Paths of images and contents of calls do not count.
+ * The provider is ignored.
  */
 function estimatorOf(name: string, unit: LengthUnit): Estimator {
   return {
@@ -122,7 +122,7 @@ function estimatorOf(name: string, unit: LengthUnit): Estimator {
   }
 }
 
-/** The estimator of seed 004 for a store: its rule, rounded down once a list. Lengths in UTF-16 units (conflict C-21). */
+/** The estimator of nca for a store, rounded down once per list. Lengths in UTF-16 units. */
 export const ncaEstimator: Estimator = estimatorOf('nca', 'utf16')
-/** The same with lengths in bytes of UTF-8, as its real source has it. */
+/** The same with lengths in UTF-8 bytes, as in the Rust original. */
 export const ncaBytesEstimator: Estimator = estimatorOf('nca-bytes', 'utf8')

@@ -5,11 +5,10 @@ import { canonicalProvider } from '../providers.ts'
 import type { Estimator } from './estimator-schema.ts'
 
 /**
- * How many tokens a provider's tokenizer makes of a text where o200k makes one. `anthropic` (and `bedrock`, which is
- * asked for the same models most): fitted so that the median error of `calibrated` against the input tokens the provider
- * reported in a real coding session (Claude Opus 4.5, 471 answers) is within 1 %; by kind of content it was 1.2 for prose,
- * 1.26 for tool results, 1.0 for the JSON of tool calls, 1.4 for reasoning. All others: the multipliers of seed 003,
- * which are relative to openai too; no better sourced figures were found.
+ * Tokens of a provider's tokenizer per token of o200k. `anthropic` (and `bedrock`, which mostly serves the same models): fitted so that the
+ * median error of `calibrated` against the reported input tokens of a real coding session (Claude Opus 4.5, 471 answers) is within 1 %;
+ * by kind of content it was 1.2 for prose, 1.26 for tool results, 1.0 for the JSON of tool calls, 1.4 for reasoning. All others: NeuroLink's
+ * multipliers, which are relative to openai too; no better sourced figures were found.
  */
 const FACTORS: ReadonlyMap<string, number> = new Map([
   ['anthropic', 1.21],
@@ -19,30 +18,30 @@ const FACTORS: ReadonlyMap<string, number> = new Map([
   ['mistral', 1.26],
 ])
 
-/** Tokens of a provider, by any of its names, for one of o200k, without a margin; 1 for an unknown provider or none. */
+/** Tokens of a provider, by any of its names, per token of o200k, without a margin; 1 for an unknown provider or none. */
 export function providerFactor(provider?: string): number {
   return provider === undefined ? 1 : (FACTORS.get(canonicalProvider(provider)) ?? 1)
 }
 
-/** Tokens of framing per message in OpenAI's chat form: three, and the role's one. Source: OpenAI's cookbook on counting tokens. */
+/** Tokens of framing per message in OpenAI's chat format: three, and one for the role (OpenAI's cookbook on counting tokens). */
 export const CHAT_TOKENS_PER_MESSAGE = 4
-/** Tokens that prime the answer. Source: the same. */
+/** Tokens that prime the answer (the same source). */
 export const CHAT_TOKENS_PER_CONVERSATION = 3
-/** Tokens around one tool call besides name and input: with the factor above it fits the session named there best. */
+/** Tokens around a tool call besides name and input: with the factor above the best fit for the same session. */
 export const CHAT_TOKENS_PER_CALL = 12
 
-/** Characters looked at in each of three places: the beginning, the middle, the end. */
+/** Characters that are read in each of three places: the beginning, the middle, the end. */
 const WINDOW = 1_024
-/** Share of signs of code from which a text is taken for code. With it 82 to 98 in 100 windows of source files were, and 0 to 9 in 100 of translated manuals and messages. */
+/** The share of code signs from which a text counts as code: 82 to 98 of 100 windows of source files, 0 to 9 of translated manuals and messages. */
 const LEAST_SHARE = 0.04
 
-/** Signs that prose hardly uses. */
+/** Signs that are rare in prose. */
 const signs = new Uint8Array(128)
 for (const sign of '{}[]<>=_\\|&*$#+@') signs[sign.charCodeAt(0)] = 1
 
 /**
- * Whether a text is made of the signs that source code, JSON and markup are made of. Looks at 3,072 characters at most,
- * so it costs the same for any length. A guess: prose full of links or tables may pass for code, and poor code for prose.
+ * Whether a text looks like source code, JSON or markup. Reads at most 3,072 characters, so the cost does not depend on the length. A guess:
+ * prose full of links or tables may pass for code, and sparse code for prose.
  */
 export function looksLikeCode(text: string): boolean {
   const { length } = text
@@ -64,29 +63,29 @@ export function looksLikeCode(text: string): boolean {
   return seen > 0 && found / seen >= LEAST_SHARE
 }
 
-/** Signs that prose has too, in places where it has not: a bracket right behind a word, a semicolon that ends a line, quotes around a key. */
+/** Signs of prose in places of code: a bracket right after a word, a semicolon at the end of a line, quotes around a key. */
 function isCodeSign(text: string, at: number, unit: number, before: number): boolean {
   if (unit === 0x28) return before > 0x20
   if (unit === 0x3b) return !(text.charCodeAt(at + 1) > 0x0d)
   return unit === 0x22 && (before === 0x3a || before === 0x2c || text.charCodeAt(at + 1) === 0x3a)
 }
 
-/** Characters (UTF-16 units) per token of ordinary text. Source: seed 003, "Token Estimation". */
+/** Characters (UTF-16 units) per token of ordinary text. */
 export const CHARS_PER_TOKEN = 4
-/** Characters per token of code. Source: seed 003. */
+/** Characters per token of code. */
 export const CODE_CHARS_PER_TOKEN = 3
-/** Margin against underestimating. Source: seed 003. */
+/** The margin against underestimating. */
 export const TOKEN_SAFETY_MARGIN = 1.15
-/** Margin of the later versions, added as a share of the base. Source: checklist S3-U06. */
+/** The margin of later versions, added as a share of the base. */
 export const ADDITIVE_SAFETY_MARGIN = 0.05
-/** Tokens of framing per message. Source: seed 003. */
+/** Tokens of framing per message. */
 export const TOKENS_PER_MESSAGE = 4
-/** Tokens of framing per conversation. Source: seed 003. */
+/** Tokens of framing per conversation. */
 export const TOKENS_PER_CONVERSATION = 24
-/** Tokens of an image; binary files count the same here. Source: seed 003. */
+/** Tokens of an image; binary files count the same. */
 export const IMAGE_TOKEN_ESTIMATE = 1024
 
-/** How many more tokens a provider's tokenizer makes of the same text. Source: seed 003. */
+/** Tokens of a provider's tokenizer relative to OpenAI's for the same text. */
 const PROVIDER_MULTIPLIERS: ReadonlyMap<string, number> = new Map([
   ['anthropic', 1.23],
   ['google-ai', 1.18],
@@ -101,14 +100,14 @@ const PROVIDER_MULTIPLIERS: ReadonlyMap<string, number> = new Map([
   ['sagemaker', 1],
 ])
 
-/** A provider's multiplier, by its exact name; 1 for an unknown one or none, as the recorded results have it. */
+/** A provider's multiplier, by its exact name; 1 for an unknown one or none. */
 export function getProviderMultiplier(provider?: string): number {
   return provider === undefined ? 1 : (PROVIDER_MULTIPLIERS.get(provider) ?? 1)
 }
 
 /**
- * How the margin is laid on: `multiplicative`, base × multiplier × 1.15 (the version seed 003 describes), or
- * `additive`, base × multiplier + base × 0.05 (later versions). Source: checklist C-25, S3-U06.
+ * How the margin is applied: `multiplicative`, base × multiplier × 1.15, or `additive`, base × multiplier + base × 0.05 (later versions of
+ * NeuroLink).
  */
 export const MARGIN_MODES = ['multiplicative', 'additive'] as const
 export type MarginMode = (typeof MARGIN_MODES)[number]
@@ -132,12 +131,12 @@ function estimatorOf(name: string, mode: MarginMode): Estimator {
 }
 
 /**
- * The default of the functions for plain lists (that of stores is `calibrated`): the formula of seed 003, ceil(ceil(length / 4) × multiplier × 1.15) (checklist C-25), with the
- * multiplication and the rounding done once per list instead of once per message.
+ * The default of the functions for plain arrays (that of stores is `calibrated`): NeuroLink's formula, ceil(ceil(length / 4) × multiplier ×
+ * 1.15), with multiplication and rounding once per list instead of once per message.
  */
 export const neurolinkEstimator: Estimator = estimatorOf('neurolink', 'multiplicative')
 
-/** The same with the margin of the later versions. Source: checklist S3-U06. */
+/** The same with the margin of later versions. */
 export const neurolinkAdditiveEstimator: Estimator = estimatorOf('neurolink-additive', 'additive')
 
 const tokenOptionsSchema = z.strictObject({ marginMode: z.enum(MARGIN_MODES).default('multiplicative') })
@@ -146,8 +145,8 @@ const SEED_MARGIN = { marginMode: 'multiplicative' } as const
 const isCodeSchema = z.union([z.boolean(), z.literal('auto')])
 
 /**
- * Tokens of a text: ceil(ceil(length / c) × multiplier × 1.15), c = 4, or 3 for code. `isCode: 'auto'` asks
- * `looksLikeCode`. Throws `INVALID_INPUT`. Source: seed 003 and checklist C-25.
+ * Tokens of a text: ceil(ceil(length / c) × multiplier × 1.15), c = 4, or 3 for code. `isCode: 'auto'` calls `looksLikeCode`. Throws
+ * `INVALID_INPUT`.
  */
 export function estimateTokens(
   text: string,
@@ -156,7 +155,7 @@ export function estimateTokens(
   options: z.input<typeof tokenOptionsSchema> = USUAL,
 ): number {
   if (typeof text !== 'string') throw invalid('estimateTokens: text must be a text')
-  // The usual call takes no detour through zod.
+  // The common call needs no zod.
   const { marginMode } =
     options === USUAL ? SEED_MARGIN : check(tokenOptionsSchema, options, 'estimateTokens')
   const code = isCode === false ? false : check(isCodeSchema, isCode, 'estimateTokens: isCode')
@@ -165,12 +164,12 @@ export function estimateTokens(
   return withMargin(Math.ceil(text.length / perToken), provider, marginMode)
 }
 
-/** Tokens of a tool that JSON cannot hold. Source: checklist S3-086. */
+/** Tokens of a tool that JSON cannot represent. */
 const UNSERIALIZABLE_TOOL_TOKENS = 200
 
 /**
- * Tokens of one tool definition by `textTokens` of its JSON; 200 for one that JSON cannot hold. Default: the seed's rule,
- * ceil(length / 4) for every provider. Source: seed 003, checklist S3-086.
+ * Tokens of one tool definition by `textTokens` of its JSON; 200 for one that JSON cannot represent. Default: ceil(length / 4) for every
+ * provider.
  */
 export function estimateToolDefinition(
   tool: unknown,
@@ -184,7 +183,7 @@ function jsonOf(value: unknown): string | undefined {
   try {
     return JSON.stringify(value) as string | undefined
   } catch {
-    // A circle, a BigInt, a `toJSON` that throws, more depth than the stack takes.
+    // A cycle, a BigInt, a `toJSON` that throws, or too deep for the stack.
     return undefined
   }
 }

@@ -5,24 +5,24 @@ import { checkMessageList } from '../../messages/message-check.ts'
 import type { Estimator } from './estimator-schema.ts'
 import { type LengthUnit, lengthIn, lengthUnitSchema } from './estimator-schema.ts'
 
-/** Characters per token; about right for GPT and Claude models in English. Source: seed 000. */
+/** Characters per token; about right for GPT and Claude models in English. */
 const CHARS_PER_TOKEN = 4
-/** Tokens of an image. Source: seed 000. */
+/** Tokens of an image. */
 const IMAGE_TOKENS = 300
-/** Tokens of a document. Source: seed 000. */
+/** Tokens of a document. */
 const DOCUMENT_TOKENS = 500
-/** Tokens of a message's framing. Source: seed 000. */
+/** Tokens of a message's framing. */
 const TOKENS_PER_MESSAGE = 4
 
 const counterSchema = z.strictObject({
   /** Characters per token, above 0. Default 4. */
   charsPerToken: z.number().positive().finite().default(CHARS_PER_TOKEN),
-  /** What a character is: a UTF-16 unit (default) or a UTF-8 byte, as in the Rust original. */
+  /** The unit of a character: a UTF-16 unit (default) or a UTF-8 byte, as in the Rust original. */
   unit: lengthUnitSchema.default('utf16'),
 })
 export type TokenCounterOptions = z.input<typeof counterSchema>
 
-/** The counter of seed 000 over plain data: every text is rounded up on its own. */
+/** The token counter of neuron over plain data: every text is rounded up separately. */
 export type TokenCounter = {
   /** ceil(length / charsPerToken). */
   estimateText(text: string): number
@@ -35,18 +35,18 @@ export type TokenCounter = {
   estimateTools(tools: readonly NeuronTool[]): number
 }
 
-/** A message of content blocks; a text stands for one text block. */
+/** A message of content blocks; a text is one text block. */
 export type NeuronMessage = { readonly role: string; readonly content: string | readonly NeuronBlock[] }
-/** A content block; the fields its kind has are read, others are not. */
+/** A content block; only the fields of its kind are read. */
 export type NeuronBlock = { readonly type: string; readonly [field: string]: unknown }
-/** A tool definition as it is counted. */
+/** The counted fields of a tool definition. */
 export type NeuronTool = {
   readonly name: string
   readonly description?: string
   readonly input_schema?: unknown
 }
 
-/** Makes a counter. Throws `INVALID_INPUT`. Source: seed 000 (`TokenCounter::new`, `with_ratio`), checklist S0-49 to S0-63, C-21. */
+/** Makes a counter. Throws `INVALID_INPUT`. */
 export function createTokenCounter(options: TokenCounterOptions = {}): TokenCounter {
   const { charsPerToken, unit } = check(counterSchema, options, 'createTokenCounter')
   const estimateText = (text: string): number => {
@@ -107,9 +107,8 @@ export function createTokenCounter(options: TokenCounterOptions = {}): TokenCoun
 }
 
 /**
- * The counter of seed 000 for a store: `neuron`, or `neuron-bytes` with UTF-8 bytes. Equal to `createTokenCounter`'s
- * figures for messages of texts, calls, results, images and files; parts only their provider understands count
- * as their JSON. No provider makes a difference.
+ * The counter of neuron for a store: `neuron`, or `neuron-bytes` with UTF-8 bytes. Equal to `createTokenCounter` for messages of texts,
+ * calls, results, images and files; provider parts count as their JSON. The provider is ignored.
  */
 function estimatorOf(name: string, unit: LengthUnit): Estimator {
   return {
@@ -123,7 +122,7 @@ function estimatorOf(name: string, unit: LengthUnit): Estimator {
   }
 }
 
-/** The estimator of seed 000 for a store: its rule for each text. Lengths in UTF-16 units (conflict C-21). */
+/** The estimator of neuron for a store. Lengths in UTF-16 units. */
 export const neuronEstimator: Estimator = estimatorOf('neuron', 'utf16')
-/** The same with lengths in bytes of UTF-8, as its real source has it. */
+/** The same with lengths in UTF-8 bytes, as in the Rust original. */
 export const neuronBytesEstimator: Estimator = estimatorOf('neuron-bytes', 'utf8')

@@ -6,9 +6,9 @@ import type { Estimator } from './estimator-schema.ts'
 const budgetSchema = z.strictObject({
   /** The model's whole window, tokens. */
   contextWindow: z.int().nonnegative(),
-  /** Tokens kept for the answer. */
+  /** Tokens reserved for the answer. */
   maxOutputTokens: z.int().nonnegative(),
-  /** The system prompt; none reserves nothing, an empty one its framing. */
+  /** The system prompt; an absent one reserves nothing, an empty one its framing. */
   systemMessage: z.string().nullish(),
   tools: z.array(z.unknown()).default([]),
   history: z.array(z.looseObject({})).default([]),
@@ -25,16 +25,16 @@ export type ContextBudget = {
   readonly reservedTools: number
   /** total − output − system − tools, each step no lower than 0. */
   readonly availableForHistory: number
-  /** What the history takes, its framing included. */
+  /** The size of the history, its framing included. */
   readonly historyUsage: number
   readonly remaining: number
-  /** Whether the history takes more than is available. */
+  /** Whether the history is larger than the available tokens. */
   readonly wouldExceed: boolean
-  /** Share of the window in use with all reservations, at most 1; 0 for a window of 0. */
+  /** The share of the window in use with all reservations, at most 1; 0 for a window of 0. */
   readonly utilization: number
 }
 
-/** What a window leaves for the history. Throws `INVALID_INPUT`. Source: seed 001's crate, checklist S1-30, S1-U02. */
+/** Returns what a window leaves for the history. Throws `INVALID_INPUT`. */
 export function contextBudget(input: ContextBudgetInput): ContextBudget {
   const checked = check(budgetSchema, input, 'contextBudget')
   const { contextWindow: total, maxOutputTokens: reservedOutput, systemMessage } = checked
@@ -62,18 +62,18 @@ export function contextBudget(input: ContextBudgetInput): ContextBudget {
   }
 }
 
-/** Tokens of a message's framing, of a list's, of a call's, of a list of tools'. Source: seed 001's crate, checklist C-19. */
+/** Tokens of the framing of a message, of a list, of a call, of a list of tools. */
 const TOKENS_PER_MESSAGE = 4
 const TOKENS_PER_LIST = 3
 const TOKENS_PER_CALL = 3
 const TOKENS_OF_TOOLS = 10
 /**
- * What a store takes for the tokens of the role word, which are 1 (user, tool), 2 (system) or 3 (assistant): a
- * conversation of questions and answers comes out exact, a single message is off by one token at most.
+ * The tokens of the role word in a store; the original has 1 (user, tool), 2 (system) or 3 (assistant). A conversation of questions and
+ * answers is exact, a single message is off by at most one token.
  */
 const MEAN_ROLE_TOKENS = 2
 
-/** A message in OpenAI's form; what is missing counts nothing. */
+/** A message in OpenAI's format; missing fields count nothing. */
 export type PromptfleetMessage = {
   readonly role?: string
   readonly content?: unknown
@@ -82,7 +82,7 @@ export type PromptfleetMessage = {
   }[]
 }
 
-/** Tokens of a text: bytes of ASCII / 4 + other UTF-8 bytes / 3, together rounded up. Throws `INVALID_INPUT`. Source: seed 001's crate. */
+/** Tokens of a text: bytes of ASCII / 4 + other UTF-8 bytes / 3, together rounded up. Throws `INVALID_INPUT`. */
 export function estimatePromptfleetTokens(text: string): number {
   if (typeof text !== 'string') throw invalid('estimatePromptfleetTokens: text must be a text')
   return measurePromptfleet(text)
@@ -96,7 +96,7 @@ function measurePromptfleet(text: string): number {
   return Math.ceil((3 * ascii + 4 * others) / 12)
 }
 
-/** Tokens of one message: 4 + role + content + for each call 3 + name + arguments. Content that is not a text counts as empty. Source: the same. */
+/** Tokens of one message: 4 + role + content + for each call 3 + name + arguments. Content that is not a text counts as empty. */
 export function estimatePromptfleetMessage(message: PromptfleetMessage): number {
   if (typeof message !== 'object' || message === null)
     throw invalid('estimatePromptfleetMessage: a message must be an object')
@@ -108,7 +108,7 @@ export function estimatePromptfleetMessage(message: PromptfleetMessage): number 
   )
 }
 
-/** Tokens of a list: 3 + its messages, also for an empty one. Source: the same. */
+/** Tokens of a list: 3 + its messages, also for an empty one. */
 export function estimatePromptfleetMessages(messages: readonly PromptfleetMessage[]): number {
   if (!Array.isArray(messages)) throw invalid('estimatePromptfleetMessages: messages must be a list')
   return (messages as readonly PromptfleetMessage[]).reduce(
@@ -117,7 +117,7 @@ export function estimatePromptfleetMessages(messages: readonly PromptfleetMessag
   )
 }
 
-/** Tokens of tool definitions: 10 when there are any + their compact JSON. Source: the same. */
+/** Tokens of tool definitions: 10 when there are any + their compact JSON. */
 export function estimatePromptfleetTools(tools: readonly unknown[]): number {
   if (!Array.isArray(tools)) throw invalid('estimatePromptfleetTools: tools must be a list')
   if (tools.length === 0) return 0
@@ -127,7 +127,7 @@ export function estimatePromptfleetTools(tools: readonly unknown[]): number {
   }, TOKENS_OF_TOOLS)
 }
 
-/** The estimate of seed 001's crate for a store. It knows only texts: images and files count nothing. No provider makes a difference. */
+/** The estimator of promptfleet for a store. It counts texts only: images and files count nothing. The provider is ignored. */
 export const promptfleetEstimator: Estimator = {
   name: 'promptfleet',
   measureText: measurePromptfleet,
