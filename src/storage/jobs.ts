@@ -7,83 +7,83 @@ import type {
   RowRecord,
 } from './records/records.ts'
 
-/* The part of the port that work in the background stands on: jobs, circuits, and what summaries have cost. */
+/* The part of the storage interface for background work: jobs, circuits, and the cost of summaries. */
 
-/** `done`: also when there was nothing to do; `stale`: its plan was overtaken, and another job may follow it. */
+/** `done`: also when there was nothing to do; `stale`: the view changed before its commit, and another job may follow it. */
 export const JOB_STATES = ['queued', 'running', 'done', 'failed', 'stale', 'cancelled'] as const
 export type JobState = (typeof JOB_STATES)[number]
 
-/** A compaction to be made in the background, and what became of it. */
+/** A background compaction and its state. */
 export type Job = {
   readonly id: string
   readonly sessionId: string
   readonly state: JobState
-  /** The run of the last try: `listCompactions({ runId })` has what it did. */
+  /** The run of the last attempt; `listCompactions({ runId })` lists its compactions. */
   readonly runId: string | undefined
-  /** How often it was tried. */
+  /** The number of attempts. */
   readonly attempts: number
   /** The last position of the log, and the view's epoch, when it was queued. */
   readonly position: number
   readonly viewEpoch: number
-  /** Not to be taken up before, milliseconds since 1970. */
+  /** The earliest start, milliseconds since 1970. */
   readonly notBefore: number
-  /** Why it failed, waits, or changed nothing: a code. */
+  /** The code of its failure, its waiting, or its lack of effect. */
   readonly error: string | undefined
   /** Milliseconds since 1970. */
   readonly createdAt: number
   readonly changedAt: number
 }
 
-/** What a job was asked for: settings that can be stored, and how often it was planned anew. */
+/** The request of a job: settings that can be stored, and how often it was planned again. */
 export type JobRequest = {
   readonly config: JsonObject
   readonly replans: number
-  /** Nobody asked for it: it is made only as long as automatic compaction in the background is on. */
+  /** An automatic job: it runs only while automatic background compaction is on. */
   readonly isOffered?: boolean
 }
 
-/** A job to be queued; `notBefore` in milliseconds since 1970. */
+/** A job to queue; `notBefore` in milliseconds since 1970. */
 export type NewJob = { readonly id: string; readonly request: JobRequest; readonly notBefore: number }
 
-/** Who works at a job: the run it is made by, the thread, and how long that counts, milliseconds since 1970. */
+/** The claim on a job: its run, its thread, and its end, milliseconds since 1970. */
 export type JobClaim = { readonly runId: string; readonly holder: string; readonly expiresAt: number }
 
-/** What a run carries that is made for a job; its commit is refused when the job is not its own any more. */
+/** The job of a run; the commit of the run is refused when the job no longer belongs to it. */
 export type RunOfJob = { readonly jobId: string; readonly runId: string }
 
-/** A job that was taken up, or that will not be tried again because it was tried too often. */
+/** A claimed job, or one that is not tried again because it was tried too often. */
 export type ClaimedJob = { readonly job: Job; readonly request: JobRequest; readonly isExhausted: boolean }
 
-/** How a try ended. `queued`: it is to be tried again. */
+/** The end of an attempt. `queued`: it will be tried again. */
 export type JobEnd = {
   readonly state: Exclude<JobState, 'running' | 'cancelled'>
   readonly error: string | undefined
-  /** For `queued`: not before, milliseconds since 1970. */
+  /** For `queued`: the earliest start, milliseconds since 1970. */
   readonly notBefore?: number
-  /** For `queued`: whether the try does not count. */
+  /** For `queued`: whether the attempt does not count. */
   readonly isUncounted?: boolean
 }
 
-/** Jobs: each verb one transaction. */
+/** Jobs. Each method is one transaction. */
 export interface Jobs {
   /**
-   * Queues a job, or answers the open one, of which a session has one at most. `hurry`: an open one that waits is due at once.
+   * Queues a job, or returns the open one; a session has at most one. `hurry`: an open job that waits is due at once.
    * Throws `SESSION_NOT_FOUND`.
    */
   enqueue(id: string, job: NewJob, hurry: boolean): Awaitable<{ readonly job: Job; readonly isNew: boolean }>
   /**
-   * Takes up the session's open job, when it is due, or its holder is gone. One that was tried `mostAttempts` times fails instead.
-   * `undefined` when there is nothing to take up.
+   * Claims the session's open job, when it is due or its holder has died. One that was tried `mostAttempts` times fails instead.
+   * `undefined` when there is no job to claim.
    */
   claim(id: string, claim: JobClaim, mostAttempts: number): Awaitable<ClaimedJob | undefined>
-  /** Moves the end of a claim; `false` when it is not held any more. */
+  /** Extends a claim; `false` when it is no longer held. */
   renew(jobId: string, claim: JobClaim): Awaitable<boolean>
-  /** Ends a try; `false` when the claim is not held any more, or the commit ended it. */
+  /** Ends an attempt; `false` when the claim is no longer held, or the commit ended it. */
   end(jobId: string, runId: string, end: JobEnd): Awaitable<boolean>
-  /** Cancels a job that is open; `undefined` when it is not. */
+  /** Cancels an open job; `undefined` when it is not open. */
   cancel(jobId: string): Awaitable<Job | undefined>
   job(jobId: string): Awaitable<Job | undefined>
-  /** The open job of a session. `isHeld`: somebody who is alive works at it. */
+  /** The open job of a session. `isHeld`: a live process works on it. */
   open(id: string): Awaitable<{ readonly job: Job; readonly isHeld: boolean } | undefined>
   /** Newest first. Throws `SESSION_NOT_FOUND`. */
   list(id: string, limit: number): Awaitable<Job[]>
@@ -91,101 +91,98 @@ export interface Jobs {
   waiting(limit: number): Awaitable<string[]>
 }
 
-/** Unasked runs of a session that failed in a row, on one view and with one model. */
+/** Consecutive failures of automatic runs of a session, on one view and with one model. */
 export type Circuit = {
   readonly failures: number
   readonly viewEpoch: number
-  /** The summarizer and the model it was asked with. */
+  /** The summarizer and its model. */
   readonly model: string
   readonly error: string
-  /** Open until then, milliseconds since 1970; `undefined` while it is closed. */
+  /** The end of the open state, milliseconds since 1970; `undefined` while it is closed. */
   readonly openUntil: number | undefined
 }
 
-/** What summaries by models have cost in a window of time. */
+/** The cost of summaries by models in a window of time. */
 export type Spending = {
   readonly calls: number
   readonly tokens: number
   /** US dollars. */
   readonly cost: number
-  /** When the oldest of them was asked for, milliseconds since 1970. */
+  /** The time of the oldest of them, milliseconds since 1970. */
   readonly oldest: number | undefined
 }
 
-/** Circuits, and what was spent: each verb one transaction. */
+/** Circuits and spending. Each method is one transaction. */
 export interface Circuits {
   circuit(id: string): Awaitable<Circuit | undefined>
-  /** Notes a failure: one more on the same view with the same model, else the first. Open from `most` on. */
+  /** Records a failure: one more on the same view with the same model, else the first. From `most` failures on the circuit is open. */
   fail(
     id: string,
     failure: Omit<Circuit, 'failures' | 'openUntil'>,
     limits: { readonly most: number; readonly openUntil: number },
   ): Awaitable<Circuit | undefined>
-  /** Lets one try through an open circuit whose time is over; `false` when somebody else was let through. */
+  /** After the reset time, allows one trial call; `false` when another process has it. */
   tryOnce(id: string, openUntil: number, next: number): Awaitable<boolean>
-  /** Forgets the failures; answers what there was. */
+  /** Resets the failures; returns the former state. */
   reset(id: string): Awaitable<Circuit | undefined>
   /**
-   * What was asked of models since, milliseconds since 1970, for a session or all of them. `summarizer` is the name of one that asks
-   * a model; others are known by what is noted of them.
+   * The spending since a time, milliseconds since 1970, for one session or all. `summarizer` is the name of one that calls a model; others
+   * are recognized by their records.
    */
   spending(id: string | undefined, since: number, summarizer: string): Awaitable<Spending>
 }
 
-/*
- * The port: whole verbs, each one transaction. SQLite answers at once, other databases with a promise; whoever
- * calls awaits. What comes in was checked at the door, and is the caller's: a verb reads all it needs of it before its first await. Every verb throws `STORE_CLOSED`, `STORE_BUSY`,
- * `STORE_CORRUPT` and its like; what else is said at each.
- */
-
 export type Awaitable<T> = T | Promise<T>
 
-/** What was read of a session to export it. */
+/** The head of an export. */
 export type ExportedHead = {
   readonly head: HistoryHead
-  /** What the storage needs to read the rows as they were then; nobody else's business. */
+  /** The state with which the storage reads the rows as they were. Opaque to others. */
   readonly within: unknown
 }
 
-/** Rows of a session in the order of the view, each with the texts shown in its place. */
+/** Rows of a session in the order of the view, each with its replacements. */
 export type ExportedRows = {
   readonly records: readonly (RowRecord | ReplacementRecord)[]
-  /** The position behind which the next ones stand; `undefined` when these were the last. */
+  /** The position after which the next rows follow; `undefined` when these were the last. */
   readonly next: number | undefined
 }
 
-/** A row to be restored, with the texts shown in its place. */
+/** A row to restore, with its replacements. */
 export type RestoredRow = { readonly row: RowRecord; readonly replacements: readonly ReplacementRecord[] }
 
-/** A session being restored: what it is called until it is whole, what stands before its rows, and its compactions' first number. */
+/** A session being restored: its temporary name, the records before its rows, and the first number of its compactions. */
 export type Restoring = {
   readonly stagedId: string
   readonly head: HistoryHead
   readonly firstNo: number
 }
 
-/** Whole sessions out of the storage and into it, as records. What comes in was checked, and is written to a staged session. */
+/** Export and restore of whole sessions as records. Records have been checked and are written to an unlisted session. */
 export interface Histories {
-  /** What is small or changes, of one moment. Throws `SESSION_NOT_FOUND`. */
+  /** The small and changing records, of one moment. Throws `SESSION_NOT_FOUND`. */
   head(id: string): Awaitable<ExportedHead>
-  /** Some rows behind a position (0: from the first). Throws `SESSION_NOT_FOUND` when the session is another by now. */
+  /** Some rows after a position (0: from the first). Throws `SESSION_NOT_FOUND` when the session was replaced. */
   rows(exported: ExportedHead, after: number): Awaitable<ExportedRows>
 
-  /** Those of some ids that compactions or runs have. */
+  /** The ids among these that compactions or runs have already. */
   takenIds(ids: readonly string[]): Awaitable<string[]>
-  /** Keeps numbers for the compactions of a staged session, and answers the first. */
+  /** Reserves numbers for the compactions of a session being restored, and returns the first. */
   reserve(stagedId: string, compactions: number): Awaitable<number>
-  /** Writes rows with the tags they have. Throws `MESSAGE_ID_TAKEN`. */
+  /** Writes rows with their tags. Throws `MESSAGE_ID_TAKEN`. */
   writeRows(restoring: Restoring, rows: readonly RestoredRow[]): Awaitable<void>
-  /** Writes entries of the audit; answers their numbers. */
+  /** Writes entries of the audit; returns their numbers. */
   writeAudit(restoring: Restoring, entries: readonly AuditRecord[]): Awaitable<number[]>
-  /** Writes compactions, from a place in their list on; `undoneWith` has the numbers of the audit's entries. Throws `SESSION_EXISTS` when an id is taken by now. */
+  /**
+   * Writes compactions, from an index of their list on; `undoneWith` has the numbers of the audit's entries. Throws `SESSION_EXISTS` when
+   * an id was taken meanwhile.
+   */
   writeCompactions(
     restoring: Restoring,
     from: number,
     compactions: readonly CompactionRecord[],
     undoneWith: readonly number[],
   ): Awaitable<void>
-  /** Writes what is left: figures, operations, counters. */
+  /** Writes the rest: figures, operations, counters. */
   settle(restoring: Restoring): Awaitable<void>
 }

@@ -3,36 +3,36 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { threadId } from 'node:worker_threads'
 
-/** How long a lease or a claim holds without being renewed, and how often it is renewed, milliseconds. */
+/** The duration of a lease or a claim without renewal, and the interval of renewals, milliseconds. */
 export const LEASE_MS = 60_000
 export const RENEW_MS = 15_000
-/** A holder that may be alive is watched this long for a renewal when the clock says that its lease ended long ago, milliseconds. */
+/** How long a possibly live holder is watched for a renewal when by the clock its lease ended long ago, milliseconds. */
 const WATCH_MS = 20_000
-/** Two threads that work out when their process started may differ by this much, milliseconds. */
+/** The possible difference between two threads' figures of the start of their process, milliseconds. */
 const START_TOLERANCE_MS = 2_000
-/** Leases whose first sight is remembered; more of them at once are not expected. */
+/** The most leases whose first sight is remembered. */
 const MOST_SIGHTS = 10_000
 
-/** When this process started: by the clock of the machine's boot, which no user sets, and by the calendar. */
+/** The start of this process: by the clock since boot, which no user sets, and by the calendar. */
 const STARTED = Math.round(monotonicMs() - process.uptime() * 1000)
 const STARTED_AT = Math.round(Date.now() - process.uptime() * 1000)
 
-/** Where process ids mean what they mean here: a boot of a machine, and a namespace in it. */
+/** The scope of process ids: a boot of a machine, and a namespace in it. */
 type Place = { readonly boot: string; readonly namespace: string }
 const HERE = placeOf()
 
-/** What the copies of this package in one thread share: who they are, and the runs that are at work. */
+/** The shared state of all copies of this package in one thread: their identity and the live runs. */
 type Shared = { readonly holder: string; readonly runs: Set<string> }
 const SHARED_KEY = Symbol.for('undertext.holder.v2')
 const shared = sharedOf(globalThis as Realm)
 
 /**
- * Who this thread is to others: boot, namespace of process ids, realm, process, thread, and when the process started. Two containers may
- * have the same host name and the same process ids; a restarted process may have the id of the one that died.
+ * The identity of this thread: boot, namespace of process ids, realm, process, thread, and start of the process. Two containers may have
+ * the same host name and process ids, and a restarted process may have the id of the one that died.
  */
 export const LEASE_HOLDER = shared.holder
 
-/** The runs of this thread that hold a lease now, whichever copy of the package makes them. */
+/** The runs of this thread that hold a lease, in any copy of the package. */
 export const liveRuns = shared.runs
 
 type Realm = { [SHARED_KEY]?: Shared }
@@ -43,21 +43,21 @@ function sharedOf(realm: Realm): Shared {
   return realm[SHARED_KEY]
 }
 
-/** What a job's run is called among the live ones: the claim outlives the lease of the run itself. */
+/** The name of a job's run among the live ones: its claim outlives the lease of the run. */
 export function claimName(runId: string): string {
   return `job/${runId}`
 }
 
-/** Somebody who has a lease: `run` is what it is called among the live runs of its thread. */
+/** The holder of a lease: `run` is its name among the live runs of its thread. */
 export type Held = { readonly holder: string; readonly run: string; readonly expiresAt: number }
 
-/** When a value of a lease was seen first, by a clock that only goes forward. */
+/** The time at which a value of a lease was first seen, by a monotonic clock. */
 const sights = new Map<string, { readonly expiresAt: number; readonly at: number }>()
 
 /**
- * Whether a lease still counts. What can be seen of its holder decides first. Else the clock does, which may be wrong: a lease that is not
- * renewed counts for `LEASE_MS` after it was seen first, however late its end is, and one that ended long ago, of a process that may be
- * there, only ends when no renewal is seen.
+ * Whether a lease is valid. The visible state of its holder decides first. Otherwise the clock decides, which may be wrong: a lease without
+ * renewals is valid for `LEASE_MS` after it was first seen, whatever its end, and one that ended long ago, of a process that may be alive,
+ * ends only when no renewal is seen.
  */
 export function isHeld(held: Held): boolean {
   const seen = whereabouts(held)
@@ -68,8 +68,8 @@ export function isHeld(held: Held): boolean {
 }
 
 /**
- * Whether what a holder left can be removed for good. Only a holder that is seen to be gone has left it; one that cannot be seen, when it
- * has renewed nothing for `silentMs`.
+ * Whether the remains of a holder can be removed: when it is known to be dead, or, when it cannot be observed, when it has renewed nothing
+ * for `silentMs`.
  */
 export function isGivenUp(held: Held, silentMs: number): boolean {
   const seen = whereabouts(held)
@@ -79,7 +79,7 @@ export function isGivenUp(held: Held, silentMs: number): boolean {
   return seen === 'elsewhere' || unchangedFor(held) >= WATCH_MS
 }
 
-/** How long a lease has been seen with this end, milliseconds. */
+/** How long a lease has had this end, milliseconds. */
 function unchangedFor({ holder, run, expiresAt }: Held): number {
   const key = `${holder} ${run}`
   const now = monotonicMs()
@@ -92,8 +92,8 @@ function unchangedFor({ holder, run, expiresAt }: Held): number {
 }
 
 /**
- * `live`: at work in this thread. `gone`: no such run, or no such process. `there`: its process is there, or may be on this machine.
- * `elsewhere`: nothing can be seen of it.
+ * `live`: running in this thread. `gone`: no such run, or no such process. `there`: its process exists, or may exist on this machine.
+ * `elsewhere`: it cannot be observed.
  */
 function whereabouts({ holder, run }: Held): 'live' | 'gone' | 'there' | 'elsewhere' {
   if (holder === LEASE_HOLDER) return liveRuns.has(run) ? 'live' : 'gone'
@@ -101,20 +101,20 @@ function whereabouts({ holder, run }: Held): 'live' | 'gone' | 'there' | 'elsewh
   if (parts === undefined) return 'elsewhere'
   if (!parts.isHere) return parts.isThisBoot ? 'there' : 'elsewhere'
   if (parts.pid !== process.pid) return processExists(parts.pid) ? 'there' : 'gone'
-  // Another thread or realm of this process; or a process of this id that is gone.
+  // Another thread or realm of this process, or a dead process with this id.
   return Math.abs(parts.startedBefore) <= START_TOLERANCE_MS ? 'there' : 'gone'
 }
 
 type Parts = {
   readonly pid: number
-  /** By how much its process started later than this one, milliseconds. */
+  /** How much later its process started than this one, milliseconds. */
   readonly startedBefore: number
-  /** Whether its process ids are those seen here. */
+  /** Whether its process ids have the scope of this process. */
   readonly isHere: boolean
   readonly isThisBoot: boolean
 }
 
-/** What a holder says of itself; `undefined` for one that says nothing we know. */
+/** The parsed identity of a holder; `undefined` for an unknown format. */
 function partsOf(holder: string): Parts | undefined {
   const all = holder.split('/')
   if (all[0] !== 'v2' || all.length !== 7) return earlierPartsOf(all)
@@ -135,7 +135,7 @@ function earlierPartsOf(all: readonly string[]): Parts | undefined {
   return { pid: Number(pid), startedBefore: Number(start) - STARTED_AT, isThisBoot: true, isHere: true }
 }
 
-/** Where there are no namespaces of process ids, the machine is the place. One that cannot be told is nobody else's. */
+/** Without namespaces of process ids the scope is the machine. An unknown scope equals no other. */
 function placeOf(): Place {
   if (process.platform !== 'linux') return { boot: encodeURIComponent(hostname()), namespace: 'all' }
   try {
@@ -146,7 +146,7 @@ function placeOf(): Place {
   }
 }
 
-/** Milliseconds since some moment; on one machine the same for all processes, and never set back. */
+/** Milliseconds since boot: the same for all processes of a machine, and never set back. */
 function monotonicMs(): number {
   return Number(process.hrtime.bigint() / 1_000_000n)
 }
@@ -156,7 +156,7 @@ function processExists(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // EPERM: it is there, and somebody else's.
+    // EPERM: it exists and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

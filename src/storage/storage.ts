@@ -32,11 +32,11 @@ export {
 } from './jobs.ts'
 
 /*
- * The port: whole verbs, each one transaction. SQLite answers at once, other databases with a promise; whoever
- * calls awaits. What comes in was checked at the door, and is the caller's: a verb reads all it needs of it before its first await. Every verb throws `STORE_CLOSED`, `STORE_BUSY`,
- * `STORE_CORRUPT` and its like; what else is said at each.
+ * The storage interface: whole methods, each one transaction. SQLite returns values, other databases return promises; callers await
+ * both. Arguments have been checked and belong to the caller: a method reads all it needs of them before its first await. Every method
+ * throws `STORE_CLOSED`, `STORE_BUSY`, `STORE_CORRUPT` and the like; other errors are listed at each.
  */
-/** Why a run was started. */
+/** The causes of a run. */
 export const TRIGGERS = ['manual', 'auto', 'overflow', 'import', 'provider'] as const
 export type Trigger = (typeof TRIGGERS)[number]
 
@@ -64,23 +64,23 @@ export type Session = {
   readonly visibleSizes: Sizes
   readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }
   readonly activeCompactions: number
-  /** Automatic compactions that a user undid since one was made last. */
+  /** Automatic compactions that a user undid since the last one was made. */
   readonly undoneAutomatic: number
   readonly version: number
   readonly viewEpoch: number
 }
 
-/** The rows of a session, by what they say. */
+/** Numbers of rows of a session. */
 export type MessageCounts = {
-  /** Messages of the log that say something, hidden ones included. */
+  /** Messages of the log with content, hidden ones included. */
   readonly messages: number
-  /** Rows of the log that keep something and are sent nowhere: an agent's own bookkeeping. */
+  /** Rows of the log that are never sent: an agent's bookkeeping. */
   readonly bookkeeping: number
-  /** Rows of the view that say something, inserted ones included. */
+  /** Rows of the view with content, inserted ones included. */
   readonly visible: number
 }
 
-/** What stats are made of: counters, and whose figures they are. */
+/** The input of stats: counters, provider and model. */
 export type SessionFigures = Pick<
   Session,
   | 'provider'
@@ -105,35 +105,35 @@ export type SessionFields = {
   readonly metadata?: JsonObject | null | undefined
 }
 
-/** A session about to be brought in, written in batches and listed only when it is whole. */
+/** A session to import: written in batches, listed when it is complete. */
 export type StagedSession = StagedFields & {
-  /** What it is called until then: nobody else's name. */
+  /** Its temporary name, which is unique. */
   readonly id: string
-  /** Who brings it in, see `LEASE_HOLDER`, and until when that counts unless it is renewed; milliseconds since 1970. */
+  /** The importer, see `LEASE_HOLDER`, and the end of its lease unless it is renewed, milliseconds since 1970. */
   readonly holder: string
   readonly expiresAt: number
 }
 
-/** What such a session is made with. */
+/** The fields of such a session. */
 export type StagedFields = {
   readonly fields: SessionFields
   readonly estimator: string
-  /** The first of these that no session has, where it was a session of a store before. */
+  /** Candidates of its incarnation, when it comes from a store: the first unused one is taken. */
   readonly incarnations?: readonly string[] | undefined
 }
 
-/** A session that is on its way. */
+/** A session that is being imported. */
 export type Staged = {
   readonly id: string
   readonly holder: string
-  /** When its lease ends; where it has none, when something was last written to it. Milliseconds since 1970. */
+  /** The end of its lease; without one, the time of its last write. Milliseconds since 1970. */
   readonly expiresAt: number
 }
 
-/** What a staged session gets with its name. */
+/** The fields that an imported session gets with its name. */
 export type StagedWith = {
   readonly fields?: SessionFields | undefined
-  /** Milliseconds since 1970; as it is when absent. */
+  /** Milliseconds since 1970; unchanged when absent. */
   readonly createdAt?: number | undefined
   readonly updatedAt?: number | undefined
   /** A row of the audit. */
@@ -145,8 +145,7 @@ export type StagedWith = {
 }
 
 /**
- * A message of a session that came with an idempotency key, and whether it says the same: by role and content, and one without any content
- * by its metadata too.
+ * The message of a session with an idempotency key, and whether it is equal: by role and content, without content also by its metadata.
  */
 export type KnownMessage = { readonly position: number; readonly same: boolean }
 
@@ -154,122 +153,122 @@ export type SessionQuery = {
   readonly owner: string | undefined
   readonly archived: boolean
   readonly limit: number
-  /** The id of the session after which to go on. */
+  /** The id of the session after which to continue. */
   readonly after: string | undefined
-  /** What the id or the title contains, in whatever case. */
+  /** A text that the id or the title contains, ignoring case. */
   readonly search: string | undefined
 }
 
 export type AppendedMessage = {
   readonly id: string
   readonly position: number
-  /** Whether the idempotency key was known and nothing was written for it. */
+  /** Whether the idempotency key was known, so that nothing was written. */
   readonly existing: boolean
 }
 
-/** What an append shows of large tool outputs: head and tail, as one compaction of kind `preview`. */
+/** The compaction of kind `preview` with which an append shows large tool outputs head and tail. */
 export type AppendPreview = {
   readonly compactionId: string
   readonly runId: string
-  /** How many outputs. */
+  /** The number of outputs. */
   readonly parts: number
-  /** Tokens of history it saves, by the session's estimator for its provider. */
+  /** The saved tokens of history, by the session's estimator for its provider. */
   readonly savedTokens: number
 }
 
 export type Appended = {
-  /** One entry a message, in order. */
+  /** One entry per message, in order. */
   readonly messages: AppendedMessage[]
-  /** Absent when no output among those written was large. */
+  /** Absent when no written output was large. */
   readonly preview?: AppendPreview
 }
 
-/** What a session says of itself that settings are made of. */
+/** The fields of a session that its settings depend on. */
 export type SessionSaid = Pick<Session, 'config' | 'provider' | 'model'>
 
-/** What the compaction of an append is called, and for whom its tokens are told. */
+/** The ids of an append's compaction, and the provider of its tokens. */
 export type PreviewRun = RunStart & { readonly id: string; readonly provider: string }
 
 /** How an append shows large tool outputs. */
 export type Previewing = {
-  /** The limits for a session with this config; `undefined` when its outputs are shown as they are. */
+  /** The limits for a session with this config; `undefined` when its outputs are shown whole. */
   limitsFor(config: JsonObject | undefined): ToolOutputLimits | undefined
-  /** Asked once there is something to show so. */
+  /** Called when there is a large output. */
   begin(session: SessionSaid): PreviewRun
 }
 
-/** From where on a rewind hides: the first message, a certain row, or none. */
+/** The start of a rewind: the first message, a row, or the end. */
 export type RewindPoint = 'start' | 'end' | { readonly messageId: string }
 
-/** An id of the caller's, and a digest of what is asked for under it. */
+/** An operation id of the caller, with a digest of the operation. */
 export type RewindOperation = { readonly id: string; readonly digest: string }
 
-/** What a rewind does, and what must be true for it. */
+/** A rewind and its preconditions. */
 export type RewindRequest = {
   readonly from: RewindPoint
   /** Whether compactions that lie entirely before the point stay as they are. */
   readonly keepCompactions: boolean
   readonly append: readonly NewMessage[]
   readonly expectedPosition: number | undefined
-  /** The session that `from` and `append` were made for, `null` when there was none; absent when they hold whatever it is now. */
+  /** The session that `from` and `append` were computed for, `null` when there was none; absent when they apply to any state. */
   readonly madeFor: Pick<Session, 'incarnation' | 'version'> | null | undefined
   readonly operation: RewindOperation | undefined
-  /** What the compaction that hides is called. */
+  /** The id of the compaction that hides the rows. */
   readonly compactionId: string
   readonly run: RunStart
-  /** For whom its tokens are told. */
+  /** The provider of its tokens. */
   readonly provider: string
 }
 
 /** What a rewind did. */
 export type Rewound = Appended & {
-  /** The compaction that hides; absent when nothing was hidden. */
+  /** The compaction that hides the rows; absent when nothing was hidden. */
   readonly compactionId?: string
   readonly rowsHidden: number
-  /** Whether the operation was known and nothing was done. */
+  /** Whether the operation was known, so that nothing was done. */
   readonly existing: boolean
 }
 
 export type MessageQuery = {
-  /** Only positions behind this one. */
+  /** Only positions after this one. */
   readonly after: number | undefined
   /** Only positions before this one. */
   readonly before: number | undefined
-  /** Most messages of the log. */
+  /** The most messages of the log. */
   readonly limit: number | undefined
   readonly order: 'forward' | 'backward'
-  /** Whether rows come with the texts they show in place of parts. */
+  /** Whether rows include the texts that they show in place of parts. */
   readonly shown?: boolean | undefined
-  /** Only rows of the view. A page is made of the same positions, and hidden rows among them are not read. */
+  /** Only rows of the view. A page covers the same positions, and hidden rows among them are not read. */
   readonly visible?: boolean | undefined
 }
 
 export type ToolCallQuery = {
-  /** Only calls behind this position. */
+  /** Only calls after this position. */
   readonly after: number
-  /** The message in which so many calls are reached is the last one of a page. */
+  /** A page ends with the message in which this number of calls is reached. */
   readonly limit: number
 }
 
 export type SourceQuery = {
-  /** Only messages behind this position. */
+  /** Only messages after this position. */
   readonly after: number
-  /** Most messages. */
+  /** The most messages. */
   readonly limit: number | undefined
 }
 
-/** The view's index at one moment, and what a plan made on it must name to be committed. */
+/** The planning index of a view at one moment, with the versions that a commit checks. */
 export type Snapshot = {
   readonly session: Session
   readonly view: View
-  /** The ordinal the next inserted row gets. */
+  /** The ordinal of the next inserted row. */
   readonly nextOrdinal: number
 }
 
-/** Who did something, and why. */
+/** The actor and the reason of an action. */
 export type Authorship = { readonly actor: string | undefined; readonly reason: string | undefined }
 
-/** With `clearFiles: false` the files are cleared later, with the next removal that clears them or when the store is closed. */
+/** With `clearFiles: false` the files are cleared later: by the next purge that clears them, or when the store is closed. */
 export type PurgeRequest = Authorship & { readonly clearFiles: boolean }
 
 /** What a purge removed. */
@@ -277,11 +276,11 @@ export type Purged = {
   readonly messages: number
   readonly compactions: number
   readonly blobs: number
-  /** Only there when parts of the session may still be readable in the files: another connection kept them, or the disk is full. */
+  /** Present only when parts of the session may still be readable in the files, because of another connection or a full disk. */
   readonly filesCleared?: false
 }
 
-/** What is noted of a summary. */
+/** The recorded facts of a summary. */
 export type SummaryRecord = {
   readonly summarizer: string
   readonly model?: string | undefined
@@ -290,10 +289,10 @@ export type SummaryRecord = {
   readonly cost?: number | undefined
 }
 
-/** One step of a run, ready to be committed. */
+/** One step of a run, ready to commit. */
 export type CommitStep = PlannedStep & {
   readonly id: string
-  /** Milliseconds since 1970; the inserted row carries it too. */
+  /** Milliseconds since 1970; also the time of the inserted row. */
   readonly createdAt: number
   readonly summary?: SummaryRecord | undefined
 }
@@ -305,22 +304,22 @@ export type FailedAttempt = {
   readonly error: string
   readonly tokensBefore: number
   readonly tokensAfter: number
-  /** What the summary was to stand for. */
+  /** The rows that the summary was to replace. */
   readonly coveredTokens: number
   readonly summary: SummaryRecord
-  /** `false` for one that ended before its model was asked: it is in no record. */
+  /** `false` for one that ended before its model was called: it is not recorded. */
   readonly wasAsked?: false
 }
 
-/** What a run is called, and who asked for it. */
+/** The id, trigger and author of a run. */
 export type RunStart = Authorship & {
   readonly runId: string
   readonly trigger: Trigger
-  /** The job it is made for, if it is. */
+  /** Its job, if any. */
   readonly job?: RunOfJob | undefined
 }
 
-/** A summary about to be asked for. */
+/** A summary that is about to be requested. */
 export type Attempt = {
   readonly id: string
   readonly view: View
@@ -333,7 +332,7 @@ export type RunCommit = RunStart & {
   readonly failed: readonly FailedAttempt[]
 }
 
-/** A compaction as people see it. */
+/** A compaction in its public form. */
 export type Compaction = {
   readonly id: string
   readonly runId: string
@@ -343,22 +342,22 @@ export type Compaction = {
   readonly actor: string | undefined
   readonly reason: string | undefined
   readonly params: { readonly [name: string]: Json | undefined }
-  /** Which rows it hid, exactly; replacing compactions hide none. */
+  /** The hidden rows, exactly; replacing compactions hide none. */
   readonly coverage: Coverage
-  /** Ids of the compactions that a rewind takes out of force; its undo puts them back. */
+  /** Ids of the compactions that a rewind undoes; its undo redoes them. */
   readonly lifts?: readonly string[]
-  /** Ids of the compactions, undone meanwhile, that a rewind brings back into force; its undo undoes them again. */
+  /** Ids of the undone compactions that a rewind redoes; its undo undoes them again. */
   readonly restores?: readonly string[]
   readonly rowsHidden: number
   readonly partsReplaced: number
   readonly rowsInserted: number
-  /** Which parts it shows another text for, in the order of the log; the originals are kept. */
+  /** The replaced parts, in the order of the log; the originals are kept. */
   readonly replaced: readonly { readonly messageId: string; readonly part: number }[]
-  /** Which parts it leans on, such as the copy that survives a deduplication. */
+  /** The parts that it points to, such as the copy that survives a deduplication. */
   readonly requires: readonly { readonly messageId: string; readonly part: number }[]
-  /** Ids of the rows it inserted. */
+  /** Ids of the inserted rows. */
   readonly insertedIds: readonly string[]
-  /** Tokens of the history around it, by the session's estimator, for the provider of the run. */
+  /** Tokens of the history before and after it, by the session's estimator, for the provider of the run. */
   readonly tokensBefore: number
   readonly tokensAfter: number
   readonly summarizer: string | undefined
@@ -387,7 +386,7 @@ export type UndoRequest = Authorship & {
   readonly cascade: boolean
   /** Whether a rewind is undone although messages were appended after it. */
   readonly both: boolean
-  /** The import that asks for it, since its source's system did the same; the audit's detail says so. */
+  /** Set by an import whose source did the same; recorded in the audit. */
   readonly source?: string
 }
 
@@ -395,78 +394,78 @@ export type UndoRequest = Authorship & {
 export type UndoOutcome = {
   /** Whether anything was changed; a second undo changes nothing. */
   readonly changed: boolean
-  /** Ids of the compactions taken out of force or put back, in the order it was done. */
+  /** Ids of the undone or redone compactions, in order. */
   readonly compactionIds: readonly string[]
   readonly rows: number
   readonly parts: number
-  /** Ids of the compactions that rewinds among them turned with themselves, in the order it was done; absent for none. */
+  /** Ids of the compactions that rewinds among them undid or redid, in order; absent for none. */
   readonly turnedWith?: readonly string[]
   /**
-   * What the id names and the verb could not turn, and its status: attempts that were never in force, and, at a redo by the id of a
-   * run, members that its last undo did not undo. Absent for none.
+   * Members that the verb could not undo or redo, with their status: attempts that were never in force, and for a redo of a run the
+   * members that its last undo did not undo. Absent for none.
    */
   readonly notTurned?: readonly { readonly compactionId: string; readonly status: CompactionStatus }[]
 }
 
-/** Which compactions may be taken out of force, and for which model figures are read. */
+/** The kinds that may be undone, and the model of the figures. */
 export type UndoWhileRequest = Authorship & {
   readonly kinds: readonly CompactionKind[]
   readonly provider: string
   readonly model: string
 }
 
-/** Says whether a session, as it would be, is still as it must be. */
+/** Whether a session would still meet a condition. */
 export type SessionTest = (figures: SessionFigures, readings: Readings) => boolean
 
 export type UndoWhileOutcome = UndoOutcome & {
   readonly readings: Readings
   readonly before: SessionFigures
   readonly after: SessionFigures
-  /** The one that would have been next and did not pass, and the session as it would have been. */
+  /** The next one, which did not pass, with the figures that the session would have had. */
   readonly refused: { readonly compactionId: string; readonly figures: SessionFigures } | undefined
-  /** Those of the kinds asked for that others in force build on, of kinds not asked for. */
+  /** Those of the requested kinds that compactions of other kinds build on. */
   readonly blocked: readonly string[]
 }
 
-/** A claim on a session: nobody else asks a model for the same summary. */
+/** A claim on a session, so that no other process requests the same summary from a model. */
 export type Lease = { readonly runId: string; readonly holder: string; readonly expiresAt: number }
 
-/** A limit as a provider names it, tokens: of question and answer together, or of the question alone. */
+/** A limit in a provider's error, tokens: of input and output together, or of the input alone. */
 export type NamedLimit = { readonly tokens: number; readonly kind: LimitKind }
 export const LIMIT_KINDS = ['window', 'input'] as const
 export type LimitKind = (typeof LIMIT_KINDS)[number]
 
-/** What a provider reported of a request. Providers go by their one name, "no model" is the empty text. */
+/** A provider's report of a request. Providers have their canonical names; "no model" is the empty text. */
 export type UsageReport = {
   readonly provider: string
   readonly model: string
   /** The whole input, tokens. */
   readonly tokens: number
-  /** The last position that was in the request; `undefined`: all but the assistant's messages at the end. */
+  /** The last position in the request; `undefined`: all but the assistant's messages at the end. */
   readonly position: number | undefined
-  /** The view the request was made from; `undefined`: the one that stands now. */
+  /** The view of the request; `undefined`: the current one. */
   readonly viewEpoch: number | undefined
-  /** Whether it went through: only then it shows that a learnt limit is wrong. */
+  /** Whether the request succeeded: only then it shows that a learned limit is wrong. */
   readonly wentThrough: boolean
-  /** A limit the same answer named, to be learnt with it. */
+  /** A limit in the same error, to learn with it. */
   readonly limit: NamedLimit | undefined
-  /** Estimates of what was in it besides the history, tokens. */
+  /** Estimates of the rest of the request besides the history, tokens. */
   readonly standing: number
   readonly pending: number
-  /** What the provider billed; `undefined` for a request that failed. */
+  /** The billed tokens; `undefined` for a failed request. */
   readonly billed: BilledTokens | undefined
 }
 
-/** Tokens of one request as its provider billed them; input without what came from the cache or went into it. */
+/** Billed tokens of one request; input excludes tokens read from or written to the cache. */
 export type BilledTokens = {
   readonly inputTokens: number
-  /** `undefined` where the provider did not say. */
+  /** `undefined` when the provider did not report it. */
   readonly cacheReadTokens: number | undefined
   readonly cacheCreationTokens: number | undefined
   readonly outputTokens: number
 }
 
-/** What a provider's model was billed for in a session: sums, tokens. */
+/** The billed tokens of a provider's model in a session: sums. */
 export type ModelUsage = {
   readonly provider: string
   readonly model?: string
@@ -475,22 +474,22 @@ export type ModelUsage = {
   readonly cacheReadTokens: number
   readonly cacheCreationTokens: number
   readonly outputTokens: number
-  /** Of the last request made from the view as it was then, where it said so: what its provider's cache held of it. */
+  /** The cached tokens of the last request of the view at that time, if reported. */
   readonly lastCacheReadTokens?: number
   readonly lastCacheCreationTokens?: number
-  /** The last report, milliseconds since 1970. */
+  /** The time of the last report, milliseconds since 1970. */
   readonly at: number
 }
 
-/** What a session was billed for, by provider and model, and what is noted of each summary that was asked for. */
+/** The billed tokens of a session by provider and model, and the facts of each requested summary. */
 export type RecordedUsage = {
   readonly models: readonly ModelUsage[]
   readonly summaries: readonly Pick<SummaryRecord, 'summarizer' | 'model' | 'usage' | 'cost'>[]
 }
 
-/** What became of it. */
+/** The result of a report. */
 export type UsageOutcome = {
-  /** False when the view is another by now, or empty: then nothing is made of it, but what was billed counts. */
+  /** False when the view has changed or is empty: then only the billed tokens count. */
   readonly recorded: boolean
   /** The estimate of the same request. */
   readonly estimate: Estimate | undefined
@@ -498,7 +497,7 @@ export type UsageOutcome = {
   readonly after: Readings
 }
 
-/** A limit that an overflow error named. */
+/** A limit that was learned from an overflow error. */
 export type LearnedLimit = NamedLimit & {
   readonly provider: string
   readonly model?: string
@@ -507,38 +506,41 @@ export type LearnedLimit = NamedLimit & {
 }
 
 /**
- * What a store needs of its storage. Every verb reads its arguments before its first `await`: callers may change them afterwards.
+ * A storage. Every method reads its arguments before its first `await`: callers may change them afterwards.
  */
 export interface Storage {
-  /** Makes a session. Throws `SESSION_EXISTS`. */
+  /** Creates a session. Throws `SESSION_EXISTS`. */
   createSession(id: string, fields: SessionFields, estimator: string): Awaitable<Session>
   session(id: string): Awaitable<Session | undefined>
-  /** The figures of a session alone; `undefined` for an unknown one. */
+  /** The figures of a session; `undefined` for an unknown one. */
   figures(id: string): Awaitable<SessionFigures | undefined>
   /** Throws `SESSION_NOT_FOUND`. */
   countMessages(id: string): Awaitable<MessageCounts>
   /** Newest first. */
   listSessions(query: SessionQuery): Awaitable<Session[]>
-  /** The id of the session with the newest message among the archived ones or the others. A time that is later than the last change counts as that, and one without messages comes last. */
+  /**
+   * The id of the session with the newest message, among the archived ones or the others. A time after the last change counts as the
+   * last change; a session without messages is last.
+   */
   newestSession(archived: boolean): Awaitable<string | undefined>
-  /** Makes a session that no list shows, with a lease whose run is its name. Throws `SESSION_EXISTS`. */
+  /** Creates a session that no list shows, with a lease whose run is its name. Throws `SESSION_EXISTS`. */
   stageSession(staged: StagedSession): Awaitable<Session>
-  /** Gives a staged session its own name, and lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND`. */
+  /** Names an imported session, which lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND`. */
   publishSession(stagedId: string, id: string, published: StagedWith): Awaitable<Session>
-  /** Takes some rows out of a staged session; answers whether nothing of it is left. */
+  /** Removes some rows of an unfinished import; returns whether nothing of it is left. */
   discardStaged(stagedId: string, rows: number): Awaitable<boolean>
   stagedSessions(): Awaitable<Staged[]>
   /** The newest message for each idempotency key, hidden or not; `undefined` for an unknown key and a message without one. Throws `SESSION_NOT_FOUND`. */
   knownMessages(id: string, messages: readonly NewMessage[]): Awaitable<(KnownMessage | undefined)[]>
-  /** Fields that are `undefined` stay, `null` clears. `updatedAt`: when it was changed last, default now. Throws `SESSION_NOT_FOUND`. */
+  /** `undefined` fields keep their values, `null` clears. `updatedAt`: the time of the last change, default now. Throws `SESSION_NOT_FOUND`. */
   updateSession(id: string, fields: SessionFields & { readonly updatedAt?: number }): Awaitable<Session>
   archiveSession(id: string, archived: boolean): Awaitable<Session>
-  /** Removes a session for good, from the files too, leaving a receipt. Throws `SESSION_NOT_FOUND`. */
+  /** Removes a session permanently, also from the files, leaving a receipt. Throws `SESSION_NOT_FOUND`. */
   purgeSession(id: string, request: PurgeRequest): Awaitable<Purged>
 
   /**
-   * Adds messages at the end, all or none, and makes the session if need be. With `previewing` the large tool outputs
-   * among those written are shown as previews from the start, in the same transaction; the view epoch stays. Throws
+   * Adds messages at the end, all or none; creates the session if necessary. With `previewing` large tool outputs among them are
+   * shortened in the same transaction; the view epoch stays. Throws
    * `POSITION_CONFLICT`, `IDEMPOTENCY_CONFLICT`, `MESSAGE_ID_TAKEN`, `ESTIMATOR_UNKNOWN`.
    */
   append(
@@ -548,12 +550,12 @@ export interface Storage {
     previewing?: Previewing,
   ): Awaitable<Appended>
   /**
-   * Hides the end of the view from a row on, whatever stands there, as one compaction of kind `manual`, and appends messages; one
-   * transaction. The session is made when there is something to append. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`,
-   * `STALE_PLAN` (the row is not visible, or the version another), `OPERATION_CONFLICT`, and what `append` throws.
+   * Hides the end of the view from a row on, as one compaction of kind `manual`, and appends messages, in one transaction. Creates the
+   * session when there is something to append. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`,
+   * `STALE_PLAN` (the row is not visible, or the version has changed), `OPERATION_CONFLICT`, and what `append` throws.
    */
   rewind(id: string, request: RewindRequest, previewing?: Previewing): Awaitable<Rewound>
-  /** What a rewind under this id did; `undefined` when there was none. Throws `OPERATION_CONFLICT`. */
+  /** The result of the rewind with this operation id; `undefined` when there was none. Throws `OPERATION_CONFLICT`. */
   rewound(id: string, operation: RewindOperation): Awaitable<Rewound | undefined>
   /** Stored rows with their tags. Throws `SESSION_NOT_FOUND`. */
   messages(id: string, query: MessageQuery): Awaitable<StoredMessage[]>
@@ -565,18 +567,18 @@ export interface Storage {
   toolCalls(id: string, query: ToolCallQuery): Awaitable<ToolCall[]>
   /**
    * A summary, opened so many levels deep. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `ESTIMATOR_UNKNOWN`, and
-   * `INVALID_INPUT` for a row that is no summary.
+   * `INVALID_INPUT` for a row that is not a summary.
    */
   expand(id: string, summaryId: string, depth: number): Awaitable<ExpandedSummary>
-  /** The messages of the log a summary stands for, in order. Throws as `expand` does, but for the estimator. */
+  /** The messages of the log that a summary represents, in order. Throws like `expand`, except for the estimator. */
   sources(id: string, summaryId: string, query: SourceQuery): Awaitable<StoredMessage[]>
-  /** Pins or unpins; answers how many changed. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
+  /** Pins or unpins; returns how many changed. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
   pin(id: string, messageIds: readonly string[], pinned: boolean, authorship: Authorship): Awaitable<number>
 
-  /** Throws `MESSAGE_NOT_FOUND` for the first id the session has no row of. */
+  /** Throws `MESSAGE_NOT_FOUND` for the first id without a row in the session. */
   requireMessages(id: string, messageIds: readonly string[]): Awaitable<void>
 
-  /** What planning works on, or `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
+  /** The input of planning, or `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
   snapshot(id: string, provider: string): Awaitable<Snapshot | undefined>
   /** The parts of rows of a snapshot, originals, by key. */
   contents(keys: readonly number[]): Awaitable<ReadonlyMap<number, readonly Part[]>>
@@ -585,35 +587,35 @@ export interface Storage {
   /** The texts shown in place of parts, by key and part, of rows of a snapshot. */
   shownTexts(keys: readonly number[]): Awaitable<ReadonlyMap<number, ReadonlyMap<number, string>>>
   /**
-   * Puts a run in force, all or nothing; a job it is made for is done with it. Throws `STALE_PLAN`, `ILLEGAL_BOUNDARY`,
-   * `PENDING_TOOL_CALLS`, and `ABORTED` when the job is not the run's any more.
+   * Commits a run, all or nothing, and ends its job. Throws `STALE_PLAN`, `ILLEGAL_BOUNDARY`, `PENDING_TOOL_CALLS`, and `ABORTED` when
+   * the job no longer belongs to the run.
    */
   commit(snapshot: Snapshot, run: RunCommit, lease: Lease | undefined): Awaitable<void>
 
-  /** The lease on a session that still counts, if there is one. */
+  /** The valid lease on a session, if there is one. */
   leaseInTheWay(id: string): Awaitable<Lease | undefined>
-  /** Claims a session; answers the lease that stands in the way, if one does. */
+  /** Claims a session; returns the lease that prevents it, if there is one. */
   takeLease(id: string, lease: Lease): Awaitable<Lease | undefined>
-  /** Moves the end of a lease; `false` when it is not held any more. */
+  /** Extends a lease; `false` when it is no longer held. */
   renewLease(id: string, lease: Lease): Awaitable<boolean>
-  /** Gives a lease back. */
+  /** Releases a lease. */
   releaseLease(id: string, lease: Lease): Awaitable<void>
-  /** Notes that a summary is being asked for. */
+  /** Records that a summary is being requested. */
   noteAttempt(snapshot: Snapshot, run: RunStart, attempt: Attempt): Awaitable<void>
   /**
-   * Notes what an attempt has cost so far, and who answered; nothing when it is not there any more, or was ended by its own run.
+   * Records the cost of an attempt so far, and its model; does nothing when the attempt no longer exists or was ended by its run.
    */
   noteAnswer(attemptId: string, summary: SummaryRecord): Awaitable<void>
-  /** Notes attempts that ended without a summary; nothing when their session was purged since. */
+  /** Records attempts that ended without a summary; does nothing when their session was purged. */
   endAttempts(snapshot: Snapshot, run: RunStart, ended: readonly FailedAttempt[]): Awaitable<void>
 
-  /** Takes a compaction or a run out of force. Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`. */
+  /** Undoes a compaction or a run. Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`. */
   undo(id: string, compactionOrRun: string, request: UndoRequest): Awaitable<UndoOutcome>
-  /** Puts it back. Throws `COMPACTION_NOT_FOUND`, `INPUT_NOT_VISIBLE`. */
+  /** Redoes a compaction or a run. Throws `COMPACTION_NOT_FOUND`, `INPUT_NOT_VISIBLE`. */
   redo(id: string, compactionOrRun: string, request: UndoRequest): Awaitable<UndoOutcome>
   /**
-   * Takes compactions out of force, newest first, as long as the session passes a test afterwards; in one transaction, and what does
-   * not pass is never seen. Throws `SESSION_NOT_FOUND`.
+   * Undoes compactions, newest first, as long as the session meets a condition afterwards; in one transaction, so that a step that does
+   * not meet it is never visible. Throws `SESSION_NOT_FOUND`.
    */
   undoWhile(id: string, request: UndoWhileRequest, passes: SessionTest): Awaitable<UndoWhileOutcome>
   compactions(
@@ -622,36 +624,36 @@ export interface Storage {
   ): Awaitable<Compaction[]>
   auditLog(id: string, query: { after: number; limit: number }): Awaitable<AuditEntry[]>
 
-  /** What was reported and learnt of a model, for a session; nothing for an unknown one. */
+  /** The reports and the calibration of a model for a session; empty for an unknown one. */
   readings(id: string, provider: string, model: string): Awaitable<Readings>
-  /** Notes the size of a request, and what was billed for it. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+  /** Records the size of a request and its billed tokens. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
   recordUsage(id: string, usage: UsageReport): Awaitable<UsageOutcome>
-  /** What was billed so far, by provider and model. Throws `SESSION_NOT_FOUND`. */
+  /** The billed tokens so far, by provider and model. Throws `SESSION_NOT_FOUND`. */
   usage(id: string): Awaitable<RecordedUsage>
   /**
-   * Tokens of the last request that its provider's cache holds now, by what it reported; `undefined` when it did not say, for
-   * another model, and when the view has been changed since by anything but appends.
+   * Tokens of the last request in its provider's cache, from its report; `undefined` without one, for another model, and when the view
+   * has changed since by anything but appends.
    */
   cachedTokens(id: string, provider: string, model: string): Awaitable<number | undefined>
-  /** Notes a limit; the lowest of its kind counts, and is answered. */
+  /** Records a limit; returns the lowest of its kind, which applies. */
   learnLimit(provider: string, model: string, limit: NamedLimit): Awaitable<number>
-  /** Answers whether there was one. */
+  /** Returns whether there was one. */
   forgetLimit(provider: string, model: string): Awaitable<boolean>
   limits(): Awaitable<LearnedLimit[]>
 
-  /** What is to be done in the background, and who does it. */
+  /** Background jobs. */
   readonly jobs: Jobs
-  /** Failures in a row, and what summaries cost. */
+  /** Consecutive failures, and the cost of summaries. */
   readonly circuits: Circuits
 
   /** Whole sessions as records: export and restore. */
   readonly histories: Histories
 
   verify(id: string, repair: boolean): Awaitable<{ findings: Finding[]; repaired: boolean }>
-  /** Counts all rows anew. Throws `SESSION_NOT_FOUND`. */
+  /** Counts all rows again. Throws `SESSION_NOT_FOUND`. */
   reestimate(id: string, estimator: Estimator): Awaitable<Session>
   close(): Awaitable<void>
 }
 
-/** The estimators a store was given, by name, and the one new sessions are counted with. */
+/** The estimators of a store by name, and the one of new sessions. */
 export type Estimators = { readonly standard: Estimator; readonly byName: ReadonlyMap<string, Estimator> }
