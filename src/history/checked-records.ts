@@ -2,18 +2,18 @@ import { UndertextError } from '../errors.ts'
 import { HistoryCheck } from '../storage/records/history-check.ts'
 import type { HistoryHead, HistoryRecord, ReplacementRecord, RowRecord } from '../storage/records/records.ts'
 
-/** Records to be restored: those of one history, from its header to its end. */
+/** The records of one history, from its header to its end. */
 export type HistoryRecords = AsyncIterable<HistoryRecord> | Iterable<HistoryRecord>
 
-/** A record behind the head, and which one it is. */
+/** A record after the head, with its number. */
 export type NumberedRecord = { readonly line: number; readonly record: RowRecord | ReplacementRecord }
 
-/** `HISTORY_REFUSED`: records count from 1, as the lines of a file with one history do. */
+/** Makes a `HISTORY_REFUSED`. Records count from 1, like the lines of a file with one history. */
 export function refused(line: number, why: string): UndertextError<'HISTORY_REFUSED'> {
   return new UndertextError('HISTORY_REFUSED', { line, why })
 }
 
-/** Records that are looked at as they come. Throws `HISTORY_REFUSED`, and what the records throw. */
+/** Records that are checked as they arrive. Throws `HISTORY_REFUSED`, and what the records throw. */
 export class CheckedRecords {
   readonly #check = new HistoryCheck()
   readonly #records: AsyncGenerator<HistoryRecord, void, undefined>
@@ -24,12 +24,12 @@ export class CheckedRecords {
     this.#records = this.#checked(records)
   }
 
-  /** The records' number so far. */
+  /** The number of records so far. */
   get line(): number {
     return this.#line
   }
 
-  /** What stands before the rows. */
+  /** The records before the rows. */
   async head(): Promise<HistoryHead> {
     for (;;) {
       const next = await this.#records.next()
@@ -41,14 +41,14 @@ export class CheckedRecords {
     }
   }
 
-  /** The rows and what is shown in their place, up to the end, which must be there. */
+  /** The rows and replacements up to the end, which is required. */
   async *rows(): AsyncGenerator<NumberedRecord, void, undefined> {
     const first = this.#first
     if (first !== undefined && isBody(first)) yield { line: this.#line, record: first }
     for await (const record of this.#records) if (isBody(record)) yield { line: this.#line, record }
   }
 
-  /** Gives up: whoever makes the records is told that no more are wanted. */
+  /** Stops early and closes the iterator. */
   async close(): Promise<void> {
     await this.#records.return()
   }

@@ -10,8 +10,8 @@ import type { Storage } from '../storage/storage.ts'
 import { PACKAGE_VERSION } from '../version.ts'
 
 /**
- * The records of a session: what changes as it is now, the rows page by page, whatever is written meanwhile. Each is held to what a restore
- * holds it to: an export that could not be restored is no copy. Throws `STORE_CORRUPT` then.
+ * The records of a session: changing data of this moment, then the rows page by page, whatever is written meanwhile. Each is checked as a
+ * restore checks it, because an export that cannot be restored is useless: it throws `STORE_CORRUPT`.
  */
 export async function* exportSession(
   storage: Storage,

@@ -12,18 +12,18 @@ import type {
 /** The namespace of the namespaces of sessions. */
 const NAMESPACE = '6f0c2c5e-6f0b-4f6e-9f39-0d8a3c1b7e52'
 
-/** What a session, its compactions and runs are called where a history is restored; ids of messages begin with the incarnation. */
+/** The ids of a restored session, its compactions and runs; ids of messages begin with the incarnation. */
 export type Names = {
   readonly incarnation: string
   readonly compaction: (id: string) => string
 }
 
-/** The names they have. */
+/** The original ids. */
 export function ownNames({ session }: HistoryHead): Names {
   return { incarnation: session.incarnation, compaction: (id) => id }
 }
 
-/** Other names, always the same for a session: compactions and messages have one name in the whole store. */
+/** Other ids, always the same for a session, because ids of compactions and messages are unique in a store. */
 export function namesWithin(sessionId: string, { session }: HistoryHead): Names {
   const namespace = uuidv5(sessionId, NAMESPACE)
   const digest = createHash('sha256')
@@ -35,7 +35,7 @@ export function namesWithin(sessionId: string, { session }: HistoryHead): Names 
   }
 }
 
-/** Gives the records of one history their new names. */
+/** Gives the records of one history their new ids. */
 export class Renaming {
   readonly #names: Names
   readonly #own: string
@@ -49,8 +49,7 @@ export class Renaming {
   }
 
   /**
-   * A head under its session's new id, also where parameters and the audit name compactions, runs and messages. An attempt that was
-   * running is made by nobody here, so it has expired.
+   * A head with the new ids, also in parameters and in the audit. A running attempt has no process here, so it is expired.
    */
   head(head: HistoryHead, sessionId: string): HistoryHead {
     const { compaction: names, incarnation } = this.#names
@@ -85,7 +84,7 @@ export class Renaming {
     }
   }
 
-  /** A row, or a text shown in its place. */
+  /** A row or a replacement. */
   row<R extends RowRecord | ReplacementRecord>(record: R): R {
     const { compaction: names } = this.#names
     const { compaction, condenseParent, truncationParent } = record as Partial<
@@ -105,12 +104,12 @@ export class Renaming {
     return { message: this.#messageId(message), part, ...(ids !== undefined && { by: ids }) }
   }
 
-  /** The caller's own ids stay: a session has them to itself. */
+  /** Ids of callers stay: they are unique within a session only. */
   #messageId(id: string): string {
     return id.startsWith(this.#own) ? `${this.#names.incarnation}:${id.slice(this.#own.length)}` : id
   }
 
-  /** A value in which every text that is a known name is the new one. Keys stay, a key `__proto__` too. */
+  /** A value in which every text that is a known id is replaced. Keys stay, also a key `__proto__`. */
   #json(value: Json | undefined): Json | undefined {
     if (typeof value === 'string')
       return this.#known.has(value) ? this.#names.compaction(value) : this.#messageId(value)

@@ -24,9 +24,9 @@ import { Batch, discardDead, MOST_TOGETHER, othersFirst, staged, underName } fro
 import { type Names, namesWithin, ownNames, Renaming } from './renamed.ts'
 
 export const restoreSchema = z.strictObject({
-  /** Restored under this id instead of its own. */
+  /** The id of the restored session, instead of its own. */
   id: nameSchema.optional(),
-  /** Whose the session is, instead of the owner in the history. */
+  /** The owner of the session, instead of that in the history. */
   owner: labelSchema.optional(),
   signal: z.instanceof(AbortSignal).optional(),
 })
@@ -35,16 +35,16 @@ export type RestoreOptions = z.input<typeof restoreSchema>
 /** What a restore did. */
 export type SessionRestore = {
   readonly sessionId: string
-  /** Whether the session was there already as this very history, and nothing was written. */
+  /** Whether the same session existed already, so that nothing was written. */
   readonly existing: boolean
   readonly messages: number
   readonly compactions: number
 }
 
-/** What a restore needs of its store. */
+/** What a restore needs from its store. */
 export type RestoreHost = {
   readonly storage: Storage
-  /** Throws for a session that this store cannot have: an estimator it was not given, settings that cannot be. */
+  /** Throws for a session that this store cannot accept: with an unknown estimator or invalid settings. */
   readonly admit: (session: HistoryHead['session'], sessionId: string) => void
 }
 
@@ -74,7 +74,7 @@ function owned(head: HistoryHead, owner: string | undefined): HistoryHead {
   return owner === undefined ? head : { ...head, session: { ...head.session, owner } }
 }
 
-/** The session's record stands behind the header. */
+/** The session's record follows the header. */
 const SESSION_LINE = 2
 
 function admitted({ admit }: RestoreHost, { session }: HistoryHead, sessionId: string): void {
@@ -99,7 +99,7 @@ class Restore {
     this.#signal = signal
   }
 
-  /** Holds a session that is there to the history. Throws `SESSION_EXISTS` when it is another, or more or less of the same. */
+  /** Compares an existing session with the history. Throws `SESSION_EXISTS` when it differs. */
   async compare(given: HistoryHead, there: Session): Promise<void> {
     const names = await this.#namesThere(given, there)
     if (names === undefined) throw this.#exists()
@@ -126,23 +126,23 @@ class Restore {
     return new UndertextError('SESSION_EXISTS', { sessionId: this.#sessionId })
   }
 
-  /** How a session that is there is called within, if it may have been restored from this history. */
+  /** The incarnation of an existing session, if it may have been restored from this history. */
   async #namesThere(given: HistoryHead, { incarnation }: Session): Promise<Names | undefined> {
     const [own, others] = [ownNames(given), namesWithin(this.#sessionId, given)]
     if (incarnation === others.incarnation) return others
     if (incarnation !== own.incarnation) return undefined
-    // Versions before gave a copy other names for its compactions, and the incarnation of the first.
+    // Earlier versions gave a copy other compaction ids and the incarnation of the first.
     const [first] = given.compactions
     const name = first === undefined ? undefined : others.compaction(first.id)
     const found = name === undefined ? [] : await this.#storage.compactions(this.#sessionId, { id: name })
     return found.length > 0 ? { ...others, incarnation } : own
   }
 
-  /** Writes the history as a session nobody sees until all of it is there and sound. */
+  /** Writes the history as a session that is invisible until it is complete and verified. */
   async write(given: HistoryHead): Promise<void> {
     const storage = this.#storage
     await discardDead(storage)
-    // Under another id always others: the first may be on its way in at this moment, and nobody sees its names yet.
+    // Under another id always other ids: the first may be restored at the same time, with ids that are not visible yet.
     const isOther = this.#sessionId !== given.session.id || (await this.#isTaken(given))
     const [own, others] = [ownNames(given), namesWithin(this.#sessionId, given)]
     const incarnations = isOther ? [others.incarnation] : [own.incarnation, others.incarnation]
@@ -176,7 +176,7 @@ class Restore {
   async #writeRows(restoring: Restoring, renaming: Renaming): Promise<void> {
     const batch = new Batch<NumberedRecord>()
     for await (const { line, record } of this.#records.rows()) {
-      // A row goes with what is shown in its place.
+      // A row is written with its replacements.
       if (record.type !== 'replacement' && batch.isFull) await this.#flush(restoring, batch)
       this.#requireForeign(line, record, restoring.head.session)
       batch.add({ line, record: renaming.row(record) })
@@ -184,7 +184,7 @@ class Restore {
     await this.#flush(restoring, batch)
   }
 
-  /** The check held ids to the incarnation in the file, which may be another one here. */
+  /** Ids were checked against the incarnation in the file, which may be another one here. */
   #requireForeign(line: number, record: NumberedRecord['record'], { incarnation }: SessionRecord): void {
     if (record.type === 'message' && record.id?.startsWith(`${incarnation}:`) === true)
       throw refused(line, 'id must not have the form of the session’s own')
@@ -219,7 +219,7 @@ class Restore {
     await histories.settle(restoring)
   }
 
-  /** What is wrong with the store and not with the session is not the history's fault. */
+  /** Problems of the store are not problems of the history. */
   async #requireSound(stagedId: string): Promise<void> {
     const { findings } = await this.#storage.verify(stagedId, false)
     const codes = new Set(findings.filter(isOfSession).map(({ code }) => code))
@@ -251,7 +251,7 @@ function twice(
 
 type NumberedRow = RestoredRow & { readonly line: number }
 
-/** Records as the rows they are of, each with what is shown in its place. They begin with a row. */
+/** Groups records into rows with their replacements. They begin with a row. */
 function rowsOf(records: readonly NumberedRecord[]): NumberedRow[] {
   const rows: (NumberedRow & { readonly replacements: ReplacementRecord[] })[] = []
   for (const { line, record } of records) {

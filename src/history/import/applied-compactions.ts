@@ -10,30 +10,30 @@ import type { ImportedCompaction } from './import-types.ts'
 import { type CompactionOutcome, type ImportRun, importedCompactionSchema, labelOf } from './import-types.ts'
 import { type ImportedPlan, type NoPlan, planImported } from './imported-plan.ts'
 
-/** The namespace of ids made of a session and the name another system gave a compaction. */
+/** The namespace of ids made from a session and another system's id of a compaction. */
 const NAMESPACE = 'b1cf9f5f-52f1-4a44-9a0e-7d2f5b8e6c11'
 
 /** Entries of the audit that are read at once. */
 const AUDIT_PAGE = 500
 
-/** Puts the compactions of a conversation in force, one by one, as it is written. */
+/** Applies the compactions of a conversation, one by one, while it is written. */
 export class AppliedCompactions {
   readonly #storage: Storage
   readonly #run: ImportRun
   readonly outcomes: CompactionOutcome[] = []
-  /** Ids of those that were taken back before the first event. */
+  /** Ids of those that were undone before the first event. */
   readonly #takenBack = new Set<string>()
   /**
-   * Those that their own system has undone, as far as they are in force yet, so that the next of them is built on them as it was there:
-   * whoever redoes the one can redo the other.
+   * Those that their own system has undone and that are still in force, so that the next one builds on them as it did there and both can
+   * be redone.
    */
   #toUndo: { readonly runId: string; readonly reason: string | undefined }[] = []
-  /** Those among them that an earlier import made, which are undone as yet. */
+  /** Those among them that an earlier import made, which are undone. */
   #asleep: { readonly id: string; readonly runId: string }[] = []
-  /** Ids of those that anybody but an import has undone or redone, and up to which entry the audit was read for them. */
+  /** Ids of those that a user has undone or redone, and the last audit entry that was read for them. */
   readonly #turned = new Set<string>()
   #auditedTo = 0
-  /** Ids of those that imports made before, by what their source calls them. */
+  /** Ids of those that earlier imports made, by their source's ids. */
   #before: ReadonlyMap<unknown, string> | undefined
 
   constructor(storage: Storage, run: ImportRun) {
@@ -42,8 +42,8 @@ export class AppliedCompactions {
   }
 
   /**
-   * Makes one of what is visible now of the positions it covers. What the laws refuse is no failure of the import: its outcome says so.
-   * Throws `INVALID_INPUT` and what the storage throws.
+   * Applies one to the rows of its positions that are visible now. A refusal by the laws is an outcome, not an error. Throws
+   * `INVALID_INPUT` and what the storage throws.
    */
   async apply(
     sessionId: string,
@@ -62,7 +62,7 @@ export class AppliedCompactions {
     if (compaction.undone === true) await this.#wake(sessionId)
     let { snapshot, planned } = await this.#planned(sessionId, compaction, positionsOf)
     if ('why' in planned && this.#toUndo.length > 0) {
-      // What hides its rows is undone there as well, only later here: the next import would find them visible.
+      // The compaction that hides its rows is undone there too, but later here: the next import would find them visible.
       await this.settle(sessionId)
       ;({ snapshot, planned } = await this.#planned(sessionId, compaction, positionsOf))
     }
@@ -85,8 +85,8 @@ export class AppliedCompactions {
   }
 
   /**
-   * Undoes those that their own system has undone since they were imported, with what builds on them, before anything is put back: what they
-   * hide must be visible for others. What people have undone or redone here since stays as it is.
+   * Undoes those that their own system has undone since they were imported, with those that build on them, before others are redone, which
+   * need their rows visible. What users have undone or redone here since stays.
    */
   async takeBack(sessionId: string, given: readonly ImportedCompaction[]): Promise<void> {
     for (const one of given) {
@@ -98,7 +98,7 @@ export class AppliedCompactions {
     }
   }
 
-  /** Undoes those made to be undone. */
+  /** Undoes those that were applied only to be undone. */
   async settle(sessionId: string): Promise<void> {
     const runs = this.#toUndo.toReversed()
     this.#toUndo = []
@@ -107,18 +107,18 @@ export class AppliedCompactions {
       await this.#storage.undo(sessionId, runId, { ...this.#request(reason), cascade: false })
   }
 
-  /** Puts those back for a while that an earlier import made and that are told before one that is made to be undone. */
+  /** Temporarily redoes those of an earlier import that precede one that is applied only to be undone. */
   async #wake(sessionId: string): Promise<void> {
     const asleep = this.#asleep
     this.#asleep = []
     for (const { id, runId } of asleep) {
-      // What people have undone here stays so, for a while too.
+      // What users have undone here is not redone, not even temporarily.
       if (await this.#wasTurnedHere(sessionId, id)) continue
       this.#toUndo.push({ runId, reason: undefined })
       try {
         await this.#putBack(sessionId, runId)
       } catch (error) {
-        // Others hide by now what it covers, so nothing can be built on it.
+        // Others hide its rows meanwhile, so nothing can build on it.
         if (!isUndertextError(error, 'INPUT_NOT_VISIBLE')) throw error
       }
     }
@@ -138,7 +138,7 @@ export class AppliedCompactions {
 
   async #ownId(sessionId: string, id: string): Promise<string> {
     const { incarnation } = (await this.#storage.session(sessionId))!
-    // The session's own name too, for a copy restored under another id has the incarnation of the first.
+    // With the session's id, because a copy restored under another id may have the incarnation of the first.
     return uuidv5(`${incarnation}\n${sessionId}\n${this.#run.source}\n${id}`, NAMESPACE)
   }
 
@@ -147,7 +147,7 @@ export class AppliedCompactions {
     return { actor, reason, source, both: true }
   }
 
-  /** One that was imported already: by this import, or one before it. */
+  /** One that was imported already, by this import or an earlier one. */
   async #known(sessionId: string, importedId: string, own: string): Promise<Compaction | undefined> {
     const [found] = await this.#storage.compactions(sessionId, { id: own })
     if (found !== undefined) return found
@@ -156,15 +156,15 @@ export class AppliedCompactions {
     return before === undefined ? undefined : (await this.#storage.compactions(sessionId, { id: before }))[0]
   }
 
-  /** By what their source calls them, not by id: a new session gets its id at the end, and a restored one may have others. */
+  /** By their source's ids: a new session gets its id at the end, and a restored one may have other ids. */
   async #importedBefore(sessionId: string): Promise<ReadonlyMap<unknown, string>> {
     const there = await this.#storage.compactions(sessionId, {})
     const ofSource = there.filter(({ params }) => params.source === this.#run.source)
-    // Of a run of several steps the last one counts.
+    // Of a run of several steps the last one is used.
     return new Map(ofSource.map((one) => [one.params.importedId, one.id]))
   }
 
-  /** What becomes of one that is there: it is undone or put back as its own system has it by now, unless people have turned it here. */
+  /** Undoes or redoes an existing one to match its own system, unless a user has undone or redone it here. */
   async #follow(
     sessionId: string,
     { id: compactionId, runId, status }: Compaction,
@@ -193,13 +193,13 @@ export class AppliedCompactions {
       if (status === 'undone') await this.#storage.redo(sessionId, id, { ...this.#request(), cascade: false })
   }
 
-  /** Whether anybody but an import has undone or redone it. */
+  /** Whether a user has undone or redone it. */
   async #wasTurnedHere(sessionId: string, id: string): Promise<boolean> {
     await this.#readTurned(sessionId)
     return this.#turned.has(id)
   }
 
-  /** Reads what is new in the audit. */
+  /** Reads new entries of the audit. */
   async #readTurned(sessionId: string): Promise<void> {
     for (;;) {
       const entries = await this.#storage.auditLog(sessionId, { after: this.#auditedTo, limit: AUDIT_PAGE })
@@ -244,7 +244,7 @@ function isTurn(event: string): boolean {
   return event === 'undone' || event === 'redone'
 }
 
-/** The rows that stand within some positions; inserted ones behind the last position they cover. */
+/** The rows within some positions; inserted ones count at the last position they cover. */
 function rowsWithin(rows: readonly ViewRow[], ranges: readonly PositionRange[]): ViewRow[] {
   const ordered = [...ranges].sort((a, b) => a[0] - b[0])
   const within: ViewRow[] = []

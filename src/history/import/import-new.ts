@@ -15,7 +15,7 @@ import {
 } from './import-types.ts'
 import { Batch, othersFirst, staged } from './staging.ts'
 
-/** What is told of a conversation on the way: the last word counts, metadata is put together. */
+/** The fields of a conversation so far: the last value of each wins, metadata is merged. */
 class ToldFields {
   #fields: { title?: string; provider?: string; model?: string } = {}
   #metadata: JsonObject = {}
@@ -49,8 +49,8 @@ class ToldFields {
   }
 
   /**
-   * What a session does not say yet of itself; `undefined` where it says it all. What it says stays, for it may have been given here; a
-   * title that came from the source follows the source.
+   * The fields that a session lacks; `undefined` when it lacks none. Its own fields stay, because they may have been set here; a title from
+   * the source follows the source.
    */
   newTo({ title, provider, model, metadata }: Session, source: string): SessionFields | undefined {
     const told = this.#fields
@@ -72,7 +72,7 @@ function modelFields({ provider, model }: SessionFields): SessionFields {
   return { model, ...(provider !== undefined && { provider }) }
 }
 
-/** Brings a conversation in as a session that is not there yet: in batches, seen by nobody before all of it is there. */
+/** Imports a conversation as a new session: in batches, invisible until it is complete. */
 export function importNew(
   host: ImportHost,
   sessionId: string,
@@ -113,14 +113,14 @@ export class Writing {
   #position: number
   readonly compactions: AppliedCompactions
   readonly fields = new ToldFields()
-  /** When the newest message was said, as far as that is told. */
+  /** The time of the newest message, if known. */
   saidAt: number | undefined
   /** Messages that were written. */
   messages = 0
-  /** Messages that had been told before, under the same key. */
+  /** Messages that occurred before with the same key. */
   existing = 0
 
-  /** `position`: the last one there is. */
+  /** `position`: the current last one. */
   constructor(host: ImportHost, sessionId: string, position: number, options: CheckedImport) {
     this.#host = host
     this.#sessionId = sessionId
@@ -148,7 +148,7 @@ export class Writing {
     this.#batch.add(message)
     const { createdAt } = message
     if (createdAt !== undefined) this.saidAt = Math.max(createdAt, this.saidAt ?? 0)
-    // What a provider compacted is noted right behind the block that says so.
+    // A provider's compaction is recorded right after its block.
     if (this.#batch.isFull || lastBlockOf(message.content) !== undefined) await this.flush()
   }
 
@@ -158,11 +158,11 @@ export class Writing {
     await this.compactions.settle(this.#sessionId)
   }
 
-  /** Writes what is waiting. */
+  /** Writes the pending messages. */
   async flush(): Promise<void> {
     const messages = this.#batch.take()
     if (messages.length === 0) return
-    // A block stands for what is visible.
+    // A block replaces what is visible.
     if (messages.some(({ content }) => lastBlockOf(content) !== undefined))
       await this.compactions.settle(this.#sessionId)
     const { messages: appended } = await this.#host.storage.append(this.#sessionId, messages, this.#position)

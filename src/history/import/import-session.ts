@@ -16,11 +16,10 @@ import {
 import { Batch, discardDead, underName } from './staging.ts'
 
 /**
- * Brings in what is new of a conversation that was imported before. What is there must be its beginning, word for word; what is new goes
- * behind it, and so is what the session does not say of itself yet. Where the events can be had again, all of them are looked at before
- * anything is written.
+ * Imports the new part of a conversation that was imported before. The session must be its beginning, word for word; new messages are
+ * appended, and missing fields are set. When the events can be read twice, all of them are checked before anything is written.
  *
- * Throws `SESSION_EXISTS` for a session that is another conversation or somebody else's, `IMPORT_DIVERGED`.
+ * Throws `SESSION_EXISTS` for a session with another conversation or another owner, `IMPORT_DIVERGED`.
  */
 export async function extendSession(
   host: ImportHost,
@@ -61,13 +60,13 @@ export async function extendSession(
   }
 }
 
-/** Nobody adds to a session of somebody else. Throws `SESSION_EXISTS`. */
+/** Checks the owner of the session. Throws `SESSION_EXISTS`. */
 function requireOwn({ id: sessionId, owner }: Session, asked: CheckedImport): void {
   if (asked.owner !== undefined && owner !== undefined && owner !== asked.owner)
     throw new UndertextError('SESSION_EXISTS', { sessionId })
 }
 
-/** A session without an owner gets the one that is given with all that stands in it. */
+/** A session without an owner gets the given one, with all its content. */
 async function own(
   { storage }: ImportHost,
   { id, owner }: Session,
@@ -79,8 +78,8 @@ async function own(
 }
 
 /**
- * Titles and models are often known only when a conversation has gone on for a while. The session's last change is its newest message, as
- * it is after a first import, not the moment of this one.
+ * Titles and models are often known only later in a conversation. The session's last change is its newest message, as after a first
+ * import, not the time of this import.
  */
 async function learn(
   { storage }: ImportHost,
@@ -96,7 +95,7 @@ async function learn(
 }
 
 /**
- * What an import would do, with nothing written. Throws what it would throw for what is there already.
+ * Returns what an import would do, without writing. Throws what the import would throw for the existing session.
  */
 export async function lookThrough(
   host: ImportHost,
@@ -130,19 +129,19 @@ async function settleAll(known: KnownBeginning, events: AsyncIterable<ImportEven
   await known.settle(batch.take())
 }
 
-/** Passes events on, if to anybody, and knows where what is stored ends and what is new begins. */
+/** Passes events on, if there is a receiver, and finds where the stored part ends and the new part begins. */
 class KnownBeginning {
   readonly #host: ImportHost
   readonly #session: Session
   readonly #writing: Writing | undefined
   #last = 0
-  /** The first position that is stored and was passed over. */
+  /** The first stored position that was skipped. */
   #gap: number | undefined
   #isPast = false
   #hasCompactions = false
-  /** Compactions their own system has undone. */
+  /** Compactions that their own system has undone. */
   readonly takenBack: ImportedCompaction[] = []
-  /** Messages that are stored, and that are not. */
+  /** The numbers of stored and of new messages. */
   existing = 0
   fresh = 0
 
@@ -152,7 +151,7 @@ class KnownBeginning {
     this.#writing = writing
   }
 
-  /** Whether there is anything that may have to be written. */
+  /** Whether anything may have to be written. */
   get isSomethingNew(): boolean {
     return this.#isPast || this.#hasCompactions
   }
@@ -215,7 +214,7 @@ export async function importSession(
   given: ImportEvents,
   options: ImportOptions,
 ): Promise<SessionImport> {
-  // A list can be gone through twice, too.
+  // A list can be read twice.
   const events = Array.isArray(given) ? () => given as readonly ImportEvent[] : given
   const checked = check(importSchema, options, 'importSession')
   if (checked.dryRun) return lookThrough(host, sessionId, events, checked)
@@ -225,7 +224,7 @@ export async function importSession(
   try {
     return await importNew(host, sessionId, events, checked)
   } catch (error) {
-    // Somebody made it meanwhile; perhaps of the same file.
+    // Another process created it meanwhile, perhaps from the same file.
     const made = isUndertextError(error, 'SESSION_EXISTS') && typeof events === 'function'
     const session = made ? await host.storage.session(sessionId) : undefined
     if (session === undefined) throw underName(error, sessionId)

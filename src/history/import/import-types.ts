@@ -39,15 +39,15 @@ export const fieldsEventSchema = z.strictObject({
 })
 
 export const importSchema = z.strictObject({
-  /** What the conversation comes from: its metadata stands under this name, and its compactions are told by it. */
+  /** The source of the conversation: its metadata is stored under this name, and its compactions are identified by it. */
   source: nameSchema,
   owner: labelSchema.optional(),
   actor: nameSchema.optional(),
   reason: labelSchema.optional(),
-  /** Whether it is only looked what would be done: nothing is written, and compactions are not tried. */
+  /** A dry run: nothing is written, and compactions are not tried. */
   dryRun: z.boolean().default(false),
   signal: z.instanceof(AbortSignal).optional(),
-  /** Called when everything is written and before anybody can see it; what it throws discards the session. */
+  /** Called after everything is written and before the session is visible; an error discards the session. */
   beforePublish: z
     .custom<() => Promise<void> | void>((value) => typeof value === 'function', 'must be a function')
     .optional(),
@@ -55,13 +55,13 @@ export const importSchema = z.strictObject({
 export type ImportOptions = z.input<typeof importSchema>
 export type CheckedImport = z.output<typeof importSchema>
 
-/** What became of a compaction that came with a conversation. */
+/** The outcome of an imported compaction. */
 export type CompactionOutcome = {
-  /** As its own system calls it. */
+  /** Its id in its own system. */
   readonly id: string
   readonly status: 'applied' | 'known' | 'refused'
   readonly compactionId?: string
-  /** Rows it was to hide and that stay, because the laws let no half of a tool call or a system message be hidden. */
+  /** Rows that it hid there and that stay visible here, because the laws forbid hiding half of a tool call or a system message. */
   readonly rowsLeft?: number
   /** Why it was refused. */
   readonly why?: string
@@ -69,27 +69,27 @@ export type CompactionOutcome = {
 
 export type SessionImport = {
   readonly sessionId: string
-  /** `imported`: a new session. `extended`: what was new was appended to the one there was. `unchanged`: all was there. */
+  /** `imported`: a new session. `extended`: new messages were appended to an existing one. `unchanged`: nothing was new. */
   readonly status: 'imported' | 'extended' | 'unchanged'
-  /** Messages that were written, and that were there already. */
+  /** The numbers of written and of existing messages. */
   readonly messages: number
   readonly existing: number
   readonly compactions: readonly CompactionOutcome[]
 }
 
-/** Who imports, and what compactions of an import are noted with. */
+/** The author of an import, for its compactions. */
 export type ImportRun = {
   readonly source: string
   readonly actor: string | undefined
   readonly reason: string | undefined
 }
 
-/** What an import needs of the store it is a verb of. */
+/** What an import needs from its store. */
 export type ImportHost = {
   readonly storage: Storage
-  /** The estimator new sessions are counted by. */
+  /** The estimator of new sessions. */
   readonly estimator: string
-  /** Records what a provider compacted by itself, told by a block among messages that were appended. */
+  /** Records the compaction of a provider, from a block among appended messages. */
   recordAppended(
     sessionId: string,
     messages: readonly NewMessage[],
@@ -98,25 +98,25 @@ export type ImportHost = {
 }
 
 /*
- * What an import is told of one conversation, whoever tells it: a reader of files, or an application that has its messages elsewhere.
+ * The events of one conversation, from a reader of files or from an application with messages elsewhere.
  */
 
-/** What is known of the conversation itself; told anywhere within it, also more than once: the last word counts. */
+/** Fields of the conversation; may occur anywhere and repeatedly: the last value wins. */
 export type FieldsEvent = {
   readonly type: 'fields'
   readonly title?: string
-  /** What the conversation was called before: a session that has one of these titles gets the new one. */
+  /** Former titles: a session with one of them gets the new title. */
   readonly formerTitles?: readonly string[]
   readonly provider?: string
   readonly model?: string
   /** Milliseconds since 1970. */
   readonly createdAt?: number
-  /** Kept as the session's metadata under the source's name. */
+  /** Stored as the session's metadata under the source's name. */
   readonly metadata?: JsonObject
 }
 
 /**
- * A message, to be appended. Its `idempotencyKey` is the same whenever the same message is told: made of the source's own id of it, or of its
+ * A message to append. Its `idempotencyKey` is the same whenever the same message is imported: made of the source's id of it, or of its
  * place in the conversation.
  */
 export type MessageEvent = { readonly type: 'message'; readonly message: NewMessage }
@@ -127,31 +127,30 @@ export type CompactionEvent = { readonly type: 'compaction'; readonly compaction
 export type ImportedCompaction = {
   /** Unique within the conversation, and the same whenever it is told. */
   readonly id: string
-  /** `condense` stands a summary for what it covers; `truncate` hides it, with a marker or without; `manual` takes it out by hand. */
+  /** `condense` replaces its rows by a summary; `truncate` hides them, with or without a marker; `manual` hides them on request. */
   readonly kind: 'condense' | 'truncate' | 'manual'
-  /** What it covers, by ordinals of the conversation's message events: what is still visible there when it is made, summaries included. */
+  /** The covered messages, by ordinals of the message events: those still visible when it is made, summaries included. */
   readonly covers: readonly PositionRange[]
-  /** The summary's text, or the marker's. A condensation without one cannot be. */
+  /** The text of the summary or the marker. Required for a condensation. */
   readonly text?: string
   /** Milliseconds since 1970. */
   readonly createdAt?: number
   readonly reason?: string
   readonly model?: string
-  /** Whether the source's system had undone it: it is made and undone, so that it can be put back. */
+  /** Whether the source's system had undone it: then it is applied and undone, so that it can be redone. */
   readonly undone?: boolean
 }
 
-/** What an import is told, in order: a conversation's messages, what is known of it, and the compactions it had. */
+/** The events of an import, in order: messages, fields and compactions of a conversation. */
 export type ImportEvent = FieldsEvent | MessageEvent | CompactionEvent
 
-/** Where the events of an import come from. A function gives the same ones each time it is called. */
+/** The events of an import. A function must return the same events each time it is called. */
 export type ImportEvents = EventList | (() => EventList)
 type EventList = AsyncIterable<ImportEvent> | Iterable<ImportEvent>
 
 /**
- * The events from their beginning, each looked at before it is handed on; what stands in a compaction and in fields is checked where they
- * are made. Every event of an import comes through here, so here an import is given up. Throws `INVALID_INPUT`, `ABORTED` and what the
- * events throw.
+ * The events from their beginning, each checked before it is passed on; the content of compactions and fields is checked where it is used.
+ * Every event of an import passes here, so the signal is checked here. Throws `INVALID_INPUT`, `ABORTED` and what the events throw.
  */
 export async function* checkedEvents(
   events: ImportEvents,
@@ -175,7 +174,7 @@ export async function* checkedEvents(
   refuseAborted()
 }
 
-/** A text of a file as a label: short, and nothing a database cannot hold. */
+/** A text of a file as a label: shortened, without characters that a database cannot store. */
 export function labelOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   const label = headOf(text.replaceAll('\0', ' ').toWellFormed(), MAX_NAME_LENGTH).trim()

@@ -6,13 +6,13 @@ import { measureMessage } from '../../tokens/tokens.ts'
 import type { ImportedCompaction } from './import-types.ts'
 
 /*
- * A compaction that another system made, as plans of ours. What that system hid may be more than the laws allow: half of a tool call, a
- * system message. Such rows stay visible; nothing else is changed about it.
+ * Plans for a compaction of another system. That system may have hidden more than the laws allow: half of a tool call, a system message.
+ * Such rows stay visible; nothing else changes.
  */
 
 export type ImportedPlan = {
   readonly steps: readonly PlannedStep[]
-  /** Rows it was to hide and that stay. */
+  /** Rows that it hid there and that stay visible. */
   readonly rowsLeft: number
 }
 
@@ -20,8 +20,8 @@ export type ImportedPlan = {
 export type NoPlan = { readonly why: string }
 
 /**
- * The plans for a compaction that is to cover these rows of a view. A summary stands for rows that follow each other, so where
- * something stays in between, the rows before it are hidden by a truncation of the same run.
+ * The plans for a compaction of these rows of a view. A summary represents consecutive rows, so where a row in between stays, the rows
+ * before it are hidden by a truncation of the same run.
  */
 export function planImported(
   view: View,
@@ -56,7 +56,7 @@ export function planImported(
   return { steps, rowsLeft: rowsLeft + summariesIn(runs.slice(0, -1)) }
 }
 
-/** What was taken back at the end of the conversation: other laws hold for that. */
+/** A rewind at the end of the conversation, which has other laws. */
 function rewound(
   view: View,
   rows: readonly ViewRow[],
@@ -72,7 +72,7 @@ function isEndOf(view: View, rows: readonly ViewRow[]): boolean {
   return rows.length > 0 && rows.every((row, at) => row === view.rows[start + at])
 }
 
-/** The rows a plan may hide: no system message, no pinned row, no call that waits, and of what goes together all or nothing. */
+/** The rows that a plan may hide: no system message, no pinned row, no pending call, and groups as a whole. */
 function legalAmong(view: View, rows: readonly ViewRow[], isCondensing: boolean): ViewRow[] {
   const { turns } = view
   const wanted = new Set(rows.map((row) => view.indexOf(row.key)!))

@@ -3,12 +3,12 @@ import { isUndertextError, UndertextError } from '../../errors.ts'
 import { isGivenUp, LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../../storage/process.ts'
 import type { Session, StagedFields, StagedSession, Storage } from '../../storage/storage.ts'
 
-/** Most messages, or records, written in one transaction. */
+/** The most messages, or records, in one transaction. */
 export const MOST_TOGETHER = 500
-/** About as many characters as are written in one transaction: it takes some tens of milliseconds. */
+/** The approximate number of characters in one transaction, which takes some tens of milliseconds. */
 const MOST_CHARACTERS = 4_000_000
 
-/** Things that are written, or looked up, together. */
+/** Items that are written, or looked up, together. */
 export class Batch<T> {
   #things: T[] = []
   #characters = 0
@@ -22,7 +22,7 @@ export class Batch<T> {
     this.#characters += lengthOf(thing)
   }
 
-  /** What was added since the last time. */
+  /** The items since the last call. */
   take(): readonly T[] {
     const things = this.#things
     this.#things = []
@@ -31,7 +31,7 @@ export class Batch<T> {
   }
 }
 
-/** About how many characters a value has in JSON: what is long in a message stands in texts, inputs and data. */
+/** The approximate JSON length of a value: texts, inputs and data dominate a message. */
 function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 8
@@ -42,16 +42,16 @@ function lengthOf(value: unknown): number {
   return sum
 }
 
-/** How names of sessions begin that are on their way. */
+/** The prefix of temporary session names. */
 const STAGED = '~import/'
-/** Rows taken out in one transaction. */
+/** Rows that are removed in one transaction. */
 const DISCARDED_AT_ONCE = 1_000
-/** A session whose process cannot be seen has been given up when its lease was over so long. */
+/** How long after its lease an import of an unobservable process counts as abandoned. */
 const GIVEN_UP_AFTER_MS = 24 * 60 * 60 * 1_000
 
 /**
- * Runs `work` on a session that nobody sees until `work` publishes it. When it throws, nothing of it is left; when this process dies,
- * the next import takes it out.
+ * Runs `work` on a session that is invisible until `work` publishes it. When `work` throws, the session is removed; when this process dies,
+ * the next import removes it.
  */
 export async function staged<T>(
   storage: Storage,
@@ -78,7 +78,7 @@ function newLease(): Pick<StagedSession, 'holder' | 'expiresAt'> {
   return { holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS }
 }
 
-/** One renewal that fails is followed by others, and other processes wait for many of them. */
+/** A failed renewal is harmless: others follow, and other processes wait for many of them. */
 async function renew(storage: Storage, id: string): Promise<void> {
   try {
     await storage.renewLease(id, { runId: id, ...newLease() })
@@ -87,7 +87,7 @@ async function renew(storage: Storage, id: string): Promise<void> {
   }
 }
 
-/** An error of a session on its way under the name it was to have: the other one means nothing to anybody. */
+/** An error with the intended name of a session instead of its temporary one. */
 export function underName(error: unknown, sessionId: string): unknown {
   if (!isUndertextError(error)) return error
   const { facts } = error
@@ -95,7 +95,7 @@ export function underName(error: unknown, sessionId: string): unknown {
   return new UndertextError(error.code, { ...facts, sessionId }, { cause: error })
 }
 
-/** Takes out what imports left behind whose processes are gone. */
+/** Removes the remains of imports whose processes have died. */
 export async function discardDead(storage: Storage): Promise<void> {
   for (const { id, holder, expiresAt } of await storage.stagedSessions())
     if (isGivenUp({ holder, run: id, expiresAt }, GIVEN_UP_AFTER_MS)) await discard(storage, id)
@@ -105,7 +105,7 @@ async function discard(storage: Storage, id: string): Promise<void> {
   while (!(await storage.discardStaged(id, DISCARDED_AT_ONCE))) await othersFirst()
 }
 
-/** Lets other work of this process, and other processes that wait for the write lock, go first. */
+/** Yields to other work of this process, and to other processes that wait for the write lock. */
 export function othersFirst(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
