@@ -5,13 +5,13 @@ import type { TokenCounter } from '../tokens/estimators/neuron.ts'
 import { estimatePromptfleetMessage, promptfleetEstimator } from '../tokens/estimators/promptfleet.ts'
 import { neurolinkEstimator } from '../tokens/tokens.ts'
 
-/** An estimator for plain arrays. It may count the word of the role too, which a store's sums do not. */
+/** An estimator for plain arrays. It may also count the role, which the sums of a store do not. */
 export type ArrayEstimator = Estimator & {
-  /** Units of a role as the message has it. */
+  /** Units of a message's role. */
   readonly measureRole?: (role: string) => number
 }
 
-/** What counts: an estimator, the name of a built-in one, or a counter that `createTokenCounter` made. */
+/** An estimator, the name of a built-in one, or a counter of `createTokenCounter`. */
 export type EstimatorChoice = string | ArrayEstimator | TokenCounter
 
 export const estimatorChoiceSchema = z.custom<EstimatorChoice>(
@@ -22,7 +22,7 @@ export const estimatorChoiceSchema = z.custom<EstimatorChoice>(
   'must be an estimator, the name of a built-in one, or a token counter',
 )
 
-/** The estimator that was chosen; `neurolink` when none was. */
+/** The chosen estimator; default `neurolink`. */
 export function arrayEstimator(choice: EstimatorChoice | undefined): ArrayEstimator {
   const chosen = typeof choice === 'string' ? estimatorNamed(choice) : choice
   if (chosen === undefined) return neurolinkEstimator
@@ -30,7 +30,7 @@ export function arrayEstimator(choice: EstimatorChoice | undefined): ArrayEstima
   return isEstimator(chosen) ? chosen : ofCounter(chosen)
 }
 
-/** `promptfleet` as its functions for lists have it: the word of each role counts by itself, not as a mean. */
+/** `promptfleet` as in its functions for lists: each role counts exactly, not as a mean. */
 const promptfleetOfArrays: ArrayEstimator = {
   ...promptfleetEstimator,
   tokensPerMessage: estimatePromptfleetMessage({}),
@@ -43,7 +43,7 @@ function isCounter(value: unknown): value is TokenCounter {
   return typeof estimateText === 'function' && typeof estimateMessages === 'function'
 }
 
-/** A counter as an estimator: what it adds for a message, an image and a document is asked once. */
+/** A counter as an estimator: its figures for a message, an image and a document are read once. */
 function ofCounter(counter: TokenCounter): ArrayEstimator {
   const tokensOf = (...types: readonly string[]): number =>
     counter.estimateMessages([{ role: 'user', content: types.map((type) => ({ type })) }])

@@ -33,7 +33,7 @@ import {
   summaryShape,
 } from './strategy.ts'
 
-/** What a composite may be made of: our strategies, stages, and strategies of your own. */
+/** The parts of a composite: strategies of this package, stages, and strategies of the application. */
 export type CompositePart = Strategy | Stage | UserStrategy
 
 const optionsSchema = z.strictObject({
@@ -45,11 +45,10 @@ const optionsSchema = z.strictObject({
 export type CompositeOptions = z.input<typeof optionsSchema>
 
 /**
- * Several strategies as one (seed 000): each in its turn, only while the messages take more than `maxTokens`, counted
- * again by the composite's estimator after each. The thresholds of those within do not matter, save that a composite
- * within goes by its own. What they leave over is left to whoever comes next.
+ * Several strategies as one: each in order, only while the messages take more than `maxTokens`, counted by the composite's estimator
+ * after each. Thresholds of the parts are ignored, except that a nested composite has its own.
  *
- * Recommended order: cheap ones first, so clearing, then dropping, then summarizing (checklist S0-47).
+ * Recommended order: cheap ones first, so clearing, then dropping, then summarizing.
  *
  * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
  */
@@ -84,7 +83,7 @@ async function passPart(
 ): Promise<readonly Item[]> {
   const own = passingOf(part)
   if (own !== undefined) {
-    // A composite has a threshold of its own, whatever it stands in.
+    // A nested composite has its own threshold.
     const target = isComposite(part) ? (part.budget ?? run.target) : run.target
     return (await own(items, { ...run, target }, options)).items
   }
@@ -106,17 +105,15 @@ function isPart(value: unknown): boolean {
 }
 
 /**
- * A strategy over arrays as a stage over a store. What it answers is compared with what it was given, by id: a message
- * that is missing is hidden, another text in a part is a replacement, and a new message where a run of messages went is
- * a summary of them. Their order in the answer does not matter.
+ * A strategy over arrays as a stage over a store. Its result is compared with its input by id: a missing message is hidden, another text
+ * in a part is a replacement, and a new message in place of a run of messages is their summary. The order of the result is ignored.
  *
- * Whatever it says, what may not be hidden stays: system and pinned messages, waiting calls, summaries (unless a new
- * message stands for them), and the halves of a call and its results of which it kept the other. The first three show
- * what they showed, too.
+ * Some rows stay whatever the strategy returns: system and pinned messages, pending calls, summaries (unless a new message replaces
+ * them), and halves of a call and its results when it kept the other half. The first three also keep their texts.
  *
- * A stage, and so a strategy of ours, is answered as it is. Throws `INVALID_INPUT` for what is neither. Planning then
- * rejects with `STRATEGY_FAILED` when the strategy throws or answers what no plan can say: several new messages, one
- * that stands for nothing or for messages with others between them, or parts that are not texts changed.
+ * A stage, and so a strategy of this package, is returned unchanged. Throws `INVALID_INPUT` for other values. Planning rejects with
+ * `STRATEGY_FAILED` when the strategy throws or returns what no plan can express: several new messages, one that replaces nothing or
+ * messages that are not adjacent, or changed parts that are not texts.
  */
 export function stageFrom(strategy: Stage | UserStrategy): Stage {
   if (isStage(strategy)) return strategy
@@ -172,13 +169,13 @@ function draftFrom(
   return { hide, replace, insert: { kind: 'summary', text: summaryText(strategy, summary) } }
 }
 
-/** The indexes of what is not kept and may go, ascending: whole groups only. */
+/** The indexes of dropped messages that may be hidden, ascending: whole groups only. */
 function hidable(view: View, kept: ReadonlySet<number | undefined>, condenses: boolean): number[] {
   const stays = staying(view, condenses)
   const { turns } = view
   const gone = view.rows.flatMap((_, index) => (kept.has(index) || stays.has(index) ? [] : [index]))
   const goneSet = new Set(gone)
-  // A group is gone through once: its members share one list.
+  // Each group is read once: its members share one list.
   const whole = new Map<readonly number[], boolean>()
   return gone.filter((index) => {
     const group = turns.groupOf(index)
@@ -191,13 +188,13 @@ function hidable(view: View, kept: ReadonlySet<number | undefined>, condenses: b
   })
 }
 
-/** Whether a row shows what it shows, whatever a strategy makes of it: law 3 of design 3.3. */
+/** Whether a strategy may not change a row: system and pinned messages, pending calls. */
 function isFixed(view: View, index: number): boolean {
   const { pinned, kind, role } = view.rows[index]!
   return pinned || (kind === 'message' && role === 'system') || view.turns.pending.has(index)
 }
 
-/** The parts of a message that came back with another text. */
+/** The parts of a message that were returned with another text. */
 function replacements(
   strategy: UserStrategy,
   row: ViewRow,
@@ -231,7 +228,7 @@ function summaryText(strategy: UserStrategy, message: ChatMessage): string {
   return text
 }
 
-/** A strategy of your own in the manner of seed 001. It answers what is to be sent. */
+/** A strategy of the application with three methods, which returns the messages to send. */
 export type BudgetStrategy = {
   readonly name: string
   apply(
@@ -241,10 +238,10 @@ export type BudgetStrategy = {
 }
 type AppliedMessages = readonly ChatMessage[] | { readonly messages: readonly ChatMessage[] }
 
-/** A strategy somebody wrote for arrays. */
+/** A strategy of the application for arrays. */
 export type UserStrategy = ContextStrategy | BudgetStrategy
 
-/** Whether something is a strategy somebody wrote: the three methods, or a name and `apply`. */
+/** Whether a value is a strategy of the application: the three methods, or a name and `apply`. */
 export function isUserStrategy(value: unknown): value is UserStrategy {
   if (typeof value !== 'object' || value === null) return false
   const { name, tokenEstimate, shouldCompact, compact, apply } = value as Record<string, unknown>
@@ -252,7 +249,7 @@ export function isUserStrategy(value: unknown): value is UserStrategy {
   return typeof name === 'string' && name !== '' && typeof apply === 'function'
 }
 
-/** The name a strategy's stage gets: its own, in snake case. */
+/** The name of a strategy's stage: its own, in snake case. */
 export function stageNameOf({ name }: UserStrategy): string {
   const plain = (typeof name === 'string' ? name : '').slice(0, 64).toLowerCase()
   const snake = plain.replaceAll(/[^a-z0-9]/g, '_')
@@ -261,8 +258,8 @@ export function stageNameOf({ name }: UserStrategy): string {
 }
 
 /**
- * Runs a strategy somebody wrote. It is given messages of its own, and may do with them what it likes. Rejects with
- * `STRATEGY_FAILED` when it throws (`originalErrorOf` has that) or answers no list of messages; an error of ours passes as it is.
+ * Runs a strategy of the application on copies of the messages. Rejects with `STRATEGY_FAILED` when it throws (`originalErrorOf` returns
+ * that error) or does not return a list of messages; errors of this package are rethrown.
  */
 export async function runUserStrategy(
   strategy: UserStrategy,
@@ -296,7 +293,7 @@ export function strategyFailed(strategy: UserStrategy, error: string): Undertext
   return new UndertextError('STRATEGY_FAILED', { strategy: stageNameOf(strategy), error })
 }
 
-/** Messages as they come out of a strategy somebody wrote. What it added is a message without an origin. */
+/** The messages that a strategy returned. An added message has no origin. */
 export async function passUserStrategy(
   items: readonly Item[],
   strategy: UserStrategy,
@@ -311,7 +308,7 @@ export async function passUserStrategy(
   return returned.map((message, at): Item => {
     const item = items[places[at] ?? -1]
     if (item !== undefined) return { ...item, message }
-    // With one new message it is plain what it stands for; with more, nobody knows.
+    // One new message replaces the dropped ones; with more it would be ambiguous.
     const standsFor = added === 1 ? gone : []
     return { message, origin: undefined, summary: { text: textOf(message), standsFor } }
   })
@@ -325,8 +322,8 @@ function textOf({ content }: ChatMessage): string {
 }
 
 /**
- * Where each message that came back stood among those that were given: by the very object, else by id, else by the
- * same content. `undefined` for one that was not given. Each place is found once.
+ * The input index of each returned message: by identity, else by id, else by equal content. `undefined` for a new one. Each index is used
+ * once.
  */
 export function findPlaces(
   given: readonly ChatMessage[],
@@ -356,7 +353,7 @@ export function findPlaces(
   return places
 }
 
-/** A message as a text that equal messages share; `undefined` for one that is no JSON. */
+/** A message as a text that equal messages share; `undefined` for one that is not JSON. */
 function jsonOf(message: ChatMessage): string | undefined {
   try {
     return JSON.stringify(message)

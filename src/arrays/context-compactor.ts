@@ -16,7 +16,7 @@ import { NO_SIZES } from '../tokens/tokens.ts'
 import { getContextWindowSize } from '../tokens/windows.ts'
 import { type ArrayRows, applySteps, rowsOf } from './rows.ts'
 
-/** Without what only a store can do something with: places in a log, triggers, authorship, waiting. */
+/** The options without those that need a store: places in a log, triggers, authorship, waiting. */
 const arrayConfigSchema = z.strictObject(compactionConfigSchema.shape).omit({
   range: true,
   summary: true,
@@ -28,16 +28,16 @@ const arrayConfigSchema = z.strictObject(compactionConfigSchema.shape).omit({
   waitMs: true,
 })
 
-/** The part of a store's `CompactionConfig` that has a meaning without a store: seed 003's fields and more. */
+/** The options of `CompactionConfig` that apply without a store. */
 export type ArrayCompactionConfig = z.input<typeof arrayConfigSchema>
 
 const targetSchema = z.int().nonnegative().optional()
 
-/** What `ContextCompactor.compact` did: seed 003's `CompactionResult`, over plain messages. */
+/** The result of `ContextCompactor.compact`, over plain messages. */
 export type ArrayCompactionResult = {
   /** Whether anything was applied. */
   readonly compacted: boolean
-  /** Which stages were used, in order. The emergency cut counts as truncation. */
+  /** The stages used, in order. The emergency cut counts as truncation. */
   readonly stagesUsed: CompactionStage[]
   /** Estimated tokens of the visible messages before and after, and the difference. */
   readonly tokensBefore: number
@@ -46,13 +46,13 @@ export type ArrayCompactionResult = {
   /** The compacted array: the effective history of `tagged`. */
   readonly messages: ChatMessage[]
   /**
-   * The array given with tags on what was hidden, summaries and markers in their places. The ids in `compactions`
-   * take them away again. Replaced texts of visible messages stand only in the array given.
+   * The given array with tags on the hidden messages, and summaries and markers in their places. The ids in `compactions` remove them
+   * again. Originals of replaced texts are only in the given array.
    */
   readonly tagged: ChatMessage[]
-  /** What was done, step by step. */
+  /** The compactions, in order. */
   readonly compactions: CompactionOutline[]
-  /** Summaries that were asked for and not used: a code or an error's name. */
+  /** Summaries that were requested and not used: a code or an error's name. */
   readonly failed: { readonly status: PlannedRun['failed'][number]['status']; readonly error: string }[]
   readonly targetTokens: number
   /** Whether the messages are within the target. */
@@ -64,24 +64,23 @@ export type ArrayCompactionResult = {
 }
 
 /**
- * Compacts plain arrays by the four stages of seed 003, by the store's own pipeline: prune, deduplicate, summarize,
- * truncate, each only while the messages are over the target. What a store would lay over its rows is told in the
- * result instead.
+ * Compacts plain arrays with the store's pipeline: prune, deduplicate, summarize, truncate, each only while the messages are over the
+ * target. The changes that a store would record as tags are in the result.
  */
 export class ContextCompactor {
   readonly #config: z.output<typeof arrayConfigSchema>
 
-  /** The config of `compactSession`, save what needs a store. Throws `INVALID_INPUT`. */
+  /** Takes the config of `compactSession`, without the options that need a store. Throws `INVALID_INPUT`. */
   constructor(config: ArrayCompactionConfig = {}) {
     this.#config = check(arrayConfigSchema, config, 'ContextCompactor')
   }
 
   /**
    * Compacts messages down to `targetTokens` of history. Default: the config's `targetTokens`, else its `target`
-   * (0.4) of what the model of its `provider` and `model` takes, less what else the config says will be sent.
+   * (0.4) of the input of its `provider` and `model`, less the rest of the request in the config.
    *
-   * Resolves whatever the summarizer does: when it fails, truncation takes over and `failed` says so. The array
-   * given and its objects are not changed. Rejects with `INVALID_INPUT`, and with `ABORTED` after `signal`.
+   * Resolves whatever the summarizer does: when it fails, truncation takes over and `failed` has the reason. The given array and its
+   * objects are not changed. Rejects with `INVALID_INPUT`, and with `ABORTED` after `signal`.
    */
   async compact(messages: readonly ChatMessage[], targetTokens?: number): Promise<ArrayCompactionResult> {
     const target = check(targetSchema, targetTokens, 'compact: targetTokens') ?? this.#config.targetTokens
@@ -111,15 +110,15 @@ const { summarizer, summarySections, summaryMaxTokens, summaryTimeoutMs, offline
   compactionConfigSchema.shape
 
 const summarizeConfigSchema = z.strictObject({
-  /** Provider of the model that summarizes; passed on to the summarizer. */
+  /** The provider of the summarizing model, passed to the summarizer. */
   provider: z.string().optional(),
-  /** The model that summarizes; passed on to the summarizer. */
+  /** The summarizing model, passed to the summarizer. */
   model: z.string().optional(),
-  /** Share, 0 to 1, of the messages to keep unsummarized, at least 4. Default 0.3 (seed 003). */
+  /** The share of the messages to keep, 0 to 1, at least 4 messages. Default 0.3. */
   keepRecentRatio: shareSchema.optional(),
   /**
-   * Passed on to the summarizer, as `memoryConfig` of its request. Its `summarizationProvider` and
-   * `summarizationModel` count where `provider` and `model` are not given.
+   * Passed to the summarizer as `memoryConfig` of its request. Its `summarizationProvider` and `summarizationModel` apply when `provider`
+   * and `model` are absent.
    */
   memoryConfig: z.record(z.string(), z.unknown()).optional(),
   summarizer,
@@ -130,7 +129,7 @@ const summarizeConfigSchema = z.strictObject({
   signal,
 })
 /**
- * What `summarizeMessages` can be told; see there. `summarizer` (default `extractiveSummarizer`, no model),
+ * The options of `summarizeMessages`. `summarizer` (default `extractiveSummarizer`, no model),
  * `summarySections`, `summaryMaxTokens`, `summaryTimeoutMs`, `offlineFallback` and `signal` are those of
  * `CompactionConfig`.
  */
@@ -138,27 +137,27 @@ export type SummarizeConfig = z.input<typeof summarizeConfigSchema>
 
 export type SummarizeResult = {
   readonly summarized: boolean
-  /** [summary, …recent messages]; system messages stay where they were, before the summary as a rule. */
+  /** [summary, …recent messages]; system messages stay in their places, usually before the summary. */
   readonly messages: ChatMessage[]
-  /** The summarizer's text alone. The summary message may say more: what tools did, behind it. */
+  /** The summarizer's text. The summary message may also contain the digest of tool calls after it. */
   readonly summaryText?: string
-  /** The array given with `condenseParent` on what was summarized and the summary behind it; nothing is lost. */
+  /** The given array with `condenseParent` on the summarized messages and the summary after them; nothing is lost. */
   readonly tagged: ChatMessage[]
-  /** Undoes it: `removeCondensationTags(tagged, condenseId)`, each of them. Mostly one; none when nothing was done. */
+  /** The ids for the undo: `removeCondensationTags(tagged, condenseId)` for each. Usually one; none when nothing was done. */
   readonly condenseIds: string[]
-  /** Why a summary was asked for and not used: a code or an error's name, never text of the conversation. */
+  /** Why a requested summary was not used: a code or an error's name, never text of the conversation. */
   readonly failure?: string
 }
 
 /**
- * Puts a summary in place of the older messages of a plain array: stage 3 of seed 003.
+ * Replaces the older messages of a plain array by a summary.
  *
- * Kept are max(4, ceil(n × `keepRecentRatio`)) of the n visible messages, and more where the cut would part a call
- * from its result; four or fewer are left alone. An earlier summary is merged into the new one. The summary has the
- * role `system`, `metadata.isSummary` and a new `condenseId`. When the summarizer fails, answers nothing, or writes
- * more than it stands for, nothing is done and `summarized` is false.
+ * Keeps max(4, ceil(n × `keepRecentRatio`)) of the n visible messages, and more where the cut would separate a call from its result; four
+ * or fewer messages are not summarized. An earlier summary is merged into the new one. The summary has the role `system`,
+ * `metadata.isSummary` and a new `condenseId`. When the summarizer fails, returns nothing, or writes more than it replaces, nothing is
+ * done and `summarized` is false.
  *
- * The array given and its objects are not changed. Throws `INVALID_INPUT`, and `ABORTED` after `signal`.
+ * The given array and its objects are not changed. Throws `INVALID_INPUT`, and `ABORTED` after `signal`.
  */
 export async function summarizeMessages(
   messages: readonly ChatMessage[],
@@ -179,7 +178,7 @@ export async function summarizeMessages(
   }
 }
 
-/** The pipeline with nothing but stage 3, and a target that no history is within. */
+/** The pipeline with the summarizing stage only, and a target of 0. */
 function pipelineConfig(config: z.output<typeof summarizeConfigSchema>): CompactionOptions {
   const { provider, model, keepRecentRatio, memoryConfig, summarizer: given, ...rest } = config
   return {
@@ -199,7 +198,7 @@ function textIn(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** A summarizer whose requests carry the memory config as well. */
+/** A summarizer whose requests include the memory config. */
 function withMemoryConfig(
   asked: Summarizer,
   memoryConfig: { readonly [name: string]: unknown } | undefined,
@@ -221,7 +220,7 @@ function withMemoryConfig(
   }
 }
 
-/** A summary's text without the digest of tool calls behind it. */
+/** A summary's text without the digest of tool calls after it. */
 function ownText(text: string, textLength: unknown): string {
   return typeof textLength === 'number' ? text.slice(0, textLength) : text
 }
@@ -229,10 +228,10 @@ function ownText(text: string, textLength: unknown): string {
 type Snapshot = PlannedRun['snapshot']
 
 /**
- * Plans a run over an array by the store's own pipeline: the same stages in the same order, the same defaults,
- * the same rules for what a summary must be. Nothing is stored; the array is not changed.
+ * Plans a run over an array with the store's pipeline: the same stages in the same order, the same defaults, the same rules for
+ * summaries. Nothing is stored; the array is not changed.
  *
- * The list may grow meanwhile: `given` is what it held. Throws `INVALID_INPUT` for messages it cannot read, and `ABORTED`.
+ * The array may grow meanwhile: `given` is its content at the call. Throws `INVALID_INPUT` for unreadable messages, and `ABORTED`.
  */
 export async function runPipeline(
   messages: readonly ChatMessage[],
@@ -256,7 +255,7 @@ export async function runPipeline(
   return { ...run, given }
 }
 
-/** An array belongs to no session; what a session would say about provider and model, the config says. */
+/** An array has no session: provider and model are those of the config. */
 const NO_SESSION: Snapshot['session'] = {
   id: '',
   incarnation: '',
@@ -280,7 +279,7 @@ const NO_SESSION: Snapshot['session'] = {
   viewEpoch: 0,
 }
 
-/** An array as what planning reads contents from. It shows no replacements: its messages are what they show. */
+/** An array as the source of contents for planning. It has no replacements: its messages are what they show. */
 function contentsOf(messages: readonly ChatMessage[], { parts }: ArrayRows): ContentReader {
   return {
     contents: () => parts,

@@ -4,20 +4,18 @@ import { check } from '../messages/check.ts'
 import { type ChatMessage, hasParent, isMarker, isSummary, requireMessages } from '../model/message-parts.ts'
 
 /*
- * The tags themselves, laid and taken away by hand. These functions do what they are told and check no law: which
- * messages may be hidden together is known to the stages (`summarizeMessages`, `truncateWithSlidingWindow`) and to
- * a store, which also refuses to undo what others build on.
+ * Setting and removing tags directly. These functions check no laws: the stages (`summarizeMessages`, `truncateWithSlidingWindow`) and a
+ * store know which messages may be hidden together, and a store also refuses to undo what others build on.
  */
 
 const idSchema = z.string().min(1, 'must not be empty')
 
 /**
- * Tags messages [fromIndex, toIndex) with a `condenseParent`: they are hidden, and `condenseId` says by what. The
- * summary that stands for them is not inserted. A new list; untouched messages are the same objects.
+ * Tags messages [fromIndex, toIndex) with the `condenseParent` `condenseId`, which hides them. The summary is not inserted. Returns a new
+ * list; untouched messages are the same objects.
  *
- * Indexes count from 0 and are brought within the list. A message that some condensation or truncation hides
- * already keeps its one parent, so that nested condensations come apart one level at a time: the outer one hides
- * the inner summary, not what that stands for. A summary never becomes its own parent. Throws `INVALID_INPUT`.
+ * Indexes count from 0 and are limited to the list. A message that a condensation or truncation hides already keeps its parent, so that
+ * nested condensations are undone one level at a time: the outer one hides the inner summary, not the messages that it replaces. A summary never becomes its own parent. Throws `INVALID_INPUT`.
  */
 export function tagForCondensation<M extends ChatMessage>(
   messages: readonly M[],
@@ -34,8 +32,8 @@ export function tagForCondensation<M extends ChatMessage>(
 }
 
 /**
- * Tags messages [fromIndex, toIndex) with a `truncationParent`. Otherwise as `tagForCondensation`; the marker is
- * not inserted. Throws `INVALID_INPUT`.
+ * Tags messages [fromIndex, toIndex) with a `truncationParent`. Otherwise like `tagForCondensation`; the marker is not
+ * inserted. Throws `INVALID_INPUT`.
  */
 export function tagForTruncation<M extends ChatMessage>(
   messages: readonly M[],
@@ -52,7 +50,7 @@ export function tagForTruncation<M extends ChatMessage>(
 }
 
 /**
- * Undoes a condensation: takes away the `condenseParent` that names it and removes its summary (the message with
+ * Undoes a condensation: removes its `condenseParent` tags and its summary (the message with
  * that `condenseId` and `metadata.isSummary`). Other tags stay. A new list. Throws `INVALID_INPUT`.
  */
 export function removeCondensationTags<M extends ChatMessage>(
@@ -71,7 +69,7 @@ export function removeCondensationTags<M extends ChatMessage>(
 }
 
 /**
- * Undoes a truncation: takes away the `truncationParent` that names it and removes its marker (the message with
+ * Undoes a truncation: removes its `truncationParent` tags and its marker (the message with
  * that `truncationId` and `isTruncationMarker`). Other tags stay. A new list. Throws `INVALID_INPUT`.
  */
 export function removeTruncationTags<M extends ChatMessage>(
@@ -110,23 +108,21 @@ function place(
 
 const optionsSchema = z.strictObject({
   /**
-   * What becomes of a message whose `condenseParent` or `truncationParent` names a summary or marker that is not
-   * in the list: `hidden` (default, seed 003) or `visible` (Roo Code).
+   * Whether a message whose `condenseParent` or `truncationParent` belongs to a summary or marker that is not in the list is `hidden`
+   * (default) or `visible` (as in Roo Code).
    */
   danglingParents: z.enum(['hidden', 'visible']).optional(),
 })
 export type EffectiveHistoryFilter = z.input<typeof optionsSchema>
 
 /**
- * The messages a model would be sent: those that no condensation and no truncation hides, in order. A new list of
- * the same objects; the list given is not changed. Rows of a store that are retired are left out too.
+ * The messages that a model would be sent: those that no condensation or truncation hides, in order. Returns a new list of the same
+ * objects; the given list is not changed. Retired rows of a store are omitted too.
  *
- * Any parent hides, as seed 003 says (checklist S3-152), whether or not its summary or marker is in the list. It
- * has to: tags are laid before a summary is there to be inserted, a truncation may leave no marker, and a list cut
- * out of a longer one must not bring back what was hidden in it. Whoever deletes summaries from the list by hand
- * wants the other rule, by which a deleted summary never loses a message (checklist S3-U11):
- * `{ danglingParents: 'visible' }`, or `removeDanglingTags` once. A store never needs it: there, the status of a
- * compaction decides. Throws `INVALID_INPUT`.
+ * Any parent hides, whether or not its summary or marker is in the list: tags are set before a summary exists, a truncation may have no
+ * marker, and a part of a longer list must not show what was hidden in it. Callers that delete summaries from the list need the other
+ * rule, with which a deleted summary never loses a message: `{ danglingParents: 'visible' }`, or `removeDanglingTags` once. In a store the
+ * status of a compaction decides. Throws `INVALID_INPUT`.
  */
 export function getEffectiveHistory<M extends ChatMessage>(
   messages: readonly M[],
@@ -140,8 +136,8 @@ export function getEffectiveHistory<M extends ChatMessage>(
 }
 
 /**
- * Takes away the tags whose summary or marker is not in the list any more: what it hid is visible again. This is
- * how Roo Code undoes a compaction, by deleting its summary. A new list; what needs no change is the same object.
+ * Removes the tags whose summary or marker is no longer in the list, so that the hidden messages are visible again. Roo Code undoes a
+ * compaction this way, by deleting its summary. Returns a new list; unchanged messages are the same objects.
  */
 export function removeDanglingTags<M extends ChatMessage>(messages: readonly M[]): M[] {
   requireMessages(messages, 'removeDanglingTags')
@@ -160,7 +156,7 @@ export function removeDanglingTags<M extends ChatMessage>(messages: readonly M[]
   })
 }
 
-/** Whether a message is in the effective history: the seed's rule, which needs no other message. */
+/** Whether a message is in the effective history, by its own tags alone. */
 export function isVisible(message: ChatMessage): boolean {
   return !hasParent(message) && !message.retiredBy
 }
@@ -171,7 +167,7 @@ type Owners = {
   hide(message: ChatMessage): boolean
 }
 
-/** The summaries and markers a list holds, by the ids that parents name. Hidden ones own what they hid as well. */
+/** The summaries and markers of a list, by the ids in parent tags. Hidden ones count too. */
 function ownersOf(messages: readonly ChatMessage[]): Owners {
   const summaries = new Set<string>()
   const markers = new Set<string>()

@@ -20,7 +20,7 @@ import {
   toolCallUnavailable,
 } from './tool-slots.ts'
 
-/** What is put where, collected before anything is done. Neither the list nor its messages are changed. */
+/** Planned changes, collected before they are applied. Neither the list nor its messages are changed. */
 export class Mending<M extends PlainMessage> {
   readonly #messages: readonly M[]
   readonly #before = new Map<number, M[]>()
@@ -33,37 +33,37 @@ export class Mending<M extends PlainMessage> {
     this.#messages = messages
   }
 
-  /** Puts calls for results before the message at `index`. */
+  /** Inserts calls for results before the message at `index`. */
   addCallsBefore(index: number, results: readonly ToolSlot[]): void {
     addTo(this.#before, index, callsFor(results) as M[])
   }
 
-  /** Puts calls for results behind the message at `index`. */
+  /** Inserts calls for results after the message at `index`. */
   addCallsBehind(index: number, results: readonly ToolSlot[]): void {
     addTo(this.#callsBehind, index, callsFor(results) as M[])
   }
 
-  /** Puts results for calls behind the message at `index`, and behind calls put there. */
+  /** Inserts results for calls after the message at `index`, and after calls inserted there. */
   addResultsBehind(index: number, calls: readonly ToolSlot[]): void {
     addTo(this.#resultsBehind, index, resultsFor(calls) as M[])
   }
 
-  /** Puts the other halves of some slots into their own message. */
+  /** Adds the other halves of some slots to their own message. */
   addInside(index: number, slots: readonly ToolSlot[]): void {
     addTo(this.#inside, index, slots)
   }
 
-  /** Takes calls or results out of the message at `index`. */
+  /** Removes calls or results from the message at `index`. */
   drop(index: number, slots: readonly ToolSlot[]): void {
     addTo(this.#dropped, index, slots)
   }
 
-  /** Whether something is put before the message at `index`. */
+  /** Whether something is inserted before the message at `index`. */
   hasBefore(index: number): boolean {
     return this.#before.has(index)
   }
 
-  /** The list as it is with all of that. */
+  /** The list with all changes. */
   done(): M[] {
     return this.#messages.flatMap((message, index) => {
       const own = this.#mended(message, index)
@@ -93,7 +93,7 @@ function addTo<T>(lists: Map<number, T[]>, index: number, added: readonly T[]): 
   for (const one of added) list.push(one)
 }
 
-/** Whether a call or result is the whole message it stands in. */
+/** Whether a call or result is its whole message. */
 function isMessage({ kind, form }: ToolSlot): boolean {
   return form === 'flat' || (kind === 'result' && (form === 'openai' || form === 'function'))
 }
@@ -102,7 +102,7 @@ function isInContent({ form }: ToolSlot): boolean {
   return form === 'parts' || form === 'blocks'
 }
 
-/** The message without some of its parts, and with partners of others: results behind calls, calls before results. */
+/** The message without some of its parts, and with partners of others: results after calls, calls before results. */
 function withContent(
   message: PlainMessage,
   dropped: readonly ToolSlot[],
@@ -121,7 +121,7 @@ function withContent(
   return { ...message, content }
 }
 
-/** The message without some of the calls it keeps beside its content. */
+/** The message without some of the calls beside its content. */
 function withCallsApart(message: PlainMessage, dropped: readonly ToolSlot[]): PlainMessage {
   const gone = new Set(dropped.filter((slot) => !isInContent(slot)).map(({ at }) => at))
   if (gone.size === 0) return message
@@ -132,7 +132,7 @@ function withCallsApart(message: PlainMessage, dropped: readonly ToolSlot[]): Pl
 
 type Apart = { readonly tool_calls?: unknown; readonly function_call?: unknown }
 
-/** Whether nothing is left that says something, calls and results included. */
+/** Whether a message has no content left, calls and results included. */
 function isEmpty(message: PlainMessage): boolean {
   const { content } = message
   if (listOf(fieldOf(message, 'tool_calls')).length > 0) return false
@@ -146,50 +146,47 @@ function listOf(value: unknown): readonly unknown[] {
 
 const optionsSchema = z.strictObject({
   /**
-   * What becomes of half a pair. `synthesize` (default, seed 003): its other half is made up. `drop` (seed 002):
-   * it is left out, and with it a message that then says nothing.
+   * The treatment of half a pair. `synthesize` (default): its other half is added. `drop`: it is removed, and with it a message that is
+   * then empty.
    */
   orphans: z.enum(['synthesize', 'drop']).optional(),
   /**
-   * What becomes of calls at the very end, which may still be answered. `answer` (default, seed 003): the same as
-   * of any other call without a result. `keep`: they stay as they are.
+   * The treatment of calls at the end, which may still get results. `answer` (default): like any other call without a result. `keep`: they
+   * stay unchanged.
    */
   pendingCalls: z.enum(['answer', 'keep']).optional(),
 })
 export type RepairOptions = z.input<typeof optionsSchema>
 
-/** The list without half pairs, and how many there were. */
+/** The list without half pairs, and their numbers. */
 export type RepairResult<M extends PlainMessage = ChatMessage> = {
   /** Whether anything was repaired. */
   readonly repaired: boolean
-  /** All messages with whole pairs, in a new list. What needed no repair is the same object. */
+  /** All messages with whole pairs, in a new list. Unchanged messages are the same objects. */
   readonly messages: M[]
-  /** Calls without a result that were given one, or dropped. */
+  /** The number of calls without a result that got one or were dropped. */
   readonly orphanedCallsFixed: number
-  /** Results without a call of their own that were given one, or dropped. */
+  /** The number of results without a call that got one or were dropped. */
   readonly orphanedResultsFixed: number
 }
 
 /**
- * Makes calls and results of a plain array whole pairs, by adding what is missing. For arrays that were cut by
- * other means: the stages of this package never part a pair, and `renderHistory` mends what a store gives.
+ * Completes the pairs of calls and results of a plain array. For arrays that were cut by other means: the stages of this package never
+ * separate a pair, and `renderHistory` repairs what a store returns.
  *
- * Takes any form, also mixed: flat (`tool_call`, `tool_result`), OpenAI's, Anthropic's blocks, neutral parts.
- * A result goes with the nearest call of its id before it that has none yet, parallel calls in any order; without
- * ids, with a call before it from which only calls and results separate it. Hidden messages (tags) are passed
- * through and pair with nothing.
+ * Accepts any format, also mixed: flat (`tool_call`, `tool_result`), OpenAI's, Anthropic's blocks, neutral parts. A result belongs to the
+ * nearest open call of its id before it, parallel calls in any order; without ids, to a call before it from which only calls and results
+ * separate it. Hidden messages (tags) are kept and never paired.
  *
- * - A call without a result gets "[Tool result unavailable - conversation was compacted]", behind the results of
- *   its batch that directly follow.
+ * - A call without a result gets "[Tool result unavailable - conversation was compacted]", after the results of its
+ *   batch that directly follow.
  * - A result without a call gets "[Tool call for <tool> - conversation was compacted]", directly before its
- *   message; or, where that would part other calls from their results, behind the call of those.
- * - A second result of a call that has one is left out, as in `renderHistory`.
+ *   message; or, where that would separate other calls from their results, after the call of those.
+ * - A second result of a call is omitted, as in `renderHistory`.
  *
- * What is added has the form, the call id and the tool's name of its partner and `metadata.truncated: true`. The
- * other half of a tool a provider ran itself is put into its message. Nothing else moves or changes; repairing
- * twice changes nothing more, and a whole history comes back as it was. Linear time. Throws `INVALID_INPUT`.
- *
- * Source: seed 003, checklist S3-312 to S3-321, S2-077 to S2-079; for `drop`, C-10; for pairing, C-35.
+ * An added half has the format, call id and tool name of its partner and `metadata.truncated: true`. For a tool that a provider ran
+ * itself, it is added to the same message. Nothing else moves or changes; repairing twice changes nothing more, and a complete history is
+ * returned unchanged. Takes linear time. Throws `INVALID_INPUT`.
  */
 export function repairToolPairs<M extends PlainMessage = ChatMessage>(
   messages: readonly M[],
@@ -211,8 +208,8 @@ export function repairToolPairs<M extends PlainMessage = ChatMessage>(
 }
 
 /**
- * One pass is enough for lists that name ids throughout, or nowhere. Where some messages do and others do not,
- * what was added may be nearer to something else than to what it was added for; then the next pass settles that.
+ * One pass is enough for lists with ids everywhere or nowhere. In mixed lists an added half may be nearer to another partner than to its
+ * own; then the next pass resolves that.
  */
 const MOST_PASSES = 8
 
@@ -240,7 +237,7 @@ function repairOnce<M extends PlainMessage>(messages: readonly M[], options: Rep
   }
 }
 
-/** Pairs calls and results by the core's rule. The part of a place is the index of a slot. */
+/** Pairs calls and results by the rule of `pairToolUse`. The part of a place is the index of a slot. */
 function pairRows(rows: readonly ToolMessage[]): Pairing {
   const joined = joinNeighbours(rows)
   return pairToolUse(
@@ -255,10 +252,10 @@ function pairRows(rows: readonly ToolMessage[]): Pairing {
   )
 }
 
-/** Halves of pairs that stand in one message, in its order. */
+/** The halves of pairs in one message, in its order. */
 type Halves = { readonly row: number; readonly slots: readonly ToolSlot[] }
 
-/** What has no partner, in order. */
+/** The slots without a partner, in order. */
 type AllHalves = {
   readonly calls: readonly Halves[]
   readonly results: readonly Halves[]
@@ -332,13 +329,13 @@ function countSlots(halves: readonly Halves[]): number {
 }
 
 /*
- * A batch: calls that were made together, and the messages of results that directly follow them. The calls stand in
- * one message, or in the flat form in a run of messages.
+ * A batch: calls that were made together, and the messages of results that directly follow them. The calls are in one message, or in the
+ * flat format in a run of messages.
  */
 
 /**
- * Rows whose calls may still be answered: those of the last batch, when nothing but results stands behind it.
- * Results that have no call (`orphanRows`) count as words, since what they answered is over.
+ * Rows whose calls may still get results: those of the last batch, when only results follow it. Results without a call (`orphanRows`)
+ * count as text, because their call is over.
  */
 function waitingRows(rows: readonly ToolMessage[], orphanRows: ReadonlySet<number>): ReadonlySet<number> {
   const last = rows.findLastIndex(({ isResults }, row) => !isResults || orphanRows.has(row))

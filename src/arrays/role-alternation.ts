@@ -12,55 +12,51 @@ import { isVisible } from './effective-history.ts'
 import { fieldOf, madeUp, readToolMessage } from './tool-slots.ts'
 
 const validationSchema = z.strictObject({
-  /** Whether the first turn has to be the user's. Default false. */
+  /** Whether the first turn must be the user's. Default false. */
   firstMustBeUser: z.boolean().optional(),
 })
 export type RoleAlternationOptions = z.input<typeof validationSchema>
 
 const repairSchema = z.strictObject({
   /**
-   * What becomes of two turns of one role in a row. `merge` (default): they become one message. `drop` (seed 002):
-   * the one without a counterpart goes, of two user turns the earlier, of two assistant turns the later.
+   * The treatment of two consecutive turns of one role. `merge` (default): they become one message. `drop`: the one without a counterpart is
+   * removed, of two user turns the earlier, of two assistant turns the later.
    */
   how: z.enum(['merge', 'drop']).optional(),
-  /** Whether the first turn has to be the user's. Default false. */
+  /** Whether the first turn must be the user's. Default false. */
   firstMustBeUser: z.boolean().optional(),
 })
 export type RoleRepairOptions = z.input<typeof repairSchema>
 
-/** One thing wrong with the turns of a list. Holds no text of the conversation. */
+/** A problem with the turns of a list. Contains no text of the conversation. */
 export type RoleProblem = {
   readonly code: 'SAME_ROLE_TWICE' | 'FIRST_NOT_USER'
-  /** Which message of the list. */
+  /** The index of the message. */
   readonly index: number
-  /** The role of that message, as it stands there. */
+  /** The role of that message, unchanged. */
   readonly role: string
-  /** The message with the turn before, on `SAME_ROLE_TWICE`. */
+  /** The message of the previous turn, for `SAME_ROLE_TWICE`. */
   readonly previousIndex?: number
 }
 
-/** The list with roles in turn, and what was done for it. */
+/** The list with alternating roles, and the repairs. */
 export type RoleRepairResult<M extends PlainMessage = ChatMessage> = {
   /** Whether anything was repaired. */
   readonly repaired: boolean
-  /** All messages with user and assistant in turn, in a new list. What needed no repair is the same object. */
+  /** All messages with alternating user and assistant, in a new list. Unchanged messages are the same objects. */
   readonly messages: M[]
-  /** Messages that became part of the one before them. */
+  /** The number of messages that became part of the previous one. */
   readonly merged: number
-  /** Messages that were left out. */
+  /** The number of removed messages. */
   readonly dropped: number
 }
 
 /**
- * Finds where user and assistant do not take turns, for providers that demand it: two user turns or two assistant
- * turns in a row, and with `firstMustBeUser` a first turn that is not the user's. In the order of the messages;
- * an empty list says that nothing is wrong.
+ * Finds where user and assistant do not alternate, for providers that require it: two consecutive user turns or assistant turns, and with
+ * `firstMustBeUser` a first turn that is not the user's. Returns the problems in the order of the messages, an empty list for none.
  *
- * System messages and hidden ones (tags) are passed over. Tool messages are set aside and stand between turns:
- * results in any form, and calls in the flat form. A user message with results and words is a user's turn behind
- * results. Changes nothing. Throws `INVALID_INPUT`.
- *
- * Source: seed 002, checklist S2-075, S2-076; reporting: C-11.
+ * System messages and hidden ones (tags) are ignored. Tool messages separate turns: results in any format, and calls in the flat format. A
+ * user message with results and text is a user turn after results. Changes nothing. Throws `INVALID_INPUT`.
  */
 export function validateRoleAlternation(
   messages: readonly PlainMessage[],
@@ -81,18 +77,17 @@ export function validateRoleAlternation(
 }
 
 /**
- * Makes user and assistant take turns: what `validateRoleAlternation` finds with the same `firstMustBeUser` is not
- * in the result. A view for sending: neither the list given nor its messages are changed, and repairing twice
- * changes nothing more.
+ * Makes user and assistant alternate: `validateRoleAlternation` with the same `firstMustBeUser` finds nothing in the result. For sending:
+ * neither the given list nor its messages are changed, and repairing twice changes nothing more.
  *
  * - `merge` joins the later turn to the earlier: texts with a blank line between, lists of parts and `tool_calls`
- *   one behind the other. Other fields are those of the first; `metadata.mergedMessages` counts what it is made of.
- *   Words are moved before system messages that stand between, nothing else.
- * - `drop` leaves turns out. One that holds calls or results, a summary or a pinned message is never left out but
- *   merged, so no pair is parted.
+ *   concatenated. Other fields are those of the first; `metadata.mergedMessages` is the number of merged messages.
+ *   Text is moved before system messages in between, nothing else.
+ * - `drop` removes turns. One with calls or results, a summary or a pinned message is never removed but merged, so
+ *   no pair is separated.
  * - A first turn that is not the user's gets a short user message before it, or is dropped likewise.
  *
- * Throws `INVALID_INPUT`. Source: checklist S2-076, C-11.
+ * Throws `INVALID_INPUT`.
  */
 export function repairRoleAlternation<M extends PlainMessage = ChatMessage>(
   messages: readonly M[],
@@ -136,7 +131,7 @@ export function repairRoleAlternation<M extends PlainMessage = ChatMessage>(
 
 type Side = 'user' | 'assistant' | 'aside'
 
-/** One message that is a turn or stands between turns. */
+/** A message that is a turn or between turns. */
 type Turn = {
   readonly index: number
   readonly first: Side
@@ -167,7 +162,7 @@ function turnsOf(messages: readonly PlainMessage[], what: string): Turn[] {
   return turns
 }
 
-/** Turns as lists that become one message each; without those that are dropped, when dropping is wanted. */
+/** Turns as lists that become one message each, without the dropped ones. */
 function groupTurns(turns: readonly Turn[], drop: ((index: number) => void) | undefined): Turn[][] {
   const groups: Turn[][] = []
   for (const turn of turns) {
@@ -188,7 +183,7 @@ function groupTurns(turns: readonly Turn[], drop: ((index: number) => void) | un
   return groups
 }
 
-/** Fields of the messages that are joined; the rest is not looked at. */
+/** The fields of merged messages that are read. */
 type Mergeable = PlainMessage & {
   readonly tool_calls?: unknown
   readonly metadata?: unknown
@@ -196,8 +191,7 @@ type Mergeable = PlainMessage & {
 }
 
 /**
- * Messages of one role as one message: texts joined by a blank line, lists of parts and of calls one behind the
- * other. Other fields are those of the first; `metadata.mergedMessages` counts the messages.
+ * Merges messages of one role: texts joined by a blank line, lists of parts and of calls concatenated. Other fields are those of the first; `metadata.mergedMessages` counts the messages.
  */
 function mergeTurns(messages: readonly PlainMessage[]): PlainMessage {
   const all: readonly Mergeable[] = messages

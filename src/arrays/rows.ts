@@ -19,7 +19,7 @@ import { neurolinkEstimator } from '../tokens/tokens.ts'
 import type { ArrayEstimator } from './array-estimator.ts'
 import { isVisible } from './effective-history.ts'
 
-/** What planning needs of an array: its visible messages as rows, and their contents by key. */
+/** An array in the form that planning needs: its visible messages as rows, and their contents by key. */
 export type ArrayRows = {
   readonly view: View
   /** The parts of each visible message, by key. A row's key is its message's index + 1. */
@@ -30,7 +30,7 @@ export type ArrayRows = {
  * Reads an array as the planner reads a session: one row per visible message, in order. Figures are of
  * `estimator`, for `provider` ("" for none).
  *
- * Throws `INVALID_INPUT` for a role or a content that is neither flat nor neutral; `what` names the caller.
+ * Throws `INVALID_INPUT` for a role or a content that is neither flat nor neutral; `what` is the name of the caller.
  */
 export function rowsOf(
   messages: readonly ChatMessage[],
@@ -80,7 +80,7 @@ function rowOf(
   }
 }
 
-/** Parts that show a replacement already: as a store says, or by the very texts the stages put there. */
+/** Parts that show a replacement already: by the fields of a store's row, or because they are texts of stages. */
 function shownIn(message: ChatMessage, parts: readonly Part[]): ShownReplacement[] {
   const { replacedParts } = message as { readonly replacedParts?: unknown }
   const replaced = new Set<unknown>(Array.isArray(replacedParts) ? replacedParts : [])
@@ -99,25 +99,25 @@ function isReplacement(part: Part): boolean {
   )
 }
 
-/** A plan to be laid over an array, with the id its tags get and the row that stands for what it inserts. */
+/** A plan to apply to an array, with the id of its tags and its inserted row. */
 export type ArrayStep = {
   readonly plan: Plan
   readonly id: string
   readonly inserted?: ViewRow
 }
 
-/** An array with plans laid over it. */
+/** An array with applied plans. */
 type AppliedArray = {
   /**
-   * Every message of the array, tags laid, summary or marker inserted behind the last message it hides. What is
-   * hidden keeps its own text; what is visible shows its replacements.
+   * Every message of the array with its tags, and summaries or markers after the last message that they hide. Hidden messages keep their
+   * texts; visible ones show their replacements.
    */
   readonly tagged: ChatMessage[]
   /** The effective history of `tagged`. */
   readonly messages: ChatMessage[]
 }
 
-/** One entry while plans are laid. `anchor` is its index in the array given + 1. */
+/** An entry while plans are applied. `anchor` is its index in the given array + 1. */
 type Entry = {
   readonly key: number
   readonly anchor: number
@@ -126,7 +126,7 @@ type Entry = {
   tags: Pick<ChatMessage, 'condenseParent' | 'truncationParent'>
 }
 
-/** Lays plans over an array, in order. The array and its objects are not changed. */
+/** Applies plans to an array, in order. The array and its objects are not changed. */
 export function applySteps(messages: readonly ChatMessage[], steps: readonly ArrayStep[]): AppliedArray {
   const entries: Entry[] = messages.map((message, index) => ({
     key: index + 1,
@@ -159,7 +159,7 @@ export function applySteps(messages: readonly ChatMessage[], steps: readonly Arr
   return { tagged, messages: tagged.filter(isVisible) }
 }
 
-/** An array whose messages show other texts in place of some of their parts. Untouched ones are the same objects. */
+/** An array whose messages show other texts in place of some parts. Unchanged messages are the same objects. */
 export function replaceParts<M extends ChatMessage>(
   messages: readonly M[],
   replacements: readonly PlannedReplacement[],
@@ -170,14 +170,14 @@ export function replaceParts<M extends ChatMessage>(
   return replaced
 }
 
-/** A message whose parts show other texts. Of a flat one only its content can. */
+/** A message whose parts show other texts. A flat message has only its content. */
 function showing<M extends ChatMessage>(message: M, texts: ReadonlyMap<number, string>): M {
   if (typeof message.content === 'string') return { ...message, content: [...texts.values()].at(-1)! }
   const content = withReplacements(message.content, (part) => texts.get(part))
   return { ...message, content }
 }
 
-/** A summary or a marker as a message; `id` is what its tags get. */
+/** A summary or a marker as a message; `id` is the id of its tags. */
 export function insertedMessage({ kind, role, text, metadata }: PlannedInsert, id: string): ChatMessage {
   return kind === 'summary'
     ? {

@@ -37,10 +37,10 @@ import { isVisible } from './effective-history.ts'
 import { type ArrayRows, insertedMessage, replaceParts, rowsOf } from './rows.ts'
 import { SEED_SETTINGS } from './single-stages.ts'
 
-/** Share of the target that stages of seed 003 keep unsummarized over an array. Source: checklist F5. */
+/** The share of the target that the default stages keep unsummarized over an array. */
 const KEEP_RECENT_SHARE = 0.3
 
-/** What a strategy counts and summarizes with, everything filled in. */
+/** The estimator and summarizer settings of a strategy, with defaults filled in. */
 export type RunOptions = {
   readonly estimator: ArrayEstimator
   readonly provider: string
@@ -53,14 +53,14 @@ export type RunOptions = {
 
 /** One passing of an array through a strategy. */
 export type ArrayRun = {
-  /** Tokens the messages are to come down to; `undefined` when nobody said. */
+  /** The target size of the messages, tokens; `undefined` without one. */
   readonly target: number | undefined
   /**
-   * Whether the messages must fit, so that a summary no smaller than what it stands for is not taken (law 7) and
-   * those messages stay. `compact` does as it is told (seed 000) and takes it.
+   * Whether the messages must fit, so that a summary that is not smaller than its source is rejected and those messages stay. `compact`
+   * accepts such a summary.
    */
   readonly mustShrink: boolean
-  /** The function that was called, for errors. */
+  /** The name of the called function, for errors. */
   readonly what: string
 }
 
@@ -70,11 +70,9 @@ export function tokensIn(items: readonly Item[], { estimator, provider }: RunOpt
 }
 
 /**
- * Runs a stage over messages, once, whatever they take. A composite stage runs each of its stages only while they take
- * more than its budget.
+ * Runs a stage over messages once, whatever their size. A composite stage runs each of its stages only while they are over its budget.
  *
- * Rejects with `SUMMARIZER_FAILED`, with `INVALID_INPUT` for a plan that says nothing sensible, and with what
- * `checkLaws` throws.
+ * Rejects with `SUMMARIZER_FAILED`, with `INVALID_INPUT` for an invalid plan, and with what `checkLaws` throws.
  */
 export async function runStageOnItems(
   items: readonly Item[],

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { check, shareSchema } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
 import { checkLaws } from '../model/laws.ts'
 import type { ChatMessage } from '../model/message-parts.ts'
@@ -211,7 +212,7 @@ export function runStage(
   settings: { readonly [K in keyof StageSettings]?: StageSettings[K] | undefined },
 ): ArrayStep | undefined {
   const plan = stage.plan(view, {
-    settings: { ...SEED_SETTINGS, ...withoutUndefined(settings) },
+    settings: { ...SEED_SETTINGS, ...defined(settings) },
     targetTokens: 0,
     limitTokens: Number.MAX_SAFE_INTEGER,
     contentOf: (row) => parts.get(row.key) ?? [],
@@ -220,9 +221,4 @@ export function runStage(
   if (plan === undefined) return undefined
   checkLaws('', view, plan)
   return { ...applyPlan(view, plan, -1, 1), id: uuidv7() }
-}
-
-function withoutUndefined<T extends object>(settings: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const given = Object.entries(settings).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(given) as { [K in keyof T]?: Exclude<T[K], undefined> }
 }

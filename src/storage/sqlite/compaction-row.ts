@@ -146,9 +146,3 @@ export function columnsOf(row: Row, name: string) {
       row[at] === null ? undefined : parseStoredObject(row[at], 'record', name),
   }
 }
-
-/** Fields without those that are `undefined`. */
-export function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> }
-}

@@ -1,3 +1,4 @@
+import { defined } from '../../messages/defined.ts'
 import type { RowSet } from '../../model/coverage.ts'
 import type { CompactionStatus } from '../../model/nesting.ts'
 import type { CompactionKind } from '../../model/plan.ts'
@@ -14,7 +15,7 @@ import type {
 } from '../records/records.ts'
 import { Hiding } from '../records/row-fields.ts'
 import type { ExportedHead } from '../storage.ts'
-import { columnsOf, defined } from './compaction-row.ts'
+import { columnsOf } from './compaction-row.ts'
 import { coverageOf, decodeTurned, placeOf, requiredKeys } from './compactions.ts'
 import type { Connection, Row } from './connection.ts'
 import { damaged, parseStored } from './content-codec.ts'
