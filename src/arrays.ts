@@ -30,6 +30,7 @@ export {
   repairRoleAlternation,
   validateRoleAlternation,
 } from './arrays/role-alternation.ts'
+export type { StrategyStep } from './arrays/run-strategy.ts'
 export {
   type DeduplicationConfig,
   type DeduplicationResult,
@@ -63,7 +64,6 @@ export type {
   StrategyBudget,
   StrategyOptions,
   StrategyResult,
-  StrategyStep,
 } from './arrays/strategy.ts'
 export type { CompactionOutline, IdleReason } from './compaction/result.ts'
 export type { PendingSummary } from './compaction/run-draft.ts'

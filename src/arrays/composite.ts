@@ -11,27 +11,8 @@ import { compositeStage } from '../stages/composite.ts'
 import { staying } from '../stages/cut.ts'
 import { isStage } from '../stages/registry.ts'
 import type { CompositeStage, PlanDraft, ReplacementDraft, Stage, StageContext } from '../stages/stage.ts'
-import {
-  type ArrayRun,
-  copyMessage,
-  type Item,
-  originsOf,
-  type RunOptions,
-  runStageOnItems,
-  targetOf,
-  tokensIn,
-} from './run-strategy.ts'
-import {
-  type Passing,
-  passingOf,
-  type Strategy,
-  type StrategyStep,
-  split,
-  stepFrom,
-  strategyOf,
-  strategyShape,
-  summaryShape,
-} from './strategy.ts'
+import { type ArrayRun, copyMessage, type Item, originsOf, PASSING } from './run-strategy.ts'
+import { type Strategy, strategyOf, strategyShape, summaryShape } from './strategy.ts'
 
 /** The parts of a composite: strategies of this package, stages, and strategies of the application. */
 export type CompositePart = Strategy | Stage | UserStrategy
@@ -54,50 +35,17 @@ export type CompositeOptions = z.input<typeof optionsSchema>
  */
 export function composite(options: CompositeOptions): Strategy<CompositeStage> {
   const checked = check(optionsSchema, options, 'composite')
-  const [{ stages }, face] = split(checked, ['stages'])
-  const { maxTokens } = checked
-  const stage = compositeStage(stages.map(stageFrom), maxTokens === undefined ? {} : { budget: maxTokens })
-  return strategyOf(stage, face, { passing: chain(stages), needsTarget: true })
+  const { stages, maxTokens } = checked
+  const stage = compositeStage(stages.map(partStage), maxTokens === undefined ? {} : { budget: maxTokens })
+  return strategyOf(stage, checked, { needsTarget: true })
 }
 
-function chain(parts: readonly CompositePart[]): Passing {
-  return async (items, run, options) => {
-    const target = targetOf(run)
-    const steps: StrategyStep[] = []
-    let left = items
-    for (const part of parts) {
-      if (tokensIn(left, options, run.what) <= target) break
-      const after = await passPart(part, left, { ...run, target }, options)
-      steps.push(stepFrom(nameOf(part), left, after, options))
-      left = after
-    }
-    return { items: left, steps }
-  }
-}
-
-async function passPart(
-  part: CompositePart,
-  items: readonly Item[],
-  run: ArrayRun,
-  options: RunOptions,
-): Promise<readonly Item[]> {
-  const own = passingOf(part)
-  if (own !== undefined) {
-    // A nested composite has its own threshold.
-    const target = isComposite(part) ? (part.budget ?? run.target) : run.target
-    return (await own(items, { ...run, target }, options)).items
-  }
-  if (isStage(part)) return runStageOnItems(items, part, run, options)
-  if (isUserStrategy(part)) return passUserStrategy(items, part, run.target)
-  throw invalid(`${run.what}: no strategy`)
-}
-
-function isComposite(part: CompositePart): part is CompositeStage {
-  return 'stages' in part
-}
-
-function nameOf(part: CompositePart): string {
-  return isStage(part) ? part.name : stageNameOf(part)
+/** A part as a stage. A strategy of the application still gets arrays as arrays. */
+function partStage(part: CompositePart): Stage {
+  if (isStage(part)) return part
+  const passing = (items: readonly Item[], { target }: ArrayRun): Promise<Item[]> =>
+    passUserStrategy(items, part, target)
+  return Object.assign(stageFrom(part), { [PASSING]: passing })
 }
 
 function isPart(value: unknown): boolean {

@@ -8,12 +8,11 @@ import { clearToolResultsShape, clearToolResultsStage } from '../stages/prune.ts
 import { slidingWindowShape, slidingWindowStage } from '../stages/sliding-window.ts'
 import { summarizeOlderShape, summarizeOlderStage } from '../stages/summarize-older.ts'
 import {
-  type Passing,
   type Strategy,
-  shapeKeys,
-  split,
-  stagePassing,
+  type StrategyOptions,
+  stageOptions,
   strategyOf,
+  strategySchema,
   strategyShape,
   summaryShape,
 } from './strategy.ts'
@@ -25,8 +24,7 @@ export type ContextStrategyKind = (typeof STRATEGY_KINDS)[number]
 /** What a kind is when none is said. Source: checklist S1-U08. */
 const DEFAULT_KIND: ContextStrategyKind = 'sliding_window'
 
-const createStrategySchema = z.strictObject({ ...strategyShape, ...summaryShape })
-export type CreateStrategyOptions = z.input<typeof createStrategySchema>
+export type CreateStrategyOptions = StrategyOptions
 
 const MAKERS: { readonly [K in ContextStrategyKind]: (options: CreateStrategyOptions) => Strategy } = {
   sliding_window: ({ maxTokens, estimator, provider }) =>
@@ -59,7 +57,7 @@ export function createStrategy(
   options: CreateStrategyOptions = {},
 ): Strategy {
   const checked = check(z.enum(STRATEGY_KINDS), kind, 'createStrategy: kind')
-  return MAKERS[checked](check(createStrategySchema, options, 'createStrategy'))
+  return MAKERS[checked](check(strategySchema, options, 'createStrategy'))
 }
 
 const dropReasoningSchema = z.strictObject({ ...dropReasoningShape, ...strategyShape })
@@ -73,27 +71,12 @@ export type DropReasoningOptions = z.input<typeof dropReasoningSchema>
  */
 export function dropReasoning(options: DropReasoningOptions = {}): Strategy {
   const checked = check(dropReasoningSchema, options, 'dropReasoning')
-  const [own, face] = split(checked, shapeKeys(dropReasoningShape))
-  const stage = dropReasoningStage(own)
-  return strategyOf(stage, face, { passing: emptying(stagePassing(stage)) })
-}
-
-/** The stage's passing, and after it the parts taken out that show nothing: an array has no indexes to keep. */
-function emptying(passing: Passing): Passing {
-  return async (items, run, options) => {
-    const { items: after, steps } = await passing(items, run, options)
-    const left = after.flatMap((item, at) => {
-      const before = items[at]!.message
-      if (item.message === before) return [item]
-      const message = withoutEmptied(before, item.message)
-      return message === undefined ? [] : [{ ...item, message }]
-    })
-    return { items: left, steps }
-  }
+  const stage = dropReasoningStage(stageOptions(checked, dropReasoningShape))
+  return strategyOf(stage, checked, { finish: withoutEmptied })
 }
 
 /** A message without the parts that were emptied, each where it was; `undefined` when nothing else was in it. */
-function withoutEmptied(before: ChatMessage, after: ChatMessage): ChatMessage | undefined {
+function withoutEmptied(after: ChatMessage, before: ChatMessage): ChatMessage | undefined {
   const [was, is] = [before.content, after.content]
   if (!Array.isArray(was) || !Array.isArray(is)) return after
   const content = (is as readonly Part[]).filter(
@@ -114,21 +97,8 @@ export type ClearToolResultsOptions = z.input<typeof clearToolResultsSchema>
  */
 export function clearToolResults(options: ClearToolResultsOptions): Strategy {
   const checked = check(clearToolResultsSchema, options, 'clearToolResults')
-  const [own, face] = split(checked, shapeKeys(clearToolResultsShape))
-  const stage = clearToolResultsStage(own)
-  return strategyOf(stage, face, { passing: clearing(stagePassing(stage)) })
-}
-
-/** The stage's passing, and after it the marks of failure taken off what was cleared. */
-function clearing(passing: Passing): Passing {
-  return async (items, run, options) => {
-    const { items: after, steps } = await passing(items, run, options)
-    const cleared = after.map((item, at) => {
-      const before = items[at]!.message
-      return item.message === before ? item : { ...item, message: withoutFailure(item.message, before) }
-    })
-    return { items: cleared, steps }
-  }
+  const stage = clearToolResultsStage(stageOptions(checked, clearToolResultsShape))
+  return strategyOf(stage, checked, { finish: withoutFailure })
 }
 
 function withoutFailure(message: ChatMessage, before: ChatMessage): ChatMessage {
@@ -166,8 +136,8 @@ export type PriorityOptions = z.input<typeof prioritySchema>
  * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
  */
 export function priority(options: PriorityOptions = {}): Strategy {
-  const [own, face] = split(check(prioritySchema, options, 'priority'), shapeKeys(priorityShape))
-  return strategyOf(priorityStage(own), face, { needsTarget: true })
+  const checked = check(prioritySchema, options, 'priority')
+  return strategyOf(priorityStage(stageOptions(checked, priorityShape)), checked, { needsTarget: true })
 }
 
 const summarizeOlderSchema = z.strictObject({ ...summarizeOlderShape, ...strategyShape, ...summaryShape })
@@ -180,11 +150,8 @@ export type SummarizeOlderOptions = z.input<typeof summarizeOlderSchema>
  * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
  */
 export function summarizeOlder(options: SummarizeOlderOptions): Strategy {
-  const [own, face] = split(
-    check(summarizeOlderSchema, options, 'summarizeOlder'),
-    shapeKeys(summarizeOlderShape),
-  )
-  return strategyOf(summarizeOlderStage(own), face)
+  const checked = check(summarizeOlderSchema, options, 'summarizeOlder')
+  return strategyOf(summarizeOlderStage(stageOptions(checked, summarizeOlderShape)), checked)
 }
 
 const slidingWindowSchema = z.strictObject({ ...slidingWindowShape, ...strategyShape, ...summaryShape })
@@ -199,11 +166,9 @@ export type SlidingWindowOptions = z.input<typeof slidingWindowSchema>
  * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
  */
 export function slidingWindow(options: SlidingWindowOptions): Strategy {
-  const [own, face] = split(
-    check(slidingWindowSchema, options, 'slidingWindow'),
-    shapeKeys(slidingWindowShape),
-  )
-  const stage = slidingWindowStage(own)
-  const goesByTokens = own.fitBudget === true || own.shrinkToFit === true
-  return strategyOf(stage, face, { needsTarget: goesByTokens })
+  const checked = check(slidingWindowSchema, options, 'slidingWindow')
+  const stage = slidingWindowStage(stageOptions(checked, slidingWindowShape))
+  return strategyOf(stage, checked, {
+    needsTarget: checked.fitBudget === true || checked.shrinkToFit === true,
+  })
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { pick } from '../config/resolve.ts'
 import { SUMMARY_TIMEOUT_MS } from '../config/settings.ts'
 import { check } from '../messages/check.ts'
 import { type ChatMessage, requireMessages } from '../model/message-parts.ts'
@@ -15,8 +16,10 @@ import {
   itemsOf,
   messagesOf,
   originsOf,
+  PASSING,
   type RunOptions,
   runStageOnItems,
+  type StrategyStep,
   targetOf,
   tokensIn,
 } from './run-strategy.ts'
@@ -52,10 +55,10 @@ export const summaryShape = {
   summaryTimeoutMs: z.int().positive().optional(),
 }
 
-const optionsSchema = z.strictObject({ ...strategyShape, ...summaryShape })
+/** Without options of its own; also what `createStrategy` accepts. */
+export const strategySchema = z.strictObject({ ...strategyShape, ...summaryShape })
 /** Options of the array face, as they come from a factory. */
-export type StrategyOptions = z.input<typeof optionsSchema>
-type CheckedOptions = z.output<typeof optionsSchema>
+export type StrategyOptions = z.input<typeof strategySchema>
 
 /** What a strategy may be told to fit: tokens, or what `contextBudget` found. */
 export type StrategyBudget =
@@ -88,11 +91,6 @@ export type StrategyResult = {
   /** The summaries in `messages`, and the indexes of the messages each stands for. */
   readonly summaries: { readonly text: string; readonly standsFor: readonly number[] }[]
 }
-export type StrategyStep = {
-  readonly name: string
-  readonly tokensBefore: number
-  readonly tokensAfter: number
-}
 
 /** The face of a strategy over plain arrays: what seeds 000 and 001 describe. */
 export type ArrayFace = {
@@ -122,69 +120,72 @@ export type ArrayFace = {
 /** A way of making room: a stage for `compactSession`, and the same over plain arrays. It keeps no state. */
 export type Strategy<S extends Stage = Stage> = S & ArrayFace
 
-/** What messages are after a strategy, and what it did on the way. */
-type Passed = { readonly items: readonly Item[]; readonly steps: readonly StrategyStep[] }
-/** How messages pass through a strategy once. */
-export type Passing = (items: readonly Item[], run: ArrayRun, options: RunOptions) => Promise<Passed>
-
-/** Where a strategy of ours keeps its way of passing, for composites. */
-const PASSING = Symbol('undertext.passing')
-
-/** A strategy's passing, within another whose options count where it was told nothing. */
-type PassingWithin = (items: readonly Item[], run: ArrayRun, outer?: RunOptions) => Promise<Passed>
-
-/** How messages pass through a strategy of ours, with the options it was made with; `undefined` for anything else. */
-export function passingOf(value: object): PassingWithin | undefined {
-  return (value as { readonly [PASSING]?: PassingWithin })[PASSING]
-}
-
-/** What a stage needs besides its options, to be a strategy. */
+/** What a strategy needs besides its stage. */
 type StrategyTraits = {
-  /** How messages go through it. Default: as the stage plans. */
-  readonly passing?: Passing
-  /** Whether it cannot work without knowing how many tokens there are to come down to. Default false. */
+  /** The final form of a message that the stage changed; `undefined` removes it. For stages that only replace. */
+  readonly finish?: (message: ChatMessage, before: ChatMessage) => ChatMessage | undefined
+  /** Whether it cannot work without a target size. Default false. */
   readonly needsTarget?: boolean
 }
 
-/** Gives a stage the face over plain arrays. Throws `INVALID_INPUT`. */
+/** Gives a stage the methods over plain arrays. Other fields of `options`, those of the stage, are ignored. */
 export function strategyOf<S extends Stage>(
   stage: S,
   options: StrategyOptions,
-  { passing = stagePassing(stage), needsTarget = false }: StrategyTraits = {},
+  { finish, needsTarget = false }: StrategyTraits = {},
 ): Strategy<S> {
   const { name } = stage
-  const checked = check(optionsSchema, options, name)
-  const { maxTokens } = checked
-  const resolved = resolve(checked)
+  const { maxTokens, summarizer } = options
+  const resolved = resolve(options)
   const estimate = (items: readonly Item[]): number => tokensIn(items, resolved, name)
   const itemsIn = (messages: readonly ChatMessage[]): Item[] => {
     requireMessages(messages, name)
     return itemsOf(messages)
   }
-  const pass: PassingWithin = async (items, run, outer) => {
+  const pass = async (
+    items: readonly Item[],
+    run: ArrayRun,
+    outer?: RunOptions,
+  ): Promise<readonly Item[]> => {
     if (needsTarget) targetOf(run)
-    return passing(items, run, outer === undefined ? resolved : resolve(checked, outer))
+    const after = await runStageOnItems(items, stage, run, resolve(options, outer))
+    if (finish === undefined) return after
+    return after.flatMap((item, at) => {
+      const before = items[at]!.message
+      const message = item.message === before ? before : finish(item.message, before)
+      return message === undefined ? [] : [{ ...item, message }]
+    })
   }
   const face: ArrayFace = {
     maxTokens,
-    summarizer: checked.summarizer,
+    summarizer,
     tokenEstimate: (messages) => estimate(itemsIn(messages)),
     shouldCompact: (_messages, tokenCount) => maxTokens !== undefined && tokenCount > maxTokens,
     async compact(messages, targetTokens) {
       const target =
         check(z.number().nonnegative().optional(), targetTokens, `${name}: targetTokens`) ?? maxTokens
-      const { items } = await pass(itemsIn(messages), { target, mustShrink: false, what: name })
+      const items = await pass(itemsIn(messages), { target, mustShrink: false, what: name })
       return messagesOf(items).map(copyMessage)
     },
     async apply(messages, budget) {
       const items = itemsIn(messages)
       const target = tokensOfBudget(budget, items, resolved, name)
       const tokensBefore = estimate(items)
-      const passed =
-        tokensBefore <= target
-          ? { items, steps: [] }
-          : await pass(items, { target, mustShrink: true, what: name })
-      return resultOf(items, passed, tokensBefore, estimate(passed.items), target)
+      const steps: StrategyStep[] = []
+      const isOver = tokensBefore > target
+      const after = isOver ? await pass(items, { target, mustShrink: true, what: name, steps }) : items
+      const tokensAfter = estimate(after)
+      if (isOver && !('stages' in stage)) steps.push({ name, tokensBefore, tokensAfter })
+      const kept = new Set(after.map(({ origin }) => origin))
+      return {
+        messages: messagesOf(after).map(copyMessage),
+        hidden: items.flatMap((item) => (kept.has(item.origin) ? [] : originsOf(item))),
+        overBudget: tokensAfter > target,
+        tokensBefore,
+        tokensAfter,
+        steps,
+        summaries: after.flatMap(({ summary }) => summary ?? []),
+      }
     },
   }
   return Object.assign({}, ours(stage), face, { [PASSING]: pass })
@@ -206,58 +207,21 @@ function tokensOfBudget(
   return availableForHistory + Math.min(reservedSystem, view.tokensOfRows(view.rows))
 }
 
-/** Messages go through as a stage plans. */
-export function stagePassing(stage: Stage): Passing {
-  return async (items, run, options) => {
-    const after = await runStageOnItems(items, stage, run, options)
-    return { items: after, steps: [stepFrom(stage.name, items, after, options)] }
-  }
-}
-
-/** The figures of one strategy that was applied. */
-export function stepFrom(
-  name: string,
-  before: readonly Item[],
-  after: readonly Item[],
-  options: RunOptions,
-): StrategyStep {
-  return {
-    name,
-    tokensBefore: tokensIn(before, options, name),
-    tokensAfter: tokensIn(after, options, name),
-  }
-}
-
-function resultOf(
-  before: readonly Item[],
-  { items, steps }: Passed,
-  tokensBefore: number,
-  tokensAfter: number,
-  target: number,
-): StrategyResult {
-  const kept = new Set(items.map(({ origin }) => origin))
-  return {
-    messages: messagesOf(items).map(copyMessage),
-    hidden: before.flatMap((item) => (kept.has(item.origin) ? [] : originsOf(item))),
-    overBudget: tokensAfter > target,
-    tokensBefore,
-    tokensAfter,
-    steps: [...steps],
-    summaries: items.flatMap(({ summary }) => summary ?? []),
-  }
-}
-
-/** Options with everything filled in: from those of the strategy around it, where it stands in one, else by default. */
-function resolve(options: CheckedOptions, outer: RunOptions = DEFAULT_OPTIONS): RunOptions {
+/** Options with defaults filled in: those of the strategy around it, if any. */
+function resolve(options: StrategyOptions, outer: RunOptions = DEFAULT_OPTIONS): RunOptions {
   const { estimator, summaryPreset } = options
+  const given = pick(options, [
+    'provider',
+    'summarizer',
+    'summaryMaxTokens',
+    'summarySections',
+    'summaryTimeoutMs',
+  ])
   return {
-    estimator: estimator === undefined ? outer.estimator : arrayEstimator(estimator),
-    provider: options.provider ?? outer.provider,
-    summarizer: options.summarizer ?? outer.summarizer,
-    manner: summaryPreset === undefined ? outer.manner : MANNERS[summaryPreset],
-    summaryMaxTokens: options.summaryMaxTokens ?? outer.summaryMaxTokens,
-    summarySections: options.summarySections ?? outer.summarySections,
-    summaryTimeoutMs: options.summaryTimeoutMs ?? outer.summaryTimeoutMs,
+    ...outer,
+    ...(given as Partial<RunOptions>),
+    ...(estimator !== undefined && { estimator: arrayEstimator(estimator) }),
+    ...(summaryPreset !== undefined && { manner: MANNERS[summaryPreset] }),
   }
 }
 
@@ -271,22 +235,10 @@ const DEFAULT_OPTIONS: RunOptions = {
   summaryTimeoutMs: SUMMARY_TIMEOUT_MS,
 }
 
-/** Splits the options of a factory: those of its stage, by name, and those of the face over arrays. */
-export function split<T extends object, K extends keyof T>(
+/** The options that belong to the stage of a strategy, by its shape. */
+export function stageOptions<T extends object, K extends keyof T>(
   options: T,
-  names: readonly K[],
-): [Pick<T, K>, Omit<T, K>] {
-  const own: Partial<T> = {}
-  const rest: Partial<T> = {}
-  for (const [name, value] of Object.entries(options) as [keyof T, T[keyof T]][]) {
-    if (value === undefined) continue
-    if ((names as readonly (keyof T)[]).includes(name)) own[name] = value
-    else rest[name] = value
-  }
-  return [own as Pick<T, K>, rest as Omit<T, K>]
-}
-
-/** The names in a shape. */
-export function shapeKeys<S extends object>(shape: S): (keyof S)[] {
-  return Object.keys(shape) as (keyof S)[]
+  shape: { readonly [name in K]: unknown },
+): Pick<T, K> {
+  return pick(options, Object.keys(shape) as K[])
 }
