@@ -7,18 +7,16 @@ import type { PlainMessage } from '../model/message-parts.ts'
 import { type ChatMessage, requireMessages } from '../model/message-parts.ts'
 import { isVisible } from './effective-history.ts'
 import {
-  callPart,
+  callParts,
   callsFor,
   fieldOf,
-  isSpoken,
+  isContent,
+  isContentText,
   readToolMessage,
   resultPart,
   resultsFor,
-  saysSomething,
   type ToolMessage,
   type ToolSlot,
-  textPart,
-  toolCallUnavailable,
 } from './tool-slots.ts'
 
 /** The changes at one message, collected before they are applied. Messages are inserted in the order of the fields. */
@@ -93,7 +91,7 @@ function withContent(
     if (gone.has(at)) return []
     if (slot === undefined) return [part]
     if (slot.kind === 'call') return [part, resultPart(slot)]
-    return [textPart(toolCallUnavailable(slot.tool)), callPart(slot), part]
+    return [...callParts(slot), part]
   })
   return { ...message, content }
 }
@@ -113,8 +111,8 @@ type Apart = { readonly tool_calls?: unknown; readonly function_call?: unknown }
 function isEmpty(message: PlainMessage): boolean {
   const { content } = message
   if (listOf(fieldOf(message, 'tool_calls')).length > 0) return false
-  if (Array.isArray(content)) return !content.some(saysSomething)
-  return typeof content !== 'string' || !isSpoken(content)
+  if (Array.isArray(content)) return !content.some(isContent)
+  return typeof content !== 'string' || !isContentText(content)
 }
 
 function listOf(value: unknown): readonly unknown[] {
