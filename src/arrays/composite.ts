@@ -11,8 +11,8 @@ import { compositeStage } from '../stages/composite.ts'
 import { staying } from '../stages/cut.ts'
 import { isStage } from '../stages/registry.ts'
 import type { CompositeStage, PlanDraft, ReplacementDraft, Stage, StageContext } from '../stages/stage.ts'
-import { type ArrayRun, copyMessage, type Item, originsOf, PASSING } from './run-strategy.ts'
-import { type Strategy, strategyOf, strategyShape, summaryShape } from './strategy.ts'
+import { type ArrayRun, copyMessage, type Item, originsOf, PASSING, targetOf } from './run-strategy.ts'
+import { type Strategy, strategyOf, strategyShape, summaryShape } from './strategies.ts'
 
 /** The parts of a composite: strategies of this package, stages, and strategies of the application. */
 export type CompositePart = Strategy | Stage | UserStrategy
@@ -43,8 +43,8 @@ export function composite(options: CompositeOptions): Strategy<CompositeStage> {
 /** A part as a stage. A strategy of the application still gets arrays as arrays. */
 function partStage(part: CompositePart): Stage {
   if (isStage(part)) return part
-  const passing = (items: readonly Item[], { target }: ArrayRun): Promise<Item[]> =>
-    passUserStrategy(items, part, target)
+  const passing = (items: readonly Item[], run: ArrayRun): Promise<Item[]> =>
+    passUserStrategy(items, part, targetOf(run))
   return Object.assign(stageFrom(part), { [PASSING]: passing })
 }
 
@@ -114,7 +114,9 @@ function draftFrom(
   if (summary === undefined) return { hide, replace }
   const isRun = gone.length > 0 && gone.at(-1)! - gone[0]! === gone.length - 1
   if (!isRun) throw strategyFailed(strategy, gone.length === 0 ? 'SUMMARY_OF_NOTHING' : 'SUMMARY_OF_PARTS')
-  return { hide, replace, insert: { kind: 'summary', text: summaryText(strategy, summary) } }
+  const text = textOf(summary)
+  if (text.trim() === '') throw strategyFailed(strategy, 'EMPTY_SUMMARY')
+  return { hide, replace, insert: { kind: 'summary', text } }
 }
 
 /** The indexes of dropped messages that may be hidden, ascending: whole groups only. */
@@ -168,15 +170,7 @@ function changedText(strategy: UserStrategy, before: Part, after: Part): string 
   return outputText(after.output)
 }
 
-function summaryText(strategy: UserStrategy, message: ChatMessage): string {
-  const text = partsOf(message)
-    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
-    .join('\n')
-  if (text.trim() === '') throw strategyFailed(strategy, 'EMPTY_SUMMARY')
-  return text
-}
-
-/** A strategy of the application with three methods, which returns the messages to send. */
+/** A strategy of the application with a budget, which returns the messages to send. */
 export type BudgetStrategy = {
   readonly name: string
   apply(
@@ -212,13 +206,12 @@ export function stageNameOf({ name }: UserStrategy): string {
 export async function runUserStrategy(
   strategy: UserStrategy,
   messages: readonly ChatMessage[],
-  target: number | undefined,
+  target: number,
 ): Promise<readonly ChatMessage[]> {
-  const name = stageNameOf(strategy)
   let answer: unknown
   try {
     if ('compact' in strategy) answer = await strategy.compact(messages)
-    else answer = await strategy.apply(messages, { availableForHistory: budgetOf(target, name) })
+    else answer = await strategy.apply(messages, { availableForHistory: target })
   } catch (error) {
     if (isUndertextError(error)) throw error
     throw standingFor(strategyFailed(strategy, errorName(error)), error)
@@ -231,11 +224,6 @@ export async function runUserStrategy(
   return list as readonly ChatMessage[]
 }
 
-function budgetOf(target: number | undefined, name: string): number {
-  if (target === undefined) throw invalid(`${name}: needs the tokens to come down to`)
-  return target
-}
-
 /** `STRATEGY_FAILED` with a code or an error's name as the reason. */
 export function strategyFailed(strategy: UserStrategy, error: string): UndertextError<'STRATEGY_FAILED'> {
   return new UndertextError('STRATEGY_FAILED', { strategy: stageNameOf(strategy), error })
@@ -245,7 +233,7 @@ export function strategyFailed(strategy: UserStrategy, error: string): Undertext
 export async function passUserStrategy(
   items: readonly Item[],
   strategy: UserStrategy,
-  target: number | undefined,
+  target: number,
 ): Promise<Item[]> {
   const copies = items.map(({ message }) => copyMessage(message))
   const returned = await runUserStrategy(strategy, copies, target)

@@ -9,6 +9,7 @@ import {
 import { SummaryMaterial, type SummarySource } from '../compaction/summary-chunks.ts'
 import { askForSummary, type WrittenSummary } from '../compaction/write-summary.ts'
 import { invalid, standingFor, UndertextError } from '../errors.ts'
+import { defined } from '../messages/defined.ts'
 import { isJsonObject, type JsonObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
 import { checkLaws } from '../model/laws.ts'
@@ -18,7 +19,6 @@ import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { MANNERS, type Manner } from '../rendering/rows.ts'
 import type {
-  BareContext,
   CompositeStage,
   PlanDraft,
   Stage,
@@ -30,10 +30,10 @@ import type {
 import { condensePlan } from '../stages/summarize.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 import { measureMessage } from '../tokens/tokens.ts'
-import type { ArrayEstimator } from './array-estimator.ts'
 import { isVisible } from './effective-history.ts'
+import type { ArrayEstimator } from './rows.ts'
 import { type ArrayRows, insertedMessage, replaceParts, rowsOf } from './rows.ts'
-import { SEED_SETTINGS } from './single-stages.ts'
+import { DEFAULT_SETTINGS } from './single-stages.ts'
 
 /** The share of the target that the default stages keep unsummarized over an array. */
 const KEEP_RECENT_SHARE = 0.3
@@ -128,7 +128,7 @@ async function runComposite(
   return left
 }
 
-/** A stage's draft as a plan. Throws `INVALID_INPUT` for what is none. */
+/** Completes the plan of a stage. Throws `INVALID_INPUT` for an invalid one. */
 function planOf(view: View, draft: PlanDraft, stage: Stage, context: StageContext, run: ArrayRun): Plan {
   if (isWholePlan(draft, stage)) return draft
   const { name } = stage
@@ -143,9 +143,9 @@ function planOf(view: View, draft: PlanDraft, stage: Stage, context: StageContex
   return plan
 }
 
-/** The tokens to come down to. Throws `INVALID_INPUT` when nobody said. */
+/** The target size of a run. Throws `INVALID_INPUT` without one. */
 export function targetOf({ target, what }: ArrayRun): number {
-  if (target === undefined) throw invalid(`${what}: needs maxTokens, or the tokens to come down to`)
+  if (target === undefined) throw invalid(`${what}: needs maxTokens or a target in tokens`)
   return target
 }
 
@@ -168,7 +168,7 @@ async function runSummaries(
   return left
 }
 
-/** Puts a summary in place of the rows of each task. The tasks name rows of one view and do not overlap. */
+/** Replaces the rows of each task by a summary. The tasks are of one view and do not overlap. */
 async function condenseTasks(
   items: readonly Item[],
   { view, parts }: ArrayRows,
@@ -185,30 +185,23 @@ async function condenseTasks(
     const { text, metadata, answer } = await requestSummary(sources, limited, view, options)
     const sizes = measureMessage({ content: text }, view.estimator)
     if (run.mustShrink && now.tokensOfRow(sizes) >= tokens) continue
-    const insert: PlannedInsert = {
-      kind: 'summary',
-      role: 'system',
-      text,
-      metadata: level === undefined ? metadata : { ...metadata, level },
-      sizes,
-    }
-    const plan = condensePlan(rows, insert, {})
+    const withLevel = { ...metadata, ...defined({ level }) }
+    const insert: PlannedInsert = { kind: 'summary', role: 'system', text, metadata: withLevel, sizes }
     const number = made.size + 1
-    const step = stepOf(now, plan, number)
     const covered = rows.flatMap(({ key }) => originsOf(items[key - 1]!))
     made.set(-number, insertedItem(insert, covered, options.manner, answer.text))
-    now = step.after
+    now = stepOf(now, condensePlan(rows, insert, {}), number).after
   }
   return now.rows.map(({ key }) => made.get(key) ?? items[key - 1]!)
 }
 
-/** A plan laid over a view, held to the laws. `number` tells it from others over the same rows. */
+/** Applies a plan to a view; throws what `checkLaws` throws. `number` is unique among the plans for the same rows. */
 function stepOf(view: View, plan: Plan, number: number): PlannedStep {
   checkLaws('', view, plan)
   return applyPlan(view, plan, -number, number)
 }
 
-/** A row as a summarizer reads it; an earlier summary without the words it was framed in. */
+/** A row as a summarizer reads it; an earlier summary without the text around it. */
 function sourceOf(row: ViewRow, { message }: Item, parts: ArrayRows['parts']): SummarySource {
   const content = parts.get(row.key) ?? []
   const shown = { role: row.role, content: row.kind === 'summary' ? content.map(withoutFrame) : content }
@@ -232,17 +225,18 @@ function contextOf(
 ): StageContext {
   const targetTokens = target ?? 0
   const settings: StageSettings = {
-    ...SEED_SETTINGS,
+    ...DEFAULT_SETTINGS,
     keepRecentRatio: undefined,
     keepRecentTokens: Math.floor(targetTokens * KEEP_RECENT_SHARE),
     truncationFraction: undefined,
     summaryMaxTokens: options.summaryMaxTokens,
     summarySections: options.summarySections,
   }
-  const bare: BareContext = { settings, targetTokens, limitTokens: targetTokens }
   const contentOf = ({ key }: ViewRow): readonly Part[] => parts.get(key) ?? []
   return {
-    ...bare,
+    settings,
+    targetTokens,
+    limitTokens: targetTokens,
     contentOf,
     shownOf: contentOf,
     metadataOf: ({ key }) => jsonObject(items[key - 1]?.message.metadata),
@@ -263,7 +257,7 @@ async function requestSummary(
   const asked = await askForSummary(
     summarizer,
     SummaryMaterial.of(sources, summarizer, level),
-    { sessionId: '', sections, maxTokens, ...(level !== undefined && { level }) },
+    { sessionId: '', sections, maxTokens, ...defined({ level }) },
     { timeoutMs, view, signal: undefined, answered: undefined },
   )
   if ('error' in asked) {
@@ -282,16 +276,15 @@ function summarizerFailed({ name }: Summarizer, error: string): UndertextError<'
   return new UndertextError('SUMMARIZER_FAILED', { summarizer: name, error })
 }
 
-/** A message on its way through strategies. */
+/** A message while strategies are applied. */
 export type Item = {
   readonly message: ChatMessage
-  /** Its index in the array that was given; `undefined` for one that a strategy made. */
+  /** Its index in the given array; `undefined` for an added message. */
   readonly origin: number | undefined
-  /** Of a summary made on the way: its own text, and the indexes of the messages it stands for. */
+  /** For an added summary: its own text, and the indexes of the messages that it replaces. */
   readonly summary?: { readonly text: string; readonly standsFor: readonly number[] }
 }
 
-/** The visible messages of an array, at the start of their way. */
 export function itemsOf(messages: readonly ChatMessage[]): Item[] {
   return messages.flatMap((message, origin) => (isVisible(message) ? [{ message, origin }] : []))
 }
@@ -300,7 +293,7 @@ export function messagesOf(items: readonly Item[]): ChatMessage[] {
   return items.map(({ message }) => message)
 }
 
-/** The indexes, in the array that was given, of what an item is or stands for. */
+/** The index of an item in the given array, or the indexes of the messages that it replaces. */
 export function originsOf({ origin, summary }: Item): readonly number[] {
   return origin === undefined ? (summary?.standsFor ?? []) : [origin]
 }
@@ -331,7 +324,7 @@ function insertedItem(
   return { message, origin: undefined, summary: { text: ownText, standsFor } }
 }
 
-/** A message of its own: who writes into it, or into its parts, writes into nothing else. */
+/** A copy of a message and its parts, so that callers can change them. */
 export function copyMessage(message: ChatMessage): ChatMessage {
   const { content } = message
   if (typeof content === 'string' || !Array.isArray(content)) return { ...message }
