@@ -125,17 +125,9 @@ function hidable(view: View, kept: ReadonlySet<number | undefined>, condenses: b
   const { turns } = view
   const gone = view.rows.flatMap((_, index) => (kept.has(index) || stays.has(index) ? [] : [index]))
   const goneSet = new Set(gone)
-  // Each group is read once: its members share one list.
-  const whole = new Map<readonly number[], boolean>()
-  return gone.filter((index) => {
-    const group = turns.groupOf(index)
-    let isWhole = whole.get(group)
-    if (isWhole === undefined) {
-      isWhole = group.every((member) => goneSet.has(member))
-      whole.set(group, isWhole)
-    }
-    return isWhole
-  })
+  // The members of a group share one list.
+  const partial = new Set(view.rows.flatMap((_, index) => (goneSet.has(index) ? [] : [turns.groupOf(index)])))
+  return gone.filter((index) => !partial.has(turns.groupOf(index)))
 }
 
 /** Whether a strategy may not change a row: system and pinned messages, pending calls. */

@@ -12,7 +12,7 @@ import {
   roleOf,
   sizesOf,
 } from '../model/message-parts.ts'
-import { isCondensing, type Plan, type PlannedInsert, type PlannedReplacement } from '../model/plan.ts'
+import { isCondensing, type PlannedInsert, type PlannedReplacement, type PlannedStep } from '../model/plan.ts'
 import { View } from '../model/view.ts'
 import type { ShownReplacement, ViewRow } from '../model/view-row.ts'
 import { CLEARED_PLACEHOLDER, PRUNE_PLACEHOLDER } from '../stages/prune.ts'
@@ -158,11 +158,7 @@ function isReplacement(part: Part): boolean {
 }
 
 /** A plan to apply to an array, with the id of its tags and its inserted row. */
-export type ArrayStep = {
-  readonly plan: Plan
-  readonly id: string
-  readonly inserted?: ViewRow
-}
+export type ArrayStep = Pick<PlannedStep, 'plan' | 'inserted'> & { readonly id: string }
 
 /** An array with applied plans. */
 type AppliedArray = {

@@ -74,9 +74,9 @@ export function truncateWithSlidingWindow(
 const deduplicationConfigSchema = z.strictObject({
   /** Minimum saving as a share, 0 to 1, of the size of the files that were read again. Default 0.3, `DEDUP_THRESHOLD`. */
   minimumSavings: shareSchema.optional(),
-  /** Tools whose results are file contents. Default: `READ_TOOLS`. */
+  /** Tools whose results are file contents. Default: the common names. */
   readTools: z.array(z.string()).optional(),
-  /** Arguments with the path of the file. Default: `PATH_ARGUMENTS`. */
+  /** Arguments with the path of the file. Default: the common names. */
   pathArguments: z.array(z.string()).optional(),
   /** Whether a result that begins with text like "Read file x" counts as a read. Default true. */
   byText: z.boolean().optional(),
