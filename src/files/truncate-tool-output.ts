@@ -130,6 +130,7 @@ const optionsSchema = outputLimitsSchema
     saveDir: z.string().min(1).refine(isStorableText, 'must be a path').optional(),
   })
   .optional()
+/** Limits of `truncateToolOutput`. */
 export type TruncateOptions = z.input<typeof optionsSchema>
 
 /** A tool output within its limits. */

@@ -11,6 +11,7 @@ export const COMPACTION_STATUSES = [
   'aborted',
   'expired',
 ] as const
+/** The state of a compaction. */
 export type CompactionStatus = (typeof COMPACTION_STATUSES)[number]
 
 /** The fields of a compaction that nesting depends on. */

@@ -32,6 +32,7 @@ export const COMPACTION_KINDS = [
   'provider',
   'preview',
 ] as const
+/** The kind of a compaction. */
 export type CompactionKind = (typeof COMPACTION_KINDS)[number]
 
 /** Whether a summary replaces the hidden rows: then their tag is `condenseParent`. */

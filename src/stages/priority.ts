@@ -27,7 +27,9 @@ const PROTECTED = {
   images: 'image',
   referenced: 'referenced',
 } as const satisfies Record<string, Signal>
+/** The names of all protected classes of messages. */
 export const PROTECTED_CLASSES = Object.keys(PROTECTED) as readonly ProtectedClass[]
+/** A class of messages that the stage never hides. */
 export type ProtectedClass = keyof typeof PROTECTED
 
 /** What the stage can be told. */
@@ -53,6 +55,7 @@ export const priorityShape = {
     .optional(),
 }
 const optionsSchema = z.strictObject(priorityShape)
+/** Options of the priority stage. */
 export type PriorityStageOptions = z.input<typeof optionsSchema>
 
 /** What is left of a view by priority. */

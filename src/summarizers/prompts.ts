@@ -17,6 +17,7 @@ const CUT_MESSAGE_ENDING = '...[truncated]'
 export const MAX_SUMMARY_WORDS = 500
 /** Output tokens and temperature of the request, as in NeuroLink. */
 export const NEURON_SUMMARY_MAX_TOKENS = 1_024
+/** The temperature of the request. */
 export const NEURON_SUMMARY_TEMPERATURE = 0
 /** The longest path of an image, characters; a longer one may be the image itself. */
 const MAX_PATH_CHARS = 300
@@ -45,8 +46,11 @@ const neuronSchema = z.strictObject({
   maxTokens: z.int().positive().default(NEURON_SUMMARY_MAX_TOKENS),
   temperature: z.number().min(0).max(2).default(NEURON_SUMMARY_TEMPERATURE),
 })
+/** Options of `prepareForSummary`. */
 export type PrepareOptions = z.input<typeof prepareSchema>
+/** Options of `buildSummaryPrompt`. */
 export type SummaryPromptOptions = z.input<typeof promptSchema>
+/** Options of `neuronSummaryRequest`. */
 export type NeuronSummaryOptions = z.input<typeof neuronSchema>
 
 /** A message as a summarizer reads it. */

@@ -17,6 +17,7 @@ const optionsSchema = z.strictObject({
   /** The maximum characters (UTF-16 units) before the ending. Default 500. */
   maxChars: z.int().nonnegative().default(SNIPPETS_CHARS),
 })
+/** Options of `summarizeInSnippets`. */
 export type SnippetOptions = z.input<typeof optionsSchema>
 
 /** A message in neutral form, in OpenAI's form, or in NeuroLink's flat form. */

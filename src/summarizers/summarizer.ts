@@ -138,5 +138,6 @@ export interface Summarizer {
    * Whether it can use the provider and model of the caller's config. If not, the extractive summarizer writes. Default: true.
    */
   canUse?(asked: { readonly provider?: string; readonly model?: string }): boolean
+  /** Writes a summary. A rejection counts as a failed attempt of its model. */
   summarize(request: SummaryRequest): SummaryAnswer | Promise<SummaryAnswer>
 }

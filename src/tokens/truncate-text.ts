@@ -27,6 +27,7 @@ const optionsSchema = z
   })
   .optional()
 
+/** Options of `truncateText`. */
 export type TruncateTextOptions = z.input<typeof optionsSchema>
 
 /**

@@ -41,6 +41,7 @@ const optionsSchema = z
     'headRatio and tailRatio must not be more than 1 together',
   )
   .optional()
+/** Options of `previewToolOutput`. */
 export type ToolOutputPreviewOptions = z.input<typeof optionsSchema>
 
 /** A preview, and what it leaves out. Sizes are bytes of UTF-8. */

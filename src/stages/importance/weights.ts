@@ -12,6 +12,7 @@ export const POINTS = 256
 export type GroupRole = 'system' | 'inserted' | RankedRole
 
 const RANKED_ROLES = ['user', 'assistantWithToolCalls', 'assistant', 'tool', 'other'] as const
+/** A role with a weight of its own. */
 export type RankedRole = (typeof RANKED_ROLES)[number]
 
 /** What raises or lowers a group besides its role. */
@@ -27,6 +28,7 @@ export const SIGNALS = [
   'repeatedRead',
   'listing',
 ] as const
+/** A property of a message that raises or lowers its importance. */
 export type Signal = (typeof SIGNALS)[number]
 
 /** Points by role and signal, and how many a message gains at most by being recent. */
@@ -75,6 +77,7 @@ export const weightsSchema = z.strictObject({
   recency: z.strictObject(pointsOf(RANKED_ROLES, () => points.optional())).optional(),
   signals: z.strictObject(pointsOf(SIGNALS, () => signed.optional())).optional(),
 })
+/** Weights that replace the defaults. Absent ones keep their default. */
 export type WeightsInput = z.input<typeof weightsSchema>
 
 /** Weights with what was left out filled in. Takes what `weightsSchema` lets through. */
