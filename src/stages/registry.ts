@@ -162,7 +162,7 @@ const compositeSchema = z.strictObject({
 
 /** A composite in a configuration; its stages have the same form. */
 function makeComposite(options: Record<string, unknown>, what: string, depth: number): Stage {
-  if (depth >= MOST_DEPTH) throw invalid(`${what}: composites stand more than ${MOST_DEPTH} deep`)
+  if (depth >= MOST_DEPTH) throw invalid(`${what}: composites are nested more than ${MOST_DEPTH} deep`)
   const { stages, budget } = check(compositeSchema, options, what)
   const made = stages.map((spec, at) => make(spec, `${what}: stages[${at}]`, depth + 1))
   return compositeStage(made, budget === undefined ? {} : { budget }, what)
