@@ -5,7 +5,7 @@ import { stopReasonOf } from '../../messages/stop-reason.ts'
 import { type ReportedUsage, sdkUsage } from '../../requests/provider-usage.ts'
 import { parsedArguments } from '../wire.ts'
 import { AI_SDK, jsonOf, nonEmpty } from './fields.ts'
-import { contentOf, markReasoned, partFrom } from './parts.ts'
+import { contentOf, markReasoned, partFrom } from './prompt.ts'
 import { providerResult } from './tool-output.ts'
 import type { SdkPart, SdkStreamAnswer } from './types.ts'
 

@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import { isObject, type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
-import type { ProviderOptions } from '../../messages/message.ts'
+import type { FilePart, ImagePart, ProviderOptions, ProviderPart } from '../../messages/message.ts'
 import { base64At, type Conversion } from '../conversion.ts'
-import { stringAt, withoutUndefined } from '../wire.ts'
-import type { SdkPart } from './types.ts'
+import { mediaOf, stringAt, withoutUndefined } from '../wire.ts'
+import type { SdkPart, SdkVersion } from './types.ts'
 
 /*
  * Fields of the AI SDK's messages and parts: how they are checked, and how what the neutral form has no place for is kept. The
@@ -193,4 +194,229 @@ export function otherFields(
   return Object.fromEntries(
     others.map(([name, inner]) => [name, jsonAt(inner, `${place}.${name}`, conversion)]),
   )
+}
+
+/*
+ * Images and files. A model's prompt has files only; an application's own messages have images too, addresses as texts or `URL`s, bytes as
+ * base64 or `Uint8Array` (an `ArrayBuffer` and a `Buffer` become one), and from ai 7 on each of them may be in an object with its kind.
+ * `url` and `tagged` among the kept fields record which it was.
+ */
+
+/** A part only the AI SDK and one provider know (a part of later versions, a file by reference), kept as it is for that provider. */
+export function opaquePart(part: SdkPart, provider: string): ProviderPart {
+  return { type: 'provider', provider, data: { [AI_SDK]: jsonOf(part) } }
+}
+
+/** A file of a prompt or an answer: bytes, base64, an address, or (V4) one of these with its kind. */
+export function fileFrom(part: SdkPart, provider: string): FilePart | ProviderPart {
+  const { data, mediaType, filename, originalUrl, providerOptions, providerMetadata } = part
+  const found = dataFrom(data)
+  if (found === undefined) return opaquePart(part, provider)
+  const original = originalUrl ?? (isObject(data) ? data.originalUrl : undefined)
+  return {
+    type: 'file',
+    data: found,
+    mediaType: typeof mediaType === 'string' ? mediaType : 'application/octet-stream',
+    ...(typeof filename === 'string' && { filename }),
+    ...keptOptions(
+      providerOptions ?? providerMetadata,
+      typeof original === 'string' ? { originalUrl: original } : {},
+    ),
+  }
+}
+
+/** The data of a file; `undefined` where it is neither bytes nor base64 nor an address. */
+function dataFrom(data: unknown): string | Uint8Array | undefined {
+  if (typeof data === 'string' || data instanceof Uint8Array) return data
+  if (data instanceof URL) return data.href
+  if (!isObject(data)) return undefined
+  if (data.type === 'data') return dataFrom(data.data)
+  return data.type === 'url' ? dataFrom(data.url) : undefined
+}
+
+/** An image or a file as the AI SDK sends it to a model. */
+export function fileTo(part: FilePart | ImagePart, version: SdkVersion): SdkPart {
+  const { data, mediaType } = sentMedia(part)
+  const { originalUrl } = ownOf(part)
+  const original = typeof originalUrl === 'string' && data instanceof URL ? { originalUrl } : {}
+  return {
+    type: 'file',
+    data: version === 'v4' ? { ...tagged(data), ...original } : data,
+    mediaType,
+    ...(part.type === 'file' && defined({ filename: part.filename })),
+    ...(version !== 'v4' && original),
+    ...sentOptions(part.providerOptions),
+  }
+}
+
+/** Data and media type of an image or a file, for a model. */
+export function sentMedia(part: FilePart | ImagePart): {
+  readonly data: string | Uint8Array | URL
+  readonly mediaType: string
+} {
+  const data = part.type === 'image' ? part.image : part.data
+  const fallback = part.type === 'image' ? 'image/*' : 'application/octet-stream'
+  if (typeof data !== 'string') return { data, mediaType: part.mediaType ?? fallback }
+  const media = mediaOf(data, part.mediaType)
+  if ('url' in media) return { data: urlOf(media.url), mediaType: part.mediaType ?? fallback }
+  return { data: media.base64, mediaType: part.mediaType ?? media.mediaType ?? fallback }
+}
+
+/** Data with its kind, as V4 has it. */
+function tagged(data: unknown): object {
+  return data instanceof URL ? { type: 'url', url: data } : { type: 'data', data }
+}
+
+function urlOf(url: string): URL | string {
+  return URL.canParse(url) ? new URL(url) : url
+}
+
+/** The data of an image or a file in the neutral form, and how the AI SDK had it. */
+type FoundData = { readonly data: string | Uint8Array; readonly own: JsonObject }
+
+/** An image or a file of an application. One by reference, or a text as a file, is kept whole. Throws `INVALID_INPUT`. */
+export function mediaFrom(
+  part: SdkPart,
+  place: string,
+  conversion: Conversion,
+): FilePart | ImagePart | ProviderPart {
+  const isImage = part.type === 'image'
+  const field = isImage ? 'image' : 'data'
+  checkFields(part, { mediaType: 'string?', filename: 'string?' }, place)
+  const { mediaType, filename } = part as { readonly mediaType?: string; readonly filename?: string }
+  if (part.type === 'file' && mediaType === undefined) throw invalid(`${place}.mediaType: must be a string`)
+  const found = dataAt(part[field], `${place}.${field}`)
+  if (found === undefined) return keptPart(part, place, conversion)
+  const known = ['type', field, 'mediaType', 'providerOptions', ...(part.type === 'file' ? ['filename'] : [])]
+  const kept = keptWith(part.providerOptions, found.own, otherFields(part, known, place, conversion))
+  if (isImage) return { type: 'image', image: found.data, ...defined({ mediaType }), ...kept }
+  return { type: 'file', data: found.data, mediaType: mediaType!, ...defined({ filename }), ...kept }
+}
+
+/** `undefined` for what only its provider, or a later version, knows: it is kept whole. */
+function dataAt(value: unknown, place: string): FoundData | undefined {
+  const bare = bareDataAt(value, place)
+  if (bare !== undefined) return bare
+  if (!isObject(value)) throw invalid(`${place}: must be base64, bytes or an address`)
+  const { type, data, url, text, reference } = value
+  switch (type) {
+    case 'data': {
+      const found = bareDataAt(data, `${place}.data`)
+      if (found === undefined || found.own.url === true)
+        throw invalid(`${place}.data: must be base64 or bytes`)
+      return { data: found.data, own: { tagged: true } }
+    }
+    case 'url':
+      if (!(url instanceof URL)) throw invalid(`${place}.url: must be a URL`)
+      return { data: url.href, own: { tagged: true, url: true } }
+    case 'text':
+      if (typeof text !== 'string') throw invalid(`${place}.text: must be a string`)
+      return undefined
+    default:
+      checkReference(type === 'reference' ? reference : value, place)
+      return undefined
+  }
+}
+
+function bareDataAt(value: unknown, place: string): FoundData | undefined {
+  if (typeof value === 'string') return { data: addressOrBase64At(value, place), own: {} }
+  const bytes = bytesOf(value)
+  if (bytes !== undefined) return { data: bytes, own: {} }
+  return value instanceof URL ? { data: value.href, own: { url: true } } : undefined
+}
+
+/** Bytes of any kind as a plain `Uint8Array`. */
+function bytesOf(value: unknown): Uint8Array | undefined {
+  if (value instanceof ArrayBuffer) return new Uint8Array(value)
+  if (!(value instanceof Uint8Array)) return undefined
+  return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+}
+
+/** A file that providers hold: its ids by the providers' names. */
+function checkReference(value: unknown, place: string): void {
+  const isReference =
+    isObject(value) &&
+    Object.keys(value).length > 0 &&
+    Object.values(value).every((id) => typeof id === 'string')
+  if (!isReference) throw invalid(`${place}: must be base64, bytes or an address`)
+}
+
+/** The data of a tool's file. */
+export function toolFileAt(value: unknown, place: string): FoundData | undefined {
+  if (!isObject(value) || typeof value.type !== 'string')
+    throw invalid(`${place}: must be an object with a type`)
+  return dataAt(value, place)
+}
+
+/** An image or a file as `mediaFrom` read it; in `v4` with its kind, where it had one. */
+export function mediaTo(part: FilePart | ImagePart, version: SdkVersion): SdkPart {
+  const own = ownOf(part)
+  const data = dataTo(part.type === 'image' ? part.image : part.data, own, version)
+  const written =
+    part.type === 'image'
+      ? defined({ type: part.type, image: data, mediaType: part.mediaType })
+      : defined({ type: part.type, data, mediaType: part.mediaType, filename: part.filename })
+  return withKeptFields({ ...written, ...sentOptions(part.providerOptions) } as SdkPart, own)
+}
+
+/** Data as it was written. */
+export function dataTo(data: string | Uint8Array, own: JsonObject, version: SdkVersion): unknown {
+  const bare = own.url === true && typeof data === 'string' ? urlOf(data) : data
+  return own.tagged === true && version === 'v4' ? tagged(bare) : bare
+}
+
+/**
+ * A part the neutral form has no place for, kept whole: bytes and addresses in its `data` or `image` as texts; `form` records what they
+ * were. Noted as kept.
+ */
+export function keptPart(part: SdkPart, place: string, conversion: Conversion): ProviderPart {
+  const field = part.type === 'image' ? 'image' : 'data'
+  const { [field]: data, ...others } = part
+  const packed = packedAt(data, `${place}.${field}`, conversion)
+  const fields = otherFields(others, [], place, conversion)
+  conversion.note('kept', place, 'only the AI SDK knows such a part')
+  return {
+    type: 'provider',
+    provider: AI_SDK,
+    data: {
+      [AI_SDK]: { ...fields, ...(packed !== undefined && { [field]: packed.json }) },
+      ...(packed?.form !== undefined && { form: packed.form }),
+    },
+  }
+}
+
+function packedAt(
+  data: unknown,
+  place: string,
+  conversion: Conversion,
+): { readonly json: Json; readonly form?: 'bytes' | 'url' } | undefined {
+  if (data === undefined) return undefined
+  if (data instanceof URL) return { json: data.href, form: 'url' }
+  const bytes = bytesOf(data)
+  if (bytes !== undefined) return { json: base64Of(bytes), form: 'bytes' }
+  const inner = isObject(data) && data.type === 'data' ? bytesOf(data.data) : undefined
+  if (inner !== undefined) return { json: { type: 'data', data: base64Of(inner) }, form: 'bytes' }
+  // The address of one with its kind becomes a URL again by its kind.
+  if (isObject(data) && data.url instanceof URL) return { json: { ...data, url: data.url.href } as Json }
+  return { json: jsonAt(data, place, conversion) }
+}
+
+/** A part that was kept whole, as it was; `undefined` for other parts of providers. */
+export function keptPartTo({ data }: ProviderPart): SdkPart | undefined {
+  const kept = isObject(data) ? data[AI_SDK] : undefined
+  if (!isObject(kept) || typeof kept.type !== 'string') return undefined
+  const field = kept.type === 'image' ? 'image' : 'data'
+  if (kept[field] === undefined) return kept as SdkPart
+  const form = isObject(data) ? data.form : undefined
+  return { ...kept, type: kept.type, [field]: unpacked(kept[field], form) }
+}
+
+function unpacked(value: unknown, form: unknown): unknown {
+  if (typeof value === 'string') {
+    if (form === 'bytes') return new Uint8Array(Buffer.from(value, 'base64'))
+    return form === 'url' ? urlOf(value) : value
+  }
+  if (!isObject(value)) return value
+  if (value.type === 'url' && typeof value.url === 'string') return { ...value, url: urlOf(value.url) }
+  return form === 'bytes' ? { ...value, data: unpacked(value.data, form) } : value
 }

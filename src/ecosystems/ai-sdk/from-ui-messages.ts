@@ -1,29 +1,39 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
-import type { JsonObject } from '../../messages/json.ts'
-import type { NewMessage, Part, Role } from '../../messages/message.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
+import type {
+  NewMessage,
+  Part,
+  ProviderPart,
+  Role,
+  ToolCallPart,
+  ToolResultOutput,
+  ToolResultPart,
+} from '../../messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { isObject, listAt, stringAt, withoutUndefined } from '../wire.ts'
+import { listAt, stringAt, withoutUndefined } from '../wire.ts'
 import {
+  AI_SDK,
   addressOrBase64At,
   checkFields,
   checkOneOf,
   hasScheme,
   jsonAt,
   keptOptions,
+  keptPart,
   nonEmpty,
+  opaquePart,
   otherFields,
   partAt,
   type Rules,
   sentOptions,
 } from './fields.ts'
-import { keptPart } from './media.ts'
 import { textFrom } from './model-messages.ts'
-import { contentOf, markReasoned } from './parts.ts'
+import { contentOf, markReasoned } from './prompt.ts'
+import { deniedOutput } from './tool-output.ts'
 import type { SdkPart, UIMessageLike } from './types.ts'
-import { type Shown, type ShownTool, type UiRow, uiMetadata } from './ui-rows.ts'
-import { checkToolPart, isToolPart, toolFrom } from './ui-tools.ts'
+import { derivedState, isToolPart, type Shown, type ShownTool, type UiRow, uiMetadata } from './ui-rows.ts'
 
 /** Fields of parts that models do not read, or not in this form and role. */
 const KEPT_PARTS: { readonly [type: string]: Rules } = {
@@ -283,4 +293,161 @@ class RowReader {
 
 function sentMetadata(part: Exclude<Part, { readonly type: 'provider' }>): unknown {
   return sentOptions(part.providerOptions).providerOptions
+}
+
+/* A tool's part in a message of a chat holds a call, its approval and its result; for models these are parts of their own. */
+
+/** States of a tool's part, in the order a call goes through them. */
+const STATES = [
+  'input-streaming',
+  'input-available',
+  'approval-requested',
+  'approval-responded',
+  'output-available',
+  'output-error',
+  'output-denied',
+]
+
+function toolNameOf({ type, toolName }: SdkPart): string {
+  return type === 'dynamic-tool' ? (toolName as string) : type.slice('tool-'.length)
+}
+
+/** A tool's part as models read it, and how it was shown. */
+type ToolRead = {
+  readonly call: ToolCallPart
+  readonly shown: Omit<ShownTool, 'at'>
+  readonly request?: ProviderPart
+  readonly response?: ProviderPart
+  readonly result?: ToolResultPart
+}
+
+/** Checks what every tool's part has, whatever its state. Throws `INVALID_INPUT`. */
+export function checkToolPart(part: SdkPart, place: string): void {
+  if (part.type === 'dynamic-tool') checkFields(part, { toolName: 'string' }, place)
+  checkFields(part, { toolCallId: 'string' }, place)
+  checkOneOf(part.state, STATES, `${place}.state`)
+  checkFields(part, { providerExecuted: 'boolean?', callProviderMetadata: 'options?' }, place)
+  const { state, approval } = part
+  if (state === 'output-error') checkFields(part, { errorText: 'string' }, place)
+  const mustHave = state === 'output-denied' || (state as string).startsWith('approval-')
+  if (approval === undefined && !mustHave) return
+  if (!isObject(approval)) throw invalid(`${place}.approval: must be an object`)
+  const isAnswered = state === 'approval-responded' || state === 'output-denied'
+  checkFields(approval, { id: 'string', approved: isAnswered ? 'boolean' : 'boolean?' }, `${place}.approval`)
+}
+
+/** A checked tool's part in the neutral form. */
+export function toolFrom(part: SdkPart, place: string, conversion: Conversion): ToolRead {
+  const { toolCallId, state, providerExecuted: ran, callProviderMetadata } = part
+  // Arguments that a tool refused are the model's own.
+  const input = part.input === undefined && state === 'output-error' ? part.rawInput : part.input
+  const call: ToolCallPart = {
+    type: 'tool-call',
+    toolCallId: toolCallId as string,
+    toolName: toolNameOf(part),
+    input: input === undefined ? {} : jsonAt(input, `${place}.input`, conversion),
+    ...(typeof ran === 'boolean' && { providerExecuted: ran }),
+    ...keptOptions(callProviderMetadata),
+  }
+  const { request, response, more } = approvalFrom(part, place, conversion)
+  const result = resultFrom(part, place, conversion)
+  const derived = derivedState({ hasRequest: request !== undefined, response, result })
+  return {
+    call,
+    ...defined({ request, response, result }),
+    shown: {
+      ...nonEmpty({ fields: fieldsOf(part, call, place, conversion) }),
+      ...(part.type === 'dynamic-tool' && { dynamic: true }),
+      ...(derived !== state && { state: state as string }),
+      ...(part.input === undefined && { noInput: true }),
+      ...nonEmpty({ approval: more }),
+    },
+  }
+}
+
+const CALL_FIELDS = [
+  'type',
+  'toolName',
+  'toolCallId',
+  'state',
+  'input',
+  'providerExecuted',
+  'callProviderMetadata',
+  'approval',
+]
+
+const RESULT_FIELDS = ['output', 'errorText', 'resultProviderMetadata', 'preliminary']
+
+/** The fields besides the call; of a call without a result also those that only results have. */
+function fieldsOf(part: SdkPart, call: ToolCallPart, place: string, conversion: Conversion): JsonObject {
+  const { callProviderMetadata: given } = part
+  const isExact = isDeepStrictEqual(
+    sentOptions(call.providerOptions).providerOptions,
+    withoutUndefined(given),
+  )
+  const known = hasResult(part) ? [...CALL_FIELDS, ...RESULT_FIELDS] : CALL_FIELDS
+  const others = otherFields(part, known, place, conversion)
+  if (isExact) return others
+  return { ...others, callProviderMetadata: jsonAt(given, `${place}.callProviderMetadata`, conversion) }
+}
+
+function hasResult({ state, providerExecuted }: SdkPart): boolean {
+  if (state === 'output-denied') return providerExecuted !== true
+  return state === 'output-available' || state === 'output-error'
+}
+
+/** The request for approval and the answer to it, as messages for models have them, and `more` for what these have no place for. */
+function approvalFrom(
+  part: SdkPart,
+  place: string,
+  conversion: Conversion,
+): { readonly request?: ProviderPart; readonly response?: ProviderPart; readonly more: JsonObject } {
+  if (!isObject(part.approval)) return { more: {} }
+  const { approval, toolCallId, providerExecuted } = part
+  const fields = otherFields(approval, ['id', 'approved'], `${place}.approval`, conversion)
+  const { signature, inputSchemaInput, isAutomatic, requestReason, reason, ...more } = fields
+  const { id: approvalId, approved } = approval
+  const asked = { signature, inputSchemaInput, isAutomatic, reason: requestReason }
+  const request = approvalPart('tool-approval-request', { approvalId, toolCallId, ...asked })
+  if (typeof approved !== 'boolean') return { request, more: { ...more, ...defined({ reason }) } }
+  const ran = typeof providerExecuted === 'boolean' ? providerExecuted : undefined
+  const answer = { approvalId, approved, reason, providerExecuted: ran }
+  return { request, response: approvalPart('tool-approval-response', answer), more }
+}
+
+function approvalPart(type: string, fields: object): ProviderPart {
+  return opaquePart({ type, ...defined(fields) }, AI_SDK)
+}
+
+function resultFrom(part: SdkPart, place: string, conversion: Conversion): ToolResultPart | undefined {
+  if (!hasResult(part)) return undefined
+  const { preliminary, resultProviderMetadata, callProviderMetadata, state } = part
+  const { output, own } = outputFrom(part, place, conversion)
+  const ui: JsonObject = {
+    ...otherFields({ preliminary, resultProviderMetadata }, [], place, conversion),
+    ...(state === 'output-available' && part.output === undefined && { noOutput: true }),
+  }
+  return {
+    type: 'tool-result',
+    toolCallId: part.toolCallId as string,
+    toolName: toolNameOf(part),
+    output,
+    ...keptOptions(resultProviderMetadata ?? callProviderMetadata, { ...own, ...nonEmpty({ ui }) }),
+  }
+}
+
+/** A result as a model reads it. Source: `convertToModelMessages` of ai 6, for a tool without `toModelOutput`. */
+function outputFrom(
+  part: SdkPart,
+  place: string,
+  conversion: Conversion,
+): { readonly output: ToolResultOutput; readonly own: JsonObject } {
+  if (part.state === 'output-error') {
+    const value = part.errorText as string
+    return { output: { type: part.providerExecuted === true ? 'error-json' : 'error-text', value }, own: {} }
+  }
+  if (part.state === 'output-denied') return deniedOutput((part.approval as { reason?: unknown }).reason)
+  if (typeof part.output === 'string') return { output: { type: 'text', value: part.output }, own: {} }
+  const value = part.output === undefined ? null : jsonAt(part.output, `${place}.output`, conversion)
+  return { output: { type: 'json', value }, own: {} }
 }

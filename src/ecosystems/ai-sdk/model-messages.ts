@@ -18,7 +18,11 @@ import {
   checkOneOf,
   jsonAt,
   keptOptions,
+  keptPart,
+  keptPartTo,
   keptWith,
+  mediaFrom,
+  mediaTo,
   messageOptions,
   nonEmpty,
   otherFields,
@@ -29,8 +33,7 @@ import {
   sentOptions,
   withKeptFields,
 } from './fields.ts'
-import { keptPart, keptPartTo, mediaFrom, mediaTo } from './media.ts'
-import { hasReasoningItem, markReasoned, partFrom, partTo, runsByRole } from './parts.ts'
+import { hasReasoningItem, markReasoned, partFrom, partTo, runsByRole } from './prompt.ts'
 import { modelOutputTo, outputAt } from './tool-output.ts'
 import type { SdkMessageLike, SdkModelMessage, SdkPart, SdkVersion } from './types.ts'
 

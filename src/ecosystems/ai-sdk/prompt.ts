@@ -1,16 +1,209 @@
-import type { JsonObject } from '../../messages/json.ts'
-import { type Message, type NewMessage, type Part, partsOf } from '../../messages/message.ts'
+import { compactionBlock } from '../../messages/compaction-block.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
+import {
+  type Message,
+  type NewMessage,
+  type Part,
+  type ProviderPart,
+  partsOf,
+} from '../../messages/message.ts'
 import {
   AI_SDK,
+  fileFrom,
+  fileTo,
+  jsonOf,
   keptOptions,
+  keptPartTo,
   messageOptions,
   nonEmpty,
+  opaquePart,
+  ownOf,
   ownOfMessage,
   sentOptions,
   withoutCacheMarks,
 } from './fields.ts'
-import { contentOf, markReasoned, partFrom, partsTo, runsByRole, type Target } from './parts.ts'
+import { outputFrom, outputTo } from './tool-output.ts'
 import type { SdkMessage, SdkMessageLike, SdkPart, SdkVersion } from './types.ts'
+
+const ANTHROPIC = 'anthropic'
+
+/**
+ * A part of a prompt, or of an answer (there options are called metadata), in the neutral form. What only a provider knows is kept for
+ * `provider`.
+ */
+export function partFrom(part: SdkPart, provider: string): Part {
+  const given = part.providerOptions ?? part.providerMetadata
+  const { type, toolName } = part
+  switch (type) {
+    case 'text': {
+      const text = textOf(part.text)
+      if (fieldsOf(given, ANTHROPIC)?.type === 'compaction')
+        return { type: 'provider', provider: ANTHROPIC, data: { type: 'compaction', content: text } }
+      // A text that its provider holds under an id is sent as that id: a different length shows that it was changed since.
+      const own = itemIdIn(given) === undefined ? {} : { length: text.length }
+      return { type, text, ...keptOptions(given, own) }
+    }
+    case 'reasoning': {
+      const text = textOf(part.text)
+      // Anthropic's redacted block has no text, and its data must come back.
+      const data = fieldsOf(given, ANTHROPIC)?.redactedData
+      if (typeof data === 'string' && text === '')
+        return { type: 'provider', provider: ANTHROPIC, data: { type: 'redacted_thinking', data } }
+      return { type, text, ...keptOptions(given) }
+    }
+    case 'file':
+      return fileFrom(part, provider)
+    case 'image':
+      // Only an application's own messages have images; a model gets files.
+      return fileFrom({ mediaType: 'image/*', ...part, type: 'file', data: part.image }, provider)
+    case 'tool-call':
+      return {
+        type,
+        toolCallId: textOf(part.toolCallId),
+        toolName: textOf(toolName),
+        input: part.input === undefined ? {} : jsonOf(part.input),
+        ...(part.providerExecuted === true && { providerExecuted: true }),
+        ...keptOptions(given, part.malformed === true ? { malformed: true } : {}),
+      }
+    case 'tool-result': {
+      const { output, own } = outputFrom(part.output, provider)
+      return {
+        type,
+        toolCallId: textOf(part.toolCallId),
+        ...(typeof toolName === 'string' && { toolName }),
+        output,
+        ...keptOptions(given, own),
+      }
+    }
+    default:
+      return opaquePart(part, provider)
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : String(value ?? '')
+}
+
+function fieldsOf(options: unknown, name: string): { readonly [field: string]: unknown } | undefined {
+  const fields = isObject(options) ? options[name] : undefined
+  return isObject(fields) ? fields : undefined
+}
+
+/** Providers that hold items of an answer themselves, and take their ids in place of them. */
+const HOLDERS = ['openai', 'azure'] as const
+
+/** The id under which OpenAI holds an item. Source: `itemId` of `@ai-sdk/openai`, its Responses model. */
+function itemIdIn(options: unknown): string | undefined {
+  for (const name of HOLDERS) {
+    const id = fieldsOf(options, name)?.itemId
+    if (typeof id === 'string') return id
+  }
+  return undefined
+}
+
+/**
+ * Marks items that came with reasoning: OpenAI refuses the id of such an item without that of its reasoning, so where the reasoning is
+ * not sent any more, the item must be sent by its content.
+ */
+export function markReasoned(parts: readonly Part[]): readonly Part[] {
+  if (!hasReasoningItem(parts)) return parts
+  return parts.map((part) => {
+    if ((part.type !== 'text' && part.type !== 'tool-call') || itemIdIn(part.providerOptions) === undefined)
+      return part
+    return { ...part, ...keptOptions(part.providerOptions, { ...ownOf(part), reasoned: true }) }
+  })
+}
+
+/** Whether some parts have reasoning that OpenAI holds under an id. */
+export function hasReasoningItem(parts: readonly Part[]): boolean {
+  return parts.some((part) => part.type === 'reasoning' && itemIdIn(part.providerOptions) !== undefined)
+}
+
+/** The content of a message: one plain text needs no list. */
+export function contentOf(parts: readonly Part[]): string | readonly Part[] {
+  const [first] = parts
+  const isPlain = parts.length === 1 && first?.type === 'text' && first.providerOptions === undefined
+  return isPlain ? first.text : parts
+}
+
+/** The version and provider that parts are written for. */
+export type Target = {
+  readonly version: SdkVersion
+  /** Our name of the provider. */
+  readonly provider: string
+  /** The name of the tool that a call with this id is for. */
+  readonly nameOf?: (toolCallId: string) => string
+}
+
+/** Parts of one message as the AI SDK sends them; parts of other providers are left out. */
+export function partsTo(parts: readonly Part[], target: Target): SdkPart[] {
+  const hasReasoning = hasReasoningItem(parts)
+  return parts.flatMap((part) => partTo(part, target, hasReasoning))
+}
+
+/** One part as the AI SDK sends it; none for a part of another provider. */
+export function partTo(part: Part, target: Target, hasReasoning: boolean): readonly SdkPart[] {
+  const { version, provider, nameOf } = target
+  switch (part.type) {
+    case 'text':
+      return [{ type: 'text', text: part.text, ...itemOptions(part, hasReasoning) }]
+    case 'reasoning':
+      return [{ type: 'reasoning', text: part.text, ...sentOptions(part.providerOptions) }]
+    case 'image':
+    case 'file':
+      return [fileTo(part, version)]
+    case 'tool-call': {
+      const { type, toolCallId, toolName, input } = part
+      // Arguments that were no JSON are sent as none, as the AI SDK does.
+      const sent = { type, toolCallId, toolName, input: ownOf(part).malformed === true ? {} : input }
+      const executed = part.providerExecuted === true && { providerExecuted: true }
+      return [{ ...sent, ...executed, ...itemOptions(part, hasReasoning) }]
+    }
+    case 'tool-result': {
+      const { type, toolCallId } = part
+      const toolName = part.toolName ?? nameOf?.(toolCallId) ?? 'unknown'
+      const output = outputTo(part.output, ownOf(part), version, provider)
+      return [{ type, toolCallId, toolName, output, ...sentOptions(part.providerOptions) }]
+    }
+    case 'provider':
+      return providerPartTo(part, provider)
+  }
+}
+
+function itemOptions(part: Part & { readonly type: 'text' | 'tool-call' }, hasReasoning: boolean): object {
+  const own = ownOf(part)
+  const isChanged = part.type === 'text' && typeof own.length === 'number' && own.length !== part.text.length
+  const isAlone = own.reasoned === true && !hasReasoning
+  const sent = sentOptions(part.providerOptions)
+  if ((!isChanged && !isAlone) || sent.providerOptions === undefined) return sent
+  const rest = Object.entries(sent.providerOptions).map(([name, { itemId: _, ...others }]) => [name, others])
+  return { providerOptions: Object.fromEntries(rest) }
+}
+
+function providerPartTo(part: ProviderPart, provider: string): readonly SdkPart[] {
+  if (part.provider !== provider) return []
+  const own = keptPartTo(part)
+  if (own !== undefined) return [own]
+  if (provider !== ANTHROPIC) return []
+  const text = compactionBlock(part)?.text
+  if (text !== undefined)
+    return [{ type: 'text', text, providerOptions: { anthropic: { type: 'compaction' } } }]
+  const { data } = part
+  if (!isObject(data) || data.type !== 'redacted_thinking' || typeof data.data !== 'string') return []
+  return [{ type: 'reasoning', text: '', providerOptions: { anthropic: { redactedData: data.data } } }]
+}
+
+/** Splits parts of one message by role: results of tools and answers to approval requests, and the user's own parts. */
+export function runsByRole(parts: readonly SdkPart[]) {
+  const runs: { readonly role: 'user' | 'tool'; readonly content: SdkPart[] }[] = []
+  for (const part of parts) {
+    const role = part.type === 'tool-result' || part.type === 'tool-approval-response' ? 'tool' : 'user'
+    const last = runs.at(-1)
+    if (last?.role === role) last.content.push(part)
+    else runs.push({ role, content: [part] })
+  }
+  return runs
+}
 
 /*
  * The AI SDK's prompt, as a model gets it, and the neutral form. What the other side has no place for is kept under the name `ai-sdk`: in

@@ -1,6 +1,6 @@
 import { invalid } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
-import { isObject } from '../../messages/json.ts'
+import { isObject, type JsonObject, stringifyJson } from '../../messages/json.ts'
 import { listIn } from '../../messages/lists.ts'
 import type {
   FilePart,
@@ -8,17 +8,26 @@ import type {
   Message,
   Part,
   ProviderPart,
+  ToolCallPart,
+  ToolResultOutput,
   ToolResultPart,
 } from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { mediaOf } from '../wire.ts'
-import { ownOfMessage, sentOptions } from './fields.ts'
-import { keptPartTo } from './media.ts'
-import { partTo } from './parts.ts'
+import { AI_SDK, jsonOf, keptPartTo, ownOf, ownOfMessage, sentOptions } from './fields.ts'
+import { partTo } from './prompt.ts'
+import { itemTo } from './tool-output.ts'
 import type { SdkPart, SdkUIMessage, UIMessageLike } from './types.ts'
-import { type AnyRow, type Group, type GroupRow, groupsOf, type Shown } from './ui-rows.ts'
-import { awaitsResult, type ToolSlot, toolPartTo } from './ui-tools.ts'
+import {
+  type AnyRow,
+  derivedState,
+  type Group,
+  type GroupRow,
+  groupsOf,
+  type Shown,
+  type ShownTool,
+} from './ui-rows.ts'
 
 /** How `toUIMessages` writes. */
 export type UIMessageOptions = ConversionOptions & {
@@ -302,4 +311,74 @@ function sourceTo(source: SdkPart): readonly SdkPart[] {
   if (sourceType !== 'document' || typeof mediaType !== 'string' || typeof title !== 'string') return []
   const named = typeof filename === 'string' ? { filename } : {}
   return [{ type: 'source-document', sourceId: id, mediaType, ...named, ...common }]
+}
+
+/* A tool's part in a message of a chat holds a call, its approval and its result; for models these are parts of their own. */
+/** A call on its way to a tool's part, with what has been found of it so far. */
+export type ToolSlot = {
+  readonly call: ToolCallPart
+  /** How it was shown; absent for a call of another origin. */
+  readonly shown: Exclude<Shown, number | string> | undefined
+  /** Whether its part names the tool by its type. */
+  readonly isNamed: boolean
+  request?: SdkPart
+  response?: ProviderPart
+  result?: ToolResultPart
+}
+
+/** Whether a result may belong to this call: where its state had to be kept, there was none. */
+export function awaitsResult({ shown, result }: ToolSlot): boolean {
+  return result === undefined && !(shown !== undefined && 'state' in shown)
+}
+
+/** The part of a message that shows a call, its approval and its result. */
+export function toolPartTo(slot: ToolSlot): SdkPart {
+  const { call, request, response, result, isNamed } = slot
+  const { toolCallId, toolName, input, providerExecuted } = call
+  const shown = (slot.shown ?? {}) as Partial<ShownTool>
+  const state = shown.state ?? derivedState({ hasRequest: request !== undefined, response, result })
+  const { providerOptions: callProviderMetadata } = sentOptions(call.providerOptions)
+  return {
+    ...(!isNamed && { toolName }),
+    type: isNamed ? `tool-${toolName}` : 'dynamic-tool',
+    toolCallId,
+    state,
+    ...(shown.noInput !== true && { input }),
+    ...defined({ providerExecuted, callProviderMetadata, approval: approvalTo(slot, shown.approval) }),
+    ...(result !== undefined && resultTo(result, state)),
+    ...shown.fields,
+  }
+}
+
+function approvalTo({ request, response }: ToolSlot, more: JsonObject | undefined): object | undefined {
+  const answer = response && keptPartTo(response)
+  const first = request ?? answer
+  if (first === undefined) return undefined
+  const { signature, inputSchemaInput, isAutomatic, reason: requestReason }: Partial<SdkPart> = request ?? {}
+  const { approved, reason }: Partial<SdkPart> = answer ?? {}
+  return {
+    id: first.approvalId,
+    ...defined({ signature, inputSchemaInput, isAutomatic, requestReason, approved, reason }),
+    ...more,
+  }
+}
+
+function resultTo({ output, ...part }: ToolResultPart, state: string): object {
+  const { ui: kept } = ownOf(part)
+  const { noOutput, ...ui } = isObject(kept) ? kept : {}
+  if (state === 'output-denied') return ui
+  if (state === 'output-error') return { errorText: errorTextOf(output), ...ui }
+  if (noOutput === true && output.type === 'json' && output.value === null) return ui
+  if (output.type !== 'content') return { output: output.value, ...ui }
+  // As JSON: addresses as texts, bytes as base64.
+  const value = output.value.flatMap((item) =>
+    itemTo(item, 'v3', item.type === 'provider' ? item.provider : AI_SDK).map(jsonOf),
+  )
+  return { output: { type: 'content', value }, ...ui }
+}
+
+function errorTextOf(output: ToolResultOutput): string {
+  if (output.type === 'content')
+    return output.value.map((item) => (item.type === 'text' ? item.text : `[${item.type}]`)).join('')
+  return typeof output.value === 'string' ? output.value : stringifyJson(output.value)
 }

@@ -10,19 +10,26 @@ import {
   base64Of,
   checkFields,
   checkOneOf,
+  dataTo,
+  fileFrom,
+  fileTo,
   jsonAt,
   jsonOf,
   keptOptions,
+  keptPart,
+  keptPartTo,
   keptWith,
   nonEmpty,
+  opaquePart,
   otherFields,
   ownOf,
   partAt,
   type Rules,
+  sentMedia,
   sentOptions,
+  toolFileAt,
   withKeptFields,
 } from './fields.ts'
-import { dataTo, fileFrom, fileTo, keptPart, keptPartTo, opaquePart, sentMedia, toolFileAt } from './media.ts'
 import type { SdkOptions, SdkPart, SdkVersion } from './types.ts'
 
 /** The text stored for a call the user did not allow, when no reason was given. */

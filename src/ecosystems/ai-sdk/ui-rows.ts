@@ -1,6 +1,13 @@
 import { isObject, type Json, type JsonObject } from '../../messages/json.ts'
-import { type Message, type Part, partsOf } from '../../messages/message.ts'
-import { AI_SDK, ownOfMessage } from './fields.ts'
+import {
+  isFailed,
+  type Message,
+  type Part,
+  type ProviderPart,
+  partsOf,
+  type ToolResultPart,
+} from '../../messages/message.ts'
+import { AI_SDK, ownOf, ownOfMessage } from './fields.ts'
 
 /*
  * How a message of a chat is spread over rows of the log: one row for a user's message; for an assistant's, per step, one row with its
@@ -134,4 +141,25 @@ function addRow<R extends AnyRow>(groups: Group<R>[], row: R, index: number): vo
     const others = parts.filter(({ type }) => type !== 'tool-result')
     if (others.length > 0) begin('user', others)
   }
+}
+
+/* A tool's part in a message of a chat holds a call, its approval and its result; for models these are parts of their own. */
+
+export function isToolPart({ type }: { readonly type: string }): boolean {
+  return type === 'dynamic-tool' || type.startsWith('tool-')
+}
+
+/** The state that follows from the parts of a call. */
+export function derivedState(call: {
+  readonly hasRequest: boolean
+  readonly response: ProviderPart | undefined
+  readonly result: ToolResultPart | undefined
+}): string {
+  const { hasRequest, response, result } = call
+  if (result !== undefined) {
+    if (ownOf(result).denied === true) return 'output-denied'
+    return isFailed(result.output) ? 'output-error' : 'output-available'
+  }
+  if (response !== undefined) return 'approval-responded'
+  return hasRequest ? 'approval-requested' : 'input-available'
 }

@@ -1,27 +1,50 @@
+import { isDeepStrictEqual } from 'node:util'
+import { v7 as uuidv7 } from 'uuid'
 import type { SessionInput } from '../../../config/store-options.ts'
-import { invalid } from '../../../errors.ts'
+import { invalid, isUndertextError } from '../../../errors.ts'
 import { check, nameSchema, taken } from '../../../messages/check.ts'
+import { defined } from '../../../messages/defined.ts'
 import { isObject } from '../../../messages/json.ts'
+import { type Message, partsOf } from '../../../messages/message.ts'
+import type { PreparedRequest } from '../../../requests/prepared.ts'
+import { noteSession } from '../../recovering.ts'
+import { AI_SDK, keptPartTo } from '../fields.ts'
 import { validateMessages } from '../load.ts'
+import { recoveringModel } from '../middleware.ts'
+import { toModelMessages } from '../model-messages.ts'
 import {
   type ChatStoreOptions,
   chatOptionsSchema,
   type LoadOptions,
   loadSchema,
   type TurnOptions,
+  turnSchema,
 } from '../options.ts'
-import type { SdkUIMessage, UIMessageLike } from '../types.ts'
+import { CAME_LATE } from '../session-reading.ts'
+import {
+  namesOf,
+  type SdkModel,
+  type SdkModelMessage,
+  type SdkPart,
+  type SdkUIMessage,
+  type SdkVersion,
+  type UIMessageLike,
+  versionOf,
+} from '../types.ts'
 import {
   type ChatStorage,
   changeChat,
+  type GivenMessage,
+  isSameOrOlder,
   type OnConflict,
   readChat,
+  readGiven,
   type SaveResult,
+  type StoredUIMessage,
+  type TargetMessage,
   targetOfSave,
 } from './log.ts'
-import type { ChatRequest } from './request.ts'
-import { beginTurn, type ChatTurn, type TurnSetting } from './turn.ts'
-import { type GivenMessage, readGiven } from './versions.ts'
+import { type ChatRequest, lastMessageOf, readRequest, targetOfRequest } from './request.ts'
 
 /** The argument of `save`. */
 export type SaveInput = {
@@ -117,4 +140,286 @@ function givenMessages(messages: unknown): GivenMessage[] {
     seen.add(message.id)
   }
   return given
+}
+
+/** The argument of a stream's `onFinish`. Source: `UIMessageStreamOnFinishCallback` of ai 6, `…OnEndCallback` of ai 7. */
+export type AnswerEnd = { readonly responseMessage: UIMessageLike }
+
+/** A turn of a chat: the arguments for `streamText` and `toUIMessageStreamResponse`. */
+export type ChatTurn<UI_MESSAGE, MODEL = TurnOptions['model']> = {
+  readonly chatId: string
+  /** For `streamText`: the view, made ready for the provider. */
+  readonly messages: SdkModelMessage[]
+  /**
+   * For `streamText`: the model given to `resume`, which now sends a request that overflows again, shorter, and records the usage of each
+   * call. A name is returned as it is.
+   */
+  readonly model: MODEL
+  /** For `streamText`: the system prompt with its additions; absent when it is empty. */
+  readonly system?: string
+  /** For `streamText`: keeps the middleware `undertext` from storing the same. */
+  readonly providerOptions: { undertext: { skip: true } }
+  /** The chat as people see it, with the request's message. */
+  readonly originalMessages: UI_MESSAGE[]
+  /** Makes the id of the answer. */
+  readonly generateMessageId: () => string
+  /** Stores the answer: the beginning of one that was stopped, nothing of an empty one. */
+  readonly onFinish: (end: AnswerEnd) => Promise<void>
+  /** The same, by its name in ai 7. */
+  readonly onEnd: (end: AnswerEnd) => Promise<void>
+  /** The prepared request: figures, and the runs made for it. */
+  readonly request: PreparedRequest
+  /** The change of the chat before the model is called. */
+  readonly saved: SaveResult
+}
+
+/** The settings of a chat store. */
+export type TurnSetting = {
+  readonly store: ChatStorage
+  readonly defaults: LoadOptions
+  readonly generateMessageId: (() => string) | undefined
+  readonly actor: string | undefined
+}
+
+/** Begins a turn; see `resume` of `chatStore`. */
+export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
+  setting: TurnSetting,
+  chatId: string,
+  request: ChatRequest,
+  given: TurnOptions,
+): Promise<ChatTurn<UI_MESSAGE>> {
+  const options = check(turnSchema, given, 'resume')
+  const { store, defaults, actor } = setting
+  const validation: LoadOptions = { ...defaults, ...validationIn(options) }
+  const message = lastMessageOf(request)
+  if (message !== undefined) await validateMessages([message], validation, 'resume')
+  const asked = readRequest(request)
+  const saved = await changeChat(
+    store,
+    chatId,
+    async ({ stored, isRewound }) => {
+      const target = targetOfRequest(chatId, asked, stored, isRewound)
+      const isChecked = (one: TargetMessage): boolean =>
+        stored.includes(one as StoredUIMessage) || one === asked.message
+      const brought = target.messages.filter((one) => !isChecked(one))
+      await validateMessages(
+        brought.map((one) => one.message),
+        validation,
+        'resume',
+      )
+      return target
+    },
+    actor,
+  )
+  const { stored } = await readChat(store, chatId, validation.tools)
+  const names = namesIn(options)
+  const { system, maxOutputTokens, signal } = options
+  const hasAnswers = isAnsweredRequest(stored.at(-1)?.rows ?? [])
+  const preparation = {
+    ...options.request,
+    ...defined({ provider: names.provider, model: names.model, system, maxOutputTokens, signal }),
+    alsoReads: [AI_SDK],
+    // A call that was just approved has no result yet: the AI SDK runs it now.
+    ...(hasAnswers && { pendingCalls: 'keep' as const }),
+  }
+  await noteSession(store, chatId, { ...names, owner: options.owner })
+  const prepared = await store.prepareRequest(chatId, preparation)
+  const end = endOf(setting, chatId, saved, asked.isRegeneration)
+  const prompt = promptOf(prepared, names.version)
+  const chat = stored.map((one) => one.message)
+  return {
+    chatId,
+    messages: await withModelOutputs(prompt.messages, chat, validation.tools),
+    model: isModel(options.model)
+      ? recoveringModel(options.model, {
+          store,
+          chatId,
+          options: preparation,
+          messages: prompt.messages.length,
+        })
+      : options.model,
+    ...defined({ system: prompt.system }),
+    providerOptions: { undertext: { skip: true } },
+    originalMessages: chat as unknown as UI_MESSAGE[],
+    generateMessageId: setting.generateMessageId ?? uuidv7,
+    onFinish: end,
+    onEnd: end,
+    request: prepared,
+    saved,
+  }
+}
+
+function validationIn({ tools, metadataSchema, dataSchemas, validate }: TurnOptions): LoadOptions {
+  return defined({ tools, metadataSchema, dataSchemas, validate })
+}
+
+function namesIn({ model, provider, version }: TurnOptions): {
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+  readonly version: SdkVersion
+} {
+  if (typeof model !== 'object') return { provider, model, version: version ?? 'v3' }
+  const names = namesOf(model)
+  const { specificationVersion } = model as { readonly specificationVersion?: unknown }
+  const own = typeof specificationVersion === 'string' ? versionOf({ specificationVersion }) : 'v3'
+  return { provider: provider ?? names.provider, model: names.model, version: version ?? own }
+}
+
+function isModel(model: unknown): model is SdkModel {
+  return isObject(model) && typeof model.doStream === 'function'
+}
+
+/** Whether a chat ends with answers to requests for approval whose calls have no results yet. */
+function isAnsweredRequest(rows: readonly Message[]): boolean {
+  const last = rows.at(-1)
+  return (
+    last?.role === 'tool' &&
+    partsOf(last).some(
+      (part) => part.type === 'provider' && keptPartTo(part)?.type === 'tool-approval-response',
+    )
+  )
+}
+
+/** Stores the answer of a turn. */
+function endOf(
+  { store, actor }: TurnSetting,
+  chatId: string,
+  began: SaveResult,
+  isRegeneration: boolean,
+): (end: AnswerEnd) => Promise<void> {
+  return async (end) => {
+    if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
+    const responseMessage = taken(end.responseMessage)
+    if (!hasContent(responseMessage)) {
+      // The regeneration produced nothing: the former answer is shown again.
+      const { compactionId, rowsAppended } = began
+      if (isRegeneration && compactionId !== undefined && rowsAppended === 0)
+        await store.undoCompaction(chatId, compactionId, { both: true, ...defined({ actor }) })
+      return
+    }
+    const answer = readGiven(responseMessage, 'responseMessage')
+    let isLate = false
+    const { lastRowId, rowsAppended } = await changeChat(
+      store,
+      chatId,
+      ({ stored }) => {
+        isLate =
+          began.lastRowId !== undefined &&
+          !stored.some(({ rows }) => rows.some(({ id }) => id === began.lastRowId))
+        return { messages: withAnswer(stored, answer), isConflict: false }
+      },
+      actor,
+    )
+    if (isLate && rowsAppended > 0 && lastRowId !== undefined)
+      await hideLateAnswer(store, chatId, lastRowId, rowsAppended, actor)
+  }
+}
+
+function withAnswer(stored: readonly StoredUIMessage[], answer: GivenMessage): readonly TargetMessage[] {
+  const last = stored.at(-1)
+  // The middleware stored it already, under the id of its row.
+  if (last?.isOtherOrigin === true && isSameOrOlder(answer, last)) return stored
+  const at = stored.findIndex(({ message }) => message.id === answer.message.id && message.id !== '')
+  if (at === -1) return [...stored, answer]
+  return stored.map((there, index) => (index === at && !isSameOrOlder(answer, there) ? answer : there))
+}
+
+/** Hides an answer to a question that was rewound meanwhile: it is stored, and not part of the chat. */
+async function hideLateAnswer(
+  store: ChatStorage,
+  chatId: string,
+  lastRowId: string,
+  count: number,
+  actor: string | undefined,
+): Promise<void> {
+  // Others may have appended after it meanwhile.
+  const rows = (await store.getMessages(chatId)).filter(({ kind }) => kind === 'message')
+  const end = rows.findIndex(({ id }) => id === lastRowId) + 1
+  const late = rows.slice(Math.max(0, end - count), end)
+  const ids = late.filter(({ hidden }) => !hidden).map(({ id }) => id)
+  try {
+    await store.hideMessages(chatId, ids, { reason: CAME_LATE, ...defined({ actor }) })
+  } catch (error) {
+    // Calls without results cannot be hidden: they stay.
+    if (!isUndertextError(error, 'PENDING_TOOL_CALLS')) throw error
+  }
+}
+
+/** Whether an answer has more than marks of steps and empty texts. */
+function hasContent(message: unknown): boolean {
+  if (!isObject(message) || !Array.isArray(message.parts)) return true
+  return message.parts.some((part) => {
+    if (!isObject(part)) return true
+    if (part.type === 'text') return part.text !== ''
+    // A signature may replace text that is not shown.
+    if (part.type === 'reasoning') return part.text !== '' || part.providerMetadata !== undefined
+    return part.type !== 'step-start'
+  })
+}
+
+/**
+ * A prepared request as `streamText` takes it. System messages (an application's own, a summary) at the beginning are added to the system
+ * prompt; later ones become the user's: among `messages` ai 7 refuses them, and ai 6 warns. Source: `standardizePrompt` of both.
+ */
+function promptOf(
+  { system, messages }: PreparedRequest,
+  version: SdkVersion,
+): { readonly system?: string; readonly messages: SdkModelMessage[] } {
+  const start = messages.findIndex(({ role }) => role !== 'system')
+  const front = messages.slice(0, start === -1 ? messages.length : start)
+  const texts = front
+    .flatMap((message) => partsOf(message))
+    .flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []))
+  const whole = [...(system === undefined ? [] : [system]), ...texts]
+  const rest = messages
+    .slice(front.length)
+    .map((message) => (message.role === 'system' ? { ...message, role: 'user' as const } : message))
+  return {
+    ...(whole.length > 0 && { system: whole.join('\n\n') }),
+    messages: toModelMessages(rest, { version }),
+  }
+}
+
+type ToModelOutput = (call: {
+  readonly toolCallId: string
+  readonly input: unknown
+  readonly output: unknown
+}) => unknown
+
+/**
+ * Results as the application's tools convert them for a model (`toModelOutput`: an image in place of its bytes as JSON), as
+ * `convertToModelMessages` of ai 6 and 7 does. The text that a compaction shows in place of a result stays.
+ */
+async function withModelOutputs(
+  messages: SdkModelMessage[],
+  chat: readonly SdkUIMessage[],
+  tools: object | undefined,
+): Promise<SdkModelMessage[]> {
+  const speaking = Object.entries(tools ?? {}).flatMap(([name, tool]) =>
+    isObject(tool) && typeof tool.toModelOutput === 'function'
+      ? [[name, tool.toModelOutput.bind(tool) as ToModelOutput] as const]
+      : [],
+  )
+  if (speaking.length === 0) return messages
+  const toModel = new Map(speaking)
+  const parts = new Map<string, SdkPart>()
+  for (const part of chat.flatMap((message) => message.parts as readonly SdkPart[]))
+    if (typeof part.toolCallId === 'string') parts.set(part.toolCallId, part)
+
+  const converted = async (part: SdkPart): Promise<SdkPart> => {
+    const ask = part.type === 'tool-result' ? toModel.get(part.toolName as string) : undefined
+    const shown = parts.get(part.toolCallId as string)
+    if (ask === undefined || shown?.state !== 'output-available') return part
+    const { input, output } = shown
+    const stored =
+      typeof output === 'string' ? { type: 'text', value: output } : { type: 'json', value: output }
+    if (!isDeepStrictEqual(part.output, stored)) return part
+    return { ...part, output: await ask({ toolCallId: part.toolCallId as string, input, output }) }
+  }
+  const asked = messages.map(async (message) => {
+    if (typeof message.content === 'string') return message
+    const content = await Promise.all((message.content as readonly SdkPart[]).map(converted))
+    return { ...message, content } as SdkModelMessage
+  })
+  return Promise.all(asked)
 }
