@@ -2,12 +2,13 @@ import { defined } from '../../messages/defined.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage, Part } from '../../messages/message.ts'
 import { stopReasonOf } from '../../messages/stop-reason.ts'
+import type { PreparedRequest } from '../../requests/prepared.ts'
 import { type ReportedUsage, sdkUsage } from '../../requests/provider-usage.ts'
 import { parsedArguments } from '../wire.ts'
 import { AI_SDK, jsonOf, nonEmpty } from './fields.ts'
 import { contentOf, markReasoned, partFrom } from './prompt.ts'
 import { providerResult } from './tool-output.ts'
-import type { SdkPart, SdkStreamAnswer } from './types.ts'
+import type { SdkAnswer, SdkModel, SdkParams, SdkPart, SdkStreamAnswer } from './types.ts'
 
 /** A model's whole answer: of `doGenerate`, or gathered from a stream. */
 export type Answer = {
@@ -164,57 +165,38 @@ class AnswerBuilder {
   }
 }
 
-/** Parts that come before a model's first words. */
+/** Parts of a stream before any content of the model. */
 const PRELUDE: ReadonlySet<string> = new Set(['stream-start', 'response-metadata', 'raw', 'ping'])
 
+/** The parts of a stream, one at a time. */
+type PartReader = Pick<ReadableStreamDefaultReader<SdkPart>, 'read' | 'cancel'>
+
 /**
- * Waits for the first part after the prelude. Throws an overflow that comes in its place, so that a shorter request can be sent; any
+ * Reads a stream's prelude ahead. Throws an overflow that comes in place of the first content, so that a shorter request can be sent; any
  * other failure stays in the stream.
  */
-export async function unlessOverflow(
-  answer: SdkStreamAnswer,
+async function readerUnlessOverflow(
+  stream: ReadableStream<SdkPart>,
   isOverflow: (error: unknown) => boolean,
-): Promise<SdkStreamAnswer> {
-  const reader = answer.stream.getReader()
-  const waiting: SdkPart[] = []
-  let failure: { readonly error: unknown; readonly isBroken: boolean } | undefined
+): Promise<PartReader> {
+  const reader = stream.getReader()
+  const ahead: ReturnType<PartReader['read']>[] = []
+  let failure: unknown
   try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) break
-      waiting.push(value)
-      if (PRELUDE.has(value.type)) continue
-      if (value.type === 'error') failure = { error: value.error, isBroken: false }
-      break
+    for (let isPrelude = true; isPrelude; ) {
+      ahead.push(reader.read())
+      const { value } = await ahead.at(-1)!
+      isPrelude = value !== undefined && PRELUDE.has(value.type)
+      if (value?.type === 'error') failure = value.error
     }
   } catch (error) {
-    failure = { error, isBroken: true }
+    failure = error
   }
-  if (failure !== undefined && failure.error !== undefined && isOverflow(failure.error)) {
+  if (failure !== undefined && isOverflow(failure)) {
     await reader.cancel().catch(() => {})
-    throw failure.error
+    throw failure
   }
-  let next = 0
-  const stream = new ReadableStream<SdkPart>(
-    {
-      async pull(controller) {
-        if (next < waiting.length) {
-          controller.enqueue(waiting[next++]!)
-          return
-        }
-        if (failure?.isBroken === true) {
-          controller.error(failure.error)
-          return
-        }
-        const { done, value } = await reader.read()
-        if (done) controller.close()
-        else controller.enqueue(value)
-      },
-      cancel: (reason) => reader.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  )
-  return { ...answer, stream }
+  return { read: () => ahead.shift() ?? reader.read(), cancel: (reason) => reader.cancel(reason) }
 }
 
 /** The ends of a stream. One of them is called, once, when the stream is read or cancelled. */
@@ -226,11 +208,10 @@ type StreamEnd = {
 }
 
 /**
- * The same stream, watched. Parts are passed on as they come; only the last one, `finish`, waits until `whole` is done, so that a
+ * A stream of the same parts. They are passed on as they come; only the last one, `finish`, waits until `whole` is done, so that a
  * consumer that has read to the end finds everything stored.
  */
-export function watchStream(source: ReadableStream<SdkPart>, end: StreamEnd): ReadableStream<SdkPart> {
-  const reader = source.getReader()
+function watchedStream(reader: PartReader, end: StreamEnd): ReadableStream<SdkPart> {
   const builder = new AnswerBuilder()
   let isOver = false
   const breakOff = async (): Promise<void> => {
@@ -249,14 +230,11 @@ export function watchStream(source: ReadableStream<SdkPart>, end: StreamEnd): Re
             return
           }
           if (!isOver) builder.add(value)
-          if (value.type === 'finish' && !isOver) {
-            const answer = builder.answer()
-            if (answer === undefined) await breakOff()
-            else {
-              isOver = true
-              await end.whole(answer)
-            }
-          }
+          const answer = value.type === 'finish' && !isOver ? builder.answer() : undefined
+          if (answer !== undefined) {
+            isOver = true
+            await end.whole(answer)
+          } else if (value.type === 'finish') await breakOff()
           controller.enqueue(value)
         } catch (error) {
           await breakOff()
@@ -272,4 +250,38 @@ export function watchStream(source: ReadableStream<SdkPart>, end: StreamEnd): Re
     },
     { highWaterMark: 0 },
   )
+}
+
+/** Calls a model with the arguments of one attempt. */
+export type ModelWork<R> = (params: SdkParams, isOverflow: (error: unknown) => boolean) => PromiseLike<R>
+/** The result of a call, and the request that led to it. */
+export type SentRequest<R> = { readonly request: PreparedRequest; readonly result: R }
+
+/** Calls a model through `send`, and passes its whole answer to `whole` before the caller has all of it. */
+export async function callModel(
+  model: SdkModel,
+  method: 'doGenerate' | 'doStream',
+  {
+    send,
+    whole,
+    broken,
+  }: {
+    readonly send: <R>(work: ModelWork<R>) => Promise<SentRequest<R>>
+    readonly whole: (answer: Answer, request: PreparedRequest) => Promise<void>
+    readonly broken: () => Promise<void>
+  },
+): Promise<unknown> {
+  if (method === 'doGenerate') {
+    const { request, result } = await send((params) => model.doGenerate(params as never))
+    const { content, finishReason, usage, providerMetadata, response } = result as SdkAnswer
+    const responseId = typeof response?.id === 'string' ? response.id : undefined
+    await whole({ content, finishReason, usage, providerMetadata, responseId }, request)
+    return result
+  }
+  const { request, result } = await send(async (params, isOverflow) => {
+    const answer = (await model.doStream(params as never)) as SdkStreamAnswer
+    return { answer, reader: await readerUnlessOverflow(answer.stream, isOverflow) }
+  })
+  const end = { whole: (answer: Answer) => whole(answer, request), broken }
+  return { ...result.answer, stream: watchedStream(result.reader, end) }
 }

@@ -1,6 +1,7 @@
 import { errorName, invalid, isUndertextError } from '../../errors.ts'
 import { check, nameSchema, taken } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
+import { isObject } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { isContextOverflowError } from '../../overflow/overflow.ts'
 import type { PrepareRequestOptions } from '../../requests/options.ts'
@@ -10,12 +11,13 @@ import type { Store } from '../../store/store.ts'
 import { recordCall, withMethods } from '../recovering.ts'
 import {
   type Answer,
+  callModel,
   isFailedFinish,
+  type ModelWork,
   messageOfAnswer,
+  type SentRequest,
   stopReasonIn,
-  unlessOverflow,
   usageIn,
-  watchStream,
 } from './answers.ts'
 import type { ChatStorage } from './chat/log.ts'
 import {
@@ -29,12 +31,10 @@ import { fromSdkPrompt, storedMessage, toSdkPrompt } from './prompt.ts'
 import { readSession, setAside } from './session-reading.ts'
 import {
   namesOf,
-  type SdkAnswer,
   type SdkMessage,
   type SdkMiddleware,
   type SdkModel,
   type SdkParams,
-  type SdkStreamAnswer,
   versionOf,
 } from './types.ts'
 
@@ -53,15 +53,10 @@ export type UndertextStore = Pick<
   | 'withOverflowRecovery'
 >
 
-/** The arguments of `undertext`. */
-type Setting = {
-  readonly store: UndertextStore
-  readonly sessionId: SessionChoice | undefined
-  readonly options: CheckedOptions
-}
-
 /** One call of a model, and the new messages of its prompt. */
-type Call = Setting & {
+type Call = {
+  readonly store: UndertextStore
+  readonly options: CheckedOptions
   readonly id: string
   readonly params: SdkParams
   readonly model: SdkModel
@@ -71,9 +66,9 @@ type Call = Setting & {
   /** The prompt without system messages. */
   readonly prompt: readonly NewMessage[]
   readonly fresh: readonly NewMessage[]
-  /** The log's last position when the prompt was read against it. */
+  /** The log's last position when the prompt was compared with it. */
   readonly position: number
-  /** The compaction that hid the messages the application did not go on from. */
+  /** The compaction that hid the messages after the point that the application continues. */
   readonly aside: string | undefined
 }
 
@@ -96,59 +91,32 @@ export function undertext(
   sessionId?: SessionChoice,
   options: UndertextOptions = {},
 ): SdkMiddleware {
-  checkStore(store)
+  if (!isObject(store) || !('withOverflowRecovery' in store) || !('recordResponse' in store))
+    throw invalid('undertext: store: must be a store, as `await openStore(…)` returns it')
   const checked = checkOptions(options)
   if (sessionId !== undefined && typeof sessionId !== 'function')
     check(nameSchema, sessionId, 'undertext: sessionId')
-  const begin = (params: object, model: SdkModel): Promise<Call> | undefined =>
-    callOptions(params as SdkParams).skip === true
-      ? undefined
-      : beginCall({ store, sessionId, options: checked }, taken(params as SdkParams), model)
 
+  const wrap = async <R>(
+    method: 'doGenerate' | 'doStream',
+    proceed: () => PromiseLike<R>,
+    given: object,
+    model: SdkModel,
+  ): Promise<R> => {
+    if (callOptions(given as SdkParams).skip === true) return proceed()
+    const call = await beginCall(store, sessionId, checked, taken(given as SdkParams), model)
+    const result = await callModel(model, method, {
+      send: (work) => unlessFailed(call, () => send(call, work)),
+      whole: (answer, request) => unlessFailed(call, () => recordAnswer(call, request, answer)),
+      broken: () => endFailedCall(call),
+    })
+    return result as R
+  }
   const middleware: Omit<SdkMiddleware, 'specificationVersion'> = {
-    async wrapGenerate<R>({ doGenerate, params, model }: WrapCall & { doGenerate: () => PromiseLike<R> }) {
-      const call = await begin(params, model)
-      if (call === undefined) return doGenerate()
-      return unlessFailed(call, async () => {
-        const { request, result } = await send(
-          call,
-          async (sent) => (await model.doGenerate(sent as never)) as R,
-        )
-        const { content, finishReason, usage, providerMetadata, response } = result as SdkAnswer
-        const responseId = typeof response?.id === 'string' ? response.id : undefined
-        const answer = { content, finishReason, usage, providerMetadata, responseId }
-        if (isFailedFinish(finishReason)) await endFailedCall(call)
-        else await recordAnswer(call, request, answer)
-        return result
-      })
-    },
-    async wrapStream<R>({ doStream, params, model }: WrapCall & { doStream: () => PromiseLike<R> }) {
-      const call = await begin(params, model)
-      if (call === undefined) return doStream()
-      return unlessFailed(call, async () => {
-        const { request, result } = await send(call, async (sent, isOverflow) =>
-          unlessOverflow((await model.doStream(sent as never)) as SdkStreamAnswer, isOverflow),
-        )
-        const stream = watchStream(result.stream, {
-          whole: (answer) => unlessFailed(call, () => recordAnswer(call, request, answer)),
-          broken: () => endFailedCall(call),
-        })
-        return { ...result, stream } as R
-      })
-    },
+    wrapGenerate: ({ doGenerate, params, model }) => wrap('doGenerate', doGenerate, params, model),
+    wrapStream: ({ doStream, params, model }) => wrap('doStream', doStream, params, model),
   }
   return { specificationVersion: 'v3', ...middleware } as unknown as SdkMiddleware
-}
-
-type WrapCall = { readonly params: object; readonly model: SdkModel }
-
-function checkStore(store: unknown): void {
-  const isStore =
-    typeof store === 'object' &&
-    store !== null &&
-    'withOverflowRecovery' in store &&
-    'recordResponse' in store
-  if (!isStore) throw invalid('undertext: store: must be a store, as `await openStore(…)` returns it')
 }
 
 async function unlessFailed<R>(call: Call, work: () => Promise<R>): Promise<R> {
@@ -163,8 +131,13 @@ async function unlessFailed<R>(call: Call, work: () => Promise<R>): Promise<R> {
 }
 
 /** Reads a call's prompt against its session. Throws `INVALID_INPUT`, `HISTORY_DIVERGED` and the store's errors. */
-async function beginCall(setting: Setting, params: SdkParams, model: SdkModel): Promise<Call> {
-  const { store, options, sessionId } = setting
+async function beginCall(
+  store: UndertextStore,
+  sessionId: SessionChoice | undefined,
+  options: CheckedOptions,
+  params: SdkParams,
+  model: SdkModel,
+): Promise<Call> {
   const { provider = namesOf(model).provider, model: modelName = namesOf(model).model } = options
   const chosen =
     callOptions(params).sessionId ??
@@ -179,14 +152,11 @@ async function beginCall(setting: Setting, params: SdkParams, model: SdkModel): 
   )
   const { fresh, beyond, position } = await readSession(store, id, prompt, options.history)
   const aside = await setAside(store, id, beyond, options)
-  return { ...setting, id, params, model, provider, modelName, system, prompt, fresh, position, aside }
+  return { store, options, id, params, model, provider, modelName, system, prompt, fresh, position, aside }
 }
 
-/** Sends the request, shorter after an overflow; returns the result, and the request that led to it. */
-async function send<R>(
-  call: Call,
-  work: (params: SdkParams, isOverflow: (error: unknown) => boolean) => Promise<R>,
-): Promise<{ readonly request: PreparedRequest; readonly result: R }> {
+/** Sends the request, shorter after an overflow. */
+async function send<R>(call: Call, work: ModelWork<R>): Promise<SentRequest<R>> {
   const { options, params, id, provider, modelName: model, model: sdkModel, fresh: prompt } = call
   const { tools, maxOutputTokens, abortSignal: signal, providerOptions } = params
   const { undertext: own, ...others } = providerOptions ?? {}
@@ -236,17 +206,18 @@ function systemMessages(
 /** Stores the new messages of the prompt and the answer, all or nothing. */
 async function recordAnswer(call: Call, request: PreparedRequest, answer: Answer): Promise<void> {
   const { store, options, id, provider } = call
+  if (isFailedFinish(answer.finishReason)) return endFailedCall(call)
   const message = messageOfAnswer(answer, provider)
   const messages = message === undefined ? [] : [message]
   const figures = defined({ usage: usageIn(answer, provider), stopReason: stopReasonIn(answer.finishReason) })
   let { fresh, position } = call
-  for (let tries = 1; ; tries++) {
-    if (fresh.length === 0 && messages.length === 0) return
+  for (let tries = 1; fresh.length > 0 || messages.length > 0; tries++) {
     const prompt = fresh.map(storedMessage)
-    let result: RecordedResponse
+    const expected = tries < MOST_TRIES && { expectedPosition: position }
     try {
-      const expected = tries < MOST_TRIES && { expectedPosition: position }
-      result = await store.recordResponse(id, { messages, prompt, request, ...figures, ...expected })
+      const result = await store.recordResponse(id, { messages, prompt, request, ...figures, ...expected })
+      notifyRecorded(options, result)
+      return
     } catch (error) {
       if (isUndertextError(error, 'POSITION_CONFLICT') && tries < MOST_TRIES) {
         // Another writer appended meanwhile, perhaps the same prompt.
@@ -259,8 +230,6 @@ async function recordAnswer(call: Call, request: PreparedRequest, answer: Answer
       options.onRecordError(error, { sessionId: id, prompt, messages })
       return
     }
-    notifyRecorded(options, result)
-    return
   }
 }
 
@@ -321,49 +290,30 @@ type RecoveringTurn = {
 export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTurn): M {
   const { store, chatId, options } = turn
   const { provider } = namesOf(model)
-  const record = (
-    request: PreparedRequest,
-    { tools }: SdkParams,
-    answer: Pick<Answer, 'usage' | 'providerMetadata'>,
-  ): Promise<void> => recordCall(store, { ...request, ...defined({ tools }) }, usageIn(answer, provider))
-
-  /** Sends a call as it came; after an overflow, with the shorter history in place of the messages that the turn returned. */
-  const send = <R>(
-    params: SdkParams,
-    work: (params: SdkParams, isOverflow: (error: unknown) => boolean) => PromiseLike<R>,
-  ): Promise<{ readonly request: PreparedRequest; readonly result: R }> =>
-    store.withOverflowRecovery(
-      chatId,
-      async (request, attempt) => {
-        const rules = { ...options.overflow, provider: request.provider }
-        const isOverflow = (error: unknown): boolean => isContextOverflowError(error, rules)
-        if (attempt === 1) return { request, result: await work(params, isOverflow) }
-        const { system, messages } = request
-        const steps = params.prompt.filter(({ role }) => role !== 'system').slice(turn.messages)
-        const prompt = [
-          ...(system === undefined ? [] : [{ role: 'system' as const, content: system }]),
-          ...toSdkPrompt(messages, { version: versionOf(model), provider }),
-          ...steps,
-        ]
-        return { request, result: await work({ ...params, prompt }, isOverflow) }
-      },
-      { ...options, ...defined({ signal: params.abortSignal }) },
-    )
-
-  const doGenerate = async (params: SdkParams): Promise<unknown> => {
-    const { request, result } = await send(params, (sent) => model.doGenerate(sent as never))
-    await record(request, params, result as unknown as Answer)
-    return result
-  }
-  const doStream = async (params: SdkParams): Promise<unknown> => {
-    const { request, result } = await send(params, async (sent, isOverflow) =>
-      unlessOverflow((await model.doStream(sent as never)) as SdkStreamAnswer, isOverflow),
-    )
-    const stream = watchStream(result.stream, {
-      whole: (answer) => record(request, params, answer),
+  const calling = (method: 'doGenerate' | 'doStream') => (params: SdkParams) =>
+    callModel(model, method, {
+      /** After an overflow the shorter history replaces the messages that the turn returned. */
+      send: (work) =>
+        store.withOverflowRecovery(
+          chatId,
+          async (request, attempt) => {
+            const rules = { ...options.overflow, provider: request.provider }
+            const isOverflow = (error: unknown): boolean => isContextOverflowError(error, rules)
+            if (attempt === 1) return { request, result: await work(params, isOverflow) }
+            const { system, messages } = request
+            const steps = params.prompt.filter(({ role }) => role !== 'system').slice(turn.messages)
+            const prompt = [
+              ...(system === undefined ? [] : [{ role: 'system' as const, content: system }]),
+              ...toSdkPrompt(messages, { version: versionOf(model), provider }),
+              ...steps,
+            ]
+            return { request, result: await work({ ...params, prompt }, isOverflow) }
+          },
+          { ...options, ...defined({ signal: params.abortSignal }) },
+        ),
+      whole: (answer, request) =>
+        recordCall(store, { ...request, ...defined({ tools: params.tools }) }, usageIn(answer, provider)),
       broken: async () => {},
     })
-    return { ...result, stream }
-  }
-  return withMethods(model, { doGenerate, doStream })
+  return withMethods(model, { doGenerate: calling('doGenerate'), doStream: calling('doStream') })
 }
