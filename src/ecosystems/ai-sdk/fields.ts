@@ -49,10 +49,18 @@ export function keptOptions(given: unknown, own: JsonObject = {}): KeptOptions {
   return kept.length === 0 ? {} : { providerOptions: Object.fromEntries(kept) }
 }
 
-/** `keptOptions` with fields that this conversion does not know, and a mark for an object without fields. */
-export function keptWith(given: unknown, own: JsonObject, fields: JsonObject = {}): KeptOptions {
-  const isBare = isObject(given) && Object.keys(given).length === 0
-  return keptOptions(given, { ...own, ...nonEmpty({ fields }), ...(isBare && { bare: true }) })
+/** `keptOptions` with the fields of a part besides those of its rules, and a mark for options without fields. */
+export function keptWith(
+  given: SdkPart,
+  rules: Rules,
+  own: JsonObject,
+  place: string,
+  conversion: Conversion,
+): KeptOptions {
+  const options = given.providerOptions
+  const fields = otherFields(given, ['type', 'providerOptions', ...Object.keys(rules)], place, conversion)
+  const isBare = isObject(options) && Object.keys(options).length === 0
+  return keptOptions(options, { ...own, ...nonEmpty({ fields }), ...(isBare && { bare: true }) })
 }
 
 /** Restores what `keptWith` kept besides the options. */
@@ -215,7 +223,7 @@ export function fileFrom(part: SdkPart, provider: string): FilePart | ProviderPa
   const original = originalUrl ?? (isObject(data) ? data.originalUrl : undefined)
   return {
     type: 'file',
-    data: found,
+    data: found.data,
     mediaType: typeof mediaType === 'string' ? mediaType : 'application/octet-stream',
     ...(typeof filename === 'string' && { filename }),
     ...keptOptions(
@@ -225,13 +233,18 @@ export function fileFrom(part: SdkPart, provider: string): FilePart | ProviderPa
   }
 }
 
-/** The data of a file; `undefined` where it is neither bytes nor base64 nor an address. */
-function dataFrom(data: unknown): string | Uint8Array | undefined {
-  if (typeof data === 'string' || data instanceof Uint8Array) return data
-  if (data instanceof URL) return data.href
-  if (!isObject(data)) return undefined
-  if (data.type === 'data') return dataFrom(data.data)
-  return data.type === 'url' ? dataFrom(data.url) : undefined
+/** The data of an image or a file in the neutral form, and how the AI SDK had it. */
+type FoundData = { readonly data: string | Uint8Array; readonly own: JsonObject }
+
+/** `undefined` for what is neither bytes nor base64 nor an address: only its provider, or a later version, knows it. */
+export function dataFrom(value: unknown): FoundData | undefined {
+  if (typeof value === 'string') return { data: value, own: {} }
+  const bytes = bytesOf(value)
+  if (bytes !== undefined) return { data: bytes, own: {} }
+  if (value instanceof URL) return { data: value.href, own: { url: true } }
+  if (!isObject(value) || (value.type !== 'data' && value.type !== 'url')) return undefined
+  const found = dataFrom(value[value.type])
+  return found && { data: found.data, own: { tagged: true, ...found.own } }
 }
 
 /** An image or a file as the AI SDK sends it to a model. */
@@ -271,58 +284,37 @@ function urlOf(url: string): URL | string {
   return URL.canParse(url) ? new URL(url) : url
 }
 
-/** The data of an image or a file in the neutral form, and how the AI SDK had it. */
-type FoundData = { readonly data: string | Uint8Array; readonly own: JsonObject }
-
 /** An image or a file of an application. One by reference, or a text as a file, is kept whole. Throws `INVALID_INPUT`. */
 export function mediaFrom(
   part: SdkPart,
+  rules: Rules,
   place: string,
   conversion: Conversion,
 ): FilePart | ImagePart | ProviderPart {
-  const isImage = part.type === 'image'
-  const field = isImage ? 'image' : 'data'
-  checkFields(part, { mediaType: 'string?', filename: 'string?' }, place)
+  const field = part.type === 'image' ? 'image' : 'data'
   const { mediaType, filename } = part as { readonly mediaType?: string; readonly filename?: string }
-  if (part.type === 'file' && mediaType === undefined) throw invalid(`${place}.mediaType: must be a string`)
-  const found = dataAt(part[field], `${place}.${field}`)
+  checkData(part[field], `${place}.${field}`)
+  const found = dataFrom(part[field])
   if (found === undefined) return keptPart(part, place, conversion)
-  const known = ['type', field, 'mediaType', 'providerOptions', ...(part.type === 'file' ? ['filename'] : [])]
-  const kept = keptWith(part.providerOptions, found.own, otherFields(part, known, place, conversion))
-  if (isImage) return { type: 'image', image: found.data, ...defined({ mediaType }), ...kept }
+  const kept = keptWith(part, rules, found.own, place, conversion)
+  if (part.type === 'image') return { type: 'image', image: found.data, ...defined({ mediaType }), ...kept }
   return { type: 'file', data: found.data, mediaType: mediaType!, ...defined({ filename }), ...kept }
 }
 
-/** `undefined` for what only its provider, or a later version, knows: it is kept whole. */
-function dataAt(value: unknown, place: string): FoundData | undefined {
-  const bare = bareDataAt(value, place)
-  if (bare !== undefined) return bare
-  if (!isObject(value)) throw invalid(`${place}: must be base64, bytes or an address`)
-  const { type, data, url, text, reference } = value
-  switch (type) {
-    case 'data': {
-      const found = bareDataAt(data, `${place}.data`)
-      if (found === undefined || found.own.url === true)
-        throw invalid(`${place}.data: must be base64 or bytes`)
-      return { data: found.data, own: { tagged: true } }
-    }
-    case 'url':
+/** Throws `INVALID_INPUT` for what is not the data of an image or a file. */
+export function checkData(value: unknown, place: string): void {
+  if (typeof value === 'string') addressOrBase64At(value, place)
+  else if (!(value instanceof URL) && bytesOf(value) === undefined) {
+    const { type, data, url, text, reference } = isObject(value) ? value : {}
+    if (type === 'data') {
+      if (typeof data === 'string') addressOrBase64At(data, `${place}.data`)
+      else if (bytesOf(data) === undefined) throw invalid(`${place}.data: must be base64 or bytes`)
+    } else if (type === 'url') {
       if (!(url instanceof URL)) throw invalid(`${place}.url: must be a URL`)
-      return { data: url.href, own: { tagged: true, url: true } }
-    case 'text':
-      if (typeof text !== 'string') throw invalid(`${place}.text: must be a string`)
-      return undefined
-    default:
-      checkReference(type === 'reference' ? reference : value, place)
-      return undefined
+    } else if (type === 'text') stringAt(text, `${place}.text`)
+    else if (!isReference(type === 'reference' ? reference : value))
+      throw invalid(`${place}: must be base64, bytes or an address`)
   }
-}
-
-function bareDataAt(value: unknown, place: string): FoundData | undefined {
-  if (typeof value === 'string') return { data: addressOrBase64At(value, place), own: {} }
-  const bytes = bytesOf(value)
-  if (bytes !== undefined) return { data: bytes, own: {} }
-  return value instanceof URL ? { data: value.href, own: { url: true } } : undefined
 }
 
 /** Bytes of any kind as a plain `Uint8Array`. */
@@ -332,20 +324,11 @@ function bytesOf(value: unknown): Uint8Array | undefined {
   return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
 }
 
-/** A file that providers hold: its ids by the providers' names. */
-function checkReference(value: unknown, place: string): void {
-  const isReference =
-    isObject(value) &&
-    Object.keys(value).length > 0 &&
-    Object.values(value).every((id) => typeof id === 'string')
-  if (!isReference) throw invalid(`${place}: must be base64, bytes or an address`)
-}
-
-/** The data of a tool's file. */
-export function toolFileAt(value: unknown, place: string): FoundData | undefined {
-  if (!isObject(value) || typeof value.type !== 'string')
-    throw invalid(`${place}: must be an object with a type`)
-  return dataAt(value, place)
+/** Whether a value is a file that providers hold: its ids by the providers' names. */
+function isReference(value: unknown): boolean {
+  if (!isObject(value)) return false
+  const ids = Object.values(value)
+  return ids.length > 0 && ids.every((id) => typeof id === 'string')
 }
 
 /** An image or a file as `mediaFrom` read it; in `v4` with its kind, where it had one. */

@@ -14,6 +14,7 @@ import { Conversion, type ConversionOptions, isSilent, UNREAD } from '../convers
 import { listAt, withoutUndefined } from '../wire.ts'
 import {
   AI_SDK,
+  checkData,
   checkFields,
   checkOneOf,
   jsonAt,
@@ -40,18 +41,22 @@ import type { SdkMessageLike, SdkModelMessage, SdkPart, SdkVersion } from './typ
 /** The roles a part may have, its fields, and since which version it is sent. Source: `modelMessageSchema` of ai 6 and 7. */
 type PartRules = { readonly roles: readonly string[]; readonly fields: Rules; readonly since?: SdkVersion }
 
+const FILE: Rules = { data: 'any', mediaType: 'string', filename: 'string?' }
 const PARTS: { readonly [type: string]: PartRules } = {
   text: { roles: ['user', 'assistant'], fields: { text: 'string' } },
-  image: { roles: ['user'], fields: {}, since: 'v4' },
-  file: { roles: ['user', 'assistant'], fields: {}, since: 'v4' },
+  image: { roles: ['user'], fields: { image: 'any', mediaType: 'string?' }, since: 'v4' },
+  file: { roles: ['user', 'assistant'], fields: FILE, since: 'v4' },
   reasoning: { roles: ['assistant'], fields: { text: 'string' } },
-  'reasoning-file': { roles: ['assistant'], fields: {}, since: 'v4' },
+  'reasoning-file': { roles: ['assistant'], fields: FILE, since: 'v4' },
   custom: { roles: ['assistant'], fields: { kind: 'string' }, since: 'v4' },
   'tool-call': {
     roles: ['assistant'],
-    fields: { toolCallId: 'string', toolName: 'string', providerExecuted: 'boolean?' },
+    fields: { toolCallId: 'string', toolName: 'string', input: 'any', providerExecuted: 'boolean?' },
   },
-  'tool-result': { roles: ['assistant', 'tool'], fields: { toolCallId: 'string', toolName: 'string' } },
+  'tool-result': {
+    roles: ['assistant', 'tool'],
+    fields: { toolCallId: 'string', toolName: 'string', output: 'any' },
+  },
   'tool-approval-request': {
     roles: ['assistant'],
     fields: { approvalId: 'string', toolCallId: 'string' },
@@ -118,6 +123,14 @@ function fromMessage(message: unknown, place: string, conversion: Conversion): N
   return { role, content: markReasoned(parts), ...metadata }
 }
 
+/** The checked fields of a call or a result. */
+type ToolFields = {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input?: unknown
+  readonly providerExecuted?: boolean
+}
+
 function modelPartFrom(given: unknown, place: string, role: string, conversion: Conversion): Part {
   const part = partAt(given, place)
   checkOneOf(part.type, typesIn(role), `${place}.type`)
@@ -129,14 +142,26 @@ function modelPartFrom(given: unknown, place: string, role: string, conversion: 
       return textFrom(part, place, role, conversion)
     case 'image':
     case 'file':
-      return mediaFrom(part, place, conversion)
-    case 'tool-call':
-      return callFrom(part, place, conversion)
-    case 'tool-result':
-      return resultFrom(part, place, conversion)
+      return mediaFrom(part, rules, place, conversion)
+    case 'tool-call': {
+      const { toolCallId, toolName, input, providerExecuted } = part as SdkPart & ToolFields
+      return {
+        type: part.type,
+        toolCallId,
+        toolName,
+        input: input === undefined ? {} : jsonAt(input, `${place}.input`, conversion),
+        ...defined({ providerExecuted }),
+        ...keptWith(part, rules, input === undefined ? { noInput: true } : {}, place, conversion),
+      }
+    }
+    case 'tool-result': {
+      const { toolCallId, toolName } = part as SdkPart & ToolFields
+      const { output, own } = outputAt(part.output, `${place}.output`, conversion)
+      const kept = keptWith(part, rules, own, place, conversion)
+      return { type: part.type, toolCallId, toolName, output, ...kept }
+    }
     case 'reasoning-file':
-      // Its data may be what a file's may be.
-      mediaFrom({ ...part, type: 'file' }, place, new Conversion('ai-sdk ModelMessage'))
+      checkData(part.data, `${place}.data`)
       return keptPart(part, place, conversion)
     default:
       return keptPart(part, place, conversion)
@@ -145,49 +170,16 @@ function modelPartFrom(given: unknown, place: string, role: string, conversion: 
 
 /** A text or reasoning. A block of Anthropic's in the form of its AI SDK provider becomes that block, where nothing is lost by it. */
 export function textFrom(part: SdkPart, place: string, role: string, conversion: Conversion): Part {
-  checkFields(part, { text: 'string' }, place)
-  const { type, text, providerOptions } = part as {
-    readonly type: 'text' | 'reasoning'
-    readonly text: string
-    readonly providerOptions?: unknown
-  }
-  const fields = otherFields(part, ['type', 'text', 'providerOptions'], place, conversion)
+  const rules: Rules = { text: 'string' }
+  checkFields(part, rules, place)
+  const { type, text } = part as { readonly type: 'text' | 'reasoning'; readonly text: string }
   const read = partFrom(part, AI_SDK)
-  if (read.type !== 'provider')
-    return { type, text, ...keptWith(providerOptions, read.type === 'text' ? ownOf(read) : {}, fields) }
-  const [back] = partTo(read, { version: 'v3', provider: read.provider }, false)
-  if (role === 'assistant' && isDeepStrictEqual(back, withoutUndefined(part))) return read
-  return { type, text, ...keptWith(providerOptions, {}, fields) }
-}
-
-function callFrom(part: SdkPart, place: string, conversion: Conversion): Part {
-  const { toolCallId, toolName, input, providerExecuted } = part as {
-    readonly toolCallId?: string
-    readonly toolName?: string
-    readonly input?: unknown
-    readonly providerExecuted?: boolean
+  if (read.type === 'provider' && role === 'assistant') {
+    const [back] = partTo(read, { version: 'v3', provider: read.provider }, false)
+    if (isDeepStrictEqual(back, withoutUndefined(part))) return read
   }
-  const known = ['type', 'toolCallId', 'toolName', 'input', 'providerExecuted', 'providerOptions']
-  return {
-    type: 'tool-call',
-    toolCallId: toolCallId!,
-    toolName: toolName!,
-    input: input === undefined ? {} : jsonAt(input, `${place}.input`, conversion),
-    ...defined({ providerExecuted }),
-    ...keptWith(
-      part.providerOptions,
-      input === undefined ? { noInput: true } : {},
-      otherFields(part, known, place, conversion),
-    ),
-  }
-}
-
-function resultFrom(part: SdkPart, place: string, conversion: Conversion): Part {
-  const { toolCallId, toolName } = part as { readonly toolCallId?: string; readonly toolName?: string }
-  const { output, own } = outputAt(part.output, `${place}.output`, conversion)
-  const known = ['type', 'toolCallId', 'toolName', 'output', 'providerOptions']
-  const kept = keptWith(part.providerOptions, own, otherFields(part, known, place, conversion))
-  return { type: 'tool-result', toolCallId: toolCallId!, toolName: toolName!, output, ...kept }
+  const own = read.type === 'text' ? ownOf(read) : {}
+  return { type, text, ...keptWith(part, rules, own, place, conversion) }
 }
 
 /** How `toModelMessages` writes. */

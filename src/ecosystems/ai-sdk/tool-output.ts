@@ -8,8 +8,10 @@ import { listAt } from '../wire.ts'
 import {
   AI_SDK,
   base64Of,
+  checkData,
   checkFields,
   checkOneOf,
+  dataFrom,
   dataTo,
   fileFrom,
   fileTo,
@@ -27,7 +29,6 @@ import {
   type Rules,
   sentMedia,
   sentOptions,
-  toolFileAt,
   withKeptFields,
 } from './fields.ts'
 import type { SdkOptions, SdkPart, SdkVersion } from './types.ts'
@@ -179,7 +180,7 @@ const OUTPUTS: { readonly [type: string]: Rules } = {
   content: {},
 }
 
-/** Types of items with text, an image or a file, and their fields. */
+/** Types of items, and their fields. The last five name a file elsewhere, or only a provider knows them. */
 const ITEMS: { readonly [type: string]: Rules } = {
   text: { text: 'string' },
   media: { data: 'base64', mediaType: 'string' },
@@ -187,17 +188,13 @@ const ITEMS: { readonly [type: string]: Rules } = {
   'file-data': { data: 'base64', mediaType: 'string', filename: 'string?' },
   'image-url': { url: 'string' },
   'file-url': { url: 'string', mediaType: 'string?' },
-}
-
-/** Types of items that name a file elsewhere, or that only a provider knows. */
-const KEPT_ITEMS: { readonly [type: string]: Rules } = {
+  file: { data: 'any', mediaType: 'string', filename: 'string?' },
   'file-id': { fileId: 'any' },
   'image-file-id': { fileId: 'any' },
   'file-reference': { providerReference: 'object' },
   'image-file-reference': { providerReference: 'object' },
   custom: {},
 }
-const ITEM_TYPES = [...Object.keys(ITEMS), 'file', ...Object.keys(KEPT_ITEMS)]
 
 /** An output, checked. Throws `INVALID_INPUT`. */
 export function outputAt(value: unknown, place: string, conversion: Conversion): ReadOutput {
@@ -223,41 +220,23 @@ export function outputAt(value: unknown, place: string, conversion: Conversion):
 
 function itemAt(value: unknown, place: string, conversion: Conversion): ToolResultContent {
   const item = partAt(value, place)
-  checkFields(item, { providerOptions: 'options?' }, place)
-  checkOneOf(item.type, ITEM_TYPES, `${place}.type`)
-  if (item.type === 'file') return toolFile(item, place, conversion)
-  const kept = KEPT_ITEMS[item.type]
-  if (kept !== undefined) {
-    checkFields(item, kept, place)
-    if ('fileId' in kept && typeof item.fileId !== 'string' && !isObject(item.fileId))
-      throw invalid(`${place}.fileId: must be a string or an object`)
-    return keptPart(item, place, conversion)
-  }
+  checkOneOf(item.type, Object.keys(ITEMS), `${place}.type`)
   const rules = ITEMS[item.type]!
-  checkFields(item, rules, place)
-  const fields = otherFields(item, ['type', 'providerOptions', ...Object.keys(rules)], place, conversion)
-  const read = itemFrom(item, AI_SDK)
-  if (read.type === 'provider') return read
-  const own = ownOf(read)
-  const plain = { ...read, ...keptWith(item.providerOptions, own, fields) }
-  if (isDeepStrictEqual(withKept(itemTo(plain, 'v3', AI_SDK), plain), [item])) return plain
-  return { ...read, ...keptWith(item.providerOptions, { ...own, as: item.type }, fields) }
-}
-
-function toolFile(item: SdkPart, place: string, conversion: Conversion): ToolResultContent {
-  checkFields(item, { mediaType: 'string', filename: 'string?' }, place)
-  const { mediaType, filename } = item as { readonly mediaType?: string; readonly filename?: string }
-  const found = toolFileAt(item.data, `${place}.data`)
-  if (found === undefined) return keptPart(item, place, conversion)
-  const known = ['type', 'data', 'mediaType', 'filename', 'providerOptions']
-  const fields = otherFields(item, known, place, conversion)
-  return {
-    type: 'file',
-    data: found.data,
-    mediaType: mediaType!,
-    ...defined({ filename }),
-    ...keptWith(item.providerOptions, { ...found.own, as: 'file' }, fields),
+  checkFields(item, { providerOptions: 'options?', ...rules }, place)
+  const { type, data, fileId } = item
+  if ('fileId' in rules && typeof fileId !== 'string' && !isObject(fileId))
+    throw invalid(`${place}.fileId: must be a string or an object`)
+  if (type === 'file') {
+    if (!isObject(data) || typeof data.type !== 'string')
+      throw invalid(`${place}.data: must be an object with a type`)
+    checkData(data, `${place}.data`)
   }
+  const read = itemFrom(item, AI_SDK)
+  if (read.type === 'provider') return keptPart(item, place, conversion)
+  const own = type === 'file' ? dataFrom(data)!.own : ownOf(read)
+  const plain = { ...read, ...keptWith(item, rules, own, place, conversion) }
+  if (isDeepStrictEqual(withKept(itemTo(plain, 'v3', AI_SDK), plain), [item])) return plain
+  return { ...read, ...keptOptions(plain.providerOptions, { as: type, ...ownOf(plain) }) }
 }
 
 /** An output as the AI SDK writes it. Notes what is left out and what is replaced. */
@@ -300,25 +279,16 @@ function modelItemTo(item: ToolResultContent, version: SdkVersion): readonly obj
 /** An image or a file as the type it was read from; `undefined` where the version does not have that. */
 function itemAs(item: Item, as: string, version: SdkVersion): object | undefined {
   if (item.type === 'text') return undefined
+  const isKnown = as === 'file' ? version === 'v4' : version !== (as === 'media' ? 'v4' : 'v2')
   const data = item.type === 'image' ? item.image : item.data
-  const options = sentOptions(item.providerOptions)
-  const typed = defined({ mediaType: item.mediaType })
-  if (as === 'file')
-    return version === 'v4'
-      ? { type: as, data: dataTo(data, ownOf(item), version), ...typed, ...filenameOf(item), ...options }
-      : undefined
-  if (typeof data !== 'string' || (version === 'v2' && as !== 'media')) return undefined
-  switch (as) {
-    case 'media':
-      return version === 'v4' ? undefined : { type: as, data, ...typed, ...options }
-    case 'image-url':
-      return { type: as, url: data, ...options }
-    case 'file-url': {
-      const type = ownOf(item).untyped === true ? {} : typed
-      return { type: as, url: data, ...type, ...filenameOf(item), ...options }
-    }
-    default:
-      return { type: as, data, ...typed, ...filenameOf(item), ...options }
+  if (!isKnown || (as !== 'file' && typeof data !== 'string')) return undefined
+  const own = ownOf(item)
+  return {
+    type: as,
+    [as.endsWith('-url') ? 'url' : 'data']: as === 'file' ? dataTo(data, own, version) : data,
+    ...(own.untyped !== true && defined({ mediaType: item.mediaType })),
+    ...filenameOf(item),
+    ...sentOptions(item.providerOptions),
   }
 }
 
