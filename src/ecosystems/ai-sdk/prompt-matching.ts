@@ -83,43 +83,30 @@ function approvalIn({ data }: Part & { readonly type: 'provider' }): string | un
   return isObject(kept) && typeof kept.approvalId === 'string' ? `approval ${kept.approvalId}` : undefined
 }
 
-/** Whether two utterances are the same. Bytes are compared with bytes only: an address may replace them. */
-function isSame(a: Utterance, b: Utterance): boolean {
-  if (a.role !== b.role || a.text !== b.text) return false
-  return a.digest === undefined || b.digest === undefined || a.digest === b.digest
-}
-
-/**
- * Utterances, with all of an assistant's between two of a user's as one: applications keep an answer of several steps as one text, or
- * its last step alone.
- */
+/** One utterance, or all of an assistant's between two of a user's. */
 type Turn = {
   readonly first: Utterance
-  /** Without white space. */
-  readonly whole: string
-  /** The text of its last message. */
-  readonly last: string
+  /** The text of several, without white space. */
+  readonly whole?: string
+  /** That of their last message. */
+  readonly last?: string
   /** The index after its last utterance in the whole list. */
   readonly upTo: number
 }
 
-function turnsOf(utterances: readonly Utterance[]): Turn[] {
+/** Utterances one by one, and turn by turn: applications keep an answer of several steps as one text, or its last step alone. */
+function sequencesOf(utterances: readonly Utterance[]): readonly Turn[][] {
   const turns: Turn[] = []
-  for (let from = 0; from < utterances.length; ) {
+  for (let from = 0; from < utterances.length; from = turns.at(-1)!.upTo) {
     const first = utterances[from]!
-    let to = from + 1
-    while (first.role === 'assistant' && utterances[to]?.role === 'assistant') to++
-    const turn = utterances.slice(from, to)
+    let upTo = from + 1
+    while (first.role === 'assistant' && utterances[upTo]?.role === 'assistant') upTo++
+    const turn = utterances.slice(from, upTo)
     const lastMessage = turn.at(-1)!.message
-    turns.push({
-      first,
-      whole: withoutSpace(turn),
-      last: withoutSpace(turn.filter(({ message }) => message === lastMessage)),
-      upTo: to,
-    })
-    from = to
+    const last = turn.filter(({ message }) => message === lastMessage)
+    turns.push({ first, whole: withoutSpace(turn), last: withoutSpace(last), upTo })
   }
-  return turns
+  return [utterances.map((first, index) => ({ first, upTo: index + 1 })), turns]
 }
 
 function withoutSpace(turn: readonly Utterance[]): string {
@@ -127,29 +114,20 @@ function withoutSpace(turn: readonly Utterance[]): string {
 }
 
 /** Whether a turn of the log is that of a prompt, as it was or by its last step. */
-function isSameTurn(stored: Turn, given: Turn): boolean {
-  if (stored.first.role === 'user' || given.first.role === 'user') return isSame(stored.first, given.first)
-  return stored.whole === given.whole || stored.last === given.whole
+function isSame(stored: Turn, given: Turn): boolean {
+  const [a, b] = [stored.first, given.first]
+  if (a.role !== b.role) return false
+  if (a.role === 'assistant' && given.whole !== undefined)
+    return stored.whole === given.whole || stored.last === given.whole
+  // Bytes are compared with bytes only: an address may replace them.
+  return a.text === b.text && (a.digest === undefined || b.digest === undefined || a.digest === b.digest)
 }
 
-/** The length of the longest end of one list that begins the other. */
-function overlap<T>(list: readonly T[], other: readonly T[], same: (a: T, b: T) => boolean): number {
-  for (let from = Math.max(0, list.length - other.length); from < list.length; from++) {
-    if (commonRun(list, from, other, same) === list.length - from) return list.length - from
-  }
-  return 0
-}
-
-/** How many elements, from an index on, are those the other list begins with. */
-function commonRun<T>(
-  list: readonly T[],
-  from: number,
-  other: readonly T[],
-  same: (a: T, b: T) => boolean,
-): number {
+/** How many turns of a log, from an index on, are those that a prompt begins with. */
+function commonRun(stored: readonly Turn[], from: number, given: readonly Turn[]): number {
+  const most = Math.min(stored.length - from, given.length)
   let length = 0
-  while (from + length < list.length && length < other.length && same(list[from + length]!, other[length]!))
-    length++
+  while (length < most && isSame(stored[from + length]!, given[length]!)) length++
   return length
 }
 
@@ -211,22 +189,23 @@ function readContinuation(
   const sawAnswer =
     parts.matched > 0 || given.utterances.slice(0, known).some(({ role }) => role === 'assistant')
   if (known === 0 && !sawAnswer) return undefined
-  const left = parts.missing.filter(({ message }) => message > lastMessage(stored.utterances))
+  const lastMessage = stored.utterances.at(-1)?.message ?? -1
+  const left = parts.missing.filter(({ message }) => message > lastMessage)
   if (fresh.length > 0 || left.length === 0) return { fresh, shared: log.length }
   if (!sawAnswer && history !== 'whole') return undefined
   return { fresh, shared: left.reduce((first, { message }) => Math.min(first, message), log.length) }
 }
 
-function lastMessage(utterances: readonly Utterance[]): number {
-  return utterances.at(-1)?.message ?? -1
-}
-
-/** How many utterances at the beginning of a prompt end the log, compared one by one or turn by turn. */
+/** How many utterances at the beginning of a prompt end the log. */
 function countKnown(stored: readonly Utterance[], given: readonly Utterance[]): number {
-  const single = overlap(stored, given, isSame)
-  const turns = turnsOf(given)
-  const together = overlap(turnsOf(stored), turns, isSameTurn)
-  return Math.max(single, together === 0 ? 0 : turns[together - 1]!.upTo)
+  const givenSequences = sequencesOf(given)
+  const counts = sequencesOf(stored).map((log, index) => {
+    const prompt = givenSequences[index]!
+    let from = Math.max(0, log.length - prompt.length)
+    while (commonRun(log, from, prompt) < log.length - from) from++
+    return prompt[log.length - from - 1]?.upTo ?? 0
+  })
+  return Math.max(...counts)
 }
 
 /**
@@ -245,21 +224,21 @@ function splitParts(
   const from = lastUser(stored.utterances, stored.utterances.length)
   const knownUser = lastUser(given.utterances, known)
   const end = given.utterances[known]
+  const callIds = new Set(stored.calls.map(({ id }) => id))
+  const resultIds = new Set(stored.results.map(({ id }) => id))
   const fresh = new Set<ToolEvent>()
   const missing: ToolEvent[] = []
   let matched = 0
   for (const kind of ['calls', 'results'] as const) {
-    const counts = new Map<string, ToolEvent[]>()
-    for (const done of stored[kind]) if (done.message > from) listIn(counts, done.id).push(done)
-    const resultIds = new Set(stored.results.map(({ id }) => id))
-    const callIds = new Set(stored.calls.map(({ id }) => id))
-    for (const done of given[kind]) {
-      if (done.message < knownUser) {
-        if (kind === 'results' && !resultIds.has(done.id) && callIds.has(done.id)) fresh.add(done)
-      } else if (isAfter(done, end) || counts.get(done.id)?.shift() === undefined) fresh.add(done)
+    const left = new Map<string, ToolEvent[]>()
+    for (const event of stored[kind]) if (event.message > from) listIn(left, event.id).push(event)
+    for (const event of given[kind]) {
+      if (event.message < knownUser) {
+        if (kind === 'results' && !resultIds.has(event.id) && callIds.has(event.id)) fresh.add(event)
+      } else if (isAfter(event, end) || left.get(event.id)?.shift() === undefined) fresh.add(event)
       else matched++
     }
-    for (const rest of counts.values()) for (const done of rest) missing.push(done)
+    missing.push(...[...left.values()].flat())
   }
   return { fresh, matched, missing }
 }
@@ -303,21 +282,18 @@ function findBranch(
   given: readonly Utterance[],
   history: PromptHistory,
 ): number | undefined {
-  const storedTurns = turnsOf(stored)
-  const givenTurns = turnsOf(given)
+  const givenSequences = sequencesOf(given)
   let best: { readonly end: number; readonly length: number } | undefined
-  const consider = (end: number, length: number, from: number): void => {
-    if (length === 0 || length < (best?.length ?? 0)) return
-    const sawAnswer = given.slice(0, length).some(({ role }) => role === 'assistant')
-    if (sawAnswer || (history === 'whole' && from === 0)) best = { end, length }
-  }
-  for (let from = 0; from < stored.length; from++) {
-    const length = commonRun(stored, from, given, isSame)
-    consider(from + length, length, from)
-  }
-  for (let from = 0; from < storedTurns.length; from++) {
-    const length = commonRun<Turn>(storedTurns, from, givenTurns, isSameTurn)
-    if (length > 0) consider(storedTurns[from + length - 1]!.upTo, givenTurns[length - 1]!.upTo, from)
+  for (const [index, log] of sequencesOf(stored).entries()) {
+    const prompt = givenSequences[index]!
+    for (let from = 0; from < log.length; from++) {
+      const common = commonRun(log, from, prompt)
+      const length = prompt[common - 1]?.upTo ?? 0
+      if (length === 0 || length < (best?.length ?? 0)) continue
+      const sawAnswer = given.slice(0, length).some(({ role }) => role === 'assistant')
+      if (sawAnswer || (history === 'whole' && from === 0))
+        best = { end: log[from + common - 1]!.upTo, length }
+    }
   }
   return best?.end
 }

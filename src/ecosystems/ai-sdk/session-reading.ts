@@ -16,10 +16,7 @@ export const CAME_LATE = 'what it answers was taken back meanwhile (undertext/ai
  * above. That includes messages hidden by a summary or a truncation before, when what replaced or surrounded them was rewound. Messages
  * hidden to make room, or manually, are still part of it.
  */
-export function rewoundIds(
-  rows: readonly StoredMessage[],
-  compactions: readonly Compaction[],
-): ReadonlySet<string> {
+function rewoundIds(rows: readonly StoredMessage[], compactions: readonly Compaction[]): ReadonlySet<string> {
   const active = compactions.filter(({ kind, status }) => kind === 'manual' && status === 'active')
   const rewinds = active.filter(({ params }) => params.rewind === true)
   const reasons = active.filter(({ reason }) => reason === SET_ASIDE || reason === CAME_LATE)
@@ -77,43 +74,38 @@ export async function readSession(
   prompt: readonly NewMessage[],
   history: PromptHistory,
 ): Promise<SessionReading> {
-  const window = prompt.length + MARGIN
-  const end = await logOf(store, sessionId, window)
-  const read = readPrompt(end.log, prompt, history)
-  const isWhole = end.rows < window || end.first === 1
-  const isClear = read.fresh.length < prompt.length && read.shared === end.log.length
-  const looksBack = history === 'whole' || prompt.some(({ role }) => role === 'assistant')
-  if (isWhole || isClear || !looksBack || history === 'new') return answer(end, read)
-  const all = await logOf(store, sessionId, undefined)
-  return answer(all, readPrompt(all.log, prompt, history))
-}
-
-function answer({ log, position }: Log, { fresh, shared }: ReturnType<typeof readPrompt>): SessionReading {
-  return { fresh, beyond: log.slice(shared), position }
-}
-
-type Log = {
-  readonly log: readonly StoredMessage[]
-  readonly position: number
-  readonly first: number
-  readonly rows: number
-}
-
-/** The last messages of the log, oldest first, without those set aside. */
-async function logOf(store: ReadingStore, sessionId: string, limit: number | undefined): Promise<Log> {
-  const options = { order: 'backward' as const, ...defined({ limit }) }
-  const rows = (await unlessUnknown(store.getMessages(sessionId, options))) ?? []
-  const messages = rows.filter(({ kind }) => kind === 'message').reverse()
-  const bounds = {
-    position: messages.at(-1)?.position ?? 0,
-    first: messages[0]?.position ?? 1,
-    rows: messages.length,
+  const compare = async (limit?: number) => {
+    const options = { order: 'backward' as const, ...defined({ limit }) }
+    const rows = (await unlessUnknown(store.getMessages(sessionId, options))) ?? []
+    const { log, messages, position } = await readLog(store, sessionId, rows.reverse())
+    const { fresh, shared } = readPrompt(log, prompt, history)
+    return { fresh, beyond: log.slice(shared), position, messages }
   }
-  if (!rows.some(({ truncationParent }) => truncationParent !== undefined))
-    return { log: messages, ...bounds }
-  const aside = rewoundIds(rows, await store.listCompactions(sessionId))
-  const log = messages.filter(({ id }) => !aside.has(id))
-  return { log, ...bounds }
+  const window = prompt.length + MARGIN
+  const { messages, ...reading } = await compare(window)
+  const isWhole = messages.length < window || messages[0]?.position === 1
+  const isClear = reading.fresh.length < prompt.length && reading.beyond.length === 0
+  const looksBack = history === 'whole' || prompt.some(({ role }) => role === 'assistant')
+  if (isWhole || isClear || !looksBack || history === 'new') return reading
+  return compare()
+}
+
+/** The messages of a log, oldest first; `log` has those that are still part of the conversation, `rewound` the others. */
+export async function readLog(
+  store: Pick<Store, 'listCompactions'>,
+  sessionId: string,
+  rows: readonly StoredMessage[],
+) {
+  const messages = rows.filter(({ kind }) => kind === 'message')
+  const isTouched = rows.some(({ truncationParent }) => truncationParent !== undefined)
+  const ids = isTouched ? rewoundIds(rows, await store.listCompactions(sessionId)) : new Set<string>()
+  return {
+    messages,
+    log: messages.filter(({ id }) => !ids.has(id)),
+    rewound: messages.filter(({ id }) => ids.has(id)),
+    /** The last position, 0 for none. */
+    position: messages.at(-1)?.position ?? 0,
+  }
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Store } from '../../../store/store.ts'
 import { Conversion } from '../../conversion.ts'
 import { rowsOfUIMessage } from '../from-ui-messages.ts'
 import { unitsOf } from '../prompt-matching.ts'
-import { rewoundIds } from '../session-reading.ts'
+import { readLog } from '../session-reading.ts'
 import { uiMessagesOf } from '../to-ui-messages.ts'
 import type { SdkUIMessage, UIMessageLike } from '../types.ts'
 import { type Group, groupsOf, uiMetadata, uiRowOf } from '../ui-rows.ts'
@@ -43,17 +43,9 @@ type ChatLog = {
 
 /** Reads a chat as people see it: the log without rewound messages, compacted or not. Throws `SESSION_NOT_FOUND`. */
 export async function readChat(store: ChatStorage, chatId: string, tools?: 'all' | object): Promise<ChatLog> {
-  const rows = await store.getMessages(chatId)
-  const messages = rows.filter(({ kind }) => kind === 'message')
-  const isTouched = rows.some(({ truncationParent }) => truncationParent !== undefined)
-  const out = isTouched ? rewoundIds(rows, await store.listCompactions(chatId)) : new Set<string>()
-  const former = messages.filter(({ id }) => !out.has(id))
-  const gone = new Set(messages.filter(({ id }) => out.has(id)).map(({ metadata }) => uiRowOf(metadata)?.id))
-  return {
-    stored: storedMessagesOf(former, tools),
-    position: messages.at(-1)?.position ?? 0,
-    isRewound: (id) => gone.has(id),
-  }
+  const { log, rewound, position } = await readLog(store, chatId, await store.getMessages(chatId))
+  const gone = new Set(rewound.map(({ metadata }) => uiRowOf(metadata)?.id))
+  return { stored: storedMessagesOf(log, tools), position, isRewound: (id) => gone.has(id) }
 }
 
 /** The same; an unknown chat has no messages. */
