@@ -117,15 +117,29 @@ export function withoutCacheMarks(options: ProviderOptions): ProviderOptions | u
 }
 
 /** What a field must hold; `?` marks one that may be absent. */
-export type Rule = 'string' | 'string?' | 'boolean' | 'boolean?' | 'base64' | 'options?' | 'object' | 'any'
-export type Rules = { readonly [field: string]: Rule }
+type Ruled = {
+  string: string
+  'string?': string | undefined
+  base64: string
+  boolean: boolean
+  'boolean?': boolean | undefined
+  'options?': object | undefined
+  object: object
+  any: unknown
+}
+export type Rules = { readonly [field: string]: keyof Ruled }
 
-/** Throws `INVALID_INPUT` for the first field that breaks its rule. */
-export function checkFields(value: { readonly [field: string]: unknown }, rules: Rules, place: string): void {
+/** Returns an object after checking its fields. Throws `INVALID_INPUT` for the first one that breaks its rule. */
+export function checkFields<T extends { readonly [field: string]: unknown }, const R extends Rules>(
+  value: T,
+  rules: R,
+  place: string,
+): T & { readonly [F in keyof R]: Ruled[R[F]] } {
   for (const [field, rule] of Object.entries(rules)) checkField(value[field], rule, `${place}.${field}`)
+  return value as T & { readonly [F in keyof R]: Ruled[R[F]] }
 }
 
-function checkField(value: unknown, rule: Rule, place: string): void {
+function checkField(value: unknown, rule: keyof Ruled, place: string): void {
   if (rule === 'any' || (value === undefined && rule.endsWith('?'))) return
   switch (rule) {
     case 'string':

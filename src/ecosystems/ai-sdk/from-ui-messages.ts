@@ -8,7 +8,6 @@ import type {
   ProviderPart,
   Role,
   ToolCallPart,
-  ToolResultOutput,
   ToolResultPart,
 } from '../../messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
@@ -31,7 +30,7 @@ import {
 } from './fields.ts'
 import { textFrom } from './model-messages.ts'
 import { contentOf, markReasoned } from './prompt.ts'
-import { deniedOutput } from './tool-output.ts'
+import { deniedOutput, providerResult, type ReadOutput } from './tool-output.ts'
 import type { SdkPart, UIMessageLike } from './types.ts'
 import { derivedState, isToolPart, type Shown, type ShownTool, type UiRow, uiMetadata } from './ui-rows.ts'
 
@@ -109,7 +108,7 @@ class RowReader {
   /** Results and approvals of this step's calls. */
   #answers: Part[] = []
   /** The calls of this step without a result, by their ids: the index of each in `parts`, and its state. */
-  #waiting = new Map<string, readonly [shown: number, state: string]>()
+  #waiting = new Map<string, { readonly index: number; readonly state: string }>()
 
   constructor(role: Role, conversion: Conversion) {
     this.#role = role
@@ -146,67 +145,129 @@ class RowReader {
   }
 
   #readText(part: SdkPart, place: string): void {
-    checkFields(part, { providerMetadata: 'options?' }, place)
-    if (part.state !== undefined) checkOneOf(part.state, ['streaming', 'done'], `${place}.state`)
-    const { type, text, providerMetadata } = part
+    const { type, text, state, providerMetadata } = checkFields(part, { providerMetadata: 'options?' }, place)
+    if (state !== undefined) checkOneOf(state, ['streaming', 'done'], `${place}.state`)
     const given = { type, text, ...defined({ providerOptions: providerMetadata }) }
     const read = textFrom(given, place, this.#role, this.#conversion)
-    const kept = read.type === 'provider' ? providerMetadata : sentMetadata(read)
-    this.#show(read, this.#besides(part, ['type', 'text'], kept, place))
+    this.#show(read, this.#besides(part, read, ['type', 'text'], 'providerMetadata', place))
   }
 
   #readFile(part: SdkPart, place: string): void {
-    checkFields(
-      part,
-      { url: 'string', mediaType: 'string', filename: 'string?', providerMetadata: 'options?' },
-      place,
-    )
-    const { url, mediaType, filename, providerMetadata } = part as {
-      readonly url?: string
-      readonly mediaType?: string
-      readonly filename?: string
-      readonly providerMetadata?: unknown
-    }
-    const { providerReference: reference } = part
-    const named = defined({ filename })
-    if (isObject(reference)) {
-      const data = { type: 'reference', reference }
-      this.#replace({ type: 'file', data, mediaType, ...named }, part, place)
-    } else if (hasScheme(url!)) {
-      const data = addressOrBase64At(url!, `${place}.url`)
-      const type = 'file' as const
-      const read = { type, data, mediaType: mediaType!, ...named, ...keptOptions(providerMetadata) }
+    const rules = {
+      url: 'string',
+      mediaType: 'string',
+      filename: 'string?',
+      providerMetadata: 'options?',
+    } as const
+    const { url, mediaType, filename, providerMetadata, providerReference } = checkFields(part, rules, place)
+    const type = 'file' as const
+    const named = { mediaType, ...defined({ filename }) }
+    if (isObject(providerReference)) {
+      const data = { type: 'reference', reference: providerReference }
+      this.#replace({ type, data, ...named }, part, place)
+    } else if (hasScheme(url)) {
+      const data = addressOrBase64At(url, `${place}.url`)
+      const read = { type, data, ...named, ...keptOptions(providerMetadata) }
       const known = ['type', 'url', 'mediaType', 'filename']
-      this.#show(read, this.#besides(part, known, sentMetadata(read), place))
+      this.#show(read, this.#besides(part, read, known, 'providerMetadata', place))
       // A relative address means nothing without its page.
     } else this.#keep(part, place)
   }
 
+  /** A tool's part holds a call, its approval and its result; for models these are parts of their own. */
   #readTool(part: SdkPart, place: string): void {
-    checkToolPart(part, place)
+    const { toolCallId, state, providerExecuted, callProviderMetadata } = checkToolPart(part, place)
     // Arguments that are still streamed are no call yet.
-    if (part.state === 'input-streaming' || this.#role !== 'assistant') {
+    if (state === 'input-streaming' || this.#role !== 'assistant') {
       this.#keep(part, place)
       return
     }
-    const { call, shown, request, response, result } = toolFrom(part, place, this.#conversion)
-    this.#keepState(call.toolCallId)
-    this.#show(call, shown)
-    if (result === undefined)
-      this.#waiting.set(call.toolCallId, [this.#row.parts.length - 1, part.state as string])
+    const toolName =
+      part.type === 'dynamic-tool' ? (part.toolName as string) : part.type.slice('tool-'.length)
+    // Arguments that a tool refused are the model's own.
+    const input = part.input === undefined && state === 'output-error' ? part.rawInput : part.input
+    const call: ToolCallPart = {
+      type: 'tool-call',
+      toolCallId,
+      toolName,
+      input: input === undefined ? {} : jsonAt(input, `${place}.input`, this.#conversion),
+      ...defined({ providerExecuted }),
+      ...keptOptions(callProviderMetadata),
+    }
+    const { request, response, more } = this.#readApproval(part, place)
+    // A call of the provider's own that was denied has no result.
+    const hasResult =
+      state === 'output-available' ||
+      state === 'output-error' ||
+      (state === 'output-denied' && providerExecuted !== true)
+    const result = hasResult ? this.#readResult(part, { toolCallId, toolName }, place) : undefined
+    const derived = derivedState({ hasRequest: request !== undefined, response, result })
+    const known = hasResult ? [...CALL_FIELDS, ...RESULT_FIELDS] : CALL_FIELDS
+
+    this.#keepState(toolCallId)
+    this.#show(call, {
+      ...this.#besides(part, call, known, 'callProviderMetadata', place),
+      ...(part.type === 'dynamic-tool' && { dynamic: true }),
+      ...(derived !== state && { state }),
+      ...(part.input === undefined && { noInput: true }),
+      ...nonEmpty({ approval: more }),
+    })
     if (request !== undefined) this.#row.content.push(request)
     if (response !== undefined) this.#answers.push(response)
-    if (result !== undefined)
-      (call.providerExecuted === true ? this.#row.content : this.#answers).push(result)
+    if (result === undefined) this.#waiting.set(toolCallId, { index: this.#row.parts.length - 1, state })
+    else (providerExecuted === true ? this.#row.content : this.#answers).push(result)
+  }
+
+  /** The request for approval and the answer to it, as messages for models have them, and `more` for what these have no place for. */
+  #readApproval(
+    { approval, toolCallId, providerExecuted }: SdkPart,
+    place: string,
+  ): { readonly request?: ProviderPart; readonly response?: ProviderPart; readonly more: JsonObject } {
+    if (!isObject(approval)) return { more: {} }
+    const fields = otherFields(approval, ['id', 'approved'], `${place}.approval`, this.#conversion)
+    const { signature, inputSchemaInput, isAutomatic, requestReason, reason, ...more } = fields
+    const { id: approvalId, approved } = approval
+    const asked = { approvalId, toolCallId, signature, inputSchemaInput, isAutomatic, reason: requestReason }
+    const request = opaquePart({ type: 'tool-approval-request', ...defined(asked) }, AI_SDK)
+    if (typeof approved !== 'boolean') return { request, more: { ...more, ...defined({ reason }) } }
+    const answer = defined({ approvalId, approved, reason, providerExecuted })
+    return { request, response: opaquePart({ type: 'tool-approval-response', ...answer }, AI_SDK), more }
+  }
+
+  /** A result as a model reads it. Source: `convertToModelMessages` of ai 6, for a tool without `toModelOutput`. */
+  #readResult(
+    part: SdkPart,
+    ids: { readonly toolCallId: string; readonly toolName: string },
+    place: string,
+  ): ToolResultPart {
+    const { state, preliminary, resultProviderMetadata, callProviderMetadata } = part
+    const ui: JsonObject = {
+      ...otherFields({ preliminary, resultProviderMetadata }, [], place, this.#conversion),
+      ...(state === 'output-available' && part.output === undefined && { noOutput: true }),
+    }
+    const { output, own } = this.#readOutput(part, place)
+    const kept = keptOptions(resultProviderMetadata ?? callProviderMetadata, { ...own, ...nonEmpty({ ui }) })
+    return { type: 'tool-result', ...ids, output, ...kept }
+  }
+
+  #readOutput(part: SdkPart, place: string): ReadOutput {
+    const { state, approval, providerExecuted, errorText, output } = part
+    if (state === 'output-denied') return deniedOutput((approval as { readonly reason?: unknown }).reason)
+    if (state === 'output-error') {
+      const type = providerExecuted === true ? 'error-json' : 'error-text'
+      return { output: { type, value: errorText as string }, own: {} }
+    }
+    const value = output === undefined ? null : jsonAt(output, `${place}.output`, this.#conversion)
+    return { output: providerResult(value, false), own: {} }
   }
 
   /** Keeps the state of an earlier call with this id, so that the result of the later one is not taken for its own. */
   #keepState(id: string): void {
-    const [index, state] = this.#waiting.get(id) ?? []
-    if (index === undefined || state === undefined) return
-    const shown = this.#row.parts[index]!
-    this.#row.parts[index] =
-      typeof shown === 'number' ? { at: shown, state } : ({ ...(shown as ShownTool), state } as ShownTool)
+    const waiting = this.#waiting.get(id)
+    if (waiting === undefined) return
+    const { index, state } = waiting
+    const shown = this.#row.parts[index] as number | ShownTool
+    this.#row.parts[index] = { ...(typeof shown === 'number' ? { at: shown } : shown), state }
   }
 
   #startStep(part: SdkPart, place: string): void {
@@ -240,16 +301,15 @@ class RowReader {
 
   /** Parts of ai 7 that models get as parts of their own. */
   #keepForModels(part: SdkPart, place: string): void {
-    const { type, kind, mediaType, url } = part
-    checkFields(part, { providerMetadata: 'options?' }, place)
+    const { type } = checkFields(part, { providerMetadata: 'options?' }, place)
     if (type === 'custom') {
-      checkFields(part, { kind: 'string' }, place)
+      const { kind } = checkFields(part, { kind: 'string' }, place)
       this.#replace({ type, kind }, part, place)
       return
     }
-    checkFields(part, { mediaType: 'string', url: 'string' }, place)
-    if (!URL.canParse(url as string)) throw invalid(`${place}.url: must be an address`)
-    this.#replace({ type, data: { type: 'url', url: new URL(url as string) }, mediaType }, part, place)
+    const { mediaType, url } = checkFields(part, { mediaType: 'string', url: 'string' }, place)
+    if (!URL.canParse(url)) throw invalid(`${place}.url: must be an address`)
+    this.#replace({ type, data: { type: 'url', url: new URL(url) }, mediaType }, part, place)
   }
 
   /** A part only the AI SDK knows, with the part that a model gets in its place. */
@@ -262,13 +322,16 @@ class RowReader {
   /** Unknown fields of a part, and options that do not come back as they were. */
   #besides(
     part: SdkPart,
+    read: Part,
     known: readonly string[],
-    kept: unknown,
+    options: 'providerMetadata' | 'callProviderMetadata',
     place: string,
   ): { readonly fields?: JsonObject } {
-    const isExact = isDeepStrictEqual(kept, withoutUndefined(part.providerMetadata))
-    const read = isExact ? [...known, 'providerMetadata'] : known
-    return nonEmpty({ fields: otherFields(part, read, place, this.#conversion) })
+    const isExact =
+      read.type === 'provider' ||
+      isDeepStrictEqual(sentOptions(read.providerOptions).providerOptions, withoutUndefined(part[options]))
+    const all = isExact ? [...known, options] : known
+    return nonEmpty({ fields: otherFields(part, all, place, this.#conversion) })
   }
 
   #show(part: Part, besides: Omit<ShownTool, 'at'> = {}): void {
@@ -291,12 +354,6 @@ class RowReader {
   }
 }
 
-function sentMetadata(part: Exclude<Part, { readonly type: 'provider' }>): unknown {
-  return sentOptions(part.providerOptions).providerOptions
-}
-
-/* A tool's part in a message of a chat holds a call, its approval and its result; for models these are parts of their own. */
-
 /** States of a tool's part, in the order a call goes through them. */
 const STATES = [
   'input-streaming',
@@ -308,146 +365,28 @@ const STATES = [
   'output-denied',
 ]
 
-function toolNameOf({ type, toolName }: SdkPart): string {
-  return type === 'dynamic-tool' ? (toolName as string) : type.slice('tool-'.length)
-}
+/** Fields of a call, and those that only results have: without a result they are kept as unknown ones. */
+const CALL_FIELDS = ['type', 'toolName', 'toolCallId', 'state', 'input', 'providerExecuted', 'approval']
+const RESULT_FIELDS = ['output', 'errorText', 'resultProviderMetadata', 'preliminary']
 
-/** A tool's part as models read it, and how it was shown. */
-type ToolRead = {
-  readonly call: ToolCallPart
-  readonly shown: Omit<ShownTool, 'at'>
-  readonly request?: ProviderPart
-  readonly response?: ProviderPart
-  readonly result?: ToolResultPart
-}
-
-/** Checks what every tool's part has, whatever its state. Throws `INVALID_INPUT`. */
-export function checkToolPart(part: SdkPart, place: string): void {
+/** Returns a tool's part after checking what each has, whatever its state. Throws `INVALID_INPUT`. */
+function checkToolPart(part: SdkPart, place: string) {
   if (part.type === 'dynamic-tool') checkFields(part, { toolName: 'string' }, place)
   checkFields(part, { toolCallId: 'string' }, place)
   checkOneOf(part.state, STATES, `${place}.state`)
-  checkFields(part, { providerExecuted: 'boolean?', callProviderMetadata: 'options?' }, place)
-  const { state, approval } = part
+  const rules = {
+    toolCallId: 'string',
+    state: 'string',
+    providerExecuted: 'boolean?',
+    callProviderMetadata: 'options?',
+  } as const
+  const checked = checkFields(part, rules, place)
+  const { state, approval } = checked
   if (state === 'output-error') checkFields(part, { errorText: 'string' }, place)
-  const mustHave = state === 'output-denied' || (state as string).startsWith('approval-')
-  if (approval === undefined && !mustHave) return
+  const mustHave = state === 'output-denied' || state.startsWith('approval-')
+  if (approval === undefined && !mustHave) return checked
   if (!isObject(approval)) throw invalid(`${place}.approval: must be an object`)
   const isAnswered = state === 'approval-responded' || state === 'output-denied'
   checkFields(approval, { id: 'string', approved: isAnswered ? 'boolean' : 'boolean?' }, `${place}.approval`)
-}
-
-/** A checked tool's part in the neutral form. */
-export function toolFrom(part: SdkPart, place: string, conversion: Conversion): ToolRead {
-  const { toolCallId, state, providerExecuted: ran, callProviderMetadata } = part
-  // Arguments that a tool refused are the model's own.
-  const input = part.input === undefined && state === 'output-error' ? part.rawInput : part.input
-  const call: ToolCallPart = {
-    type: 'tool-call',
-    toolCallId: toolCallId as string,
-    toolName: toolNameOf(part),
-    input: input === undefined ? {} : jsonAt(input, `${place}.input`, conversion),
-    ...(typeof ran === 'boolean' && { providerExecuted: ran }),
-    ...keptOptions(callProviderMetadata),
-  }
-  const { request, response, more } = approvalFrom(part, place, conversion)
-  const result = resultFrom(part, place, conversion)
-  const derived = derivedState({ hasRequest: request !== undefined, response, result })
-  return {
-    call,
-    ...defined({ request, response, result }),
-    shown: {
-      ...nonEmpty({ fields: fieldsOf(part, call, place, conversion) }),
-      ...(part.type === 'dynamic-tool' && { dynamic: true }),
-      ...(derived !== state && { state: state as string }),
-      ...(part.input === undefined && { noInput: true }),
-      ...nonEmpty({ approval: more }),
-    },
-  }
-}
-
-const CALL_FIELDS = [
-  'type',
-  'toolName',
-  'toolCallId',
-  'state',
-  'input',
-  'providerExecuted',
-  'callProviderMetadata',
-  'approval',
-]
-
-const RESULT_FIELDS = ['output', 'errorText', 'resultProviderMetadata', 'preliminary']
-
-/** The fields besides the call; of a call without a result also those that only results have. */
-function fieldsOf(part: SdkPart, call: ToolCallPart, place: string, conversion: Conversion): JsonObject {
-  const { callProviderMetadata: given } = part
-  const isExact = isDeepStrictEqual(
-    sentOptions(call.providerOptions).providerOptions,
-    withoutUndefined(given),
-  )
-  const known = hasResult(part) ? [...CALL_FIELDS, ...RESULT_FIELDS] : CALL_FIELDS
-  const others = otherFields(part, known, place, conversion)
-  if (isExact) return others
-  return { ...others, callProviderMetadata: jsonAt(given, `${place}.callProviderMetadata`, conversion) }
-}
-
-function hasResult({ state, providerExecuted }: SdkPart): boolean {
-  if (state === 'output-denied') return providerExecuted !== true
-  return state === 'output-available' || state === 'output-error'
-}
-
-/** The request for approval and the answer to it, as messages for models have them, and `more` for what these have no place for. */
-function approvalFrom(
-  part: SdkPart,
-  place: string,
-  conversion: Conversion,
-): { readonly request?: ProviderPart; readonly response?: ProviderPart; readonly more: JsonObject } {
-  if (!isObject(part.approval)) return { more: {} }
-  const { approval, toolCallId, providerExecuted } = part
-  const fields = otherFields(approval, ['id', 'approved'], `${place}.approval`, conversion)
-  const { signature, inputSchemaInput, isAutomatic, requestReason, reason, ...more } = fields
-  const { id: approvalId, approved } = approval
-  const asked = { signature, inputSchemaInput, isAutomatic, reason: requestReason }
-  const request = approvalPart('tool-approval-request', { approvalId, toolCallId, ...asked })
-  if (typeof approved !== 'boolean') return { request, more: { ...more, ...defined({ reason }) } }
-  const ran = typeof providerExecuted === 'boolean' ? providerExecuted : undefined
-  const answer = { approvalId, approved, reason, providerExecuted: ran }
-  return { request, response: approvalPart('tool-approval-response', answer), more }
-}
-
-function approvalPart(type: string, fields: object): ProviderPart {
-  return opaquePart({ type, ...defined(fields) }, AI_SDK)
-}
-
-function resultFrom(part: SdkPart, place: string, conversion: Conversion): ToolResultPart | undefined {
-  if (!hasResult(part)) return undefined
-  const { preliminary, resultProviderMetadata, callProviderMetadata, state } = part
-  const { output, own } = outputFrom(part, place, conversion)
-  const ui: JsonObject = {
-    ...otherFields({ preliminary, resultProviderMetadata }, [], place, conversion),
-    ...(state === 'output-available' && part.output === undefined && { noOutput: true }),
-  }
-  return {
-    type: 'tool-result',
-    toolCallId: part.toolCallId as string,
-    toolName: toolNameOf(part),
-    output,
-    ...keptOptions(resultProviderMetadata ?? callProviderMetadata, { ...own, ...nonEmpty({ ui }) }),
-  }
-}
-
-/** A result as a model reads it. Source: `convertToModelMessages` of ai 6, for a tool without `toModelOutput`. */
-function outputFrom(
-  part: SdkPart,
-  place: string,
-  conversion: Conversion,
-): { readonly output: ToolResultOutput; readonly own: JsonObject } {
-  if (part.state === 'output-error') {
-    const value = part.errorText as string
-    return { output: { type: part.providerExecuted === true ? 'error-json' : 'error-text', value }, own: {} }
-  }
-  if (part.state === 'output-denied') return deniedOutput((part.approval as { reason?: unknown }).reason)
-  if (typeof part.output === 'string') return { output: { type: 'text', value: part.output }, own: {} }
-  const value = part.output === undefined ? null : jsonAt(part.output, `${place}.output`, conversion)
-  return { output: { type: 'json', value }, own: {} }
+  return checked
 }

@@ -37,7 +37,7 @@ import type { SdkOptions, SdkPart, SdkVersion } from './types.ts'
 const DENIED = 'Execution of the tool was denied.'
 
 /** An output in the neutral form; `own` is what that has no place for. */
-type ReadOutput = { readonly output: ToolResultOutput; readonly own: JsonObject }
+export type ReadOutput = { readonly output: ToolResultOutput; readonly own: JsonObject }
 type Item = Exclude<ToolResultContent, { type: 'provider' }>
 
 /** The output of a tool as it is kept. */
