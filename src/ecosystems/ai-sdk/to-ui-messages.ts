@@ -86,20 +86,13 @@ function idOf({ uiId, rows }: Group, taken: ReadonlySet<string>): string {
   return taken.has(own) ? `${own}-${index}` : own
 }
 
-type PlacedSlot = { readonly row: GroupRow; readonly slot: ToolSlot }
-
 /** The first call that fits in the last step with one: ids repeat from step to step. */
 function firstInLastStep(
-  placed: readonly PlacedSlot[] = [],
+  slots: readonly ToolSlot[] = [],
   fits: (slot: ToolSlot) => boolean,
-): PlacedSlot | undefined {
-  let found: PlacedSlot | undefined
-  for (let at = placed.length - 1; at >= 0; at--) {
-    const one = placed[at]!
-    if (found !== undefined && found.row !== one.row) break
-    if (fits(one.slot)) found = one
-  }
-  return found
+): ToolSlot | undefined {
+  const last = slots.findLast(fits)
+  return slots.find((slot) => slot.row === last?.row && fits(slot))
 }
 
 /** Writes one message. */
@@ -108,11 +101,11 @@ class MessageWriter {
   readonly #isKnown: (toolName: string) => boolean
   readonly #conversion: Conversion
   /** Its parts in order; those of tools are made when everything has been seen. */
-  readonly #parts: { readonly part?: SdkPart; readonly slot?: ToolSlot }[] = []
+  readonly #parts: (SdkPart | (() => SdkPart))[] = []
   /** Calls by their ids, in order. */
-  readonly #calls = new Map<unknown, PlacedSlot[]>()
+  readonly #calls = new Map<unknown, ToolSlot[]>()
   /** Calls by the ids of the requests to approve them. */
-  readonly #asked = new Map<unknown, PlacedSlot[]>()
+  readonly #asked = new Map<unknown, ToolSlot[]>()
 
   constructor(group: Group, isKnown: (toolName: string) => boolean, conversion: Conversion) {
     this.#group = group
@@ -125,21 +118,17 @@ class MessageWriter {
     for (const row of rows) {
       this.#conversion.at(row.index)
       const id = row.ui?.steering
-      if (id !== undefined) this.#add([{ type: 'steering-message', id, parts: this.#shownParts(row) }])
-      else if (role !== 'assistant') this.#add(this.#shownParts(row))
+      if (id !== undefined) this.#parts.push({ type: 'steering-message', id, parts: this.#shownParts(row) })
+      else if (role !== 'assistant') this.#parts.push(...this.#shownParts(row))
       else if (row.row.role === 'assistant') this.#addStep(row)
       else this.#addAnswers(row)
     }
-    const parts = this.#parts.map(({ part, slot }) => (slot === undefined ? part! : toolPartTo(slot)))
+    const parts = this.#parts.map((part) => (typeof part === 'function' ? part() : part))
     const first = rows[0]!.ui?.first
     // The AI SDK refuses messages of others than an assistant without a part.
     if (parts.length === 0 && role !== 'assistant' && first === undefined)
       return { role, parts: [{ type: 'text', text: '' }] }
     return { ...first, role, parts }
-  }
-
-  #add(parts: readonly SdkPart[]): void {
-    for (const part of parts) this.#parts.push({ part })
   }
 
   /** The parts of a row as they were shown. */
@@ -148,26 +137,26 @@ class MessageWriter {
   }
 
   #addStep(row: GroupRow): void {
-    if (row.ui === undefined) this.#add([{ type: 'step-start' }])
+    const { ui } = row
+    if (ui === undefined) this.#parts.push({ type: 'step-start' })
     for (const shown of layoutOf(row)) {
-      const part = partAt(row, shown)
-      if (part?.type !== 'tool-call') {
-        this.#add(this.#partOf(row, shown))
+      const [at, entry] = placeOf(shown)
+      const call = at === undefined ? undefined : row.parts[at]
+      if (call?.type !== 'tool-call') {
+        this.#parts.push(...this.#partOf(row, shown))
         continue
       }
-      const entry = typeof shown === 'object' ? shown : undefined
-      const isNamed = row.ui === undefined ? this.#isKnown(part.toolName) : !(entry && 'dynamic' in entry)
-      const slot: ToolSlot = { call: part, shown: entry, isNamed }
-      this.#parts.push({ slot })
-      listIn(this.#calls, part.toolCallId).push({ row, slot })
-      if (entry !== undefined || row.ui !== undefined)
-        takeBeside(slot, row, typeof shown === 'object' && 'at' in shown ? shown.at! : Number(shown))
-      if (slot.request !== undefined) listIn(this.#asked, slot.request.approvalId).push({ row, slot })
+      const isNamed = ui === undefined ? this.#isKnown(call.toolName) : entry?.dynamic !== true
+      const slot: ToolSlot = { row, call, shown: entry, isNamed }
+      this.#parts.push(() => toolPartTo(slot))
+      listIn(this.#calls, call.toolCallId).push(slot)
+      if (ui !== undefined) takeBeside(slot, row.parts.slice(at! + 1, at! + 3))
+      if (slot.request !== undefined) listIn(this.#asked, slot.request.approvalId).push(slot)
     }
-    if (row.ui === undefined) this.#addAnswers(row)
-    const own = ownOfMessage(row.row.metadata)
-    for (const request of listOf(own.approvals)) this.#request(request)
-    for (const source of listOf(own.sources)) this.#add(sourceTo(source))
+    if (ui === undefined) this.#addAnswers(row)
+    const { approvals, sources } = ownOfMessage(row.row.metadata)
+    for (const request of listOf(approvals)) this.#request(request)
+    for (const source of listOf(sources)) this.#parts.push(...sourceTo(source))
   }
 
   /** Results, requests for approval and answers to them. */
@@ -176,21 +165,23 @@ class MessageWriter {
       const place = `[${index}].content[${at}]`
       if (part.type === 'tool-result') this.#result(part, place)
       else if (part.type === 'provider') this.#approval(part)
-      else if (row.role !== 'assistant') this.#add(this.#partTo(part, place))
+      else if (row.role !== 'assistant') this.#parts.push(...this.#partTo(part, place))
     }
   }
 
-  /** Adds a result to its call. */
+  /** Adds a result to its call. Where its state had to be kept, it had none. */
   #result(part: ToolResultPart, place: string): void {
-    const slot = firstInLastStep(this.#calls.get(part.toolCallId), awaitsResult)?.slot
-    if (slot !== undefined) {
-      slot.result = part
+    const awaits = ({ shown, result }: ToolSlot): boolean =>
+      result === undefined && shown?.state === undefined
+    const found = firstInLastStep(this.#calls.get(part.toolCallId), awaits)
+    if (found !== undefined) {
+      found.result = part
       return
     }
     this.#conversion.note('changed', place, 'its call is missing: one without arguments takes its place')
     const { toolCallId, toolName = 'unknown' } = part
     const call = { type: 'tool-call' as const, toolCallId, toolName, input: {} }
-    this.#parts.push({ slot: { call, shown: undefined, isNamed: this.#isKnown(toolName), result: part } })
+    this.#parts.push(toolPartTo({ call, isNamed: this.#isKnown(toolName), result: part }))
   }
 
   #approval(part: ProviderPart): void {
@@ -198,13 +189,13 @@ class MessageWriter {
     if (kept?.type === 'tool-approval-request') this.#request(kept)
     if (kept?.type !== 'tool-approval-response') return
     const found = firstInLastStep(this.#asked.get(kept.approvalId), ({ response }) => response === undefined)
-    if (found !== undefined) found.slot.response = part
+    if (found !== undefined) found.response = part
   }
 
   #request(request: SdkPart): void {
     const found = firstInLastStep(this.#calls.get(request.toolCallId), (slot) => slot.request === undefined)
     if (found === undefined) return
-    found.slot.request = request
+    found.request = request
     listIn(this.#asked, request.approvalId).push(found)
   }
 
@@ -212,12 +203,10 @@ class MessageWriter {
   #partOf(row: GroupRow, shown: Shown): readonly SdkPart[] {
     if (shown === 'step-start') return [{ type: shown }]
     if (typeof shown === 'object' && 'part' in shown) return [shown.part as SdkPart]
-    const part = partAt(row, shown)
+    const [at, entry] = placeOf(shown)
+    const part = row.parts[at!]
     if (part === undefined) return []
-    const at = typeof shown === 'number' ? shown : shown.at
-    const fields = typeof shown === 'object' ? (shown.fields ?? {}) : {}
-    const made = this.#partTo(part, `[${row.index}].content[${at}]`)
-    return made.map((one) => ({ ...one, ...fields }) as SdkPart)
+    return this.#partTo(part, `[${row.index}].content[${at}]`).map((one) => ({ ...one, ...entry?.fields }))
   }
 
   #partTo(part: Part, place: string): readonly SdkPart[] {
@@ -258,18 +247,19 @@ function layoutOf({ ui, parts }: GroupRow): readonly Shown[] {
   return ui?.parts ?? parts.map((_, index) => index)
 }
 
-function partAt({ parts }: GroupRow, shown: Shown): Part | undefined {
-  if (typeof shown === 'number') return parts[shown]
-  return typeof shown === 'object' && !('part' in shown) ? parts[shown.at] : undefined
+/** The index of a shown part that models read, and what was shown besides. */
+function placeOf(shown: Shown): readonly [at?: number, entry?: ShownTool] {
+  if (typeof shown === 'number') return [shown]
+  return typeof shown === 'string' || 'part' in shown ? [] : [shown.at, shown]
 }
 
 /** Adds the parts directly after a call in a row of a chat: a request for approval, and a result of its provider. */
-function takeBeside(slot: ToolSlot, { parts }: GroupRow, at: number): void {
-  for (const part of parts.slice(at + 1, at + 3)) {
+function takeBeside(slot: ToolSlot, next: readonly Part[]): void {
+  for (const part of next) {
+    if (part.type === 'tool-call') return
     if (part.type === 'tool-result' && part.toolCallId === slot.call.toolCallId) slot.result ??= part
     const kept = part.type === 'provider' ? keptPartTo(part) : undefined
     if (kept?.type === 'tool-approval-request' && slot.result === undefined) slot.request ??= kept
-    if (part.type === 'tool-call') return
   }
 }
 
@@ -314,11 +304,12 @@ function sourceTo(source: SdkPart): readonly SdkPart[] {
 }
 
 /* A tool's part in a message of a chat holds a call, its approval and its result; for models these are parts of their own. */
-/** A call on its way to a tool's part, with what has been found of it so far. */
-export type ToolSlot = {
+/** A call, and what has been found of it so far. */
+type ToolSlot = {
   readonly call: ToolCallPart
+  readonly row?: GroupRow
   /** How it was shown; absent for a call of another origin. */
-  readonly shown: Exclude<Shown, number | string> | undefined
+  readonly shown?: ShownTool | undefined
   /** Whether its part names the tool by its type. */
   readonly isNamed: boolean
   request?: SdkPart
@@ -326,27 +317,21 @@ export type ToolSlot = {
   result?: ToolResultPart
 }
 
-/** Whether a result may belong to this call: where its state had to be kept, there was none. */
-export function awaitsResult({ shown, result }: ToolSlot): boolean {
-  return result === undefined && !(shown !== undefined && 'state' in shown)
-}
-
 /** The part of a message that shows a call, its approval and its result. */
 export function toolPartTo(slot: ToolSlot): SdkPart {
-  const { call, request, response, result, isNamed } = slot
+  const { call, shown, request, response, result, isNamed } = slot
   const { toolCallId, toolName, input, providerExecuted } = call
-  const shown = (slot.shown ?? {}) as Partial<ShownTool>
-  const state = shown.state ?? derivedState({ hasRequest: request !== undefined, response, result })
+  const state = shown?.state ?? derivedState({ hasRequest: request !== undefined, response, result })
   const { providerOptions: callProviderMetadata } = sentOptions(call.providerOptions)
   return {
     ...(!isNamed && { toolName }),
     type: isNamed ? `tool-${toolName}` : 'dynamic-tool',
     toolCallId,
     state,
-    ...(shown.noInput !== true && { input }),
-    ...defined({ providerExecuted, callProviderMetadata, approval: approvalTo(slot, shown.approval) }),
+    ...(shown?.noInput !== true && { input }),
+    ...defined({ providerExecuted, callProviderMetadata, approval: approvalTo(slot, shown?.approval) }),
     ...(result !== undefined && resultTo(result, state)),
-    ...shown.fields,
+    ...shown?.fields,
   }
 }
 
