@@ -129,11 +129,21 @@ export async function setAside(
   const visible = beyond.filter(({ hidden, role }) => !hidden && role !== 'system')
   if (visible.some(({ pinned }) => pinned)) throw diverged('a message after it is pinned')
   if (visible.length === 0) return undefined
-  const ids = visible.map(({ id }) => id)
+  return hideRows(store, sessionId, visible, SET_ASIDE, actor)
+}
+
+/** Hides messages and returns the compaction that did. Calls without results cannot be hidden: they stay, and so do the messages. */
+export async function hideRows(
+  store: Pick<Store, 'hideMessages'>,
+  sessionId: string,
+  rows: readonly StoredMessage[],
+  reason: string,
+  actor: string | undefined,
+): Promise<string | undefined> {
+  const ids = rows.map(({ id }) => id)
   try {
-    return (await store.hideMessages(sessionId, ids, { reason: SET_ASIDE, ...defined({ actor }) })).id
+    return (await store.hideMessages(sessionId, ids, { reason, ...defined({ actor }) })).id
   } catch (error) {
-    // Calls without results cannot be hidden; the request says that there is no result.
     if (isUndertextError(error, 'PENDING_TOOL_CALLS')) return undefined
     throw error
   }

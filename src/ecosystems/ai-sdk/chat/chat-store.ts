@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import type { SessionInput } from '../../../config/store-options.ts'
-import { invalid, isUndertextError } from '../../../errors.ts'
+import { invalid } from '../../../errors.ts'
 import { check, nameSchema, taken } from '../../../messages/check.ts'
 import { defined } from '../../../messages/defined.ts'
 import { isObject } from '../../../messages/json.ts'
-import { type Message, partsOf } from '../../../messages/message.ts'
+import { type Message, partsOf, type StoredMessage } from '../../../messages/message.ts'
 import type { PreparedRequest } from '../../../requests/prepared.ts'
 import { noteSession } from '../../recovering.ts'
 import { AI_SDK, keptPartTo } from '../fields.ts'
@@ -20,7 +20,7 @@ import {
   type TurnOptions,
   turnSchema,
 } from '../options.ts'
-import { CAME_LATE } from '../session-reading.ts'
+import { CAME_LATE, hideRows } from '../session-reading.ts'
 import {
   namesOf,
   type SdkModel,
@@ -32,6 +32,7 @@ import {
   versionOf,
 } from '../types.ts'
 import {
+  type Chat,
   type ChatStorage,
   changeChat,
   type GivenMessage,
@@ -95,7 +96,6 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   if (!isObject(store) || !('prepareRequest' in store))
     throw invalid('chatStore: store: must be a store, as `await openStore(…)` returns it')
   const { onConflict, generateMessageId, actor, ...defaults } = check(chatOptionsSchema, options, 'chatStore')
-  const setting: TurnSetting = { store, defaults, generateMessageId, actor }
   return {
     async create(session = {}) {
       return (await store.createSession(session)).id
@@ -103,7 +103,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     async load(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'load: chatId')
       const validation = { ...defaults, ...check(loadSchema, given, 'load') }
-      const { stored } = await readChat(store, id, validation.tools)
+      const { stored } = await readChat({ store, chatId: id }, validation.tools)
       const messages = stored.map(({ message }) => message)
       await validateMessages(messages, validation, 'load')
       return messages as unknown as UI_MESSAGE[]
@@ -111,23 +111,25 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     async save(input) {
       if (!isObject(input)) throw invalid('save: must be given an object')
       const chatId = check(nameSchema, input.chatId, 'save: chatId')
-      const how = { onConflict: conflictMode(input.onConflict ?? onConflict), messageId: input.messageId }
+      const mode = check(chatOptionsSchema.shape.onConflict, input.onConflict, 'save: onConflict')
+      const how = { onConflict: mode ?? onConflict ?? 'merge', messageId: input.messageId }
       const given = givenMessages(taken(input.messages))
-      return changeChat(store, chatId, ({ stored }) => targetOfSave(chatId, stored, given, how), actor)
+      return changeChat({ store, chatId, actor }, ({ stored }) => targetOfSave(chatId, stored, given, how))
     },
     async resume<MODEL>(request: unknown, given: object = {}) {
       if (!isObject(request)) throw invalid('resume: must be given the body of a request')
       const chatId = check(nameSchema, request.id, 'resume: request.id')
-      const turn = await beginTurn<UI_MESSAGE>(setting, chatId, taken(request as ChatRequest), given)
-      return turn as ChatTurn<UI_MESSAGE, MODEL>
+      const chat = { store, chatId, actor }
+      const turn = await beginTurn(
+        chat,
+        taken(request as ChatRequest),
+        check(turnSchema, given, 'resume'),
+        defaults,
+      )
+      const ids = { generateMessageId: generateMessageId ?? uuidv7 }
+      return { ...turn, ...ids } as unknown as ChatTurn<UI_MESSAGE, MODEL>
     },
   }
-}
-
-function conflictMode(mode: OnConflict = 'merge'): OnConflict {
-  if (mode !== 'merge' && mode !== 'replace' && mode !== 'error')
-    throw invalid('save: onConflict: must be merge, replace or error')
-  return mode
 }
 
 /** Throws `INVALID_INPUT`, also for two messages with the same id. */
@@ -173,84 +175,53 @@ export type ChatTurn<UI_MESSAGE, MODEL = TurnOptions['model']> = {
   readonly saved: SaveResult
 }
 
-/** The settings of a chat store. */
-export type TurnSetting = {
-  readonly store: ChatStorage
-  readonly defaults: LoadOptions
-  readonly generateMessageId: (() => string) | undefined
-  readonly actor: string | undefined
-}
-
 /** Begins a turn; see `resume` of `chatStore`. */
-export async function beginTurn<UI_MESSAGE extends UIMessageLike>(
-  setting: TurnSetting,
-  chatId: string,
+async function beginTurn(
+  chat: Chat,
   request: ChatRequest,
-  given: TurnOptions,
-): Promise<ChatTurn<UI_MESSAGE>> {
-  const options = check(turnSchema, given, 'resume')
-  const { store, defaults, actor } = setting
-  const validation: LoadOptions = { ...defaults, ...validationIn(options) }
+  options: TurnOptions,
+  defaults: LoadOptions,
+): Promise<Omit<ChatTurn<SdkUIMessage>, 'generateMessageId'>> {
+  const { store, chatId } = chat
+  const { tools, metadataSchema, dataSchemas, validate, system, maxOutputTokens, signal, owner } = options
+  const validation = { ...defaults, ...defined({ tools, metadataSchema, dataSchemas, validate }) }
   const message = lastMessageOf(request)
   if (message !== undefined) await validateMessages([message], validation, 'resume')
   const asked = readRequest(request)
-  const saved = await changeChat(
-    store,
-    chatId,
-    async ({ stored, isRewound }) => {
-      const target = targetOfRequest(chatId, asked, stored, isRewound)
-      const isChecked = (one: TargetMessage): boolean =>
-        stored.includes(one as StoredUIMessage) || one === asked.message
-      const brought = target.messages.filter((one) => !isChecked(one))
-      await validateMessages(
-        brought.map((one) => one.message),
-        validation,
-        'resume',
-      )
-      return target
-    },
-    actor,
-  )
-  const { stored } = await readChat(store, chatId, validation.tools)
-  const names = namesIn(options)
-  const { system, maxOutputTokens, signal } = options
-  const hasAnswers = isAnsweredRequest(stored.at(-1)?.rows ?? [])
+  const saved = await changeChat(chat, async ({ stored, isRewound }) => {
+    const target = targetOfRequest(chatId, asked, stored, isRewound)
+    const checked = new Set<TargetMessage | undefined>([...stored, asked.message])
+    const brought = target.messages.filter((one) => !checked.has(one)).map((one) => one.message)
+    await validateMessages(brought, validation, 'resume')
+    return target
+  })
+  const { stored } = await readChat(chat, validation.tools)
+  const { version, ...names } = namesIn(options)
   const preparation = {
     ...options.request,
-    ...defined({ provider: names.provider, model: names.model, system, maxOutputTokens, signal }),
+    ...defined({ ...names, system, maxOutputTokens, signal }),
     alsoReads: [AI_SDK],
     // A call that was just approved has no result yet: the AI SDK runs it now.
-    ...(hasAnswers && { pendingCalls: 'keep' as const }),
+    ...(isAnsweredRequest(stored.at(-1)?.rows ?? []) && { pendingCalls: 'keep' as const }),
   }
-  await noteSession(store, chatId, { ...names, owner: options.owner })
+  await noteSession(store, chatId, { ...names, owner })
   const prepared = await store.prepareRequest(chatId, preparation)
-  const end = endOf(setting, chatId, saved, asked.isRegeneration)
-  const prompt = promptOf(prepared, names.version)
-  const chat = stored.map((one) => one.message)
+  const end = endOf(chat, saved, asked.isRegeneration)
+  const prompt = promptOf(prepared, version)
+  const originalMessages = stored.map((one) => one.message)
+  const turn = { store, chatId, options: preparation, messages: prompt.messages.length }
   return {
     chatId,
-    messages: await withModelOutputs(prompt.messages, chat, validation.tools),
-    model: isModel(options.model)
-      ? recoveringModel(options.model, {
-          store,
-          chatId,
-          options: preparation,
-          messages: prompt.messages.length,
-        })
-      : options.model,
+    messages: await withModelOutputs(prompt.messages, originalMessages, validation.tools),
+    model: isModel(options.model) ? recoveringModel(options.model, turn) : options.model,
     ...defined({ system: prompt.system }),
     providerOptions: { undertext: { skip: true } },
-    originalMessages: chat as unknown as UI_MESSAGE[],
-    generateMessageId: setting.generateMessageId ?? uuidv7,
+    originalMessages,
     onFinish: end,
     onEnd: end,
     request: prepared,
     saved,
   }
-}
-
-function validationIn({ tools, metadataSchema, dataSchemas, validate }: TurnOptions): LoadOptions {
-  return defined({ tools, metadataSchema, dataSchemas, validate })
 }
 
 function namesIn({ model, provider, version }: TurnOptions): {
@@ -281,12 +252,8 @@ function isAnsweredRequest(rows: readonly Message[]): boolean {
 }
 
 /** Stores the answer of a turn. */
-function endOf(
-  { store, actor }: TurnSetting,
-  chatId: string,
-  began: SaveResult,
-  isRegeneration: boolean,
-): (end: AnswerEnd) => Promise<void> {
+function endOf(chat: Chat, began: SaveResult, isRegeneration: boolean): (end: AnswerEnd) => Promise<void> {
+  const { store, chatId, actor } = chat
   return async (end) => {
     if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
     const responseMessage = taken(end.responseMessage)
@@ -299,19 +266,18 @@ function endOf(
     }
     const answer = readGiven(responseMessage, 'responseMessage')
     let isLate = false
-    const { lastRowId, rowsAppended } = await changeChat(
-      store,
-      chatId,
-      ({ stored }) => {
-        isLate =
-          began.lastRowId !== undefined &&
-          !stored.some(({ rows }) => rows.some(({ id }) => id === began.lastRowId))
-        return { messages: withAnswer(stored, answer), isConflict: false }
-      },
-      actor,
-    )
-    if (isLate && rowsAppended > 0 && lastRowId !== undefined)
-      await hideLateAnswer(store, chatId, lastRowId, rowsAppended, actor)
+    const { lastRowId, rowsAppended } = await changeChat(chat, ({ stored }) => {
+      const isLastRow = ({ id }: StoredMessage): boolean => id === began.lastRowId
+      isLate = began.lastRowId !== undefined && !stored.some(({ rows }) => rows.some(isLastRow))
+      return { messages: withAnswer(stored, answer), isConflict: false }
+    })
+    if (!isLate || rowsAppended === 0 || lastRowId === undefined) return
+    // The question was rewound meanwhile: the answer is stored, and not part of the chat. Others may have appended after it.
+    const rows = (await store.getMessages(chatId)).filter(({ kind }) => kind === 'message')
+    const last = rows.findIndex(({ id }) => id === lastRowId) + 1
+    const late = rows.slice(Math.max(0, last - rowsAppended), last)
+    const visible = late.filter(({ hidden }) => !hidden)
+    await hideRows(store, chatId, visible, CAME_LATE, actor)
   }
 }
 
@@ -322,27 +288,6 @@ function withAnswer(stored: readonly StoredUIMessage[], answer: GivenMessage): r
   const at = stored.findIndex(({ message }) => message.id === answer.message.id && message.id !== '')
   if (at === -1) return [...stored, answer]
   return stored.map((there, index) => (index === at && !isSameOrOlder(answer, there) ? answer : there))
-}
-
-/** Hides an answer to a question that was rewound meanwhile: it is stored, and not part of the chat. */
-async function hideLateAnswer(
-  store: ChatStorage,
-  chatId: string,
-  lastRowId: string,
-  count: number,
-  actor: string | undefined,
-): Promise<void> {
-  // Others may have appended after it meanwhile.
-  const rows = (await store.getMessages(chatId)).filter(({ kind }) => kind === 'message')
-  const end = rows.findIndex(({ id }) => id === lastRowId) + 1
-  const late = rows.slice(Math.max(0, end - count), end)
-  const ids = late.filter(({ hidden }) => !hidden).map(({ id }) => id)
-  try {
-    await store.hideMessages(chatId, ids, { reason: CAME_LATE, ...defined({ actor }) })
-  } catch (error) {
-    // Calls without results cannot be hidden: they stay.
-    if (!isUndertextError(error, 'PENDING_TOOL_CALLS')) throw error
-  }
 }
 
 /** Whether an answer has more than marks of steps and empty texts. */
@@ -395,31 +340,32 @@ async function withModelOutputs(
   chat: readonly SdkUIMessage[],
   tools: object | undefined,
 ): Promise<SdkModelMessage[]> {
-  const speaking = Object.entries(tools ?? {}).flatMap(([name, tool]) =>
-    isObject(tool) && typeof tool.toModelOutput === 'function'
-      ? [[name, tool.toModelOutput.bind(tool) as ToModelOutput] as const]
-      : [],
+  const toModel = new Map(
+    Object.entries(tools ?? {}).flatMap(([name, tool]) =>
+      isObject(tool) && typeof tool.toModelOutput === 'function'
+        ? [[name, tool.toModelOutput.bind(tool) as ToModelOutput] as const]
+        : [],
+    ),
   )
-  if (speaking.length === 0) return messages
-  const toModel = new Map(speaking)
-  const parts = new Map<string, SdkPart>()
+  if (toModel.size === 0) return messages
+  const shownParts = new Map<unknown, SdkPart>()
   for (const part of chat.flatMap((message) => message.parts as readonly SdkPart[]))
-    if (typeof part.toolCallId === 'string') parts.set(part.toolCallId, part)
+    shownParts.set(part.toolCallId, part)
 
   const converted = async (part: SdkPart): Promise<SdkPart> => {
-    const ask = part.type === 'tool-result' ? toModel.get(part.toolName as string) : undefined
-    const shown = parts.get(part.toolCallId as string)
-    if (ask === undefined || shown?.state !== 'output-available') return part
+    const convert = part.type === 'tool-result' ? toModel.get(part.toolName as string) : undefined
+    const shown = shownParts.get(part.toolCallId)
+    if (convert === undefined || shown?.state !== 'output-available') return part
     const { input, output } = shown
-    const stored =
-      typeof output === 'string' ? { type: 'text', value: output } : { type: 'json', value: output }
+    const stored = { type: typeof output === 'string' ? 'text' : 'json', value: output }
     if (!isDeepStrictEqual(part.output, stored)) return part
-    return { ...part, output: await ask({ toolCallId: part.toolCallId as string, input, output }) }
+    return { ...part, output: await convert({ toolCallId: part.toolCallId as string, input, output }) }
   }
-  const asked = messages.map(async (message) => {
-    if (typeof message.content === 'string') return message
-    const content = await Promise.all((message.content as readonly SdkPart[]).map(converted))
-    return { ...message, content } as SdkModelMessage
-  })
-  return Promise.all(asked)
+  return Promise.all(
+    messages.map(async (message) => {
+      if (typeof message.content === 'string') return message
+      const content = await Promise.all((message.content as readonly SdkPart[]).map(converted))
+      return { ...message, content } as SdkModelMessage
+    }),
+  )
 }

@@ -8,7 +8,7 @@ import { Conversion } from '../../conversion.ts'
 import { rowsOfUIMessage } from '../from-ui-messages.ts'
 import { unitsOf } from '../prompt-matching.ts'
 import { readLog } from '../session-reading.ts'
-import { uiMessagesOf } from '../to-ui-messages.ts'
+import { type UIMessageOptions, uiMessagesOf } from '../to-ui-messages.ts'
 import type { SdkUIMessage, UIMessageLike } from '../types.ts'
 import { type Group, groupsOf, uiMetadata, uiRowOf } from '../ui-rows.ts'
 
@@ -41,17 +41,21 @@ type ChatLog = {
   readonly isRewound: (id: string) => boolean
 }
 
+/** A chat, and the actor of its rewinds in the audit. */
+export type Chat = {
+  readonly store: ChatStorage
+  readonly chatId: string
+  readonly actor: string | undefined
+}
+
 /** Reads a chat as people see it: the log without rewound messages, compacted or not. Throws `SESSION_NOT_FOUND`. */
-export async function readChat(store: ChatStorage, chatId: string, tools?: 'all' | object): Promise<ChatLog> {
+export async function readChat(
+  { store, chatId }: Pick<Chat, 'store' | 'chatId'>,
+  tools?: object,
+): Promise<ChatLog> {
   const { log, rewound, position } = await readLog(store, chatId, await store.getMessages(chatId))
   const gone = new Set(rewound.map(({ metadata }) => uiRowOf(metadata)?.id))
   return { stored: storedMessagesOf(log, tools), position, isRewound: (id) => gone.has(id) }
-}
-
-/** The same; an unknown chat has no messages. */
-async function readChatOrNone(store: ChatStorage, chatId: string): Promise<ChatLog> {
-  const log = await unlessUnknown(readChat(store, chatId))
-  return log ?? { stored: [], position: 0, isRewound: () => false }
 }
 
 /** The result of a change of a chat. */
@@ -76,20 +80,19 @@ const MOST_TRIES = 50
  * same from the beginning; a rewind hides the rest, and new rows are appended.
  */
 export async function changeChat(
-  store: ChatStorage,
-  chatId: string,
+  chat: Chat,
   decide: (log: ChatLog) => Target | Promise<Target>,
-  actor: string | undefined,
 ): Promise<SaveResult> {
   for (let tries = 1; ; tries++) {
-    const log = await readChatOrNone(store, chatId)
+    const known = await unlessUnknown(readChat(chat))
+    const log = known ?? { stored: [], position: 0, isRewound: () => false }
     const target = await decide(log)
     const nothing = { rowsAppended: 0, rowsHidden: 0, isConflict: target.isConflict }
     const change = changeTo(log.stored, target.messages)
     const last = log.stored.at(-1)?.rows.at(-1)
     if (change === undefined) return { ...nothing, ...(last && { lastRowId: last.id }) }
     try {
-      return { ...nothing, ...(await commit(store, chatId, log, change, actor)) }
+      return { ...nothing, ...(await commit(chat, log, change)) }
     } catch (error) {
       const isRace = isUndertextError(error, 'POSITION_CONFLICT') || isUndertextError(error, 'STALE_PLAN')
       if (!isRace || tries >= MOST_TRIES) throw error
@@ -127,11 +130,9 @@ function withoutIds({ role, content, metadata, createdAt }: NewMessage): NewMess
 }
 
 async function commit(
-  store: ChatStorage,
-  chatId: string,
+  { store, chatId, actor }: Chat,
   { position, stored }: ChatLog,
   { hide, append }: Change,
-  actor: string | undefined,
 ): Promise<Omit<SaveResult, 'isConflict'>> {
   const [first] = hide
   if (first === undefined) {
@@ -252,9 +253,9 @@ export function readGiven(message: UIMessageLike, place: string): GivenMessage {
 }
 
 /** The messages of stored rows, in order. */
-export function storedMessagesOf(rows: readonly StoredMessage[], tools?: 'all' | object): StoredUIMessage[] {
+function storedMessagesOf(rows: readonly StoredMessage[], tools?: object): StoredUIMessage[] {
   const groups: Group<StoredMessage>[] = groupsOf(rows)
-  const options = tools === undefined ? {} : { tools: tools as 'all' }
+  const options = defined({ tools: tools as UIMessageOptions['tools'] })
   const messages = uiMessagesOf(groups, options, new Conversion('ai-sdk UIMessage'))
   return groups.map(({ rows: own, uiId }, index) => ({
     message: messages[index]!,
@@ -312,7 +313,7 @@ type Common = {
 }
 
 /** Compares rows of two versions from the beginning. Results may be spread over rows differently. */
-export function commonRows(stored: readonly NewMessage[], wanted: readonly NewMessage[]): Common {
+function commonRows(stored: readonly NewMessage[], wanted: readonly NewMessage[]): Common {
   let rows = 0
   while (rows < stored.length && rows < wanted.length && bodyOf(stored[rows]!) === bodyOf(wanted[rows]!))
     rows++
