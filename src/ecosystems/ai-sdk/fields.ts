@@ -39,14 +39,11 @@ type KeptOptions = { readonly providerOptions?: ProviderOptions }
 
 /** A part's options for providers, with our `own` fields; empty without any. */
 export function keptOptions(given: unknown, own: JsonObject = {}): KeptOptions {
-  const kept: [string, JsonObject][] = []
-  if (isObject(given)) {
-    for (const [name, fields] of Object.entries(given)) {
-      if (name !== AI_SDK && isObject(fields)) kept.push([name, jsonOf(fields) as JsonObject])
-    }
-  }
-  if (Object.keys(own).length > 0) kept.push([AI_SDK, own])
-  return kept.length === 0 ? {} : { providerOptions: Object.fromEntries(kept) }
+  const entries = Object.entries(isObject(given) ? given : {}).filter(
+    ([name, fields]) => name !== AI_SDK && isObject(fields),
+  )
+  const kept = Object.fromEntries(entries.map(([name, fields]) => [name, jsonOf(fields) as JsonObject]))
+  return nonEmpty({ providerOptions: { ...kept, ...nonEmpty({ [AI_SDK]: own }) } as ProviderOptions })
 }
 
 /** `keptOptions` with the fields of a part besides those of its rules, and a mark for options without fields. */
@@ -83,9 +80,8 @@ export function nonEmpty<T extends { readonly [name: string]: object | undefined
 
 /** The options of a part as they are sent: without our own. */
 export function sentOptions(options: ProviderOptions | undefined): KeptOptions {
-  if (options === undefined) return {}
-  const sent = Object.entries(options).filter(([name]) => name !== AI_SDK)
-  return sent.length === 0 ? {} : { providerOptions: Object.fromEntries(sent) }
+  const { [AI_SDK]: _, ...sent } = options ?? {}
+  return nonEmpty({ providerOptions: sent })
 }
 
 /** Our own fields of a part. */
@@ -107,12 +103,11 @@ export function messageOptions(metadata: JsonObject | undefined): ProviderOption
 
 /** Options without marks of caching: a mark that stayed with a message would be sent again with every request. */
 export function withoutCacheMarks(options: ProviderOptions): ProviderOptions | undefined {
-  const kept: [string, JsonObject][] = []
-  for (const [name, fields] of Object.entries(options)) {
+  const kept = Object.entries(options).flatMap(([name, fields]) => {
     const rest = Object.entries(fields).filter(([field]) => !CACHE_MARKS.has(field))
-    if (rest.length === Object.keys(fields).length) kept.push([name, fields])
-    else if (rest.length > 0) kept.push([name, Object.fromEntries(rest)])
-  }
+    const isMarkAlone = rest.length === 0 && Object.keys(fields).length > 0
+    return isMarkAlone ? [] : [[name, Object.fromEntries(rest)] as const]
+  })
   return kept.length === 0 ? undefined : Object.fromEntries(kept)
 }
 

@@ -175,7 +175,7 @@ export function textFrom(part: SdkPart, place: string, role: string, conversion:
   const { type, text } = part as { readonly type: 'text' | 'reasoning'; readonly text: string }
   const read = partFrom(part, AI_SDK)
   if (read.type === 'provider' && role === 'assistant') {
-    const [back] = partTo(read, { version: 'v3', provider: read.provider }, false)
+    const [back] = partTo(read, { version: 'v3', provider: read.provider })
     if (isDeepStrictEqual(back, withoutUndefined(part))) return read
   }
   const own = read.type === 'text' ? ownOf(read) : {}
@@ -324,7 +324,7 @@ function providerPartTo(
 ): readonly SdkPart[] | undefined {
   const kept = keptPartTo(part)
   if (kept === undefined) {
-    const written = role === 'assistant' ? partTo(part, { version, provider: part.provider }, false) : []
+    const written = role === 'assistant' ? partTo(part, { version, provider: part.provider }) : []
     return written.length === 0 ? undefined : written
   }
   const { roles, since = 'v4' } = Object.hasOwn(PARTS, kept.type) ? PARTS[kept.type]! : { roles: [role] }

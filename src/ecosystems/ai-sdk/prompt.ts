@@ -22,7 +22,7 @@ import {
   sentOptions,
   withoutCacheMarks,
 } from './fields.ts'
-import { outputFrom, outputTo } from './tool-output.ts'
+import { itemTo, outputFrom, outputTo } from './tool-output.ts'
 import type { SdkMessage, SdkMessageLike, SdkPart, SdkVersion } from './types.ts'
 
 const ANTHROPIC = 'anthropic'
@@ -131,19 +131,13 @@ export type Target = {
   readonly version: SdkVersion
   /** Our name of the provider. */
   readonly provider: string
-  /** The name of the tool that a call with this id is for. */
-  readonly nameOf?: (toolCallId: string) => string
-}
-
-/** Parts of one message as the AI SDK sends them; parts of other providers are left out. */
-export function partsTo(parts: readonly Part[], target: Target): SdkPart[] {
-  const hasReasoning = hasReasoningItem(parts)
-  return parts.flatMap((part) => partTo(part, target, hasReasoning))
+  /** Names of tools by the ids of their calls. */
+  readonly names?: ReadonlyMap<string, string>
 }
 
 /** One part as the AI SDK sends it; none for a part of another provider. */
-export function partTo(part: Part, target: Target, hasReasoning: boolean): readonly SdkPart[] {
-  const { version, provider, nameOf } = target
+export function partTo(part: Part, target: Target, hasReasoning = false): readonly SdkPart[] {
+  const { version, provider, names } = target
   switch (part.type) {
     case 'text':
       return [{ type: 'text', text: part.text, ...itemOptions(part, hasReasoning) }]
@@ -161,8 +155,8 @@ export function partTo(part: Part, target: Target, hasReasoning: boolean): reado
     }
     case 'tool-result': {
       const { type, toolCallId } = part
-      const toolName = part.toolName ?? nameOf?.(toolCallId) ?? 'unknown'
-      const output = outputTo(part.output, ownOf(part), version, provider)
+      const toolName = part.toolName ?? names?.get(toolCallId) ?? 'unknown'
+      const output = outputTo(part.output, ownOf(part), version, (item) => itemTo(item, version, provider))
       return [{ type, toolCallId, toolName, output, ...sentOptions(part.providerOptions) }]
     }
     case 'provider':
@@ -234,7 +228,7 @@ export function toSdkPrompt(
   { version, provider }: { readonly version: SdkVersion; readonly provider: string },
 ): SdkMessage[] {
   const names = new Map<string, string>()
-  const target: Target = { version, provider, nameOf: (id) => names.get(id) ?? 'unknown' }
+  const target: Target = { version, provider, names }
   const prompt: SdkMessage[] = []
   for (const message of messages) {
     const { role, metadata } = message
@@ -246,7 +240,8 @@ export function toSdkPrompt(
       prompt.push({ role, content: text, ...options })
       continue
     }
-    const content = partsTo(parts, target)
+    const hasReasoning = hasReasoningItem(parts)
+    const content = parts.flatMap((part) => partTo(part, target, hasReasoning))
     if (role !== 'assistant') for (const run of runsByRole(content)) addRun(prompt, run, options)
     else if (content.length > 0) prompt.push({ role, content, ...options })
   }

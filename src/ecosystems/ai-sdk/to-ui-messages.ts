@@ -231,8 +231,7 @@ class MessageWriter {
     const kept = keptPartTo(part)
     // Shown with its call.
     if (kept?.type.startsWith('tool-approval-') === true) return []
-    const [written] =
-      kept === undefined ? partTo(part, { version: 'v3', provider: part.provider }, false) : []
+    const [written] = kept === undefined ? partTo(part, { version: 'v3', provider: part.provider }) : []
     if (written !== undefined) {
       const { providerOptions: providerMetadata, ...rest } = written
       return [{ ...rest, ...defined({ providerMetadata }) } as SdkPart]

@@ -80,49 +80,42 @@ export function providerResult(result: unknown, isError: boolean): ToolResultOut
   return { type: isError ? 'error-json' : 'json', value: jsonOf(result) }
 }
 
-/** One item of an output as it is kept. */
+/** One item of an output in the neutral form. */
 function itemFrom(item: SdkPart, provider: string): ToolResultContent {
-  const { mediaType, filename, providerOptions } = item
-  const type = typeof mediaType === 'string' ? mediaType : undefined
+  const { type, data, url, mediaType: given, filename, providerOptions } = item
+  const mediaType = typeof given === 'string' ? given : undefined
   const kept = keptOptions(providerOptions)
-  const image = (data: unknown, imageType?: string): ToolResultContent => ({
-    type: 'image',
-    image: String(data),
-    ...defined({ mediaType: imageType }),
-    ...kept,
-  })
-  switch (item.type) {
+  switch (type) {
     case 'text':
-      return { type: 'text', text: String(item.text ?? ''), ...kept }
+      return { type, text: String(item.text ?? ''), ...kept }
     case 'image-url':
-      return image(item.url)
+      return { type: 'image', image: String(url), ...kept }
     case 'image-data':
-      return image(item.data, type)
     case 'media':
-      if (type?.startsWith('image/') === true) return image(item.data, type)
-      return fileFrom({ ...item, type: 'file' }, provider)
     case 'file':
     case 'file-data':
+      if (type === 'image-data' || (type === 'media' && mediaType?.startsWith('image/') === true))
+        return { type: 'image', image: String(data), ...defined({ mediaType }), ...kept }
       return fileFrom({ ...item, type: 'file' }, provider)
     case 'file-url':
       return {
         type: 'file',
-        data: String(item.url),
-        mediaType: type ?? 'application/octet-stream',
+        data: String(url),
+        mediaType: mediaType ?? 'application/octet-stream',
         ...(typeof filename === 'string' && { filename }),
-        ...keptOptions(providerOptions, type === undefined ? { untyped: true } : {}),
+        ...keptOptions(providerOptions, mediaType === undefined ? { untyped: true } : {}),
       }
     default:
       return opaquePart(item, provider)
   }
 }
 
-/** The output of a tool as it is sent. */
+/** The output of a tool as it is sent, with items as `toItem` writes them. */
 export function outputTo(
   output: ToolResultOutput,
   own: JsonObject,
   version: SdkVersion,
-  provider: string,
+  toItem: (item: ToolResultContent, index: number) => readonly object[],
 ): object {
   const options =
     own.output === undefined || version === 'v2' ? {} : { providerOptions: own.output as SdkOptions }
@@ -134,8 +127,7 @@ export function outputTo(
   if (output.type !== 'content') return { ...output, ...options }
   if (output.isError === true && output.value.every(({ type }) => type === 'text'))
     return { type: 'error-text', value: outputText(output), ...options }
-  const value = output.value.flatMap((item) => itemTo(item, version, provider))
-  return { type: 'content', value, ...options }
+  return { type: 'content', value: output.value.flatMap(toItem), ...options }
 }
 
 /** One item of an output as it is sent; none for what only another provider knows. */
@@ -247,22 +239,20 @@ export function modelOutputTo(
   place: string,
   conversion: Conversion,
 ): object {
-  const fields = isObject(own.outputFields) ? own.outputFields : {}
   if (own.denied === true && version === 'v2')
     conversion.note('changed', place, 'ai 5 has no denied calls: a failed result takes its place')
-  if (output.type !== 'content') return { ...outputTo(output, own, version, AI_SDK), ...fields }
-  if (output.isError === true) conversion.note('changed', place, 'content has no sign that the call failed')
-  if (output.isError === true && output.value.every(({ type }) => type === 'text'))
-    return outputTo(output, own, version, AI_SDK)
-  const value = output.value.flatMap((item, index) => {
+  if (output.type === 'content' && output.isError === true)
+    conversion.note('changed', place, 'content has no sign that the call failed')
+  const toItem = (item: ToolResultContent, index: number): readonly object[] => {
     const written = modelItemTo(item, version)
     const at = `${place}.value[${index}]`
     if (written.length === 0) conversion.note('not-sent', at, 'only its provider knows it')
     else if (item.type !== 'text' && (written[0] as SdkPart).type === 'text')
       conversion.note('changed', at, 'ai 5 has no addresses in results: a text names it')
     return written
-  })
-  return { ...outputTo({ type: 'content', value: [] }, own, version, AI_SDK), value, ...fields }
+  }
+  const { outputFields } = own
+  return { ...outputTo(output, own, version, toItem), ...(isObject(outputFields) && outputFields) }
 }
 
 function modelItemTo(item: ToolResultContent, version: SdkVersion): readonly object[] {
