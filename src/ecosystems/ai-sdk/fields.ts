@@ -8,24 +8,24 @@ import { mediaOf, stringAt, withoutUndefined } from '../wire.ts'
 import type { SdkPart, SdkVersion } from './types.ts'
 
 /*
- * Fields of the AI SDK's messages and parts: how they are checked, and how what the neutral form has no place for is kept. The
- * middleware's conversion (prompt.ts) does not check what a model is about to be sent; the checks are for messages that come from an
- * application, a browser or a file.
+ * Fields of the AI SDK's messages and parts, images and files: how they are checked, and how fields without a place in the neutral form
+ * are kept. Only messages from an application, a browser or a file are checked; a prompt that a model is about to receive is not.
  */
 
-/** The name under which this conversion keeps what the neutral form has no place for. Never sent. */
+/** The name under which this conversion keeps fields without a place in the neutral form. Never sent. */
 export const AI_SDK = 'ai-sdk'
 
-/** Marks of a request, not of a conversation: where a provider may cache. */
+/** Fields that mark where a provider may cache. They belong to one request, not to the conversation. */
 const CACHE_MARKS: ReadonlySet<string> = new Set(['cacheControl', 'cache_control', 'cachePoint'])
 
-/** A value as JSON: bytes as base64, addresses and dates as texts, `undefined` fields left out, no value as null. */
+/** Converts a value to JSON: bytes to base64, URLs and dates to strings, `undefined` to null; `undefined` fields are left out. */
 export function jsonOf(value: unknown): Json {
   if (value === undefined) return null
   if (jsonProblem(value) === undefined) return value as Json
   const text = JSON.stringify(value, function (this: unknown, key: string, inner: unknown) {
     const own = (this as { readonly [name: string]: unknown })[key]
-    if (own instanceof Uint8Array) return base64Of(own)
+    const bytes = bytesOf(own)
+    if (bytes !== undefined) return base64Of(bytes)
     return typeof inner === 'bigint' ? String(inner) : inner
   })
   return text === undefined ? null : (JSON.parse(text) as Json)
@@ -37,7 +37,7 @@ export function base64Of(bytes: Uint8Array): string {
 
 type KeptOptions = { readonly providerOptions?: ProviderOptions }
 
-/** A part's options for providers, with our `own` fields; empty without any. */
+/** Provider options as they are stored, with our `own` fields; an empty object if there are none. */
 export function keptOptions(given: unknown, own: JsonObject = {}): KeptOptions {
   const entries = Object.entries(isObject(given) ? given : {}).filter(
     ([name, fields]) => name !== AI_SDK && isObject(fields),
@@ -46,7 +46,7 @@ export function keptOptions(given: unknown, own: JsonObject = {}): KeptOptions {
   return nonEmpty({ providerOptions: { ...kept, ...nonEmpty({ [AI_SDK]: own }) } as ProviderOptions })
 }
 
-/** `keptOptions` with the fields of a part besides those of its rules, and a mark for options without fields. */
+/** `keptOptions` with the fields of a part that its rules do not name, and a mark for empty options. */
 export function keptWith(
   given: SdkPart,
   rules: Rules,
@@ -60,7 +60,7 @@ export function keptWith(
   return keptOptions(options, { ...own, ...nonEmpty({ fields }), ...(isBare && { bare: true }) })
 }
 
-/** Restores what `keptWith` kept besides the options. */
+/** Restores the fields that `keptWith` stored. */
 export function withKeptFields<T extends object>(part: T, own: JsonObject): T {
   const { fields, bare } = own
   return {
@@ -70,7 +70,7 @@ export function withKeptFields<T extends object>(part: T, own: JsonObject): T {
   }
 }
 
-/** The objects among some fields that have fields themselves. */
+/** Removes fields whose value is `undefined` or an empty object. */
 export function nonEmpty<T extends { readonly [name: string]: object | undefined }>(fields: T): Partial<T> {
   const entries = Object.entries(fields).filter(
     ([, inner]) => inner !== undefined && Object.keys(inner).length > 0,
@@ -78,7 +78,7 @@ export function nonEmpty<T extends { readonly [name: string]: object | undefined
   return Object.fromEntries(entries) as Partial<T>
 }
 
-/** The options of a part as they are sent: without our own. */
+/** Provider options as they are sent: without our own fields. */
 export function sentOptions(options: ProviderOptions | undefined): KeptOptions {
   const { [AI_SDK]: _, ...sent } = options ?? {}
   return nonEmpty({ providerOptions: sent })
@@ -101,7 +101,7 @@ export function messageOptions(metadata: JsonObject | undefined): ProviderOption
   return isObject(options) ? (options as ProviderOptions) : undefined
 }
 
-/** Options without marks of caching: a mark that stayed with a message would be sent again with every request. */
+/** Removes cache marks: a stored mark would be sent again with every request. */
 export function withoutCacheMarks(options: ProviderOptions): ProviderOptions | undefined {
   const kept = Object.entries(options).flatMap(([name, fields]) => {
     const rest = Object.entries(fields).filter(([field]) => !CACHE_MARKS.has(field))
@@ -163,15 +163,12 @@ export function partAt(value: unknown, place: string): SdkPart {
   return value as SdkPart
 }
 
-/** Throws `INVALID_INPUT` for a value that is not one of some words. */
+/** Throws `INVALID_INPUT` unless a value is one of some words. */
 export function checkOneOf(value: unknown, words: readonly string[], place: string): void {
   if (!words.includes(value as string)) throw invalid(`${place}: must be one of ${words.join(', ')}`)
 }
 
-/**
- * A value as JSON, as it would be sent to a browser: dates as texts, bytes as base64, `undefined` left out. A note reports where JSON
- * changes it. Throws `INVALID_INPUT` for what refers to itself.
- */
+/** Converts a value as `jsonOf` does, and notes a change. Throws `INVALID_INPUT` for a value that refers to itself. */
 export function jsonAt(value: unknown, place: string, conversion: Conversion): Json {
   if (jsonProblem(value) === undefined) return value as Json
   let json: Json
@@ -187,7 +184,7 @@ export function jsonAt(value: unknown, place: string, conversion: Conversion): J
   return json
 }
 
-/** An address or base64. Throws `INVALID_INPUT` for a text that is neither, and for a data URL with invalid base64. */
+/** Returns a text that is an address or base64. Throws `INVALID_INPUT` otherwise, and for a data URL with invalid base64. */
 export function addressOrBase64At(value: string, place: string): string {
   const data = /^data:[^,]*;base64,/i.exec(value.slice(0, 1_000))
   if (data !== null) base64At(value.slice(data[0].length), place)
@@ -195,12 +192,12 @@ export function addressOrBase64At(value: string, place: string): string {
   return value
 }
 
-/** Whether a text is an address with a scheme: anything else is read as base64. */
+/** Whether a text is an address with a scheme; any other text is read as base64. */
 export function hasScheme(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:/i.test(text.slice(0, 100))
 }
 
-/** The fields of an object besides known ones, as JSON; fields that are `undefined` count as absent. */
+/** The fields of an object except known ones, as JSON. Fields that are `undefined` count as absent. */
 export function otherFields(
   value: { readonly [field: string]: unknown },
   known: readonly string[],
@@ -213,18 +210,12 @@ export function otherFields(
   )
 }
 
-/*
- * Images and files. A model's prompt has files only; an application's own messages have images too, addresses as texts or `URL`s, bytes as
- * base64 or `Uint8Array` (an `ArrayBuffer` and a `Buffer` become one), and from ai 7 on each of them may be in an object with its kind.
- * `url` and `tagged` among the kept fields record which it was.
- */
-
-/** A part only the AI SDK and one provider know (a part of later versions, a file by reference), kept as it is for that provider. */
+/** A part that only the AI SDK and one provider know (a file by reference, a part of a later version), stored for that provider. */
 export function opaquePart(part: SdkPart, provider: string): ProviderPart {
   return { type: 'provider', provider, data: { [AI_SDK]: jsonOf(part) } }
 }
 
-/** A file of a prompt or an answer: bytes, base64, an address, or (V4) one of these with its kind. */
+/** A file of a prompt or a response: bytes, base64, an address, or (V4) one of these in a tagged object. */
 export function fileFrom(part: SdkPart, provider: string): FilePart | ProviderPart {
   const { data, mediaType, filename, originalUrl, providerOptions, providerMetadata } = part
   const found = dataFrom(data)
@@ -242,10 +233,13 @@ export function fileFrom(part: SdkPart, provider: string): FilePart | ProviderPa
   }
 }
 
-/** The data of an image or a file in the neutral form, and how the AI SDK had it. */
+/**
+ * The data of an image or a file in the neutral form. `own` records whether the AI SDK had a `URL` object (`url`), and whether it was in
+ * an object with a type (`tagged`, from ai 7 on).
+ */
 type FoundData = { readonly data: string | Uint8Array; readonly own: JsonObject }
 
-/** `undefined` for what is neither bytes nor base64 nor an address: only its provider, or a later version, knows it. */
+/** Returns `undefined` unless a value is bytes, base64 or an address: only its provider, or a later version, knows other values. */
 export function dataFrom(value: unknown): FoundData | undefined {
   if (typeof value === 'string') return { data: value, own: {} }
   const bytes = bytesOf(value)
@@ -256,7 +250,7 @@ export function dataFrom(value: unknown): FoundData | undefined {
   return found && { data: found.data, own: { tagged: true, ...found.own } }
 }
 
-/** An image or a file as the AI SDK sends it to a model. */
+/** An image or a file as a model receives it: always as a file. */
 export function fileTo(part: FilePart | ImagePart, version: SdkVersion): SdkPart {
   const { data, mediaType } = sentMedia(part)
   const { originalUrl } = ownOf(part)
@@ -284,7 +278,7 @@ export function sentMedia(part: FilePart | ImagePart): {
   return { data: media.base64, mediaType: part.mediaType ?? media.mediaType ?? fallback }
 }
 
-/** Data with its kind, as V4 has it. */
+/** Data in an object with its type, as in V4. */
 function tagged(data: unknown): object {
   return data instanceof URL ? { type: 'url', url: data } : { type: 'data', data }
 }
@@ -293,7 +287,7 @@ function urlOf(url: string): URL | string {
   return URL.canParse(url) ? new URL(url) : url
 }
 
-/** An image or a file of an application. One by reference, or a text as a file, is kept whole. Throws `INVALID_INPUT`. */
+/** An image or a file of an application's message. A reference or a text is kept whole. Throws `INVALID_INPUT`. */
 export function mediaFrom(
   part: SdkPart,
   rules: Rules,
@@ -310,7 +304,7 @@ export function mediaFrom(
   return { type: 'file', data: found.data, mediaType: mediaType!, ...defined({ filename }), ...kept }
 }
 
-/** Throws `INVALID_INPUT` for what is not the data of an image or a file. */
+/** Throws `INVALID_INPUT` unless a value is the data of an image or a file. */
 export function checkData(value: unknown, place: string): void {
   if (typeof value === 'string') addressOrBase64At(value, place)
   else if (!(value instanceof URL) && bytesOf(value) === undefined) {
@@ -326,21 +320,21 @@ export function checkData(value: unknown, place: string): void {
   }
 }
 
-/** Bytes of any kind as a plain `Uint8Array`. */
+/** Bytes as a plain `Uint8Array`; `undefined` for other values. */
 function bytesOf(value: unknown): Uint8Array | undefined {
   if (value instanceof ArrayBuffer) return new Uint8Array(value)
   if (!(value instanceof Uint8Array)) return undefined
   return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
 }
 
-/** Whether a value is a file that providers hold: its ids by the providers' names. */
+/** Whether a value refers to a file at providers: its ids by the providers' names. */
 function isReference(value: unknown): boolean {
   if (!isObject(value)) return false
   const ids = Object.values(value)
   return ids.length > 0 && ids.every((id) => typeof id === 'string')
 }
 
-/** An image or a file as `mediaFrom` read it; in `v4` with its kind, where it had one. */
+/** An image or a file as `mediaFrom` read it; tagged only in `v4`. */
 export function mediaTo(part: FilePart | ImagePart, version: SdkVersion): SdkPart {
   const own = ownOf(part)
   const data = dataTo(part.type === 'image' ? part.image : part.data, own, version)
@@ -351,49 +345,28 @@ export function mediaTo(part: FilePart | ImagePart, version: SdkVersion): SdkPar
   return withKeptFields({ ...written, ...sentOptions(part.providerOptions) } as SdkPart, own)
 }
 
-/** Data as it was written. */
+/** Restores the data that `dataFrom` read. */
 export function dataTo(data: string | Uint8Array, own: JsonObject, version: SdkVersion): unknown {
   const bare = own.url === true && typeof data === 'string' ? urlOf(data) : data
   return own.tagged === true && version === 'v4' ? tagged(bare) : bare
 }
 
-/**
- * A part the neutral form has no place for, kept whole: bytes and addresses in its `data` or `image` as texts; `form` records what they
- * were. Noted as kept.
- */
+/** Keeps a part without a place in the neutral form whole, and notes it. `form` records whether its data was bytes or a `URL`. */
 export function keptPart(part: SdkPart, place: string, conversion: Conversion): ProviderPart {
   const field = part.type === 'image' ? 'image' : 'data'
   const { [field]: data, ...others } = part
-  const packed = packedAt(data, `${place}.${field}`, conversion)
+  const content = isObject(data) && data.type === 'data' ? data.data : data
+  const form = data instanceof URL ? 'url' : bytesOf(content) && 'bytes'
+  // The address of tagged data becomes a `URL` again by its tag.
+  const isJson = form === undefined && !(isObject(data) && data.url instanceof URL)
+  const json = isJson ? otherFields({ [field]: data }, [], place, conversion) : { [field]: jsonOf(data) }
   const fields = otherFields(others, [], place, conversion)
   conversion.note('kept', place, 'only the AI SDK knows such a part')
-  return {
-    type: 'provider',
-    provider: AI_SDK,
-    data: {
-      [AI_SDK]: { ...fields, ...(packed !== undefined && { [field]: packed.json }) },
-      ...(packed?.form !== undefined && { form: packed.form }),
-    },
-  }
+  const kept = { [AI_SDK]: { ...fields, ...json }, ...defined({ form }) }
+  return { type: 'provider', provider: AI_SDK, data: kept }
 }
 
-function packedAt(
-  data: unknown,
-  place: string,
-  conversion: Conversion,
-): { readonly json: Json; readonly form?: 'bytes' | 'url' } | undefined {
-  if (data === undefined) return undefined
-  if (data instanceof URL) return { json: data.href, form: 'url' }
-  const bytes = bytesOf(data)
-  if (bytes !== undefined) return { json: base64Of(bytes), form: 'bytes' }
-  const inner = isObject(data) && data.type === 'data' ? bytesOf(data.data) : undefined
-  if (inner !== undefined) return { json: { type: 'data', data: base64Of(inner) }, form: 'bytes' }
-  // The address of one with its kind becomes a URL again by its kind.
-  if (isObject(data) && data.url instanceof URL) return { json: { ...data, url: data.url.href } as Json }
-  return { json: jsonAt(data, place, conversion) }
-}
-
-/** A part that was kept whole, as it was; `undefined` for other parts of providers. */
+/** Restores a part that was kept whole; returns `undefined` for other provider parts. */
 export function keptPartTo({ data }: ProviderPart): SdkPart | undefined {
   const kept = isObject(data) ? data[AI_SDK] : undefined
   if (!isObject(kept) || typeof kept.type !== 'string') return undefined

@@ -5,6 +5,7 @@ import {
   type Part,
   type ProviderPart,
   partsOf,
+  type StoredMessage,
   type ToolResultPart,
 } from '../../messages/message.ts'
 import { AI_SDK, ownOf, ownOfMessage } from './fields.ts'
@@ -65,15 +66,13 @@ export function uiRowOf(metadata: JsonObject | undefined): UiRow | undefined {
 }
 
 /** A row of a log or a view, or a message that was never stored. */
-export type AnyRow = Message & {
-  readonly id?: string
-  readonly kind?: 'message' | 'summary' | 'marker'
-  readonly condenseId?: string
-  readonly condenseParent?: string
-  readonly truncationId?: string
-  readonly truncationParent?: string
-  readonly retiredBy?: string
-}
+export type AnyRow = Message &
+  Partial<
+    Pick<
+      StoredMessage,
+      'id' | 'kind' | 'condenseId' | 'condenseParent' | 'truncationId' | 'truncationParent' | 'retiredBy'
+    >
+  >
 
 /** A row of a group, with its parts, its layout and its index in the list that was given. */
 export type GroupRow<R extends AnyRow = AnyRow> = {
