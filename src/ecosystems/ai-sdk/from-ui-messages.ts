@@ -34,7 +34,7 @@ import { deniedOutput, providerResult, type ReadOutput } from './tool-output.ts'
 import type { SdkPart, UIMessageLike } from './types.ts'
 import { derivedState, isToolPart, type Shown, type ShownTool, type UiRow, uiMetadata } from './ui-rows.ts'
 
-/** Fields of parts that models do not read, or not in this form and role. */
+/** Fields of parts that models do not read in this form or role. */
 const KEPT_PARTS: { readonly [type: string]: Rules } = {
   'source-url': { sourceId: 'string', url: 'string' },
   'source-document': { sourceId: 'string', mediaType: 'string', title: 'string' },
@@ -45,15 +45,15 @@ const KEPT_PARTS: { readonly [type: string]: Rules } = {
 }
 
 /**
- * Messages of a chat (`UIMessage` of ai 5, 6 and 7) in the neutral form, ready to be appended. A user's message is one row; an
- * assistant's is, for each step, a row with its texts and calls and a row with the results, as `convertToModelMessages` of the AI SDK
- * splits them: so models, pairing, pruning and figures see calls and results.
+ * Converts messages of a chat (`UIMessage` of ai 5, 6 and 7) to the neutral form, ready to append. A user's message becomes one row, and
+ * each step of an assistant's message a row with its texts and calls and a row with the results, as `convertToModelMessages` of the AI SDK
+ * splits them.
  *
- * All rows of a message name its id in `metadata['ai-sdk'].ui`, which also keeps how its parts were shown: order, states, titles, sources,
- * data, metadata. `toUIMessages` restores what was read. A field that is `undefined` counts as absent, and values that are not JSON come
- * back as JSON. Rows get no ids: an edited message keeps its own, and both versions are in the log.
+ * `metadata['ai-sdk'].ui` of each row has the id of its message and how its parts were shown, so that `toUIMessages` restores the messages.
+ * Fields that are `undefined` count as absent, and values that are not JSON come back as JSON. Rows get no ids, because both versions of an
+ * edited message have the same id.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for an invalid `UIMessage`; with `lenient` an invalid part is kept unread.
+ * Throws `INVALID_INPUT`, with the place and without the text, for an invalid `UIMessage`; with `lenient`, an invalid part is kept unread.
  */
 export function fromUIMessages(
   messages: readonly UIMessageLike[],
@@ -91,7 +91,6 @@ export function rowsOfUIMessage(message: unknown, place: string, conversion: Con
   })
 }
 
-/** A row in the making. */
 type ReadRow = {
   readonly role: Role
   readonly content: Part[]
@@ -99,7 +98,7 @@ type ReadRow = {
   readonly steering?: string
 }
 
-/** Makes rows of the parts of a message, in order. */
+/** Converts the parts of a message to rows, in order. */
 class RowReader {
   readonly #role: Role
   readonly #conversion: Conversion
@@ -107,7 +106,7 @@ class RowReader {
   #row: ReadRow
   /** Results and approvals of this step's calls. */
   #answers: Part[] = []
-  /** The calls of this step without a result, by their ids: the index of each in `parts`, and its state. */
+  /** The calls of this step without a result, by id: the index of each in `parts`, and its state. */
   #waiting = new Map<string, { readonly index: number; readonly state: string }>()
 
   constructor(role: Role, conversion: Conversion) {
@@ -116,7 +115,7 @@ class RowReader {
     this.#row = { role, content: [], parts: [] }
   }
 
-  /** Reads one part; with `lenient` an invalid one is kept unread. */
+  /** Reads one part; with `lenient`, an invalid part is kept unread. */
   add(given: unknown, place: string): void {
     const unread = this.#conversion.reading(given, place, () => {
       this.#read(partAt(given, place), place)
@@ -170,21 +169,20 @@ class RowReader {
       const read = { type, data, ...named, ...keptOptions(providerMetadata) }
       const known = ['type', 'url', 'mediaType', 'filename']
       this.#show(read, this.#besides(part, read, known, 'providerMetadata', place))
-      // A relative address means nothing without its page.
+      // A relative address is useless without its page.
     } else this.#keep(part, place)
   }
 
-  /** A tool's part holds a call, its approval and its result; for models these are parts of their own. */
   #readTool(part: SdkPart, place: string): void {
     const { toolCallId, state, providerExecuted, callProviderMetadata } = checkToolPart(part, place)
-    // Arguments that are still streamed are no call yet.
+    // A call whose arguments are still streamed is not complete.
     if (state === 'input-streaming' || this.#role !== 'assistant') {
       this.#keep(part, place)
       return
     }
     const toolName =
       part.type === 'dynamic-tool' ? (part.toolName as string) : part.type.slice('tool-'.length)
-    // Arguments that a tool refused are the model's own.
+    // Arguments that the tool refused are in `rawInput`.
     const input = part.input === undefined && state === 'output-error' ? part.rawInput : part.input
     const call: ToolCallPart = {
       type: 'tool-call',
@@ -195,7 +193,7 @@ class RowReader {
       ...keptOptions(callProviderMetadata),
     }
     const { request, response, more } = this.#readApproval(part, place)
-    // A call of the provider's own that was denied has no result.
+    // A denied call of a provider's own tool has no result.
     const hasResult =
       state === 'output-available' ||
       state === 'output-error' ||
@@ -218,7 +216,7 @@ class RowReader {
     else (providerExecuted === true ? this.#row.content : this.#answers).push(result)
   }
 
-  /** The request for approval and the answer to it, as messages for models have them, and `more` for what these have no place for. */
+  /** The request for approval and the answer, as models read them; `more` has the fields these have no place for. */
   #readApproval(
     { approval, toolCallId, providerExecuted }: SdkPart,
     place: string,
@@ -261,7 +259,7 @@ class RowReader {
     return { output: providerResult(value, false), own: {} }
   }
 
-  /** Keeps the state of an earlier call with this id, so that the result of the later one is not taken for its own. */
+  /** Records the state of an earlier call with this id, so that it does not get the result of the later one. */
   #keepState(id: string): void {
     const waiting = this.#waiting.get(id)
     if (waiting === undefined) return
@@ -289,7 +287,7 @@ class RowReader {
     this.#row = { role: 'assistant', content: [], parts: [] }
   }
 
-  /** A part that models do not read, or not in this form. */
+  /** Keeps a part that models do not read in this form. */
   #keep(part: SdkPart, place: string): void {
     const rules = Object.hasOwn(KEPT_PARTS, part.type) ? KEPT_PARTS[part.type] : undefined
     if (rules !== undefined) checkFields(part, rules, place)
@@ -299,7 +297,7 @@ class RowReader {
     this.#row.parts.push({ part: jsonAt(part, place, this.#conversion) as JsonObject })
   }
 
-  /** Parts of ai 7 that models get as parts of their own. */
+  /** Parts of ai 7 that models receive as separate parts. */
   #keepForModels(part: SdkPart, place: string): void {
     const { type } = checkFields(part, { providerMetadata: 'options?' }, place)
     if (type === 'custom') {
@@ -312,14 +310,14 @@ class RowReader {
     this.#replace({ type, data: { type: 'url', url: new URL(url) }, mediaType }, part, place)
   }
 
-  /** A part only the AI SDK knows, with the part that a model gets in its place. */
+  /** Keeps a part that only the AI SDK knows, with the part that models receive instead. */
   #replace(forModels: SdkPart, part: SdkPart, place: string): void {
     const sent = { ...forModels, ...defined({ providerOptions: part.providerMetadata }) }
     const at = this.#row.content.push(keptPart(sent, place, this.#conversion)) - 1
     this.#row.parts.push({ part: jsonAt(part, place, this.#conversion) as JsonObject, at })
   }
 
-  /** Unknown fields of a part, and options that do not come back as they were. */
+  /** Unknown fields of a part, and its options if the stored part would not restore them. */
   #besides(
     part: SdkPart,
     read: Part,
@@ -339,7 +337,7 @@ class RowReader {
     this.#row.parts.push(Object.keys(besides).length === 0 ? at : { ...besides, at })
   }
 
-  /** Ends a step. One without parts for models joins the row of the step before, or the next one. */
+  /** Ends a step. A step without parts for models joins the row of the previous step, or of the next one. */
   #closeStep(): void {
     const { content, parts } = this.#row
     const before = this.#rows.findLast(({ role }) => role !== 'tool')
@@ -365,11 +363,11 @@ const STATES = [
   'output-denied',
 ]
 
-/** Fields of a call, and those that only results have: without a result they are kept as unknown ones. */
+/** Fields of a call, and fields of a result: without a result these are kept as unknown fields. */
 const CALL_FIELDS = ['type', 'toolName', 'toolCallId', 'state', 'input', 'providerExecuted', 'approval']
 const RESULT_FIELDS = ['output', 'errorText', 'resultProviderMetadata', 'preliminary']
 
-/** Returns a tool's part after checking what each has, whatever its state. Throws `INVALID_INPUT`. */
+/** Returns a tool's part after checking it. Throws `INVALID_INPUT`. */
 function checkToolPart(part: SdkPart, place: string) {
   if (part.type === 'dynamic-tool') checkFields(part, { toolName: 'string' }, place)
   checkFields(part, { toolCallId: 'string' }, place)

@@ -32,23 +32,23 @@ import {
 /** How `toUIMessages` writes. */
 export type UIMessageOptions = ConversionOptions & {
   /**
-   * The tools of the chat, by their names: calls of other origins become parts `tool-<name>` where a tool of that name is among them, and
-   * `dynamic-tool` otherwise. `'all'`: every tool is known. Default: none is.
+   * The tools of the chat by name: calls of other origins become `tool-<name>` parts if the tool is known, and `dynamic-tool` otherwise.
+   * `'all'`: every tool is known. Default: none.
    */
   readonly tools?: 'all' | { readonly [name: string]: unknown } | undefined
 }
 
 /**
- * Messages of a chat (`UIMessage[]`) from rows: those of `fromUIMessages` come out as they were read, ids, metadata, states and order of
- * parts included. Rows of other origins become messages too: an assistant's turn is one message, its calls and their results tool parts,
- * with the id of its first row (`message-<index>` for messages without ids); a summary is a message of the role `system`.
+ * Converts rows to messages of a chat (`UIMessage[]`). Rows of `fromUIMessages` become the messages that were read, with their ids,
+ * metadata, states and order of parts. Of rows of other origins, an assistant's turn becomes one message with tool parts, and the id of its
+ * first row (`message-<index>` for messages without ids); a summary becomes a `system` message.
  *
- * Use one of two lists: the rows of `getMessages` are the whole log, as people see a chat, and summaries are left out where the rows they
- * replace are there; those of `getEffectiveHistory` are what a model is sent, with summaries, and placeholders in place of outputs. Rows
- * that were rewound are in the log as well: `chatStore` leaves those out.
+ * Pass one of two lists: `getMessages` has the whole log, as people see a chat, and rewound rows as well, which `chatStore` leaves out;
+ * summaries are left out if the rows they replace are in the list. `getEffectiveHistory` has what a model is sent, with summaries and
+ * placeholders.
  *
- * Parts a chat does not have (of other providers, unread ones) are left out and noted. Name the type of your messages where it is needed:
- * `toUIMessages<MyUIMessage>(rows)`; nothing is validated here. Throws `INVALID_INPUT` for an invalid list and for invalid options.
+ * Parts that a chat does not have (of other providers, unread ones) are left out and noted. `toUIMessages<MyUIMessage>(rows)` only sets
+ * the type: messages are not validated. Throws `INVALID_INPUT` for an invalid list or invalid options.
  */
 export function toUIMessages<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   messages: readonly Message[],
@@ -59,7 +59,7 @@ export function toUIMessages<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   return uiMessagesOf(groupsOf(messages as readonly AnyRow[]), options, conversion) as unknown as UI_MESSAGE[]
 }
 
-/** One message for each group, in order, each with its own id. */
+/** Converts each group to a message, in order, with a unique id. */
 export function uiMessagesOf(
   groups: readonly Group[],
   { tools }: UIMessageOptions,
@@ -78,7 +78,7 @@ export function uiMessagesOf(
   })
 }
 
-/** The message's own id; where an undone edit left two messages with one id, the second has that of its row. */
+/** The message's own id. After an undone edit two messages may have the same id: the second gets the id of its row. */
 function idOf({ uiId, rows }: Group, taken: ReadonlySet<string>): string {
   const { row, index } = rows[0]!
   const own = row.id ?? `message-${index}`
@@ -86,7 +86,7 @@ function idOf({ uiId, rows }: Group, taken: ReadonlySet<string>): string {
   return taken.has(own) ? `${own}-${index}` : own
 }
 
-/** The first call that fits in the last step with one: ids repeat from step to step. */
+/** The first matching call of the last step with one: ids may repeat in every step. */
 function firstInLastStep(
   slots: readonly ToolSlot[] = [],
   fits: (slot: ToolSlot) => boolean,
@@ -100,11 +100,11 @@ class MessageWriter {
   readonly #group: Group
   readonly #isKnown: (toolName: string) => boolean
   readonly #conversion: Conversion
-  /** Its parts in order; those of tools are made when everything has been seen. */
+  /** Its parts in order; tool parts are written when all rows have been read. */
   readonly #parts: (SdkPart | (() => SdkPart))[] = []
-  /** Calls by their ids, in order. */
+  /** Calls by id, in order. */
   readonly #calls = new Map<unknown, ToolSlot[]>()
-  /** Calls by the ids of the requests to approve them. */
+  /** Calls by the id of their approval request. */
   readonly #asked = new Map<unknown, ToolSlot[]>()
 
   constructor(group: Group, isKnown: (toolName: string) => boolean, conversion: Conversion) {
@@ -125,7 +125,7 @@ class MessageWriter {
     }
     const parts = this.#parts.map((part) => (typeof part === 'function' ? part() : part))
     const first = rows[0]!.ui?.first
-    // The AI SDK refuses messages of others than an assistant without a part.
+    // The AI SDK refuses system and user messages without parts.
     if (parts.length === 0 && role !== 'assistant' && first === undefined)
       return { role, parts: [{ type: 'text', text: '' }] }
     return { ...first, role, parts }
@@ -159,7 +159,7 @@ class MessageWriter {
     for (const source of listOf(sources)) this.#parts.push(...sourceTo(source))
   }
 
-  /** Results, requests for approval and answers to them. */
+  /** Adds results, approval requests and approval responses. */
   #addAnswers({ parts, row, index }: GroupRow): void {
     for (const [at, part] of parts.entries()) {
       const place = `[${index}].content[${at}]`
@@ -169,7 +169,7 @@ class MessageWriter {
     }
   }
 
-  /** Adds a result to its call. Where its state had to be kept, it had none. */
+  /** Adds a result to its call. A call with a recorded state had no result. */
   #result(part: ToolResultPart, place: string): void {
     const awaits = ({ shown, result }: ToolSlot): boolean =>
       result === undefined && shown?.state === undefined
@@ -229,7 +229,7 @@ class MessageWriter {
 
   #providerPartTo(part: ProviderPart, place: string): readonly SdkPart[] {
     const kept = keptPartTo(part)
-    // Shown with its call.
+    // Approvals are shown with their call.
     if (kept?.type.startsWith('tool-approval-') === true) return []
     const [written] = kept === undefined ? partTo(part, { version: 'v3', provider: part.provider }) : []
     if (written !== undefined) {
@@ -241,18 +241,18 @@ class MessageWriter {
   }
 }
 
-/** How the parts of a row were shown; of a row from elsewhere all in order, those that belong to calls with these. */
+/** How the parts of a row were shown; all in order for a row of another origin. */
 function layoutOf({ ui, parts }: GroupRow): readonly Shown[] {
   return ui?.parts ?? parts.map((_, index) => index)
 }
 
-/** The index of a shown part that models read, and what was shown besides. */
+/** The index of a shown part that models read, and its entry if it has one. */
 function placeOf(shown: Shown): readonly [at?: number, entry?: ShownTool] {
   if (typeof shown === 'number') return [shown]
   return typeof shown === 'string' || 'part' in shown ? [] : [shown.at, shown]
 }
 
-/** Adds the parts directly after a call in a row of a chat: a request for approval, and a result of its provider. */
+/** Adds the parts directly after a call in a row of a chat: an approval request, and a result of a provider's own tool. */
 function takeBeside(slot: ToolSlot, next: readonly Part[]): void {
   for (const part of next) {
     if (part.type === 'tool-call') return
@@ -262,7 +262,7 @@ function takeBeside(slot: ToolSlot, next: readonly Part[]): void {
   }
 }
 
-/** The options of a part, by their name in a chat. */
+/** The options of a part, by the name they have in a chat. */
 function metadataOf(part: Exclude<Part, ProviderPart>) {
   return defined({ providerMetadata: sentOptions(part.providerOptions).providerOptions })
 }
@@ -284,12 +284,12 @@ function fileTo(part: ImagePart | FilePart): SdkPart {
   }
 }
 
-/** The parts in a value of another origin. */
+/** The parts in a value of unknown shape. */
 function listOf(value: unknown): readonly SdkPart[] {
   return Array.isArray(value) ? value.filter((item) => isObject(item) && typeof item.type === 'string') : []
 }
 
-/** A source in an answer of a model, as the middleware kept it. Source: `LanguageModelV3Source` of `@ai-sdk/provider`. */
+/** Converts a source that the middleware stored with an answer. Source: `LanguageModelV3Source` of `@ai-sdk/provider`. */
 function sourceTo(source: SdkPart): readonly SdkPart[] {
   const { sourceType, id, url, title, mediaType, filename, providerMetadata } = source
   if (typeof id !== 'string') return []
@@ -303,13 +303,13 @@ function sourceTo(source: SdkPart): readonly SdkPart[] {
 }
 
 /* A tool's part in a message of a chat holds a call, its approval and its result; for models these are parts of their own. */
-/** A call, and what has been found of it so far. */
+/** A call, and the parts found for it so far. */
 type ToolSlot = {
   readonly call: ToolCallPart
   readonly row?: GroupRow
-  /** How it was shown; absent for a call of another origin. */
+  /** How it was shown; `undefined` for a call of another origin. */
   readonly shown?: ShownTool | undefined
-  /** Whether its part names the tool by its type. */
+  /** Whether the type of its part is `tool-<name>`. */
   readonly isNamed: boolean
   request?: SdkPart
   response?: ProviderPart
@@ -354,7 +354,6 @@ function resultTo({ output, ...part }: ToolResultPart, state: string): object {
   if (state === 'output-error') return { errorText: errorTextOf(output), ...ui }
   if (noOutput === true && output.type === 'json' && output.value === null) return ui
   if (output.type !== 'content') return { output: output.value, ...ui }
-  // As JSON: addresses as texts, bytes as base64.
   const value = output.value.flatMap((item) =>
     itemTo(item, 'v3', item.type === 'provider' ? item.provider : AI_SDK).map(jsonOf),
   )

@@ -10,7 +10,7 @@ import { unitsOf } from '../prompt-matching.ts'
 import { readLog } from '../session-reading.ts'
 import { type UIMessageOptions, uiMessagesOf } from '../to-ui-messages.ts'
 import type { SdkUIMessage, UIMessageLike } from '../types.ts'
-import { type Group, groupsOf, uiMetadata, uiRowOf } from '../ui-rows.ts'
+import { groupsOf, uiMetadata, uiRowOf } from '../ui-rows.ts'
 
 /** What a chat needs of a store. */
 export type ChatStorage = Pick<
@@ -254,12 +254,12 @@ export function readGiven(message: UIMessageLike, place: string): GivenMessage {
 
 /** The messages of stored rows, in order. */
 function storedMessagesOf(rows: readonly StoredMessage[], tools?: object): StoredUIMessage[] {
-  const groups: Group<StoredMessage>[] = groupsOf(rows)
+  const groups = groupsOf(rows)
   const options = defined({ tools: tools as UIMessageOptions['tools'] })
   const messages = uiMessagesOf(groups, options, new Conversion('ai-sdk UIMessage'))
   return groups.map(({ rows: own, uiId }, index) => ({
     message: messages[index]!,
-    rows: own.map(({ row }) => row),
+    rows: own.map(({ index: at }) => rows[at]!),
     isOtherOrigin: uiId === undefined || own.some(({ ui }) => ui === undefined),
   }))
 }
