@@ -28,8 +28,8 @@ import type { SdkMessage, SdkMessageLike, SdkPart, SdkVersion } from './types.ts
 const ANTHROPIC = 'anthropic'
 
 /**
- * A part of a prompt, or of an answer (there options are called metadata), in the neutral form. What only a provider knows is kept for
- * `provider`.
+ * Converts a part of a prompt, or of a response (where options are called metadata), to the neutral form. Parts that only a provider
+ * knows are kept for `provider`.
  */
 export function partFrom(part: SdkPart, provider: string): Part {
   const given = part.providerOptions ?? part.providerMetadata
@@ -39,13 +39,13 @@ export function partFrom(part: SdkPart, provider: string): Part {
       const text = textOf(part.text)
       if (fieldsOf(given, ANTHROPIC)?.type === 'compaction')
         return { type: 'provider', provider: ANTHROPIC, data: { type: 'compaction', content: text } }
-      // A text that its provider holds under an id is sent as that id: a different length shows that it was changed since.
+      // A text that its provider stores is sent as its id; the length shows whether it was changed since.
       const own = itemIdIn(given) === undefined ? {} : { length: text.length }
       return { type, text, ...keptOptions(given, own) }
     }
     case 'reasoning': {
       const text = textOf(part.text)
-      // Anthropic's redacted block has no text, and its data must come back.
+      // Anthropic's redacted block has no text, and its data must be sent back.
       const data = fieldsOf(given, ANTHROPIC)?.redactedData
       if (typeof data === 'string' && text === '')
         return { type: 'provider', provider: ANTHROPIC, data: { type: 'redacted_thinking', data } }
@@ -54,7 +54,7 @@ export function partFrom(part: SdkPart, provider: string): Part {
     case 'file':
       return fileFrom(part, provider)
     case 'image':
-      // Only an application's own messages have images; a model gets files.
+      // Only an application's messages have images; models receive files.
       return fileFrom({ mediaType: 'image/*', ...part, type: 'file', data: part.image }, provider)
     case 'tool-call':
       return {
@@ -89,10 +89,10 @@ function fieldsOf(options: unknown, name: string): { readonly [field: string]: u
   return isObject(fields) ? fields : undefined
 }
 
-/** Providers that hold items of an answer themselves, and take their ids in place of them. */
+/** Providers that store items of a response, and accept their ids instead of them. */
 const HOLDERS = ['openai', 'azure'] as const
 
-/** The id under which OpenAI holds an item. Source: `itemId` of `@ai-sdk/openai`, its Responses model. */
+/** The id under which OpenAI stores an item. Source: `itemId` of `@ai-sdk/openai`, its Responses model. */
 function itemIdIn(options: unknown): string | undefined {
   for (const name of HOLDERS) {
     const id = fieldsOf(options, name)?.itemId
@@ -102,8 +102,8 @@ function itemIdIn(options: unknown): string | undefined {
 }
 
 /**
- * Marks items that came with reasoning: OpenAI refuses the id of such an item without that of its reasoning, so where the reasoning is
- * not sent any more, the item must be sent by its content.
+ * Marks items that came with reasoning. OpenAI refuses the id of such an item without the id of its reasoning, so once the reasoning is not
+ * sent any more, the content of the item must be sent.
  */
 export function markReasoned(parts: readonly Part[]): readonly Part[] {
   if (!hasReasoningItem(parts)) return parts
@@ -114,12 +114,12 @@ export function markReasoned(parts: readonly Part[]): readonly Part[] {
   })
 }
 
-/** Whether some parts have reasoning that OpenAI holds under an id. */
+/** Whether parts contain reasoning that OpenAI stores under an id. */
 export function hasReasoningItem(parts: readonly Part[]): boolean {
   return parts.some((part) => part.type === 'reasoning' && itemIdIn(part.providerOptions) !== undefined)
 }
 
-/** The content of a message: one plain text needs no list. */
+/** The content of a message: a single plain text becomes a string. */
 export function contentOf(parts: readonly Part[]): string | readonly Part[] {
   const [first] = parts
   const isPlain = parts.length === 1 && first?.type === 'text' && first.providerOptions === undefined
@@ -135,7 +135,7 @@ export type Target = {
   readonly names?: ReadonlyMap<string, string>
 }
 
-/** One part as the AI SDK sends it; none for a part of another provider. */
+/** Converts a part to what the AI SDK sends; returns no part for a part of another provider. */
 export function partTo(part: Part, target: Target, hasReasoning = false): readonly SdkPart[] {
   const { version, provider, names } = target
   switch (part.type) {
@@ -148,7 +148,7 @@ export function partTo(part: Part, target: Target, hasReasoning = false): readon
       return [fileTo(part, version)]
     case 'tool-call': {
       const { type, toolCallId, toolName, input } = part
-      // Arguments that were no JSON are sent as none, as the AI SDK does.
+      // Arguments that were not JSON are sent as an empty object, as the AI SDK does.
       const sent = { type, toolCallId, toolName, input: ownOf(part).malformed === true ? {} : input }
       const executed = part.providerExecuted === true && { providerExecuted: true }
       return [{ ...sent, ...executed, ...itemOptions(part, hasReasoning) }]
@@ -187,7 +187,7 @@ function providerPartTo(part: ProviderPart, provider: string): readonly SdkPart[
   return [{ type: 'reasoning', text: '', providerOptions: { anthropic: { redactedData: data.data } } }]
 }
 
-/** Splits parts of one message by role: results of tools and answers to approval requests, and the user's own parts. */
+/** Splits parts of one message by role: tool results and approval responses, and the user's own parts. */
 export function runsByRole(parts: readonly SdkPart[]) {
   const runs: { readonly role: 'user' | 'tool'; readonly content: SdkPart[] }[] = []
   for (const part of parts) {
@@ -199,14 +199,9 @@ export function runsByRole(parts: readonly SdkPart[]) {
   return runs
 }
 
-/*
- * The AI SDK's prompt, as a model gets it, and the neutral form. What the other side has no place for is kept under the name `ai-sdk`: in
- * `providerOptions` of a part, in `metadata` of a message, and as a part of its provider.
- */
-
 /**
- * Messages of a prompt in the neutral form, one for each; those of an answer (`result.response.messages`) too. `provider` is our
- * name of the model's provider.
+ * Converts the messages of a prompt, or of a response (`result.response.messages`), to the neutral form, one for each. `provider` is our
+ * name of the model's provider. Fields without a place in the neutral form are kept under `ai-sdk`.
  */
 export function fromSdkPrompt(prompt: readonly SdkMessageLike[], provider: string): NewMessage[] {
   return prompt.map((message) => {
@@ -220,8 +215,8 @@ export function fromSdkPrompt(prompt: readonly SdkMessageLike[], provider: strin
 }
 
 /**
- * Messages as a model of the AI SDK gets them: those of a rendered view. Results besides a user's parts become a message of their own,
- * results that follow each other one message, as the AI SDK itself sends them.
+ * Converts the messages of a rendered view to a prompt for a model of the AI SDK. Results among a user's parts become separate messages, and
+ * consecutive results one message, as the AI SDK itself sends them.
  */
 export function toSdkPrompt(
   messages: readonly Message[],
@@ -259,7 +254,7 @@ function addRun(
   else prompt.push({ role, content, ...options })
 }
 
-/** A message as it is stored: without marks of caching, which belong to one request. */
+/** A message as it is stored: without cache marks. */
 export function storedMessage(message: NewMessage): NewMessage {
   const { metadata, content } = message
   const given = messageOptions(metadata)

@@ -33,14 +33,14 @@ import {
 } from './fields.ts'
 import type { SdkOptions, SdkPart, SdkVersion } from './types.ts'
 
-/** The text stored for a call the user did not allow, when no reason was given. */
+/** The text stored for a call that the user denied without a reason. */
 const DENIED = 'Execution of the tool was denied.'
 
-/** An output in the neutral form; `own` is what that has no place for. */
+/** An output in the neutral form; `own` has the fields without a place in it. */
 export type ReadOutput = { readonly output: ToolResultOutput; readonly own: JsonObject }
 type Item = Exclude<ToolResultContent, { type: 'provider' }>
 
-/** The output of a tool as it is kept. */
+/** Converts the output of a tool to the neutral form. */
 export function outputFrom(output: unknown, provider: string): ReadOutput {
   const given = output as (SdkPart & { readonly value?: unknown }) | null | undefined
   const options = given?.providerOptions
@@ -65,7 +65,7 @@ export function outputFrom(output: unknown, provider: string): ReadOutput {
   }
 }
 
-/** The output of a call the user did not allow. */
+/** The output of a call that the user denied. */
 export function deniedOutput(given: unknown): ReadOutput {
   const reason = typeof given === 'string' ? given : undefined
   return {
@@ -74,13 +74,13 @@ export function deniedOutput(given: unknown): ReadOutput {
   }
 }
 
-/** The output of a provider's own tool, as it came with the model's answer. */
+/** The output of a provider's own tool, as it came with the response. */
 export function providerResult(result: unknown, isError: boolean): ToolResultOutput {
   if (typeof result === 'string') return { type: isError ? 'error-text' : 'text', value: result }
   return { type: isError ? 'error-json' : 'json', value: jsonOf(result) }
 }
 
-/** One item of an output in the neutral form. */
+/** Converts an item of an output to the neutral form. */
 function itemFrom(item: SdkPart, provider: string): ToolResultContent {
   const { type, data, url, mediaType: given, filename, providerOptions } = item
   const mediaType = typeof given === 'string' ? given : undefined
@@ -130,7 +130,7 @@ export function outputTo(
   return { type: 'content', value: output.value.flatMap(toItem), ...options }
 }
 
-/** One item of an output as it is sent; none for what only another provider knows. */
+/** Converts an item of an output to what is sent; returns no item for one of another provider. */
 export function itemTo(item: ToolResultContent, version: SdkVersion, provider: string): readonly object[] {
   if (item.type === 'text')
     return [{ type: 'text', text: item.text, ...(version !== 'v2' && sentOptions(item.providerOptions)) }]
@@ -158,8 +158,8 @@ function filenameOf(item: Item): { readonly filename?: string } {
 }
 
 /*
- * Outputs in an application's own messages. The AI SDK has six ways of writing an image or a file; `as` among an item's kept fields
- * records the type it had, where another would be written.
+ * Outputs in an application's messages. The AI SDK has six types of items with an image or a file; `as` among the kept fields records the
+ * type of an item if another one would be written.
  */
 
 /** Kinds of outputs, and their fields. */
@@ -172,7 +172,7 @@ const OUTPUTS: { readonly [type: string]: Rules } = {
   content: {},
 }
 
-/** Types of items, and their fields. The last five name a file elsewhere, or only a provider knows them. */
+/** Types of items, and their fields. The last five are kept whole: they refer to a file elsewhere, or only a provider knows them. */
 const ITEMS: { readonly [type: string]: Rules } = {
   text: { text: 'string' },
   media: { data: 'base64', mediaType: 'string' },
@@ -188,7 +188,7 @@ const ITEMS: { readonly [type: string]: Rules } = {
   custom: {},
 }
 
-/** An output, checked. Throws `INVALID_INPUT`. */
+/** Checks and reads an output. Throws `INVALID_INPUT`. */
 export function outputAt(value: unknown, place: string, conversion: Conversion): ReadOutput {
   const given = partAt(value, place)
   checkOneOf(given.type, Object.keys(OUTPUTS), `${place}.type`)
@@ -231,7 +231,7 @@ function itemAt(value: unknown, place: string, conversion: Conversion): ToolResu
   return { ...read, ...keptOptions(plain.providerOptions, { as: type, ...ownOf(plain) }) }
 }
 
-/** An output as the AI SDK writes it. Notes what is left out and what is replaced. */
+/** Converts an output to what an application passes to the AI SDK. Notes items that are left out or replaced. */
 export function modelOutputTo(
   output: ToolResultOutput,
   own: JsonObject,
@@ -262,11 +262,11 @@ function modelItemTo(item: ToolResultContent, version: SdkVersion): readonly obj
   }
   const { as } = ownOf(item)
   const exact = typeof as === 'string' ? itemAs(item, as, version) : undefined
-  // Without a type of its own: as ai 6 and 7 both read it.
+  // ai 6 and 7 both read items of v3.
   return withKept(exact === undefined ? itemTo(item, version === 'v2' ? 'v2' : 'v3', AI_SDK) : [exact], item)
 }
 
-/** An image or a file as the type it was read from; `undefined` where the version does not have that. */
+/** An image or a file with the type it was read from; `undefined` if the version does not have that type. */
 function itemAs(item: Item, as: string, version: SdkVersion): object | undefined {
   if (item.type === 'text') return undefined
   const isKnown = as === 'file' ? version === 'v4' : version !== (as === 'media' ? 'v4' : 'v2')
