@@ -2,6 +2,7 @@ import { defined } from '../../messages/defined.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage, Part } from '../../messages/message.ts'
 import { stopReasonOf } from '../../messages/stop-reason.ts'
+import { isContextOverflowError } from '../../overflow/overflow.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import { type ReportedUsage, sdkUsage } from '../../requests/provider-usage.ts'
 import { parsedArguments } from '../wire.ts'
@@ -10,7 +11,7 @@ import { contentOf, markReasoned, partFrom } from './prompt.ts'
 import { providerResult } from './tool-output.ts'
 import type { SdkAnswer, SdkModel, SdkParams, SdkPart, SdkStreamAnswer } from './types.ts'
 
-/** A model's whole answer: of `doGenerate`, or gathered from a stream. */
+/** A complete answer of a model: the result of `doGenerate`, or collected from a stream. */
 export type Answer = {
   readonly content: readonly SdkPart[]
   readonly finishReason: unknown
@@ -21,8 +22,8 @@ export type Answer = {
 }
 
 /**
- * The answer as a message of the assistant's; `undefined` for an empty one. Sources and requests for approval are not sent again, so
- * they are kept in the metadata, with the answer's id.
+ * Converts an answer to an assistant message; returns `undefined` for an empty answer. Sources and approval requests are not sent again:
+ * the metadata keeps them, with the answer's id.
  */
 export function messageOfAnswer(answer: Answer, provider: string): NewMessage | undefined {
   const sources: unknown[] = []
@@ -57,7 +58,7 @@ export function messageOfAnswer(answer: Answer, provider: string): NewMessage | 
   return { role: 'assistant', content: contentOf(markReasoned(parts)), ...metadata }
 }
 
-/** A call as it comes from a model: its arguments are a text. */
+/** Reads a call of an answer, whose arguments are a text. */
 function callFrom(part: SdkPart, provider: string): Part {
   if (typeof part.input !== 'string') return partFrom(part, provider)
   const input = parsedArguments(part.input)
@@ -70,7 +71,7 @@ function resultFrom({ result, isError, ...part }: SdkPart, provider: string): Pa
   return partFrom({ ...part, type: 'tool-result', output }, provider)
 }
 
-/** Why an answer ended, in the provider's own words where those are known, else in the AI SDK's. */
+/** Why an answer ended: the provider's own reason if it is known, else that of the AI SDK. */
 export function stopReasonIn(finishReason: unknown): string | undefined {
   if (typeof finishReason === 'string') return finishReason
   if (!isObject(finishReason)) return undefined
@@ -83,10 +84,10 @@ export function isFailedFinish(finishReason: unknown): boolean {
   return (isObject(finishReason) ? finishReason.unified : finishReason) === 'error'
 }
 
-/** Providers whose V2 models do not count cached tokens in the input; all others do. */
+/** Providers whose V2 models do not include cached tokens in the input tokens. */
 const COUNTED_APART: ReadonlySet<string> = new Set(['anthropic', 'bedrock'])
 
-/** The usage of an answer; `undefined` where its provider reported none. */
+/** The usage of an answer; `undefined` if its provider reported none. */
 export function usageIn(
   { usage, providerMetadata }: Pick<Answer, 'usage' | 'providerMetadata'>,
   provider: string,
@@ -97,13 +98,13 @@ export function usageIn(
   return sdkUsage({
     inputTokens: usage.inputTokens,
     outputTokens: usage.outputTokens,
-    // Under these names they are counted apart.
+    // `sdkUsage` adds tokens with these names to the input.
     cacheReadInputTokens: usage.cachedInputTokens ?? 0,
     cacheWriteInputTokens: isObject(own) ? own.cacheCreationInputTokens : undefined,
   })
 }
 
-/** Parts of a stream that are in the answer as they come. */
+/** Parts of a stream that are part of the answer unchanged. */
 const WHOLE_PARTS: ReadonlySet<string> = new Set([
   'tool-call',
   'tool-result',
@@ -113,7 +114,7 @@ const WHOLE_PARTS: ReadonlySet<string> = new Set([
   'source',
   'custom',
 ])
-/** Parts of a stream that are pieces of a text or of reasoning. Tools' inputs come in pieces too, and again as a whole call. */
+/** Parts of a stream that are pieces of a text or of reasoning. Pieces of tool inputs are repeated in a whole call. */
 const PIECE = /^(text|reasoning)-(start|delta|end)$/
 
 /** Custom parts about the stream itself, which `doGenerate` does not have. */
@@ -121,7 +122,7 @@ const ABOUT_THE_STREAM: ReadonlySet<unknown> = new Set(['anthropic.message_start
 
 type Pieces = { readonly type: string; readonly texts: string[]; metadata: unknown }
 
-/** Gathers an answer from the parts of a stream. Of the metadata of a text's pieces the last counts, as in the AI SDK. */
+/** Collects an answer from the parts of a stream. The last metadata of a text's pieces is used, as in the AI SDK. */
 class AnswerBuilder {
   readonly #entries: (SdkPart | Pieces)[] = []
   readonly #open = new Map<string, Pieces>()
@@ -151,7 +152,7 @@ class AnswerBuilder {
     entry.metadata = part.providerMetadata ?? entry.metadata
   }
 
-  /** The whole answer; `undefined` before its end, and after an error. */
+  /** The complete answer; `undefined` before its end or after an error. */
   answer(): Answer | undefined {
     if (this.#finish === undefined || this.#hasFailed || isFailedFinish(this.#finish.finishReason))
       return undefined
@@ -172,8 +173,8 @@ const PRELUDE: ReadonlySet<string> = new Set(['stream-start', 'response-metadata
 type PartReader = Pick<ReadableStreamDefaultReader<SdkPart>, 'read' | 'cancel'>
 
 /**
- * Reads a stream's prelude ahead. Throws an overflow that comes in place of the first content, so that a shorter request can be sent; any
- * other failure stays in the stream.
+ * Reads the prelude of a stream. Throws an overflow error that precedes all content, so that a shorter request can be sent; other errors
+ * stay in the stream.
  */
 async function readerUnlessOverflow(
   stream: ReadableStream<SdkPart>,
@@ -199,17 +200,17 @@ async function readerUnlessOverflow(
   return { read: () => ahead.shift() ?? reader.read(), cancel: (reason) => reader.cancel(reason) }
 }
 
-/** The ends of a stream. One of them is called, once, when the stream is read or cancelled. */
+/** Callbacks for the end of a stream. Exactly one of them is called, once. */
 type StreamEnd = {
-  /** The whole answer is there. An error thrown here breaks the stream before its last part. */
+  /** The answer is complete. An error thrown here breaks the stream before its last part. */
   readonly whole: (answer: Answer) => Promise<void>
-  /** The stream broke, was cancelled, had an error or ended too soon. */
+  /** The stream broke, was cancelled, had an error or ended early. */
   readonly broken: () => Promise<void>
 }
 
 /**
- * A stream of the same parts. They are passed on as they come; only the last one, `finish`, waits until `whole` is done, so that a
- * consumer that has read to the end finds everything stored.
+ * Passes on the parts of a stream. The last part, `finish`, waits until `whole` is done, so that everything is stored when a consumer has
+ * read the stream.
  */
 function watchedStream(reader: PartReader, end: StreamEnd): ReadableStream<SdkPart> {
   const builder = new AnswerBuilder()
@@ -239,7 +240,7 @@ function watchedStream(reader: PartReader, end: StreamEnd): ReadableStream<SdkPa
         } catch (error) {
           await breakOff()
           controller.error(error)
-          // The source may be broken already; the consumer has the error.
+          // The source may be broken already; the consumer gets the first error.
           reader.cancel(error).catch(() => {})
         }
       },
@@ -252,12 +253,15 @@ function watchedStream(reader: PartReader, end: StreamEnd): ReadableStream<SdkPa
   )
 }
 
-/** Calls a model with the arguments of one attempt. */
-export type ModelWork<R> = (params: SdkParams, isOverflow: (error: unknown) => boolean) => PromiseLike<R>
+/** One attempt to call a model, and the rules that recognize its overflow errors. */
+export type ModelWork<R> = (
+  params: SdkParams,
+  rules: Parameters<typeof isContextOverflowError>[1],
+) => PromiseLike<R>
 /** The result of a call, and the request that led to it. */
 export type SentRequest<R> = { readonly request: PreparedRequest; readonly result: R }
 
-/** Calls a model through `send`, and passes its whole answer to `whole` before the caller has all of it. */
+/** Calls a model through `send`, and passes the complete answer to `whole` before the caller receives its end. */
 export async function callModel(
   model: SdkModel,
   method: 'doGenerate' | 'doStream',
@@ -278,8 +282,9 @@ export async function callModel(
     await whole({ content, finishReason, usage, providerMetadata, responseId }, request)
     return result
   }
-  const { request, result } = await send(async (params, isOverflow) => {
+  const { request, result } = await send(async (params, rules) => {
     const answer = (await model.doStream(params as never)) as SdkStreamAnswer
+    const isOverflow = (error: unknown): boolean => isContextOverflowError(error, rules)
     return { answer, reader: await readerUnlessOverflow(answer.stream, isOverflow) }
   })
   const end = { whole: (answer: Answer) => whole(answer, request), broken }

@@ -6,12 +6,12 @@ import { type Message, type NewMessage, type Part, partsOf } from '../../message
 import { base64Of } from './fields.ts'
 
 /*
- * Finds the messages of a prompt that are in the log. Texts of users and assistants are compared, ids of calls, results and approvals, and
- * the presence of images and files. The rest changes when the same message is sent again: options come and go, reasoning is dropped,
- * schemas fill in arguments, addresses get new signatures.
+ * Finds the messages of a prompt that are in the log. Compares texts of users and assistants, ids of calls, results and approvals, and
+ * images and files. Everything else may change when a message is sent again: options, reasoning, arguments completed by a schema,
+ * signatures of addresses.
  */
 
-/** A text, or an image or file of a user's. */
+/** A text, or an image or file of a user. */
 type Utterance = {
   readonly role: 'user' | 'assistant'
   readonly text: string
@@ -22,7 +22,7 @@ type Utterance = {
   readonly part: number
 }
 
-/** A call, its result, or the answer to a request for approval. */
+/** A call, a result, or an approval response. */
 type ToolEvent = { readonly id: string; readonly message: number; readonly part: number }
 
 type Units = {
@@ -32,10 +32,10 @@ type Units = {
   readonly results: readonly ToolEvent[]
 }
 
-/** The text of an image or a file. No other text begins with this. */
+/** The text of an image or a file; other texts never begin with it. */
 const MEDIA = '\0'
 
-/** The compared parts of some messages. System messages have none. Linear in their size. */
+/** The compared parts of messages; system messages have none. Linear in their size. */
 export function unitsOf(messages: readonly Message[]): Units {
   const utterances: Utterance[] = []
   const calls: ToolEvent[] = []
@@ -63,7 +63,7 @@ function textOrMediaOf(
   part: Part,
 ): Pick<Utterance, 'text' | 'digest'> | undefined {
   if (part.type === 'text') return part.text === '' ? undefined : { text: part.text }
-  // Applications rarely send back an assistant's images.
+  // Applications rarely send an assistant's images back.
   if (role === 'assistant' || (part.type !== 'image' && part.type !== 'file')) return undefined
   const data = part.type === 'image' ? part.image : part.data
   const base64 = typeof data === 'string' ? base64In(data) : base64Of(data)
@@ -94,7 +94,7 @@ type Turn = {
   readonly upTo: number
 }
 
-/** Utterances one by one, and turn by turn: applications keep an answer of several steps as one text, or its last step alone. */
+/** Utterances as single turns and as whole turns: applications keep an answer of several steps as one text, or only its last step. */
 function sequencesOf(utterances: readonly Utterance[]): readonly Turn[][] {
   const turns: Turn[] = []
   for (let from = 0; from < utterances.length; from = turns.at(-1)!.upTo) {
@@ -113,17 +113,17 @@ function withoutSpace(turn: readonly Utterance[]): string {
   return turn.map(({ text }) => text.replace(/\s+/g, '')).join('')
 }
 
-/** Whether a turn of the log is that of a prompt, as it was or by its last step. */
+/** Whether a turn of a prompt is a turn of the log, or its last step. */
 function isSame(stored: Turn, given: Turn): boolean {
   const [a, b] = [stored.first, given.first]
   if (a.role !== b.role) return false
   if (a.role === 'assistant' && given.whole !== undefined)
     return stored.whole === given.whole || stored.last === given.whole
-  // Bytes are compared with bytes only: an address may replace them.
+  // Bytes are only compared with bytes, because an address may replace them.
   return a.text === b.text && (a.digest === undefined || b.digest === undefined || a.digest === b.digest)
 }
 
-/** How many turns of a log, from an index on, are those that a prompt begins with. */
+/** How many turns of a log, from an index on, are equal to the first turns of a prompt. */
 function commonRun(stored: readonly Turn[], from: number, given: readonly Turn[]): number {
   const most = Math.min(stored.length - from, given.length)
   let length = 0
@@ -132,7 +132,7 @@ function commonRun(stored: readonly Turn[], from: number, given: readonly Turn[]
 }
 
 /**
- * What a prompt has: the whole conversation each time (`whole`), only new messages (`new`), or whichever it looks like (`auto`).
+ * What a prompt contains: the whole conversation (`whole`), only new messages (`new`), or either, detected by comparison (`auto`).
  */
 export type PromptHistory = 'auto' | 'whole' | 'new'
 
@@ -140,17 +140,17 @@ export type PromptHistory = 'auto' | 'whole' | 'new'
 type Reading = {
   /** The messages of the prompt that are not in the log, in order. */
   readonly fresh: readonly NewMessage[]
-  /** How many messages of the log the prompt continues; the log has others after them. */
+  /** How many messages of the log the prompt continues; later ones are not part of it. */
   readonly shared: number
 }
 
 /**
- * Finds the new messages of a prompt. The log's longest end that the prompt begins with is known, the rest is new. Where no end of the log
- * begins the prompt, but the prompt begins like some stretch of the log with an answer in it, the conversation branched there: an answer is
- * regenerated, or a message was edited. A prompt without answers is never a branch, because users may repeat themselves; there only
- * messages without an answer are known, as after a call that failed and is tried again.
+ * Finds the new messages of a prompt. The longest end of the log that the prompt begins with is known; the rest is new. If there is none,
+ * but the prompt begins with messages from elsewhere in the log that include an answer, the conversation branched there: an answer is
+ * regenerated, or a message was edited. A prompt without answers is never a branch, because users may repeat themselves; only unanswered
+ * messages are known there, as after a failed call.
  *
- * `log` is the end of the log, oldest first, without messages set aside before.
+ * `log` is the end of the log, oldest first, without rewound messages.
  */
 export function readPrompt(
   log: readonly Message[],
@@ -170,12 +170,12 @@ export function readPrompt(
       if (read !== undefined) return { ...read, shared: Math.min(read.shared, shared) }
     }
   }
-  // A whole conversation with nothing in the log is another one.
+  // A whole conversation that shares nothing with the log is a different one.
   const isAnother = history === 'whole' && given.utterances.length > 0
   return { fresh: prompt, shared: isAnother ? 0 : log.length }
 }
 
-/** The reading of a prompt that continues the end of the log; `undefined` when it does not. */
+/** Reads a prompt that continues the end of the log; returns `undefined` for another one. */
 function readContinuation(
   log: readonly Message[],
   stored: Units,
@@ -196,7 +196,7 @@ function readContinuation(
   return { fresh, shared: left.reduce((first, { message }) => Math.min(first, message), log.length) }
 }
 
-/** How many utterances at the beginning of a prompt end the log. */
+/** How many utterances at the beginning of a prompt are the end of the log. */
 function countKnown(stored: readonly Utterance[], given: readonly Utterance[]): number {
   const givenSequences = sequencesOf(given)
   const counts = sequencesOf(stored).map((log, index) => {
@@ -209,8 +209,8 @@ function countKnown(stored: readonly Utterance[], given: readonly Utterance[]): 
 }
 
 /**
- * The new calls and results of a prompt, by place; how many are known; and those of the log's last turn that the prompt lacks. Ids repeat
- * from turn to turn, so they are counted in the last turn; in earlier turns only late results are new.
+ * The new calls and results of a prompt, the number of known ones, and those of the log's last turn that the prompt lacks. Ids may repeat
+ * in every turn, so they are counted in the last turn only; in earlier turns only late results are new.
  */
 function splitParts(
   stored: Units,
@@ -254,7 +254,7 @@ function isAfter({ message, part }: ToolEvent, end: Utterance | undefined): bool
   return end !== undefined && (message > end.message || (message === end.message && part > end.part))
 }
 
-/** The messages of a prompt without their known parts. */
+/** The new messages of a prompt, without their known parts. */
 function freshMessages(
   prompt: readonly NewMessage[],
   given: Units,
@@ -276,7 +276,7 @@ function freshMessages(
   })
 }
 
-/** Where a prompt branches from the log: after the longest stretch of it that the prompt begins with. */
+/** Where a prompt branches from the log: after the longest part of it that the prompt begins with. */
 function findBranch(
   stored: readonly Utterance[],
   given: readonly Utterance[],

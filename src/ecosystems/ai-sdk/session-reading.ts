@@ -6,15 +6,14 @@ import { unlessUnknown } from '../../store/arguments.ts'
 import type { Store } from '../../store/store.ts'
 import { type PromptHistory, readPrompt } from './prompt-matching.ts'
 
-/** The reason in the audit of messages that the middleware set aside. */
+/** The reason in the audit for messages that the middleware hides. */
 const SET_ASIDE = 'the application went on from an earlier message (undertext/ai-sdk)'
-/** The reason in the audit of an answer hidden because its question was rewound meanwhile. */
+/** The reason in the audit for an answer hidden because its question was rewound meanwhile. */
 export const CAME_LATE = 'what it answers was taken back meanwhile (undertext/ai-sdk)'
 
 /**
- * Ids of the messages of a log that are not part of the conversation any more: they were rewound, or hidden for one of the two reasons
- * above. That includes messages hidden by a summary or a truncation before, when what replaced or surrounded them was rewound. Messages
- * hidden to make room, or manually, are still part of it.
+ * Ids of the messages of a log that are no longer part of the conversation: they were rewound, or hidden for one of the two reasons above,
+ * or an earlier summary or truncation hid them and was rewound itself. Messages hidden for room or by a user are still part of it.
  */
 function rewoundIds(rows: readonly StoredMessage[], compactions: readonly Compaction[]): ReadonlySet<string> {
   const active = compactions.filter(({ kind, status }) => kind === 'manual' && status === 'active')
@@ -47,7 +46,7 @@ function spanOf({ coverage }: Compaction): readonly [from: number, to: number] {
   return [positions[0]?.[0] ?? 0, positions.at(-1)?.[1] ?? 0]
 }
 
-/** What to do when an application continues a conversation before its end. */
+/** How to handle an application that continues a conversation before its end. */
 export type OnDivergence = 'setAside' | 'append' | 'error'
 
 type ReadingStore = Pick<Store, 'getMessages' | 'listCompactions' | 'hideMessages'>
@@ -61,11 +60,11 @@ type SessionReading = {
   readonly position: number
 }
 
-/** How many messages more than the prompt's are read: results may be messages of their own. */
+/** How many messages are read besides the number of the prompt's: results may be separate messages. */
 const MARGIN = 16
 
 /**
- * Compares a prompt with the end of the log; with all of it only when the prompt has an answer that is not found at the end. An unknown
+ * Compares a prompt with the end of the log, and with the whole log only if the prompt has an answer that is not at the end. An unknown
  * session is empty.
  */
 export async function readSession(
@@ -90,7 +89,7 @@ export async function readSession(
   return compare()
 }
 
-/** The messages of a log, oldest first; `log` has those that are still part of the conversation, `rewound` the others. */
+/** The messages among the rows of a log; `log` has those that are still part of the conversation, `rewound` the others. */
 export async function readLog(
   store: Pick<Store, 'listCompactions'>,
   sessionId: string,
@@ -109,8 +108,8 @@ export async function readLog(
 }
 
 /**
- * Hides the messages after the point that the application continues; returns the compaction that did, so that it can be undone. Messages
- * replaced by a summary cannot be hidden: `HISTORY_DIVERGED`. Calls without results stay.
+ * Hides the messages after the point that the application continues; returns the compaction's id, so that it can be undone. Throws
+ * `HISTORY_DIVERGED` for messages that a summary replaces, or that are pinned. Hides nothing if a call among them has no result.
  */
 export async function setAside(
   store: ReadingStore,
@@ -132,7 +131,7 @@ export async function setAside(
   return hideRows(store, sessionId, visible, SET_ASIDE, actor)
 }
 
-/** Hides messages and returns the compaction that did. Calls without results cannot be hidden: they stay, and so do the messages. */
+/** Hides messages and returns the compaction's id. Hides nothing if a call among them has no result. */
 export async function hideRows(
   store: Pick<Store, 'hideMessages'>,
   sessionId: string,
