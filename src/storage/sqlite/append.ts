@@ -8,7 +8,6 @@ import {
 import { canonicalJson, stringifyJson } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { indexMessage } from '../../model/message-parts.ts'
-import type { ResultEntry } from '../../model/view-row.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum } from '../../tokens/tokens.ts'
 import type {
@@ -33,7 +32,7 @@ import {
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
 import { decodeSaid, insertSession, requireHead } from './sessions.ts'
 
-/** A message with everything worked out that its rows need. */
+/** A message with the values of its rows. */
 type Prepared = {
   readonly message: NewMessage
   readonly encoded: EncodedContent
@@ -42,50 +41,25 @@ type Prepared = {
   readonly flags: number
   readonly sizes: Sizes
   readonly tools: string | null
-  readonly results: readonly ResultEntry[]
-  /** What its large tool outputs are shown as. */
-  previews: readonly PartPreview[]
+  /** The shortened texts of its large tool outputs. */
+  readonly previews: readonly PartPreview[]
+}
+
+/** Messages prepared for a session as it was when it was last read. */
+type Batch = {
+  readonly messages: readonly Prepared[]
+  readonly estimator: Estimator
+  /** The limits that large outputs were shortened by; `undefined` when no output may be large. */
+  readonly previewed: { readonly limits: ToolOutputLimits | undefined } | undefined
 }
 
 const NO_PREVIEWS: readonly PartPreview[] = []
 
-function prepare(message: NewMessage, estimator: Estimator): Prepared {
-  const encoded = encodeContent(message.content)
-  const index = indexMessage(message, estimator, encoded.inputJson)
-  return {
-    message,
-    encoded,
-    metadata: message.metadata === undefined ? null : stringifyJson(message.metadata),
-    role: encodeRole(message.role),
-    flags: encodeFlags(index),
-    sizes: index.sizes,
-    tools: encodeTools(index),
-    results: index.results,
-    previews: NO_PREVIEWS,
-  }
-}
-
-/** Whether an output of it may be large; the JSON of a text is not shorter than the text. */
-function mayBeLarge({ results, encoded }: Prepared): boolean {
-  return results.length > 0 && encoded.content.length > SHORTEST_PREVIEWED
-}
-
-function findPreviews(
-  prepared: readonly Prepared[],
-  limits: ToolOutputLimits | undefined,
-  estimator: Estimator,
-): void {
-  for (const one of prepared) {
-    const isAsked = limits !== undefined && mayBeLarge(one)
-    one.previews = isAsked ? previewsOf(one.message, one.results, limits, estimator) : NO_PREVIEWS
-  }
-}
-
 /**
- * Adds messages at the end of a session, all or none, and makes the session if need be.
+ * Adds messages at the end of a session, all or none, and creates the session when there is none.
  *
- * A retry of an append that was written is answered with its rows, whatever position it expects: it was sent
- * before its own first attempt moved the end.
+ * A retry of an append that was written returns its rows, whatever position it expects: it was sent before its own
+ * first attempt moved the end.
  */
 export function append(
   connection: Connection,
@@ -95,70 +69,132 @@ export function append(
   estimators: Estimators,
   previewing?: Previewing,
 ): Appended {
-  const write = prepareAppend(messages, estimators, previewing)
-  return connection.write('append', () => write(connection, sessionId, expectedPosition))
+  return writeMessages(connection, 'append', sessionId, messages, estimators, previewing, (write) =>
+    write(expectedPosition),
+  )
 }
 
-/** An append that is ready to be written, within the caller's transaction. */
-type PreparedAppend = (
-  connection: Connection,
-  sessionId: string,
-  expectedPosition: number | undefined,
-) => Appended
-
 /**
- * All work of an append that can be done before the write lock is taken. Without idempotency keys only the session's row is
- * read then. Its config is read with it when an output may be large, and only then: previews are made by the store's limits
- * before, and again when the session has others.
+ * A write transaction that appends messages. They are encoded and counted before it begins, because others wait for the
+ * write lock. When the session's estimator or limits have changed by the time the lock is held, the transaction is rolled
+ * back and all is repeated.
  */
-export function prepareAppend(
+export function writeMessages<T>(
+  connection: Connection,
+  verb: string,
+  sessionId: string,
   messages: readonly NewMessage[],
   estimators: Estimators,
-  previewing?: Previewing,
-): PreparedAppend {
-  let prepared = messages.map((message) => prepare(message, estimators.standard))
-  const isLarge = previewing !== undefined && prepared.some(mayBeLarge)
-  let limits = isLarge ? previewing.limitsFor(undefined) : undefined
-  if (limits !== undefined) findPreviews(prepared, limits, estimators.standard)
-  const keyed = messages.some(({ idempotencyKey }) => idempotencyKey !== undefined)
-  return (connection, sessionId, expectedPosition) => {
-    const session = headOf(connection, sessionId, estimators, isLarge)
-    let estimator = estimators.standard
-    if (session.estimator !== estimator.name) {
-      const own = estimators.byName.get(session.estimator)
-      if (own === undefined) {
-        throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId, estimator: session.estimator })
-      }
-      estimator = own
-      prepared = messages.map((message) => prepare(message, own))
+  previewing: Previewing | undefined,
+  work: (write: (expectedPosition: number | undefined) => Appended) => T,
+): T {
+  for (;;) {
+    const batch = prepareBatch(connection, verb, sessionId, messages, estimators, previewing)
+    try {
+      return connection.write(verb, () =>
+        work((expectedPosition) =>
+          writeBatch(connection, sessionId, batch, expectedPosition, estimators, previewing),
+        ),
+      )
+    } catch (error) {
+      if (!(error instanceof OutdatedBatch)) throw error
     }
-    if (isLarge) {
-      const own = previewing.limitsFor(session.said.config)
-      if (estimator !== estimators.standard || !sameLimits(limits, own))
-        findPreviews(prepared, own, estimator)
-      limits = own
-    }
-    if (expectedPosition !== undefined && expectedPosition !== session.position) {
-      const repeated = keyed ? repeatedRows(connection, session, prepared) : undefined
-      if (repeated !== undefined) return { messages: repeated }
-      throw new UndertextError('POSITION_CONFLICT', {
-        sessionId,
-        expected: expectedPosition,
-        actual: session.position,
-      })
-    }
-    const laid: RowPreview[] = []
-    const appended = keyed
-      ? appendKeyed(connection, session, prepared, laid)
-      : appendAll(connection, session, prepared, laid)
-    if (laid.length === 0) return { messages: appended }
-    const run = previewing!.begin(session.said)
-    const preview = commitPreviews(connection, sessionId, laid, { limits: limits!, run, estimator })
-    return { messages: appended, preview }
   }
 }
 
-/** What is known of a session before it is read. */
+class OutdatedBatch extends Error {}
+
+/**
+ * Estimators of sessions that have another one than the store, as they were last seen: an append need not read its session
+ * twice. A missing or old entry costs a retry.
+ */
+const ownEstimators = new WeakMap<Connection, Map<string, string>>()
+const MOST_SESSIONS = 1_000
+
+function rememberEstimator(connection: Connection, { sessionId, estimator }: Head): void {
+  const known = ownEstimators.get(connection) ?? new Map<string, string>()
+  if (known.size >= MOST_SESSIONS) known.clear()
+  ownEstimators.set(connection, known.set(sessionId, estimator))
+}
+
+function prepareBatch(
+  connection: Connection,
+  verb: string,
+  sessionId: string,
+  messages: readonly NewMessage[],
+  estimators: Estimators,
+  previewing: Previewing | undefined,
+): Batch {
+  const name = ownEstimators.get(connection)?.get(sessionId)
+  const estimator = (name === undefined ? undefined : estimators.byName.get(name)) ?? estimators.standard
+  let previewed: Batch['previewed']
+  const limitsOfSession = (): ToolOutputLimits | undefined => {
+    previewed ??= {
+      limits: previewing!.limitsFor(connection.outside(verb, () => configOf(connection, sessionId))),
+    }
+    return previewed.limits
+  }
+  const prepared = messages.map((message): Prepared => {
+    const encoded = encodeContent(message.content)
+    const index = indexMessage(message, estimator, encoded.inputJson)
+    // The JSON of a text is not shorter than the text.
+    const mayBeLarge = index.results.length > 0 && encoded.content.length > SHORTEST_PREVIEWED
+    const limits = previewing !== undefined && mayBeLarge ? limitsOfSession() : undefined
+    return {
+      message,
+      encoded,
+      metadata: message.metadata === undefined ? null : stringifyJson(message.metadata),
+      role: encodeRole(message.role),
+      flags: encodeFlags(index),
+      sizes: index.sizes,
+      tools: encodeTools(index),
+      previews: limits === undefined ? NO_PREVIEWS : previewsOf(message, index.results, limits, estimator),
+    }
+  })
+  return { messages: prepared, estimator, previewed }
+}
+
+/** Writes a batch within the caller's transaction. Throws `OutdatedBatch` when it was prepared for other settings. */
+function writeBatch(
+  connection: Connection,
+  sessionId: string,
+  { messages: prepared, estimator, previewed }: Batch,
+  expectedPosition: number | undefined,
+  estimators: Estimators,
+  previewing: Previewing | undefined,
+): Appended {
+  const session = headOf(connection, sessionId, estimators, previewed !== undefined)
+  if (session.estimator !== estimator.name) {
+    if (!estimators.byName.has(session.estimator))
+      throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId, estimator: session.estimator })
+    rememberEstimator(connection, session)
+    throw new OutdatedBatch()
+  }
+  if (previewed !== undefined && !sameLimits(previewed.limits, previewing!.limitsFor(session.said.config)))
+    throw new OutdatedBatch()
+  const keyed = prepared.some(({ message }) => message.idempotencyKey !== undefined)
+  if (expectedPosition !== undefined && expectedPosition !== session.position) {
+    const repeated = keyed ? repeatedRows(connection, session, prepared) : undefined
+    if (repeated !== undefined) return { messages: repeated }
+    throw new UndertextError('POSITION_CONFLICT', {
+      sessionId,
+      expected: expectedPosition,
+      actual: session.position,
+    })
+  }
+  const { messages, previews } = appendAll(connection, session, prepared, keyed)
+  if (previews.length === 0) return { messages }
+  const run = previewing!.begin(session.said)
+  const limits = previewed!.limits!
+  return { messages, preview: commitPreviews(connection, sessionId, previews, { limits, run, estimator }) }
+}
+
+function configOf(connection: Connection, sessionId: string): SessionSaid['config'] {
+  const row = connection.get('select config, provider, model from undertext_sessions where id = ?', sessionId)
+  return row && decodeSaid(row[0], row[1], row[2], `session ${sessionId}`).config
+}
+
+/** The settings of a session that does not exist yet. */
 const NOTHING_SAID: SessionSaid = { config: undefined, provider: undefined, model: undefined }
 
 function sameLimits(a: ToolOutputLimits | undefined, b: ToolOutputLimits | undefined): boolean {
@@ -190,37 +226,27 @@ function headOf(connection: Connection, sessionId: string, estimators: Estimator
   return { no, sessionId, incarnation, position, estimator, said }
 }
 
+/**
+ * Writes the messages in their order, and skips one whose idempotency key is stored already. A key may also repeat within
+ * the array.
+ */
 function appendAll(
   connection: Connection,
   head: Head,
   prepared: readonly Prepared[],
-  laid: RowPreview[],
-): AppendedMessage[] {
+  keyed: boolean,
+): { messages: AppendedMessage[]; previews: RowPreview[] } {
   const now = Date.now()
-  const appended = prepared.map((one, index) =>
-    insertMessage(connection, head, one, head.position + index + 1, now, laid),
-  )
-  moveCounters(connection, head, prepared, now)
-  return appended
-}
-
-/** Writes only messages whose key is new, in their order. A key may also repeat within the array. */
-function appendKeyed(
-  connection: Connection,
-  head: Head,
-  prepared: readonly Prepared[],
-  laid: RowPreview[],
-): AppendedMessage[] {
-  const now = Date.now()
+  const previews: RowPreview[] = []
   const written: Prepared[] = []
-  const appended = prepared.map((one) => {
-    const existing = findByKey(connection, head, one)
+  const messages = prepared.map((one) => {
+    const existing = keyed ? findByKey(connection, head, one) : undefined
     if (existing !== undefined) return existing
     written.push(one)
-    return insertMessage(connection, head, one, head.position + written.length, now, laid)
+    return insertMessage(connection, head, one, head.position + written.length, now, previews)
   })
   if (written.length > 0) moveCounters(connection, head, written, now)
-  return appended
+  return { messages, previews }
 }
 
 /** The rows of messages that all are stored already, under their keys and with their bodies. */
@@ -337,7 +363,7 @@ function insertMessage(
   prepared: Prepared,
   position: number,
   now: number,
-  laid: RowPreview[],
+  previews: RowPreview[],
 ): AppendedMessage {
   const { message, encoded, sizes } = prepared
   if (message.id?.startsWith(`${head.incarnation}:`)) throw idTaken(head, message.id)
@@ -368,7 +394,7 @@ function insertMessage(
       prepared.metadata,
       encoded.blobs,
     )
-    for (const preview of prepared.previews) laid.push({ ...preview, key })
+    for (const preview of prepared.previews) previews.push({ ...preview, key })
   } catch (error) {
     throw explained(connection, head, message, position, error)
   }
