@@ -1,5 +1,6 @@
 import type { PlannedReplacement } from '../../model/plan.ts'
 import { NO_SIZES, type Sizes, subtractSizes } from '../../tokens/tokens.ts'
+import { insertInto } from './columns.ts'
 import type { Connection } from './connection.ts'
 import { ORIGINAL } from './content-codec.ts'
 import { M_VISIBLE } from './history.ts'
@@ -10,36 +11,26 @@ import { M_VISIBLE } from './history.ts'
  * force replace needs a look at all of them; the others are set in one statement.
  */
 
-/** Stores the texts of a compaction, within the caller's transaction. `keyOf` gives a row's key. */
-export function insertReplacements<
-  R extends Pick<PlannedReplacement, 'part' | 'text' | 'original' | 'saved'>,
->(
+const INSERT = insertInto('undertext_replacements', [
+  ...['compaction', 'message', 'part', 'text'],
+  ...['saved_text', 'saved_reasoning', 'saved_results', 'saved_media'],
+])
+
+/** Stores the text that a compaction shows in place of a part of a row, within the caller's transaction. */
+export function insertReplacement(
   connection: Connection,
   compaction: number,
-  replacements: readonly R[],
-  keyOf: (replacement: R) => number,
+  key: number,
+  {
+    part,
+    text,
+    original,
+    saved,
+  }: Pick<PlannedReplacement, 'part' | 'text' | 'saved'> & { original?: boolean },
 ): void {
-  let lastText: string | undefined
-  let lastJson = ''
-  for (const replacement of replacements) {
-    // Placeholders are one text over and over.
-    if (replacement.text !== lastText) {
-      lastText = replacement.text
-      lastJson = JSON.stringify(replacement.text)
-    }
-    connection.run(
-      `insert into undertext_replacements (compaction, message, part, text, saved_text, saved_reasoning, saved_results, saved_media)
-       values (?, ?, ?, ?, ?, ?, ?, ?)`,
-      compaction,
-      keyOf(replacement),
-      replacement.part,
-      replacement.original === true ? ORIGINAL : lastJson,
-      replacement.saved.text,
-      replacement.saved.reasoning,
-      replacement.saved.toolResults,
-      replacement.saved.media,
-    )
-  }
+  const json = original === true ? ORIGINAL : JSON.stringify(text)
+  const { text: savedText, reasoning, toolResults, media } = saved
+  connection.run(INSERT, compaction, key, part, json, savedText, reasoning, toolResults, media)
 }
 
 /**

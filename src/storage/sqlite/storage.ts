@@ -24,8 +24,7 @@ import { commitRun } from './commit.ts'
 import { readCompactions, type StoredCompaction, someCompactions, storedNesting } from './compactions.ts'
 import type { Connection } from './connection.ts'
 import { parseStoredObject } from './content-codec.ts'
-import { exportHead } from './export-head.ts'
-import { exportRows } from './export-rows.ts'
+import { exportHead, exportRows } from './export.ts'
 import { readContents, readMessages, readMetadata, readShown, readView } from './history.ts'
 import {
   cancelJob,
@@ -55,10 +54,10 @@ import {
   reserveCompactions,
   restoreAudit,
   restoreCompactions,
+  restoreRows,
   settleRestored,
   takenIds,
-} from './restore-head.ts'
-import { restoreRows } from './restore-rows.ts'
+} from './restore.ts'
 import { rewind, rewound } from './rewind.ts'
 import {
   archiveSession,
