@@ -26,13 +26,13 @@ import {
 } from './columns.ts'
 import { type Connection, sqliteCode } from './connection.ts'
 import { encodeContent, keepBlobs } from './content-codec.ts'
+import { requireImport } from './imports.ts'
 import { requireKey } from './pins.ts'
 import { countAll, savedOf, showing } from './recount.ts'
 import { insertReplacement } from './replacements.ts'
 import { unguarded } from './residue.ts'
 import { encodeFlags, encodeKind, encodeRole, encodeTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import { requireStaged } from './staging.ts'
 
 /*
  * The head of a history is written after its rows, because a compaction names the keys of rows it depends on. Rows name the
@@ -53,9 +53,9 @@ export function takenIds(connection: Connection, ids: readonly string[]): string
 }
 
 /** Reserves numbers for compactions, and returns the first. */
-export function reserveCompactions(connection: Connection, stagedId: string, count: number): number {
+export function reserveCompactions(connection: Connection, importId: string, count: number): number {
   return connection.write('restoreSession', () => {
-    const { no: session } = requireStaged(connection, stagedId)
+    const { no: session } = requireImport(connection, importId)
     const last = connection.get('select ifnull(max(no), 0) from undertext_compactions')![0] as number
     if (count > 0) {
       const now = Date.now()
@@ -63,9 +63,9 @@ export function reserveCompactions(connection: Connection, stagedId: string, cou
         `insert into undertext_compactions (no, id, session, run, kind, status, trigger, coverage, tokens_before, tokens_after,
            created_at, changed_at, rank) values (?, ?, ?, ?, 'manual', 'aborted', 'import', '{}', 0, 0, ?, ?, 0)`,
         last + count + 1,
-        stagedId,
+        importId,
         session,
-        stagedId,
+        importId,
         now,
         now,
       )
@@ -90,7 +90,7 @@ export function restoreAudit(
 ): number[] {
   const references = referencesOf(restoring)
   return connection.write('restoreSession', () => {
-    const { no } = requireStaged(connection, restoring.stagedId)
+    const { no } = requireImport(connection, restoring.importId)
     return entries.map((entry) => connection.insert(INSERT_AUDIT, no, ...AUDIT.write(entry, references)))
   })
 }
@@ -112,12 +112,12 @@ export function restoreCompactions(
   compactions: readonly CompactionRecord[],
   undoneWith: readonly number[],
 ): void {
-  const { stagedId, firstNo, head } = restoring
+  const { importId, firstNo, head } = restoring
   const references = referencesOf(restoring)
   const named = (ids: readonly string[]): number[] => ids.map((id) => references.numbers.get(id)!)
   connection.write('restoreSession', () => {
-    requireStaged(connection, stagedId)
-    const session = requireSession(connection, stagedId)
+    requireImport(connection, importId)
+    const session = requireSession(connection, importId)
     for (const [index, record] of compactions.entries()) {
       if (connection.get('select 1 from undertext_compactions where id = ?', record.id) !== undefined)
         throw new UndertextError('SESSION_EXISTS', { sessionId: head.session.id })
@@ -179,13 +179,13 @@ const FIGURES = [
 
 /** Writes the figures, the operations and the counters, and deletes the placeholder of the numbers. */
 export function settleRestored(connection: Connection, restoring: Restoring): void {
-  const { stagedId, head } = restoring
+  const { importId, head } = restoring
   // Counting reads all rows. Nobody else writes to an import in progress, so it needs no write lock.
   const counted = connection.read('restoreSession', () =>
-    countAll(connection, requireStaged(connection, stagedId).no),
+    countAll(connection, requireImport(connection, importId).no),
   )
   connection.write('restoreSession', () => {
-    const { no } = requireStaged(connection, stagedId)
+    const { no } = requireImport(connection, importId)
     releaseNumbers(connection, restoring)
     const references = referencesOf(restoring)
     for (const [sql, columns, records] of FIGURES)
@@ -206,10 +206,10 @@ export function settleRestored(connection: Connection, restoring: Restoring): vo
   })
 }
 
-function releaseNumbers(connection: Connection, { stagedId, head, firstNo }: Restoring): void {
+function releaseNumbers(connection: Connection, { importId, head, firstNo }: Restoring): void {
   if (head.compactions.length === 0) return
   const sql = 'delete from undertext_compactions where no = ? and id = ?'
-  unguarded(connection, stagedId, () => connection.run(sql, firstNo + head.compactions.length, stagedId))
+  unguarded(connection, importId, () => connection.run(sql, firstNo + head.compactions.length, importId))
 }
 
 /** The values of a row's columns, computed before the write lock is taken. */
@@ -234,7 +234,7 @@ export function restoreRows(
   const byId = new Map(restoring.head.compactions.map(({ id }, index) => [id, index] as const))
   const prepared = rows.map((row) => prepare(restoring, row, byId, estimator))
   connection.write('restoreSession', () => {
-    const { no } = requireStaged(connection, restoring.stagedId)
+    const { no } = requireImport(connection, restoring.importId)
     for (const one of prepared) insertRow(connection, restoring, no, one)
     connection.run('update undertext_sessions set updated_at = ? where no = ?', Date.now(), no)
   })

@@ -26,6 +26,7 @@ import type { Connection } from './connection.ts'
 import { parseStoredObject } from './content-codec.ts'
 import { exportHead, exportRows } from './export.ts'
 import { readContents, readMessages, readMetadata, readShown, readView } from './history.ts'
+import { beginImport, discardImport, finishImport, importsInProgress } from './imports.ts'
 import {
   cancelJob,
   claimJob,
@@ -72,7 +73,6 @@ import {
   updateSession,
 } from './sessions.ts'
 import { expandSummary, readSources } from './sources.ts'
-import { discardStaged, publishSession, stagedSessions, stageSession } from './staging.ts'
 import { readToolCalls, readToolOutput } from './tool-calls.ts'
 import { outcome, redo, refuseMoved, Turning, undo } from './undo.ts'
 import { forgetLimit, learnLimit, readLimits, readReadings, recordUsage } from './usage.ts'
@@ -95,10 +95,10 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     updateSession: (id, fields) => updateSession(connection, id, fields),
     archiveSession: (id, archived) => archiveSession(connection, id, archived),
     purgeSession: (id, request) => purgeSession(connection, id, request),
-    stageSession: (staged) => stageSession(connection, staged),
-    publishSession: (stagedId, id, published) => publishSession(connection, stagedId, id, published),
-    discardStaged: (stagedId, rows) => discardStaged(connection, stagedId, rows),
-    stagedSessions: () => stagedSessions(connection),
+    beginImport: (staged) => beginImport(connection, staged),
+    finishImport: (importId, id, published) => finishImport(connection, importId, id, published),
+    discardImport: (importId, rows) => discardImport(connection, importId, rows),
+    importsInProgress: () => importsInProgress(connection),
     knownMessages: (id, messages) => knownMessages(connection, id, messages),
     append: (id, messages, expectedPosition, previewing) =>
       append(connection, id, messages, expectedPosition, estimators, previewing),
@@ -133,7 +133,7 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
       head: (id) => exportHead(connection, id),
       rows: (exported, after) => exportRows(connection, exported, after),
       takenIds: (ids) => takenIds(connection, ids),
-      reserve: (stagedId, compactions) => reserveCompactions(connection, stagedId, compactions),
+      reserve: (importId, compactions) => reserveCompactions(connection, importId, compactions),
       writeRows: (restoring, rows) =>
         restoreRows(connection, restoring, rows, estimatorOf(restoring.head.session)),
       writeAudit: (restoring, entries) => restoreAudit(connection, restoring, entries),
