@@ -184,7 +184,7 @@ export type Appended = {
 }
 
 /** The fields of a session that its settings depend on. */
-export type SessionSaid = Pick<Session, 'config' | 'provider' | 'model'>
+export type SessionSettings = Pick<Session, 'config' | 'provider' | 'model'>
 
 /** The ids of an append's compaction, and the provider of its tokens. */
 export type PreviewRun = RunStart & { readonly id: string; readonly provider: string }
@@ -194,7 +194,7 @@ export type Previewing = {
   /** The limits for a session with this config; `undefined` when its outputs are shown whole. */
   limitsFor(config: JsonObject | undefined): ToolOutputLimits | undefined
   /** Called when there is a large output. */
-  begin(session: SessionSaid): PreviewRun
+  begin(session: SessionSettings): PreviewRun
 }
 
 /** The start of a rewind: the first message, a row, or the end. */

@@ -16,11 +16,11 @@ import type {
   Estimators,
   KnownMessage,
   Previewing,
-  SessionSaid,
+  SessionSettings,
 } from '../storage.ts'
 import { commitPreviews, type RowPreview } from './append-preview.ts'
-import type { Connection } from './connection.ts'
-import { sqliteCode } from './connection.ts'
+import { INSERT_CONTENT, insertInto } from './columns.ts'
+import { type Connection, sqliteCode } from './connection.ts'
 import {
   blobReader,
   decodeContent,
@@ -30,7 +30,7 @@ import {
   parseStoredObject,
 } from './content-codec.ts'
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
-import { decodeSaid, insertSession, requireHead } from './sessions.ts'
+import { decodeSettings, insertSession, readFigures, requireHead } from './sessions.ts'
 
 /** A message with the values of its rows. */
 type Prepared = {
@@ -55,11 +55,18 @@ type Batch = {
 
 const NO_PREVIEWS: readonly PartPreview[] = []
 
+type AppendRequest = {
+  readonly sessionId: string
+  readonly messages: readonly NewMessage[]
+  readonly estimators: Estimators
+  readonly previewing: Previewing | undefined
+}
+
 /**
  * Adds messages at the end of a session, all or none, and creates the session when there is none.
  *
- * A retry of an append that was written returns its rows, whatever position it expects: it was sent before its own
- * first attempt moved the end.
+ * A retry of an append that was written returns its rows, whatever position it expects: it was sent before its first attempt moved the
+ * end.
  */
 export function append(
   connection: Connection,
@@ -69,32 +76,25 @@ export function append(
   estimators: Estimators,
   previewing?: Previewing,
 ): Appended {
-  return writeMessages(connection, 'append', sessionId, messages, estimators, previewing, (write) =>
-    write(expectedPosition),
-  )
+  const request = { sessionId, messages, estimators, previewing }
+  return writeMessages(connection, 'append', request, (write) => write(expectedPosition))
 }
 
 /**
- * A write transaction that appends messages. They are encoded and counted before it begins, because others wait for the
- * write lock. When the session's estimator or limits have changed by the time the lock is held, the transaction is rolled
- * back and all is repeated.
+ * A write transaction that appends messages. They are encoded and counted before it begins, because others wait for the write lock. When
+ * the session has another estimator or other limits by the time the lock is held, the transaction is rolled back and all is repeated.
  */
 export function writeMessages<T>(
   connection: Connection,
   verb: string,
-  sessionId: string,
-  messages: readonly NewMessage[],
-  estimators: Estimators,
-  previewing: Previewing | undefined,
+  request: AppendRequest,
   work: (write: (expectedPosition: number | undefined) => Appended) => T,
 ): T {
   for (;;) {
-    const batch = prepareBatch(connection, verb, sessionId, messages, estimators, previewing)
+    const batch = prepareBatch(connection, verb, request)
     try {
       return connection.write(verb, () =>
-        work((expectedPosition) =>
-          writeBatch(connection, sessionId, batch, expectedPosition, estimators, previewing),
-        ),
+        work((expectedPosition) => writeBatch(connection, request, batch, expectedPosition)),
       )
     } catch (error) {
       if (!(error instanceof OutdatedBatch)) throw error
@@ -120,18 +120,14 @@ function rememberEstimator(connection: Connection, { sessionId, estimator }: Hea
 function prepareBatch(
   connection: Connection,
   verb: string,
-  sessionId: string,
-  messages: readonly NewMessage[],
-  estimators: Estimators,
-  previewing: Previewing | undefined,
+  { sessionId, messages, estimators, previewing }: AppendRequest,
 ): Batch {
   const name = ownEstimators.get(connection)?.get(sessionId)
   const estimator = (name === undefined ? undefined : estimators.byName.get(name)) ?? estimators.standard
   let previewed: Batch['previewed']
-  const limitsOfSession = (): ToolOutputLimits | undefined => {
-    previewed ??= {
-      limits: previewing!.limitsFor(connection.outside(verb, () => configOf(connection, sessionId))),
-    }
+  const limitsOfSession = (own: Previewing): ToolOutputLimits | undefined => {
+    const readConfig = () => readFigures(connection, sessionId)?.config
+    previewed ??= { limits: own.limitsFor(connection.outside(verb, readConfig)) }
     return previewed.limits
   }
   const prepared = messages.map((message): Prepared => {
@@ -139,7 +135,7 @@ function prepareBatch(
     const index = indexMessage(message, estimator, encoded.inputJson)
     // The JSON of a text is not shorter than the text.
     const mayBeLarge = index.results.length > 0 && encoded.content.length > SHORTEST_PREVIEWED
-    const limits = previewing !== undefined && mayBeLarge ? limitsOfSession() : undefined
+    const limits = previewing !== undefined && mayBeLarge ? limitsOfSession(previewing) : undefined
     return {
       message,
       encoded,
@@ -157,11 +153,9 @@ function prepareBatch(
 /** Writes a batch within the caller's transaction. Throws `OutdatedBatch` when it was prepared for other settings. */
 function writeBatch(
   connection: Connection,
-  sessionId: string,
+  { sessionId, estimators, previewing }: AppendRequest,
   { messages: prepared, estimator, previewed }: Batch,
   expectedPosition: number | undefined,
-  estimators: Estimators,
-  previewing: Previewing | undefined,
 ): Appended {
   const session = headOf(connection, sessionId, estimators, previewed !== undefined)
   if (session.estimator !== estimator.name) {
@@ -170,32 +164,26 @@ function writeBatch(
     rememberEstimator(connection, session)
     throw new OutdatedBatch()
   }
-  if (previewed !== undefined && !sameLimits(previewed.limits, previewing!.limitsFor(session.said.config)))
+  if (
+    previewed !== undefined &&
+    !sameLimits(previewed.limits, previewing!.limitsFor(session.settings.config))
+  )
     throw new OutdatedBatch()
   const keyed = prepared.some(({ message }) => message.idempotencyKey !== undefined)
   if (expectedPosition !== undefined && expectedPosition !== session.position) {
     const repeated = keyed ? repeatedRows(connection, session, prepared) : undefined
     if (repeated !== undefined) return { messages: repeated }
-    throw new UndertextError('POSITION_CONFLICT', {
-      sessionId,
-      expected: expectedPosition,
-      actual: session.position,
-    })
+    const facts = { sessionId, expected: expectedPosition, actual: session.position }
+    throw new UndertextError('POSITION_CONFLICT', facts)
   }
   const { messages, previews } = appendAll(connection, session, prepared, keyed)
   if (previews.length === 0) return { messages }
-  const run = previewing!.begin(session.said)
+  const run = previewing!.begin(session.settings)
   const limits = previewed!.limits!
   return { messages, preview: commitPreviews(connection, sessionId, previews, { limits, run, estimator }) }
 }
 
-function configOf(connection: Connection, sessionId: string): SessionSaid['config'] {
-  const row = connection.get('select config, provider, model from undertext_sessions where id = ?', sessionId)
-  return row && decodeSaid(row[0], row[1], row[2], `session ${sessionId}`).config
-}
-
-/** The settings of a session that does not exist yet. */
-const NOTHING_SAID: SessionSaid = { config: undefined, provider: undefined, model: undefined }
+const NO_SETTINGS: SessionSettings = { config: undefined, provider: undefined, model: undefined }
 
 function sameLimits(a: ToolOutputLimits | undefined, b: ToolOutputLimits | undefined): boolean {
   return a?.maxBytes === b?.maxBytes && a?.maxLines === b?.maxLines
@@ -207,23 +195,28 @@ type Head = {
   readonly incarnation: string
   readonly position: number
   readonly estimator: string
-  /** What it says of itself, when that was asked for. */
-  readonly said: SessionSaid
+  /** Read only when an output may be large. */
+  readonly settings: SessionSettings
 }
 
-function headOf(connection: Connection, sessionId: string, estimators: Estimators, isSaid: boolean): Head {
+function headOf(
+  connection: Connection,
+  sessionId: string,
+  estimators: Estimators,
+  withSettings: boolean,
+): Head {
   const row = connection.get(
-    `select no, incarnation, messages, estimator${isSaid ? ', config, provider, model' : ''}
+    `select no, incarnation, messages, estimator${withSettings ? ', config, provider, model' : ''}
      from undertext_sessions where id = ?`,
     sessionId,
   )
   if (row === undefined) {
     const { no, incarnation, estimator } = insertSession(connection, sessionId, {}, estimators.standard.name)
-    return { no, sessionId, incarnation, position: 0, estimator, said: NOTHING_SAID }
+    return { no, sessionId, incarnation, position: 0, estimator, settings: NO_SETTINGS }
   }
   const [no, incarnation, position, estimator] = row as [number, string, number, string]
-  const said = isSaid ? decodeSaid(row[4], row[5], row[6], `session ${sessionId}`) : NOTHING_SAID
-  return { no, sessionId, incarnation, position, estimator, said }
+  const settings = withSettings ? decodeSettings(row[4], row[5], row[6], `session ${sessionId}`) : NO_SETTINGS
+  return { no, sessionId, incarnation, position, estimator, settings }
 }
 
 /**
@@ -249,22 +242,17 @@ function appendAll(
   return { messages, previews }
 }
 
-/** The rows of messages that all are stored already, under their keys and with their bodies. */
+/** The rows of messages, when all are stored with their keys and bodies. */
 function repeatedRows(
   connection: Connection,
   head: Head,
   prepared: readonly Prepared[],
 ): AppendedMessage[] | undefined {
-  const rows: AppendedMessage[] = []
-  for (const one of prepared) {
-    const found = keyedRow(connection, head, one)
-    if (found === undefined || !found.same) return undefined
-    rows.push(found.row)
-  }
-  return rows
+  const found = prepared.map((one) => keyedRow(connection, head, one))
+  return found.every((one) => one?.same === true) ? found.map((one) => one!.row) : undefined
 }
 
-/** The row an idempotency key stands for. Throws `IDEMPOTENCY_CONFLICT` when it was used with another body. */
+/** The row with the message's idempotency key. Throws `IDEMPOTENCY_CONFLICT` when it has another body. */
 function findByKey(connection: Connection, head: Head, prepared: Prepared): AppendedMessage | undefined {
   const found = keyedRow(connection, head, prepared)
   if (found === undefined || found.same) return found?.row
@@ -275,8 +263,8 @@ function findByKey(connection: Connection, head: Head, prepared: Prepared): Appe
   })
 }
 
-/** Whether a row `m` is hidden by hand, or what stands for it is, or what stands for that. */
-const TAKEN_BACK = `exists (
+/** SQL: whether a row `m` is rewound: a manual compaction hides it, or the summary or marker that replaces it, at any depth. */
+const IS_REWOUND = `exists (
   with recursive hiding(no) as (
     select ifnull(m.condense_parent, m.truncation_parent)
     union
@@ -285,7 +273,7 @@ const TAKEN_BACK = `exists (
   )
   select 1 from hiding h join undertext_compactions c on c.no = h.no where c.kind = 'manual')`
 
-/** Which messages are stored, by their keys. Hidden ones count: what was taken back since is known all the same. */
+/** Finds stored messages by their keys, hidden and rewound ones included. */
 export function knownMessages(
   connection: Connection,
   sessionId: string,
@@ -294,19 +282,15 @@ export function knownMessages(
   return connection.read('knownMessages', () => {
     const head = requireHead(connection, sessionId)
     return messages.map((message) => {
-      const found = storedUnder(connection, head, message, 'true', saidBy)
+      const found = storedUnder(connection, head, message, 'true', bodyWithoutMetadata)
       return found && { position: found.row.position, same: found.same }
     })
   })
 }
 
-/**
- * The newest row that came with the key, and whether its body is this one. A row that was hidden by hand has
- * given its key free, and so has one that a summary or a marker stood for when that was hidden by hand; an older one that was
- * not keeps it.
- */
+/** The newest row with the message's key that is not rewound, and whether it has the same body. A rewound row does not keep its key. */
 function keyedRow(connection: Connection, head: Head, { message }: Prepared): StoredUnder | undefined {
-  return storedUnder(connection, head, message, `not ${TAKEN_BACK}`, bodyOf)
+  return storedUnder(connection, head, message, `not ${IS_REWOUND}`, bodyOf)
 }
 
 type StoredUnder = { readonly row: AppendedMessage; readonly same: boolean }
@@ -317,12 +301,12 @@ function bodyOf({ role, content, metadata }: Body): string {
   return canonicalJson([role, content, metadata ?? null])
 }
 
-/** What is known beside a message grows; one of no content is all metadata. */
-function saidBy(body: Body): string {
+/** Without metadata, which grows with each import; except for a message that has only metadata. */
+function bodyWithoutMetadata(body: Body): string {
   return body.content.length === 0 ? bodyOf(body) : canonicalJson([body.role, body.content])
 }
 
-/** The newest row under a message's key for which a condition on `m` holds, and whether `compared` is the same of both. */
+/** The newest row with a message's key that meets a condition on `m`, and whether `compared` returns the same for both. */
 function storedUnder(
   connection: Connection,
   head: Pick<Head, 'no' | 'incarnation'>,
@@ -357,6 +341,12 @@ function storedUnder(
   return { row: { id: messageId, position, existing: true }, same: compared(stored) === compared(message) }
 }
 
+const INSERT_MESSAGE = insertInto('undertext_messages', [
+  ...['session', 'anchor', 'position', 'role', 'flags', 'id'],
+  ...['size_text', 'size_reasoning', 'size_calls', 'size_results', 'size_media'],
+  ...['tools', 'created_at', 'idempotency_key'],
+])
+
 function insertMessage(
   connection: Connection,
   head: Head,
@@ -369,9 +359,7 @@ function insertMessage(
   if (message.id?.startsWith(`${head.incarnation}:`)) throw idTaken(head, message.id)
   try {
     const key = connection.insert(
-      `insert into undertext_messages (session, anchor, position, role, flags, id, size_text, size_reasoning, size_calls,
-         size_results, size_media, tools, created_at, idempotency_key)
-       values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      INSERT_MESSAGE,
       head.no,
       position,
       position,
@@ -387,23 +375,17 @@ function insertMessage(
       message.createdAt ?? now,
       message.idempotencyKey ?? null,
     )
-    connection.run(
-      'insert into undertext_contents (key, content, metadata, blobs) values (?, ?, ?, ?)',
-      key,
-      encoded.content,
-      prepared.metadata,
-      encoded.blobs,
-    )
+    connection.run(INSERT_CONTENT, key, encoded.content, prepared.metadata, encoded.blobs)
     for (const preview of prepared.previews) previews.push({ ...preview, key })
   } catch (error) {
-    throw explained(connection, head, message, position, error)
+    throw explainConflict(connection, head, message, position, error)
   }
   keepBlobs(connection, encoded.bytes)
   return { id: rowId(head.incarnation, message.id ?? null, position, 0), position, existing: false }
 }
 
-/** A row can be there already by its id, which is the caller's doing, or by its place, which is damage. */
-function explained(
+/** A row can exist with the same id, which is the caller's error, or at the same place, which is damage. */
+function explainConflict(
   connection: Connection,
   head: Head,
   { id }: NewMessage,

@@ -148,3 +148,5 @@ export const COMPACTION_FIGURES = new Columns({
 export function insertInto(table: string, columns: readonly string[]): string {
   return `insert into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`
 }
+
+export const INSERT_CONTENT = insertInto('undertext_contents', ['key', 'content', 'metadata', 'blobs'])

@@ -18,6 +18,7 @@ import {
   AUDIT,
   COMPACTION_FIGURES,
   COMPACTION_ORIGIN,
+  INSERT_CONTENT,
   insertInto,
   MEASUREMENT,
   OPERATION,
@@ -311,13 +312,8 @@ function insertRow(connection: Connection, restoring: Restoring, session: number
       row.pinned === true ? 1 : 0,
       shown,
     )
-    connection.run(
-      'insert into undertext_contents (key, content, metadata, blobs) values (?, ?, ?, ?)',
-      key,
-      encoded.content,
-      row.metadata === undefined ? null : stringifyJson(row.metadata),
-      encoded.blobs,
-    )
+    const metadata = row.metadata === undefined ? null : stringifyJson(row.metadata)
+    connection.run(INSERT_CONTENT, key, encoded.content, metadata, encoded.blobs)
     for (const one of replacements) insertReplacement(connection, one.compaction, key, one)
   } catch (error) {
     if (sqliteCode(error) !== 'SQLITE_CONSTRAINT_UNIQUE') throw error

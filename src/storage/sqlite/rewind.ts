@@ -45,7 +45,8 @@ export function rewind(
 ): Rewound {
   const { append: messages, operation } = request
   const isAppending = messages.length > 0
-  return writeMessages(connection, 'rewind', sessionId, messages, estimators, previewing, (write) => {
+  const writing = { sessionId, messages, estimators, previewing }
+  return writeMessages(connection, 'rewind', writing, (write) => {
     const session = readSession(connection, sessionId)
     const known = operation && session && knownOperation(connection, session, operation)
     if (known !== undefined) return known

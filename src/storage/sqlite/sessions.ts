@@ -8,7 +8,7 @@ import type {
   SessionFields,
   SessionFigures,
   SessionQuery,
-  SessionSaid,
+  SessionSettings,
 } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { insertInto } from './columns.ts'
@@ -110,7 +110,12 @@ function decodeSession(row: Row): StoredSession {
   }
 }
 
-export function decodeSaid(config: unknown, provider: unknown, model: unknown, name: string): SessionSaid {
+export function decodeSettings(
+  config: unknown,
+  provider: unknown,
+  model: unknown,
+  name: string,
+): SessionSettings {
   return {
     config: parseConfig(config, name),
     provider: storedText(provider, name),
