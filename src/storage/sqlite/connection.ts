@@ -54,24 +54,42 @@ export class Connection {
     return this.#closed || !this.database.open
   }
 
+  // The next four do not share their `try`: a function more per call costs an append half a microsecond.
+
   /** Runs a statement that returns no rows; returns the number of changed rows. */
   run(sql: string, ...parameters: unknown[]): number {
-    return this.#call('run', sql, parameters).changes
+    try {
+      return this.#statement(sql, false).run(...parameters).changes
+    } catch (error) {
+      throw fromDriver(error, this.location)
+    }
   }
 
   /** Runs an insert; returns the key of the new row. */
   insert(sql: string, ...parameters: unknown[]): number {
-    return Number(this.#call('run', sql, parameters).lastInsertRowid)
+    try {
+      return Number(this.#statement(sql, false).run(...parameters).lastInsertRowid)
+    } catch (error) {
+      throw fromDriver(error, this.location)
+    }
   }
 
   /** The first row, or `undefined`. */
   get(sql: string, ...parameters: unknown[]): Row | undefined {
-    return this.#call('get', sql, parameters) as Row | undefined
+    try {
+      return this.#statement(sql, true).get(...parameters) as Row | undefined
+    } catch (error) {
+      throw fromDriver(error, this.location)
+    }
   }
 
   /** All rows. Never an iterator: an open one would keep the write-ahead log from being checkpointed. */
   all(sql: string, ...parameters: unknown[]): Row[] {
-    return this.#call('all', sql, parameters) as Row[]
+    try {
+      return this.#statement(sql, true).all(...parameters) as Row[]
+    } catch (error) {
+      throw fromDriver(error, this.location)
+    }
   }
 
   /** Runs SQL that is not worth preparing: migrations. */
@@ -123,18 +141,6 @@ export class Connection {
     if (this.#closed) return
     this.#closed = true
     if (this.#owned && this.database.open) this.database.close()
-  }
-
-  #call<M extends 'run' | 'get' | 'all'>(
-    method: M,
-    sql: string,
-    parameters: unknown[],
-  ): ReturnType<Statement[M]> {
-    try {
-      return this.#statement(sql, method !== 'run')[method](...parameters) as ReturnType<Statement[M]>
-    } catch (error) {
-      throw fromDriver(error, this.location)
-    }
   }
 
   #driver<T>(call: () => T): T {
