@@ -12,6 +12,7 @@ import { estimatePromptfleetTokens } from '../tokens/estimators/promptfleet.ts'
 
 /** The maximum number of memories in a request. */
 export const RECALL_TOP_K = 5
+/** The default maximum tokens of recalled memories. */
 export const MEMORY_TOKEN_BUDGET = 2_000
 
 /** Fixed texts of the system message. */
@@ -43,6 +44,7 @@ const enrichedSchema = z.strictObject({
   currentTurn: z.array(z.looseObject({ role: z.string() })).default([]),
   ...historySettingsSchema,
 })
+/** The parts of an enriched system message. */
 export type EnrichedSystemInput = z.input<typeof enrichedSchema>
 
 /**
@@ -105,6 +107,7 @@ export type HistorySummarizer = Summarizer | ((messages: readonly Message[]) => 
 export interface LongTermMemory {
   /** Memories that are relevant to a text, best first. */
   recall(query: string, topK: number, filters?: unknown): readonly Memory[] | Promise<readonly Memory[]>
+  /** Stores a summary as a memory. Absent: nothing is stored. */
   store?(memory: Memory & { readonly sessionId?: string }): unknown
 }
 
@@ -115,6 +118,7 @@ const configSchema = z.strictObject({
   /** Earlier summaries, oldest first, as `summaries` returned them. */
   summaries: z.array(z.string()).default([]),
 })
+/** Options of `HistoryManager`. */
 export type HistoryManagerConfig<B> = z.input<typeof configSchema> & {
   readonly strategy: HistoryStrategy<B>
   readonly summarizer?: HistorySummarizer

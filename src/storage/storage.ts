@@ -38,6 +38,7 @@ export {
  */
 /** The causes of a run. */
 export const TRIGGERS = ['manual', 'auto', 'overflow', 'import', 'provider'] as const
+/** The cause of a compaction. */
 export type Trigger = (typeof TRIGGERS)[number]
 
 /** A session with its counters. */
@@ -106,7 +107,7 @@ export type SessionFields = {
 }
 
 /** A session to import: written in batches, listed when it is complete. */
-export type StagedSession = StagedFields & {
+export type NewImport = ImportFields & {
   /** Its temporary name, which is unique. */
   readonly id: string
   /** The importer, see `LEASE_HOLDER`, and the end of its lease unless it is renewed, milliseconds since 1970. */
@@ -115,7 +116,7 @@ export type StagedSession = StagedFields & {
 }
 
 /** The fields of such a session. */
-export type StagedFields = {
+export type ImportFields = {
   readonly fields: SessionFields
   readonly estimator: string
   /** Candidates of its incarnation, when it comes from a store: the first unused one is taken. */
@@ -123,7 +124,7 @@ export type StagedFields = {
 }
 
 /** A session that is being imported. */
-export type Staged = {
+export type ImportInProgress = {
   readonly id: string
   readonly holder: string
   /** The end of its lease; without one, the time of its last write. Milliseconds since 1970. */
@@ -131,7 +132,7 @@ export type Staged = {
 }
 
 /** The fields that an imported session gets with its name. */
-export type StagedWith = {
+export type FinishedImport = {
   readonly fields?: SessionFields | undefined
   /** Milliseconds since 1970; unchanged when absent. */
   readonly createdAt?: number | undefined
@@ -159,6 +160,7 @@ export type SessionQuery = {
   readonly search: string | undefined
 }
 
+/** A message that was appended, or that was stored before under the same idempotency key. */
 export type AppendedMessage = {
   readonly id: string
   readonly position: number
@@ -184,7 +186,7 @@ export type Appended = {
 }
 
 /** The fields of a session that its settings depend on. */
-export type SessionSaid = Pick<Session, 'config' | 'provider' | 'model'>
+export type SessionSettings = Pick<Session, 'config' | 'provider' | 'model'>
 
 /** The ids of an append's compaction, and the provider of its tokens. */
 export type PreviewRun = RunStart & { readonly id: string; readonly provider: string }
@@ -194,7 +196,7 @@ export type Previewing = {
   /** The limits for a session with this config; `undefined` when its outputs are shown whole. */
   limitsFor(config: JsonObject | undefined): ToolOutputLimits | undefined
   /** Called when there is a large output. */
-  begin(session: SessionSaid): PreviewRun
+  begin(session: SessionSettings): PreviewRun
 }
 
 /** The start of a rewind: the first message, a row, or the end. */
@@ -372,6 +374,7 @@ export type Compaction = {
   readonly changedAt: number
 }
 
+/** An entry of the audit log. */
 export type AuditEntry = {
   readonly no: number
   readonly event: string
@@ -433,6 +436,7 @@ export type Lease = { readonly runId: string; readonly holder: string; readonly 
 /** A limit in a provider's error, tokens: of input and output together, or of the input alone. */
 export type NamedLimit = { readonly tokens: number; readonly kind: LimitKind }
 export const LIMIT_KINDS = ['window', 'input'] as const
+/** The kind of a limit: the whole context window (input and output), or the input alone. */
 export type LimitKind = (typeof LIMIT_KINDS)[number]
 
 /** A provider's report of a request. Providers have their canonical names; "no model" is the empty text. */
@@ -524,12 +528,12 @@ export interface Storage {
    */
   newestSession(archived: boolean): Awaitable<string | undefined>
   /** Creates a session that no list shows, with a lease whose run is its name. Throws `SESSION_EXISTS`. */
-  stageSession(staged: StagedSession): Awaitable<Session>
+  beginImport(request: NewImport): Awaitable<Session>
   /** Names an imported session, which lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND`. */
-  publishSession(stagedId: string, id: string, published: StagedWith): Awaitable<Session>
+  finishImport(importId: string, id: string, finished: FinishedImport): Awaitable<Session>
   /** Removes some rows of an unfinished import; returns whether nothing of it is left. */
-  discardStaged(stagedId: string, rows: number): Awaitable<boolean>
-  stagedSessions(): Awaitable<Staged[]>
+  discardImport(importId: string, rows: number): Awaitable<boolean>
+  importsInProgress(): Awaitable<ImportInProgress[]>
   /** The newest message for each idempotency key, hidden or not; `undefined` for an unknown key and a message without one. Throws `SESSION_NOT_FOUND`. */
   knownMessages(id: string, messages: readonly NewMessage[]): Awaitable<(KnownMessage | undefined)[]>
   /** `undefined` fields keep their values, `null` clears. `updatedAt`: the time of the last change, default now. Throws `SESSION_NOT_FOUND`. */

@@ -1,13 +1,12 @@
 import { UndertextError } from '../../errors.ts'
-import { type JsonObject, stringifyJson } from '../../messages/json.ts'
+import { stringifyJson } from '../../messages/json.ts'
 import type { PositionRange } from '../../messages/message.ts'
 import { mergeRanges } from '../../model/expansion.ts'
 import type { CompactionStatus } from '../../model/nesting.ts'
 import type { CompactionKind } from '../../model/plan.ts'
 import type { RunStart, SummaryRecord } from '../storage.ts'
 import { loadCompactions } from './compactions.ts'
-import type { Connection, Row } from './connection.ts'
-import { damaged, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
+import type { Connection } from './connection.ts'
 import type { StoredSession } from './sessions.ts'
 
 type CompactionRow = {
@@ -125,24 +124,4 @@ export function provenanceOf(
     return positions
   }
   return positionsOf
-}
-
-/* Rows of the database as records of a history. */
-
-/** The columns of a row by their index. Each throws `STORE_CORRUPT`, naming the row. */
-export function columnsOf(row: Row, name: string) {
-  const text = (at: number): string | undefined => storedText(row[at], name)
-  return {
-    text,
-    required: (at: number): string => {
-      const value = text(at)
-      if (value === undefined) throw damaged('record', name)
-      return value
-    },
-    number: (at: number): number => storedNumber(row[at], name),
-    optional: (at: number): number | undefined =>
-      row[at] === null ? undefined : storedNumber(row[at], name),
-    json: (at: number): JsonObject | undefined =>
-      row[at] === null ? undefined : parseStoredObject(row[at], 'record', name),
-  }
 }
