@@ -116,14 +116,12 @@ async function runComposite(
 ): Promise<readonly Item[]> {
   const target = targetOf(run)
   let left = items
-  let tokensBefore = tokensIn(left, options, run.what)
   for (const stage of stages) {
+    const tokensBefore = tokensIn(left, options, run.what)
     if (tokensBefore <= target) break
     const budget = 'stages' in stage ? stage.budget : undefined
     left = await runStageOnItems(left, stage, { ...run, target: budget ?? target }, options)
-    const tokensAfter = tokensIn(left, options, run.what)
-    steps?.push({ name: stage.name, tokensBefore, tokensAfter })
-    tokensBefore = tokensAfter
+    steps?.push({ name: stage.name, tokensBefore, tokensAfter: tokensIn(left, options, run.what) })
   }
   return left
 }
