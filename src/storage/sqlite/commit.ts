@@ -18,81 +18,64 @@ import { encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
 import { readSession, type StoredSession } from './sessions.ts'
 
 /*
- * Laying tags on exact sets of rows and taking them off. By ranges of positions, not through the partial index
- * (an update would change the index it scans) and not by lists: the number of changed rows against the number
- * of rows in the set is the check that nothing else had happened to them, and costs nothing.
+ * Tags are set by ranges of positions: an update through the partial index of visible rows would change the index it scans, and lists
+ * of rows are slow. The number of changed rows, compared to the number of rows in the set, shows whether anything else has changed them.
  */
 
-/** The column that holds the hiding parent of a kind of compaction. */
+/** Calls `use` with a condition and its parameters for each range of positions and each inserted row of a set. */
+export function eachPlace(
+  session: number,
+  { positions, inserted }: RowSet,
+  use: (where: string, ...parameters: number[]) => void,
+): void {
+  for (const [from, to] of positions) use('session = ? and position between ? and ?', session, from, to)
+  for (const { ordinal } of inserted)
+    use('session = ? and position is null and ordinal = ?', session, ordinal)
+}
+
+/** The column of the hiding parent for a kind of compaction. */
 function parentColumn(kind: CompactionKind): 'condense_parent' | 'truncation_parent' {
   return isCondensing(kind) ? 'condense_parent' : 'truncation_parent'
 }
 
-/** The counter of a session that counts what a kind of compaction hid. */
+/** The counter of the rows that a kind of compaction hides. */
 function hiddenCounter(kind: CompactionKind): 'hidden_condensed' | 'hidden_truncated' | 'hidden_by_hand' {
   if (isCondensing(kind)) return 'hidden_condensed'
   return kind === 'manual' ? 'hidden_by_hand' : 'hidden_truncated'
 }
 
-/** Hides the rows of a compaction; answers whether every one was visible and, but for a rewind, not pinned. */
-export function layTags(
+/** Hides the rows of a compaction; returns whether all were visible and, except for a rewind, not pinned. */
+export function hideRows(
   connection: Connection,
   session: number,
   kind: CompactionKind,
   no: number,
-  { hidden: set, rewinds }: Coverage,
+  { hidden, rewinds }: Coverage,
 ): boolean {
-  const column = parentColumn(kind)
   const free = rewinds === true ? VISIBLE : `${VISIBLE} and pinned = 0`
   let changed = 0
-  for (const [from, to] of set.positions) {
-    changed += connection.run(
-      `update undertext_messages set ${column} = ? where session = ? and position between ? and ? and ${free}`,
-      no,
-      session,
-      from,
-      to,
-    )
-  }
-  for (const { ordinal } of set.inserted) {
-    changed += connection.run(
-      `update undertext_messages set ${column} = ? where session = ? and position is null and ordinal = ? and ${free}`,
-      no,
-      session,
-      ordinal,
-    )
-  }
-  return changed === countRows(set)
+  eachPlace(session, hidden, (where, ...parameters) => {
+    const sql = `update undertext_messages set ${parentColumn(kind)} = ? where ${where} and ${free}`
+    changed += connection.run(sql, no, ...parameters)
+  })
+  return changed === countRows(hidden)
 }
 
-/** Shows the rows of a set again; answers whether every one carried this very tag. */
-export function liftTags(
+/** Shows the rows of a compaction again; returns whether all had its tag. */
+export function showRows(
   connection: Connection,
   session: number,
   kind: CompactionKind,
   no: number,
-  set: RowSet,
+  { hidden }: Coverage,
 ): boolean {
   const column = parentColumn(kind)
   let changed = 0
-  for (const [from, to] of set.positions) {
-    changed += connection.run(
-      `update undertext_messages set ${column} = null where session = ? and position between ? and ? and ${column} = ?`,
-      session,
-      from,
-      to,
-      no,
-    )
-  }
-  for (const { ordinal } of set.inserted) {
-    changed += connection.run(
-      `update undertext_messages set ${column} = null where session = ? and position is null and ordinal = ? and ${column} = ?`,
-      session,
-      ordinal,
-      no,
-    )
-  }
-  return changed === countRows(set)
+  eachPlace(session, hidden, (where, ...parameters) => {
+    const sql = `update undertext_messages set ${column} = null where ${where} and ${column} = ?`
+    changed += connection.run(sql, ...parameters, no)
+  })
+  return changed === countRows(hidden)
 }
 
 /** The sums that `sizesOf` reads. */
@@ -104,14 +87,13 @@ export function sizesOf(totals: readonly unknown[]): Sizes {
   return { text, reasoning, toolCalls, toolResults, media }
 }
 
-/** The sizes of all rows of a set, as they show themselves now. */
+/** The sizes of all rows of a set as they are shown now. */
 export function sizesOfSet(connection: Connection, session: number, set: RowSet): Sizes {
   const sum = new SizesSum()
-  const from = `select ${SIZE_TOTALS} from undertext_messages where session = ?`
-  for (const [first, last] of set.positions)
-    sum.add(sizesOf(connection.get(`${from} and position between ? and ?`, session, first, last)!))
-  for (const { ordinal } of set.inserted)
-    sum.add(sizesOf(connection.get(`${from} and position is null and ordinal = ?`, session, ordinal)!))
+  eachPlace(session, set, (where, ...parameters) => {
+    const sql = `select ${SIZE_TOTALS} from undertext_messages where ${where}`
+    sum.add(sizesOf(connection.get(sql, ...parameters)!))
+  })
   return sum.value
 }
 
@@ -269,7 +251,7 @@ export function commitStep(
     createdAt: run.trigger === 'import' ? step.createdAt : undefined,
     rank,
   })
-  if (!layTags(connection, session.no, plan.kind, no, coverage)) {
+  if (!hideRows(connection, session.no, plan.kind, no, coverage)) {
     throw stale(session.id, 'its messages are not as they were')
   }
   if (step.inserted !== undefined && plan.insert !== undefined) {
