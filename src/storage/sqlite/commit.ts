@@ -87,6 +87,11 @@ export function sizesOf(totals: readonly unknown[]): Sizes {
   return { text, reasoning, toolCalls, toolResults, media }
 }
 
+/** The values of the columns size_text, size_reasoning, size_calls, size_results, size_media. */
+export function sizeColumns({ text, reasoning, toolCalls, toolResults, media }: Sizes): number[] {
+  return [text, reasoning, toolCalls, toolResults, media]
+}
+
 /** The sizes of all rows of a set as they are shown now. */
 export function sizesOfSet(connection: Connection, session: number, set: RowSet): Sizes {
   const sum = new SizesSum()
@@ -109,7 +114,6 @@ type CounterChange = {
 
 /** Moves the counters, within the caller's transaction. Raises version and view epoch. */
 export function moveCounters(connection: Connection, session: number, change: CounterChange): void {
-  const { sizes } = change
   const counter = hiddenCounter(change.hidden?.kind ?? 'condense')
   connection.run(
     `update undertext_sessions set visible = visible + ?, size_text = size_text + ?, size_reasoning = size_reasoning + ?,
@@ -117,11 +121,7 @@ export function moveCounters(connection: Connection, session: number, change: Co
        inserted = inserted + ?, retired = retired + ?, active_compactions = active_compactions + ?, updated_at = ?,
        version = version + 1, view_epoch = view_epoch + 1 where no = ?`,
     change.visible,
-    sizes.text,
-    sizes.reasoning,
-    sizes.toolCalls,
-    sizes.toolResults,
-    sizes.media,
+    ...sizeColumns(change.sizes),
     change.hidden?.rows ?? 0,
     change.inserted ?? 0,
     change.retired ?? 0,
@@ -317,11 +317,7 @@ function insertRow(
     encodeKind(insert.kind),
     encodeRole(insert.role),
     encodeFlags({ hasReasoning: false, speaks: insertSpeaks(insert) }),
-    insert.sizes.text,
-    insert.sizes.reasoning,
-    insert.sizes.toolCalls,
-    insert.sizes.toolResults,
-    insert.sizes.media,
+    ...sizeColumns(insert.sizes),
     step.createdAt,
     no,
   )
