@@ -1,4 +1,3 @@
-import { UndertextError } from '../../errors.ts'
 import { stringifyJson } from '../../messages/json.ts'
 import { type Coverage, countRows, coverageOf, encodeCoverage, type RowSet } from '../../model/coverage.ts'
 import { recheckSteps } from '../../model/laws.ts'
@@ -7,15 +6,15 @@ import { sumSizes } from '../../model/view.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/tokens.ts'
 import type { CommitStep, Estimators, Lease, RunCommit, RunStart, Snapshot } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { writeCompaction } from './compaction-row.ts'
+import { stale, writeCompaction } from './compaction-row.ts'
 import type { Connection } from './connection.ts'
 import { VISIBLE } from './history.ts'
 import { settleJob } from './jobs.ts'
-import { clearLease, expireDead, leaseOf, recordFailure } from './lease.ts'
+import { clearLease, expireDead, leaseOf, recordFailure, requirePlanned } from './lease.ts'
 import { viewIndex } from './planning.ts'
 import { insertReplacements, refreshShown } from './replacements.ts'
 import { encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
-import { readSession, type StoredSession } from './sessions.ts'
+import type { StoredSession } from './sessions.ts'
 
 /*
  * Tags are set by ranges of positions: an update through the partial index of visible rows would change the index it scans, and lists
@@ -112,7 +111,7 @@ type CounterChange = {
   readonly activeCompactions: number
 }
 
-/** Moves the counters, within the caller's transaction. Raises version and view epoch. */
+/** Changes the counters, within the caller's transaction. Raises version and view epoch. */
 export function moveCounters(connection: Connection, session: number, change: CounterChange): void {
   const counter = hiddenCounter(change.hidden?.kind ?? 'condense')
   connection.run(
@@ -132,11 +131,10 @@ export function moveCounters(connection: Connection, session: number, change: Co
 }
 
 /**
- * Puts a run in force: one transaction, all steps or none.
+ * Commits a run in one transaction, all steps or none.
  *
- * When nothing but appends happened since the snapshot (the view epoch is the same), the plans hold as they
- * were checked. Otherwise they are checked again, step by step, on the view as it is now. Throws `STALE_PLAN`
- * and what `checkLaws` throws; then nothing is changed.
+ * When the view epoch is that of the snapshot, there were only appends since, and the plans are valid. Otherwise they are checked
+ * again, step by step, on the current view. Throws `STALE_PLAN` and what `checkLaws` throws; then nothing is changed.
  */
 export function commitRun(
   connection: Connection,
@@ -147,10 +145,7 @@ export function commitRun(
 ): void {
   connection.write('compactSession', () => {
     const sessionId = snapshot.session.id
-    const session = readSession(connection, sessionId)
-    if (session === undefined || session.incarnation !== snapshot.session.incarnation) {
-      throw stale(sessionId, 'the session was purged since')
-    }
+    const session = requirePlanned(connection, snapshot)
     if (lease !== undefined && leaseOf(connection, session.no)?.runId !== lease.runId) {
       throw stale(sessionId, 'another process took the compaction over')
     }
@@ -183,15 +178,15 @@ export function commitRun(
   })
 }
 
-/** Whether a run makes room: what is hidden manually, imported or done by a provider says nothing about compaction. */
+/** Whether a run is a compaction by this package: not manual, imported, or recorded for a provider. */
 function isCompacting({ trigger, steps }: RunCommit): boolean {
   if (trigger === 'import' || trigger === 'provider') return false
   return steps.some(({ plan }) => plan.kind !== 'manual')
 }
 
 /**
- * What is replaced is written by the keys of its rows, and a session that was purged and restored meanwhile is the same in all but those:
- * they may be another session's by now.
+ * Replacements are stored by the keys of their rows. A session that was purged and restored since the plan has other keys, and the old
+ * ones may belong to another session.
  */
 function requireKeys(connection: Connection, session: StoredSession, steps: readonly CommitStep[]): void {
   const rows = new Map<number, readonly [key: number, anchor: number, ordinal: number]>()
@@ -209,11 +204,7 @@ function requireKeys(connection: Connection, session: StoredSession, steps: read
   if (found[0] !== rows.size) throw stale(session.id, 'the session was restored since')
 }
 
-function stale(sessionId: string, why: string): UndertextError<'STALE_PLAN'> {
-  return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [] })
-}
-
-/** Where a step stands, and the tokens of the history before it, when they are not those of the view it was planned on. */
+/** The place of a step. `tokensBefore`: of the history, if they are not those of the view that it was planned on. */
 type StepPlace = {
   readonly coverage: Coverage
   readonly ordinal: number
@@ -221,7 +212,7 @@ type StepPlace = {
   readonly tokensBefore?: number
 }
 
-/** Puts one step in force, within the caller's transaction; answers its number. `keys` gathers the keys of rows that steps insert. */
+/** Commits one step, within the caller's transaction; returns its number. `keys` collects the keys of the rows that steps insert. */
 export function commitStep(
   connection: Connection,
   session: StoredSession,
@@ -246,13 +237,12 @@ export function commitStep(
     tokensBefore,
     tokensAfter: step.after.tokens,
     summary: step.summary,
-    error: null,
-    // What is brought in was made elsewhere, at its own time.
+    // Imported compactions were made earlier.
     createdAt: run.trigger === 'import' ? step.createdAt : undefined,
     rank,
   })
   if (!hideRows(connection, session.no, plan.kind, no, coverage)) {
-    throw stale(session.id, 'its messages are not as they were')
+    throw stale(session.id, 'its messages were changed since')
   }
   if (step.inserted !== undefined && plan.insert !== undefined) {
     keys.set(step.inserted.key, insertRow(connection, session, step, no, ordinal))
@@ -287,8 +277,8 @@ export function commitStep(
 }
 
 /**
- * A plan may hide a row that an earlier step of the same run inserts. Its ordinal was the next one when the view
- * was read; rows inserted by others since have moved it.
+ * A plan may hide a row that an earlier step of the same run inserts. Its ordinal was the next one when the view was read; rows that
+ * were inserted since have increased it.
  */
 function withRealOrdinals(set: RowSet, snapshot: Snapshot, insertedBefore: number): RowSet {
   const moved = insertedBefore + 1 - snapshot.nextOrdinal

@@ -15,6 +15,7 @@ import { NO_SIZES, type Sizes, tokensOf } from '../../tokens/tokens.ts'
 import type { Estimators, Previewing, RewindOperation, RewindRequest, Rewound } from '../storage.ts'
 import { prepareAppend } from './append.ts'
 import { commitStep } from './commit.ts'
+import { stale } from './compaction-row.ts'
 import {
   compactionsNumbered,
   requiredKeys,
@@ -49,7 +50,7 @@ export function rewind(
     const session = readSession(connection, sessionId)
     const known = operation && session && knownOperation(connection, session, operation)
     if (known !== undefined) return known
-    if (!isMadeFor(request, session)) throw stale(sessionId, 'the session was changed since', [])
+    if (!isMadeFor(request, session)) throw stale(sessionId, 'the session was changed since')
     const hidden = session === undefined ? NOTHING : hideFrom(connection, session, request, estimators)
     if (session === undefined && (write === undefined || typeof request.from === 'object'))
       throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
@@ -249,10 +250,6 @@ function reachingTo(
     position,
     JSON.stringify(replacing.map(([no]) => no)),
   )
-}
-
-function stale(sessionId: string, why: string, messageIds: readonly string[]): UndertextError<'STALE_PLAN'> {
-  return new UndertextError('STALE_PLAN', { sessionId, why, messageIds })
 }
 
 /** Parts before a rewind that show themselves again: what points at a copy behind it, and reasoning a loop needs that it opens. */
