@@ -339,12 +339,8 @@ export class Compactor {
   /** Whether no hook vetoes. Hooks are called only for runs that would change the view. */
   async #isAllowed(start: RunStart, planned: PlannedRun, { signal }: RunConfig): Promise<boolean> {
     if (planned.steps.length === 0 || !this.#events.hasHooks) return true
-    let isAllowed = false
-    const asking = this.#events.allows(beforeCompaction(start, planned)).then((answer) => {
-      isAllowed = answer
-    })
-    await orAborted(planned.snapshot.session.id, asking, signal)
-    return isAllowed
+    const allowed = this.#events.allows(beforeCompaction(start, planned))
+    return orAborted(planned.snapshot.session.id, allowed, signal)
   }
 
   #vetoed(start: RunStart, planned: PlannedRun, events: RunEvents): Promise<CompactionResult> {

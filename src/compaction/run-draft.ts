@@ -221,7 +221,7 @@ export class RunDraft {
     if ('error' in asked) {
       this.throwIfAborted()
       const wasAsked = recorded !== undefined || !summarizer.usesModel
-      this.#fail(id, 'failed', asked.error, task, asked.record, wasAsked)
+      this.#fail(id, 'failed', asked.error, asked.record, wasAsked)
       return 'failed'
     }
     return this.#judge(id, task, asked.written, asked.record, { insteadOf })
@@ -253,7 +253,7 @@ export class RunDraft {
       problemOf(written) ??
       (this.#view.tokensOfRow(insert.sizes) >= coveredTokens ? 'SUMMARY_NOT_SMALLER' : undefined)
     if (problem !== undefined) {
-      this.#fail(id, problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed', problem, task, record)
+      this.#fail(id, problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed', problem, record)
       return problem
     }
     const params = { maxTokens, coveredTokens, ...levelOf(task), ...defined({ insteadOf }), ...task.params }
@@ -287,13 +287,11 @@ export class RunDraft {
     id: string,
     status: FailedAttempt['status'],
     error: string,
-    { tokens: coveredTokens }: SummaryTask,
     summary: SummaryRecord,
     wasAsked = true,
   ): void {
     const { tokens } = this.#view
-    const figures = { tokensBefore: tokens, tokensAfter: tokens, coveredTokens }
-    this.#failed.push({ ...(!wasAsked && { wasAsked }), id, status, error, ...figures, summary })
+    this.#failed.push({ ...(!wasAsked && { wasAsked }), id, status, error, tokens, summary })
   }
 
   /** Throws `ABORTED` after the caller's signal. */

@@ -160,8 +160,7 @@ function fallbackOf({ steps, failed }: PlannedRun): string | undefined {
   const names = new Set(failed.map(({ summary }) => summary.summarizer))
   // The view only shrinks: what was planned later starts from no more tokens.
   const next = steps.find(
-    ({ before, summary }) =>
-      before.tokens <= first.tokensBefore && !(summary && names.has(summary.summarizer)),
+    ({ before, summary }) => before.tokens <= first.tokens && !(summary && names.has(summary.summarizer)),
   )
   return next === undefined ? undefined : (next.summary?.summarizer ?? stageOf(next.plan))
 }
@@ -237,8 +236,7 @@ export class SummaryAttempts implements SummaryListener {
 }
 
 function aborted(id: string, error: string, tokens: number, summary: SummaryRecord): FailedAttempt {
-  const figures = { tokensBefore: tokens, tokensAfter: tokens, coveredTokens: 0 }
-  return { id, status: 'aborted', error, ...figures, summary }
+  return { id, status: 'aborted', error, tokens, summary }
 }
 
 async function ignoringStorageErrors(work: () => unknown): Promise<void> {

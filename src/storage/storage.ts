@@ -67,10 +67,8 @@ export type FailedAttempt = {
   readonly id: string
   readonly status: 'failed' | 'rejected' | 'aborted'
   readonly error: string
-  readonly tokensBefore: number
-  readonly tokensAfter: number
-  /** The rows that the summary was to replace. */
-  readonly coveredTokens: number
+  /** Of the history, which the attempt did not change. */
+  readonly tokens: number
   readonly summary: SummaryRecord
   /** `false` for one that ended before its model was called: it is not recorded. */
   readonly wasAsked?: false

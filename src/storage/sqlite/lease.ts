@@ -190,9 +190,9 @@ export function recordFailure(
   connection: Connection,
   session: StoredSession,
   run: RunStart,
-  { id, status, error, tokensBefore, tokensAfter, summary }: FailedAttempt,
+  { id, status, error, tokens, summary }: FailedAttempt,
 ): void {
-  const figures = { error, tokensBefore, tokensAfter }
+  const figures = { error, tokensBefore: tokens, tokensAfter: tokens }
   const row = {
     id,
     kind: 'condense',
