@@ -6,8 +6,7 @@ import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Sizes } from '../../tokens/tokens.ts'
 import { standsFor } from '../import-histories.ts'
-import { sessionRows } from '../session-rows.ts'
-import { type DocumentSettings, figure, positionWords, time } from './options.ts'
+import { counted, figure, positionWords, time } from './options.ts'
 
 /** The words both documents say of a session, its compactions and its rows. What stands apart was said by others, and is made harmless by the writer. */
 export type Fact = {
@@ -43,56 +42,43 @@ export function sharesOf(
   })
 }
 
-/** What is said of the session itself. */
+/** The facts of the session itself. */
 export function sessionFacts(
   { session, stats, compactions }: SessionDocument,
   exportedAt: number | undefined,
 ): Fact[] {
-  const hidden = session.hidden.condensed + session.hidden.truncated + session.hidden.byHand
-  const { condensed, truncated, byHand } = session.hidden
-  const causes = [condensed, truncated, byHand].filter((count) => count > 0).length
-  const several = (count: number): string => (causes > 1 ? `${figure(count)} ` : '')
-  const parts = [
-    condensed > 0 ? `${several(condensed)}by summaries` : '',
-    truncated > 0 ? `${several(truncated)}by truncation` : '',
-    byHand > 0 ? `${several(byHand)}by hand` : '',
-  ].filter((part) => part !== '')
   return [
-    { name: 'Session', words: '', given: session.id },
+    ...given('Session', session.id),
     ...given('Owner', session.owner),
     ...given('Provider', session.provider),
     ...given('Model', session.model),
     { name: 'Created', words: time(session.createdAt) },
     { name: 'Changed', words: time(session.updatedAt) },
-    ...(session.archivedAt === undefined ? [] : [{ name: 'Archived', words: time(session.archivedAt) }]),
+    ...fact('Archived', session.archivedAt === undefined ? '' : time(session.archivedAt)),
     { name: 'Messages', words: `${figure(session.messageCount)} in the log` },
     { name: 'Sent now', words: `${figure(session.visibleCount)} messages, summaries and markers included` },
-    ...(hidden > 0
-      ? [
-          {
-            name: 'Hidden',
-            words: `${figure(hidden)} messages${parts.length > 1 ? ':' : ''} ${parts.join(', ')}`,
-          },
-        ]
-      : []),
-    ...(stats === undefined
-      ? []
-      : [
-          {
-            name: 'Tokens',
-            words: tokenWords(stats),
-          },
-        ]),
-    ...(compactions.length > 0
-      ? [
-          {
-            name: 'Compactions',
-            words: `${figure(compactions.length)}, ${figure(session.activeCompactions)} in force`,
-          },
-        ]
-      : []),
-    ...(exportedAt === undefined ? [] : [{ name: 'Exported', words: time(exportedAt) }]),
+    ...fact('Hidden', hiddenWords(session.hidden)),
+    ...fact('Tokens', stats === undefined ? '' : tokenWords(stats)),
+    ...fact(
+      'Compactions',
+      compactions.length === 0
+        ? ''
+        : `${figure(compactions.length)}, ${figure(session.activeCompactions)} in force`,
+    ),
+    ...fact('Exported', exportedAt === undefined ? '' : time(exportedAt)),
   ]
+}
+
+function hiddenWords({ condensed, truncated, byHand }: Session['hidden']): string {
+  const causes = [
+    { count: condensed, words: 'by summaries' },
+    { count: truncated, words: 'by truncation' },
+    { count: byHand, words: 'by hand' },
+  ].filter(({ count }) => count > 0)
+  if (causes.length === 0) return ''
+  const hidden = `${figure(condensed + truncated + byHand)} messages`
+  if (causes.length === 1) return `${hidden} ${causes[0]!.words}`
+  return `${hidden}: ${causes.map(({ count, words }) => `${figure(count)} ${words}`).join(', ')}`
 }
 
 function tokenWords({ breakdown, source, availableInputTokens }: ContextStats): string {
@@ -101,11 +87,15 @@ function tokenWords({ breakdown, source, availableInputTokens }: ContextStats): 
   return `${figure(tokens)} sent now (${source})${share} of ${figure(availableInputTokens)} available`
 }
 
+function fact(name: string, words: string): Fact[] {
+  return words === '' ? [] : [{ name, words }]
+}
+
 function given(name: string, value: string | undefined): Fact[] {
   return value === undefined ? [] : [{ name, words: '', given: value }]
 }
 
-/** What is said of a compaction, besides its number, kind and status. */
+/** The facts of a compaction, besides its number, kind and status. */
 export function compactionFacts({ compaction, changes, standsFor }: DocumentCompaction): Fact[] {
   const { partsReplaced, tokensBefore, tokensAfter, cost } = compaction
   return [
@@ -115,24 +105,17 @@ export function compactionFacts({ compaction, changes, standsFor }: DocumentComp
     ...(standsFor.length > 0
       ? [{ name: 'Hides', words: positionWords(standsFor), position: standsFor[0]![0] }]
       : []),
-    ...(partsReplaced > 0
-      ? [
-          {
-            name: 'Shows differently',
-            words: `${figure(partsReplaced)} ${partsReplaced === 1 ? 'part' : 'parts'}`,
-          },
-        ]
-      : []),
+    ...fact('Shows differently', partsReplaced === 0 ? '' : counted(partsReplaced, 'part')),
     { name: 'Tokens', words: `${figure(tokensBefore)} before, ${figure(tokensAfter)} after` },
     ...given('Summarizer', compaction.summarizer),
     ...given('Model', compaction.model),
-    ...(cost === undefined ? [] : [{ name: 'Cost', words: `${cost} US dollars` }]),
+    ...fact('Cost', cost === undefined ? '' : `${cost} US dollars`),
     ...given('Error', compaction.error),
     ...changes.map(({ event, at, actor }): Fact => {
       const name = `${event.charAt(0).toUpperCase()}${event.slice(1)}`
       return { name, words: time(at), ...(actor !== undefined && { given: actor }) }
     }),
-    { name: 'Id', words: '', given: compaction.id },
+    ...given('Id', compaction.id),
   ]
 }
 
@@ -201,33 +184,6 @@ async function statsOf(store: DocumentStore, session: Session): Promise<ContextS
   }
 }
 
-/** The rows of a session as it stood when the document was begun, with the texts they show. */
-export function rowsOf(store: DocumentStore, session: Session): AsyncGenerator<StoredMessage> {
-  return sessionRows(store, session, { shown: true })
-}
-
-/** What stands in a document's conversation: a row, or how many messages are left out there. */
-type DocumentRow = StoredMessage | { readonly left: number }
-
-/** The rows a document shows, in order. Inserted rows that are left out are not counted: they are nobody's words. */
-export async function* shownRows(
-  store: DocumentStore,
-  session: Session,
-  { hidden }: Pick<DocumentSettings, 'hidden'>,
-): AsyncGenerator<DocumentRow> {
-  let left = 0
-  for await (const row of rowsOf(store, session)) {
-    if (row.hidden && hidden === 'omit') {
-      if (row.kind === 'message') left++
-      continue
-    }
-    if (left > 0) yield { left }
-    left = 0
-    yield row
-  }
-  if (left > 0) yield { left }
-}
-
 /** Whether anything of a session was changed since the document was begun. */
 export async function hasChanged(store: DocumentStore, session: Session): Promise<boolean> {
   const now = await store.getSession(session.id)
@@ -253,7 +209,7 @@ async function changesOf(
 }
 
 /** Why a row is hidden, and by which compaction. */
-type HiddenReason = { readonly why: string; readonly by: DocumentCompaction | undefined }
+export type HiddenReason = { readonly why: string; readonly by: DocumentCompaction | undefined }
 
 /** `undefined` for a row that is seen. */
 export function hiddenReason(row: StoredMessage, { byId }: SessionDocument): HiddenReason | undefined {
