@@ -186,10 +186,10 @@ async function beginTurn(
   const validation = { ...defaults, ...defined({ tools, metadataSchema, dataSchemas, validate }) }
   const message = lastMessageOf(request)
   if (message !== undefined) await validateMessages([message], validation, 'resume')
-  const asked = readRequest(request)
+  const read = readRequest(request)
   const saved = await changeChat(chat, async ({ stored, isRewound }) => {
-    const target = targetOfRequest(chatId, asked, stored, isRewound)
-    const checked = new Set<TargetMessage | undefined>([...stored, asked.message])
+    const target = targetOfRequest(chatId, read, stored, isRewound)
+    const checked = new Set<TargetMessage | undefined>([...stored, read.message])
     const brought = target.messages.filter((one) => !checked.has(one)).map((one) => one.message)
     await validateMessages(brought, validation, 'resume')
     return target
@@ -205,7 +205,7 @@ async function beginTurn(
   }
   await noteSession(store, chatId, { ...names, owner })
   const prepared = await store.prepareRequest(chatId, preparation)
-  const end = endOf(chat, saved, asked.isRegeneration)
+  const end = endOf(chat, saved, read.isRegeneration)
   const prompt = promptOf(prepared, version)
   const originalMessages = stored.map((one) => one.message)
   const turn = { store, chatId, options: preparation, messages: prompt.messages.length }

@@ -54,8 +54,8 @@ export async function readChat(
   tools?: object,
 ): Promise<ChatLog> {
   const { log, rewound, position } = await readLog(store, chatId, await store.getMessages(chatId))
-  const gone = new Set(rewound.map(({ metadata }) => uiRowOf(metadata)?.id))
-  return { stored: storedMessagesOf(log, tools), position, isRewound: (id) => gone.has(id) }
+  const rewoundIds = new Set(rewound.map(({ metadata }) => uiRowOf(metadata)?.id))
+  return { stored: storedMessagesOf(log, tools), position, isRewound: (id) => rewoundIds.has(id) }
 }
 
 /** The result of a change of a chat. */

@@ -169,10 +169,10 @@ function submitted(
     if (role !== 'assistant' || former === undefined || at !== stored.length - 1)
       throw invalid('request.message: must be a user’s, or the assistant’s that the chat ends with')
     if (isSameOrOlder(message, former)) return stored
-    const grown = withOutcomes(message.message, former)
-    if (grown === undefined)
+    const updated = withOutcomes(message.message, former)
+    if (updated === undefined)
       throw invalid('request.message: must have the assistant’s own text, and only outcomes of its calls')
-    return isSameOrOlder(grown, former) ? stored : [...stored.slice(0, at), grown]
+    return isSameOrOlder(updated, former) ? stored : [...stored.slice(0, at), updated]
   }
   const named = stored.findIndex((one) => one.message.id === messageId)
   if (messageId !== undefined && messageId !== id && named === -1) throw notFound(chatId, messageId)
@@ -197,12 +197,14 @@ function withEarlier(
   const [known, last] = isLast ? [wanted.slice(0, -1), wanted.slice(-1)] : [wanted, []]
   const index = known.findLastIndex((one) => one.message.role !== 'user')
   const former = known[index]
-  const grown =
+  const updated =
     former !== undefined && 'isOtherOrigin' in former && former.message.id === before?.id
       ? withOutcomes(before, former)
       : undefined
   const now =
-    grown === undefined || isSameOrOlder(grown, former as StoredUIMessage) ? known : known.with(index, grown)
+    updated === undefined || isSameOrOlder(updated, former as StoredUIMessage)
+      ? known
+      : known.with(index, updated)
   const isNew = ({ message: { id } }: GivenMessage): boolean =>
     !isRewound(id) && wanted.every((one) => one.message.id !== id)
   return [...now, ...earlier.filter(isNew), ...last]
