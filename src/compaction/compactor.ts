@@ -11,7 +11,6 @@ import type { Lease, RunOfJob, RunStart, Session, Snapshot, Storage } from '../s
 import { type Guard, isAutomatic, type RunEnd } from './background/guard.ts'
 import { MAX_PLANS } from './direct-compactions.ts'
 import { planSession } from './plan-run.ts'
-import type { SummaryMode } from './plan-summaries.ts'
 import {
   CompactionPreview,
   type CompactionResult,
@@ -19,7 +18,7 @@ import {
   planOfPreview,
   resultOf,
 } from './result.ts'
-import { type PlannedRun, withoutSteps } from './run-draft.ts'
+import { type PlannedRun, type SummaryMode, withoutSteps } from './run-draft.ts'
 import { beforeCompaction, RunEvents, recordedAttempts, SummaryAttempts } from './run-progress.ts'
 import {
   continuesWithoutModel,
@@ -135,12 +134,8 @@ export class Compactor {
       const snapshot = await this.#snapshot(session, config)
       if (snapshot === undefined) return null
       const attempts = new SummaryAttempts(this.#storage, snapshot, start)
-      const mode: SummaryMode =
-        config.withoutModel === true && usesModel
-          ? { kind: 'skip' }
-          : summarize
-            ? attempts.mode()
-            : { kind: 'estimate' }
+      const skipsModel = config.withoutModel === true && usesModel
+      const mode: SummaryMode = skipsModel ? 'skip' : summarize ? attempts : 'estimate'
       let planned: PlannedRun
       try {
         planned = await planSession(this.#storage, this.#configuration, snapshot, config, mode)
@@ -311,8 +306,8 @@ export class Compactor {
     snapshot: Snapshot,
     { config, start, lease, events, skipsModel }: Attempt,
   ): Promise<CompactionResult> {
-    const attempts = new SummaryAttempts(this.#storage, snapshot, start)
-    const mode: SummaryMode = skipsModel ? { kind: 'skip' } : attempts.mode(events)
+    const attempts = new SummaryAttempts(this.#storage, snapshot, start, events)
+    const mode = skipsModel ? 'skip' : attempts
     let planned: PlannedRun | undefined
     let isAllowed: boolean
     try {
@@ -344,12 +339,8 @@ export class Compactor {
   /** Whether no hook vetoes. Hooks are called only for runs that would change the view. */
   async #isAllowed(start: RunStart, planned: PlannedRun, { signal }: RunConfig): Promise<boolean> {
     if (planned.steps.length === 0 || !this.#events.hasHooks) return true
-    let isAllowed = false
-    const asking = this.#events.allows(beforeCompaction(start, planned)).then((answer) => {
-      isAllowed = answer
-    })
-    await orAborted(planned.snapshot.session.id, asking, signal)
-    return isAllowed
+    const allowed = this.#events.allows(beforeCompaction(start, planned))
+    return orAborted(planned.snapshot.session.id, allowed, signal)
   }
 
   #vetoed(start: RunStart, planned: PlannedRun, events: RunEvents): Promise<CompactionResult> {

@@ -6,7 +6,7 @@ import type { AppendPreview, PreviewRun } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { writeCompaction } from './compaction-row.ts'
 import type { Connection } from './connection.ts'
-import { insertReplacements, showOnNew } from './replacements.ts'
+import { insertReplacement, showOnNew } from './replacements.ts'
 import { requireSession } from './sessions.ts'
 
 /** A preview over a row that was inserted just now. */
@@ -34,17 +34,12 @@ export function commitPreviews(
     status: 'active',
     params: JSON.stringify({ maxBytes: limits.maxBytes, maxLines: limits.maxLines }),
     coverage: encodeCoverage({ hidden: NO_ROWS, beside: NO_ROWS, inserted: undefined, openCalls: false }),
-    requires: null,
-    rowsHidden: 0,
     partsReplaced: previews.length,
-    rowsInserted: 0,
     tokensBefore,
     tokensAfter,
-    summary: undefined,
-    error: null,
     rank: session.version + 1,
   })
-  insertReplacements(connection, no, previews, ({ key }) => key)
+  for (const preview of previews) insertReplacement(connection, no, preview.key, preview)
   showOnNew(connection, no)
   const { text, reasoning, toolResults, media } = sum.value
   connection.run(
