@@ -46,6 +46,7 @@ export class CompactionPreview {
   /** The first row of the view that would change: a provider's cached prefix ends before it. */
   readonly firstChanged?: FirstChanged
 
+  /** @internal */
   constructor(run: PlannedRun, config: RunConfig, start: RunStart, view: readonly ViewMessage[]) {
     const { snapshot, settings, steps, after, pending } = run
     this.sessionId = snapshot.session.id

@@ -30,6 +30,7 @@ export const restoreSchema = z.strictObject({
   owner: labelSchema.optional(),
   signal: z.instanceof(AbortSignal).optional(),
 })
+/** Options of `restoreSession`. */
 export type RestoreOptions = z.input<typeof restoreSchema>
 
 /** What a restore did. */

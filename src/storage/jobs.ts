@@ -11,6 +11,7 @@ import type {
 
 /** `done`: also when there was nothing to do; `stale`: the view changed before its commit, and another job may follow it. */
 export const JOB_STATES = ['queued', 'running', 'done', 'failed', 'stale', 'cancelled'] as const
+/** The state of a background job. */
 export type JobState = (typeof JOB_STATES)[number]
 
 /** A background compaction and its state. */

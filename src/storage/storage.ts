@@ -38,6 +38,7 @@ export {
  */
 /** The causes of a run. */
 export const TRIGGERS = ['manual', 'auto', 'overflow', 'import', 'provider'] as const
+/** The cause of a compaction. */
 export type Trigger = (typeof TRIGGERS)[number]
 
 /** A session with its counters. */
@@ -159,6 +160,7 @@ export type SessionQuery = {
   readonly search: string | undefined
 }
 
+/** A message that was appended, or that was stored before under the same idempotency key. */
 export type AppendedMessage = {
   readonly id: string
   readonly position: number
@@ -372,6 +374,7 @@ export type Compaction = {
   readonly changedAt: number
 }
 
+/** An entry of the audit log. */
 export type AuditEntry = {
   readonly no: number
   readonly event: string
@@ -433,6 +436,7 @@ export type Lease = { readonly runId: string; readonly holder: string; readonly 
 /** A limit in a provider's error, tokens: of input and output together, or of the input alone. */
 export type NamedLimit = { readonly tokens: number; readonly kind: LimitKind }
 export const LIMIT_KINDS = ['window', 'input'] as const
+/** The kind of a limit: the whole context window (input and output), or the input alone. */
 export type LimitKind = (typeof LIMIT_KINDS)[number]
 
 /** A provider's report of a request. Providers have their canonical names; "no model" is the empty text. */
