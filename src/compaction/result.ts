@@ -47,6 +47,7 @@ export class CompactionPreview {
   /** The first row of the view that would change: a provider's cached prefix ends before it. */
   declare readonly firstChanged?: FirstChanged
 
+  /** @internal */
   constructor(run: PlannedRun, config: RunConfig, start: RunStart, view: readonly ViewMessage[]) {
     const fields: CompactionPreview = {
       sessionId: run.snapshot.session.id,

@@ -215,7 +215,10 @@ export async function askForSummary(
   request: Parameters<typeof writeSummary>[2],
   { timeoutMs = SUMMARY_TIMEOUT_MS, signal: own, view, answered }: AskOptions,
 ): Promise<
-  { readonly record: SummaryRecord } & ({ readonly written: WrittenSummary } | { readonly error: string })
+  { readonly record: SummaryRecord } & (
+    | { readonly written: WrittenSummary }
+    | { readonly error: string; readonly thrown: unknown }
+  )
 > {
   const recorded = (record: Omit<SummaryRecord, 'summarizer'>): SummaryRecord => ({
     summarizer: summarizer.name,
@@ -239,14 +242,14 @@ export async function askForSummary(
     return { written, record: recorded(cost.record()) }
   } catch (error) {
     const code = timeout.signal.aborted ? 'SUMMARY_TIMEOUT' : failureCode(error)
-    return { error: code, record: recorded(cost.record()) }
+    return { error: code, thrown: error, record: recorded(cost.record()) }
   } finally {
     clearTimeout(timer)
   }
 }
 
 /** The code of a failed attempt: that of the model call, where it is known. */
-export function failureCode(error: unknown): string {
+function failureCode(error: unknown): string {
   return isUndertextError(error, 'MODEL_CALL_FAILED') ? error.facts.error : errorName(error)
 }
 

@@ -9,6 +9,7 @@ import type { RunOfJob } from './jobs.ts'
 
 /** The causes of a run. */
 export const TRIGGERS = ['manual', 'auto', 'overflow', 'import', 'provider'] as const
+/** The cause of a compaction. */
 export type Trigger = (typeof TRIGGERS)[number]
 
 /** A session with its counters. */
@@ -77,7 +78,7 @@ export type SessionFields = {
 }
 
 /** A session to import: written in batches, listed when it is complete. */
-export type StagedSession = StagedFields & {
+export type NewImport = ImportFields & {
   /** Its temporary name, which is unique. */
   readonly id: string
   /** The importer, see `LEASE_HOLDER`, and the end of its lease unless it is renewed, milliseconds since 1970. */
@@ -86,7 +87,7 @@ export type StagedSession = StagedFields & {
 }
 
 /** The fields of such a session. */
-export type StagedFields = {
+export type ImportFields = {
   readonly fields: SessionFields
   readonly estimator: string
   /** Candidates of its incarnation, when it comes from a store: the first unused one is taken. */
@@ -94,7 +95,7 @@ export type StagedFields = {
 }
 
 /** A session that is being imported. */
-export type Staged = {
+export type ImportInProgress = {
   readonly id: string
   readonly holder: string
   /** The end of its lease; without one, the time of its last write. Milliseconds since 1970. */
@@ -102,7 +103,7 @@ export type Staged = {
 }
 
 /** The fields that an imported session gets with its name. */
-export type StagedWith = {
+export type FinishedImport = {
   readonly fields?: SessionFields | undefined
   /** Milliseconds since 1970; unchanged when absent. */
   readonly createdAt?: number | undefined
@@ -130,6 +131,7 @@ export type SessionQuery = {
   readonly search: string | undefined
 }
 
+/** A message that was appended, or that was stored before under the same idempotency key. */
 export type AppendedMessage = {
   readonly id: string
   readonly position: number
@@ -155,7 +157,7 @@ export type Appended = {
 }
 
 /** The fields of a session that its settings depend on. */
-export type SessionSaid = Pick<Session, 'config' | 'provider' | 'model'>
+export type SessionSettings = Pick<Session, 'config' | 'provider' | 'model'>
 
 /** The ids of an append's compaction, and the provider of its tokens. */
 export type PreviewRun = RunStart & { readonly id: string; readonly provider: string }
@@ -165,7 +167,7 @@ export type Previewing = {
   /** The limits for a session with this config; `undefined` when its outputs are shown whole. */
   limitsFor(config: JsonObject | undefined): ToolOutputLimits | undefined
   /** Called when there is a large output. */
-  begin(session: SessionSaid): PreviewRun
+  begin(session: SessionSettings): PreviewRun
 }
 
 /** The start of a rewind: the first message, a row, or the end. */

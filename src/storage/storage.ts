@@ -13,9 +13,12 @@ import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
 import type {
   Appended,
   Authorship,
+  FinishedImport,
+  ImportInProgress,
   KnownMessage,
   MessageCounts,
   MessageQuery,
+  NewImport,
   Previewing,
   Purged,
   PurgeRequest,
@@ -29,9 +32,6 @@ import type {
   SessionQuery,
   Snapshot,
   SourceQuery,
-  Staged,
-  StagedSession,
-  StagedWith,
   ToolCallQuery,
   Trigger,
 } from './sessions.ts'
@@ -127,6 +127,7 @@ export type Compaction = {
   readonly changedAt: number
 }
 
+/** An entry of the audit log. */
 export type AuditEntry = {
   readonly no: number
   readonly event: string
@@ -188,6 +189,7 @@ export type Lease = { readonly runId: string; readonly holder: string; readonly 
 /** A limit in a provider's error, tokens: of input and output together, or of the input alone. */
 export type NamedLimit = { readonly tokens: number; readonly kind: LimitKind }
 export const LIMIT_KINDS = ['window', 'input'] as const
+/** The kind of a limit: the whole context window (input and output), or the input alone. */
 export type LimitKind = (typeof LIMIT_KINDS)[number]
 
 /** A provider's report of a request. Providers have their canonical names; "no model" is the empty text. */
@@ -279,12 +281,12 @@ export interface Storage {
    */
   newestSession(archived: boolean): Awaitable<string | undefined>
   /** Creates a session that no list shows, with a lease whose run is its name. Throws `SESSION_EXISTS`. */
-  stageSession(staged: StagedSession): Awaitable<Session>
+  beginImport(request: NewImport): Awaitable<Session>
   /** Names an imported session, which lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND`. */
-  publishSession(stagedId: string, id: string, published: StagedWith): Awaitable<Session>
+  finishImport(importId: string, id: string, finished: FinishedImport): Awaitable<Session>
   /** Removes some rows of an unfinished import; returns whether nothing of it is left. */
-  discardStaged(stagedId: string, rows: number): Awaitable<boolean>
-  stagedSessions(): Awaitable<Staged[]>
+  discardImport(importId: string, rows: number): Awaitable<boolean>
+  importsInProgress(): Awaitable<ImportInProgress[]>
   /** The newest message for each idempotency key, hidden or not; `undefined` for an unknown key and a message without one. Throws `SESSION_NOT_FOUND`. */
   knownMessages(id: string, messages: readonly NewMessage[]): Awaitable<(KnownMessage | undefined)[]>
   /** `undefined` fields keep their values, `null` clears. `updatedAt`: the time of the last change, default now. Throws `SESSION_NOT_FOUND`. */

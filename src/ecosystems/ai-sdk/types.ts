@@ -144,16 +144,8 @@ type Options = { providerOptions?: { [provider: string]: SdkJsonObject } }
 type Data = string | Uint8Array | URL
 
 type ModelText = Options & { type: 'text'; text: string }
-type ModelReasoning = Options & { type: 'reasoning'; text: string }
 type ModelImage = Options & { type: 'image'; image: Data; mediaType?: string }
 type ModelFile = Options & { type: 'file'; data: Data; mediaType: string; filename?: string }
-type ModelToolCall = Options & {
-  type: 'tool-call'
-  toolCallId: string
-  toolName: string
-  input: unknown
-  providerExecuted?: boolean
-}
 type ModelToolItem = Options &
   (
     | { type: 'text'; text: string }
@@ -163,29 +155,29 @@ type ModelToolItem = Options &
     | { type: 'file-url'; url: string; mediaType?: string }
     | { type: 'custom' }
   )
-type ModelToolOutput =
-  | (Options & { type: 'text' | 'error-text'; value: string })
-  | (Options & { type: 'json' | 'error-json'; value: SdkJson })
-  | (Options & { type: 'execution-denied'; reason?: string })
-  | { type: 'content'; value: ModelToolItem[] }
 type ModelToolResult = Options & {
   type: 'tool-result'
   toolCallId: string
   toolName: string
-  output: ModelToolOutput
+  output:
+    | (Options & { type: 'text' | 'error-text'; value: string })
+    | (Options & { type: 'json' | 'error-json'; value: SdkJson })
+    | (Options & { type: 'execution-denied'; reason?: string })
+    | { type: 'content'; value: ModelToolItem[] }
 }
-type ModelApprovalRequest = {
-  type: 'tool-approval-request'
-  approvalId: string
-  toolCallId: string
-  signature?: string
-  inputSchemaInput?: unknown
-}
-type ModelApprovalResponse = {
+type ModelAssistantPart =
+  | ModelText
+  | ModelFile
+  | ModelToolResult
+  | (Options & { type: 'reasoning'; text: string })
+  | (Options & { type: 'tool-call'; providerExecuted?: boolean } & ToolCallFields)
+  | ({ type: 'tool-approval-request'; approvalId: string; toolCallId: string } & Signed)
+type ToolCallFields = { toolCallId: string; toolName: string; input: unknown }
+type Signed = { signature?: string; inputSchemaInput?: unknown }
+type Answered<APPROVED> = { approved: APPROVED; reason?: string }
+type ModelApprovalResponse = Answered<boolean> & {
   type: 'tool-approval-response'
   approvalId: string
-  approved: boolean
-  reason?: string
   providerExecuted?: boolean
 }
 
@@ -196,12 +188,7 @@ type ModelApprovalResponse = {
 export type SdkModelMessage =
   | (Options & { role: 'system'; content: string })
   | (Options & { role: 'user'; content: string | (ModelText | ModelImage | ModelFile)[] })
-  | (Options & {
-      role: 'assistant'
-      content:
-        | string
-        | (ModelText | ModelFile | ModelReasoning | ModelToolCall | ModelToolResult | ModelApprovalRequest)[]
-    })
+  | (Options & { role: 'assistant'; content: string | ModelAssistantPart[] })
   | (Options & { role: 'tool'; content: (ModelToolResult | ModelApprovalResponse)[] })
 
 /*
@@ -219,7 +206,7 @@ export type UIMessageLike = {
 
 type Metadata = { [provider: string]: SdkJsonObject }
 type WithMetadata = { providerMetadata?: Metadata }
-type Approval = { id: string; descriptor?: unknown; signature?: string; inputSchemaInput?: unknown }
+type Approval<ANSWER = object> = Signed & { id: string; descriptor?: unknown } & ANSWER
 type ToolCall = {
   toolCallId: string
   title?: string
@@ -227,30 +214,15 @@ type ToolCall = {
   providerExecuted?: boolean
   callProviderMetadata?: Metadata
 }
-type Result = { resultProviderMetadata?: Metadata }
+type Result = { resultProviderMetadata?: Metadata; input: unknown; approval?: Approval<Answered<true>> }
 type ToolState =
   | { state: 'input-streaming'; input?: unknown; rawInput?: string; inputEncoding?: 'json' | 'text' }
   | { state: 'input-available'; input: unknown }
   | { state: 'approval-requested'; input: unknown; approval: Approval }
-  | {
-      state: 'approval-responded'
-      input: unknown
-      approval: Approval & { approved: boolean; reason?: string }
-    }
-  | (Result & {
-      state: 'output-available'
-      input: unknown
-      output: unknown
-      preliminary?: boolean
-      approval?: Approval & { approved: true; reason?: string }
-    })
-  | (Result & {
-      state: 'output-error'
-      input: unknown
-      errorText: string
-      approval?: Approval & { approved: true; reason?: string }
-    })
-  | { state: 'output-denied'; input: unknown; approval: Approval & { approved: false; reason?: string } }
+  | { state: 'approval-responded'; input: unknown; approval: Approval<Answered<boolean>> }
+  | (Result & { state: 'output-available'; output: unknown; preliminary?: boolean })
+  | (Result & { state: 'output-error'; errorText: string })
+  | { state: 'output-denied'; input: unknown; approval: Approval<Answered<false>> }
 
 /** A part of a message that `toUIMessages` makes. */
 export type SdkUIPart =

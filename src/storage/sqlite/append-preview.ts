@@ -6,7 +6,7 @@ import type { AppendPreview, PreviewRun } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { writeCompaction } from './compaction-row.ts'
 import type { Connection } from './connection.ts'
-import { insertReplacements, showOnNew } from './replacements.ts'
+import { insertReplacement, showOnNew } from './replacements.ts'
 import { requireSession } from './sessions.ts'
 
 /** A preview over a row that was inserted just now. */
@@ -39,7 +39,7 @@ export function commitPreviews(
     tokensAfter,
     rank: session.version + 1,
   })
-  insertReplacements(connection, no, previews, ({ key }) => key)
+  for (const preview of previews) insertReplacement(connection, no, preview.key, preview)
   showOnNew(connection, no)
   const { text, reasoning, toolResults, media } = sum.value
   connection.run(

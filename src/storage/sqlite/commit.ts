@@ -12,7 +12,7 @@ import { VISIBLE } from './history.ts'
 import { settleJob } from './jobs.ts'
 import { clearLease, expireDead, leaseOf, recordFailure, requirePlanned } from './lease.ts'
 import { viewIndex } from './planning.ts'
-import { insertReplacements, refreshShown } from './replacements.ts'
+import { insertReplacement, refreshShown } from './replacements.ts'
 import { encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
 import type { StoredSession } from './sessions.ts'
 
@@ -237,7 +237,7 @@ export function commitStep(
   }
   let sizes: Sizes = subtractSizes(plan.insert?.sizes ?? NO_SIZES, sumSizes(plan.hide))
   if (plan.replace.length > 0) {
-    insertReplacements(connection, no, plan.replace, ({ row }) => keyOf(row.key))
+    for (const one of plan.replace) insertReplacement(connection, no, keyOf(one.row.key), one)
     sizes = addSizes(sizes, refreshShown(connection, no, true))
   }
   const rows = plan.insert === undefined ? 0 : 1

@@ -13,7 +13,7 @@ import type { View } from '../../model/view.ts'
 import type { ViewRow } from '../../model/view-row.ts'
 import { NO_SIZES, type Sizes, tokensOf } from '../../tokens/tokens.ts'
 import type { Estimators, Previewing, RewindOperation, RewindRequest, Rewound } from '../storage.ts'
-import { prepareAppend } from './append.ts'
+import { writeMessages } from './append.ts'
 import { commitStep } from './commit.ts'
 import { stale } from './compaction-row.ts'
 import {
@@ -45,16 +45,17 @@ export function rewind(
   previewing?: Previewing,
 ): Rewound {
   const { append: messages, operation } = request
-  const write = messages.length === 0 ? undefined : prepareAppend(messages, estimators, previewing)
-  return connection.write('rewind', () => {
+  const isAppending = messages.length > 0
+  const writing = { sessionId, messages, estimators, previewing }
+  return writeMessages(connection, 'rewind', writing, (write) => {
     const session = readSession(connection, sessionId)
     const known = operation && session && knownOperation(connection, session, operation)
     if (known !== undefined) return known
     if (!isMadeFor(request, session)) throw stale(sessionId, 'the session was changed since')
     const hidden = session === undefined ? NOTHING : hideFrom(connection, session, request, estimators)
-    if (session === undefined && (write === undefined || typeof request.from === 'object'))
+    if (session === undefined && (!isAppending || typeof request.from === 'object'))
       throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
-    const appended = write?.(connection, sessionId, request.expectedPosition) ?? { messages: [] }
+    const appended = isAppending ? write(request.expectedPosition) : { messages: [] }
     if (operation !== undefined) {
       const { no } = session ?? readSession(connection, sessionId)!
       const positions = JSON.stringify(appended.messages.map(({ position }) => position))

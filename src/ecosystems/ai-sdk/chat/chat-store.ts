@@ -1,27 +1,51 @@
+import { isDeepStrictEqual } from 'node:util'
+import { v7 as uuidv7 } from 'uuid'
 import type { SessionInput } from '../../../config/store-options.ts'
 import { invalid } from '../../../errors.ts'
 import { check, nameSchema, taken } from '../../../messages/check.ts'
+import { defined } from '../../../messages/defined.ts'
 import { isObject } from '../../../messages/json.ts'
+import { type Message, partsOf, type StoredMessage } from '../../../messages/message.ts'
+import type { PreparedRequest } from '../../../requests/prepared.ts'
+import { noteSession } from '../../recovering.ts'
+import { AI_SDK, keptPartTo } from '../fields.ts'
 import { validateMessages } from '../load.ts'
+import { recoveringModel } from '../middleware.ts'
+import { toModelMessages } from '../model-messages.ts'
 import {
   type ChatStoreOptions,
   chatOptionsSchema,
   type LoadOptions,
   loadSchema,
   type TurnOptions,
+  turnSchema,
 } from '../options.ts'
-import type { SdkUIMessage, UIMessageLike } from '../types.ts'
+import { CAME_LATE, hideRows } from '../session-reading.ts'
 import {
+  namesOf,
+  type SdkModel,
+  type SdkModelMessage,
+  type SdkPart,
+  type SdkUIMessage,
+  type SdkVersion,
+  type UIMessageLike,
+  versionOf,
+} from '../types.ts'
+import {
+  type Chat,
   type ChatStorage,
   changeChat,
+  type GivenMessage,
+  isSameOrOlder,
   type OnConflict,
   readChat,
+  readGiven,
   type SaveResult,
+  type StoredUIMessage,
+  type TargetMessage,
   targetOfSave,
 } from './log.ts'
-import type { ChatRequest } from './request.ts'
-import { beginTurn, type ChatTurn, type TurnSetting } from './turn.ts'
-import { type GivenMessage, readGiven } from './versions.ts'
+import { type ChatRequest, lastMessageOf, readRequest, targetOfRequest } from './request.ts'
 
 /** The argument of `save`. */
 export type SaveInput = {
@@ -72,7 +96,6 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   if (!isObject(store) || !('prepareRequest' in store))
     throw invalid('chatStore: store: must be a store, as `await openStore(…)` returns it')
   const { onConflict, generateMessageId, actor, ...defaults } = check(chatOptionsSchema, options, 'chatStore')
-  const setting: TurnSetting = { store, defaults, generateMessageId, actor }
   return {
     async create(session = {}) {
       return (await store.createSession(session)).id
@@ -80,7 +103,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     async load(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'load: chatId')
       const validation = { ...defaults, ...check(loadSchema, given, 'load') }
-      const { stored } = await readChat(store, id, validation.tools)
+      const { stored } = await readChat({ store, chatId: id }, validation.tools)
       const messages = stored.map(({ message }) => message)
       await validateMessages(messages, validation, 'load')
       return messages as unknown as UI_MESSAGE[]
@@ -88,23 +111,25 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     async save(input) {
       if (!isObject(input)) throw invalid('save: must be given an object')
       const chatId = check(nameSchema, input.chatId, 'save: chatId')
-      const how = { onConflict: conflictMode(input.onConflict ?? onConflict), messageId: input.messageId }
+      const mode = check(chatOptionsSchema.shape.onConflict, input.onConflict, 'save: onConflict')
+      const how = { onConflict: mode ?? onConflict ?? 'merge', messageId: input.messageId }
       const given = givenMessages(taken(input.messages))
-      return changeChat(store, chatId, ({ stored }) => targetOfSave(chatId, stored, given, how), actor)
+      return changeChat({ store, chatId, actor }, ({ stored }) => targetOfSave(chatId, stored, given, how))
     },
     async resume<MODEL>(request: unknown, given: object = {}) {
       if (!isObject(request)) throw invalid('resume: must be given the body of a request')
       const chatId = check(nameSchema, request.id, 'resume: request.id')
-      const turn = await beginTurn<UI_MESSAGE>(setting, chatId, taken(request as ChatRequest), given)
-      return turn as ChatTurn<UI_MESSAGE, MODEL>
+      const chat = { store, chatId, actor }
+      const turn = await beginTurn(
+        chat,
+        taken(request as ChatRequest),
+        check(turnSchema, given, 'resume'),
+        defaults,
+      )
+      const ids = { generateMessageId: generateMessageId ?? uuidv7 }
+      return { ...turn, ...ids } as unknown as ChatTurn<UI_MESSAGE, MODEL>
     },
   }
-}
-
-function conflictMode(mode: OnConflict = 'merge'): OnConflict {
-  if (mode !== 'merge' && mode !== 'replace' && mode !== 'error')
-    throw invalid('save: onConflict: must be merge, replace or error')
-  return mode
 }
 
 /** Throws `INVALID_INPUT`, also for two messages with the same id. */
@@ -117,4 +142,230 @@ function givenMessages(messages: unknown): GivenMessage[] {
     seen.add(message.id)
   }
   return given
+}
+
+/** The argument of a stream's `onFinish`. Source: `UIMessageStreamOnFinishCallback` of ai 6, `…OnEndCallback` of ai 7. */
+export type AnswerEnd = { readonly responseMessage: UIMessageLike }
+
+/** A turn of a chat: the arguments for `streamText` and `toUIMessageStreamResponse`. */
+export type ChatTurn<UI_MESSAGE, MODEL = TurnOptions['model']> = {
+  readonly chatId: string
+  /** For `streamText`: the view, made ready for the provider. */
+  readonly messages: SdkModelMessage[]
+  /**
+   * For `streamText`: the model given to `resume`, which now sends a request that overflows again, shorter, and records the usage of each
+   * call. A name is returned as it is.
+   */
+  readonly model: MODEL
+  /** For `streamText`: the system prompt with its additions; absent when it is empty. */
+  readonly system?: string
+  /** For `streamText`: keeps the middleware `undertext` from storing the same. */
+  readonly providerOptions: { undertext: { skip: true } }
+  /** The chat as people see it, with the request's message. */
+  readonly originalMessages: UI_MESSAGE[]
+  /** Makes the id of the answer. */
+  readonly generateMessageId: () => string
+  /** Stores the answer: the beginning of one that was stopped, nothing of an empty one. */
+  readonly onFinish: (end: AnswerEnd) => Promise<void>
+  /** The same, by its name in ai 7. */
+  readonly onEnd: (end: AnswerEnd) => Promise<void>
+  /** The prepared request: figures, and the runs made for it. */
+  readonly request: PreparedRequest
+  /** The change of the chat before the model is called. */
+  readonly saved: SaveResult
+}
+
+/** Begins a turn; see `resume` of `chatStore`. */
+async function beginTurn(
+  chat: Chat,
+  request: ChatRequest,
+  options: TurnOptions,
+  defaults: LoadOptions,
+): Promise<Omit<ChatTurn<SdkUIMessage>, 'generateMessageId'>> {
+  const { store, chatId } = chat
+  const { tools, metadataSchema, dataSchemas, validate, system, maxOutputTokens, signal, owner } = options
+  const validation = { ...defaults, ...defined({ tools, metadataSchema, dataSchemas, validate }) }
+  const message = lastMessageOf(request)
+  if (message !== undefined) await validateMessages([message], validation, 'resume')
+  const asked = readRequest(request)
+  const saved = await changeChat(chat, async ({ stored, isRewound }) => {
+    const target = targetOfRequest(chatId, asked, stored, isRewound)
+    const checked = new Set<TargetMessage | undefined>([...stored, asked.message])
+    const brought = target.messages.filter((one) => !checked.has(one)).map((one) => one.message)
+    await validateMessages(brought, validation, 'resume')
+    return target
+  })
+  const { stored } = await readChat(chat, validation.tools)
+  const { version, ...names } = namesIn(options)
+  const preparation = {
+    ...options.request,
+    ...defined({ ...names, system, maxOutputTokens, signal }),
+    alsoReads: [AI_SDK],
+    // A call that was just approved has no result yet: the AI SDK runs it now.
+    ...(isAnsweredRequest(stored.at(-1)?.rows ?? []) && { pendingCalls: 'keep' as const }),
+  }
+  await noteSession(store, chatId, { ...names, owner })
+  const prepared = await store.prepareRequest(chatId, preparation)
+  const end = endOf(chat, saved, asked.isRegeneration)
+  const prompt = promptOf(prepared, version)
+  const originalMessages = stored.map((one) => one.message)
+  const turn = { store, chatId, options: preparation, messages: prompt.messages.length }
+  return {
+    chatId,
+    messages: await withModelOutputs(prompt.messages, originalMessages, validation.tools),
+    model: isModel(options.model) ? recoveringModel(options.model, turn) : options.model,
+    ...defined({ system: prompt.system }),
+    providerOptions: { undertext: { skip: true } },
+    originalMessages,
+    onFinish: end,
+    onEnd: end,
+    request: prepared,
+    saved,
+  }
+}
+
+function namesIn({ model, provider, version }: TurnOptions): {
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+  readonly version: SdkVersion
+} {
+  if (typeof model !== 'object') return { provider, model, version: version ?? 'v3' }
+  const names = namesOf(model)
+  const { specificationVersion } = model as { readonly specificationVersion?: unknown }
+  const own = typeof specificationVersion === 'string' ? versionOf({ specificationVersion }) : 'v3'
+  return { provider: provider ?? names.provider, model: names.model, version: version ?? own }
+}
+
+function isModel(model: unknown): model is SdkModel {
+  return isObject(model) && typeof model.doStream === 'function'
+}
+
+/** Whether a chat ends with answers to requests for approval whose calls have no results yet. */
+function isAnsweredRequest(rows: readonly Message[]): boolean {
+  const last = rows.at(-1)
+  return (
+    last?.role === 'tool' &&
+    partsOf(last).some(
+      (part) => part.type === 'provider' && keptPartTo(part)?.type === 'tool-approval-response',
+    )
+  )
+}
+
+/** Stores the answer of a turn. */
+function endOf(chat: Chat, began: SaveResult, isRegeneration: boolean): (end: AnswerEnd) => Promise<void> {
+  const { store, chatId, actor } = chat
+  return async (end) => {
+    if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
+    const responseMessage = taken(end.responseMessage)
+    if (!hasContent(responseMessage)) {
+      // The regeneration produced nothing: the former answer is shown again.
+      const { compactionId, rowsAppended } = began
+      if (isRegeneration && compactionId !== undefined && rowsAppended === 0)
+        await store.undoCompaction(chatId, compactionId, { both: true, ...defined({ actor }) })
+      return
+    }
+    const answer = readGiven(responseMessage, 'responseMessage')
+    let isLate = false
+    const { lastRowId, rowsAppended } = await changeChat(chat, ({ stored }) => {
+      const isLastRow = ({ id }: StoredMessage): boolean => id === began.lastRowId
+      isLate = began.lastRowId !== undefined && !stored.some(({ rows }) => rows.some(isLastRow))
+      return { messages: withAnswer(stored, answer), isConflict: false }
+    })
+    if (!isLate || rowsAppended === 0 || lastRowId === undefined) return
+    // The question was rewound meanwhile: the answer is stored, and not part of the chat. Others may have appended after it.
+    const rows = (await store.getMessages(chatId)).filter(({ kind }) => kind === 'message')
+    const last = rows.findIndex(({ id }) => id === lastRowId) + 1
+    const late = rows.slice(Math.max(0, last - rowsAppended), last)
+    const visible = late.filter(({ hidden }) => !hidden)
+    await hideRows(store, chatId, visible, CAME_LATE, actor)
+  }
+}
+
+function withAnswer(stored: readonly StoredUIMessage[], answer: GivenMessage): readonly TargetMessage[] {
+  const last = stored.at(-1)
+  // The middleware stored it already, under the id of its row.
+  if (last?.isOtherOrigin === true && isSameOrOlder(answer, last)) return stored
+  const at = stored.findIndex(({ message }) => message.id === answer.message.id && message.id !== '')
+  if (at === -1) return [...stored, answer]
+  return stored.map((there, index) => (index === at && !isSameOrOlder(answer, there) ? answer : there))
+}
+
+/** Whether an answer has more than marks of steps and empty texts. */
+function hasContent(message: unknown): boolean {
+  if (!isObject(message) || !Array.isArray(message.parts)) return true
+  return message.parts.some((part) => {
+    if (!isObject(part)) return true
+    if (part.type === 'text') return part.text !== ''
+    // A signature may replace text that is not shown.
+    if (part.type === 'reasoning') return part.text !== '' || part.providerMetadata !== undefined
+    return part.type !== 'step-start'
+  })
+}
+
+/**
+ * A prepared request as `streamText` takes it. System messages (an application's own, a summary) at the beginning are added to the system
+ * prompt; later ones become the user's: among `messages` ai 7 refuses them, and ai 6 warns. Source: `standardizePrompt` of both.
+ */
+function promptOf(
+  { system, messages }: PreparedRequest,
+  version: SdkVersion,
+): { readonly system?: string; readonly messages: SdkModelMessage[] } {
+  const start = messages.findIndex(({ role }) => role !== 'system')
+  const front = messages.slice(0, start === -1 ? messages.length : start)
+  const texts = front
+    .flatMap((message) => partsOf(message))
+    .flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []))
+  const whole = [...(system === undefined ? [] : [system]), ...texts]
+  const rest = messages
+    .slice(front.length)
+    .map((message) => (message.role === 'system' ? { ...message, role: 'user' as const } : message))
+  return {
+    ...(whole.length > 0 && { system: whole.join('\n\n') }),
+    messages: toModelMessages(rest, { version }),
+  }
+}
+
+type ToModelOutput = (call: {
+  readonly toolCallId: string
+  readonly input: unknown
+  readonly output: unknown
+}) => unknown
+
+/**
+ * Results as the application's tools convert them for a model (`toModelOutput`: an image in place of its bytes as JSON), as
+ * `convertToModelMessages` of ai 6 and 7 does. The text that a compaction shows in place of a result stays.
+ */
+async function withModelOutputs(
+  messages: SdkModelMessage[],
+  chat: readonly SdkUIMessage[],
+  tools: object | undefined,
+): Promise<SdkModelMessage[]> {
+  const toModel = new Map(
+    Object.entries(tools ?? {}).flatMap(([name, tool]) =>
+      isObject(tool) && typeof tool.toModelOutput === 'function'
+        ? [[name, tool.toModelOutput.bind(tool) as ToModelOutput] as const]
+        : [],
+    ),
+  )
+  if (toModel.size === 0) return messages
+  const shownParts = new Map<unknown, SdkPart>()
+  for (const part of chat.flatMap((message) => message.parts as readonly SdkPart[]))
+    shownParts.set(part.toolCallId, part)
+
+  const converted = async (part: SdkPart): Promise<SdkPart> => {
+    const convert = part.type === 'tool-result' ? toModel.get(part.toolName as string) : undefined
+    const shown = shownParts.get(part.toolCallId)
+    if (convert === undefined || shown?.state !== 'output-available') return part
+    const { input, output } = shown
+    const stored = { type: typeof output === 'string' ? 'text' : 'json', value: output }
+    if (!isDeepStrictEqual(part.output, stored)) return part
+    return { ...part, output: await convert({ toolCallId: part.toolCallId as string, input, output }) }
+  }
+  return Promise.all(
+    messages.map(async (message) => {
+      if (typeof message.content === 'string') return message
+      const content = await Promise.all((message.content as readonly SdkPart[]).map(converted))
+      return { ...message, content } as SdkModelMessage
+    }),
+  )
 }

@@ -1,17 +1,16 @@
 import { isUndertextError, UndertextError } from '../../../errors.ts'
 import { defined } from '../../../messages/defined.ts'
+import { canonicalJson } from '../../../messages/json.ts'
 import { type NewMessage, partsOf, type StoredMessage } from '../../../messages/message.ts'
 import { unlessUnknown } from '../../../store/arguments.ts'
 import type { Store } from '../../../store/store.ts'
-import { rewoundIds } from '../session-reading.ts'
-import { uiRowOf } from '../ui-rows.ts'
-import {
-  commonRows,
-  type GivenMessage,
-  isSameOrOlder,
-  type StoredUIMessage,
-  storedMessagesOf,
-} from './versions.ts'
+import { Conversion } from '../../conversion.ts'
+import { rowsOfUIMessage } from '../from-ui-messages.ts'
+import { unitsOf } from '../prompt-matching.ts'
+import { readLog } from '../session-reading.ts'
+import { type UIMessageOptions, uiMessagesOf } from '../to-ui-messages.ts'
+import type { SdkUIMessage, UIMessageLike } from '../types.ts'
+import { groupsOf, uiMetadata, uiRowOf } from '../ui-rows.ts'
 
 /** What a chat needs of a store. */
 export type ChatStorage = Pick<
@@ -42,25 +41,21 @@ type ChatLog = {
   readonly isRewound: (id: string) => boolean
 }
 
-/** Reads a chat as people see it: the log without rewound messages, compacted or not. Throws `SESSION_NOT_FOUND`. */
-export async function readChat(store: ChatStorage, chatId: string, tools?: 'all' | object): Promise<ChatLog> {
-  const rows = await store.getMessages(chatId)
-  const messages = rows.filter(({ kind }) => kind === 'message')
-  const isTouched = rows.some(({ truncationParent }) => truncationParent !== undefined)
-  const out = isTouched ? rewoundIds(rows, await store.listCompactions(chatId)) : new Set<string>()
-  const former = messages.filter(({ id }) => !out.has(id))
-  const gone = new Set(messages.filter(({ id }) => out.has(id)).map(({ metadata }) => uiRowOf(metadata)?.id))
-  return {
-    stored: storedMessagesOf(former, tools),
-    position: messages.at(-1)?.position ?? 0,
-    isRewound: (id) => gone.has(id),
-  }
+/** A chat, and the actor of its rewinds in the audit. */
+export type Chat = {
+  readonly store: ChatStorage
+  readonly chatId: string
+  readonly actor: string | undefined
 }
 
-/** The same; an unknown chat has no messages. */
-async function readChatOrNone(store: ChatStorage, chatId: string): Promise<ChatLog> {
-  const log = await unlessUnknown(readChat(store, chatId))
-  return log ?? { stored: [], position: 0, isRewound: () => false }
+/** Reads a chat as people see it: the log without rewound messages, compacted or not. Throws `SESSION_NOT_FOUND`. */
+export async function readChat(
+  { store, chatId }: Pick<Chat, 'store' | 'chatId'>,
+  tools?: object,
+): Promise<ChatLog> {
+  const { log, rewound, position } = await readLog(store, chatId, await store.getMessages(chatId))
+  const gone = new Set(rewound.map(({ metadata }) => uiRowOf(metadata)?.id))
+  return { stored: storedMessagesOf(log, tools), position, isRewound: (id) => gone.has(id) }
 }
 
 /** The result of a change of a chat. */
@@ -85,20 +80,19 @@ const MOST_TRIES = 50
  * same from the beginning; a rewind hides the rest, and new rows are appended.
  */
 export async function changeChat(
-  store: ChatStorage,
-  chatId: string,
+  chat: Chat,
   decide: (log: ChatLog) => Target | Promise<Target>,
-  actor: string | undefined,
 ): Promise<SaveResult> {
   for (let tries = 1; ; tries++) {
-    const log = await readChatOrNone(store, chatId)
+    const known = await unlessUnknown(readChat(chat))
+    const log = known ?? { stored: [], position: 0, isRewound: () => false }
     const target = await decide(log)
     const nothing = { rowsAppended: 0, rowsHidden: 0, isConflict: target.isConflict }
     const change = changeTo(log.stored, target.messages)
     const last = log.stored.at(-1)?.rows.at(-1)
     if (change === undefined) return { ...nothing, ...(last && { lastRowId: last.id }) }
     try {
-      return { ...nothing, ...(await commit(store, chatId, log, change, actor)) }
+      return { ...nothing, ...(await commit(chat, log, change)) }
     } catch (error) {
       const isRace = isUndertextError(error, 'POSITION_CONFLICT') || isUndertextError(error, 'STALE_PLAN')
       if (!isRace || tries >= MOST_TRIES) throw error
@@ -136,11 +130,9 @@ function withoutIds({ role, content, metadata, createdAt }: NewMessage): NewMess
 }
 
 async function commit(
-  store: ChatStorage,
-  chatId: string,
+  { store, chatId, actor }: Chat,
   { position, stored }: ChatLog,
   { hide, append }: Change,
-  actor: string | undefined,
 ): Promise<Omit<SaveResult, 'isConflict'>> {
   const [first] = hide
   if (first === undefined) {
@@ -232,4 +224,115 @@ function merged(stored: readonly StoredUIMessage[], given: readonly GivenMessage
     return version === undefined || isSameOrOlder(version, former) ? former : version
   })
   return [...kept, ...given.filter(({ message }) => versions.has(message.id))]
+}
+
+/*
+ * Versions of the messages of a chat: one that is stored, one that is to be saved, and how the two compare.
+ */
+
+/** A message to save, and its rows. */
+export type GivenMessage = {
+  readonly message: SdkUIMessage
+  readonly rows: readonly NewMessage[]
+}
+
+/** A stored message, and its rows. */
+export type StoredUIMessage = {
+  readonly message: SdkUIMessage
+  readonly rows: readonly StoredMessage[]
+  /** Whether rows of it do not come from a chat: a browser then knows it by another id. */
+  readonly isOtherOrigin: boolean
+}
+
+/** A message as it will be read again. Throws `INVALID_INPUT`. */
+export function readGiven(message: UIMessageLike, place: string): GivenMessage {
+  const conversion = new Conversion('ai-sdk UIMessage')
+  const rows = rowsOfUIMessage(message, place, conversion)
+  const [read] = uiMessagesOf(groupsOf(rows), {}, conversion)
+  return { message: read!, rows }
+}
+
+/** The messages of stored rows, in order. */
+function storedMessagesOf(rows: readonly StoredMessage[], tools?: object): StoredUIMessage[] {
+  const groups = groupsOf(rows)
+  const options = defined({ tools: tools as UIMessageOptions['tools'] })
+  const messages = uiMessagesOf(groups, options, new Conversion('ai-sdk UIMessage'))
+  return groups.map(({ rows: own, uiId }, index) => ({
+    message: messages[index]!,
+    rows: own.map(({ index: at }) => rows[at]!),
+    isOtherOrigin: uiId === undefined || own.some(({ ui }) => ui === undefined),
+  }))
+}
+
+/** Whether the given version is the stored one, or an older one: the stored one begins with it. */
+export function isSameOrOlder(
+  given: GivenMessage,
+  { message, rows, isOtherOrigin }: StoredUIMessage,
+): boolean {
+  const other = given.message.id === '' ? { ...message, id: '' } : message
+  if (canonicalJson(given.message) === canonicalJson(other)) return true
+  if (isOtherOrigin) return hasSameContent(given, rows)
+  if (given.message.id !== message.id) return false
+  if (commonRows(rows, given.rows).isPrefix) return true
+  // A shorter version is an older one, also where its metadata (usage, a model's name) changed since.
+  const older = commonRows(rows.map(withoutFirst), given.rows.map(withoutFirst))
+  return older.isPrefix && older.rows < rows.length
+}
+
+/** A row without the fields of its whole message. */
+function withoutFirst(row: NewMessage): NewMessage {
+  const ui = uiRowOf(row.metadata)
+  if (ui === undefined || row.metadata === undefined) return row
+  const { first: _, ...rest } = ui
+  return { ...row, metadata: { ...row.metadata, ...uiMetadata(rest) } }
+}
+
+/** Compares texts, calls and results only: other origins have other ids, and no layout. */
+function hasSameContent(given: GivenMessage, rows: readonly StoredMessage[]): boolean {
+  const comparable = (list: readonly NewMessage[]): string => {
+    const { utterances, calls, results } = unitsOf(list)
+    const texts = utterances.map(({ role, text, digest }) => [role, text, digest ?? ''])
+    const system = list.filter(({ role }) => role === 'system').map(({ content }) => partsOf({ content }))
+    return canonicalJson([texts, calls.map(({ id }) => id), results.map(({ id }) => id), system])
+  }
+  return given.message.role === roleOf(rows) && comparable(given.rows) === comparable(rows)
+}
+
+function roleOf([first]: readonly NewMessage[]): string {
+  return first?.role === 'tool' ? 'assistant' : (first?.role ?? 'assistant')
+}
+
+/** How far the rows of one version are those of another. */
+type Common = {
+  /** How many rows are the same. */
+  readonly rows: number
+  /** How many parts of the results after them are. */
+  readonly parts: number
+  /** Whether `stored` begins with all of `wanted`. */
+  readonly isPrefix: boolean
+}
+
+/** Compares rows of two versions from the beginning. Results may be spread over rows differently. */
+function commonRows(stored: readonly NewMessage[], wanted: readonly NewMessage[]): Common {
+  let rows = 0
+  while (rows < stored.length && rows < wanted.length && bodyOf(stored[rows]!) === bodyOf(wanted[rows]!))
+    rows++
+  const [a, b] = [stored[rows], wanted[rows]]
+  const parts = a === undefined || b === undefined ? 0 : commonResults(a, b)
+  const isPrefix = b === undefined || (rows === wanted.length - 1 && parts > 0 && parts === partsOf(b).length)
+  return { rows, parts, isPrefix }
+}
+
+/** How many results both rows begin with, where one of the two has no others. */
+function commonResults(a: NewMessage, b: NewMessage): number {
+  if (a.role !== 'tool' || b.role !== 'tool') return 0
+  if (canonicalJson(a.metadata ?? {}) !== canonicalJson(b.metadata ?? {})) return 0
+  const [left, right] = [partsOf(a), partsOf(b)]
+  const most = Math.min(left.length, right.length)
+  const isSame = canonicalJson(left.slice(0, most)) === canonicalJson(right.slice(0, most))
+  return isSame ? most : 0
+}
+
+function bodyOf({ role, content, metadata }: NewMessage): string {
+  return canonicalJson([role, content, metadata ?? {}])
 }

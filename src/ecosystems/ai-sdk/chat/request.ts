@@ -2,7 +2,7 @@ import { invalid, UndertextError } from '../../../errors.ts'
 import { isObject } from '../../../messages/json.ts'
 import type { SdkPart, SdkUIMessage, UIMessageLike } from '../types.ts'
 import type { Target, TargetMessage } from './log.ts'
-import { type GivenMessage, isSameOrOlder, readGiven, type StoredUIMessage } from './versions.ts'
+import { type GivenMessage, isSameOrOlder, readGiven, type StoredUIMessage } from './log.ts'
 
 /** States in which a browser may send the outcome of a call. */
 const OPEN = ['input-streaming', 'input-available', 'approval-requested', 'approval-responded']
