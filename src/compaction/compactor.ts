@@ -255,7 +255,9 @@ export class Compactor {
     const other = await waitForOthers(this.#storage, session.id, config, deadline)
     if (!usesModel || mustFinish || other !== undefined) return withoutModel()
     // The lease is taken even when the model may not be called: no other run should pay for a view that changes meanwhile.
-    const skipsModel = !(await this.#admits(session, config))
+    // The guard was asked about a job before it was started.
+    const isChecked = !isAutomatic(config) || config.job !== undefined
+    const skipsModel = !isChecked && (await this.#guard.refusal(session, config)) !== undefined
     const work = (start: RunStart, lease: Lease): Promise<CompactionResult | null> =>
       this.#plan(session, config, start, lease, skipsModel)
     try {
@@ -264,11 +266,6 @@ export class Compactor {
       if (error instanceof LeaseTaken && continuesWithoutModel(config)) return withoutModel()
       throw error
     }
-  }
-
-  /** The guard was asked about a job before it was started. */
-  async #admits(session: Session, config: RunConfig): Promise<boolean> {
-    return !isAutomatic(config) || config.job !== undefined || this.#guard.admits(session, config)
   }
 
   /** Plans and commits. Without a model nothing was paid, so a stale plan is made again. */

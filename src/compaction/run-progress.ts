@@ -1,6 +1,7 @@
 import type { RunSettings } from '../config/run-config.ts'
 import { isUndertextError } from '../errors.ts'
 import { type BeforeCompaction, type CompactionEvent, percentOf } from '../events.ts'
+import { defined } from '../messages/defined.ts'
 import { stageOf } from '../model/plan.ts'
 import type {
   Attempt,
@@ -89,7 +90,6 @@ export class RunEvents {
       return
     }
     this.#started()
-    const fallback = fallbackOf(planned)
     this.#end({
       phase: 'completed',
       ...this.#figures(after.tokens),
@@ -97,7 +97,7 @@ export class RunEvents {
       compactionIds: steps.map(({ id }) => id),
       reachedTarget: after.tokens <= settings.targetTokens,
       failedSummaries: failed.length,
-      ...(fallback !== undefined && { fallback }),
+      ...defined({ fallback: fallbackOf(planned) }),
     })
   }
 

@@ -43,36 +43,24 @@ function hiddenCounter(kind: CompactionKind): 'hidden_condensed' | 'hidden_trunc
   return kind === 'manual' ? 'hidden_by_hand' : 'hidden_truncated'
 }
 
-/** Hides the rows of a compaction; returns whether all were visible and, except for a rewind, not pinned. */
-export function hideRows(
+/**
+ * Hides or shows the rows of a compaction; returns whether all of them were visible and not pinned, or had its tag. A rewind hides
+ * pinned rows too.
+ */
+export function setTags(
   connection: Connection,
   session: number,
-  kind: CompactionKind,
-  no: number,
+  { kind, no }: { readonly kind: CompactionKind; readonly no: number },
   { hidden, rewinds }: Coverage,
-): boolean {
-  const free = rewinds === true ? VISIBLE : `${VISIBLE} and pinned = 0`
-  let changed = 0
-  eachPlace(session, hidden, (where, ...parameters) => {
-    const sql = `update undertext_messages set ${parentColumn(kind)} = ? where ${where} and ${free}`
-    changed += connection.run(sql, no, ...parameters)
-  })
-  return changed === countRows(hidden)
-}
-
-/** Shows the rows of a compaction again; returns whether all had its tag. */
-export function showRows(
-  connection: Connection,
-  session: number,
-  kind: CompactionKind,
-  no: number,
-  { hidden }: Coverage,
+  isActive: boolean,
 ): boolean {
   const column = parentColumn(kind)
+  const free = rewinds === true ? VISIBLE : `${VISIBLE} and pinned = 0`
+  const [before, after] = isActive ? [null, no] : [no, null]
   let changed = 0
   eachPlace(session, hidden, (where, ...parameters) => {
-    const sql = `update undertext_messages set ${column} = null where ${where} and ${column} = ?`
-    changed += connection.run(sql, ...parameters, no)
+    const sql = `update undertext_messages set ${column} = ? where ${where} and ${isActive ? free : 'true'} and ${column} is ?`
+    changed += connection.run(sql, after, ...parameters, before)
   })
   return changed === countRows(hidden)
 }
@@ -241,7 +229,7 @@ export function commitStep(
     createdAt: run.trigger === 'import' ? step.createdAt : undefined,
     rank,
   })
-  if (!hideRows(connection, session.no, plan.kind, no, coverage)) {
+  if (!setTags(connection, session.no, { kind: plan.kind, no }, coverage, true)) {
     throw stale(session.id, 'its messages were changed since')
   }
   if (step.inserted !== undefined && plan.insert !== undefined) {

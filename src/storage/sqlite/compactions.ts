@@ -1,4 +1,5 @@
 import { UndertextError } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import type { PositionRange } from '../../messages/message.ts'
 import { type Coverage, decodeCoverage, type Place, spanPlaces } from '../../model/coverage.ts'
 import { mergeRanges } from '../../model/expansion.ts'
@@ -274,8 +275,7 @@ function turnedIds(
     return {
       ...compaction,
       coverage,
-      ...(lifts !== undefined && { lifts: idsOf(lifts) }),
-      ...(restores !== undefined && { restores: idsOf(restores) }),
+      ...defined({ lifts: lifts && idsOf(lifts), restores: restores && idsOf(restores) }),
     }
   }
 }

@@ -5,7 +5,7 @@ import { type Nesting, planLift, planRedo, planUndo } from '../../model/nesting.
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/tokens.ts'
 import type { Estimators, Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { eachPlace, hideRows, moveCounters, showRows, sizesOfSet } from './commit.ts'
+import { eachPlace, moveCounters, setTags, sizesOfSet } from './commit.ts'
 import {
   compactionsNumbered,
   findTargets,
@@ -276,8 +276,7 @@ function setActive(
 ): boolean {
   const { no, kind, coverage, partsReplaced } = compaction
   const rows = countRows(coverage.hidden)
-  const setTags = isActive ? hideRows : showRows
-  if (!setTags(connection, session.no, kind, no, coverage)) return false
+  if (!setTags(connection, session.no, compaction, coverage, isActive)) return false
   let sizes = NO_SIZES
   let inserted = 0
   if (coverage.inserted !== undefined) {
