@@ -30,8 +30,7 @@ import {
   type TextBlock,
 } from '../wire.ts'
 import type { Shape } from './item-shapes.ts'
-import { CALLS, CONTENTS, ITEMS, MESSAGES, parted, RESULTS } from './item-shapes.ts'
-import { AGENTS, PROVIDER } from './item-types.ts'
+import { AGENTS, CALLS, CONTENTS, ITEMS, MESSAGES, PROVIDER, parted, RESULTS } from './item-shapes.ts'
 
 /**
  * Converts items of the OpenAI Agents SDK to neutral messages, ready to be appended: one item becomes one

@@ -3,7 +3,7 @@ import type { PreparedRequest } from '../../requests/prepared.ts'
 import { readUsage } from '../../requests/provider-usage.ts'
 import { begunIterable, recordCallOf, type SessionNames, withMethods } from '../recovering.ts'
 import { fromAgentItems } from './from-items.ts'
-import type { AgentItem } from './item-types.ts'
+import type { AgentItem } from './item-shapes.ts'
 import type { SessionStore } from './session-options.ts'
 
 /** The fields of a model request that are read here. Source: `ModelRequest` of `@openai/agents-core`. */

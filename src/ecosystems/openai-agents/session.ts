@@ -10,7 +10,7 @@ import { unlessUnknown } from '../../store/arguments.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { appendNamed } from '../recovering.ts'
 import { fromAgentItems } from './from-items.ts'
-import type { AgentItem } from './item-types.ts'
+import type { AgentItem } from './item-shapes.ts'
 import { type AgentModel, type AgentModelProvider, type HandedOut, recovering } from './recovering-model.ts'
 import { type SessionStore, sessionSchema, type UndertextSessionOptions } from './session-options.ts'
 import {
