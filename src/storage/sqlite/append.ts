@@ -18,7 +18,7 @@ import type {
   Previewing,
   SessionSettings,
 } from '../storage.ts'
-import { commitPreviews, type RowPreview } from './append-preview.ts'
+import { addToCounters, commitPreviews, type RowPreview } from './append-preview.ts'
 import { INSERT_CONTENT, insertInto } from './columns.ts'
 import { type Connection, sqliteCode } from './connection.ts'
 import {
@@ -238,7 +238,11 @@ function appendAll(
     written.push(one)
     return insertMessage(connection, head, one, head.position + written.length, now, previews)
   })
-  if (written.length > 0) moveCounters(connection, head, written, now)
+  if (written.length > 0) {
+    const sum = new SizesSum()
+    for (const { sizes } of written) sum.add(sizes)
+    addToCounters(connection, head.no, { rows: written.length, sizes: sum.value, activeCompactions: 0 })
+  }
   return { messages, previews }
 }
 
@@ -405,24 +409,4 @@ function explainConflict(
 
 function idTaken(head: Head, messageId: string): UndertextError<'MESSAGE_ID_TAKEN'> {
   return new UndertextError('MESSAGE_ID_TAKEN', { sessionId: head.sessionId, messageId })
-}
-
-function moveCounters(connection: Connection, head: Head, written: readonly Prepared[], now: number): void {
-  const sum = new SizesSum()
-  for (const one of written) sum.add(one.sizes)
-  const sizes = sum.value
-  connection.run(
-    `update undertext_sessions set messages = messages + ?, visible = visible + ?, size_text = size_text + ?,
-       size_reasoning = size_reasoning + ?, size_calls = size_calls + ?, size_results = size_results + ?,
-       size_media = size_media + ?, updated_at = ?, version = version + 1 where no = ?`,
-    written.length,
-    written.length,
-    sizes.text,
-    sizes.reasoning,
-    sizes.toolCalls,
-    sizes.toolResults,
-    sizes.media,
-    now,
-    head.no,
-  )
 }

@@ -187,13 +187,13 @@ function requirementsOf(
   }
 }
 
-/** Most messages of a page, and most bytes of their contents; one message may be larger. */
+/** Maximum messages of a page, and bytes of their contents; a single message may be larger. */
 const MAX_ROWS = 500
 const MAX_BYTES = 4_000_000
 
 /**
- * The rows behind a position as they were when the head was read: what of them changes (pins, tags) is told by the head, all else
- * is written once. Throws `SESSION_NOT_FOUND` when the session was purged since, `STORE_CORRUPT`.
+ * The rows after a position as they were when the head was read: pins and tags follow from the head, and all else is written once. Throws
+ * `SESSION_NOT_FOUND` when the session was purged since, `STORE_CORRUPT`.
  */
 export function exportRows(connection: Connection, exported: ExportedHead, after: number): ExportedRows {
   return connection.read('exportSession', () => {
@@ -227,7 +227,7 @@ function requireSame(connection: Connection, { head, within }: ExportedHead): vo
     throw new UndertextError('STORE_CORRUPT', { detail: `messages of session ${id} are missing` })
 }
 
-/** The last position of a page. Sizes are told without reading the contents. */
+/** The last position of a page. Sizes are computed without reading the contents. */
 function lastOfPage(connection: Connection, no: number, after: number, messages: number): number {
   const sizes = connection.all(
     `select m.position, octet_length(c.content) + ifnull(octet_length(c.metadata), 0)
@@ -255,7 +255,7 @@ const COLUMNS = `m.key, m.kind, m.role, m.position, m.anchor, m.ordinal, m.id, m
   c.metadata, c.blobs, m.inserted_by`
 const ROWS = `select ${COLUMNS} from undertext_messages m join undertext_contents c on c.key = m.key where m.session = ?`
 
-/** The messages of a page and the inserted rows that stand behind them, in the order of the view. */
+/** The messages of a page and the inserted rows after them, in the order of the view. */
 function readRows(connection: Connection, { head, within }: ExportedHead, after: number, to: number): Row[] {
   const { no } = within as ExportedWithin
   const ordinals = head.compactions.flatMap(({ inserts }) =>
@@ -320,7 +320,7 @@ function rowReader(connection: Connection, { head, within }: ExportedHead): (row
   }
 }
 
-/** The texts shown in place of parts of some rows, by their keys, but for those of compactions that came later. */
+/** The replacements of rows, by their keys, without those of later compactions. */
 function readReplacements(
   connection: Connection,
   { within }: ExportedHead,

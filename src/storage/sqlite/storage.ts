@@ -177,9 +177,9 @@ export function readAudit(
 }
 
 /**
- * Takes compactions out of force, newest first, as long as the session passes a test. Each is really undone and the counters
- * asked, for what shows again when one goes depends on what else is in force; the one that does not pass is taken back
- * within the transaction, so that nobody sees it. Throws as the port says.
+ * Undoes compactions, newest first, as long as the session passes a test. Each is really undone and the counters read, because the rows
+ * that become visible depend on the other compactions in force. The undo that does not pass is rolled back within the transaction.
+ * Throws as `Storage.undoWhile`.
  */
 export function undoWhile(
   connection: Connection,
@@ -192,23 +192,23 @@ export function undoWhile(
     const readings = readReadings(connection, id, provider, model)
     const figuresNow = (): SessionFigures => readFigures(connection, id)!
     const before = figuresNow()
-    const standing = someCompactions(connection, session.no, "c.status = 'active' order by c.rank desc")
+    const inForce = someCompactions(connection, session.no, "c.status = 'active' order by c.rank desc")
     const nesting = storedNesting(connection, session.no)
     const turning = new Turning(connection, session, { ...authorship, cascade: false, both: false })
     const wanted = new Set<string>(kinds)
     const turnedWith = new Set<string>()
-    const takeBack = (): void => {
+    const rollBack = (): void => {
       connection.run('rollback to undertext_step')
       connection.run('release undertext_step')
       turning.turnedWith.length = turnedWith.size
     }
-    const taken = new Set<StoredCompaction>()
+    const undone = new Set<StoredCompaction>()
     const blocked: string[] = []
     let after = before
     let refused: UndoWhileOutcome['refused']
-    // What does not fit now fits no better with more in it.
-    for (const compaction of passes(before, readings) ? standing : []) {
-      // A rewind that was undone here has turned some of those that stood.
+    // A session that does not pass now does not pass with more rows.
+    for (const compaction of passes(before, readings) ? inForce : []) {
+      // A rewind that was undone here has undone or redone some of these.
       if (!wanted.has(compaction.kind) || turnedWith.has(compaction.id)) continue
       if (!isFree(() => planUndo(id, nesting, [compaction], false))) {
         blocked.push(compaction.id)
@@ -217,24 +217,24 @@ export function undoWhile(
       connection.run('savepoint undertext_step')
       turning.undo(compaction, undefined)
       if (!isFree(() => refuseMoved(connection, session, [compaction]))) {
-        takeBack()
+        rollBack()
         blocked.push(compaction.id)
         continue
       }
       const figures = figuresNow()
       if (!passes(figures, readings)) {
-        takeBack()
+        rollBack()
         refused = { compactionId: compaction.id, figures }
         break
       }
       connection.run('release undertext_step')
-      taken.add(compaction)
+      undone.add(compaction)
       for (const turned of turning.turnedWith.slice(turnedWith.size)) turnedWith.add(turned)
       after = figures
     }
     return {
-      ...outcome([...taken], turning.turnedWith),
-      changed: taken.size > 0,
+      ...outcome([...undone], turning.turnedWith),
+      changed: undone.size > 0,
       readings,
       before,
       after,
@@ -244,7 +244,7 @@ export function undoWhile(
   })
 }
 
-/** Whether nothing in force builds on a compaction, and no conversation went on after it. */
+/** Whether a check finds no compaction that depends on this one, and no conversation that continued after it. */
 function isFree(check: () => unknown): boolean {
   try {
     check()
