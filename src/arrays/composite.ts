@@ -176,7 +176,7 @@ type AppliedMessages = readonly ChatMessage[] | { readonly messages: readonly Ch
 export type UserStrategy = ContextStrategy | BudgetStrategy
 
 /** Whether a value is a strategy of the application: the three methods, or a name and `apply`. */
-export function isUserStrategy(value: unknown): value is UserStrategy {
+function isUserStrategy(value: unknown): value is UserStrategy {
   if (typeof value !== 'object' || value === null) return false
   const { name, tokenEstimate, shouldCompact, compact, apply } = value as Record<string, unknown>
   if ([tokenEstimate, shouldCompact, compact].every((method) => typeof method === 'function')) return true
@@ -184,7 +184,7 @@ export function isUserStrategy(value: unknown): value is UserStrategy {
 }
 
 /** The name of a strategy's stage: its own, in snake case. */
-export function stageNameOf({ name }: UserStrategy): string {
+function stageNameOf({ name }: UserStrategy): string {
   const plain = (typeof name === 'string' ? name : '').slice(0, 64).toLowerCase()
   const snake = plain.replaceAll(/[^a-z0-9]/g, '_')
   if (snake === '') return 'custom'
@@ -195,7 +195,7 @@ export function stageNameOf({ name }: UserStrategy): string {
  * Runs a strategy of the application on copies of the messages. Rejects with `STRATEGY_FAILED` when it throws (`originalErrorOf` returns
  * that error) or does not return a list of messages; errors of this package are rethrown.
  */
-export async function runUserStrategy(
+async function runUserStrategy(
   strategy: UserStrategy,
   messages: readonly ChatMessage[],
   target: number,
@@ -217,12 +217,12 @@ export async function runUserStrategy(
 }
 
 /** `STRATEGY_FAILED` with a code or an error's name as the reason. */
-export function strategyFailed(strategy: UserStrategy, error: string): UndertextError<'STRATEGY_FAILED'> {
+function strategyFailed(strategy: UserStrategy, error: string): UndertextError<'STRATEGY_FAILED'> {
   return new UndertextError('STRATEGY_FAILED', { strategy: stageNameOf(strategy), error })
 }
 
 /** The messages that a strategy returned. An added message has no origin. */
-export async function passUserStrategy(
+async function passUserStrategy(
   items: readonly Item[],
   strategy: UserStrategy,
   target: number,
@@ -253,10 +253,7 @@ function textOf({ content }: ChatMessage): string {
  * The input index of each returned message: by identity, else by id, else by equal content. `undefined` for a new one. Each index is used
  * once.
  */
-export function findPlaces(
-  given: readonly ChatMessage[],
-  returned: readonly ChatMessage[],
-): (number | undefined)[] {
+function findPlaces(given: readonly ChatMessage[], returned: readonly ChatMessage[]): (number | undefined)[] {
   const places = returned.map((): number | undefined => undefined)
   const taken = new Set<number>()
   const take = (keyOf: (message: ChatMessage) => unknown): void => {

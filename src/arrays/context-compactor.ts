@@ -249,7 +249,7 @@ async function runPipeline(
     historyTokens: rows.view.tokens,
     estimator: rows.view.estimator,
   })
-  const run = await planRun(contentsOf(given, rows), snapshot, settings, config, { kind: 'write' })
+  const run = await planRun(contentsOf(given, rows), snapshot, settings, config, {})
   return { ...run, given }
 }
 

@@ -60,7 +60,7 @@ export const summaryShape = {
   summaryTimeoutMs: z.int().positive().optional(),
 }
 
-export const strategySchema = z.strictObject({ ...strategyShape, ...summaryShape })
+const strategySchema = z.strictObject({ ...strategyShape, ...summaryShape })
 /** The options that all strategies share. */
 export type StrategyOptions = z.input<typeof strategySchema>
 
@@ -239,7 +239,7 @@ const DEFAULT_OPTIONS: RunOptions = {
 }
 
 /** The options that belong to the stage of a strategy, by its shape. */
-export function stageOptions<T extends object, K extends keyof T>(
+function stageOptions<T extends object, K extends keyof T>(
   options: T,
   shape: { readonly [name in K]: unknown },
 ): Pick<T, K> {

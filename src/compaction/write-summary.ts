@@ -2,6 +2,7 @@ import { SUMMARY_TIMEOUT_MS } from '../config/settings.ts'
 import { errorName, isUndertextError } from '../errors.ts'
 import { headOf } from '../messages/characters.ts'
 import { isStorableText, MAX_NAME_LENGTH } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { MAX_TIMER_MS } from '../messages/timer.ts'
 import type { View } from '../model/view.ts'
@@ -55,14 +56,7 @@ export class SummaryCost {
 
   /** One answer with the cost of all. */
   total(text: string): SummaryAnswer {
-    const { usage, cost, model, promptVersion } = this.record()
-    return {
-      text,
-      ...(usage !== undefined && { usage }),
-      ...(cost !== undefined && { cost }),
-      ...(model !== undefined && { model }),
-      ...(promptVersion !== undefined && { promptVersion }),
-    }
+    return { text, ...defined(this.record()) }
   }
 
   /** The record of all answers so far. */

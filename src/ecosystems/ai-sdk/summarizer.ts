@@ -9,12 +9,12 @@ import { type GeneratedText, loadAiSdk } from './load.ts'
 import type { UndertextCallOptions } from './options.ts'
 import type { LanguageModelLike, ModelRegistry } from './types.ts'
 
-/** Times the AI SDK repeats a call. Source: its own default. */
+/** How often the AI SDK repeats a call. Source: its default. */
 const MAX_RETRIES = 2
 
 /**
- * With a model that our middleware wraps, the summary's request must not become a part of the conversation, nor wait for the run that
- * makes it. Other models ignore options that are not theirs.
+ * For a model that our middleware wraps: the summary's request must not become part of the conversation, nor wait for the run that needs
+ * it. Other models ignore these options.
  */
 const NO_CONVERSATION = { undertext: { skip: true } satisfies UndertextCallOptions }
 
@@ -32,9 +32,9 @@ const registrySchema = z.custom<ModelRegistry>(
 const optionsSchema = modelSummarizerSchema
   .omit({ generate: true, provider: true, retryWaitMs: true, canUse: true })
   .extend({
-    /** The model, where the caller's config names none. */
+    /** The model, if the caller's config names none. */
     model: modelSchema.optional(),
-    /** Where `summarizationProvider` and `summarizationModel` are looked up, as `provider:model`. */
+    /** The registry for `summarizationProvider` and `summarizationModel`, looked up as `provider:model`. */
     registry: registrySchema.optional(),
     /** The separator of the two. Default ":", as in `createProviderRegistry`. */
     separator: z.string().min(1).max(20).optional(),
@@ -52,10 +52,10 @@ export type AiSdkSummarizerOptions = z.input<typeof optionsSchema>
 
 /**
  * A summarizer with any language model of the AI SDK (`ai`, version 5 to 7), which is loaded at the first summary. The AI SDK repeats calls
- * that fail temporarily (`maxRetries` times, default 2), with growing waits or those the server requests.
+ * that fail temporarily (`maxRetries` times, default 2), after growing waits or the wait that the server requests.
  *
- * Without a registry `model` writes all summaries, whatever a config names. With one, the provider and model of a config are looked up; for a
- * model unknown to the registry the extractive summarizer writes the summary. `price` in US dollars for a million tokens, `timeoutMs` in
+ * Without a registry, `model` writes all summaries. With a registry, the provider and model of a config are looked up; the extractive
+ * summarizer writes the summary if the registry does not know the model. `price` is in US dollars for a million tokens, `timeoutMs` in
  * milliseconds for one request. Throws `INVALID_INPUT`; `summarize` rejects with `MODEL_CALL_FAILED` or `AI_SDK_UNAVAILABLE`.
  */
 export function aiSdkSummarizer(options: AiSdkSummarizerOptions): Summarizer {
@@ -89,13 +89,13 @@ export function aiSdkSummarizer(options: AiSdkSummarizerOptions): Summarizer {
   })
 }
 
-/** The model to call: the named one, where there is a registry, else the one given. */
+/** The model to call: from the registry if a config names one, else `model`. */
 function modelFor(
   { model, registry, separator = ':' }: z.output<typeof optionsSchema>,
   named: { readonly provider?: string | undefined; readonly model?: string | undefined },
 ): LanguageModelLike | undefined {
   if (registry === undefined || (named.provider === undefined && named.model === undefined)) return model
-  // A provider alone names no model; a model alone may be an id of the registry.
+  // A provider alone is not enough; a model alone may be an id of the registry.
   if (named.model === undefined) return undefined
   const id = named.provider === undefined ? named.model : `${named.provider}${separator}${named.model}`
   try {
@@ -106,7 +106,7 @@ function modelFor(
   }
 }
 
-/** The model's names in the registry of windows. `openai.chat` and the like name an interface of a provider. */
+/** The model's names in our registry of context windows. `openai.chat` names an interface of the provider openai. */
 function namesIn(model: LanguageModelLike | undefined): { provider?: string; model?: string } {
   if (model === undefined) return {}
   if (typeof model !== 'string') {
@@ -121,7 +121,7 @@ function usageOf({ usage, providerMetadata }: GeneratedText): SummaryUsage | und
   if (usage === undefined) return undefined
   const { inputTokenDetails, outputTokens } = usage
   const cacheReadTokens = inputTokenDetails?.cacheReadTokens ?? usage.cachedInputTokens
-  // Version 5 reports tokens written to a cache only in Anthropic's metadata, and leaves cached tokens out of its sum.
+  // Version 5 reports tokens written to a cache only in Anthropic's metadata, and does not include cached tokens in its sum.
   const ofAnthropic = inputTokenDetails === undefined ? anthropicWrites(providerMetadata) : undefined
   const cacheCreationTokens = inputTokenDetails?.cacheWriteTokens ?? ofAnthropic
   const left = ofAnthropic === undefined ? 0 : ofAnthropic + (cacheReadTokens ?? 0)

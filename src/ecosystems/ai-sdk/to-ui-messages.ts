@@ -105,7 +105,7 @@ class MessageWriter {
   /** Calls by id, in order. */
   readonly #calls = new Map<unknown, ToolSlot[]>()
   /** Calls by the id of their approval request. */
-  readonly #asked = new Map<unknown, ToolSlot[]>()
+  readonly #requested = new Map<unknown, ToolSlot[]>()
 
   constructor(group: Group, isKnown: (toolName: string) => boolean, conversion: Conversion) {
     this.#group = group
@@ -151,7 +151,7 @@ class MessageWriter {
       this.#parts.push(() => toolPartTo(slot))
       listIn(this.#calls, call.toolCallId).push(slot)
       if (ui !== undefined) takeBeside(slot, row.parts.slice(at! + 1, at! + 3))
-      if (slot.request !== undefined) listIn(this.#asked, slot.request.approvalId).push(slot)
+      if (slot.request !== undefined) listIn(this.#requested, slot.request.approvalId).push(slot)
     }
     if (ui === undefined) this.#addAnswers(row)
     const { approvals, sources } = ownOfMessage(row.row.metadata)
@@ -188,7 +188,10 @@ class MessageWriter {
     const kept = keptPartTo(part)
     if (kept?.type === 'tool-approval-request') this.#request(kept)
     if (kept?.type !== 'tool-approval-response') return
-    const found = firstInLastStep(this.#asked.get(kept.approvalId), ({ response }) => response === undefined)
+    const found = firstInLastStep(
+      this.#requested.get(kept.approvalId),
+      ({ response }) => response === undefined,
+    )
     if (found !== undefined) found.response = part
   }
 
@@ -196,7 +199,7 @@ class MessageWriter {
     const found = firstInLastStep(this.#calls.get(request.toolCallId), (slot) => slot.request === undefined)
     if (found === undefined) return
     found.request = request
-    listIn(this.#asked, request.approvalId).push(found)
+    listIn(this.#requested, request.approvalId).push(found)
   }
 
   /** One part as it was shown. */

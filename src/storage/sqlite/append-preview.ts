@@ -34,14 +34,9 @@ export function commitPreviews(
     status: 'active',
     params: JSON.stringify({ maxBytes: limits.maxBytes, maxLines: limits.maxLines }),
     coverage: encodeCoverage({ hidden: NO_ROWS, beside: NO_ROWS, inserted: undefined, openCalls: false }),
-    requires: null,
-    rowsHidden: 0,
     partsReplaced: previews.length,
-    rowsInserted: 0,
     tokensBefore,
     tokensAfter,
-    summary: undefined,
-    error: null,
     rank: session.version + 1,
   })
   for (const preview of previews) insertReplacement(connection, no, preview.key, preview)

@@ -9,7 +9,7 @@ import {
 } from '../../messages/message.ts'
 import { withReplacements } from '../../messages/overlay.ts'
 import type { MessageQuery } from '../storage.ts'
-import { provenanceOf } from './compaction-row.ts'
+import { provenanceOf } from './compactions.ts'
 import type { Connection, Row } from './connection.ts'
 import { blobReader, damaged, decodeContent, parseStoredObject, parseStoredText } from './content-codec.ts'
 import {

@@ -35,7 +35,7 @@ export type Block =
   | { readonly type: 'reasoning'; readonly text: string }
   | { readonly type: 'picture'; readonly picture: Picture; readonly words: string }
   /** An image or a file that is only named; its URL if it has one. */
-  | { readonly type: 'media'; readonly words: string; readonly address: string | undefined }
+  | { readonly type: 'media'; readonly words: string; readonly address?: string | undefined }
   | { readonly type: 'call'; readonly name: string; readonly id: string; readonly input: Code }
   | {
       readonly type: 'result'
@@ -124,28 +124,30 @@ function outputBlocks(output: ToolResultPart['output'], settings: DocumentSettin
   switch (output.type) {
     case 'text':
     case 'error-text':
-      return [cut({ type: 'code', text: output.value, language: '', left: undefined }, settings)]
+      return [cut(output.value, '', settings)]
     case 'json':
     case 'error-json':
-      return [cut(json(output.value), settings)]
+      return [cut(jsonText(output.value), 'json', settings)]
     case 'content':
       return output.value.flatMap((item): Block[] =>
-        item.type === 'text'
-          ? [cut({ type: 'code', text: item.text, language: '', left: undefined }, settings)]
-          : blocksOfPart(item, settings),
+        item.type === 'text' ? [cut(item.text, '', settings)] : blocksOfPart(item, settings),
       )
   }
 }
 
 function json(value: unknown): Code {
-  const text = JSON.stringify(value, null, 2) ?? 'null'
-  return { type: 'code', text, language: 'json', left: undefined }
+  return { type: 'code', text: jsonText(value), language: 'json', left: undefined }
 }
 
-function cut(code: Code, { cutOutputs }: DocumentSettings): Code {
-  if (cutOutputs === undefined || code.text.length <= cutOutputs) return code
-  const left = `${figure(code.text.length - cutOutputs)} more characters are in the store and not in this document`
-  return { ...code, text: code.text.slice(0, cutOutputs), left }
+function jsonText(value: unknown): string {
+  return JSON.stringify(value, null, 2) ?? 'null'
+}
+
+function cut(text: string, language: Code['language'], { cutOutputs }: DocumentSettings): Code {
+  const more = text.length - (cutOutputs ?? text.length)
+  const left =
+    more > 0 ? `${figure(more)} more characters are in the store and not in this document` : undefined
+  return { type: 'code', text: more > 0 ? text.slice(0, cutOutputs) : text, language, left }
 }
 
 function mediaBlock(part: ImagePart | FilePart, { images }: DocumentSettings): Block {
@@ -190,33 +192,29 @@ function lineCount(text: string): number {
 }
 
 /** A picture for a document: a raster image that is recognized by its bytes. */
-type Picture = { readonly mediaType: string; readonly base64: string; readonly bytes: number }
+export type Picture = { readonly mediaType: string; readonly base64: string }
 
-/** An image or a file without its bytes. */
+/** An image or a file: its picture, the number of its stored bytes, or its web address. */
 type Media = {
-  readonly picture: Picture | undefined
-  /** The size in bytes, if they are stored. */
-  readonly bytes: number | undefined
-  /** The URL, if it is a web address. */
-  readonly address: string | undefined
+  readonly picture?: Picture
+  readonly bytes?: number
+  readonly address?: string
 }
 
 /**
- * Reads an image or a file of the neutral form. Only PNG, JPEG, GIF and WebP become pictures, recognized by their first bytes and not by
- * their declared type; SVG, which can contain scripts, never does.
+ * Reads an image or a file. Only PNG, JPEG, GIF and WebP become pictures, recognized by their first bytes and not by their declared type;
+ * SVG never does, because it is a document with scripts.
  */
 export function mediaOf(part: ImagePart | FilePart): Media {
   const data = part.type === 'image' ? part.image : part.data
-  if (typeof data === 'string' && /^https?:\/\//i.test(data))
-    return { picture: undefined, bytes: undefined, address: data }
+  if (typeof data === 'string' && /^https?:\/\//i.test(data)) return { address: data }
   const bytes = bytesOf(data)
-  if (bytes === undefined) return { picture: undefined, bytes: undefined, address: undefined }
+  if (bytes === undefined) return {}
   const mediaType = rasterType(bytes)
-  const picture =
-    mediaType === undefined
-      ? undefined
-      : { mediaType, base64: bytes.toString('base64'), bytes: bytes.byteLength }
-  return { picture, bytes: bytes.byteLength, address: undefined }
+  return {
+    ...(mediaType !== undefined && { picture: { mediaType, base64: bytes.toString('base64') } }),
+    bytes: bytes.byteLength,
+  }
 }
 
 function bytesOf(data: string | Uint8Array): Buffer | undefined {

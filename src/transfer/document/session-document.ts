@@ -6,8 +6,7 @@ import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Sizes } from '../../tokens/tokens.ts'
 import { standsFor } from '../import-histories.ts'
-import { sessionRows } from '../session-rows.ts'
-import { type DocumentSettings, figure, positionWords, time } from './options.ts'
+import { counted, figure, positionWords, time } from './options.ts'
 
 /** The texts of both documents about a session, its compactions and its rows. Foreign text is marked, and the writer escapes it. */
 export type Fact = {
@@ -43,62 +42,53 @@ export function sharesOf(
   })
 }
 
-/** The facts of the session. */
+/** The facts of the session itself. */
 export function sessionFacts(
   { session, stats, compactions }: SessionDocument,
   exportedAt: number | undefined,
 ): Fact[] {
-  const hidden = session.hidden.condensed + session.hidden.truncated + session.hidden.byHand
-  const { condensed, truncated, byHand } = session.hidden
-  const causes = [condensed, truncated, byHand].filter((count) => count > 0).length
-  const several = (count: number): string => (causes > 1 ? `${figure(count)} ` : '')
-  const parts = [
-    condensed > 0 ? `${several(condensed)}by summaries` : '',
-    truncated > 0 ? `${several(truncated)}by truncation` : '',
-    byHand > 0 ? `${several(byHand)}by hand` : '',
-  ].filter((part) => part !== '')
   return [
-    { name: 'Session', words: '', given: session.id },
+    ...given('Session', session.id),
     ...given('Owner', session.owner),
     ...given('Provider', session.provider),
     ...given('Model', session.model),
     { name: 'Created', words: time(session.createdAt) },
     { name: 'Changed', words: time(session.updatedAt) },
-    ...(session.archivedAt === undefined ? [] : [{ name: 'Archived', words: time(session.archivedAt) }]),
+    ...fact('Archived', session.archivedAt === undefined ? '' : time(session.archivedAt)),
     { name: 'Messages', words: `${figure(session.messageCount)} in the log` },
     { name: 'Sent now', words: `${figure(session.visibleCount)} messages, summaries and markers included` },
-    ...(hidden > 0
-      ? [
-          {
-            name: 'Hidden',
-            words: `${figure(hidden)} messages${parts.length > 1 ? ':' : ''} ${parts.join(', ')}`,
-          },
-        ]
-      : []),
-    ...(stats === undefined
-      ? []
-      : [
-          {
-            name: 'Tokens',
-            words: tokenWords(stats),
-          },
-        ]),
-    ...(compactions.length > 0
-      ? [
-          {
-            name: 'Compactions',
-            words: `${figure(compactions.length)}, ${figure(session.activeCompactions)} in force`,
-          },
-        ]
-      : []),
-    ...(exportedAt === undefined ? [] : [{ name: 'Exported', words: time(exportedAt) }]),
+    ...fact('Hidden', hiddenWords(session.hidden)),
+    ...fact('Tokens', stats === undefined ? '' : tokenWords(stats)),
+    ...fact(
+      'Compactions',
+      compactions.length === 0
+        ? ''
+        : `${figure(compactions.length)}, ${figure(session.activeCompactions)} in force`,
+    ),
+    ...fact('Exported', exportedAt === undefined ? '' : time(exportedAt)),
   ]
+}
+
+function hiddenWords({ condensed, truncated, byHand }: Session['hidden']): string {
+  const causes = [
+    { count: condensed, words: 'by summaries' },
+    { count: truncated, words: 'by truncation' },
+    { count: byHand, words: 'by hand' },
+  ].filter(({ count }) => count > 0)
+  if (causes.length === 0) return ''
+  const hidden = `${figure(condensed + truncated + byHand)} messages`
+  if (causes.length === 1) return `${hidden} ${causes[0]!.words}`
+  return `${hidden}: ${causes.map(({ count, words }) => `${figure(count)} ${words}`).join(', ')}`
 }
 
 function tokenWords({ breakdown, source, availableInputTokens }: ContextStats): string {
   const tokens = breakdown.conversationHistory
   const share = availableInputTokens > 0 ? `, ${((tokens / availableInputTokens) * 100).toFixed(1)} %` : ''
   return `${figure(tokens)} sent now (${source})${share} of ${figure(availableInputTokens)} available`
+}
+
+function fact(name: string, words: string): Fact[] {
+  return words === '' ? [] : [{ name, words }]
 }
 
 function given(name: string, value: string | undefined): Fact[] {
@@ -115,24 +105,17 @@ export function compactionFacts({ compaction, changes, standsFor }: DocumentComp
     ...(standsFor.length > 0
       ? [{ name: 'Hides', words: positionWords(standsFor), position: standsFor[0]![0] }]
       : []),
-    ...(partsReplaced > 0
-      ? [
-          {
-            name: 'Shows differently',
-            words: `${figure(partsReplaced)} ${partsReplaced === 1 ? 'part' : 'parts'}`,
-          },
-        ]
-      : []),
+    ...fact('Shows differently', partsReplaced === 0 ? '' : counted(partsReplaced, 'part')),
     { name: 'Tokens', words: `${figure(tokensBefore)} before, ${figure(tokensAfter)} after` },
     ...given('Summarizer', compaction.summarizer),
     ...given('Model', compaction.model),
-    ...(cost === undefined ? [] : [{ name: 'Cost', words: `${cost} US dollars` }]),
+    ...fact('Cost', cost === undefined ? '' : `${cost} US dollars`),
     ...given('Error', compaction.error),
     ...changes.map(({ event, at, actor }): Fact => {
       const name = `${event.charAt(0).toUpperCase()}${event.slice(1)}`
       return { name, words: time(at), ...(actor !== undefined && { given: actor }) }
     }),
-    { name: 'Id', words: '', given: compaction.id },
+    ...given('Id', compaction.id),
   ]
 }
 
@@ -201,33 +184,6 @@ async function statsOf(store: DocumentStore, session: Session): Promise<ContextS
   }
 }
 
-/** The rows of a session at the beginning of the export, with the texts they show. */
-export function rowsOf(store: DocumentStore, session: Session): AsyncGenerator<StoredMessage> {
-  return sessionRows(store, session, { shown: true })
-}
-
-/** An entry of a document's conversation: a row, or the number of messages omitted there. */
-type DocumentRow = StoredMessage | { readonly left: number }
-
-/** The rows of a document, in order. Omitted inserted rows are not counted, because they are not messages. */
-export async function* shownRows(
-  store: DocumentStore,
-  session: Session,
-  { hidden }: Pick<DocumentSettings, 'hidden'>,
-): AsyncGenerator<DocumentRow> {
-  let left = 0
-  for await (const row of rowsOf(store, session)) {
-    if (row.hidden && hidden === 'omit') {
-      if (row.kind === 'message') left++
-      continue
-    }
-    if (left > 0) yield { left }
-    left = 0
-    yield row
-  }
-  if (left > 0) yield { left }
-}
-
 /** Whether the session has changed since the beginning of the export. */
 export async function hasChanged(store: DocumentStore, session: Session): Promise<boolean> {
   const now = await store.getSession(session.id)
@@ -253,7 +209,7 @@ async function changesOf(
 }
 
 /** Why a row is hidden, and by which compaction. */
-type HiddenReason = { readonly why: string; readonly by: DocumentCompaction | undefined }
+export type HiddenReason = { readonly why: string; readonly by: DocumentCompaction | undefined }
 
 /** `undefined` for a visible row. */
 export function hiddenReason(row: StoredMessage, { byId }: SessionDocument): HiddenReason | undefined {

@@ -52,30 +52,29 @@ export type SaveInput = {
   readonly chatId: string
   /** The whole chat, as `onFinish` receives it. */
   readonly messages: readonly UIMessageLike[]
-  /** Default: that of the chat store. */
+  /** Default: the option of the chat store. */
   readonly onConflict?: OnConflict | undefined
-  /** The field of the request's body: the message that was edited or regenerated. It and all later messages are rewound. */
+  /** The field of the request's body: the edited or regenerated message. It and all later messages are rewound. */
   readonly messageId?: string | undefined
 }
 
-/** Chats of `useChat`, kept in a store. */
+/** Chats of `useChat` in a store. */
 export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
   /** Creates a chat and returns its id. Throws `SESSION_EXISTS`. */
   create(session?: SessionInput): Promise<string>
   /**
-   * The chat as people see it, validated by the AI SDK: all messages, also those compacted for models, except rewound ones (regenerated
-   * answers, edited messages). Throws `SESSION_NOT_FOUND`, `AI_SDK_UNAVAILABLE`, and `INVALID_INPUT` for what the AI SDK refuses.
+   * The chat as people see it, validated by the AI SDK: all messages, including those compacted for models, except rewound ones
+   * (regenerated answers, edited messages). Throws `SESSION_NOT_FOUND`, `AI_SDK_UNAVAILABLE`, and `INVALID_INPUT` for messages that the AI SDK refuses.
    */
   load(chatId: string, options?: LoadOptions): Promise<UI_MESSAGE[]>
   /**
-   * Stores a chat as it is now: appends new messages, and rewinds those it no longer has, in one transaction. Saving the same chat again
-   * does nothing. A list that does not continue the stored chat is a conflict (see `OnConflict`). Throws `INVALID_INPUT`, `HISTORY_DIVERGED`.
+   * Stores a chat: appends new messages and rewinds removed ones, in one transaction. Saving the same chat again does nothing. A list that does not continue the stored chat is a conflict (see `OnConflict`). Throws `INVALID_INPUT`, `HISTORY_DIVERGED`.
    */
   save(input: SaveInput): Promise<SaveResult>
   /**
-   * Begins a turn. `request` is a `ChatRequest` from a browser, checked here: a message, an edit, results of tools, or the regeneration of
-   * an answer. Stores it, and returns what to send to the model, compacted when that is due, and the function that stores the answer. The
-   * body `useChat` posts can be passed as it is; the application decides who may write to the chat.
+   * Begins a turn. `request` is the body that `useChat` posts (a `ChatRequest`; it is checked): a message, an edit, tool results, or the
+   * regeneration of an answer. Stores it, and returns the request for the model, compacted when necessary, and the function that stores the
+   * answer. The application decides who may write to the chat.
    *
    * Throws `INVALID_INPUT`, `MESSAGE_NOT_FOUND`, what `prepareRequest` throws.
    */
@@ -86,8 +85,8 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
 }
 
 /**
- * Keeps chats of the AI SDK's UI (`useChat`) in a store: the functions its guide to message persistence asks for. The id of a chat is that
- * of a session. `UI_MESSAGE` is the application's own type of messages. Throws `INVALID_INPUT`.
+ * Stores chats of the AI SDK's UI (`useChat`), with the functions that its guide to message persistence needs. The id of a chat is the id of
+ * its session. `UI_MESSAGE` is the application's own type of messages. Throws `INVALID_INPUT`.
  */
 export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   store: ChatStorage,
@@ -150,26 +149,26 @@ export type AnswerEnd = { readonly responseMessage: UIMessageLike }
 /** A turn of a chat: the arguments for `streamText` and `toUIMessageStreamResponse`. */
 export type ChatTurn<UI_MESSAGE, MODEL = TurnOptions['model']> = {
   readonly chatId: string
-  /** For `streamText`: the view, made ready for the provider. */
+  /** For `streamText`: the view, prepared for the provider. */
   readonly messages: SdkModelMessage[]
   /**
-   * For `streamText`: the model given to `resume`, which now sends a request that overflows again, shorter, and records the usage of each
-   * call. A name is returned as it is.
+   * For `streamText`: the given model, which now also sends a shorter request after an overflow, and records the usage of each call. A name
+   * is returned unchanged.
    */
   readonly model: MODEL
   /** For `streamText`: the system prompt with its additions; absent when it is empty. */
   readonly system?: string
-  /** For `streamText`: keeps the middleware `undertext` from storing the same. */
+  /** For `streamText`: the middleware `undertext` must not store the turn again. */
   readonly providerOptions: { undertext: { skip: true } }
   /** The chat as people see it, with the request's message. */
   readonly originalMessages: UI_MESSAGE[]
-  /** Makes the id of the answer. */
+  /** Returns the id of the answer. */
   readonly generateMessageId: () => string
-  /** Stores the answer: the beginning of one that was stopped, nothing of an empty one. */
+  /** Stores the answer, or the beginning of a stopped one; ignores an empty one. */
   readonly onFinish: (end: AnswerEnd) => Promise<void>
-  /** The same, by its name in ai 7. */
+  /** The name of `onFinish` in ai 7. */
   readonly onEnd: (end: AnswerEnd) => Promise<void>
-  /** The prepared request: figures, and the runs made for it. */
+  /** The prepared request, with its token counts and compaction runs. */
   readonly request: PreparedRequest
   /** The change of the chat before the model is called. */
   readonly saved: SaveResult
@@ -187,10 +186,10 @@ async function beginTurn(
   const validation = { ...defaults, ...defined({ tools, metadataSchema, dataSchemas, validate }) }
   const message = lastMessageOf(request)
   if (message !== undefined) await validateMessages([message], validation, 'resume')
-  const asked = readRequest(request)
+  const read = readRequest(request)
   const saved = await changeChat(chat, async ({ stored, isRewound }) => {
-    const target = targetOfRequest(chatId, asked, stored, isRewound)
-    const checked = new Set<TargetMessage | undefined>([...stored, asked.message])
+    const target = targetOfRequest(chatId, read, stored, isRewound)
+    const checked = new Set<TargetMessage | undefined>([...stored, read.message])
     const brought = target.messages.filter((one) => !checked.has(one)).map((one) => one.message)
     await validateMessages(brought, validation, 'resume')
     return target
@@ -201,12 +200,12 @@ async function beginTurn(
     ...options.request,
     ...defined({ ...names, system, maxOutputTokens, signal }),
     alsoReads: [AI_SDK],
-    // A call that was just approved has no result yet: the AI SDK runs it now.
+    // A call that was just approved has no result yet: the AI SDK runs it next.
     ...(isAnsweredRequest(stored.at(-1)?.rows ?? []) && { pendingCalls: 'keep' as const }),
   }
   await noteSession(store, chatId, { ...names, owner })
   const prepared = await store.prepareRequest(chatId, preparation)
-  const end = endOf(chat, saved, asked.isRegeneration)
+  const end = endOf(chat, saved, read.isRegeneration)
   const prompt = promptOf(prepared, version)
   const originalMessages = stored.map((one) => one.message)
   const turn = { store, chatId, options: preparation, messages: prompt.messages.length }
@@ -240,7 +239,7 @@ function isModel(model: unknown): model is SdkModel {
   return isObject(model) && typeof model.doStream === 'function'
 }
 
-/** Whether a chat ends with answers to requests for approval whose calls have no results yet. */
+/** Whether a chat ends with approval responses whose calls have no results yet. */
 function isAnsweredRequest(rows: readonly Message[]): boolean {
   const last = rows.at(-1)
   return (
@@ -258,7 +257,7 @@ function endOf(chat: Chat, began: SaveResult, isRegeneration: boolean): (end: An
     if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
     const responseMessage = taken(end.responseMessage)
     if (!hasContent(responseMessage)) {
-      // The regeneration produced nothing: the former answer is shown again.
+      // The regeneration produced nothing: the earlier answer is restored.
       const { compactionId, rowsAppended } = began
       if (isRegeneration && compactionId !== undefined && rowsAppended === 0)
         await store.undoCompaction(chatId, compactionId, { both: true, ...defined({ actor }) })
@@ -283,14 +282,14 @@ function endOf(chat: Chat, began: SaveResult, isRegeneration: boolean): (end: An
 
 function withAnswer(stored: readonly StoredUIMessage[], answer: GivenMessage): readonly TargetMessage[] {
   const last = stored.at(-1)
-  // The middleware stored it already, under the id of its row.
+  // The middleware already stored it, with the id of its row.
   if (last?.isOtherOrigin === true && isSameOrOlder(answer, last)) return stored
   const at = stored.findIndex(({ message }) => message.id === answer.message.id && message.id !== '')
   if (at === -1) return [...stored, answer]
   return stored.map((there, index) => (index === at && !isSameOrOlder(answer, there) ? answer : there))
 }
 
-/** Whether an answer has more than marks of steps and empty texts. */
+/** Whether an answer has more than step marks and empty texts. */
 function hasContent(message: unknown): boolean {
   if (!isObject(message) || !Array.isArray(message.parts)) return true
   return message.parts.some((part) => {
@@ -303,8 +302,8 @@ function hasContent(message: unknown): boolean {
 }
 
 /**
- * A prepared request as `streamText` takes it. System messages (an application's own, a summary) at the beginning are added to the system
- * prompt; later ones become the user's: among `messages` ai 7 refuses them, and ai 6 warns. Source: `standardizePrompt` of both.
+ * A prepared request as input of `streamText`. Leading system messages (of the application, a summary) are added to the system prompt; later
+ * ones become user messages, because ai 7 refuses system messages and ai 6 warns. Source: `standardizePrompt` of both.
  */
 function promptOf(
   { system, messages }: PreparedRequest,
@@ -332,8 +331,8 @@ type ToModelOutput = (call: {
 }) => unknown
 
 /**
- * Results as the application's tools convert them for a model (`toModelOutput`: an image in place of its bytes as JSON), as
- * `convertToModelMessages` of ai 6 and 7 does. The text that a compaction shows in place of a result stays.
+ * Converts results with `toModelOutput` of the application's tools, as `convertToModelMessages` of ai 6 and 7 does. The placeholder of a
+ * compacted result is kept.
  */
 async function withModelOutputs(
   messages: SdkModelMessage[],

@@ -29,7 +29,7 @@ export type ChatStorage = Pick<
   | 'withOverflowRecovery'
 >
 
-/** The reason of a chat's rewinds in the audit. */
+/** The reason in the audit for a chat's rewinds. */
 const REWIND_REASON = 'the chat went on from an earlier message (undertext/ai-sdk)'
 
 /** A chat as it is stored. */
@@ -54,8 +54,8 @@ export async function readChat(
   tools?: object,
 ): Promise<ChatLog> {
   const { log, rewound, position } = await readLog(store, chatId, await store.getMessages(chatId))
-  const gone = new Set(rewound.map(({ metadata }) => uiRowOf(metadata)?.id))
-  return { stored: storedMessagesOf(log, tools), position, isRewound: (id) => gone.has(id) }
+  const rewoundIds = new Set(rewound.map(({ metadata }) => uiRowOf(metadata)?.id))
+  return { stored: storedMessagesOf(log, tools), position, isRewound: (id) => rewoundIds.has(id) }
 }
 
 /** The result of a change of a chat. */
@@ -64,7 +64,7 @@ export type SaveResult = {
   readonly rowsAppended: number
   /** Rows that were hidden. */
   readonly rowsHidden: number
-  /** The compaction of kind `manual` that hid them: `undoCompaction` shows them again. */
+  /** The compaction of kind `manual` that hid them; `undoCompaction` restores them. */
   readonly compactionId?: string
   /** Whether the saved list did not continue the stored chat (see `onConflict`). */
   readonly isConflict: boolean
@@ -72,12 +72,12 @@ export type SaveResult = {
   readonly lastRowId?: string
 }
 
-/** How often a change is decided again when another writer was faster. */
+/** How often a change is tried if other writers are faster. */
 const MOST_TRIES = 50
 
 /**
- * Makes a chat what `decide` returns, in one transaction; decides again when others write meanwhile. Rows stay as long as they are the
- * same from the beginning; a rewind hides the rest, and new rows are appended.
+ * Changes a chat to what `decide` returns, in one transaction; calls it again if others write meanwhile. Rows that are the same from the
+ * beginning stay; a rewind hides the rest, and new rows are appended.
  */
 export async function changeChat(
   chat: Chat,
@@ -103,7 +103,7 @@ export async function changeChat(
 /** Rows to hide, from the first on, and rows to append. */
 type Change = { readonly hide: readonly StoredMessage[]; readonly append: readonly NewMessage[] }
 
-/** `undefined` when nothing changes. */
+/** Returns `undefined` if nothing changes. */
 function changeTo(stored: readonly StoredUIMessage[], wanted: readonly TargetMessage[]): Change | undefined {
   let same = 0
   while (same < stored.length && wanted[same] === stored[same]) same++
@@ -117,14 +117,14 @@ function changeTo(stored: readonly StoredUIMessage[], wanted: readonly TargetMes
   const common = commonRows(former.rows, version.rows)
   const append = appended.slice(common.rows)
   const left = hidden.slice(common.rows)
-  // More results of the same step: they are appended after the stored ones.
+  // More results of the same step are appended after the stored ones.
   const isMore = left.length === 1 && common.parts > 0 && common.parts === partsOf(left[0]!).length
   if (!isMore) return { hide: left, append }
   const [results, ...rest] = append
   return { hide: [], append: [{ ...results!, content: partsOf(results!).slice(common.parts) }, ...rest] }
 }
 
-/** A row as it is appended again when what is before it changes: its ids and keys stay with the stored row. */
+/** A row without ids and keys, which belong to the stored row: it is appended again after an earlier row changed. */
 function withoutIds({ role, content, metadata, createdAt }: NewMessage): NewMessage {
   return defined({ role, content, metadata, createdAt })
 }
@@ -153,11 +153,11 @@ async function commit(
 }
 
 /**
- * What to do with a list that does not continue the stored chat: it lacks messages, or has others in their place.
+ * How to save a list that does not continue the stored chat: messages are missing or replaced.
  *
  * - `merge` (default): no stored message is lost. A newer version in the list replaces the stored one; new messages are appended.
- * - `replace`: the list is the chat from now on; messages that it lacks are rewound.
- * - `error`: the save is refused (`HISTORY_DIVERGED`).
+ * - `replace`: the list becomes the chat; messages that are missing are rewound.
+ * - `error`: `save` throws `HISTORY_DIVERGED`.
  */
 export type OnConflict = 'merge' | 'replace' | 'error'
 
@@ -172,12 +172,12 @@ export type Target = {
 }
 
 /**
- * A chat after a whole list of it is saved. Pure.
+ * Returns a chat after a whole list is saved.
  *
- * Where list and log differ, these are no conflicts: a list that continues the log; a user's message with another text under its own id
- * (an edit); another answer in place of the last one (a regeneration); an assistant's last message in a newer version; and anything in
- * place of `messageId`. An older version of a message changes nothing. Any other list that lacks stored messages is a conflict: another
- * tab may have written them. Throws `HISTORY_DIVERGED` for a conflict with `onConflict: 'error'`.
+ * These differences are not conflicts: messages after the log's end; another text of a user's message (an edit); another answer instead of
+ * the last one (a regeneration); a newer version of the assistant's last message; a replacement of `messageId`. An older version of a
+ * message changes nothing. Any other list without stored messages is a conflict, because another tab may have written them. Throws
+ * `HISTORY_DIVERGED` for a conflict with `onConflict: 'error'`.
  */
 export function targetOfSave(
   chatId: string,
@@ -215,7 +215,7 @@ export function targetOfSave(
   return { messages: merged(stored, given), isConflict: true }
 }
 
-/** All stored messages, in newer versions where there are some, and new messages after them. */
+/** All stored messages, in their newest versions, and new messages after them. */
 function merged(stored: readonly StoredUIMessage[], given: readonly GivenMessage[]): TargetMessage[] {
   const versions = new Map(given.map((one) => [one.message.id, one]))
   const kept = stored.map((former) => {
@@ -225,10 +225,6 @@ function merged(stored: readonly StoredUIMessage[], given: readonly GivenMessage
   })
   return [...kept, ...given.filter(({ message }) => versions.has(message.id))]
 }
-
-/*
- * Versions of the messages of a chat: one that is stored, one that is to be saved, and how the two compare.
- */
 
 /** A message to save, and its rows. */
 export type GivenMessage = {
@@ -240,11 +236,11 @@ export type GivenMessage = {
 export type StoredUIMessage = {
   readonly message: SdkUIMessage
   readonly rows: readonly StoredMessage[]
-  /** Whether rows of it do not come from a chat: a browser then knows it by another id. */
+  /** Whether some of its rows do not come from a chat: a browser then has another id for it. */
   readonly isOtherOrigin: boolean
 }
 
-/** A message as it will be read again. Throws `INVALID_INPUT`. */
+/** Converts a message to rows, and back to the message as it will be loaded. Throws `INVALID_INPUT`. */
 export function readGiven(message: UIMessageLike, place: string): GivenMessage {
   const conversion = new Conversion('ai-sdk UIMessage')
   const rows = rowsOfUIMessage(message, place, conversion)
@@ -264,7 +260,7 @@ function storedMessagesOf(rows: readonly StoredMessage[], tools?: object): Store
   }))
 }
 
-/** Whether the given version is the stored one, or an older one: the stored one begins with it. */
+/** Whether the given version is the stored one, or an older one that the stored one begins with. */
 export function isSameOrOlder(
   given: GivenMessage,
   { message, rows, isOtherOrigin }: StoredUIMessage,
@@ -274,7 +270,7 @@ export function isSameOrOlder(
   if (isOtherOrigin) return hasSameContent(given, rows)
   if (given.message.id !== message.id) return false
   if (commonRows(rows, given.rows).isPrefix) return true
-  // A shorter version is an older one, also where its metadata (usage, a model's name) changed since.
+  // A shorter version is older, even if its metadata (usage, a model's name) changed since.
   const older = commonRows(rows.map(withoutFirst), given.rows.map(withoutFirst))
   return older.isPrefix && older.rows < rows.length
 }
@@ -287,7 +283,7 @@ function withoutFirst(row: NewMessage): NewMessage {
   return { ...row, metadata: { ...row.metadata, ...uiMetadata(rest) } }
 }
 
-/** Compares texts, calls and results only: other origins have other ids, and no layout. */
+/** Compares only texts, calls and results: rows of other origins have other ids, and no layout. */
 function hasSameContent(given: GivenMessage, rows: readonly StoredMessage[]): boolean {
   const comparable = (list: readonly NewMessage[]): string => {
     const { utterances, calls, results } = unitsOf(list)
@@ -302,17 +298,17 @@ function roleOf([first]: readonly NewMessage[]): string {
   return first?.role === 'tool' ? 'assistant' : (first?.role ?? 'assistant')
 }
 
-/** How far the rows of one version are those of another. */
+/** How many rows two versions have in common. */
 type Common = {
   /** How many rows are the same. */
   readonly rows: number
-  /** How many parts of the results after them are. */
+  /** How many results of the next row are the same. */
   readonly parts: number
   /** Whether `stored` begins with all of `wanted`. */
   readonly isPrefix: boolean
 }
 
-/** Compares rows of two versions from the beginning. Results may be spread over rows differently. */
+/** Compares rows of two versions from the beginning. Results may be split into rows differently. */
 function commonRows(stored: readonly NewMessage[], wanted: readonly NewMessage[]): Common {
   let rows = 0
   while (rows < stored.length && rows < wanted.length && bodyOf(stored[rows]!) === bodyOf(wanted[rows]!))
@@ -323,7 +319,7 @@ function commonRows(stored: readonly NewMessage[], wanted: readonly NewMessage[]
   return { rows, parts, isPrefix }
 }
 
-/** How many results both rows begin with, where one of the two has no others. */
+/** How many results both rows begin with, if one of them has no others. */
 function commonResults(a: NewMessage, b: NewMessage): number {
   if (a.role !== 'tool' || b.role !== 'tool') return 0
   if (canonicalJson(a.metadata ?? {}) !== canonicalJson(b.metadata ?? {})) return 0
