@@ -125,17 +125,16 @@ function prepareBatch(
   const name = ownEstimators.get(connection)?.get(sessionId)
   const estimator = (name === undefined ? undefined : estimators.byName.get(name)) ?? estimators.standard
   let previewed: Batch['previewed']
-  const limitsOfSession = (own: Previewing): ToolOutputLimits | undefined => {
-    const readConfig = () => readFigures(connection, sessionId)?.config
-    previewed ??= { limits: own.limitsFor(connection.outside(verb, readConfig)) }
-    return previewed.limits
-  }
   const prepared = messages.map((message): Prepared => {
     const encoded = encodeContent(message.content)
     const index = indexMessage(message, estimator, encoded.inputJson)
     // The JSON of a text is not shorter than the text.
     const mayBeLarge = index.results.length > 0 && encoded.content.length > SHORTEST_PREVIEWED
-    const limits = previewing !== undefined && mayBeLarge ? limitsOfSession(previewing) : undefined
+    if (mayBeLarge && previewing !== undefined && previewed === undefined) {
+      const figures = connection.outside(verb, () => readFigures(connection, sessionId))
+      previewed = { limits: previewing.limitsFor(figures?.config) }
+    }
+    const limits = mayBeLarge ? previewed?.limits : undefined
     return {
       message,
       encoded,
