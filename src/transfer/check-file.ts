@@ -11,7 +11,7 @@ import type {
   SourceEvent,
 } from './source.ts'
 
-/** What the check found of one conversation. */
+/** The result of checking one conversation. */
 export type CheckedConversation = {
   readonly id: string | undefined
   readonly otherwise: string | undefined
@@ -22,7 +22,7 @@ export type CheckedConversation = {
   readonly noteCount: number
   readonly problems: readonly ImportProblem[]
   readonly notes: readonly ImportNote[]
-  /** What had been read of the file when the conversation was known to be over. */
+  /** The bytes that had been read when the conversation ended. */
   readonly mark: string
 }
 
@@ -33,7 +33,7 @@ type Open = {
   readonly notes: ImportNote[]
 }
 
-/** Reads a file to its end and gathers what is in it, by conversation. `onMessages` hears how many messages there are so far. */
+/** Reads a file to its end and collects its contents by conversation. `onMessages` receives the number of messages so far. */
 export async function checkFile(
   input: FileInput,
   source: Source,
@@ -116,7 +116,7 @@ class Conversations {
   }
 }
 
-/** Why the store would refuse a message, or `undefined`. */
+/** Why the store would reject a message, or `undefined`. */
 export function storable({ message }: MessageEvent): string | undefined {
   const problem = messageProblem(message)
   if (problem === undefined) return undefined

@@ -25,12 +25,12 @@ import type { Source } from './source.ts'
 import { FileInput } from './source.ts'
 import { type ImportStore, writeFile } from './write-file.ts'
 
-/** Bytes between two reports at least: a machine that reads 40 MB a second makes ten of them. */
+/** The minimum bytes between two reports: about ten per second at 40 MB per second. */
 const STEP_BYTES = 4 * 1024 * 1024
-/** Reports of a phase at most, for files of any size. */
+/** The maximum number of reports per phase. */
 const MOST_STEPS = 200
 
-/** Tells how far an import is, by bytes: the same calls each time, however fast it goes. */
+/** Reports the progress of an import by bytes: the same calls at any speed. */
 class Progress {
   readonly #tell: (progress: ImportProgress) => void
   readonly #size: number
@@ -53,7 +53,7 @@ class Progress {
     this.#say()
   }
 
-  /** Where a reading has come to; one that starts over counts from where it passes the last. */
+  /** The position of a reading; a repeated reading counts once it passes the last one. */
   reached(bytes: number): void {
     this.#bytes = Math.max(this.#bytes, bytes)
     if (this.#bytes - this.#told >= this.#step) this.#say()
@@ -77,15 +77,15 @@ class Progress {
 const importStoreSchema = storeSchema<ImportStore>('importSession', 'restoreSession', 'getSession')
 
 /**
- * Brings the conversations of a file into a store: sessions of agents, exports of chats, transcripts. The kind of file is told by its content.
+ * Imports the conversations of a file into a store: sessions of agents, chat exports, transcripts. The kind of file is detected from its content.
  *
- * The file is read twice, in bounded memory: once to check all of it, once to store it, conversation by conversation. A conversation
- * with a place that cannot be read is not stored at all, or without that place with `skipBad`; the others are. The same file again adds
- * nothing, a longer one adds its end. `docs/imports.md` says what is recognised and how it is mapped.
+ * The file is read twice, in bounded memory: once to check all of it, once to store it, conversation by conversation. A conversation with an
+ * unreadable place is not stored, or with `skipBad` stored without that place; the others are stored. Importing the same file again adds
+ * nothing, a longer one adds its new messages. `docs/imports.md` lists the recognized files and their mapping.
  *
- * Throws `FILE_UNREADABLE`, `FILE_UNRECOGNISED` for a file of no known kind, `FILE_CHANGED` when it is rewritten meanwhile (what somebody
- * appends to it is left for the next time), `IMPORT_ABORTED`, `INVALID_INPUT` for options that cannot be, and what the store throws for
- * reasons of its own (`STORE_BUSY`, `STORE_FULL` …). Conversations stored before that stay; importing again goes on from there.
+ * Throws `FILE_UNREADABLE`, `FILE_UNRECOGNISED` for a file of an unknown kind, `FILE_CHANGED` when it is rewritten meanwhile (appended text is
+ * left for the next import), `IMPORT_ABORTED`, `INVALID_INPUT` for invalid options, and the store's own errors (`STORE_BUSY`, `STORE_FULL` …).
+ * Conversations that were stored before stay; another import continues there.
  */
 export async function importFile(
   store: ImportStore,
@@ -97,7 +97,7 @@ export async function importFile(
   return importInput(store, path, await FileInput.open(path, checked.followLinks), checked)
 }
 
-/** Imports what is open, and closes it. Errors and the report call it `path`. Throws what `importFile` throws. */
+/** Imports an open file and closes it. `path` is its name in errors and the report. Throws like `importFile`. */
 export async function importInput(
   store: ImportStore,
   path: string,
@@ -168,7 +168,7 @@ class FileImport {
     return done
   }
 
-  /** The end of the check is told before. */
+  /** Reports the end of the check first. */
   #beginWriting(): void {
     this.#progress.end()
     this.#progress.begin('write')
@@ -180,7 +180,7 @@ class FileImport {
     return { branches: this.#options.branches }
   }
 
-  /** Tells how far it is, and stops where that is asked for. */
+  /** Reports the progress, and stops when the signal aborted. */
   #watch(): void {
     const { signal } = this.#options
     this.#input.onBlock = (bytes) => {

@@ -19,7 +19,7 @@ type HistoryImport = {
   readonly onMessages: (count: number) => void
 }
 
-/** The histories that stand in a file, and what is wrong with them. */
+/** The histories of a file, and their problems. */
 export async function checkHistories({ input, onMessages }: HistoryImport): Promise<CheckedHistory[]> {
   const histories: CheckedHistory[] = []
   let messages = 0
@@ -31,7 +31,7 @@ export async function checkHistories({ input, onMessages }: HistoryImport): Prom
   return histories
 }
 
-/** What the sessions of histories are called: as they were, unless something else is asked for. */
+/** The ids of the sessions of histories: the original ones, unless others are requested. */
 export function historyNames(
   histories: readonly CheckedHistory[],
   { input, options }: HistoryImport,
@@ -59,12 +59,12 @@ export function historyOutcome(
   return outcomeOf(name, checked, done)
 }
 
-/** Why nothing of a history is restored, for what the check found. There is no part of one: `skipBad` leaves it out whole. */
+/** Why a checked history is not restored. Histories are never restored in part: `skipBad` leaves out the whole history. */
 export function historyRefused({ problem, counts }: CheckedHistory): string | undefined {
   return refused({ messages: counts.messages, problemCount: problem === undefined ? 0 : 1 }, false)
 }
 
-/** Restores the histories of a file that were found good, one after the other, each by itself. */
+/** Restores the valid histories of a file, one after the other. */
 export async function restoreHistories(
   histories: readonly CheckedHistory[],
   names: readonly string[],
@@ -81,7 +81,7 @@ export async function restoreHistories(
         why === undefined
           ? await restoreOrFind(names[i]!, history, lines, importing)
           : { status: 'refused', why }
-      for await (const _ of lines.until(history.lastLine)); // what a refusal left of it
+      for await (const _ of lines.until(history.lastLine)); // the rest after a rejection
       done.push(historyOutcome(names[i]!, history, outcome, i))
       messages += history.counts.messages
       onMessages(messages)
@@ -104,7 +104,7 @@ async function restoreOrFind(
   const wasThere = await isThere(store, id)
   const done = await restore(id, lines.until(history.lastLine), importing)
   if (done.status !== 'refused' || done.code !== 'SESSION_EXISTS') return done
-  // Somebody made it meanwhile; perhaps of the same history.
+  // Another process created it meanwhile; perhaps from the same history.
   const found = wasThere ? done : await restore(id, linesOf(input, history), importing)
   return 'code' in found && found.code === 'SESSION_EXISTS' ? { ...found, why: historyTaken(id) } : found
 }
@@ -119,7 +119,7 @@ async function isThere(store: ImportStore, id: string): Promise<boolean> {
   }
 }
 
-/** The lines of one history, read once more. */
+/** The lines of one history, read again. */
 async function* linesOf(
   input: FileInput,
   { line, lastLine }: CheckedHistory,
@@ -163,7 +163,7 @@ function doneOf({ existing, messages, compactions }: SessionRestore): Done {
   }
 }
 
-/** The lines of a file, taken piece by piece. */
+/** The lines of a file, read in parts. */
 class LineCursor {
   readonly #lines: AsyncGenerator<Line, void, undefined>
   #number = 0
@@ -172,7 +172,7 @@ class LineCursor {
     this.#lines = lines
   }
 
-  /** What is left of the lines up to one; the others stay for whoever comes next. */
+  /** Yields the remaining lines up to a given one; the others stay for the next caller. */
   async *until(last: number): AsyncGenerator<Line, void, undefined> {
     while (this.#number < last) {
       const { done, value } = await this.#lines.next()

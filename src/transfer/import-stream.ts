@@ -12,20 +12,20 @@ import { type ImportFileOptions, importFileSchema } from './import-report.ts'
 import { FileInput } from './source.ts'
 import type { ImportStore } from './write-file.ts'
 
-/** What came by a stream, to be read as often as asked. */
+/** The content of a stream, which can be read several times. */
 type Spooled = { readonly input: FileInput; readonly remove: () => Promise<void> }
 
 type SpoolOptions = {
   readonly signal: AbortSignal | undefined
-  /** Hears how many bytes have come so far. */
+  /** Receives the number of bytes so far. */
   readonly onBytes: ((bytes: number) => void) | undefined
 }
 
 /**
- * Puts all that a stream brings into a temporary file that nobody else may read. Its name is taken away as soon as it is open, so that nothing
- * of it is left however the process ends; where a system keeps names of open files, `remove` takes it away.
+ * Writes a stream to a private temporary file. Its name is removed as soon as it is open, so that nothing is left however the process ends; on
+ * systems that keep the names of open files, `remove` removes it.
  *
- * Throws `IMPORT_ABORTED`, and `FILE_UNREADABLE` when there is no room or the stream fails. `called` is what errors call it.
+ * Throws `IMPORT_ABORTED`, and `FILE_UNREADABLE` when there is no room or the stream fails. `called` is its name in errors.
  */
 async function spool(stream: Readable, called: string, { signal, onBytes }: SpoolOptions): Promise<Spooled> {
   const folder = await mkdtemp(join(tmpdir(), 'undertext-import-')).catch((error: unknown) => {
@@ -67,16 +67,15 @@ function unkept(file: string, error: unknown): UndertextError<'FILE_UNREADABLE'>
 }
 
 export type ImportStreamOptions = ImportFileOptions & {
-  /** What errors and the report call it. Default: `stream`. */
+  /** Its name in errors and the report. Default: `stream`. */
   readonly called?: string
-  /** Hears how many bytes have come so far. */
+  /** Receives the number of bytes so far. */
   readonly onBytes?: (bytes: number) => void
 }
 
 /**
- * Imports what a stream brings as `importFile` imports a file. A file is read twice, so all of it is put into a private temporary file first,
- * which is gone when this ends. Nothing that is stored depends on where that was: conversations without an id of their own are called
- * `name`, or without that what the stream is called.
+ * Imports a stream as `importFile` imports a file. Because a file is read twice, the stream is first written to a private temporary file, which is
+ * removed at the end. Stored data does not depend on its path: conversations without an id are named `name`, else `called`.
  *
  * Throws what `importFile` throws; `FILE_UNREADABLE` also when there is no room for the temporary file or the stream fails.
  */

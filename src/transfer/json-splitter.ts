@@ -1,9 +1,9 @@
 /*
- * Where the values of one JSON list, or the fields of one JSON object, begin and end, told from brackets and strings alone. What stands
- * between is not read: a value that is no JSON does not hide those behind it, as long as its brackets are in order.
+ * Finds where the values of one JSON list, or the fields of one JSON object, begin and end, from brackets and strings alone. Values are not
+ * parsed: an invalid value does not hide later ones, as long as its brackets are balanced.
  */
 
-/** A piece of the file. The bytes of a value are as they stand, without blanks before it. */
+/** A piece of the file. The bytes of a value are unchanged, without leading white space. */
 export type Piece = { readonly line: number } & (
   | {
       readonly kind: 'value'
@@ -15,7 +15,7 @@ export type Piece = { readonly line: number } & (
   | { readonly kind: 'problem'; readonly element?: number; readonly why: string }
 )
 
-/** Bytes over the chunks they are spread over; `undefined` when there are more than may be held. */
+/** Bytes from several chunks; `undefined` when there are more than the limit. */
 export type Raw = Buffer | undefined
 
 type Mode = 'start' | 'value' | 'key' | 'field' | 'next' | 'behind' | 'lost'
@@ -31,28 +31,28 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
 type SplitterOptions = {
-  /** Whether a field of the object at the root is a list whose elements are told one by one. */
+  /** Whether a field of the root object is a list whose elements are reported one by one. */
   isList(key: Raw): boolean
-  /** Whether another field's value is wanted at all. */
+  /** Whether the value of another field is reported. */
   isWanted(key: Raw): boolean
-  /** Most bytes of one value that are held. */
+  /** The maximum bytes of one value. */
   readonly maxBytes: number
 }
 
-/** Takes the chunks of one file and tells its pieces. Chunks are held on to while a value is spread over them. */
+/** Divides the chunks of one file into pieces. Holds chunks while a value extends over them. */
 export class JsonSplitter {
   readonly #options: SplitterOptions
   #mode: Mode = 'start'
   #line = 1
   #pieces: Piece[] = []
-  /** The list that is read: `undefined` for the one at the root. */
+  /** The current list: `undefined` for the one at the root. */
   #list: string | undefined
   /** Whether the root is an object, and whether one of its lists is open. */
   #isObject = false
   #isInList = false
   #element = 0
   #key: Raw
-  // What is being taken: its bytes so far, where it began, and how deep it is in.
+  // The current value: its bytes so far, its start, and its depth.
   #taken: Buffer[] = []
   #size = 0
   #isTaking = false
@@ -75,7 +75,7 @@ export class JsonSplitter {
     return this.#pieces
   }
 
-  /** What is wrong with the end. */
+  /** The problem of the end, if any. */
   finish(why: string): Piece[] {
     this.#pieces = []
     if (this.#mode === 'behind' || this.#mode === 'lost' || this.#mode === 'start') return []
@@ -94,7 +94,7 @@ export class JsonSplitter {
       case 'start':
         return this.#open(byte, at)
       case 'behind':
-        return this.#lose('text stands behind its end', at)
+        return this.#lose('text follows its end', at)
       case 'next':
         return this.#next(byte, at)
       case 'field':
@@ -124,7 +124,7 @@ export class JsonSplitter {
     return at + 1
   }
 
-  /** Whether a closing bracket stands where nothing was said yet: a list or an object without anything in it. */
+  /** Whether a closing bracket ends an empty list or object. */
   #isEmptyEnd(byte: number): boolean {
     return this.#mode === 'key' ? byte === CLOSE_OBJECT : byte === CLOSE_LIST && this.#element === 0
   }
@@ -162,7 +162,7 @@ export class JsonSplitter {
     this.#isEscaped = false
   }
 
-  /** Goes on with the value at hand, to its end or that of the chunk. */
+  /** Continues the current value, to its end or that of the chunk. */
   #take(chunk: Buffer, from: number): number {
     let at = from
     let depth = this.#depth
@@ -191,7 +191,7 @@ export class JsonSplitter {
     return at
   }
 
-  /** Goes through a string, to behind its end or to that of the chunk. A line feed may not stand in one, and does not end it. */
+  /** Continues a string, to its end or that of the chunk. A line feed in it is invalid, and does not end it. */
   #takeString(chunk: Buffer, from: number): number {
     const { length } = chunk
     let at = from

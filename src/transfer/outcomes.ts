@@ -3,10 +3,10 @@ import type { SessionImport } from '../history/import/import-types.ts'
 import type { CheckedConversation } from './check-file.ts'
 import type { ImportedCompactions, ImportedConversation } from './import-report.ts'
 
-/** Why a conversation is refused whose every place is bad: there is no rest that could be stored. */
+/** The reason for rejecting a conversation without any readable place. */
 export const NOTHING_READ = 'nothing of it can be read'
 
-/** Why nothing of a conversation is stored, for what the check found; `undefined` when it is. */
+/** Why a checked conversation is not stored; `undefined` when it is. */
 export function refused(
   { messages, problemCount }: Pick<CheckedConversation, 'messages' | 'problemCount'>,
   skipBad: boolean,
@@ -17,14 +17,14 @@ export function refused(
   return problemCount === 1 ? 'one place cannot be read' : `${problemCount} places cannot be read`
 }
 
-/** What was done with a conversation. */
+/** The result of a conversation. */
 export type Done =
   | (Pick<SessionImport, 'status' | 'messages' | 'existing' | 'compactions'> & Beside)
   | { readonly status: 'refused'; readonly why: string; readonly code?: ErrorCode }
   | { readonly status: 'empty' }
   | ({ readonly status: 'checked'; readonly messages: number; readonly existing: number } & Beside)
 
-/** What is told beside the messages. */
+/** The fields of an entry besides the messages. */
 type Beside = { readonly bookkeeping?: number; readonly visible?: number }
 
 /** An entry of the report. */
@@ -54,7 +54,7 @@ export function outcomeOf(
   }
 }
 
-/** Most refusals of one conversation that are told one by one. */
+/** The maximum number of listed rejections of one conversation. */
 const REFUSALS = 20
 
 function compactionsOf(outcomes: SessionImport['compactions']): ImportedCompactions {

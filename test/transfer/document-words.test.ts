@@ -70,9 +70,8 @@ describe('pictures', () => {
   it.each(Object.entries(heads))('are told by their bytes: %s', (mediaType, bytes) => {
     const base64 = bytes.toString('base64')
     for (const image of [bytes, base64, `data:text/html;base64,${base64}`])
-      expect(mediaOf({ type: 'image', image, mediaType: 'image/svg+xml' }).picture).toEqual({
-        mediaType,
-        base64,
+      expect(mediaOf({ type: 'image', image, mediaType: 'image/svg+xml' })).toEqual({
+        picture: { mediaType, base64 },
         bytes: bytes.length,
       })
   })

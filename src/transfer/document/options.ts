@@ -7,23 +7,23 @@ import { JsonSplitter, type Piece, type Raw } from '../json-splitter.ts'
 import { ENDS_WITHIN, jsonOf, MAX_LINE_BYTES } from '../lines.ts'
 import type { Place } from '../source.ts'
 
-/** What documents for people can be told. */
+/** Options of documents for people. */
 export const documentSchema = z.strictObject({
-  /** Hidden rows: left out, with a word where they stood, or shown with the reason why they are hidden. Default: omitted in Markdown, shown in HTML. */
+  /** Hidden rows: omitted with a note in their place, or shown with the reason. Default: omitted in Markdown, shown in HTML. */
   hidden: z.enum(['omit', 'show']).optional(),
-  /** Pictures: within the document, or a word with their size. Default: a word in Markdown, within in HTML. */
+  /** Images: inline, or a word with their size. Default: a word in Markdown, inline in HTML. */
   images: z.enum(['inline', 'word']).optional(),
-  /** Characters of a tool's output beyond which the rest is left out, and said to be. Default: none is. */
+  /** The maximum characters of a tool's output; the rest is omitted with a note. Default: no limit. */
   cutOutputs: z.int().positive().optional(),
   /** The title. Default: the session's own, else its id. */
   title: nameSchema.optional(),
-  /** When the document was made, milliseconds since 1970, to be said in it. Default: it is not said, so that the same session gives the same bytes. */
+  /** The time of the export, milliseconds since 1970, shown in the document. Default: none, so that the same session yields the same bytes. */
   exportedAt: z.int().min(-8.64e15).max(8.64e15).optional(),
 })
 
 export type DocumentOptions = z.input<typeof documentSchema>
 
-/** The same with every default applied. */
+/** The options with defaults. */
 export type DocumentSettings = {
   readonly hidden: 'omit' | 'show'
   readonly images: 'inline' | 'word'
@@ -48,7 +48,7 @@ export function documentSettings(
   }
 }
 
-/** A whole number with its thousands apart: `12,345`. */
+/** An integer with separated thousands: `12,345`. */
 export function figure(value: number): string {
   return String(Math.round(value)).replace(/\B(?=(?:\d{3})+$)/g, ',')
 }
@@ -58,13 +58,13 @@ export function counted(count: number, word: string): string {
   return `${figure(count)} ${word}${count === 1 ? '' : 's'}`
 }
 
-/** A time in UTC to the second: the same bytes wherever a document is made. */
+/** A time in UTC to the second: the same bytes in every time zone. */
 export function time(ms: number): string {
   if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) return 'at no time there is'
   return `${new Date(ms).toISOString().slice(0, -5).replace('T', ' ')} UTC`
 }
 
-/** Bytes as people say them: `612 bytes`, `34 KB`, `1.2 MB`. */
+/** Bytes for people: `612 bytes`, `34 KB`, `1.2 MB`. */
 export function size(bytes: number): string {
   if (bytes < 1_000) return counted(bytes, 'byte')
   if (bytes < 1_000_000) return `${Math.round(bytes / 1_000)} KB`
@@ -72,8 +72,8 @@ export function size(bytes: number): string {
 }
 
 /*
- * Positions as people read them, in documents and on the terminal. Their digits stand together: a position names a message, and can be
- * given back to a command as it is.
+ * Positions in documents and on the terminal, without separated thousands: a position identifies a message and can be copied into a
+ * command.
  */
 
 /** `3`, `3–41, 44`. */
@@ -88,21 +88,21 @@ export function positionWords(ranges: readonly PositionRange[]): string {
 }
 
 /**
- * A text as a document may have it, with nothing invisible in it: controls as their pictures (`␛`), directions, invisible characters and
- * halves of pairs by number (`⟨U+202E⟩`). Line breaks and tabs stay; two-character line breaks become one. The result is well-formed.
+ * A text without invisible characters: control characters become symbols (`␛`), directional and invisible characters and lone surrogates
+ * become numbers (`⟨U+202E⟩`). Line breaks and tabs stay; CRLF becomes LF. The result is well-formed.
  */
 export function visibleText(text: string): string {
   return withUnseenShown(text, (code) => `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`)
 }
 
-/** The same on one line: line breaks and tabs are shown as well. */
+/** The same on one line: line breaks and tabs are shown too. */
 export function visibleLine(text: string): string {
   return onOneLine(visibleText(text))
 }
 
 /**
- * What a file of one JSON value says, piece by piece: an element of its list, a field of its object, or what is wrong with a place. `list` is
- * the field whose list it is, absent for the list at the root. Elements and lines count from 1.
+ * A piece of a file with one JSON value: an element of its list, a field of its object, or a problem at a place. `list` is the field with
+ * the list, absent for the list at the root. Elements and lines count from 1.
  */
 export type JsonElement = { readonly line: number } & (
   | { readonly type: 'element'; readonly list?: string; readonly element: number; readonly value: unknown }
@@ -110,7 +110,7 @@ export type JsonElement = { readonly line: number } & (
   | {
       readonly type: 'problem'
       readonly element?: number
-      /** Whether it is a field that cannot be read, and all else is as it would be without it. */
+      /** Whether it is an unreadable field that does not affect the rest. */
       readonly isField?: true
       readonly why: string
     }
@@ -119,23 +119,23 @@ export type JsonElement = { readonly line: number } & (
 export type ElementOptions = {
   /** The fields of an object at the root whose lists are read element by element. Default: none. */
   readonly lists?: readonly string[]
-  /** Which other fields are told. Default: all. */
+  /** The other fields to report. Default: all. */
   readonly fields?: (key: string) => boolean
-  /** Most bytes of one element or field. Default: what a text of JavaScript's can hold. */
+  /** The maximum bytes of one element or field. Default: the maximum length of a JavaScript string. */
   readonly maxBytes?: number
 }
 
 /**
- * The elements of one JSON list, or the fields of one object and the elements of its lists, each parsed by itself, wherever the chunks are
- * cut. Nothing is held but the piece at hand. A piece that is no JSON or no UTF-8, text behind the end, and an end within a piece come as
- * problems; a bad piece does not hide those behind it while its brackets are in order.
+ * Yields the elements of one JSON list, or the fields of one object and the elements of its lists, each parsed separately, for any division
+ * into chunks. Only the current piece is held. Invalid JSON or UTF-8, text after the end, and an end within a piece are problems; a bad
+ * piece does not hide later ones while its brackets are balanced.
  */
 export async function* readElements(
   bytes: AsyncIterable<Uint8Array>,
   options: ElementOptions = {},
 ): AsyncGenerator<JsonElement, void, undefined> {
   const { lists = [], fields = () => true, maxBytes = MAX_LINE_BYTES } = options
-  // A field whose name is no JSON is told, as a problem.
+  // A field with an invalid name is reported as a problem.
   const isWanted = (key: Raw): boolean => {
     const name = keyOf(key)
     return name === undefined || fields(name)
@@ -173,7 +173,7 @@ function elementOf(piece: Piece, maxBytes: number): JsonElement {
   }
 }
 
-/** Where a piece stands in its file. */
+/** The place of a piece in its file. */
 export function placeOf(piece: JsonElement): Place {
   return { line: piece.line, ...elementIn(piece) }
 }
@@ -187,7 +187,7 @@ function readPiece(bytes: Raw, maxBytes: number): ReturnType<typeof jsonOf> {
   return isUtf8(bytes) ? jsonOf(bytes.toString('utf8'), true) : { problem: 'it is no UTF-8' }
 }
 
-/** A field's name, which stands as JSON. */
+/** A field's name from its JSON. */
 function keyOf(bytes: Raw): string | undefined {
   const read = bytes === undefined ? undefined : readPiece(bytes, MAX_LINE_BYTES)
   return read !== undefined && 'value' in read && typeof read.value === 'string' ? read.value : undefined

@@ -6,17 +6,16 @@ import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Sizes } from '../../tokens/tokens.ts'
 import { standsFor } from '../import-histories.ts'
-import { sessionRows } from '../session-rows.ts'
-import { type DocumentSettings, figure, positionWords, time } from './options.ts'
+import { counted, figure, positionWords, time } from './options.ts'
 
-/** The words both documents say of a session, its compactions and its rows. What stands apart was said by others, and is made harmless by the writer. */
+/** The texts of both documents about a session, its compactions and its rows. Foreign text is marked, and the writer escapes it. */
 export type Fact = {
   readonly name: string
-  /** Our own words. */
+  /** Our own text. */
   readonly words: string
-  /** Somebody's: an id, the name of a model. */
+  /** Foreign text: an id, the name of a model. */
   readonly given?: string
-  /** The position the words lead to. */
+  /** The position that the text links to. */
   readonly position?: number
 }
 
@@ -43,56 +42,43 @@ export function sharesOf(
   })
 }
 
-/** What is said of the session itself. */
+/** The facts of the session itself. */
 export function sessionFacts(
   { session, stats, compactions }: SessionDocument,
   exportedAt: number | undefined,
 ): Fact[] {
-  const hidden = session.hidden.condensed + session.hidden.truncated + session.hidden.byHand
-  const { condensed, truncated, byHand } = session.hidden
-  const causes = [condensed, truncated, byHand].filter((count) => count > 0).length
-  const several = (count: number): string => (causes > 1 ? `${figure(count)} ` : '')
-  const parts = [
-    condensed > 0 ? `${several(condensed)}by summaries` : '',
-    truncated > 0 ? `${several(truncated)}by truncation` : '',
-    byHand > 0 ? `${several(byHand)}by hand` : '',
-  ].filter((part) => part !== '')
   return [
-    { name: 'Session', words: '', given: session.id },
+    ...given('Session', session.id),
     ...given('Owner', session.owner),
     ...given('Provider', session.provider),
     ...given('Model', session.model),
     { name: 'Created', words: time(session.createdAt) },
     { name: 'Changed', words: time(session.updatedAt) },
-    ...(session.archivedAt === undefined ? [] : [{ name: 'Archived', words: time(session.archivedAt) }]),
+    ...fact('Archived', session.archivedAt === undefined ? '' : time(session.archivedAt)),
     { name: 'Messages', words: `${figure(session.messageCount)} in the log` },
     { name: 'Sent now', words: `${figure(session.visibleCount)} messages, summaries and markers included` },
-    ...(hidden > 0
-      ? [
-          {
-            name: 'Hidden',
-            words: `${figure(hidden)} messages${parts.length > 1 ? ':' : ''} ${parts.join(', ')}`,
-          },
-        ]
-      : []),
-    ...(stats === undefined
-      ? []
-      : [
-          {
-            name: 'Tokens',
-            words: tokenWords(stats),
-          },
-        ]),
-    ...(compactions.length > 0
-      ? [
-          {
-            name: 'Compactions',
-            words: `${figure(compactions.length)}, ${figure(session.activeCompactions)} in force`,
-          },
-        ]
-      : []),
-    ...(exportedAt === undefined ? [] : [{ name: 'Exported', words: time(exportedAt) }]),
+    ...fact('Hidden', hiddenWords(session.hidden)),
+    ...fact('Tokens', stats === undefined ? '' : tokenWords(stats)),
+    ...fact(
+      'Compactions',
+      compactions.length === 0
+        ? ''
+        : `${figure(compactions.length)}, ${figure(session.activeCompactions)} in force`,
+    ),
+    ...fact('Exported', exportedAt === undefined ? '' : time(exportedAt)),
   ]
+}
+
+function hiddenWords({ condensed, truncated, byHand }: Session['hidden']): string {
+  const causes = [
+    { count: condensed, words: 'by summaries' },
+    { count: truncated, words: 'by truncation' },
+    { count: byHand, words: 'by hand' },
+  ].filter(({ count }) => count > 0)
+  if (causes.length === 0) return ''
+  const hidden = `${figure(condensed + truncated + byHand)} messages`
+  if (causes.length === 1) return `${hidden} ${causes[0]!.words}`
+  return `${hidden}: ${causes.map(({ count, words }) => `${figure(count)} ${words}`).join(', ')}`
 }
 
 function tokenWords({ breakdown, source, availableInputTokens }: ContextStats): string {
@@ -101,11 +87,15 @@ function tokenWords({ breakdown, source, availableInputTokens }: ContextStats): 
   return `${figure(tokens)} sent now (${source})${share} of ${figure(availableInputTokens)} available`
 }
 
+function fact(name: string, words: string): Fact[] {
+  return words === '' ? [] : [{ name, words }]
+}
+
 function given(name: string, value: string | undefined): Fact[] {
   return value === undefined ? [] : [{ name, words: '', given: value }]
 }
 
-/** What is said of a compaction, besides its number, kind and status. */
+/** The facts of a compaction, besides its number, kind and status. */
 export function compactionFacts({ compaction, changes, standsFor }: DocumentCompaction): Fact[] {
   const { partsReplaced, tokensBefore, tokensAfter, cost } = compaction
   return [
@@ -115,40 +105,33 @@ export function compactionFacts({ compaction, changes, standsFor }: DocumentComp
     ...(standsFor.length > 0
       ? [{ name: 'Hides', words: positionWords(standsFor), position: standsFor[0]![0] }]
       : []),
-    ...(partsReplaced > 0
-      ? [
-          {
-            name: 'Shows differently',
-            words: `${figure(partsReplaced)} ${partsReplaced === 1 ? 'part' : 'parts'}`,
-          },
-        ]
-      : []),
+    ...fact('Shows differently', partsReplaced === 0 ? '' : counted(partsReplaced, 'part')),
     { name: 'Tokens', words: `${figure(tokensBefore)} before, ${figure(tokensAfter)} after` },
     ...given('Summarizer', compaction.summarizer),
     ...given('Model', compaction.model),
-    ...(cost === undefined ? [] : [{ name: 'Cost', words: `${cost} US dollars` }]),
+    ...fact('Cost', cost === undefined ? '' : `${cost} US dollars`),
     ...given('Error', compaction.error),
     ...changes.map(({ event, at, actor }): Fact => {
       const name = `${event.charAt(0).toUpperCase()}${event.slice(1)}`
       return { name, words: time(at), ...(actor !== undefined && { given: actor }) }
     }),
-    { name: 'Id', words: '', given: compaction.id },
+    ...given('Id', compaction.id),
   ]
 }
 
-/** A compaction in a few words: `compaction 2 (condense, in force)`. */
+/** A compaction in short: `compaction 2 (condense, in force)`. */
 export function compactionName({ number, compaction }: DocumentCompaction): string {
   return `compaction ${number} (${compaction.kind}, ${statusWords(compaction)})`
 }
 
-/** What a row is called: its position and who speaks, or what it stands for. */
+/** The name of a row: its position and role, or the positions it replaces. */
 export function rowName(row: StoredMessage, by: DocumentCompaction | undefined): string {
   if (row.kind === 'message') return `${row.position} · ${row.role}`
   const word = row.kind === 'summary' ? 'Summary' : 'Marker'
   return by === undefined || by.standsFor.length === 0 ? word : `${word} of ${positionWords(by.standsFor)}`
 }
 
-/** What a document needs of a store. */
+/** The methods of a store that a document needs. */
 export type DocumentStore = Pick<
   Store,
   'getSession' | 'getMessages' | 'listCompactions' | 'getAuditLog' | 'getContextStats'
@@ -156,27 +139,27 @@ export type DocumentStore = Pick<
 
 type Session = Awaited<ReturnType<DocumentStore['getSession']>>
 
-/** A compaction by the number it has in a document, with what became of it. */
+/** A compaction with its number in a document and its history. */
 export type DocumentCompaction = {
-  /** 1 for the first that was made. */
+  /** 1 for the first one. */
   readonly number: number
   readonly compaction: Compaction
   /** When it was undone, redone, or ended, oldest first. */
   readonly changes: readonly Pick<AuditEntry, 'event' | 'at' | 'actor'>[]
-  /** The positions of the log it hides in the end, through all summaries beneath it. */
+  /** The positions of the log that it hides, including those of the summaries below it. */
   readonly standsFor: readonly PositionRange[]
 }
 
-/** What a document says before the conversation. */
+/** The contents of a document before the conversation. */
 export type SessionDocument = {
   readonly session: Session
-  /** Absent for a session without messages, and where the store was not given its estimator. */
+  /** Absent for a session without messages, and when the store does not have its estimator. */
   readonly stats: ContextStats | undefined
   readonly compactions: readonly DocumentCompaction[]
   readonly byId: ReadonlyMap<string, DocumentCompaction>
 }
 
-/** Reads what stands before the conversation. Throws `SESSION_NOT_FOUND`. */
+/** Reads the contents before the conversation. Throws `SESSION_NOT_FOUND`. */
 export async function readDocument(store: DocumentStore, sessionId: string): Promise<SessionDocument> {
   const session = await store.getSession(sessionId)
   const stats = await statsOf(store, session)
@@ -201,34 +184,7 @@ async function statsOf(store: DocumentStore, session: Session): Promise<ContextS
   }
 }
 
-/** The rows of a session as it stood when the document was begun, with the texts they show. */
-export function rowsOf(store: DocumentStore, session: Session): AsyncGenerator<StoredMessage> {
-  return sessionRows(store, session, { shown: true })
-}
-
-/** What stands in a document's conversation: a row, or how many messages are left out there. */
-type DocumentRow = StoredMessage | { readonly left: number }
-
-/** The rows a document shows, in order. Inserted rows that are left out are not counted: they are nobody's words. */
-export async function* shownRows(
-  store: DocumentStore,
-  session: Session,
-  { hidden }: Pick<DocumentSettings, 'hidden'>,
-): AsyncGenerator<DocumentRow> {
-  let left = 0
-  for await (const row of rowsOf(store, session)) {
-    if (row.hidden && hidden === 'omit') {
-      if (row.kind === 'message') left++
-      continue
-    }
-    if (left > 0) yield { left }
-    left = 0
-    yield row
-  }
-  if (left > 0) yield { left }
-}
-
-/** Whether anything of a session was changed since the document was begun. */
+/** Whether the session has changed since the beginning of the export. */
 export async function hasChanged(store: DocumentStore, session: Session): Promise<boolean> {
   const now = await store.getSession(session.id)
   return now.version !== session.version || now.incarnation !== session.incarnation
@@ -253,16 +209,16 @@ async function changesOf(
 }
 
 /** Why a row is hidden, and by which compaction. */
-type HiddenReason = { readonly why: string; readonly by: DocumentCompaction | undefined }
+export type HiddenReason = { readonly why: string; readonly by: DocumentCompaction | undefined }
 
-/** `undefined` for a row that is seen. */
+/** `undefined` for a visible row. */
 export function hiddenReason(row: StoredMessage, { byId }: SessionDocument): HiddenReason | undefined {
   if (!row.hidden) return undefined
-  // An inserted row whose compaction is not in force is hidden for that, whatever covered it before.
+  // An inserted row of an inactive compaction is hidden for that reason, whatever covered it before.
   if (row.retiredBy !== undefined)
     return { why: 'its compaction is not in force', by: byId.get(row.retiredBy) }
   if (row.condenseParent !== undefined)
-    return { why: 'a summary stands for it', by: byId.get(row.condenseParent) }
+    return { why: 'a summary replaces it', by: byId.get(row.condenseParent) }
   const by = byId.get(row.truncationParent!)
   return { why: by === undefined ? 'a compaction hides it' : hidingWords(by.compaction), by }
 }
@@ -270,7 +226,7 @@ export function hiddenReason(row: StoredMessage, { byId }: SessionDocument): Hid
 function hidingWords({ kind, params }: Compaction): string {
   if (kind === 'truncate') return 'it was truncated'
   if (kind !== 'manual') return 'a compaction hides it'
-  return params.rewind === true ? 'it was taken back' : 'it was hidden by hand'
+  return params.rewind === true ? 'it was rewound' : 'it was hidden manually'
 }
 
 /** The compaction that inserted a row. */
@@ -278,7 +234,7 @@ export function insertedBy(row: StoredMessage, { byId }: SessionDocument): Docum
   return byId.get(row.condenseId ?? row.truncationId ?? '')
 }
 
-/** Where a compaction stands, in words. */
+/** The status of a compaction in words. */
 export function statusWords({ status }: Compaction): string {
   return status === 'active' ? 'in force' : status
 }
