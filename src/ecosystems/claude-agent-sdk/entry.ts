@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { invalid, isUndertextError } from '../../errors.ts'
 import { MAX_NAME_LENGTH } from '../../messages/check.ts'
+import { defined } from '../../messages/defined.ts'
 import { canonicalJson, isObject, type JsonObject, jsonProblem } from '../../messages/json.ts'
 import type { Message, NewMessage } from '../../messages/message.ts'
 import type { Session } from '../../storage/storage.ts'
@@ -63,8 +64,7 @@ export function transcriptOf(key: unknown): Transcript {
   const id = idOf(projectKey, sessionId, subpath)
   if (id.length > MAX_NAME_LENGTH)
     throw invalid(`key: must not be longer than ${MAX_NAME_LENGTH} characters in all`)
-  const named = { projectKey, sessionId, ...(subpath !== undefined && { subpath }) }
-  return { key: named, id, owner, isMain: subpath === undefined }
+  return { key: { projectKey, sessionId, ...defined({ subpath }) }, id, owner, isMain: subpath === undefined }
 }
 
 /** The owner of a project's sessions. Throws `INVALID_INPUT`. */
@@ -133,7 +133,7 @@ function messageOf(entry: JsonObject, isMain: boolean): NewMessage {
   return {
     ...(isSpoken(entry, isMain) ? spokenMessage(entry) : silent({ entry })),
     ...(Number.isSafeInteger(createdAt) && { createdAt }),
-    ...(idempotencyKey !== undefined && { idempotencyKey }),
+    ...defined({ idempotencyKey }),
   }
 }
 

@@ -209,13 +209,13 @@ function fromCall(
   const tool = nameAt(fields, 'tool', 'name', path)
   const { tool: _, toolCallId: __, args, input, ...further } = fields
   const text = content ?? ''
-  const said = { ...shapeOf(content), ...(text === '' ? {} : { content: text }) }
+  const textFields = { ...shapeOf(content), ...(text === '' ? {} : { content: text }) }
   const call = (value: Json, kept: JsonObject): ToolCallPart => ({
     type: 'tool-call',
     toolCallId: id.name,
     toolName: tool.name || 'unknown',
     input: value,
-    ...keptUnder(FLAT, { ...said, ...tool.kept, ...id.kept, ...kept }),
+    ...keptUnder(FLAT, { ...textFields, ...tool.kept, ...id.kept, ...kept }),
   })
   const isGiven = (value: Json | undefined): value is Json => value !== undefined && value !== null
   if (isGiven(args)) return { part: call(args, defined({ input })), further }
@@ -237,14 +237,14 @@ function fromResult(
     type: 'tool-result',
     toolCallId: id.name,
     ...(tool.name !== '' && { toolName: tool.name }),
-    output: { type: saysFailed(further) ? 'error-text' : 'text', value: content ?? '' },
+    output: { type: isMarkedFailed(further) ? 'error-text' : 'text', value: content ?? '' },
     ...keptUnder(FLAT, { ...shapeOf(content), ...tool.kept, ...id.kept }),
   }
   return { part, further }
 }
 
 /** Whether the fields of a flat result mark a failed call. */
-export function saysFailed({ isError, result }: JsonObject): boolean {
+export function isMarkedFailed({ isError, result }: JsonObject): boolean {
   return isError === true || (isObject(result) && result.success === false)
 }
 

@@ -16,7 +16,7 @@ import type { ChatMessage } from '../../model/message-parts.ts'
 import { argumentsIn } from '../../model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { isEmpty, isObject, keptFor } from '../wire.ts'
-import { FLAT, FROM_CONTENT, saysFailed, TAGS } from './from-chat-messages.ts'
+import { FLAT, FROM_CONTENT, isMarkedFailed, TAGS } from './from-chat-messages.ts'
 
 /** A neutral message, or a row of a store with its tags. */
 type Row = Message & { readonly id?: string; readonly kind?: string; readonly pinned?: boolean } & {
@@ -87,12 +87,12 @@ function tagsOf(row: Row): JsonObject {
 }
 
 function piecesOf(row: Row, further: JsonObject, place: string, conversion: Conversion): Piece[] {
-  const spoken = row.role === 'tool' ? 'user' : row.role
+  const textRole = row.role === 'tool' ? 'user' : row.role
   const parts = partsOf(row)
   const pieces: Piece[] = []
   let texts: string[] = []
   const flush = (): void => {
-    if (texts.length > 0) pieces.push({ role: spoken, content: texts.join('') })
+    if (texts.length > 0) pieces.push({ role: textRole, content: texts.join('') })
     texts = []
   }
   if (parts.length === 0) conversion.note('not-sent', place, 'an empty message has no place')
@@ -109,8 +109,8 @@ function piecesOf(row: Row, further: JsonObject, place: string, conversion: Conv
     }
   }
   flush()
-  const said = pieces.filter(({ role, content }) => role.startsWith('tool_') || content !== '')
-  return said.length > 0 ? said : pieces.slice(0, 1)
+  const written = pieces.filter(({ role, content }) => role.startsWith('tool_') || content !== '')
+  return written.length > 0 ? written : pieces.slice(0, 1)
 }
 
 function pieceOf(part: Part, further: JsonObject, place: string, conversion: Conversion): Piece | undefined {
@@ -120,7 +120,7 @@ function pieceOf(part: Part, further: JsonObject, place: string, conversion: Con
         conversion.note('changed', place, 'the format cannot mark a call that the provider ran itself')
       return callPiece(part, further)
     case 'tool-result':
-      noteUnsaid(part, place, conversion)
+      noteOmitted(part, place, conversion)
       return resultPiece(part, further)
     case 'reasoning':
     case 'image':
@@ -140,7 +140,7 @@ const REASONS = {
   provider: 'a part only its provider reads has no place',
 }
 
-function noteUnsaid({ output }: ToolResultPart, place: string, conversion: Conversion): void {
+function noteOmitted({ output }: ToolResultPart, place: string, conversion: Conversion): void {
   if (output.type !== 'content') return
   for (const [index, item] of output.value.entries())
     if (item.type !== 'text')
@@ -169,7 +169,7 @@ function argumentFields(value: Json, content: string, own: JsonObject): JsonObje
 
 function resultPiece(part: ToolResultPart, further: JsonObject): Piece {
   const own = keptFor(FLAT, part.providerOptions) ?? {}
-  const failed = isFailed(part.output) && !saysFailed(further)
+  const failed = isFailed(part.output) && !isMarkedFailed(further)
   return {
     role: 'tool_result',
     ...contentOf(outputText(part.output), own),

@@ -15,7 +15,7 @@ import { blockAt, jsonBlock, LANGCHAIN, type LangChainBlock } from './types.ts'
 
 const ANTHROPIC = 'anthropic'
 
-/** Something that is not a block of content and has no place in the neutral form. A pair, so that no block can look like it. */
+/** Keeps a value that is not a content block and has no neutral form. The data is a pair, which no block can be. */
 export function noBlock(what: 'invalid_tool_call' | 'remove', value: JsonObject): ProviderPart {
   return { type: 'provider', provider: LANGCHAIN, data: [what, value] }
 }
@@ -27,7 +27,7 @@ export function noBlockOf({ provider, data }: ProviderPart, what: string): JsonO
   return isObject(value) ? value : undefined
 }
 
-/** A block of a message in the neutral form, except calls. `model` is the provider that wrote it, where that is known. */
+/** Converts a block of a message, except calls. `model` is the provider that wrote it, if known. */
 export function readBlock(
   conversion: Conversion,
   value: unknown,
@@ -40,7 +40,7 @@ export function readBlock(
   return readReasoning(block, path, model) ?? readOther(conversion, block, path)
 }
 
-/** A block that a tool's answer may have too. */
+/** Converts a block that a tool result may also contain. */
 export function readSimpleBlock(conversion: Conversion, value: unknown, path: string): ToolResultContent {
   const block = blockAt(value, path)
   if (block.type !== undefined) stringAt(block.type, `${path}.type`)
@@ -49,8 +49,7 @@ export function readSimpleBlock(conversion: Conversion, value: unknown, path: st
 }
 
 function readOther(conversion: Conversion, data: JsonObject, path: string): ProviderPart {
-  conversion.note('kept', path, 'the neutral form has no part for this block')
-  return { type: 'provider', provider: LANGCHAIN, data }
+  return conversion.keep(LANGCHAIN, data, path, 'the neutral form has no part for this block')
 }
 
 function readText({ type, text, refusal, ...extra }: JsonObject, path: string): TextPart {
@@ -84,13 +83,13 @@ function readReasoning(block: JsonObject, path: string, model: Json | undefined)
   return { type: 'reasoning', text, ...(!isEmpty(providerOptions) && { providerOptions }) }
 }
 
-/** The block of a text: a refusal where it was read as one. */
+/** The block of a text: a refusal if it was read as one. */
 export function textBlock({ text, providerOptions }: TextPart): LangChainBlock {
   const options = keptFor(LANGCHAIN, providerOptions) ?? {}
   return options.type === 'refusal' ? { ...options, refusal: text } : { type: 'text', text, ...options }
 }
 
-/** The block of reasoning: as it was read, else a standard one, with Anthropic's signature where there is one. */
+/** The block of reasoning: as it was read, else a standard block with Anthropic's signature, if there is one. */
 export function reasoningBlock({ text, providerOptions }: ReasoningPart): LangChainBlock {
   const options = keptFor(LANGCHAIN, providerOptions)
   if (options?.type === 'thinking') return { ...options, thinking: text }
@@ -252,7 +251,7 @@ function filenameOf({ metadata }: LangChainBlock): string | undefined {
   return names.find((name) => typeof name === 'string') as string | undefined
 }
 
-/** The block of an image or a file: as it was read, else one of the standard of version 1. */
+/** The block of an image or file: as it was read, else a standard block of version 1. */
 export function mediaBlock(part: ImagePart | FilePart): LangChainBlock {
   const options = keptFor(LANGCHAIN, part.providerOptions)
   return options === undefined ? standardBlock(part) : blockAsRead(part, options)
@@ -273,10 +272,10 @@ function standardBlock(part: ImagePart | FilePart): LangChainBlock {
   }
 }
 
-function blockAsRead(part: ImagePart | FilePart, { mimeType: unsaid, ...rest }: JsonObject): LangChainBlock {
+function blockAsRead(part: ImagePart | FilePart, { mimeType: given, ...rest }: JsonObject): LangChainBlock {
   const data = part.type === 'image' ? part.image : part.data
   const filename = part.type === 'file' ? part.filename : undefined
-  const mediaType = unsaid === null ? undefined : part.mediaType
+  const mediaType = given === null ? undefined : part.mediaType
   if (rest.image_url !== undefined && !isObject(rest.image_url)) return { ...rest, image_url: String(data) }
   for (const [field, { write }] of Object.entries(HOLDERS)) {
     const own = rest[field]

@@ -18,7 +18,7 @@ import { fromLangChain } from './from-langchain.ts'
 import { toLangChain } from './instances.ts'
 import { LANGCHAIN } from './types.ts'
 
-/** What a chat message history needs of a store. */
+/** The store methods that a chat message history needs. */
 export type HistoryStore = RecoveringStore &
   Pick<Store, 'append' | 'compactSession' | 'getMessages' | 'needsCompaction' | 'renderHistory' | 'rewind'>
 
@@ -43,7 +43,7 @@ export type UndertextChatMessageHistoryOptions = ConversionOptions & {
   readonly owner?: string | undefined
   /**
    * Makes room after `addMessages`. Default: with the store's settings, when usage has reached the threshold. `true` or options of
-   * `compactSession`: after each, down to the target. `false`: it is left to others.
+   * `compactSession`: after each, down to the target. `false`: never.
    */
   readonly compact?: boolean | CompactOptions | undefined
   /** The actor in the audit for `clear`. Default: `langchain`. */
@@ -151,7 +151,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
         `[${removal}].type: must not be remove: hideMessages and rewind of the store hide messages`,
       )
     const { store, sessionId, conversion } = this.#options
-    const read = answeringOwn(fromLangChain(given, conversion), this.#ownIds)
+    const read = withOwnIds(fromLangChain(given, conversion), this.#ownIds)
     if (read.length === 0) return
     const added = [...given]
     await appendNamed(store, sessionId, keyed(read), this.#options)
@@ -281,14 +281,15 @@ function ownIdsOf(shown: readonly Message[], own: readonly Message[]): ReadonlyM
 }
 
 /** The messages, with results of such calls naming the calls by their own ids. */
-function answeringOwn(messages: readonly Message[], ownIds: ReadonlyMap<string, string>): Message[] {
+function withOwnIds(messages: readonly Message[], ownIds: ReadonlyMap<string, string>): Message[] {
   if (ownIds.size === 0) return [...messages]
-  const asked = new Set<string>()
+  const calledIds = new Set<string>()
   return messages.map((message) => {
     const parts = partsOf(message)
-    for (const part of parts) if (part.type === 'tool-call') asked.add(part.toolCallId)
+    for (const part of parts) if (part.type === 'tool-call') calledIds.add(part.toolCallId)
     const content = parts.map((part) => {
-      const own = part.type === 'tool-result' && !asked.has(part.toolCallId) && ownIds.get(part.toolCallId)
+      const own =
+        part.type === 'tool-result' && !calledIds.has(part.toolCallId) && ownIds.get(part.toolCallId)
       return own ? { ...part, toolCallId: own } : part
     })
     return content.some((part, i) => part !== parts[i]) ? { ...message, content } : message

@@ -28,19 +28,19 @@ import { noBlock, readBlock, readSimpleBlock } from './blocks.ts'
 import { type Envelope, LANGCHAIN, openEnvelope, usualFields } from './types.ts'
 
 /**
- * Messages of LangChain in the neutral form, ready to be appended: instances of `BaseMessage` (chunks too), the
+ * Converts messages of LangChain to neutral messages, ready to be appended: instances of `BaseMessage` (chunks too), the
  * stored form `{ type, data }`, the serialized constructor `{ lc: 1, … }`, and bare fields with a `type`, in any mixture.
  *
  * A call in the content and in `tool_calls` becomes one call, at its place in the content; raw calls in `additional_kwargs` count
  * only where `tool_calls` has none, as in LangChain's models. A `tool` or `function` message becomes a message of role `tool` with one
  * result, which gets the name of its tool from the nearest earlier call with its id; status `error` becomes a failed result. A
- * `generic` message is a user's unless its role is `assistant`, `ai`, `model`, `system` or `developer`. Kept whole, and noted: blocks
- * the neutral form has no part for, calls with unreadable arguments (`invalid_tool_calls`), `RemoveMessage`. Nothing given is changed;
- * values are shared with it.
+ * `generic` message is a user's unless its role is `assistant`, `ai`, `model`, `system` or `developer`. Kept whole and reported: blocks
+ * without a neutral form, calls with unreadable arguments (`invalid_tool_calls`), `RemoveMessage`. The input is not
+ * modified; values are shared with it.
  *
  * Throws `INVALID_INPUT`, with place and rule and without the text: an invalid list, an unknown type of message, a malformed block, a
- * call without an id, name or arguments, a `tool` message without `tool_call_id`, invalid base64. With `lenient` such places are kept as
- * unread parts and noted.
+ * call without an id, name or arguments, a `tool` message without `tool_call_id`, invalid base64. With `lenient`, such values are kept as
+ * unread parts and reported.
  */
 export function fromLangChain(messages: readonly object[], options?: ConversionOptions): Message[] {
   const conversion = new Conversion(LANGCHAIN, options)
@@ -72,7 +72,7 @@ class MessageReader {
   readonly #calls: KnownCalls
   readonly #envelope: Envelope
   readonly #path: string
-  /** What its role and parts do not tell of the message. */
+  /** What the role and parts of the message do not determine. */
   readonly #form: { [name: string]: Json }
 
   constructor(conversion: Conversion, calls: KnownCalls, envelope: Envelope, path: string) {
@@ -112,7 +112,7 @@ class MessageReader {
     return { role, content, ...(!isEmpty(kept) && { metadata: { [LANGCHAIN]: kept } }) }
   }
 
-  /** The content: one text, or parts. */
+  /** Returns the content: one text, or parts. */
   #content(content: Json | undefined, calls?: CallReader): string | Part[] {
     const { blocks } = this.#envelope
     if (blocks === undefined) return this.#plainContent(content)
@@ -160,9 +160,9 @@ class MessageReader {
     const toolName = this.#calls.names.get(toolCallId) ?? name
     if (toolName !== undefined && fields.name === undefined) this.#form.without = ['name']
     const output = this.#output(content, fields.status === 'error')
-    const isTold = (field: string, value: unknown): boolean =>
+    const isShown = (field: string, value: unknown): boolean =>
       (field === 'name' && value === toolName) || (field === 'status' && value === 'error')
-    const rest = Object.entries(isTool ? others : fields).filter(([field, value]) => !isTold(field, value))
+    const rest = Object.entries(isTool ? others : fields).filter(([field, value]) => !isShown(field, value))
     const kept = this.#kept(Object.fromEntries(rest))
     const call = { toolCallId, ...defined({ toolName }) }
     return {
@@ -314,8 +314,7 @@ class CallReader {
   #invalid(call: unknown, place: string): Part {
     return this.#conversion.reading(call, place, () => {
       const kept = objectAt(call, place)
-      const why = 'a call with unreadable arguments cannot be answered'
-      this.#conversion.note('kept', place, why)
+      this.#conversion.note('kept', place, 'a call with unreadable arguments cannot be answered')
       return noBlock('invalid_tool_call', kept)
     })
   }

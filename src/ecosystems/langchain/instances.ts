@@ -38,8 +38,8 @@ const CLASSES: ReadonlyMap<string, MessageClass> = new Map<string, MessageClass>
 ])
 
 /**
- * Neutral messages as LangChain's own instances: of the class they were read from, with the same fields; see
- * `toLangChainStored` for messages of other origins. Values are shared with what was given.
+ * Converts neutral messages to instances of LangChain's classes: of the class they were read from, with the same fields; see
+ * `toLangChainStored` for messages of other origins. Values are shared with the input.
  *
  * Throws `INVALID_INPUT` for an invalid list and for a part of an unknown type.
  */

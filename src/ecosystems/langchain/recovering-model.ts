@@ -37,7 +37,7 @@ type Call = HistoryTurns & {
  * A LangChain chat model that recovers from overflows and records usage, provider and model in the session of a history. Use it in place
  * of the model: `invoke`, `stream`, `batch`, `bindTools`, `withStructuredOutput` and chains work as with the model itself.
  *
- * A request that overflows is compacted and sent again before anything of its answer was passed on; the history in the prompt is
+ * A request that overflows is compacted and sent again before any of its response was passed on; the history in the prompt is
  * replaced, everything else stays. The history is the one given here, else that of `RunnableWithMessageHistory`. A prompt without all
  * messages of `getMessages`, unchanged and in one piece, is sent as it is.
  *
@@ -95,7 +95,7 @@ function findCall(
   return { ...turns, history, messages, place, options }
 }
 
-/** Sends a prompt as it came; after an overflow, with the shorter history in place of the messages that the history returned. */
+/** Sends a prompt unchanged; after an overflow, with the shorter history instead of the messages that the history returned. */
 async function ask<R>(
   model: BaseChatModel,
   call: Call,
@@ -104,7 +104,7 @@ async function ask<R>(
   const { store, sessionId, history, messages, place, options, isAdded } = call
   const before = messages.slice(0, place.from)
   const after = messages.slice(place.to)
-  const unsaid = after.filter((message) => !isAdded(message))
+  const unstored = after.filter((message) => !isAdded(message))
   const system = before.filter(({ type }) => type === 'system')
   const others = before.filter(({ type }) => type !== 'system')
   const text = system.map((message) => message.text).join('\n\n')
@@ -112,11 +112,11 @@ async function ask<R>(
     sessionId,
     async (request, attempt) => {
       if (attempt === 1 && !request.compacted) return { request, result: await send([...messages]) }
-      return { request, result: await send([...before, ...(await history.getMessages()), ...unsaid]) }
+      return { request, result: await send([...before, ...(await history.getMessages()), ...unstored]) }
     },
     {
       ...namesOf(model, call),
-      prompt: fromLangChain([...others, ...unsaid], { lenient: true }),
+      prompt: fromLangChain([...others, ...unstored], { lenient: true }),
       pendingCalls: 'keep',
       alsoReads: [LANGCHAIN],
       ...(text !== '' && { system: text }),
@@ -126,7 +126,7 @@ async function ask<R>(
   )
 }
 
-/** Provider and model: the history's own, else those the model has for traces, where it has a name. */
+/** Provider and model: the history's own, else those that the model reports for traces, if it has a name. */
 function namesOf(
   model: BaseChatModel,
   { provider, model: name, options }: Call,

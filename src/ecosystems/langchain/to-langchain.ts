@@ -25,7 +25,7 @@ import {
   usualFields,
 } from './types.ts'
 
-/** The calls of one assistant message on their way out. */
+/** Writes the calls of one assistant message. */
 class CallWriter {
   readonly #conversion: Conversion
   readonly #own: JsonObject | undefined
@@ -110,14 +110,14 @@ function serverResultBlock({ toolCallId, output }: ToolResultPart): LangChainBlo
 type WrittenMessage = LangChainStoredMessage & { readonly className?: string }
 
 /**
- * Neutral messages in the form LangChain stores, `{ type, data }`: what was read by `fromLangChain` comes out as it was.
+ * Converts neutral messages to the form LangChain stores, `{ type, data }`. Messages that `fromLangChain` read are written unchanged.
  *
  * Of messages of other origins: calls are in `tool_calls`; each result becomes a `tool` message of its own, before the other parts of its
  * message, with status `error` where it failed; JSON is sent as text; a result within an assistant message splits it in two, except
  * results of tools its provider ran. Reasoning, images and files become standard blocks of version 1, and a message with such blocks is
- * marked (`output_version` in its `response_metadata`), as LangChain's own constructors do. Not written, and noted: parts of other
- * providers, unread parts, messages left with nothing or with reasoning alone; changed, and noted: arguments that are not an object
- * (they become `{ arguments }`).
+ * marked (`output_version` in its `response_metadata`), as LangChain's own constructors do. Not sent, and reported: parts of
+ * other providers, unread parts, messages that would be empty or hold reasoning alone. Reported as changed: arguments that are not an
+ * object (they become `{ arguments }`).
  *
  * Throws `INVALID_INPUT` for an invalid list and for a part of an unknown type.
  */
@@ -141,10 +141,10 @@ export function writeMessages(messages: readonly Message[], options?: Conversion
 
 const TYPE_OF_ROLE = { system: 'system', user: 'human', assistant: 'ai', tool: 'human' } as const
 
-/** Writes a list: how an earlier call was written decides how its answer is. */
+/** Writes a list of messages: how a call was written decides how its result is written. */
 class Writer {
   readonly #conversion: Conversion
-  /** Ids of calls of the old kind that were written as new ones: their answers are too. */
+  /** Ids of old function calls that were written as tool calls: their results become tool results too. */
   readonly #renewed = new Set<string>()
 
   constructor(conversion: Conversion) {

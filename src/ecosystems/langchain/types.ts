@@ -91,7 +91,7 @@ function contentsOf(message: Fields, path: string): { type: string; className: u
   }
   if (message.lc === 1) {
     const className: unknown = Array.isArray(message.id) ? message.id.at(-1) : undefined
-    const type = TYPE_OF_CLASS.get(String(className))
+    const type = TYPE_OF_CLASS.get(className)
     if (message.type !== 'constructor' || type === undefined)
       throw invalid(`${path}.id: must name a class of message`)
     const { type: _, ...fields }: Fields = objectAt(message.kwargs, `${path}.kwargs`)
@@ -132,8 +132,8 @@ export function jsonBlock(block: LangChainBlock, path: string): JsonObject {
 }
 
 /*
- * Messages in the form of LangChain's `@langchain/core` 1, recognized by their shape: nothing of the package is imported here. What was
- * read is written as it was.
+ * Messages in the form of LangChain's `@langchain/core` 1, recognized by their shape: nothing of the package is imported here. A
+ * message that was read is written again unchanged.
  *
  * What the neutral form has no place for is kept under the name `langchain`: fields of a message in `metadata` (of a
  * tool's message in the `providerOptions` of its result), fields of a block or call in `providerOptions`, whole blocks as
@@ -171,7 +171,7 @@ export type LangChainStoredMessage = {
   data: LangChainData
 }
 
-/** What the role and the parts of a message do not tell of it. */
+/** What the role and the parts of a message do not determine. */
 export type MessageForm = {
   readonly type?: Json
   readonly class?: Json
@@ -182,31 +182,28 @@ export type MessageForm = {
   readonly field?: Json
 }
 
-/** Classes of pieces of a streamed message: the stored form has no sign of them. */
-const CHUNKS: Readonly<Record<string, string>> = {
-  HumanMessageChunk: 'human',
-  AIMessageChunk: 'ai',
-  SystemMessageChunk: 'system',
-  ToolMessageChunk: 'tool',
-  FunctionMessageChunk: 'function',
-  ChatMessageChunk: 'generic',
-}
+/** Types of messages by the names of their classes, without `RemoveMessage`. */
+const TYPES = Object.entries({
+  HumanMessage: 'human',
+  AIMessage: 'ai',
+  SystemMessage: 'system',
+  ToolMessage: 'tool',
+  FunctionMessage: 'function',
+  ChatMessage: 'generic',
+})
 
-/** Types of messages by the names of their classes. */
-const TYPE_OF_CLASS: ReadonlyMap<string, string> = new Map([
-  ['HumanMessage', 'human'],
-  ['AIMessage', 'ai'],
-  ['SystemMessage', 'system'],
-  ['ToolMessage', 'tool'],
-  ['FunctionMessage', 'function'],
-  ['ChatMessage', 'generic'],
+/** Classes of pieces of a streamed message. The stored form does not show them. */
+const CHUNKS: ReadonlyMap<unknown, string> = new Map(TYPES.map(([name, type]) => [`${name}Chunk`, type]))
+
+const TYPE_OF_CLASS: ReadonlyMap<unknown, string> = new Map([
+  ...TYPES,
+  ...CHUNKS,
   ['RemoveMessage', 'remove'],
-  ...Object.entries(CHUNKS),
-])
+] as [unknown, string][])
 
 /** Whether a class is one of a streamed piece. */
 export function isChunkClass(name: unknown): name is string {
-  return typeof name === 'string' && Object.hasOwn(CHUNKS, name)
+  return CHUNKS.has(name)
 }
 
 /** The fields every message of a type has, with their empty values. */

@@ -85,8 +85,8 @@ function only(role: Role, part: Part): Message {
   return { role, content: [part] }
 }
 
-function fromMessage(value: unknown, place: string, said: unknown, conversion: Conversion): Message {
-  const role = (['system', 'user', 'assistant'] as const).find((one) => one === said)
+function fromMessage(value: unknown, place: string, givenRole: unknown, conversion: Conversion): Message {
+  const role = (['system', 'user', 'assistant'] as const).find((one) => one === givenRole)
   if (role === undefined) throw invalid(`${place}.role: must be one of ${Object.keys(MESSAGES).join(', ')}`)
   const shape = MESSAGES[role]
   const { content: given, ...others } = objectAt(value, place)

@@ -48,11 +48,11 @@ const PRELUDE: ReadonlySet<unknown> = new Set(['response_started', 'model'])
 
 /** A model or model provider that replaces the given one; see `recovering` of `UndertextSession`. */
 export function recovering<T extends AgentModel | AgentModelProvider>(
-  asked: T,
+  target: T,
   session: RecoveringSession,
 ): T {
-  if ('getResponse' in asked) return recoveringModel(asked as AgentModel, session) as T
-  const provider = asked as AgentModelProvider
+  if ('getResponse' in target) return recoveringModel(target as AgentModel, session) as T
+  const provider = target as AgentModelProvider
   const getModel = async (name?: string): Promise<AgentModel> =>
     recoveringModel(await provider.getModel(name), { ...session, model: session.model ?? name })
   return withMethods(provider, { getModel }) as T

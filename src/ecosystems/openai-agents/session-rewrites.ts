@@ -63,7 +63,7 @@ export type Decide = (rows: readonly ShownRow[], originals: Originals) => Rewrit
 /** The id under which a rewrite is applied once, and the text that identifies it. */
 export type Operation = { readonly operationId: string; readonly operationBody: string }
 
-type Said = Partial<Operation> & { readonly reason: string; readonly actor?: string }
+type RewindDetails = Partial<Operation> & { readonly reason: string; readonly actor?: string }
 
 /** Rewinds and appends as decided, in one transaction. An error of the decision aborts it. */
 export async function rewriteHistory(
@@ -71,7 +71,7 @@ export async function rewriteHistory(
   sessionId: string,
   show: (view: readonly ViewMessage[]) => readonly ShownRow[],
   decide: Decide,
-  said: Said,
+  details: RewindDetails,
 ): Promise<void> {
   const originals = new Map<string, StoredMessage>()
   for (;;) {
@@ -85,13 +85,13 @@ export async function rewriteHistory(
       return first === undefined ? ('end' as const) : { messageId: first.row.id }
     }
     try {
-      await store.rewind(sessionId, { from, append: () => append, keepCompactions: true, ...said })
+      await store.rewind(sessionId, { from, append: () => append, keepCompactions: true, ...details })
       return
     } catch (error) {
       if (error instanceof NothingToDo) return
       if (error instanceof OriginalsNeeded) await fetchOriginals(store, sessionId, error.rows, originals)
-      else if (said.operationId !== undefined && isUndertextError(error, 'SESSION_NOT_FOUND'))
-        await make(store, sessionId)
+      else if (details.operationId !== undefined && isUndertextError(error, 'SESSION_NOT_FOUND'))
+        await createIfMissing(store, sessionId)
       else throw error
     }
   }
@@ -113,7 +113,7 @@ async function fetchOriginals(
 }
 
 /** A transaction is recorded in its session, so the session must exist. */
-async function make(store: SessionStore, sessionId: string): Promise<void> {
+async function createIfMissing(store: SessionStore, sessionId: string): Promise<void> {
   try {
     await store.createSession({ id: sessionId })
   } catch (error) {
@@ -189,9 +189,9 @@ function originalRow(rows: readonly ShownRow[], index: number, originals: Origin
 /** The original items of a row, without previews and placeholders; none for a row that is not shown. */
 function originalItems(rows: readonly ShownRow[], index: number, originals: Originals): readonly AgentItem[] {
   const { row, shown } = rows[index]!
-  const said = shown.length === 0 ? row : originalRow(rows, index, originals)
+  const message = shown.length === 0 ? row : originalRow(rows, index, originals)
   // Items shown unchanged also hold what other rows provide (the name of a tool).
-  return said === row ? shown : toItemsOfEach([said], {}).flat()
+  return message === row ? shown : toItemsOfEach([message], {}).flat()
 }
 
 /*

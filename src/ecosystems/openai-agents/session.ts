@@ -54,7 +54,7 @@ async function fullHistory(store: SessionStore, sessionId: string): Promise<Stor
   const rewinds = compactions.filter(({ status, params }) => status === 'active' && params.rewind === true)
   if (rewinds.length === 0) return rows.filter(({ kind }) => kind === 'message')
 
-  const takenBack = new Set(rewinds.map(({ id }) => id))
+  const rewindIds = new Set(rewinds.map(({ id }) => id))
   // Everything that an earlier compaction hides was rewound with the whole history.
   const places = new Map(compactions.map(({ id }, i) => [id, i]))
   const isWhole = ({ reason }: (typeof rewinds)[number]): boolean => WHOLE_REASONS.has(reason ?? '')
@@ -63,9 +63,9 @@ async function fullHistory(store: SessionStore, sessionId: string): Promise<Stor
   const isGone = (row: StoredMessage): boolean => {
     const parent = row.condenseParent ?? row.truncationParent
     if (parent === undefined) return false
-    if (takenBack.has(parent) || (places.get(parent) ?? cleared) < cleared) return true
-    const stands = inserted.get(parent)
-    return stands !== undefined && isGone(stands)
+    if (rewindIds.has(parent) || (places.get(parent) ?? cleared) < cleared) return true
+    const replacement = inserted.get(parent)
+    return replacement !== undefined && isGone(replacement)
   }
   return rows.filter((row) => row.kind === 'message' && !isGone(row))
 }
@@ -147,9 +147,9 @@ export class UndertextSession {
    * everything else stays. An input that does not begin with the whole history, because a filter or an input
    * callback changed it, is sent unchanged; so is one of a conversation that the server keeps.
    */
-  recovering<T extends AgentModel | AgentModelProvider>(asked: T): T {
-    check(askedSchema, asked, 'recovering')
-    return recovering(asked, {
+  recovering<T extends AgentModel | AgentModelProvider>(model: T): T {
+    check(modelSchema, model, 'recovering')
+    return recovering(model, {
       ...this.#options,
       store: this.#store,
       sessionId: this.#id,
@@ -228,13 +228,13 @@ export class UndertextSession {
     const { operationId, operationBody, expected, replacement } = checkTransaction(args)
     const decide: Decide = (rows, originals) => {
       const rewrite = replaceSuffix(rows, expected, replacement, originals)
-      if (rewrite === 'other') throw new OtherEnd()
+      if (rewrite === 'other') throw new UnexpectedSuffix()
       return rewrite
     }
     try {
       await this.#rewrite('applyHistoryTransaction', decide, { operationId, operationBody })
     } catch (error) {
-      if (!(error instanceof OtherEnd)) throw error
+      if (!(error instanceof UnexpectedSuffix)) throw error
       const why = 'the newest items are not those expected'
       throw new UndertextError('STALE_PLAN', { sessionId: this.#id, why, messageIds: [] })
     }
@@ -334,13 +334,13 @@ export class UndertextSession {
 /** A rewind of everything visible. */
 const EVERYTHING = { from: 'start', keepCompactions: true } as const
 
-class OtherEnd extends Error {}
+class UnexpectedSuffix extends Error {}
 
 function itemsOf(rows: readonly ShownRow[]): AgentItem[] {
   return rows.flatMap(({ shown }) => shown)
 }
 
-const askedSchema = z.custom<object>(
+const modelSchema = z.custom<object>(
   (value) => isObject(value) && ('getResponse' in value || 'getModel' in value),
   'must be a model or a provider of models',
 )

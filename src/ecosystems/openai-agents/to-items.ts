@@ -145,26 +145,26 @@ function toItems(message: Message, place: string, writing: Writing): Item[] {
     return toPlain(message, fields, place, writing)
   const isModel = message.role === 'assistant'
   const items: Item[] = []
-  let said: Item[] = []
+  let contents: Item[] = []
   let isFirst = true
-  const speak = (always: boolean): void => {
-    const isSilent = said.every(({ text, type }) => text === '' && type !== 'refusal')
+  const flush = (always: boolean): void => {
+    const isSilent = contents.every(({ text, type }) => text === '' && type !== 'refusal')
     if (always || !isSilent) {
-      items.push(messageItem(isModel ? 'assistant' : 'user', said, isFirst ? fields : undefined))
+      items.push(messageItem(isModel ? 'assistant' : 'user', contents, isFirst ? fields : undefined))
       isFirst = false
     }
-    said = []
+    contents = []
   }
   message.content.forEach((part, i) => {
     writing.place = `${place}.content[${i}]`
     const item = toItem(part, writing)
     if (item !== undefined) {
-      speak(false)
+      flush(false)
       items.push(item)
-    } else for (const one of toContent(part, isModel, writing)) said.push(one)
+    } else for (const one of toContent(part, isModel, writing)) contents.push(one)
   })
   // An empty message item that was read is written again.
-  speak(fields !== undefined && items.length === 0)
+  flush(fields !== undefined && items.length === 0)
   return items
 }
 
@@ -177,13 +177,13 @@ function messageItem(role: string, content: string | readonly Item[], fields: Js
 /** A system message, or one whose content is a string. */
 function toPlain(message: Message, fields: JsonObject | undefined, place: string, writing: Writing): Item[] {
   const { role } = message
-  const said = partsOf(message).flatMap((part, i) => {
+  const texts = partsOf(message).flatMap((part, i) => {
     if (part.type === 'text') return [part.text]
     writing.conversion.note('not-sent', `${place}.content[${i}]`, `a ${role} message is text alone`)
     return []
   })
-  if (said.length === 0) return []
-  const text = said.join('')
+  if (texts.length === 0) return []
+  const text = texts.join('')
   if (role !== 'assistant') return [messageItem(role === 'system' ? 'system' : 'user', text, fields)]
   return text === '' ? [] : [messageItem(role, [{ type: 'output_text', text }], fields)]
 }
