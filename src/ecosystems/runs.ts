@@ -87,7 +87,7 @@ export function answeredRunsOf(parts: readonly Part[]): (readonly Part[])[] {
   const ran = new Set(parts.flatMap((part) => (isHosted(part) ? [part.toolCallId] : [])))
   const mayAnswer = (call: ToolCallPart): boolean => isHosted(call) || !ran.has(call.toolCallId)
   const close = (): void => {
-    const said: Part[] = []
+    const parts: Part[] = []
     const results: ToolResultPart[] = []
     for (const part of open) {
       const result =
@@ -97,10 +97,10 @@ export function answeredRunsOf(parts: readonly Part[]): (readonly Part[])[] {
         waiting.push(part)
         continue
       }
-      said.push(part)
+      parts.push(part)
     }
     for (const result of results) taken.add(result)
-    addRun(runs, said)
+    addRun(runs, parts)
     addRun(runs, results)
     open = []
   }

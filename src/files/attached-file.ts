@@ -53,8 +53,8 @@ function closingsOf(text: string): ReadonlyMap<string, number[]> {
   const ends = new Map<string, number[]>()
   for (let at = text.indexOf(CLOSING); at !== -1; at = text.indexOf(CLOSING, at + CLOSING.length)) {
     const fenceEnd = at + CLOSING.length + FENCE_UNITS
-    const behind = text.charAt(fenceEnd + 1)
-    if (text.charAt(fenceEnd) !== ']' || (behind !== '' && behind !== '\n')) continue
+    const after = text.charAt(fenceEnd + 1)
+    if (text.charAt(fenceEnd) !== ']' || (after !== '' && after !== '\n')) continue
     listIn(ends, `data-${text.slice(at + CLOSING.length, fenceEnd)}`).push(at)
   }
   return ends

@@ -205,11 +205,10 @@ export function shownRange(requested: LineRange, text: string): LineRange {
 /** The lines in the heading of a result ("Read file a.ts lines 51-120"), if it has one. */
 export function toldRange(text: string): LineRange | undefined {
   const heading = text.slice(0, NOTICE_REACH).split('\n', 1)[0]!
-  const told = /\b(?:lines?\s+|L)(\d{1,9})\s*(?:-|–|to|through)\s*L?(\d{1,9})\b|:(\d{1,9})-(\d{1,9})\b/i.exec(
-    heading,
-  )
-  if (told === null) return undefined
-  return fromTo(Number(told[1] ?? told[3]), Number(told[2] ?? told[4]))
+  const match =
+    /\b(?:lines?\s+|L)(\d{1,9})\s*(?:-|–|to|through)\s*L?(\d{1,9})\b|:(\d{1,9})-(\d{1,9})\b/i.exec(heading)
+  if (match === null) return undefined
+  return fromTo(Number(match[1] ?? match[3]), Number(match[2] ?? match[4]))
 }
 
 /** A text without a notice in its last line, which is not a line of the file. */

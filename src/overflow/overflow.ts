@@ -132,8 +132,8 @@ function detailsOf(overflow: Overflow): ProviderOverflowDetails | null {
 export function extractErrorMessage(error: unknown): string | null {
   if (typeof error === 'string') return error.trim() === '' ? null : error
   for (const node of readError(error)) {
-    const said = node.firstText
-    if (said !== undefined) return said
+    const text = node.firstText
+    if (text !== undefined) return text
   }
   return null
 }

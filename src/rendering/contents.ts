@@ -124,8 +124,8 @@ function answerResults(drafts: readonly Draft[], note: Note): Draft[] {
       answered.push(draftOf(draft.id, { role: 'assistant', content: RESULTS_READ_TEXT }))
     } else if (speaks && endsInResult(before.parts)) {
       note({ kind: 'assistant-added', messageId: draft.id })
-      const said: Part = { type: 'text', text: RESULTS_READ_TEXT }
-      answered[answered.length - 1] = redraft(before, 'assistant', [...before.parts, said])
+      const value: Part = { type: 'text', text: RESULTS_READ_TEXT }
+      answered[answered.length - 1] = redraft(before, 'assistant', [...before.parts, value])
     }
     answered.push(draft)
   }

@@ -123,9 +123,9 @@ function saysTheSame(drafts: readonly Draft[], first: Place, second: Place): boo
   const [a, b] = [first, second].map(({ row, part }) => {
     const { output } = drafts[row]!.parts[part] as ToolResultPart
     const { type, value } = output
-    const said =
+    const items =
       type === 'content' ? value.filter((item) => !('text' in item && item.text.trim() === '')) : value
-    return canonicalJson([type, said])
+    return canonicalJson([type, items])
   })
   return a === b
 }
@@ -332,8 +332,8 @@ function ownParts({ drafts, answers, note }: ToolWork, row: number): OwnParts {
       const fate = answers.fateOf.get(keyOf(place))
       if (fate === undefined) {
         note({ kind: 'result-as-text', messageId, toolCallId })
-        const said = message.role === 'assistant' ? aside : own
-        for (const one of resultAsParts(part)) said.push(one)
+        const content = message.role === 'assistant' ? aside : own
+        for (const one of resultAsParts(part)) content.push(one)
       } else if (fate.kind === 'duplicate') {
         note({ kind: 'duplicate-dropped', messageId, toolCallId })
       } else if (fate.kind === 'inside' && fate.call.row === row) {

@@ -149,7 +149,7 @@ type ResultRun = { readonly behind: number; readonly leading: number }
 
 function findResultRuns(messages: readonly Message[]): (ResultRun | undefined)[] {
   const runs: (ResultRun | undefined)[] = []
-  let behind = -1
+  let end = -1
   let unbroken = false
   for (const [index, { role, content }] of messages.entries()) {
     const parts = partsOf({ content })
@@ -160,8 +160,8 @@ function findResultRuns(messages: readonly Message[]): (ResultRun | undefined)[]
     const hasResults = parts.some((part, place) => place < leading && part.type === 'tool-result')
     const begins = hasResults && (role === 'tool' || role === 'user')
 
-    if (!(begins && unbroken)) behind = index - 1
-    runs.push(begins ? { behind, leading } : undefined)
+    if (!(begins && unbroken)) end = index - 1
+    runs.push(begins ? { behind: end, leading } : undefined)
     unbroken = begins && leading === parts.length
   }
   return runs

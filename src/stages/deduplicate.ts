@@ -385,9 +385,9 @@ function headedPath(text: string): string | undefined {
 
 /** The heading takes precedence over the arguments; a cut result with lines in its heading shows unknown lines. */
 function wordedRange(requested: LineRange, text: string): LineRange {
-  const told = toldRange(text)
-  if (told === undefined) return shownRange(requested, text)
-  return isCut(text) ? UNKNOWN_LINES : told
+  const range = toldRange(text)
+  if (range === undefined) return shownRange(requested, text)
+  return isCut(text) ? UNKNOWN_LINES : range
 }
 
 /** Whether a word is a path: it has a slash, or a dot followed by an ending. */

@@ -63,12 +63,12 @@ export function reasoningRows(view: View, from: number, to: number): ViewRow[] {
   const open = turns.openLoop
   const found: ViewRow[] = []
   for (let index = from; index < Math.min(to, open); ) {
-    const [first, behind] = turns.loopOf(index)
-    const loop = rows.slice(first, behind)
-    const isWithin = first >= from && behind <= to
+    const [first, end] = turns.loopOf(index)
+    const loop = rows.slice(first, end)
+    const isWithin = first >= from && end <= to
     if (isWithin && loop.some(({ hasReasoning }) => hasReasoning) && loop.every(({ pinned }) => !pinned))
       for (const row of loop) if (row.kind === 'message' && row.role === 'assistant') found.push(row)
-    index = behind
+    index = end
   }
   return found
 }

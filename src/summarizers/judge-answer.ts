@@ -20,14 +20,14 @@ const THINKING = ['think', 'thinking'] as const
 export function judgeAnswer(
   answer: SummaryAnswer | undefined,
 ): { readonly text: string } | { readonly problem: AnswerProblem } {
-  const said = typeof answer?.text === 'string' ? answer.text : ''
+  const shown = typeof answer?.text === 'string' ? answer.text : ''
   const reason = reasonOf(answer)
   if (reason === 'content-filter') return { problem: 'SUMMARY_REFUSED' }
-  const text = withoutThinking(said)
+  const text = withoutThinking(shown)
   if (text === '') {
     // Reasoning used up the limit, or the text consists of reasoning only.
     const hasThought =
-      said.trim() !== '' || (typeof answer?.reasoning === 'string' && answer.reasoning.trim() !== '')
+      shown.trim() !== '' || (typeof answer?.reasoning === 'string' && answer.reasoning.trim() !== '')
     return { problem: hasThought ? 'SUMMARY_REASONING_ONLY' : 'EMPTY_SUMMARY' }
   }
   if (reason === 'length') return { problem: 'SUMMARY_CUT' }
@@ -55,8 +55,8 @@ function reasonOf(answer: SummaryAnswer | undefined): 'length' | 'content-filter
 }
 
 /** The text after complete blocks of reasoning at its beginning; empty when such a block is not closed. */
-function withoutThinking(said: string): string {
-  let text = said.trim()
+function withoutThinking(shown: string): string {
+  let text = shown.trim()
   for (;;) {
     const tag = THINKING.find((name) => text.slice(0, name.length + 2).toLowerCase() === `<${name}>`)
     if (tag === undefined) return text

@@ -87,8 +87,8 @@ function headMarkdown(document: SessionDocument, settings: DocumentSettings): st
 }
 
 function factMarkdown({ name, words, given }: Fact): string {
-  const said = given === undefined ? '' : codeSpan(given)
-  return `**${name}:** ${[words, said].filter((part) => part !== '').join(' ')}`
+  const text = given === undefined ? '' : codeSpan(given)
+  return `**${name}:** ${[words, text].filter((part) => part !== '').join(' ')}`
 }
 
 function rowMarkdown({ row, by, reason, blocks }: PrintedRow): string {

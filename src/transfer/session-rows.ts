@@ -30,8 +30,8 @@ export async function* sessionRows(
   const last = Math.min(to, messageCount)
   for (let done = 0; done <= last - from; done += PAGE) {
     const first = order === 'forward' ? from + done : Math.max(from, last - done - PAGE + 1)
-    const behind = order === 'forward' ? Math.min(last, first + PAGE - 1) : last - done
-    yield* await store.getMessages(id, { ...options, order, after: first - 1, before: behind + 1 })
+    const end = order === 'forward' ? Math.min(last, first + PAGE - 1) : last - done
+    yield* await store.getMessages(id, { ...options, order, after: first - 1, before: end + 1 })
   }
 }
 

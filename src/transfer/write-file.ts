@@ -134,10 +134,10 @@ class FileWriter {
       const counts = this.#countsOf(done)
       const isNew = !dryRun && done.status !== 'unchanged'
       const visible = isNew ? (await this.#writing.store.countMessages?.(sessionId))?.visible : undefined
-      const told = dryRun
+      const count = dryRun
         ? ({ status: 'checked', ...counts } as const)
         : { ...done, ...counts, ...(visible !== undefined && { visible }) }
-      return outcomeOf(sessionId, checked, told, skipBad)
+      return outcomeOf(sessionId, checked, count, skipBad)
     } catch (error) {
       if (!isUndertextError(error) || !OF_CONVERSATION.has(error.code)) throw error
       return outcomeOf(name, checked, { status: 'refused', why: whyOf(error), code: error.code })

@@ -160,10 +160,10 @@ function fromSystem(system: unknown, reading: Reading): Message {
 
 function fromMessage({ role, content, ...extra }: JsonObject, path: string, reading: Reading): Message {
   if (role !== 'user' && role !== 'assistant') throw invalid(`${path}.role: must be user or assistant`)
-  const said = fromContent(content, role, `${path}.content`, reading, extra)
-  const { content: parts } = said
+  const value = fromContent(content, role, `${path}.content`, reading, extra)
+  const { content: parts } = value
   const isAnswer = typeof parts !== 'string' && parts.length > 0 && parts.every(isResult)
-  return { role: isAnswer ? 'tool' : role, ...said }
+  return { role: isAnswer ? 'tool' : role, ...value }
 }
 
 function fromContent(

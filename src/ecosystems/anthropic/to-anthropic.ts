@@ -222,12 +222,12 @@ function resultBlock(
   const { fields: kept, isOwn } = blockOptions(providerOptions)
   const { content: layout, is_error, ...fields } = kept
   const failed = isFailed(output) ? true : is_error === true ? undefined : is_error
-  const said = resultContent(output, layout, writing)
+  const value = resultContent(output, layout, writing)
   // Results read from this format stay as they were.
-  const isSilent = failed === true && said?.length === 0 && !isOwn
+  const isSilent = failed === true && value?.length === 0 && !isOwn
   if (isSilent)
     writing.conversion.note('changed', `${writing.path}.output`, 'a failure without content is refused')
-  const content = isSilent ? FAILED_TEXT : said
+  const content = isSilent ? FAILED_TEXT : value
   return {
     type: 'tool_result',
     tool_use_id: toolCallId,

@@ -295,8 +295,8 @@ function writeMessage(message: Message, index: number, course: Course): Draft[] 
     const sent = writeParts(run, isModel ? 'model' : 'user', places, writingAt)
     if (sent.length === 0 && !(own !== undefined && all.length === 0)) return []
     const { role, parts: noParts, ...extra } = (i === 0 ? own : undefined) ?? {}
-    const said = typeof role === 'string' ? role : isModel ? 'model' : 'user'
-    const fields = { ...(role !== null && { role: said }), ...extra }
+    const text = typeof role === 'string' ? role : isModel ? 'model' : 'user'
+    const fields = { ...(role !== null && { role: text }), ...extra }
     const parts = isModel && course.dummySignatures ? withSignature(sent, path, conversion) : sent
     return [
       {

@@ -81,10 +81,10 @@ function fromCall(
     const { id: _, type, custom, ...extra } = call
     const { name, input, ...own } = objectAt(custom, `${path}.custom`)
     const toolName = stringAt(name, `${path}.custom.name`)
-    const said = stringAt(input, `${path}.custom.input`)
+    const text = stringAt(input, `${path}.custom.input`)
     calls.name(toolCallId, toolName)
     const options = { ...extra, type, ...(isEmpty(own) ? {} : { custom: own }) }
-    return { type: 'tool-call', toolCallId, toolName, input: said, ...kept(options) }
+    return { type: 'tool-call', toolCallId, toolName, input: text, ...kept(options) }
   }
   const { id: _, type, function: called, ...extra } = call
   const { toolName, input, own } = fromFunction(objectAt(called, `${path}.function`), `${path}.function`)
@@ -225,7 +225,7 @@ function fromMessage(message: JsonObject, path: string, calls: Calls, conversion
 
 function fromAssistant(message: JsonObject, path: string, calls: Calls, conversion: Conversion): Message {
   const { role: _, content, reasoning_content, refusal, audio, tool_calls, function_call, ...extra } = message
-  const said = fromContent(content, false, `${path}.content`, conversion)
+  const items = fromContent(content, false, `${path}.content`, conversion)
   const before: Part[] = []
   const after: Part[] = []
   const unused: { [field: string]: Json } = {}
@@ -257,9 +257,9 @@ function fromAssistant(message: JsonObject, path: string, calls: Calls, conversi
   }
 
   const alone = before.length + after.length === 0
-  const parts: readonly Part[] = typeof said === 'string' ? [{ type: 'text', text: said }] : said
+  const parts: readonly Part[] = typeof items === 'string' ? [{ type: 'text', text: items }] : items
   const fields = Object.assign(extra, unused, shapeOfAssistant(content, alone))
-  return withMetadata('assistant', alone ? said : [...before, ...parts, ...after], fields)
+  return withMetadata('assistant', alone ? items : [...before, ...parts, ...after], fields)
 }
 
 /** A null content is the default beside calls; it is kept only when the message has nothing else. */

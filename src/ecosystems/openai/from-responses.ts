@@ -163,10 +163,10 @@ export function fromOpenAIResponses(input: ResponsesInput, options?: ConversionO
   const conversion = new Conversion(RESPONSES, options)
   const known = new KnownCalls()
   if (Array.isArray(input)) return fromItems(input, '', true, known, conversion)
-  const { input: said, instructions } = objectAt(input, 'input')
-  if (typeof said !== 'string' && !Array.isArray(said)) throw invalid('input: must be a text or an array')
+  const { input: value, instructions } = objectAt(input, 'input')
+  if (typeof value !== 'string' && !Array.isArray(value)) throw invalid('input: must be a text or an array')
   const leading = fromText(instructions, 'instructions', 'system', false, known, conversion)
-  return [...leading, ...fromText(said, 'input', 'user', true, known, conversion)]
+  return [...leading, ...fromText(value, 'input', 'user', true, known, conversion)]
 }
 
 /**
@@ -192,17 +192,17 @@ function itemReader(conversion: Conversion, known: KnownCalls): ItemReader {
 
 /** Items, or a text in this role. */
 function fromText(
-  said: unknown,
+  value: unknown,
   path: string,
   role: Role,
   isList: boolean,
   known: KnownCalls,
   conversion: Conversion,
 ): Message[] {
-  if (said === undefined || said === null) return []
-  if (typeof said === 'string') return [{ role, content: said }]
-  if (!Array.isArray(said)) throw invalid(`${path}: must be a text or an array`)
-  return fromItems(said, path, isList, known, conversion)
+  if (value === undefined || value === null) return []
+  if (typeof value === 'string') return [{ role, content: value }]
+  if (!Array.isArray(value)) throw invalid(`${path}: must be a text or an array`)
+  return fromItems(value, path, isList, known, conversion)
 }
 
 /** `isList`: notes give the index of these items; instructions are beside the list. */

@@ -205,13 +205,13 @@ function toAssistant(
         isResult(part) ? [toToolMessage(part, place, calls, conversion)] : [],
       )
     }
-    const { said, fields } = toAssistantFields(placed, calls, conversion)
+    const { said: parts, fields } = toAssistantFields(placed, calls, conversion)
     // A run without any part to send is dropped: the API refuses an empty list.
-    if (said.length === 0 && isEmpty(fields) && (run.length > 0 || shape === undefined)) {
+    if (parts.length === 0 && isEmpty(fields) && (run.length > 0 || shape === undefined)) {
       if (run.length === 0) noteEmpty(path, conversion)
       return []
     }
-    const sent = spokenContent(said, i === 0 ? shape : undefined)
+    const sent = spokenContent(parts, i === 0 ? shape : undefined)
     return [
       {
         role: 'assistant',
@@ -231,7 +231,7 @@ function toAssistantFields(
   calls: SentCalls,
   conversion: Conversion,
 ): { said: WirePart[]; fields: JsonObject } {
-  const said: WirePart[] = []
+  const content: WirePart[] = []
   let toolCalls: JsonObject[] = []
   const functionCalls: { readonly part: ToolCallPart; readonly place: string }[] = []
   const texts: { reasoning_content?: string; refusal?: string } = {}
@@ -252,13 +252,13 @@ function toAssistantFields(
       spoken.audio = part.data.audio
     } else {
       const sent = toPart(part, false, place, conversion)
-      if (sent !== undefined) said.push(sent)
+      if (sent !== undefined) content.push(sent)
     }
   }
   // Without the image that cannot be sent, only an empty text would be left.
   const isEmptied =
-    parts.some(({ part: { type } }) => type === 'image' || type === 'file') && said.every(isEmptyText)
-  if (isEmptied) said.length = 0
+    parts.some(({ part: { type } }) => type === 'image' || type === 'file') && content.every(isEmptyText)
+  if (isEmptied) content.length = 0
   // A message has room for one legacy call; several, in merged messages, become tool calls.
   const [only] = functionCalls
   const legacy =
@@ -271,7 +271,7 @@ function toAssistantFields(
   for (const { part } of functionCalls) calls.add(part, functionCalls.length === 1)
   const fields = { ...texts, ...spoken }
   return {
-    said,
+    said: content,
     fields: { ...fields, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}), ...legacy },
   }
 }
@@ -290,12 +290,12 @@ function isAudio(data: Json): data is { readonly audio: JsonObject } {
 }
 
 /** No content is null and a single text a string, as in responses of the API, unless it was read otherwise. */
-function spokenContent(said: WirePart[], shape: Json | undefined): WireMessage['content'] {
-  if (shape === 'parts') return said
-  const [first] = said
+function spokenContent(parts: WirePart[], shape: Json | undefined): WireMessage['content'] {
+  if (shape === 'parts') return parts
+  const [first] = parts
   if (first === undefined) return shape === 'absent' ? undefined : null
-  const isPlain = said.length === 1 && first.type === 'text' && Object.keys(first).length === 2
-  return isPlain && typeof first.text === 'string' ? first.text : said
+  const isPlain = parts.length === 1 && first.type === 'text' && Object.keys(first).length === 2
+  return isPlain && typeof first.text === 'string' ? first.text : parts
 }
 
 /** A part of content; undefined for a part without a place there, which is reported. */

@@ -367,8 +367,8 @@ function outputItem(
   conversion: Conversion,
 ): { item: JsonObject; asFunction: JsonObject; onlyAsFunction: boolean } {
   const own = ownOf(part.providerOptions) ?? {}
-  const said = typeof own.type === 'string' && OUTPUTS.has(own.type) ? own.type : undefined
-  const type = said ?? CALLS.get(callType)?.output ?? 'function_call_output'
+  const written = typeof own.type === 'string' && OUTPUTS.has(own.type) ? own.type : undefined
+  const type = written ?? CALLS.get(callType)?.output ?? 'function_call_output'
   const call_id = part.toolCallId
   const answered = typeof own.id === 'string' ? { id: own.id } : { call_id }
   const shown = shownOutput(part, type, own, place, conversion)

@@ -53,14 +53,14 @@ class ToldFields {
    * the source follows the source.
    */
   newTo({ title, provider, model, metadata }: Session, source: string): SessionFields | undefined {
-    const told = this.#fields
+    const value = this.#fields
     const isFree = title === undefined || this.#formerTitles.has(title)
-    const isSameProvider = provider === undefined || provider === told.provider
+    const isSameProvider = provider === undefined || provider === value.provider
     const there = metadata?.[source] ?? {}
     const isMore = isObject(there) && Object.keys(this.#metadata).some((name) => !Object.hasOwn(there, name))
     const fields: SessionFields = {
-      ...(isFree && told.title !== undefined && told.title !== title && { title: told.title }),
-      ...(model === undefined && isSameProvider && modelFields(told)),
+      ...(isFree && value.title !== undefined && value.title !== title && { title: value.title }),
+      ...(model === undefined && isSameProvider && modelFields(value)),
       ...(isMore && { metadata: { ...metadata, [source]: { ...this.#metadata, ...there } } }),
     }
     return Object.keys(fields).length === 0 ? undefined : fields

@@ -114,11 +114,11 @@ class RowCheck {
   }
 
   #content(record: RowRecord): string | undefined {
-    const { role, content: said, metadata, bytes = [] } = record
-    const message = { role, content: said, ...(metadata !== undefined && { metadata }) }
+    const { role, content: value, metadata, bytes = [] } = record
+    const message = { role, content: value, ...(metadata !== undefined && { metadata }) }
     const problem = messageProblem(message)
     if (problem !== undefined) return problem.replace(/^\./, '')
-    const content = withBytes(said as NewMessage['content'], bytes)
+    const content = withBytes(value as NewMessage['content'], bytes)
     if (content === undefined) return 'bytes must name parts that hold base64'
     this.#row = { id: recordId(this.#head.session.incarnation, record), content, part: 0, by: -1 }
     return undefined

@@ -120,8 +120,8 @@ export function ownWords(text: string): string {
 
 /** Whether a line that begins with a fence mark opens a fence: another mark on the line would close it. */
 function isFence(line: string, mark: string): boolean {
-  const behind = line.trimStart().slice(mark.length)
-  return !behind.includes(mark.slice(0, 3)) && !(mark.startsWith('~') && behind.trim().includes(' '))
+  const after = line.trimStart().slice(mark.length)
+  return !after.includes(mark.slice(0, 3)) && !(mark.startsWith('~') && after.trim().includes(' '))
 }
 
 /** Where a line opens a block of three quotes: at its beginning or its end. */
@@ -188,10 +188,10 @@ function blockTags(text: string): { next(from: number, end: number): Block | und
 }
 
 /** Whether a tag begins or ends its line. */
-function standsAtEdge(text: string, { at, end: behind }: Tag, from: number, end: number): boolean {
+function standsAtEdge(text: string, { at, end: after }: Tag, from: number, end: number): boolean {
   return (
     text.slice(Math.max(from, at - 40), at).trim() === '' ||
-    text.slice(behind, Math.min(end, behind + 40)).trim() === ''
+    text.slice(after, Math.min(end, after + 40)).trim() === ''
   )
 }
 
@@ -321,10 +321,10 @@ export class ConversationReader {
 
   /** Returns the conversation. Call it after the last message. */
   conversation(): Conversation {
-    const said = this.#said
+    const items = this.#said
     const calls = this.#calls.all
-    const replies = said.filter(({ by }) => by === 'assistant')
-    return { said, replies, calls, summaries: this.#summaries, exchanges: exchangesOf(said, calls) }
+    const replies = items.filter(({ by }) => by === 'assistant')
+    return { said: items, replies, calls, summaries: this.#summaries, exchanges: exchangesOf(items, calls) }
   }
 }
 
@@ -366,7 +366,7 @@ function withoutInserts(text: string): string {
   return own
 }
 
-function exchangesOf(said: readonly Said[], calls: readonly SeenCall[]): Exchange[] {
+function exchangesOf(items: readonly Said[], calls: readonly SeenCall[]): Exchange[] {
   const exchanges: { request: Said; replies: Said[]; calls: SeenCall[] }[] = []
   let nextCall = 0
   const takeCalls = (before: number) => {
@@ -374,7 +374,7 @@ function exchangesOf(said: readonly Said[], calls: readonly SeenCall[]): Exchang
     for (; nextCall < calls.length && calls[nextCall]!.at < before; nextCall++)
       last?.calls.push(calls[nextCall]!)
   }
-  for (const item of said) {
+  for (const item of items) {
     if (item.by === 'assistant') exchanges.at(-1)?.replies.push(item)
     else {
       takeCalls(item.at)

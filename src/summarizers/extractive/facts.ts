@@ -99,9 +99,9 @@ type Known = { name: string; mentions: number; last: number }
  * Ids, figures and dates from the data of tools and from messages, frequent and recent ones first. The content of files and
  * commands is covered elsewhere.
  */
-export function factsIn({ calls, said }: Conversation, earlier: readonly Fact[]): Fact[] {
+export function factsIn({ calls, said: items }: Conversation, earlier: readonly Fact[]): Fact[] {
   const known = new Map<string, Known>()
-  const end = Math.max(calls.at(-1)?.result?.at ?? calls.at(-1)?.at ?? 0, said.at(-1)?.at ?? 0) + 1
+  const end = Math.max(calls.at(-1)?.result?.at ?? calls.at(-1)?.at ?? 0, items.at(-1)?.at ?? 0) + 1
   for (const { name, value } of earlier) known.set(value, { name, mentions: 1, last: 0 })
   let room = ALL_FACT_UNITS
   for (let i = calls.length - 1; i >= 0 && room > 0; i--) {
@@ -111,8 +111,8 @@ export function factsIn({ calls, said }: Conversation, earlier: readonly Fact[])
     if (!isCommandLine(call)) addCall(call, known)
   }
   let textRoom = ALL_TEXT_UNITS
-  for (let i = said.length - 1; i >= 0 && textRoom > 0; i--) {
-    const { text, at } = said[i]!
+  for (let i = items.length - 1; i >= 0 && textRoom > 0; i--) {
+    const { text, at } = items[i]!
     const head = text.slice(0, TEXT_UNITS)
     textRoom -= head.length
     for (const [match] of head.matchAll(MENTION)) {

@@ -64,9 +64,9 @@ function deeds({ created, edits, reads, changed }: FileFacts): string {
 
 /** `class Tui (render, stop)`, `type Options`, `padTo`, `MAX_LINES = 500`. */
 function writeDefinition({ name, kind, members, value }: Definition): string {
-  const told = members.slice(0, MAX_MEMBERS)
+  const names = members.slice(0, MAX_MEMBERS)
   return `${kind === '' ? '' : `${kind} `}${name}${value === undefined ? '' : ` = ${value}`}${
-    told.length === 0 ? '' : ` (${told.join(', ')})`
+    names.length === 0 ? '' : ` (${names.join(', ')})`
   }`
 }
 
@@ -108,19 +108,19 @@ export function readFile(line: string): FileFacts | undefined {
  * The imports of a file and the names it uses, as a line. Names in `told` are left out, and the names of this line are added
  * to them. Empty when no name is left.
  */
-export function writeNames({ outline }: FileFacts, path: string, told: Set<string>): string {
+export function writeNames({ outline }: FileFacts, path: string, known: Set<string>): string {
   const modules: string[] = []
   for (const [module, names] of [...outline.imports].slice(0, MAX_MODULES)) {
-    const fresh = [...names].filter((name) => !told.has(name))
-    for (const name of fresh) told.add(name)
-    if (fresh.length === 0 && told.has(module)) continue
-    told.add(module)
+    const fresh = [...names].filter((name) => !known.has(name))
+    for (const name of fresh) known.add(name)
+    if (fresh.length === 0 && known.has(module)) continue
+    known.add(module)
     modules.push(fresh.length === 0 ? `\`${module}\`` : `${fresh.join(', ')} from \`${module}\``)
   }
   const uses = byCount(outline.uses)
-    .filter((name) => !told.has(name))
+    .filter((name) => !known.has(name))
     .slice(0, MAX_USES)
-  for (const name of uses) told.add(name)
+  for (const name of uses) known.add(name)
   const parts = [
     ...(modules.length === 0 ? [] : [`imports ${modules.join(', ')}`]),
     ...(uses.length === 0 ? [] : [`${isProse(path) ? 'names' : 'uses'} ${uses.join(', ')}`]),

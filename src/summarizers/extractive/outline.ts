@@ -23,12 +23,12 @@ function functionOfC(
   opensNext: boolean,
 ): { readonly name: string; readonly owner?: string } | undefined {
   if (!text.includes('(') || NO_TYPE.test(text)) return undefined
-  const [, , scope = '', name, space, behind = ''] = HEAD.exec(text) ?? []
+  const [, , scope = '', name, space, after = ''] = HEAD.exec(text) ?? []
   if (name === undefined) return undefined
-  const isOpen = text.endsWith('{') && behind.includes(')')
-  const isWhole = opensNext && behind.includes(')')
+  const isOpen = text.endsWith('{') && after.includes(')')
+  const isWhole = opensNext && after.includes(')')
   // Parameters on lines of their own: prose has a space before its parentheses.
-  const isBroken = text.endsWith(',') && space === '' && PARAMETER.test(behind)
+  const isBroken = text.endsWith(',') && space === '' && PARAMETER.test(after)
   if (!isOpen && !isWhole && !isBroken) return undefined
   const owner = scope.split('::').at(-2)
   return owner === undefined ? { name } : { name, owner }
@@ -224,7 +224,7 @@ function define(
   container: Container | undefined,
   outline: Outline,
 ): Definition | undefined {
-  const [, receiver, name = '', behind = ''] = NAMED.exec(rest) ?? []
+  const [, receiver, name = '', after = ''] = NAMED.exec(rest) ?? []
   if (name.length < 2 || (KEYWORDS.has(name) && !MEMBER_NAMES.has(name))) return undefined
   // Deeper lines belong to a member.
   if (container !== undefined && container.inner > 0 && indent > container.inner && !CONTAINERS.has(word))
@@ -238,8 +238,8 @@ function define(
   }
   if (VALUES.has(word)) {
     if (indent > 0 && container === undefined) return undefined
-    const value = LITERAL.exec(behind)?.[1]
-    const isFunction = /=>|=\s*(?:async\s*)?(?:function|\()/.test(behind)
+    const value = LITERAL.exec(after)?.[1]
+    const isFunction = /=>|=\s*(?:async\s*)?(?:function|\()/.test(after)
     if (container !== undefined) addMember(container.of, name)
     else if (isTellingName(name) || isFunction || value !== undefined)
       put(outline, { name, kind: '', members: [], ...(value !== undefined && { value }) })
@@ -249,7 +249,7 @@ function define(
     const target = / for ([A-Za-z_]\w*)/.exec(rest)?.[1] ?? name
     return put(outline, { name: target, kind: 'struct', members: [] })
   }
-  if (word === 'type' && !/^(?:<[^=]{0,60}>)?\s*(?:=|struct|interface|\w)/.test(behind)) return undefined
+  if (word === 'type' && !/^(?:<[^=]{0,60}>)?\s*(?:=|struct|interface|\w)/.test(after)) return undefined
   return put(outline, { name, kind: word, members: [] })
 }
 

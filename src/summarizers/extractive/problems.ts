@@ -28,7 +28,7 @@ const TOLD_UNITS = 700
  * The results of calls, newest first, one line each: data as names and values; of other text, the files and names that are not
  * in `told`, to which they are added.
  */
-export function resultsIn({ calls }: Conversation, told: Set<string>): Result[] {
+export function resultsIn({ calls }: Conversation, known: Set<string>): Result[] {
   const found: Result[] = []
   const seen = new Set<string>()
   let room = ALL_UNITS
@@ -47,7 +47,7 @@ export function resultsIn({ calls }: Conversation, told: Set<string>): Result[] 
         found.push({ text: `${label} gave ${shorten(text, TOLD_UNITS)}`, key: label, at: call.at })
       continue
     }
-    const names = namesIn(call, told)
+    const names = namesIn(call, known)
     if (names.length > 0) found.push({ text: `${label} showed ${names.join(', ')}`, key: label, at: call.at })
   }
   return found
@@ -90,15 +90,15 @@ function tellCell(value: Json | undefined, depth: number): string {
 /** The maximum number of names of one result. */
 const MAX_NAMES = 40
 
-function namesIn(call: Call, told: Set<string>): string[] {
+function namesIn(call: Call, known: Set<string>): string[] {
   const text = outputHead(call.result!.output, ONE_UNITS)
   const names = new Map<string, number>()
   countPaths(text, names)
   countNames(text, names)
   const fresh: string[] = []
   for (const name of names.keys()) {
-    if (told.has(name) || fresh.length >= MAX_NAMES) continue
-    told.add(name)
+    if (known.has(name) || fresh.length >= MAX_NAMES) continue
+    known.add(name)
     fresh.push(name)
   }
   return fresh
@@ -176,8 +176,8 @@ function firstAfter(replies: readonly Said[], at: number): Said | undefined {
 
 function firstSentence(text: string): string {
   const sentences = sentencesOf(headOf(withoutFences(text), 600))
-  const told = sentences.slice(0, 2).join(' ')
-  return shorten(told, 160)
+  const shown = sentences.slice(0, 2).join(' ')
+  return shorten(shown, 160)
 }
 
 const COMPLAINT =
@@ -209,6 +209,6 @@ function finding(text: string): string | undefined {
   const found = sentencesOf(prose).find(
     (sentence) => sentence.length >= 20 && FINDING.test(sentence) && !sentence.endsWith('?'),
   )
-  const told = found === undefined ? gist(text, 200) : shorten(found, 200)
-  return told === '' ? undefined : told
+  const shown = found === undefined ? gist(text, 200) : shorten(found, 200)
+  return shown === '' ? undefined : shown
 }

@@ -38,12 +38,12 @@ export function informative(text: string, max: number): string {
   if (kept.length === 0 && best !== undefined) return shorten(best.sentence, max)
   kept.sort((a, b) => a.place - b.place)
   let last = -1
-  let told = ''
+  let shown = ''
   for (const { sentence, place } of kept) {
-    told += (told === '' ? '' : place === last + 1 ? ' ' : ' … ') + sentence
+    shown += (shown === '' ? '' : place === last + 1 ? ' ' : ' … ') + sentence
     last = place
   }
-  return told
+  return shown
 }
 
 function weigh(sentence: string, place: number, count: number): number {

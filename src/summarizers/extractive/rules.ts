@@ -95,11 +95,11 @@ const NOT_A_RULE_EAST_ASIAN =
 /** The strength of a sentence as a rule: 2 and more is a rule. Every cue counts once. */
 export function weightOf(sentence: string): number {
   const isEast = isEastAsian(sentence)
-  let told = sentence.replace(NOT_A_RULE, ' ').replace(NOT_A_RULE_OTHER, ' ')
-  if (isEast) told = told.replace(NOT_A_RULE_EAST_ASIAN, ' ')
+  let text = sentence.replace(NOT_A_RULE, ' ').replace(NOT_A_RULE_OTHER, ' ')
+  if (isEast) text = text.replace(NOT_A_RULE_EAST_ASIAN, ' ')
   const seen = new Set<string>()
   let weight = 0
-  for (const [match] of told.matchAll(isEast ? EVERY_CUE : LATIN_CUE)) {
+  for (const [match] of text.matchAll(isEast ? EVERY_CUE : LATIN_CUE)) {
     const cue = match.toLowerCase().replace("'", '’').replaceAll(/\s/g, ' ')
     if (seen.has(cue)) continue
     seen.add(cue)
@@ -203,28 +203,28 @@ const FIRST_TEXTS = 50
 const MAX_RULES = 1_500
 
 /** The rules of a conversation, oldest first. Repeated ones are removed later, when they are merged. */
-export function rulesIn(said: readonly Said[]): Rule[] {
+export function rulesIn(items: readonly Said[]): Rule[] {
   const later: Rule[][] = []
   let found = 0
-  for (let i = said.length - 1; i >= FIRST_TEXTS && found < MAX_RULES; i--) {
-    const rules = rulesOf(said, i)
+  for (let i = items.length - 1; i >= FIRST_TEXTS && found < MAX_RULES; i--) {
+    const rules = rulesOf(items, i)
     later.push(rules)
     found += rules.length
   }
-  const first = said.slice(0, FIRST_TEXTS).flatMap((_, i) => rulesOf(said, i))
+  const first = items.slice(0, FIRST_TEXTS).flatMap((_, i) => rulesOf(items, i))
   const rules = [...first, ...later.reverse().flat()]
 
   let spare = rules.filter(({ by }) => by === 'Assistant').length - MAX_ASSISTANT_RULES
   return rules.filter(({ by }) => by !== 'Assistant' || spare-- <= 0)
 }
 
-function rulesOf(said: readonly Said[], i: number): Rule[] {
-  const { by, text, own } = said[i]!
+function rulesOf(items: readonly Said[], i: number): Rule[] {
+  const { by, text, own } = items[i]!
   if (by === 'user') {
     const rules = rulesOfUser(own)
     if (rules.length > 0) return rules
     // A point that the assistant concedes is a decision, in any wording.
-    const next = said[i + 1]
+    const next = items[i + 1]
     const isGranted = next?.by === 'assistant' && CONCEDES.test(next.text)
     return isGranted && own.trim() !== '' ? [{ by: 'User', text: informative(own, 400), weight: 2 }] : []
   }

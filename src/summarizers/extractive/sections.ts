@@ -52,12 +52,12 @@ export function requestBullets({ exchanges }: Conversation, isContinued: boolean
       })
       continue
     }
-    const told = informative(request.text, LATER_REQUEST)
+    const shown = informative(request.text, LATER_REQUEST)
     const age = asked.length - 1 - i
     // The evolution also has a line for each; the long ones are listed here.
     bullets.push({
-      text: `"${told}"`,
-      rank: 860 - Math.min(300, 15 * age) + Math.min(60, told.length / 4),
+      text: `"${shown}"`,
+      rank: 860 - Math.min(300, 15 * age) + Math.min(60, shown.length / 4),
       cut: 'prose',
     })
   }
@@ -66,15 +66,15 @@ export function requestBullets({ exchanges }: Conversation, isContinued: boolean
 
 /** One line for each request, oldest first: the request, its outcome, its commits. */
 export function evolutionBullets({ exchanges }: Conversation): Bullet[] {
-  const told = telling(exchanges)
+  const items = telling(exchanges)
   const bullets: Bullet[] = []
-  for (const [i, exchange] of told.entries()) {
+  for (const [i, exchange] of items.entries()) {
     const { request, replies } = exchange
     const last = replies.at(-1)
     const committed = commits(exchange.calls)
     const outcome = last === undefined ? '' : outcomeOf(last.text, committed.length > 0)
     const isSmall = isSmallTalk(request.text)
-    const age = told.length - 1 - i
+    const age = items.length - 1 - i
     const rank = (i === 0 ? 830 : 850 - Math.min(250, 8 * age)) - (isSmall ? 150 : 0)
     if (!isSmall || outcome !== '') {
       const answer = outcome === '' ? '' : ` → ${outcome}`
@@ -130,8 +130,8 @@ export function currentBullets({ exchanges, replies, calls }: Conversation): Bul
   const closing = replies.slice(-3)
   for (const [i, { text }] of closing.entries()) {
     const isLast = i === closing.length - 1
-    const told = isLast ? closingOf(text) : informative(text, 200)
-    if (told !== '') bullets.push({ text: told, rank: isLast ? 960 : 780 + i, cut: 'prose', vital: isLast })
+    const shown = isLast ? closingOf(text) : informative(text, 200)
+    if (shown !== '') bullets.push({ text: shown, rank: isLast ? 960 : 780 + i, cut: 'prose', vital: isLast })
   }
   const last = calls.slice(-6).map((call) => {
     const state =
@@ -156,7 +156,7 @@ export function bulletsByTopic(
   listed: SummaryRequest['files'],
   max: number,
 ): ReadonlyMap<Topic, readonly Bullet[]> {
-  const told = new Set<string>()
+  const known = new Set<string>()
   const files = mergeFiles(previous.files, filesIn(conversation.calls, listed))
   const rules = distinctRules([...previous.rules, ...rulesIn(conversation.said)])
   const isDecision = ({ weight, by }: Rule) => weight < 3 && by !== 'Earlier'
@@ -164,8 +164,8 @@ export function bulletsByTopic(
   const asked = requests(conversation, previous)
   return new Map<Topic, readonly Bullet[]>([
     ['request', asked],
-    ['files', fileBullets(conversation, previous, files, told, max)],
-    ['concepts', concepts(conversation, previous, told, factsRoom(max, asked[0]?.text ?? ''))],
+    ['files', fileBullets(conversation, previous, files, known, max)],
+    ['concepts', concepts(conversation, previous, known, factsRoom(max, asked[0]?.text ?? ''))],
     ['problems', problems(conversation, previous)],
     ['pending', pending(conversation, previous)],
     ['evolution', evolution(conversation, previous)],
@@ -234,7 +234,12 @@ function factsRoom(max: number, request: string): number {
   return Math.min(room, max - HEADINGS - Math.min(request.length, Math.floor(max / 2)))
 }
 
-function concepts(conversation: Conversation, previous: Previous, told: Set<string>, room: number): Bullet[] {
+function concepts(
+  conversation: Conversation,
+  previous: Previous,
+  known: Set<string>,
+  room: number,
+): Bullet[] {
   const facts = writeFacts(factsIn(conversation, previous.facts), room)
   const terms = mergeTerms(previous.terms, termsIn(conversation))
   const ranks: Record<string, number> = {
@@ -254,7 +259,7 @@ function concepts(conversation: Conversation, previous: Previous, told: Set<stri
         cut: 'list',
       }),
     )
-  const results = resultsIn(conversation, told)
+  const results = resultsIn(conversation, known)
   const keys = new Set(results.map(({ key }) => key))
   const carriedOn = carried(previous, 'concepts').filter((line) => !keys.has(RESULT.exec(line)?.[1] ?? ''))
   return [
@@ -284,7 +289,7 @@ function fileBullets(
   { calls }: Conversation,
   previous: Previous,
   files: readonly FileFacts[],
-  told: Set<string>,
+  known: Set<string>,
   max: number,
 ): Bullet[] {
   const latest = files.reduce((max, { last }) => Math.max(max, last), 0)
@@ -315,9 +320,9 @@ function fileBullets(
     })
   }
   for (const bullet of more) bullets.push(bullet)
-  for (const { outline, path } of files) for (const name of [path, ...definedNames(outline)]) told.add(name)
+  for (const { outline, path } of files) for (const name of [path, ...definedNames(outline)]) known.add(name)
   for (const [i, file] of byWeight.entries()) {
-    const text = writeNames(file, shown(file.path), told)
+    const text = writeNames(file, shown(file.path), known)
     if (text !== '') bullets.push({ text, rank: Math.max(480, 760 - 10 * i), cut: 'list' })
   }
   for (const [i, change] of shellChanges(calls).entries()) {
@@ -369,8 +374,8 @@ function evolution(conversation: Conversation, previous: Previous): Bullet[] {
   const before = carried(previous, 'evolution')
   const history = before.map((text, i): Bullet => {
     const rank = (text.startsWith('"') ? 800 : 720) - Math.min(250, 4 * (before.length - i))
-    const told = /^(?:"|Commit: |Step: )/.test(text) ? shortenQuote(text, CARRIED_STEP) : text
-    return { text: told, rank: i === 0 ? 825 : rank, cut: 'prose' }
+    const shown = /^(?:"|Commit: |Step: )/.test(text) ? shortenQuote(text, CARRIED_STEP) : text
+    return { text: shown, rank: i === 0 ? 825 : rank, cut: 'prose' }
   })
   return distinct([...history, ...evolutionBullets(conversation)])
 }

@@ -48,8 +48,8 @@ export function isCommitted(task: string, subjects: readonly string[]): boolean 
   return subjects.some((subject) => {
     const [before = ''] = subject.split(':')
     if (isLabelled && taskKey(before).split(' ').includes(label)) return true
-    const said = new Set(taskKey(subject).split(' '))
-    return words.length >= 4 && words.filter((word) => said.has(word)).length >= 0.75 * words.length
+    const known = new Set(taskKey(subject).split(' '))
+    return words.length >= 4 && words.filter((word) => known.has(word)).length >= 0.75 * words.length
   })
 }
 

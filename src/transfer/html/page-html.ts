@@ -36,8 +36,8 @@ export function messageHtml(text: string): string {
   const blocks: string[] = []
   let words: string[] = []
   const flush = (): void => {
-    const said = words.join('\n').replace(/^\n+/, '').trimEnd()
-    if (said !== '') blocks.push(`<div class="said" dir="auto">${said}</div>`)
+    const text = words.join('\n').replace(/^\n+/, '').trimEnd()
+    if (text !== '') blocks.push(`<div class="said" dir="auto">${text}</div>`)
     words = []
   }
   for (let at = 0; at < lines.length; ) {
@@ -303,8 +303,8 @@ ${facts.join('\n')}
 }
 
 function factHtml({ name, words, given, position }: Fact, isLinked: boolean): string {
-  const said = given === undefined ? [] : [`<code>${escapedLine(given)}</code>`]
+  const names = given === undefined ? [] : [`<code>${escapedLine(given)}</code>`]
   const own = position !== undefined && isLinked ? `<a href="#m-${position}">${words}</a>` : words
-  const content = [...(words === '' ? [] : [own]), ...said].join(' ')
+  const content = [...(words === '' ? [] : [own]), ...names].join(' ')
   return `<dt>${name}</dt><dd>${content}</dd>`
 }

@@ -50,14 +50,14 @@ function keepCode(lines: readonly string[], at: number, course: Course): number 
   if (item === null) return undefined
   // Code that begins on the line of its list item: the item's mark gets a line of its own.
   const marker = spaced(item[1]!)
-  const behind = codeBlockAt(lines, at, ' '.repeat(marker.length) + line.slice(item[1]!.length))!
+  const after = codeBlockAt(lines, at, ' '.repeat(marker.length) + line.slice(item[1]!.length))!
   // Alone on its line it would underline a paragraph and turn it into a heading.
   if (!course.isBlank) course.out.push('')
   course.out.push(marker.trimEnd())
   course.isBlank = false
   course.inList = true
-  writeCode(behind.lines, behind.indent, behind.info, course)
-  return behind.next
+  writeCode(after.lines, after.indent, after.info, course)
+  return after.next
 }
 
 /** Every line has the fence's indentation at least, so it is code in a list and outside of one. */
@@ -185,7 +185,7 @@ export function codeBlockAt(
 ): CodeBlock | undefined {
   const opening = /^( *)(`{3,}(?=[^`]*$)|~{3,})(.*)$/.exec(spaced(first))
   if (opening === null) return undefined
-  const [, before, fence, said] = opening as unknown as readonly [string, string, string, string]
+  const [, before, fence, text] = opening as unknown as readonly [string, string, string, string]
   const content: string[] = []
   let next = at + 1
   for (; next < lines.length; next++) {
@@ -193,7 +193,7 @@ export function codeBlockAt(
     if (closes(line, fence, before.length)) break
     content.push(line.slice(Math.min(before.length, leadingSpaces(line))))
   }
-  return { indent: before.length, info: infoOf(said), lines: content, next: Math.min(next + 1, lines.length) }
+  return { indent: before.length, info: infoOf(text), lines: content, next: Math.min(next + 1, lines.length) }
 }
 
 /** A fence of backticks that no run of them within a text can close. */
@@ -229,8 +229,8 @@ function closes(line: string, fence: string, indent: number): boolean {
 }
 
 /** Braces and equals signs are attributes or raw HTML for some renderers. */
-function infoOf(said: string): string {
-  return said
+function infoOf(text: string): string {
+  return text
     .trim()
     .replaceAll(/[^\p{L}\p{N} _+#.,:/\\()-]/gu, '')
     .slice(0, 80)

@@ -38,20 +38,20 @@ function contentOf(content: JsonObject): ChatgptContent {
     case 'multimodal_text':
       return fromParts(content, type === 'text')
     case 'code':
-      return said(content, ['text'], { isCallable: true })
+      return textOf(content, ['text'], { isCallable: true })
     case 'execution_output':
     case 'tether_browsing_code':
-      return said(content, ['text'])
+      return textOf(content, ['text'])
     case 'system_error':
-      return said(content, ['name', 'text'], { isError: true })
+      return textOf(content, ['name', 'text'], { isError: true })
     case 'tether_quote':
-      return said(content, ['title', 'url', 'text'])
+      return textOf(content, ['title', 'url', 'text'])
     case 'tether_browsing_display':
-      return said(content, ['result', 'summary'])
+      return textOf(content, ['result', 'summary'])
     case 'user_editable_context':
-      return said(content, ['user_profile', 'user_instructions'], { isContext: true })
+      return textOf(content, ['user_profile', 'user_instructions'], { isContext: true })
     case 'model_editable_context':
-      return said(content, ['model_set_context'], { isContext: true })
+      return textOf(content, ['model_set_context'], { isContext: true })
     case 'thoughts':
       return fromThoughts(content)
     case 'reasoning_recap':
@@ -73,7 +73,7 @@ function made(
 }
 
 /** The texts of some fields, joined by line breaks. */
-function said(content: JsonObject, names: readonly string[], marks: Marks = {}): ChatgptContent {
+function textOf(content: JsonObject, names: readonly string[], marks: Marks = {}): ChatgptContent {
   const texts = names
     .map((name) => content[name])
     .filter((text) => typeof text === 'string' && text.trim() !== '')
@@ -142,7 +142,7 @@ function kept(content: JsonObject): ChatgptContent {
 function fromUnknown(content: JsonObject): ChatgptContent {
   const byParts = fromParts(content, false)
   if (byParts.parts.length > 0) return byParts
-  const byText = said(content, ['text'])
+  const byText = textOf(content, ['text'])
   if (byText.parts.length > 0) return byText
   return made(
     [{ type: 'provider', provider: CHATGPT, data: { content } }],

@@ -23,17 +23,17 @@ export type OnNote = (why: string, kind?: 'kept' | 'mended') => void
 
 /** Reads a block; `undefined` for an empty one. An unknown type without text is stored whole. */
 export function partOfBlock(block: Json, path: string, onNote: OnNote): BlockPart | undefined {
-  if (typeof block === 'string') return said(block, {})
+  if (typeof block === 'string') return textOf(block, {})
   if (!isObject(block)) return unread(block, path, onNote)
   const { type, ...fields } = block as JsonObject
   switch (type) {
     case 'text':
-      if (typeof fields.text === 'string') return said(fields.text, without(fields, ['text']))
+      if (typeof fields.text === 'string') return textOf(fields.text, without(fields, ['text']))
       break
     case 'thinking':
       return thought(fields)
     case 'knowledge':
-      return said(textsOf(fields, ['title', 'url', 'text']), without(block as JsonObject, ['text']))
+      return textOf(textsOf(fields, ['title', 'url', 'text']), without(block as JsonObject, ['text']))
     case 'image':
     case 'document':
       if (isObject(fields.source)) return media(block)
@@ -43,7 +43,7 @@ export function partOfBlock(block: Json, path: string, onNote: OnNote): BlockPar
   }
   const { text } = fields
   const isText = typeof text === 'string' && text.trim() !== ''
-  return isText ? said(text, without(block as JsonObject, ['text'])) : unread(block, path, onNote)
+  return isText ? textOf(text, without(block as JsonObject, ['text'])) : unread(block, path, onNote)
 }
 
 /** A block or a file without a part in the neutral form, stored whole. */
@@ -111,7 +111,7 @@ function isText(block: Json): block is JsonObject & { readonly text: string } {
   return isObject(block) && block.type === 'text' && typeof block.text === 'string'
 }
 
-function said(text: string, rest: JsonObject): TextPart | undefined {
+function textOf(text: string, rest: JsonObject): TextPart | undefined {
   return text.trim() === '' ? undefined : { type: 'text', text, ...keptUnder(CLAUDE, rest) }
 }
 
@@ -120,8 +120,8 @@ function thought(fields: JsonObject): ReasoningPart | undefined {
   const { thinking, summaries } = fields
   const list: readonly Json[] = Array.isArray(summaries) ? summaries : []
   const isTold = typeof thinking === 'string' && thinking.trim() !== ''
-  const told = list.map((each) => (isObject(each) ? textsOf(each as JsonObject, ['summary']) : ''))
-  const text = isTold ? thinking : told.filter((each) => each !== '').join('\n\n')
+  const names = list.map((each) => (isObject(each) ? textsOf(each as JsonObject, ['summary']) : ''))
+  const text = isTold ? thinking : names.filter((each) => each !== '').join('\n\n')
   if (text === '') return undefined
   return { type: 'reasoning', text, ...keptUnder(CLAUDE, without(fields, ['thinking'])) }
 }

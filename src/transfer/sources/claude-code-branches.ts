@@ -236,11 +236,11 @@ export class Branches {
   }
 
   /** The visible entries after a place that are neither on the path nor belong to an entry of it. */
-  #notKept(behind: number): Node[] {
+  #notKept(end: number): Node[] {
     const left: Node[] = []
     for (let at = this.#visible.length - 1; at >= 0; at--) {
       const node = this.#visible[at]!
-      if (node.ordinal <= behind) break
+      if (node.ordinal <= end) break
       this.#effort += 1
       if (!this.#isKept(node)) left.push(node)
     }

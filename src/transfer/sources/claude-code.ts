@@ -183,9 +183,9 @@ class Telling {
     this.#noteUnsaid(entry, line)
     for (const why of step?.mended ?? []) this.#count(line, 'mended', why)
     if (step?.leaves !== undefined) yield this.#compaction(step.leaves, entry, line)
-    const told = this.#messageOf(entry, facts, hash)
-    const createdAt = told.createdAt ?? this.#time
-    const message = createdAt === undefined ? told : { ...told, createdAt }
+    const found = this.#messageOf(entry, facts, hash)
+    const createdAt = found.createdAt ?? this.#time
+    const message = createdAt === undefined ? found : { ...found, createdAt }
     yield { type: 'message', at: { line }, message }
     if (step?.condenses !== undefined) yield this.#compaction(step.condenses, entry, line)
   }

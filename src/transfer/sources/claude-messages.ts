@@ -67,15 +67,15 @@ class ClaudeCalls {
     const toolCallId = call?.id ?? wanted ?? place
     const toolName = call?.name ?? name
     const { output, rest } = outputOf(block, path, onNote)
-    const told = ['type', 'content', 'is_error']
-    if (toolCallId === wanted) told.push('tool_use_id')
-    if (toolName === name) told.push('name')
+    const names = ['type', 'content', 'is_error']
+    if (toolCallId === wanted) names.push('tool_use_id')
+    if (toolName === name) names.push('name')
     return {
       type: 'tool-result',
       toolCallId,
       ...(toolName !== undefined && { toolName }),
       output,
-      ...keptUnder(CLAUDE, { ...without(block, told), ...rest }),
+      ...keptUnder(CLAUDE, { ...without(block, names), ...rest }),
     }
   }
 
@@ -122,11 +122,11 @@ export function unsaidOf(text: string, words: readonly string[]): string | undef
   let at = 0
   let rest = ''
   for (const each of words) {
-    const said = each.trim()
-    const found = indexOfText(shown, said, at)
+    const written = each.trim()
+    const found = indexOfText(shown, written, at)
     if (found < 0) continue
     rest += shown.slice(at, found)
-    at = found + said.length
+    at = found + written.length
   }
   rest += shown.slice(at)
   return rest.trim() === '' ? undefined : rest
@@ -187,11 +187,11 @@ export class ClaudeMessages implements BranchReader {
     const pieces = this.#piecesOfBlocks(id, blocksOf(given), role, onNote)
     if (role === 'user' && pieces.every((piece) => piece.role !== 'tool')) this.#calls.forget()
     const words = pieces.flatMap(({ parts }) => parts.flatMap(wordsOf))
-    const unsaid = typeof given.text === 'string' ? unsaidOf(given.text, words) : undefined
+    const shown = typeof given.text === 'string' ? unsaidOf(given.text, words) : undefined
     const isSpoken = pieces.some(({ parts }) => parts.some(({ type }) => type === 'text'))
-    if (unsaid !== undefined && !isSpoken) put(pieces, role, { type: 'text', text: unsaid })
+    if (shown !== undefined && !isSpoken) put(pieces, role, { type: 'text', text: shown })
     for (const part of filesOf(given, onNote)) put(pieces, role, part)
-    return { pieces, isMore: unsaid !== undefined && isSpoken }
+    return { pieces, isMore: shown !== undefined && isSpoken }
   }
 
   #piecesOfBlocks(id: string, blocks: readonly Json[], role: Role, onNote: OnNote): Piece[] {
@@ -263,15 +263,15 @@ function objectsIn(value: Json | undefined): readonly JsonObject[] {
 
 /** The remaining fields of a message. */
 function about(id: string, given: JsonObject, isMore: boolean): JsonObject {
-  const told = ['content', 'sender']
-  if (!isMore) told.push('text')
-  if (given.uuid === id) told.push('uuid')
-  for (const name of ['attachments', 'files']) if (objectsIn(given[name]).length > 0) told.push(name)
+  const names = ['content', 'sender']
+  if (!isMore) names.push('text')
+  if (given.uuid === id) names.push('uuid')
+  for (const name of ['attachments', 'files']) if (objectsIn(given[name]).length > 0) names.push(name)
   const budgets = blocksOf(given).flatMap((block, i): JsonObject[] =>
     isObject(block) && block.type === BUDGET ? [{ block: i, ...without(block as JsonObject, ['type']) }] : [],
   )
   return {
-    ...without(given, told),
+    ...without(given, names),
     ...(budgets.length > 0 && { [BUDGET]: budgets }),
   }
 }

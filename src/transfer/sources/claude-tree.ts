@@ -17,18 +17,18 @@ export function treeOf(given: { readonly [field: string]: unknown }, at: Place):
   if (!Array.isArray(list)) return undefined
   const isTree = list.some((each) => isObject(each) && typeof each.parent_message_uuid === 'string')
   const nodes = new Map<string, JsonObject>()
-  const told: SourceEvent[] = []
+  const items: SourceEvent[] = []
   let before: string | undefined
   for (const [i, value] of (list as readonly unknown[]).entries()) {
     const place = messageAt(at, i + 1)
     if (!isObject(value)) {
-      told.push({ type: 'problem', at: place, why: 'message: must be an object' })
+      items.push({ type: 'problem', at: place, why: 'message: must be an object' })
       continue
     }
     const id = idOf(value.uuid, i + 1)
     const known = nodes.get(id)
     if (known !== undefined) {
-      told.push(again(place, isDeepStrictEqual(placedOf(known.message).given, value)))
+      items.push(again(place, isDeepStrictEqual(placedOf(known.message).given, value)))
       continue
     }
     const parent = isTree ? parentOf(value) : before
@@ -36,7 +36,7 @@ export function treeOf(given: { readonly [field: string]: unknown }, at: Place):
     nodes.set(id, { message, ...(parent !== undefined && { parent }) })
     before = id
   }
-  return { tree: messageTree(nodes, given.current_leaf_message_uuid, timeOf), told }
+  return { tree: messageTree(nodes, given.current_leaf_message_uuid, timeOf), told: items }
 }
 
 /** A message with its number in its conversation, from 1. */

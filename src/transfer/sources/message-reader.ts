@@ -35,8 +35,8 @@ class Telling {
   #at: Place = {}
   readonly options: ConversionOptions = {
     onNote: ({ kind, place, why }: ConversionNote) => {
-      const told = kind === 'kept' || kind === 'unread' ? 'kept' : 'mended'
-      this.#notes.push({ type: 'note', at: this.#at, kind: told, why: `${place}: ${why}` })
+      const text = kind === 'kept' || kind === 'unread' ? 'kept' : 'mended'
+      this.#notes.push({ type: 'note', at: this.#at, kind: text, why: `${place}: ${why}` })
     },
   }
 
@@ -134,15 +134,15 @@ export function anyMessageReader(): MessageReader {
 /** Flat messages together; if one of them is rejected, the others without it. */
 function tellRun(run: readonly Given[], telling: Telling): Told[] {
   const refused = run.flatMap((given): Told[] => {
-    const told = telling.tell(given, () => readChatMessages([given.value], 0, telling.options)[0]!)
-    return 'why' in told ? [told] : []
+    const found = telling.tell(given, () => readChatMessages([given.value], 0, telling.options)[0]!)
+    return 'why' in found ? [found] : []
   })
   const bad = new Set(refused.map(({ given }) => given))
   const good = run.filter((given) => !bad.has(given))
   const values = good.map(({ value }) => value)
   const read = readChatMessages(values, (good[0]?.ordinal ?? 1) - 1)
-  const told = good.map((given, i): Told => ({ given, message: read[i]!, notes: [] }))
-  return [...told, ...refused].sort((a, b) => a.given.ordinal - b.given.ordinal)
+  const items = good.map((given, i): Told => ({ given, message: read[i]!, notes: [] }))
+  return [...items, ...refused].sort((a, b) => a.given.ordinal - b.given.ordinal)
 }
 
 function isFlat(value: unknown): boolean {

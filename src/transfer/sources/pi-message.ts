@@ -28,7 +28,7 @@ export function messageOfEntry(entry: JsonObject): Message | undefined {
       return isObject(entry.message) ? ofMessage(entry, entry.message as JsonObject) : undefined
     case 'custom_message': {
       const { content, ...rest } = entry
-      return said('user', content, rest)
+      return textOf('user', content, rest)
     }
     case 'branch_summary': {
       const { summary, ...rest } = entry
@@ -55,11 +55,11 @@ function ofMessage(entry: JsonObject, message: JsonObject): Message | undefined 
   switch (message.role) {
     case 'user':
     case 'assistant':
-      return said(message.role, content, { ...entry, message: fields })
+      return textOf(message.role, content, { ...entry, message: fields })
     // Version 2 has another name for it, which pi renames in the file.
     case 'hookMessage':
     case 'custom':
-      return said('user', content, { ...entry, message: { ...fields, role: 'custom' } })
+      return textOf('user', content, { ...entry, message: { ...fields, role: 'custom' } })
     case 'toolResult':
       return ofToolResult(entry, message)
     case 'bashExecution':
@@ -74,7 +74,11 @@ function ofMessage(entry: JsonObject, message: JsonObject): Message | undefined 
   }
 }
 
-function said(role: 'user' | 'assistant', content: Json | undefined, rest: JsonObject): Message | undefined {
+function textOf(
+  role: 'user' | 'assistant',
+  content: Json | undefined,
+  rest: JsonObject,
+): Message | undefined {
   if (typeof content === 'string') return { role, content, metadata: { [PI]: rest } }
   if (!Array.isArray(content)) return undefined
   const isAnthropic = isObject(rest.message) && rest.message.api === 'anthropic-messages'

@@ -272,12 +272,12 @@ function* tellEntry(entry: JsonObject, line: number): Generator<SourceEvent, voi
     yield { type: 'note', at: { line }, kind: 'kept', why: 'a message of a form that is not known here' }
   // Version 1 has no ids; its files are only appended to.
   const idempotencyKey = keyOfUuid(entry.id) ?? `%line-${line}`
-  const told: MessageEvent['message'] = {
+  const found: MessageEvent['message'] = {
     ...(message ?? silentEntry(entry)),
     idempotencyKey,
     ...created(entry),
   }
-  yield { type: 'message', at: { line }, message: told }
+  yield { type: 'message', at: { line }, message: found }
 }
 
 function* tellCompaction(

@@ -152,8 +152,8 @@ class Planner {
 
   /** The element after which all messages of a marker are known. */
   #markerDue(index: number): number {
-    const behind = taggedIn(this.#truncated, this.#elements[index]!.id).at(-1) ?? -1
-    return index < this.#lastSummary ? index : Math.max(index, behind)
+    const end = taggedIn(this.#truncated, this.#elements[index]!.id).at(-1) ?? -1
+    return index < this.#lastSummary ? index : Math.max(index, end)
   }
 
   #marker(index: number): void {
@@ -195,12 +195,12 @@ class Planner {
     const ordinals = covered.flatMap((index) => this.#ordinals.get(index) ?? [])
     // Inserted rows are identified by their place.
     const anchors = covered.map((index) => this.#anchors.get(index)!)
-    const told = this.#ordinals.size
-    const behind = Array.from(
+    const done = this.#ordinals.size
+    const end = Array.from(
       { length: after > owner && kind === 'condense' ? after - owner : 0 },
-      (_, at) => told + 1 + at,
+      (_, at) => done + 1 + at,
     )
-    const covers = rangesOf([...ordinals, ...anchors, ...behind])
+    const covers = rangesOf([...ordinals, ...anchors, ...end])
     this.#anchors.set(owner, covers.at(-1)![1])
     this.#visible.add(owner)
     this.#compactions.push({ owner, after, kind, covers })

@@ -237,7 +237,7 @@ function elementOf(value: JsonObject): RooElement {
  */
 async function* tell(input: Input, plan: RooPlan): AsyncGenerator<SourceEvent, void, undefined> {
   const owners = new Map(plan.compactions.map((one) => [one.owner, one] as const))
-  const told = new Map<RooCompaction, SourceEvent>()
+  const known = new Map<RooCompaction, SourceEvent>()
   const names: ToolNames = new Map()
   const keys = new Keys()
   const ids = new Set<string>()
@@ -252,9 +252,9 @@ async function* tell(input: Input, plan: RooPlan): AsyncGenerator<SourceEvent, v
     const ordinal = plan.ordinals.get(index)
     if (ordinal !== undefined) yield messageEvent(value, read, names, keys.next(value.ts, ordinal))
     const compaction = owners.get(index)
-    if (compaction !== undefined) told.set(compaction, compactionEvent(value, read, compaction, ids))
+    if (compaction !== undefined) known.set(compaction, compactionEvent(value, read, compaction, ids))
   }
-  for (const compaction of plan.compactions) yield told.get(compaction)!
+  for (const compaction of plan.compactions) yield known.get(compaction)!
 }
 
 type Element = Extract<JsonElement, { type: 'element' }>

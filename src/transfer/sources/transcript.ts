@@ -231,11 +231,11 @@ function modelOf(value: unknown): string | undefined {
 }
 
 function* events(
-  told: readonly Told[],
+  items: readonly Told[],
   form: TranscriptForm,
   names: OwnNames = new OwnNames(),
 ): Generator<SourceEvent, void, undefined> {
-  for (const each of told) {
+  for (const each of items) {
     const { given } = each
     const why = 'why' in each ? each.why : names.take(each.message)
     if (why !== undefined) yield { type: 'problem', at: given.at, why }

@@ -90,8 +90,8 @@ function* conversation(
     yield { type: 'problem', at, why: form.missing }
     return
   }
-  const { tree, told = [] } = read
-  yield* told
+  const { tree, told: items = [] } = read
+  yield* items
   const others = tree.otherBranches
   if (!branches && others.length > 0) {
     const count = others.length === 1 ? 'one other branch was' : `${others.length} other branches were`

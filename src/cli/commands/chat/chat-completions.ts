@@ -163,12 +163,12 @@ class Answer {
     const [choice] = listIn(event.choices)
     if (!isObject(choice)) return
     if (typeof choice.finish_reason === 'string') this.#stopReason = choice.finish_reason
-    const said = choice[field]
-    if (!isObject(said)) return
-    const text = textIn(said.content) + textIn(said.refusal)
+    const value = choice[field]
+    if (!isObject(value)) return
+    const text = textIn(value.content) + textIn(value.refusal)
     this.#text += text
     if (text !== '') this.#onText(text)
-    for (const call of listIn(said.tool_calls)) {
+    for (const call of listIn(value.tool_calls)) {
       const name = isObject(call) && isObject(call.function) ? call.function.name : undefined
       if (typeof name === 'string' && name !== '') this.#tools.add(name)
     }
