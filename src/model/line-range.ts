@@ -203,7 +203,7 @@ export function shownRange(requested: LineRange, text: string): LineRange {
 }
 
 /** The lines in the heading of a result ("Read file a.ts lines 51-120"), if it has one. */
-export function toldRange(text: string): LineRange | undefined {
+export function statedRange(text: string): LineRange | undefined {
   const heading = text.slice(0, NOTICE_REACH).split('\n', 1)[0]!
   const match =
     /\b(?:lines?\s+|L)(\d{1,9})\s*(?:-|–|to|through)\s*L?(\d{1,9})\b|:(\d{1,9})-(\d{1,9})\b/i.exec(heading)

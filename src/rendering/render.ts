@@ -70,7 +70,7 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
   const rules = {
     callIds: profile.callIds,
     keepWaiting: options.pendingCalls === 'keep',
-    behindHidden: behindHidden(view),
+    afterHidden: afterHidden(view),
   }
 
   const readable = withoutForeignParts(view, options, note)
@@ -83,7 +83,7 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
 }
 
 /** Ids of the rows after the first summary or marker. */
-function behindHidden(view: readonly ViewMessage[]): ReadonlySet<string> {
+function afterHidden(view: readonly ViewMessage[]): ReadonlySet<string> {
   const first = view.findIndex(({ kind }) => kind !== 'message')
   return new Set(first === -1 ? [] : view.slice(first + 1).map(({ id }) => id))
 }

@@ -59,7 +59,7 @@ type AnswerRules = {
   /** Whether calls at the very end are left without a result. */
   readonly keepWaiting: boolean
   /** The rows after the first summary or marker: their calls may be hidden. */
-  readonly behindHidden: ReadonlySet<string>
+  readonly afterHidden: ReadonlySet<string>
 }
 
 /** The position of a part: the index of its draft and its own. */
@@ -71,12 +71,12 @@ function keyOf({ row, part }: Place): string {
 }
 
 /**
- * What happens to a result: it is placed after the message of its call (`behind`), within it (a tool the
+ * What happens to a result: it is placed after the message of its call (`after`), within it (a tool the
  * provider ran itself), or it is a second result. A result without a fate has no call in the view; or it
  * differs from the result its call has, and its own call may be a hidden one with the same id: ids repeat, and
  * no answered call may be lost.
  */
-type Fate = { readonly kind: 'behind' | 'inside' | 'duplicate'; readonly call: CallRef }
+type Fate = { readonly kind: 'after' | 'inside' | 'duplicate'; readonly call: CallRef }
 
 /** Everything decided about calls and results before anything is moved. Maps are keyed by `keyOf`. */
 type Answers = {
@@ -104,12 +104,12 @@ function findAnswers(drafts: readonly Draft[], rules: AnswerRules, note: Note): 
   for (const { call, result } of pairs) {
     const inside = ranByProvider(drafts, call) && drafts[result.row]!.message.role === 'assistant'
     resultOf.set(keyOf(call), result)
-    fateOf.set(keyOf(result), { kind: inside ? 'inside' : 'behind', call })
+    fateOf.set(keyOf(result), { kind: inside ? 'inside' : 'after', call })
   }
   for (const { result, duplicateOf } of orphans) {
     if (duplicateOf === undefined) continue
     const first = resultOf.get(keyOf(duplicateOf))
-    const mayBeAnothers = rules.behindHidden.has(drafts[result.row]!.id)
+    const mayBeAnothers = rules.afterHidden.has(drafts[result.row]!.id)
     if (mayBeAnothers && first !== undefined && !saysTheSame(drafts, first, result)) continue
     fateOf.set(keyOf(result), { kind: 'duplicate', call: duplicateOf })
   }
@@ -201,7 +201,7 @@ type ShownResult = { readonly part: ToolResultPart; readonly from?: Place }
 type ResultGroup = { readonly source: number; readonly results: ShownResult[] }
 
 /** The results to show after a message, in the order of its calls. */
-function resultsBehind({ drafts, answers, note }: ToolWork, row: number): readonly ResultGroup[] {
+function resultsAfter({ drafts, answers, note }: ToolWork, row: number): readonly ResultGroup[] {
   const groups: ResultGroup[] = []
   const add = (source: number, result: ShownResult): void => {
     const last = groups.at(-1)
@@ -218,7 +218,7 @@ function resultsBehind({ drafts, answers, note }: ToolWork, row: number): readon
       if (call.providerExecuted || row === answers.waitingRow) continue
       note({ kind: 'result-added', messageId: drafts[row]!.id, toolCallId: id })
       add(row, { part: noResult(call, answers.idOf.get(keyOf(place)) ?? id) })
-    } else if (answers.fateOf.get(keyOf(from))?.kind === 'behind') {
+    } else if (answers.fateOf.get(keyOf(from))?.kind === 'after') {
       const { id: messageId, message } = drafts[from.row]!
       const rank = answers.rankOf.get(keyOf(from))!
       const inPlace = rank === rankBefore + 1 && (message.role === 'tool' || message.role === 'user')
@@ -296,7 +296,7 @@ export function arrangeToolUse(drafts: readonly Draft[], rules: AnswerRules, not
     const { aside, own } = answers.uses[row] === undefined ? withoutToolUse(draft) : ownParts(work, row)
     if (aside.length > 0) arranged.push(draftOf(draft.id, { role: 'user', content: aside }))
     if (own.length > 0) addOwnParts(arranged, draft, own)
-    for (const { source, results } of resultsBehind(work, row)) {
+    for (const { source, results } of resultsAfter(work, row)) {
       const whole = wholeMessage(work, source, results)
       if (whole !== undefined) placed.add(source)
       const content = results.map(({ part }) => part)

@@ -123,9 +123,9 @@ function findToolProblems(messages: readonly Message[]): Problem[] {
   const runs = findResultRuns(messages)
   const lastAnswered = new Map<number, number>()
   for (const { call, result } of pairs) {
-    if (standsInside(messages, call, result)) continue
+    if (isInside(messages, call, result)) continue
     const run = runs[result.row]
-    if (run === undefined || run.behind !== call.row || result.part >= run.leading) {
+    if (run === undefined || run.after !== call.row || result.part >= run.leading) {
       found.push(problem('RESULT_NOT_AFTER_CALL', result.row, result.id))
     } else if (call.part < (lastAnswered.get(call.row) ?? -1)) {
       found.push(problem('RESULT_ORDER', result.row, result.id))
@@ -137,7 +137,7 @@ function findToolProblems(messages: readonly Message[]): Problem[] {
 }
 
 /** Whether call and result are in one assistant message, as with tools that a provider runs itself. */
-function standsInside(messages: readonly Message[], call: CallRef, result: CallRef): boolean {
+function isInside(messages: readonly Message[], call: CallRef, result: CallRef): boolean {
   const message = messages[call.row]
   if (message === undefined || call.row !== result.row || message.role !== 'assistant') return false
   const part = partsOf(message)[call.part]
@@ -145,7 +145,7 @@ function standsInside(messages: readonly Message[], call: CallRef, result: CallR
 }
 
 /** For a message that begins with results: how many parts they take, and the message the run of results follows. */
-type ResultRun = { readonly behind: number; readonly leading: number }
+type ResultRun = { readonly after: number; readonly leading: number }
 
 function findResultRuns(messages: readonly Message[]): (ResultRun | undefined)[] {
   const runs: (ResultRun | undefined)[] = []
@@ -161,7 +161,7 @@ function findResultRuns(messages: readonly Message[]): (ResultRun | undefined)[]
     const begins = hasResults && (role === 'tool' || role === 'user')
 
     if (!(begins && unbroken)) end = index - 1
-    runs.push(begins ? { behind: end, leading } : undefined)
+    runs.push(begins ? { after: end, leading } : undefined)
     unbroken = begins && leading === parts.length
   }
   return runs
@@ -218,10 +218,10 @@ function findTurnProblems(
       before === undefined || before.role === 'system' ? undefined : sidesOf(before, profile)[1]
     // Where results are a side of their own, each may be a message.
     if (lastBefore === first && first !== 'results') found.push(problem('ADJACENT_SAME_ROLE', index))
-    const behindResults =
+    const afterResults =
       lastBefore === 'results' ||
       (lastBefore === 'assistant' && !profile.userAfterResults && endsInResult(partsOf(before!)))
-    if ((behindResults && first === 'user') || (first === 'results' && last === 'user')) {
+    if ((afterResults && first === 'user') || (first === 'results' && last === 'user')) {
       found.push(problem('USER_AFTER_RESULTS', index))
     }
   }

@@ -13,7 +13,7 @@ import {
   requestedRange,
   shownRange,
   singlePath,
-  toldRange,
+  statedRange,
   UNKNOWN_LINES,
 } from '../model/line-range.ts'
 import { type Plan, type PlannedReplacement, type RequiredPart, replaceResult } from '../model/plan.ts'
@@ -385,7 +385,7 @@ function headedPath(text: string): string | undefined {
 
 /** The heading takes precedence over the arguments; a cut result with lines in its heading shows unknown lines. */
 function wordedRange(requested: LineRange, text: string): LineRange {
-  const range = toldRange(text)
+  const range = statedRange(text)
   if (range === undefined) return shownRange(requested, text)
   return isCut(text) ? UNKNOWN_LINES : range
 }

@@ -21,7 +21,7 @@ const optionsSchema = z.strictObject({
 export type SnippetOptions = z.input<typeof optionsSchema>
 
 /** A message in neutral form, in OpenAI's form, or in NeuroLink's flat form. */
-type Told = {
+type SnippetMessage = {
   readonly role: string
   readonly content: string | readonly { readonly type: string }[]
 }
@@ -32,7 +32,10 @@ type Told = {
  *
  * Throws `INVALID_INPUT`.
  */
-export function summarizeInSnippets(messages: readonly Told[], options: SnippetOptions = {}): string {
+export function summarizeInSnippets(
+  messages: readonly SnippetMessage[],
+  options: SnippetOptions = {},
+): string {
   const { maxChars } = check(optionsSchema, options, 'summarizeInSnippets')
   checkMessageList(messages, 'summarizeInSnippets')
   let summary = ''
@@ -66,7 +69,7 @@ export const snippetSummarizer: Summarizer = {
   },
 }
 
-function linesOf({ role, content }: Told): string[] {
+function linesOf({ role, content }: SnippetMessage): string[] {
   const lines: string[] = []
   const say = (label: string, text: string, max: number): void => {
     if (text !== '') lines.push(`[${label}] ${cut(text, max)}`)
@@ -78,7 +81,7 @@ function linesOf({ role, content }: Told): string[] {
 }
 
 /** The text parts of a message. */
-function textOf(content: Told['content']): string {
+function textOf(content: SnippetMessage['content']): string {
   if (typeof content === 'string') return content
   const texts: string[] = []
   for (const part of content as readonly { readonly type: string; readonly text?: unknown }[])
@@ -87,7 +90,7 @@ function textOf(content: Told['content']): string {
 }
 
 /** Tool results in neutral parts. */
-function outputsOf(content: Told['content']): string[] {
+function outputsOf(content: SnippetMessage['content']): string[] {
   if (typeof content === 'string') return []
   return (content as readonly Part[]).flatMap((part) =>
     part.type === 'tool-result' ? [resultText(part.output)] : [],

@@ -37,7 +37,7 @@ class Progress {
   readonly #step: number
   #phase: ImportProgress['phase'] = 'check'
   #bytes = 0
-  #told = 0
+  #reported = 0
   #messages = 0
 
   constructor(size: number, tell: ((progress: ImportProgress) => void) | undefined) {
@@ -56,7 +56,7 @@ class Progress {
   /** The position of a reading; a repeated reading counts once it passes the last one. */
   reached(bytes: number): void {
     this.#bytes = Math.max(this.#bytes, bytes)
-    if (this.#bytes - this.#told >= this.#step) this.#say()
+    if (this.#bytes - this.#reported >= this.#step) this.#say()
   }
 
   counted(messages: number): void {
@@ -69,7 +69,7 @@ class Progress {
   }
 
   #say(): void {
-    this.#told = this.#bytes
+    this.#reported = this.#bytes
     this.#tell({ phase: this.#phase, bytes: this.#bytes, size: this.#size, messages: this.#messages })
   }
 }

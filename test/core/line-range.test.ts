@@ -4,7 +4,7 @@ import {
   readVariant,
   requestedRange,
   shownRange,
-  toldRange,
+  statedRange,
   UNKNOWN_LINES,
 } from '../../src/model/line-range.ts'
 import { indexMessage } from '../../src/model/message-parts.ts'
@@ -73,9 +73,9 @@ describe('the lines a result shows', () => {
   })
 
   it('told in the heading', () => {
-    expect(toldRange('Read file a.ts lines 51-120\nx')).toEqual({ from: 51, to: 120 })
-    expect(toldRange('Read file a.ts:51-120\nx')).toEqual({ from: 51, to: 120 })
-    expect(toldRange('Read file a.ts\nlines 51-120')).toBeUndefined()
+    expect(statedRange('Read file a.ts lines 51-120\nx')).toEqual({ from: 51, to: 120 })
+    expect(statedRange('Read file a.ts:51-120\nx')).toEqual({ from: 51, to: 120 })
+    expect(statedRange('Read file a.ts\nlines 51-120')).toBeUndefined()
   })
 })
 

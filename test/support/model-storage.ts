@@ -18,7 +18,7 @@ import {
   isCondensing,
   type PlannedInsert,
   planRewind,
-  pointingBehind,
+  pointingAfter,
   restoredPart,
   savedBy,
   thinkingAgain,
@@ -559,7 +559,7 @@ export class ModelStorage implements Storage {
     const view = indexView(stored.log, this.#estimator, provider)
     const own = turned.isRow ? view.rows.findIndex((row) => row.id === target!.id) : -1
     const index = own === -1 ? view.rows.findIndex(({ anchor }) => anchor >= turned.position) : own
-    const pointers = pointingBehind(view, index).flatMap(({ row, copies }) =>
+    const pointers = pointingAfter(view, index).flatMap(({ row, copies }) =>
       this.#shownParts(stored, row).filter(({ by }) => by.requires.some(({ key }) => copies.includes(key))),
     )
     const thoughts = thinkingAgain(view, index).flatMap((row) =>

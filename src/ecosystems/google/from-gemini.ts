@@ -22,7 +22,7 @@ import {
   stringAt,
 } from '../wire.ts'
 import { Calls, orderOf } from './calls.ts'
-import { type GeminiPlace, GOOGLE, kept, told, under } from './gemini-types.ts'
+import { field, type GeminiPlace, GOOGLE, kept, under } from './gemini-types.ts'
 import { fromMedia, fromResponse, responseItem } from './media-and-responses.ts'
 
 /** The state of a conversion. */
@@ -155,7 +155,7 @@ function readAnswer(
     ...own,
     ...(id === call.id ? {} : { id: id ?? null }),
     ...(name === undefined && { name: null }),
-    ...told('response', shape),
+    ...field('response', shape),
     ...(Array.isArray(parts) && parts.length === 0 && { parts }),
   }
   return {

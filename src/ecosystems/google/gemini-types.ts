@@ -110,6 +110,6 @@ export function under(name: string, fields: JsonObject): JsonObject {
 }
 
 /** A field with this value; nothing for undefined. */
-export function told<K extends string>(name: K, value: Json | undefined): { [field: string]: Json } {
+export function field<K extends string>(name: K, value: Json | undefined): { [field: string]: Json } {
   return value === undefined ? {} : { [name]: value }
 }

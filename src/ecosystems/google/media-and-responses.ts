@@ -12,7 +12,7 @@ import {
 } from '../../messages/message.ts'
 import { base64At } from '../conversion.ts'
 import { isObject, mediaOf, objectAt, parsedArguments, stringAt } from '../wire.ts'
-import { type GeminiResponsePart, kept, ownOf, partOptions, told, under } from './gemini-types.ts'
+import { field, type GeminiResponsePart, kept, ownOf, partOptions, under } from './gemini-types.ts'
 
 /** The media type of a file of an unknown type. */
 const UNKNOWN_TYPE = 'application/octet-stream'
@@ -33,7 +33,7 @@ function fromInlineData({ inlineData, ...rest }: JsonObject, path: string): Imag
   const bytes = base64At(data, `${at}.data`)
   const mediaType = stringAt(mimeType, `${at}.mimeType`)
   if (mediaType.startsWith('image/')) {
-    const fields = { ...rest, ...under('inlineData', { ...own, ...told('displayName', displayName) }) }
+    const fields = { ...rest, ...under('inlineData', { ...own, ...field('displayName', displayName) }) }
     return { type: 'image', image: bytes, mediaType, ...kept(fields) }
   }
   const { named, more } = nameIn(displayName)
@@ -52,7 +52,7 @@ function fromFileData({ fileData, ...rest }: JsonObject, path: string): ImagePar
   const uri = stringAt(fileUri, `${at}.fileUri`)
   const mediaType = mimeType === undefined ? undefined : stringAt(mimeType, `${at}.mimeType`)
   if (mediaType?.startsWith('image/')) {
-    const fields = { ...rest, ...under('fileData', { ...own, ...told('displayName', displayName) }) }
+    const fields = { ...rest, ...under('fileData', { ...own, ...field('displayName', displayName) }) }
     return { type: 'image', image: uri, mediaType, ...kept(fields) }
   }
   const { named, more } = nameIn(displayName)
@@ -68,7 +68,7 @@ function fromFileData({ fileData, ...rest }: JsonObject, path: string): ImagePar
 
 function nameIn(displayName: JsonObject[string]): { named: { filename?: string }; more: JsonObject } {
   if (typeof displayName === 'string') return { named: { filename: displayName }, more: {} }
-  return { named: {}, more: told('displayName', displayName) }
+  return { named: {}, more: field('displayName', displayName) }
 }
 
 /** An image or a file as a part: bytes inline, an address as file data. */

@@ -361,7 +361,7 @@ function withAnswersTogether(drafts: readonly Draft[]): GeminiContent[] {
     if (goesOn) last.push(draft)
     else together.push([draft])
     last = together.at(-1)!
-    isOpen = (goesOn || isSaid(draft)) && isOfAnswers(draft)
+    isOpen = (goesOn || hasContent(draft)) && isOfAnswers(draft)
   }
   let calls: readonly string[] = []
   return together.map((group) => {
@@ -374,7 +374,7 @@ function withAnswersTogether(drafts: readonly Draft[]): GeminiContent[] {
   })
 }
 
-function isSaid({ parts }: Draft): boolean {
+function hasContent({ parts }: Draft): boolean {
   return parts !== undefined && parts.length > 0
 }
 

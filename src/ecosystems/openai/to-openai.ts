@@ -205,7 +205,7 @@ function toAssistant(
         isResult(part) ? [toToolMessage(part, place, calls, conversion)] : [],
       )
     }
-    const { said: parts, fields } = toAssistantFields(placed, calls, conversion)
+    const { parts, fields } = toAssistantFields(placed, calls, conversion)
     // A run without any part to send is dropped: the API refuses an empty list.
     if (parts.length === 0 && isEmpty(fields) && (run.length > 0 || shape === undefined)) {
       if (run.length === 0) noteEmpty(path, conversion)
@@ -230,7 +230,7 @@ function toAssistantFields(
   parts: readonly Placed[],
   calls: SentCalls,
   conversion: Conversion,
-): { said: WirePart[]; fields: JsonObject } {
+): { parts: WirePart[]; fields: JsonObject } {
   const content: WirePart[] = []
   let toolCalls: JsonObject[] = []
   const functionCalls: { readonly part: ToolCallPart; readonly place: string }[] = []
@@ -271,7 +271,7 @@ function toAssistantFields(
   for (const { part } of functionCalls) calls.add(part, functionCalls.length === 1)
   const fields = { ...texts, ...spoken }
   return {
-    said: content,
+    parts: content,
     fields: { ...fields, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}), ...legacy },
   }
 }

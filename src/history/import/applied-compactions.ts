@@ -22,7 +22,7 @@ export class AppliedCompactions {
   readonly #run: ImportRun
   readonly outcomes: CompactionOutcome[] = []
   /** Ids of those that were undone before the first event. */
-  readonly #takenBack = new Set<string>()
+  readonly #rewound = new Set<string>()
   /**
    * Those that their own system has undone and that are still in force, so that the next one builds on them as it did there and both can
    * be redone.
@@ -94,7 +94,7 @@ export class AppliedCompactions {
       const known = await this.#known(sessionId, id, await this.#ownId(sessionId, id))
       if (known?.status !== 'active' || (await this.#wasTurnedHere(sessionId, known.id))) continue
       await this.#storage.undo(sessionId, known.runId, { ...this.#request(), cascade: true })
-      this.#takenBack.add(id)
+      this.#rewound.add(id)
     }
   }
 
@@ -171,11 +171,11 @@ export class AppliedCompactions {
     value: ImportedCompaction,
   ): Promise<CompactionOutcome> {
     const { id } = value
-    const isAsTold = (status === 'undone') === (value.undone === true)
-    const stays = isAsTold || (await this.#wasTurnedHere(sessionId, compactionId))
+    const isAsImported = (status === 'undone') === (value.undone === true)
+    const stays = isAsImported || (await this.#wasTurnedHere(sessionId, compactionId))
     if (value.undone === true && (status === 'undone' || !stays))
       this.#asleep.push({ id: compactionId, runId })
-    if (stays) return { id, status: this.#takenBack.has(id) ? 'applied' : 'known', compactionId }
+    if (stays) return { id, status: this.#rewound.has(id) ? 'applied' : 'known', compactionId }
     try {
       if (value.undone === true)
         await this.#storage.undo(sessionId, runId, { ...this.#request(), cascade: true })

@@ -16,7 +16,7 @@ import {
 import { Batch, othersFirst, staged } from './staging.ts'
 
 /** The fields of a conversation so far: the last value of each wins, metadata is merged. */
-class ToldFields {
+class ImportedFields {
   #fields: { title?: string; provider?: string; model?: string } = {}
   #metadata: JsonObject = {}
   #createdAt: number | undefined
@@ -96,7 +96,7 @@ export function importNew(
     await storage.finishImport(id, sessionId, {
       fields: fields.fieldsFor(source),
       createdAt: fields.createdAt,
-      updatedAt: writing.saidAt,
+      updatedAt: writing.writtenAt,
       audit: { event: 'imported', actor: options.actor, detail },
     })
     return { sessionId, status: 'imported', messages, existing, compactions: compactions.outcomes }
@@ -112,9 +112,9 @@ export class Writing {
   readonly #positions: number[] = []
   #position: number
   readonly compactions: AppliedCompactions
-  readonly fields = new ToldFields()
+  readonly fields = new ImportedFields()
   /** The time of the newest message, if known. */
-  saidAt: number | undefined
+  writtenAt: number | undefined
   /** Messages that were written. */
   messages = 0
   /** Messages that occurred before with the same key. */
@@ -147,7 +147,7 @@ export class Writing {
   async #add(message: NewMessage): Promise<void> {
     this.#batch.add(message)
     const { createdAt } = message
-    if (createdAt !== undefined) this.saidAt = Math.max(createdAt, this.saidAt ?? 0)
+    if (createdAt !== undefined) this.writtenAt = Math.max(createdAt, this.writtenAt ?? 0)
     // A provider's compaction is recorded right after its block.
     if (this.#batch.isFull || lastBlockOf(message.content) !== undefined) await this.flush()
   }

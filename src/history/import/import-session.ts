@@ -29,7 +29,7 @@ export async function extendSession(
 ): Promise<SessionImport> {
   const { id: sessionId, messageCount } = session
   requireOwn(session, options)
-  const takenBack: ImportedCompaction[] = []
+  const rewound: ImportedCompaction[] = []
   const checked = () => checkedEvents(events, sessionId, options)
   if (typeof events === 'function') {
     const known = new KnownBeginning(host, session)
@@ -39,10 +39,10 @@ export async function extendSession(
       await own(host, session, known, options)
       return { sessionId, status: 'unchanged', messages: 0, existing: known.existing, compactions: [] }
     }
-    for (const each of known.takenBack) takenBack.push(each)
+    for (const each of known.rewound) rewound.push(each)
   }
   const writing = new Writing(host, sessionId, messageCount, options)
-  await writing.compactions.takeBack(sessionId, takenBack)
+  await writing.compactions.takeBack(sessionId, rewound)
   const known = new KnownBeginning(host, session, writing)
   await settleAll(known, checked())
   await options.beforePublish?.()
@@ -84,12 +84,12 @@ async function own(
 async function learn(
   { storage }: ImportHost,
   { id, updatedAt: before }: Session,
-  { fields, saidAt }: Writing,
+  { fields, writtenAt }: Writing,
   { source }: CheckedImport,
 ): Promise<void> {
   const session = await storage.session(id)
   const fresh = session && fields.newTo(session, source)
-  const updatedAt = saidAt === undefined ? undefined : Math.max(before, saidAt)
+  const updatedAt = writtenAt === undefined ? undefined : Math.max(before, writtenAt)
   if (fresh !== undefined || updatedAt !== undefined)
     await storage.updateSession(id, { ...fresh, ...(updatedAt !== undefined && { updatedAt }) })
 }
@@ -140,7 +140,7 @@ class KnownBeginning {
   #isPast = false
   #hasCompactions = false
   /** Compactions that their own system has undone. */
-  readonly takenBack: ImportedCompaction[] = []
+  readonly rewound: ImportedCompaction[] = []
   /** The numbers of stored and of new messages. */
   existing = 0
   fresh = 0
@@ -169,7 +169,7 @@ class KnownBeginning {
       if (event.type === 'compaction') {
         this.#hasCompactions = true
         if (isObject(event.compaction) && event.compaction.undone === true)
-          this.takenBack.push(event.compaction)
+          this.rewound.push(event.compaction)
       }
       if (event.type !== 'message') {
         await this.#writing?.take(event)

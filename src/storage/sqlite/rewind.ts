@@ -5,7 +5,7 @@ import {
   applyPlan,
   type PlannedReplacement,
   planRewind,
-  pointingBehind,
+  pointingAfter,
   restoredPart,
   thinkingAgain,
 } from '../../model/plan.ts'
@@ -263,7 +263,7 @@ function restoredParts(
   view: View,
   from: number,
 ): PlannedReplacement[] {
-  const pointers = pointingBehind(view, from).flatMap(({ row, copies }) => {
+  const pointers = pointingAfter(view, from).flatMap(({ row, copies }) => {
     const wanted = new Set(copies)
     return shownParts(connection, session, row).filter(({ leans }) => leans.some((key) => wanted.has(key)))
   })

@@ -22,7 +22,7 @@ const MAX_BOXES = 500
  * The check boxes of messages and of texts that tools wrote, in the order of their list. When a text replaces another, so
  * do its boxes; a repeated box has the newer state.
  */
-export function checkBoxes({ said: items, calls }: Conversation, keyOf: (text: string) => string): Box[] {
+export function checkBoxes({ texts: items, calls }: Conversation, keyOf: (text: string) => string): Box[] {
   const writings: Writing[] = []
   for (const { text, at } of items) if (hasBox(text)) writings.push({ text, old: '', at, isWhole: false })
   for (const call of calls) {

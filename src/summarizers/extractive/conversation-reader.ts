@@ -13,8 +13,8 @@ import {
   LABEL_UNITS,
   NEWEST_CALLS,
   PROBLEM_LABEL_UNITS,
-  type Said,
   type SeenCall,
+  type Utterance,
 } from './conversation.ts'
 import { ALL_FACT_UNITS, factUnits, isCommandLine } from './facts.ts'
 import { aboutWhole, textsToOutline } from './files.ts'
@@ -169,7 +169,7 @@ function blockTags(text: string): { next(from: number, end: number): Block | und
       for (; place < tags.length && tags[place]!.at < end; place++) {
         const open = tags[place]!
         const last = lastClose.get(open.name) ?? -1
-        if (open.closes || last < place || !standsAtEdge(text, open, from, end)) continue
+        if (open.closes || last < place || !isAtEdge(text, open, from, end)) continue
         // The closing tag, or the last one of its name when tags are unbalanced.
         let depth = 0
         let close = place
@@ -188,7 +188,7 @@ function blockTags(text: string): { next(from: number, end: number): Block | und
 }
 
 /** Whether a tag begins or ends its line. */
-function standsAtEdge(text: string, { at, end: after }: Tag, from: number, end: number): boolean {
+function isAtEdge(text: string, { at, end: after }: Tag, from: number, end: number): boolean {
   return (
     text.slice(Math.max(from, at - 40), at).trim() === '' ||
     text.slice(after, Math.min(end, after + 40)).trim() === ''
@@ -293,7 +293,7 @@ const ASSISTANT_ENDS = [2_500, 1_500] as const
 
 /** Reads a conversation for extraction, one message after another. Truncation markers are ignored. */
 export class ConversationReader {
-  readonly #said: Said[] = []
+  readonly #texts: Utterance[] = []
   readonly #summaries: string[] = []
   readonly #callReader = new CallReader()
   readonly #calls = new SeenCalls()
@@ -308,23 +308,23 @@ export class ConversationReader {
     if (message.kind === 'summary') this.#summaries.push(text)
     else if (message.role === 'assistant') {
       const shown = endsOf(text, ASSISTANT_ENDS)
-      this.#said.push({ by: 'assistant', text: shown, at, own: shown })
+      this.#texts.push({ by: 'assistant', text: shown, at, own: shown })
     } else {
       const written = withoutInserts(text)
       const shown = endsOf(written, USER_ENDS)
       if (shown.trim() === '') return
       // Of the whole text: a block that is cut would stay open.
       const own = ownWords(written)
-      this.#said.push({ by: 'user', text: shown, at, own: own === written ? shown : endsOf(own, USER_ENDS) })
+      this.#texts.push({ by: 'user', text: shown, at, own: own === written ? shown : endsOf(own, USER_ENDS) })
     }
   }
 
   /** Returns the conversation. Call it after the last message. */
   conversation(): Conversation {
-    const items = this.#said
+    const items = this.#texts
     const calls = this.#calls.all
     const replies = items.filter(({ by }) => by === 'assistant')
-    return { said: items, replies, calls, summaries: this.#summaries, exchanges: exchangesOf(items, calls) }
+    return { texts: items, replies, calls, summaries: this.#summaries, exchanges: exchangesOf(items, calls) }
   }
 }
 
@@ -366,8 +366,8 @@ function withoutInserts(text: string): string {
   return own
 }
 
-function exchangesOf(items: readonly Said[], calls: readonly SeenCall[]): Exchange[] {
-  const exchanges: { request: Said; replies: Said[]; calls: SeenCall[] }[] = []
+function exchangesOf(items: readonly Utterance[], calls: readonly SeenCall[]): Exchange[] {
+  const exchanges: { request: Utterance; replies: Utterance[]; calls: SeenCall[] }[] = []
   let nextCall = 0
   const takeCalls = (before: number) => {
     const last = exchanges.at(-1)

@@ -159,7 +159,7 @@ function isReceived(line: string): boolean {
 }
 
 /** A text of the user or the assistant with its position; a long text has only its beginning and end. */
-export type Said = {
+export type Utterance = {
   readonly by: 'user' | 'assistant'
   readonly text: string
   readonly at: number
@@ -168,15 +168,15 @@ export type Said = {
 }
 /** A request of the user and everything before the next one. */
 export type Exchange = {
-  readonly request: Said
-  readonly replies: readonly Said[]
+  readonly request: Utterance
+  readonly replies: readonly Utterance[]
   readonly calls: readonly SeenCall[]
 }
 
 /** The extractor's input, read from the messages once. */
 export type Conversation = {
-  readonly said: readonly Said[]
-  readonly replies: readonly Said[]
+  readonly texts: readonly Utterance[]
+  readonly replies: readonly Utterance[]
   readonly exchanges: readonly Exchange[]
   readonly calls: readonly SeenCall[]
   /** Texts of summaries among the messages, oldest first. */

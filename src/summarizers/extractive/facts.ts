@@ -99,7 +99,7 @@ type Known = { name: string; mentions: number; last: number }
  * Ids, figures and dates from the data of tools and from messages, frequent and recent ones first. The content of files and
  * commands is covered elsewhere.
  */
-export function factsIn({ calls, said: items }: Conversation, earlier: readonly Fact[]): Fact[] {
+export function factsIn({ calls, texts: items }: Conversation, earlier: readonly Fact[]): Fact[] {
   const known = new Map<string, Known>()
   const end = Math.max(calls.at(-1)?.result?.at ?? calls.at(-1)?.at ?? 0, items.at(-1)?.at ?? 0) + 1
   for (const { name, value } of earlier) known.set(value, { name, mentions: 1, last: 0 })

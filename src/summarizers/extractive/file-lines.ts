@@ -105,7 +105,7 @@ export function readFile(line: string): FileFacts | undefined {
 }
 
 /**
- * The imports of a file and the names it uses, as a line. Names in `told` are left out, and the names of this line are added
+ * The imports of a file and the names it uses, as a line. Names in `known` are left out, and the names of this line are added
  * to them. Empty when no name is left.
  */
 export function writeNames({ outline }: FileFacts, path: string, known: Set<string>): string {

@@ -296,14 +296,14 @@ class Fitter {
     const fixed = before === undefined ? frame + BULLET_COST : -before.length
     const text = cutTo(bullet, room - fixed)
     if (text === undefined || text.length <= (before?.length ?? 0)) return
-    if (before === undefined && this.#isTold(bullet)) return
+    if (before === undefined && this.#isListed(bullet)) return
     chosen.set(bullet, text)
     this.#room -= fixed + text.length
     this.#used.set(section, this.#usedBy(section) + fixed + text.length)
   }
 
   /** Whether an earlier chosen bullet contains the quotation of this one. */
-  #isTold({ text, vital }: Bullet): boolean {
+  #isListed({ text, vital }: Bullet): boolean {
     const [, quote] = QUOTE.exec(text) ?? []
     if (quote === undefined) return false
     const key = headOf(quote, 80)

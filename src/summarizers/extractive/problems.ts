@@ -8,8 +8,8 @@ import {
   errorLine,
   LABEL_UNITS,
   PROBLEM_LABEL_UNITS,
-  type Said,
   type SeenCall,
+  type Utterance,
 } from './conversation.ts'
 import { countNames, countPaths, dataOf } from './facts.ts'
 import { gist, informative } from './requests.ts'
@@ -26,7 +26,7 @@ const TOLD_UNITS = 700
 
 /**
  * The results of calls, newest first, one line each: data as names and values; of other text, the files and names that are not
- * in `told`, to which they are added.
+ * in `known`, to which they are added.
  */
 export function resultsIn({ calls }: Conversation, known: Set<string>): Result[] {
   const found: Result[] = []
@@ -163,7 +163,7 @@ function keyOf(call: SeenCall): string {
 }
 
 /** The first reply after a place; replies are in order. */
-function firstAfter(replies: readonly Said[], at: number): Said | undefined {
+function firstAfter(replies: readonly Utterance[], at: number): Utterance | undefined {
   let low = 0
   let high = replies.length
   while (low < high) {

@@ -1,6 +1,6 @@
 import { headOf } from '../../messages/characters.ts'
 import { cleanLine, oneLine, sentenceAround, sentencesOf, shorten, withoutFences } from '../text.ts'
-import type { Said } from './conversation.ts'
+import type { Utterance } from './conversation.ts'
 import { informative } from './requests.ts'
 
 /*
@@ -203,7 +203,7 @@ const FIRST_TEXTS = 50
 const MAX_RULES = 1_500
 
 /** The rules of a conversation, oldest first. Repeated ones are removed later, when they are merged. */
-export function rulesIn(items: readonly Said[]): Rule[] {
+export function rulesIn(items: readonly Utterance[]): Rule[] {
   const later: Rule[][] = []
   let found = 0
   for (let i = items.length - 1; i >= FIRST_TEXTS && found < MAX_RULES; i--) {
@@ -218,7 +218,7 @@ export function rulesIn(items: readonly Said[]): Rule[] {
   return rules.filter(({ by }) => by !== 'Assistant' || spare-- <= 0)
 }
 
-function rulesOf(items: readonly Said[], i: number): Rule[] {
+function rulesOf(items: readonly Utterance[], i: number): Rule[] {
   const { by, text, own } = items[i]!
   if (by === 'user') {
     const rules = rulesOfUser(own)

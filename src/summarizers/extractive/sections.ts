@@ -158,9 +158,9 @@ export function bulletsByTopic(
 ): ReadonlyMap<Topic, readonly Bullet[]> {
   const known = new Set<string>()
   const files = mergeFiles(previous.files, filesIn(conversation.calls, listed))
-  const rules = distinctRules([...previous.rules, ...rulesIn(conversation.said)])
+  const rules = distinctRules([...previous.rules, ...rulesIn(conversation.texts)])
   const isDecision = ({ weight, by }: Rule) => weight < 3 && by !== 'Earlier'
-  const isSilent = conversation.said.length === 0 && conversation.calls.length === 0
+  const isSilent = conversation.texts.length === 0 && conversation.calls.length === 0
   const asked = requests(conversation, previous)
   return new Map<Topic, readonly Bullet[]>([
     ['request', asked],

@@ -121,7 +121,7 @@ const TERM =
   /`[^`\n]{2,60}`|@[a-z0-9][\w.-]{0,60}\/[\w.-]{1,60}|\b[a-z]{1,30}(?:[A-Z][a-z0-9]{1,30}){1,8}\b|\b(?:[A-Z][a-z0-9]{1,30}){2,8}\b|\b[A-Za-z][A-Za-z0-9]{0,30}(?:_[A-Za-z0-9]{1,30}){1,8}\b|\b[\w-]{1,60}\.(?:[cm]?[jt]sx?|json|md|py|rs|go|java|kt|rb|php|cs|cpp|[ch]|sql|ya?ml|toml|sh|css|html|vue|svelte)\b|\$\d[\d,]{0,12}(?:\.\d{1,2})?|\b\d{4}-\d\d-\d\d\b|\b(?=[A-Z0-9-]{0,11}[0-9])[A-Z0-9]{2,12}(?:-[A-Z0-9]{1,12}){0,3}\b/g
 
 /** The key terms of a conversation. A term counts once per text; a term in code marks counts more. */
-export function termsIn({ said: items, calls }: Conversation): Terms {
+export function termsIn({ texts: items, calls }: Conversation): Terms {
   const scores = new Map<string, number>()
   const perText = Math.max(200, Math.min(TEXT_UNITS, Math.floor(ALL_UNITS / Math.max(1, items.length))))
   let room = ALL_UNITS

@@ -37,7 +37,7 @@ export function messageHtml(text: string): string {
   let words: string[] = []
   const flush = (): void => {
     const text = words.join('\n').replace(/^\n+/, '').trimEnd()
-    if (text !== '') blocks.push(`<div class="said" dir="auto">${text}</div>`)
+    if (text !== '') blocks.push(`<div class="prose" dir="auto">${text}</div>`)
     words = []
   }
   for (let at = 0; at < lines.length; ) {
@@ -137,12 +137,12 @@ h3 { margin: 0; font-size: .95rem; } h3 a { color: inherit; text-decoration: non
 .flag { border: 1px solid var(--line); border-radius: 1rem; padding: 0 .5rem; } .why { margin: 0 0 .5rem; }
 .gap { text-align: center; color: var(--soft); font-size: .875rem; }
 body:has(#show-hidden:not(:checked)) .row.hidden:not(:target) { display: none; } .row.filtered { display: none; }
-.said { white-space: pre-wrap; overflow-wrap: anywhere; margin: .4rem 0; }
-code, .said, .media { unicode-bidi: isolate; } code, pre { font: .84em/1.5 ui-monospace, monospace; } .said code, .label code, summary code { background: var(--code); border-radius: .25rem; padding: .05rem .3rem; }
+.prose { white-space: pre-wrap; overflow-wrap: anywhere; margin: .4rem 0; }
+code, .prose, .media { unicode-bidi: isolate; } code, pre { font: .84em/1.5 ui-monospace, monospace; } .prose code, .label code, summary code { background: var(--code); border-radius: .25rem; padding: .05rem .3rem; }
 pre { background: var(--code); border-radius: .4rem; padding: .6rem .8rem; margin: .4rem 0; overflow: auto; max-height: 40rem; } pre code { font-size: .84rem; }
 .label { margin: .4rem 0 .2rem; } .label code, summary code { color: var(--ink); } .label .id, summary .id { color: var(--soft); }
 details { margin: .4rem 0; } summary { cursor: pointer; font-size: .8125rem; color: var(--soft); } .failed { color: var(--failed); }
-.reasoning > .said { color: var(--soft); border-left: 2px solid var(--line); padding-left: .75rem; } img { max-width: 100%; height: auto; border-radius: .4rem; }
+.reasoning > .prose { color: var(--soft); border-left: 2px solid var(--line); padding-left: .75rem; } img { max-width: 100%; height: auto; border-radius: .4rem; }
 @media (max-width: 60rem) { .page { grid-template-columns: minmax(0, 1fr); gap: 1rem; padding: 1rem; } aside { position: static; max-height: none; } .turns { max-height: 14rem; overflow: auto; } }
 @media print { body { background: none; font-size: 11pt; } .page { display: block; max-width: none; padding: 0; } .tools, nav { display: none; } aside { position: static; max-height: none; }
   .row { background: none; break-inside: auto; } pre { max-height: none; white-space: pre-wrap; overflow-wrap: anywhere; } h3, .label { break-after: avoid; } }

@@ -119,9 +119,9 @@ function textOf(text: string, rest: JsonObject): TextPart | undefined {
 function thought(fields: JsonObject): ReasoningPart | undefined {
   const { thinking, summaries } = fields
   const list: readonly Json[] = Array.isArray(summaries) ? summaries : []
-  const isTold = typeof thinking === 'string' && thinking.trim() !== ''
+  const hasThinking = typeof thinking === 'string' && thinking.trim() !== ''
   const names = list.map((each) => (isObject(each) ? textsOf(each as JsonObject, ['summary']) : ''))
-  const text = isTold ? thinking : names.filter((each) => each !== '').join('\n\n')
+  const text = hasThinking ? thinking : names.filter((each) => each !== '').join('\n\n')
   if (text === '') return undefined
   return { type: 'reasoning', text, ...keptUnder(CLAUDE, without(fields, ['thinking'])) }
 }

@@ -250,10 +250,10 @@ export class Branches {
   /** When all messages from some place on are abandoned, the bookkeeping rows are rewound too. */
   #coversOf(left: readonly Node[], next: number): PositionRange[] {
     const first = left[0]!.ordinal
-    const isBehind = (node: Node): boolean => node.ordinal >= first
+    const isAfter = (node: Node): boolean => node.ordinal >= first
     this.#effort += this.#hiddenBy.size >> 3
     const isEnd =
-      this.#visible.filter(isBehind).length === left.length && ![...this.#hiddenBy.keys()].some(isBehind)
+      this.#visible.filter(isAfter).length === left.length && ![...this.#hiddenBy.keys()].some(isAfter)
     return isEnd ? [[first, next - 1]] : rangesOf(left.map(({ ordinal }) => ordinal))
   }
 

@@ -129,11 +129,11 @@ export class EntryTree {
     const [head] = kept
     const tail = kept.at(-1)
     if (head === undefined || tail === undefined) return false
-    const isBehindSummary = boundary.facts.preserved!.anchor !== boundary.facts.uuid
+    const isAfterSummary = boundary.facts.preserved!.anchor !== boundary.facts.uuid
     boundary.parent = head.parent
     for (const [at, node] of kept.entries())
-      node.parent = kept[at - 1] ?? (isBehindSummary ? summary : boundary)
-    if (isBehindSummary) {
+      node.parent = kept[at - 1] ?? (isAfterSummary ? summary : boundary)
+    if (isAfterSummary) {
       this.#instead.set(summary, tail)
       this.#leaf = tail
       this.#tip = tail

@@ -180,7 +180,7 @@ class Telling {
     const { facts, step } = placed
     this.#line = line
     this.#time = timeOf(entry.timestamp) ?? this.#time
-    this.#noteUnsaid(entry, line)
+    this.#noteMissing(entry, line)
     for (const why of step?.mended ?? []) this.#count(line, 'mended', why)
     if (step?.leaves !== undefined) yield this.#compaction(step.leaves, entry, line)
     const found = this.#messageOf(entry, facts, hash)
@@ -239,7 +239,7 @@ class Telling {
     }
   }
 
-  #noteUnsaid({ type, subtype, snipMetadata }: JsonObject, line: number): void {
+  #noteMissing({ type, subtype, snipMetadata }: JsonObject, line: number): void {
     const why = UNSAID[String(type === 'system' ? subtype : type)]
     if (why !== undefined) this.#count(line, 'kept', why)
     if (snipMetadata !== undefined)

@@ -117,7 +117,7 @@ const STAND_IN =
  * The part of a message's field `text` that its blocks do not contain: an export repeats the texts of the blocks there, with placeholders for
  * calls and results. `words` are the texts of the blocks in order. Returns `undefined` when nothing is left.
  */
-export function unsaidOf(text: string, words: readonly string[]): string | undefined {
+export function missingTextOf(text: string, words: readonly string[]): string | undefined {
   const shown = text.replace(STAND_IN, '')
   let at = 0
   let rest = ''
@@ -187,7 +187,7 @@ export class ClaudeMessages implements BranchReader {
     const pieces = this.#piecesOfBlocks(id, blocksOf(given), role, onNote)
     if (role === 'user' && pieces.every((piece) => piece.role !== 'tool')) this.#calls.forget()
     const words = pieces.flatMap(({ parts }) => parts.flatMap(wordsOf))
-    const shown = typeof given.text === 'string' ? unsaidOf(given.text, words) : undefined
+    const shown = typeof given.text === 'string' ? missingTextOf(given.text, words) : undefined
     const isSpoken = pieces.some(({ parts }) => parts.some(({ type }) => type === 'text'))
     if (shown !== undefined && !isSpoken) put(pieces, role, { type: 'text', text: shown })
     for (const part of filesOf(given, onNote)) put(pieces, role, part)

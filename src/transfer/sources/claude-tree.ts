@@ -36,7 +36,7 @@ export function treeOf(given: { readonly [field: string]: unknown }, at: Place):
     nodes.set(id, { message, ...(parent !== undefined && { parent }) })
     before = id
   }
-  return { tree: messageTree(nodes, given.current_leaf_message_uuid, timeOf), told: items }
+  return { tree: messageTree(nodes, given.current_leaf_message_uuid, timeOf), notes: items }
 }
 
 /** A message with its number in its conversation, from 1. */

@@ -15,15 +15,15 @@ import { saysNothing } from './transcript-shape.ts'
 export type Given = { readonly at: Place; readonly ordinal: number; readonly value: unknown }
 
 /** The result. */
-export type Told = { readonly given: Given; readonly notes: readonly NoteEvent[] } & (
+export type ReadMessage = { readonly given: Given; readonly notes: readonly NoteEvent[] } & (
   | { readonly message: NewMessage }
   | { readonly why: string }
 )
 
 /** Reads the messages of one conversation, in order. It may hold back a few of them until the next ones are known. */
 export type MessageReader = {
-  push(given: Given): readonly Told[]
-  flush(): readonly Told[]
+  push(given: Given): readonly ReadMessage[]
+  flush(): readonly ReadMessage[]
 }
 
 /** The name of a message in problems that include its place. */
@@ -40,7 +40,7 @@ class Telling {
     },
   }
 
-  tell(given: Given, convert: () => NewMessage): Told {
+  tell(given: Given, convert: () => NewMessage): ReadMessage {
     this.#at = given.at
     this.#notes = []
     if (saysNothing(given.value)) return { given, why: `${PATH}.content: must be there`, notes: [] }
@@ -79,7 +79,7 @@ export function responsesItemsReader(): MessageReader {
   const telling = new Telling()
   const read = responsesReader(telling.options)
   let held: Given | undefined
-  const tell = (given: Given, next: unknown): Told =>
+  const tell = (given: Given, next: unknown): ReadMessage =>
     telling.tell(given, () => read(given.value, given.ordinal - 1, PATH, next))
   return {
     push: (given) => {
@@ -115,7 +115,7 @@ export function anyMessageReader(): MessageReader {
     return value as NewMessage
   }
   let run: Given[] = []
-  const flush = (): Told[] => {
+  const flush = (): ReadMessage[] => {
     const flat = run
     run = []
     return flat.length === 0 ? [] : tellRun(flat, telling)
@@ -132,8 +132,8 @@ export function anyMessageReader(): MessageReader {
 }
 
 /** Flat messages together; if one of them is rejected, the others without it. */
-function tellRun(run: readonly Given[], telling: Telling): Told[] {
-  const refused = run.flatMap((given): Told[] => {
+function tellRun(run: readonly Given[], telling: Telling): ReadMessage[] {
+  const refused = run.flatMap((given): ReadMessage[] => {
     const found = telling.tell(given, () => readChatMessages([given.value], 0, telling.options)[0]!)
     return 'why' in found ? [found] : []
   })
@@ -141,7 +141,7 @@ function tellRun(run: readonly Given[], telling: Telling): Told[] {
   const good = run.filter((given) => !bad.has(given))
   const values = good.map(({ value }) => value)
   const read = readChatMessages(values, (good[0]?.ordinal ?? 1) - 1)
-  const items = good.map((given, i): Told => ({ given, message: read[i]!, notes: [] }))
+  const items = good.map((given, i): ReadMessage => ({ given, message: read[i]!, notes: [] }))
   return [...items, ...refused].sort((a, b) => a.given.ordinal - b.given.ordinal)
 }
 
@@ -152,6 +152,6 @@ function isFlat(value: unknown): boolean {
   return role === 'tool' && !Array.isArray(content) && value.tool_call_id === undefined
 }
 
-function atOnce(tell: (given: Given) => Told): MessageReader {
+function atOnce(tell: (given: Given) => ReadMessage): MessageReader {
   return { push: (given) => [tell(given)], flush: () => [] }
 }

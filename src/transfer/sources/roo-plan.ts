@@ -93,7 +93,7 @@ class Planner {
         'mended',
         'messages before the last summary that carry no tag of it: Roo Code does not send them, so it covers them',
       )
-    const after = isLast ? this.#answersBehind(index) : index
+    const after = isLast ? this.#answersAfter(index) : index
     const covered = this.#wholeRun(own, after)
     if (covered.length < own.length)
       this.#note(index, 'mended', 'a summary that parted calls of tools from their results covers less')
@@ -118,7 +118,7 @@ class Planner {
    * After the last summary, Roo omits results whose calls precede it. A message with nothing else is covered with its calls if it directly
    * follows the summary. Returns the index of the last such message, or that of the summary.
    */
-  #answersBehind(summary: number): number {
+  #answersAfter(summary: number): number {
     let last = summary
     for (let at = summary + 1; at < this.#elements.length; at++) {
       const { onlyResults, use } = this.#elements[at]!

@@ -134,8 +134,8 @@ function isTaskFile(name: string): boolean {
 }
 
 function isTagged(value: { readonly [field: string]: unknown }): boolean {
-  const isSaid = value.role === 'user' || value.role === 'assistant'
-  return isSaid && (typeof value.ts === 'number' || TAGS.some((tag) => value[tag] !== undefined))
+  const isMessage = value.role === 'user' || value.role === 'assistant'
+  return isMessage && (typeof value.ts === 'number' || TAGS.some((tag) => value[tag] !== undefined))
 }
 
 function isShownList(values: readonly unknown[]): boolean {

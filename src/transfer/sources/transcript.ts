@@ -9,7 +9,7 @@ import { readHead } from '../head.ts'
 import { readJsonLines } from '../lines.ts'
 import type { Input, Place, Source, SourceEvent, SourceName } from '../source.ts'
 import { fieldsBeside, momentOf, nameOf } from './claude-code-fields.ts'
-import { anyMessageReader, type Given, type MessageReader, type Told } from './message-reader.ts'
+import { anyMessageReader, type Given, type MessageReader, type ReadMessage } from './message-reader.ts'
 import { CONVERSATION_LIST, MESSAGE_LISTS, messagesOf, transcriptShape } from './transcript-shape.ts'
 
 const FORM: TranscriptForm = {
@@ -231,7 +231,7 @@ function modelOf(value: unknown): string | undefined {
 }
 
 function* events(
-  items: readonly Told[],
+  items: readonly ReadMessage[],
   form: TranscriptForm,
   names: OwnNames = new OwnNames(),
 ): Generator<SourceEvent, void, undefined> {

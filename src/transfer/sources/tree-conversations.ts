@@ -22,7 +22,7 @@ export type BranchReader = {
 }
 
 /** The messages of a conversation, with the notes for any branch. */
-export type TreeRead = { readonly tree: MessageTree; readonly told?: readonly SourceEvent[] }
+export type TreeRead = { readonly tree: MessageTree; readonly notes?: readonly SourceEvent[] }
 
 /** The format of a system's conversations. */
 export type TreeForm = {
@@ -90,7 +90,7 @@ function* conversation(
     yield { type: 'problem', at, why: form.missing }
     return
   }
-  const { tree, told: items = [] } = read
+  const { tree, notes: items = [] } = read
   yield* items
   const others = tree.otherBranches
   if (!branches && others.length > 0) {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { messageProblem } from '../../../src/messages/message-check.ts'
 import type { SourceEvent } from '../../../src/transfer/source.ts'
 import { claude } from '../../../src/transfer/sources/claude.ts'
-import { unsaidOf } from '../../../src/transfer/sources/claude-messages.ts'
+import { missingTextOf } from '../../../src/transfer/sources/claude-messages.ts'
 import {
   eventsOf,
   type Fields,
@@ -387,7 +387,7 @@ it.each([
   ['in another order', 'b a', ['a', 'b'], 'b '],
   ['something else', 'c', ['a', 'b'], 'c'],
 ])('a text repeats its blocks: %s', (_, whole, words, left) => {
-  expect(unsaidOf(whole, words)).toBe(left)
+  expect(missingTextOf(whole, words)).toBe(left)
 })
 
 const word = fc.constantFrom(
