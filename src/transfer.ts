@@ -35,6 +35,7 @@ export type {
   ImportProgress,
   ImportReport,
   ImportStatus,
+  ImportStore,
   ImportTotals,
 } from './transfer/import-report.ts'
 export { type ImportStreamOptions, importStream } from './transfer/import-stream.ts'
@@ -42,4 +43,3 @@ export { type Line, readLines } from './transfer/lines.ts'
 export { SOURCE_NAMES, type SourceName } from './transfer/source.ts'
 export type { ViewFormat } from './transfer/view-formats.ts'
 export { VIEW_FORMATS } from './transfer/view-formats.ts'
-export type { ImportStore } from './transfer/write-file.ts'

@@ -1,15 +1,8 @@
 import type { MessageEvent } from '../history/import/import-types.ts'
 import { messageProblem } from '../messages/message-check.ts'
 import { inConversations } from './history-lines.ts'
-import { type ImportNote, type ImportProblem, TOLD } from './import-report.ts'
-import type {
-  ConversationEvent,
-  FileInput,
-  PlacedMessage,
-  ReadOptions,
-  Source,
-  SourceEvent,
-} from './source.ts'
+import { type Importing, type ImportNote, type ImportProblem, MAX_LISTED } from './import-report.ts'
+import type { ConversationEvent, FileInput, PlacedMessage, Source, SourceEvent } from './source.ts'
 
 /** What the check found of one conversation. */
 export type CheckedConversation = {
@@ -33,12 +26,10 @@ type Open = {
   readonly notes: ImportNote[]
 }
 
-/** Reads a file to its end and gathers what is in it, by conversation. `onMessages` hears how many messages there are so far. */
+/** Reads a file to its end and collects what is in it, by conversation. */
 export async function checkFile(
-  input: FileInput,
   source: Source,
-  options: ReadOptions,
-  onMessages: (count: number) => void,
+  { input, options, onMessages }: Importing,
 ): Promise<CheckedConversation[]> {
   const checked = new Conversations(input, onMessages)
   for await (const event of inConversations(source.read(input, options))) checked.take(event)
@@ -99,13 +90,13 @@ class Conversations {
   #note(note: ImportNote): void {
     const here = this.#open!
     here.noteCount += 1
-    if (++this.#notes <= TOLD) here.notes.push(note)
+    if (++this.#notes <= MAX_LISTED) here.notes.push(note)
   }
 
   #problem(problem: ImportProblem): void {
     const here = this.#open!
     here.problemCount += 1
-    if (++this.#problems <= TOLD) here.problems.push(problem)
+    if (++this.#problems <= MAX_LISTED) here.problems.push(problem)
   }
 
   #close(): void {

@@ -1,29 +1,20 @@
-import { isUndertextError, UndertextError } from '../errors.ts'
+import { UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { storeSchema } from '../store/arguments.ts'
-import { type CheckedConversation, checkFile } from './check-file.ts'
 import { detectSource } from './detect.ts'
-import {
-  checkHistories,
-  historyNames,
-  historyOutcome,
-  historyRefused,
-  restoreHistories,
-} from './import-histories.ts'
+import { importHistories } from './import-histories.ts'
 import {
   type CheckedImportFile,
-  type ImportedConversation,
   type ImportFileOptions,
+  type Importing,
   type ImportProgress,
   type ImportReport,
+  type ImportStore,
   importFileSchema,
   reportOf,
 } from './import-report.ts'
-import type { Done } from './outcomes.ts'
-import { sessionNames } from './session-rows.ts'
-import type { Source } from './source.ts'
 import { FileInput } from './source.ts'
-import { type ImportStore, writeFile } from './write-file.ts'
+import { importConversations } from './write-file.ts'
 
 /** Bytes between two reports at least: a machine that reads 40 MB a second makes ten of them. */
 const STEP_BYTES = 4 * 1024 * 1024
@@ -97,134 +88,41 @@ export async function importFile(
   return importInput(store, path, await FileInput.open(path, checked.followLinks), checked)
 }
 
-/** Imports what is open, and closes it. Errors and the report call it `path`. Throws what `importFile` throws. */
+/** Imports an open file and closes it. Errors and the report call it `path`. Throws what `importFile` throws. */
 export async function importInput(
   store: ImportStore,
   path: string,
   input: FileInput,
   options: CheckedImportFile,
 ): Promise<ImportReport> {
+  const { signal, dryRun } = options
+  const progress = new Progress(input.size, options.onProgress)
+  input.onBlock = (bytes) => {
+    if (signal?.aborted) throw new UndertextError('IMPORT_ABORTED', { file: path, imported: 0 })
+    progress.reached(bytes)
+  }
+  const importing: Importing = {
+    ...{ store, path, input, options },
+    onMessages: (count) => progress.counted(count),
+    onWrite: () => {
+      progress.end()
+      progress.begin('write')
+    },
+  }
   try {
-    return await new FileImport(store, path, input, options).run()
+    const found = await detectSource(input, options.source, options.checkSource)
+    if ('looks' in found) throw new UndertextError('FILE_UNRECOGNISED', { file: path, looks: found.looks })
+    progress.begin('check')
+    const { source } = found
+    const isHistory = source === 'history'
+    const conversations = await (isHistory
+      ? importHistories(importing)
+      : importConversations(source, importing))
+    progress.end()
+    const file = input.name === '' ? path : input.name
+    const name = isHistory ? 'undertext' : source.name
+    return reportOf({ file, size: input.size, source: name, dryRun, conversations })
   } finally {
     await input.close()
-  }
-}
-
-class FileImport {
-  readonly #store: ImportStore
-  readonly #path: string
-  readonly #input: FileInput
-  readonly #options: CheckedImportFile
-  readonly #progress: Progress
-
-  constructor(store: ImportStore, path: string, input: FileInput, options: CheckedImportFile) {
-    this.#store = store
-    this.#path = path
-    this.#input = input
-    this.#options = options
-    this.#progress = new Progress(input.size, options.onProgress)
-  }
-
-  async run(): Promise<ImportReport> {
-    this.#watch()
-    const source = await this.#source()
-    const isHistory = source === 'history'
-    this.#progress.begin('check')
-    const conversations = await (isHistory ? this.#histories() : this.#conversations(source))
-    this.#progress.end()
-    const { name, size } = this.#input
-    const file = name === '' ? this.#path : name
-    const { dryRun } = this.#options
-    return reportOf({ file, size, source: isHistory ? 'undertext' : source.name, dryRun, conversations })
-  }
-
-  async #conversations(source: Source): Promise<ImportedConversation[]> {
-    const checked = await checkFile(this.#input, source, this.#reading, this.#onMessages)
-    const names = sessionNames(checked, this.#input.name, this.#options)
-    return this.#written(source, checked, names)
-  }
-
-  async #histories(): Promise<ImportedConversation[]> {
-    const importing = {
-      store: this.#store,
-      path: this.#path,
-      input: this.#input,
-      options: this.#options,
-      onMessages: this.#onMessages,
-    }
-    const histories = await checkHistories(importing)
-    const names = historyNames(histories, importing)
-    if (!this.#options.dryRun) {
-      this.#beginWriting()
-      return restoreHistories(histories, names, importing)
-    }
-    const done: ImportedConversation[] = []
-    for (const [i, history] of histories.entries()) {
-      const { messages } = history.counts
-      const would = await this.#wouldBe(names[i]!, messages, historyRefused(history))
-      done.push(historyOutcome(names[i]!, history, would, i))
-    }
-    return done
-  }
-
-  /** The end of the check is told before. */
-  #beginWriting(): void {
-    this.#progress.end()
-    this.#progress.begin('write')
-  }
-
-  readonly #onMessages = (count: number): void => this.#progress.counted(count)
-
-  get #reading(): { readonly branches: boolean } {
-    return { branches: this.#options.branches }
-  }
-
-  /** Tells how far it is, and stops where that is asked for. */
-  #watch(): void {
-    const { signal } = this.#options
-    this.#input.onBlock = (bytes) => {
-      if (signal?.aborted) throw new UndertextError('IMPORT_ABORTED', { file: this.#path, imported: 0 })
-      this.#progress.reached(bytes)
-    }
-  }
-
-  async #source(): Promise<Source | 'history'> {
-    const { source, checkSource } = this.#options
-    const found = await detectSource(this.#input, source, checkSource)
-    if ('source' in found) return found.source
-    throw new UndertextError('FILE_UNRECOGNISED', { file: this.#path, looks: found.looks })
-  }
-
-  async #written(
-    source: Source,
-    conversations: readonly CheckedConversation[],
-    names: readonly string[],
-  ): Promise<ImportedConversation[]> {
-    this.#beginWriting()
-    return writeFile(conversations, names, {
-      store: this.#store,
-      path: this.#path,
-      input: this.#input,
-      source,
-      reading: this.#reading,
-      options: this.#options,
-      onMessages: this.#onMessages,
-    })
-  }
-
-  async #wouldBe(name: string, messages: number, why: string | undefined): Promise<Done> {
-    if (why !== undefined) return { status: 'refused', why }
-    if (messages === 0) return { status: 'empty' }
-    return { status: 'checked', messages, existing: await this.#messagesOf(name) }
-  }
-
-  async #messagesOf(sessionId: string): Promise<number> {
-    try {
-      return (await this.#store.getSession(sessionId)).messageCount
-    } catch (error) {
-      if (isUndertextError(error, 'SESSION_NOT_FOUND')) return 0
-      throw error
-    }
   }
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { type ErrorCode, isUndertextError, UndertextError } from '../errors.ts'
 import { labelSchema, nameSchema } from '../messages/check.ts'
-import { type NoteEvent, type Place, SOURCE_NAMES, type SourceName } from './source.ts'
+import type { Store } from '../store/store.ts'
+import { type FileInput, type NoteEvent, type Place, SOURCE_NAMES, type SourceName } from './source.ts'
 
 /** How far an import is. */
 export type ImportProgress = {
@@ -53,8 +54,25 @@ export const importFileSchema = z.strictObject({
 export type ImportFileOptions = z.input<typeof importFileSchema>
 export type CheckedImportFile = z.output<typeof importFileSchema>
 
-/** Most problems, and most notes, of one file that are told one by one; all are counted. */
-export const TOLD = 20
+/** The most problems, and the most notes, of one file that a report lists; all are counted. */
+export const MAX_LISTED = 20
+
+/** What an import needs of a store. */
+export type ImportStore = Pick<Store, 'importSession' | 'restoreSession' | 'getSession'> &
+  Partial<Pick<Store, 'countMessages'>>
+
+/** An import in progress. */
+export type Importing = {
+  readonly store: ImportStore
+  /** The name of the file in errors. */
+  readonly path: string
+  readonly input: FileInput
+  readonly options: CheckedImportFile
+  /** Receives the number of messages read in the current phase. */
+  readonly onMessages: (count: number) => void
+  /** Called between the check and the writing. */
+  readonly onWrite: () => void
+}
 
 /**
  * What became of a conversation.

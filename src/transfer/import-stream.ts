@@ -7,10 +7,13 @@ import { pipeline } from 'node:stream/promises'
 import { invalid, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { importInput } from './import-file.ts'
-import type { ImportReport } from './import-report.ts'
-import { type ImportFileOptions, importFileSchema } from './import-report.ts'
+import {
+  type ImportFileOptions,
+  type ImportReport,
+  type ImportStore,
+  importFileSchema,
+} from './import-report.ts'
 import { FileInput } from './source.ts'
-import type { ImportStore } from './write-file.ts'
 
 /** What came by a stream, to be read as often as asked. */
 type Spooled = { readonly input: FileInput; readonly remove: () => Promise<void> }
