@@ -25,7 +25,7 @@ export {
   type RestoreFromOptions,
   restoreFrom,
 } from './transfer/history-lines.ts'
-export { importFile } from './transfer/import-file.ts'
+export { type ImportStreamOptions, importFile, importStream } from './transfer/import-file.ts'
 export type {
   ImportedCompactions,
   ImportedConversation,
@@ -38,7 +38,6 @@ export type {
   ImportStore,
   ImportTotals,
 } from './transfer/import-report.ts'
-export { type ImportStreamOptions, importStream } from './transfer/import-stream.ts'
 export { type Line, readLines } from './transfer/lines.ts'
 export { SOURCE_NAMES, type SourceName } from './transfer/source.ts'
 export type { ViewFormat } from './transfer/view-formats.ts'

@@ -2,14 +2,16 @@ import { isUndertextError, UndertextError } from '../errors.ts'
 import type { SessionRestore } from '../history/restore-session.ts'
 import { type CheckedHistory, checkHistory, restoreFrom } from './history-lines.ts'
 import {
+  type Done,
   type ImportedConversation,
   type Importing,
   type ImportStore,
   MAX_LISTED,
+  outcomeOf,
+  refused,
   withCount,
 } from './import-report.ts'
 import { type Line, readLines } from './lines.ts'
-import { type Done, outcomeOf, refused } from './outcomes.ts'
 import { historyTaken, sessionNames } from './session-rows.ts'
 import type { FileInput } from './source.ts'
 

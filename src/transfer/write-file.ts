@@ -3,8 +3,7 @@ import type { CompactionEvent, ImportEvent, SessionImport } from '../history/imp
 import type { NewMessage, PositionRange } from '../messages/message.ts'
 import { type CheckedConversation, checkFile, storable } from './check-file.ts'
 import { EventCursor } from './history-lines.ts'
-import { type ImportedConversation, type Importing, withCount } from './import-report.ts'
-import { outcomeOf, refused } from './outcomes.ts'
+import { type ImportedConversation, type Importing, outcomeOf, refused, withCount } from './import-report.ts'
 import { nameTaken, otherName, sessionNames } from './session-rows.ts'
 import type { Source, SourceEvent } from './source.ts'
 
