@@ -1,9 +1,37 @@
 import { readFileSync } from 'node:fs'
+import { Converter, ReflectionKind } from 'typedoc'
 
 /* The API reference: one Markdown file per entry of package.json, made of the docstrings. `npm run reference` writes it. */
 
 /** Whether an undocumented or unexported symbol is an error. False until the root entry is split. */
 const STRICT = false
+
+/** Writes out a type that is made of a schema or a list, so that the reference shows its fields and values. */
+function resolveDerivedTypes({ converter }) {
+  converter.on(Converter.EVENT_CREATE_DECLARATION, (context, reflection) => {
+    if (reflection.kind !== ReflectionKind.TypeAlias) return
+    const declaration = context.getSymbolFromReflection(reflection)?.declarations?.[0]
+    if (/\btypeof [a-zA-Z_]/.test(declaration?.type?.getText() ?? ''))
+      reflection.comment?.modifierTags.add('@useDeclaredType')
+  })
+}
+
+/** Lists the fields of `Readonly<{ … }>` with their docstrings, and the methods of a class once, where they are declared. */
+function simplifyReflections({ converter }) {
+  converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
+    for (const alias of project.getReflectionsByKind(ReflectionKind.TypeAlias)) {
+      const fields = alias.type?.name === 'Readonly' && alias.type.typeArguments[0]
+      if (fields?.type !== 'reflection' || fields.declaration.children === undefined) continue
+      delete alias.type
+      project.mergeReflections(fields.declaration, alias)
+    }
+  })
+  converter.on(Converter.EVENT_RESOLVE_END, ({ project }) => {
+    for (const member of project.getReflectionsByKind(ReflectionKind.ClassMember))
+      if (member.parent?.kind === ReflectionKind.Class && member.inheritedFrom)
+        project.removeReflection(member)
+  })
+}
 
 const { exports } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
 
@@ -15,7 +43,7 @@ export default {
     // The tables of drizzle have no API of their own, and their types are long.
     .filter((file) => !file.endsWith('/schema.ts')),
   tsconfig: 'tsconfig.json',
-  plugin: ['typedoc-plugin-markdown'],
+  plugin: ['typedoc-plugin-markdown', resolveDerivedTypes, simplifyReflections],
   router: 'module',
   out: 'docs/reference',
   readme: 'none',
@@ -28,7 +56,13 @@ export default {
   useCodeBlocks: true,
   parametersFormat: 'table',
   interfacePropertiesFormat: 'table',
+  typeAliasPropertiesFormat: 'table',
   typeDeclarationFormat: 'table',
+  // Parts of other types, and types that only the package itself creates.
+  intentionallyNotExported:
+    'Applied Awaitable Context ContextCompactionSpelling Cost Database Defaulted EventList Injector MaterialMessage OfJob OfRun Planned PlannedRun Storage SummaryRecord Told TurnOutcome'.split(
+      ' ',
+    ),
   validation: { notExported: true, notDocumented: true, invalidLink: true },
   requiredToBeDocumented: ['Class', 'Function', 'Interface', 'TypeAlias', 'Variable', 'Accessor'],
   treatValidationWarningsAsErrors: STRICT,

@@ -2,10 +2,10 @@
  * What concerns the AI SDK (`ai`, an optional peer): the entry `undertext/ai-sdk`.
  */
 
+export type { AnswerEnd, ChatTurn } from './ecosystems/ai-sdk/chat/chat-store.ts'
 export { type ChatStore, chatStore, type SaveInput } from './ecosystems/ai-sdk/chat/chat-store.ts'
 export type { ChatStorage, OnConflict, SaveResult } from './ecosystems/ai-sdk/chat/log.ts'
 export type { ChatRequest } from './ecosystems/ai-sdk/chat/request.ts'
-export type { AnswerEnd, ChatTurn } from './ecosystems/ai-sdk/chat/turn.ts'
 export { fromUIMessages } from './ecosystems/ai-sdk/from-ui-messages.ts'
 export type { UndertextStore } from './ecosystems/ai-sdk/middleware.ts'
 export { undertext } from './ecosystems/ai-sdk/middleware.ts'

@@ -1,6 +1,5 @@
 /* The strategies on plain arrays of messages, without a store. The entry `undertext/arrays`. */
 
-export type { ArrayEstimator, EstimatorChoice } from './arrays/array-estimator.ts'
 export type { BudgetStrategy, UserStrategy } from './arrays/composite.ts'
 export { type CompositeOptions, type CompositePart, composite, stageFrom } from './arrays/composite.ts'
 export {
@@ -30,6 +29,8 @@ export {
   repairRoleAlternation,
   validateRoleAlternation,
 } from './arrays/role-alternation.ts'
+export type { ArrayEstimator, EstimatorChoice } from './arrays/rows.ts'
+export type { StrategyStep } from './arrays/run-strategy.ts'
 export {
   type DeduplicationConfig,
   type DeduplicationResult,
@@ -41,6 +42,13 @@ export {
   type TruncationResult,
   truncateWithSlidingWindow,
 } from './arrays/single-stages.ts'
+export type {
+  ArrayFace,
+  Strategy,
+  StrategyBudget,
+  StrategyOptions,
+  StrategyResult,
+} from './arrays/strategies.ts'
 export {
   type ClearToolResultsOptions,
   type ContextStrategyKind,
@@ -57,14 +65,6 @@ export {
   slidingWindow,
   summarizeOlder,
 } from './arrays/strategies.ts'
-export type {
-  ArrayFace,
-  Strategy,
-  StrategyBudget,
-  StrategyOptions,
-  StrategyResult,
-  StrategyStep,
-} from './arrays/strategy.ts'
 export type { CompactionOutline, IdleReason } from './compaction/result.ts'
 export type { PendingSummary } from './compaction/run-draft.ts'
 export type { Json, JsonObject } from './messages/json.ts'

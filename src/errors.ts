@@ -74,6 +74,7 @@ export type ContextBudgetFacts = {
   readonly model?: string
 }
 
+/** The code of an `UndertextError`. Codes are stable. */
 export type ErrorCode = keyof Failures
 
 /** The most ids in one message; the rest are counted. */
@@ -271,10 +272,12 @@ export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_E
     return this.facts.breakdown
   }
 
+  /** The provider of the request, if known. */
   get provider(): string | undefined {
     return this.facts.provider
   }
 
+  /** The model of the request, if known. */
   get model(): string | undefined {
     return this.facts.model
   }

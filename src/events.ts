@@ -178,6 +178,7 @@ export type StoreEvents = {
   readonly spendLimit: SpendLimitEvent
   readonly listenerError: ListenerErrorEvent
 }
+/** The names of all events of a store. */
 export const STORE_EVENTS = [
   'contextWarning',
   'compaction',
@@ -188,6 +189,7 @@ export const STORE_EVENTS = [
   'spendLimit',
   'listenerError',
 ] as const
+/** The name of an event of a store. */
 export type StoreEventName = (typeof STORE_EVENTS)[number]
 
 /** A listener. It may be asynchronous; the store does not wait for it. */

@@ -117,6 +117,7 @@ export {
   type StoreEvents,
   type StoreListener,
   type TurnCompleteEvent,
+  type UsageWarning,
   type UsageWarningEvent,
 } from './events.ts'
 export type { AskFailure, FileSummaryFailure, ProcessedFile } from './files/file-summarization-service.ts'
@@ -177,11 +178,20 @@ export type { Coverage, Finding, FindingCode, Place, RowSet } from './model/cove
 export type { ExpandedMessage, ExpandedRow, ExpandedSummary } from './model/expansion.ts'
 export type { ChatMessage, ContextStrategy } from './model/message-parts.ts'
 export type { CompactionStatus } from './model/nesting.ts'
-export type { CompactionKind, CompactionStage } from './model/plan.ts'
+export type {
+  CompactionKind,
+  CompactionStage,
+  Plan,
+  PlannedInsert,
+  PlannedReplacement,
+  RequiredPart,
+} from './model/plan.ts'
 export type { FirstChanged } from './model/prompt-cache.ts'
 export type { ToolCall, ToolCallStatus, ToolOutput, ToolOutputShown, ToolPlace } from './model/tool-calls.ts'
-export type { View } from './model/view.ts'
-export type { CallEntry, ResultEntry, ViewRow } from './model/view-row.ts'
+export type { Turns } from './model/turns.ts'
+export type { Lean, PreviewedPart, View } from './model/view.ts'
+export type { CallEntry, LineRange, ResultEntry, ShownReplacement, ViewRow } from './model/view-row.ts'
+export type { OverflowFigures } from './overflow/figures.ts'
 export {
   extractErrorMessage,
   getContextOverflowProvider,
@@ -199,6 +209,7 @@ export {
   renderView,
   type SummaryPlace,
 } from './rendering/render.ts'
+export type { InsertedRole, InsertedRowOptions, SummaryPreset } from './rendering/rows.ts'
 export { type Problem, type ProblemCode, validateHistory } from './rendering/validate.ts'
 export type {
   AfterTurnOptions,
@@ -211,7 +222,7 @@ export type { RecordedResponse, ResponseInput } from './requests/record.ts'
 export { OVERFLOW_TARGET } from './requests/recovery.ts'
 export type { AfterTurnResult, AppendedTurn, BeforeTurnResult, TurnUsage } from './requests/turn-hooks.ts'
 export type { ImportanceReason } from './stages/importance/groups.ts'
-export type { MessageImportance, ScorerWarning } from './stages/importance/scorer.ts'
+export type { MessageImportance, ScorerWarning, SessionImportance } from './stages/importance/scorer.ts'
 export type { GroupRole, RankedRole, Signal } from './stages/importance/weights.ts'
 export {
   PROTECTED_CLASSES,
@@ -250,6 +261,7 @@ export type {
   CompactionRecord,
   EndRecord,
   HeaderRecord,
+  HeadRecord,
   HistoryCounts,
   HistoryRecord,
   InsertedRecord,
@@ -257,6 +269,7 @@ export type {
   MessageRecord,
   OperationRecord,
   ReplacementRecord,
+  RowRecord,
   SessionRecord,
   UsageRecord,
 } from './storage/records/records.ts'
@@ -265,6 +278,7 @@ export type {
   AppendPreview,
   AuditEntry,
   Compaction,
+  FailedAttempt,
   Job,
   JobState,
   LearnedLimit,
@@ -307,6 +321,7 @@ export {
   DEFAULT_COMPACTION_TARGET,
   DEFAULT_COMPACTION_THRESHOLD,
   DEFAULT_PROVIDER,
+  type ScaleSource,
 } from './tokens/budget.ts'
 export type { EstimateSource } from './tokens/calibration.ts'
 export type { Estimator, TextKind } from './tokens/estimators/estimator-schema.ts'

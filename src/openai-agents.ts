@@ -12,7 +12,7 @@ export type {
   AgentMessageItem,
   AgentReasoningItem,
   AgentToolItem,
-} from './ecosystems/openai-agents/item-types.ts'
+} from './ecosystems/openai-agents/item-shapes.ts'
 export type { AgentModel, AgentModelProvider } from './ecosystems/openai-agents/recovering-model.ts'
 export type { CompactionAnswer } from './ecosystems/openai-agents/session.ts'
 export { UndertextSession } from './ecosystems/openai-agents/session.ts'

@@ -11,27 +11,8 @@ import { compositeStage } from '../stages/composite.ts'
 import { staying } from '../stages/cut.ts'
 import { isStage } from '../stages/registry.ts'
 import type { CompositeStage, PlanDraft, ReplacementDraft, Stage, StageContext } from '../stages/stage.ts'
-import {
-  type ArrayRun,
-  copyMessage,
-  type Item,
-  originsOf,
-  type RunOptions,
-  runStageOnItems,
-  targetOf,
-  tokensIn,
-} from './run-strategy.ts'
-import {
-  type Passing,
-  passingOf,
-  type Strategy,
-  type StrategyStep,
-  split,
-  stepFrom,
-  strategyOf,
-  strategyShape,
-  summaryShape,
-} from './strategy.ts'
+import { type ArrayRun, copyMessage, type Item, originsOf, PASSING, targetOf } from './run-strategy.ts'
+import { type Strategy, strategyOf, strategyShape, summaryShape } from './strategies.ts'
 
 /** The parts of a composite: strategies of this package, stages, and strategies of the application. */
 export type CompositePart = Strategy | Stage | UserStrategy
@@ -54,50 +35,17 @@ export type CompositeOptions = z.input<typeof optionsSchema>
  */
 export function composite(options: CompositeOptions): Strategy<CompositeStage> {
   const checked = check(optionsSchema, options, 'composite')
-  const [{ stages }, face] = split(checked, ['stages'])
-  const { maxTokens } = checked
-  const stage = compositeStage(stages.map(stageFrom), maxTokens === undefined ? {} : { budget: maxTokens })
-  return strategyOf(stage, face, { passing: chain(stages), needsTarget: true })
+  const { stages, maxTokens } = checked
+  const stage = compositeStage(stages.map(partStage), maxTokens === undefined ? {} : { budget: maxTokens })
+  return strategyOf(stage, checked, { needsTarget: true })
 }
 
-function chain(parts: readonly CompositePart[]): Passing {
-  return async (items, run, options) => {
-    const target = targetOf(run)
-    const steps: StrategyStep[] = []
-    let left = items
-    for (const part of parts) {
-      if (tokensIn(left, options, run.what) <= target) break
-      const after = await passPart(part, left, { ...run, target }, options)
-      steps.push(stepFrom(nameOf(part), left, after, options))
-      left = after
-    }
-    return { items: left, steps }
-  }
-}
-
-async function passPart(
-  part: CompositePart,
-  items: readonly Item[],
-  run: ArrayRun,
-  options: RunOptions,
-): Promise<readonly Item[]> {
-  const own = passingOf(part)
-  if (own !== undefined) {
-    // A nested composite has its own threshold.
-    const target = isComposite(part) ? (part.budget ?? run.target) : run.target
-    return (await own(items, { ...run, target }, options)).items
-  }
-  if (isStage(part)) return runStageOnItems(items, part, run, options)
-  if (isUserStrategy(part)) return passUserStrategy(items, part, run.target)
-  throw invalid(`${run.what}: no strategy`)
-}
-
-function isComposite(part: CompositePart): part is CompositeStage {
-  return 'stages' in part
-}
-
-function nameOf(part: CompositePart): string {
-  return isStage(part) ? part.name : stageNameOf(part)
+/** A part as a stage. A strategy of the application still gets arrays as arrays. */
+function partStage(part: CompositePart): Stage {
+  if (isStage(part)) return part
+  const passing = (items: readonly Item[], run: ArrayRun): Promise<Item[]> =>
+    passUserStrategy(items, part, targetOf(run))
+  return Object.assign(stageFrom(part), { [PASSING]: passing })
 }
 
 function isPart(value: unknown): boolean {
@@ -166,7 +114,9 @@ function draftFrom(
   if (summary === undefined) return { hide, replace }
   const isRun = gone.length > 0 && gone.at(-1)! - gone[0]! === gone.length - 1
   if (!isRun) throw strategyFailed(strategy, gone.length === 0 ? 'SUMMARY_OF_NOTHING' : 'SUMMARY_OF_PARTS')
-  return { hide, replace, insert: { kind: 'summary', text: summaryText(strategy, summary) } }
+  const text = textOf(summary)
+  if (text.trim() === '') throw strategyFailed(strategy, 'EMPTY_SUMMARY')
+  return { hide, replace, insert: { kind: 'summary', text } }
 }
 
 /** The indexes of dropped messages that may be hidden, ascending: whole groups only. */
@@ -175,17 +125,9 @@ function hidable(view: View, kept: ReadonlySet<number | undefined>, condenses: b
   const { turns } = view
   const gone = view.rows.flatMap((_, index) => (kept.has(index) || stays.has(index) ? [] : [index]))
   const goneSet = new Set(gone)
-  // Each group is read once: its members share one list.
-  const whole = new Map<readonly number[], boolean>()
-  return gone.filter((index) => {
-    const group = turns.groupOf(index)
-    let isWhole = whole.get(group)
-    if (isWhole === undefined) {
-      isWhole = group.every((member) => goneSet.has(member))
-      whole.set(group, isWhole)
-    }
-    return isWhole
-  })
+  // The members of a group share one list.
+  const partial = new Set(view.rows.flatMap((_, index) => (goneSet.has(index) ? [] : [turns.groupOf(index)])))
+  return gone.filter((index) => !partial.has(turns.groupOf(index)))
 }
 
 /** Whether a strategy may not change a row: system and pinned messages, pending calls. */
@@ -220,15 +162,7 @@ function changedText(strategy: UserStrategy, before: Part, after: Part): string 
   return outputText(after.output)
 }
 
-function summaryText(strategy: UserStrategy, message: ChatMessage): string {
-  const text = partsOf(message)
-    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
-    .join('\n')
-  if (text.trim() === '') throw strategyFailed(strategy, 'EMPTY_SUMMARY')
-  return text
-}
-
-/** A strategy of the application with three methods, which returns the messages to send. */
+/** A strategy of the application with a budget, which returns the messages to send. */
 export type BudgetStrategy = {
   readonly name: string
   apply(
@@ -242,7 +176,7 @@ type AppliedMessages = readonly ChatMessage[] | { readonly messages: readonly Ch
 export type UserStrategy = ContextStrategy | BudgetStrategy
 
 /** Whether a value is a strategy of the application: the three methods, or a name and `apply`. */
-export function isUserStrategy(value: unknown): value is UserStrategy {
+function isUserStrategy(value: unknown): value is UserStrategy {
   if (typeof value !== 'object' || value === null) return false
   const { name, tokenEstimate, shouldCompact, compact, apply } = value as Record<string, unknown>
   if ([tokenEstimate, shouldCompact, compact].every((method) => typeof method === 'function')) return true
@@ -250,7 +184,7 @@ export function isUserStrategy(value: unknown): value is UserStrategy {
 }
 
 /** The name of a strategy's stage: its own, in snake case. */
-export function stageNameOf({ name }: UserStrategy): string {
+function stageNameOf({ name }: UserStrategy): string {
   const plain = (typeof name === 'string' ? name : '').slice(0, 64).toLowerCase()
   const snake = plain.replaceAll(/[^a-z0-9]/g, '_')
   if (snake === '') return 'custom'
@@ -261,16 +195,15 @@ export function stageNameOf({ name }: UserStrategy): string {
  * Runs a strategy of the application on copies of the messages. Rejects with `STRATEGY_FAILED` when it throws (`originalErrorOf` returns
  * that error) or does not return a list of messages; errors of this package are rethrown.
  */
-export async function runUserStrategy(
+async function runUserStrategy(
   strategy: UserStrategy,
   messages: readonly ChatMessage[],
-  target: number | undefined,
+  target: number,
 ): Promise<readonly ChatMessage[]> {
-  const name = stageNameOf(strategy)
   let answer: unknown
   try {
     if ('compact' in strategy) answer = await strategy.compact(messages)
-    else answer = await strategy.apply(messages, { availableForHistory: budgetOf(target, name) })
+    else answer = await strategy.apply(messages, { availableForHistory: target })
   } catch (error) {
     if (isUndertextError(error)) throw error
     throw standingFor(strategyFailed(strategy, errorName(error)), error)
@@ -283,21 +216,16 @@ export async function runUserStrategy(
   return list as readonly ChatMessage[]
 }
 
-function budgetOf(target: number | undefined, name: string): number {
-  if (target === undefined) throw invalid(`${name}: needs the tokens to come down to`)
-  return target
-}
-
 /** `STRATEGY_FAILED` with a code or an error's name as the reason. */
-export function strategyFailed(strategy: UserStrategy, error: string): UndertextError<'STRATEGY_FAILED'> {
+function strategyFailed(strategy: UserStrategy, error: string): UndertextError<'STRATEGY_FAILED'> {
   return new UndertextError('STRATEGY_FAILED', { strategy: stageNameOf(strategy), error })
 }
 
 /** The messages that a strategy returned. An added message has no origin. */
-export async function passUserStrategy(
+async function passUserStrategy(
   items: readonly Item[],
   strategy: UserStrategy,
-  target: number | undefined,
+  target: number,
 ): Promise<Item[]> {
   const copies = items.map(({ message }) => copyMessage(message))
   const returned = await runUserStrategy(strategy, copies, target)
@@ -325,10 +253,7 @@ function textOf({ content }: ChatMessage): string {
  * The input index of each returned message: by identity, else by id, else by equal content. `undefined` for a new one. Each index is used
  * once.
  */
-export function findPlaces(
-  given: readonly ChatMessage[],
-  returned: readonly ChatMessage[],
-): (number | undefined)[] {
+function findPlaces(given: readonly ChatMessage[], returned: readonly ChatMessage[]): (number | undefined)[] {
   const places = returned.map((): number | undefined => undefined)
   const taken = new Set<number>()
   const take = (keyOf: (message: ChatMessage) => unknown): void => {

@@ -6,6 +6,7 @@ import { resolveModel } from '../config/model.ts'
 import { arrayRunConfig, type CompactionOptions, resolveSettings } from '../config/run-config.ts'
 import { compactionConfigSchema } from '../config/settings.ts'
 import { check, shareSchema } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import { isJsonObject, type JsonObject } from '../messages/json.ts'
 import type { ChatMessage } from '../model/message-parts.ts'
 import type { CompactionStage } from '../model/plan.ts'
@@ -101,7 +102,7 @@ export class ContextCompactor {
       targetTokens: settings.targetTokens,
       reachedTarget: tokensAfter <= settings.targetTokens,
       fits: tokensAfter <= settings.limitTokens,
-      ...(reason !== undefined && { reason }),
+      ...defined({ reason }),
     }
   }
 }
@@ -174,7 +175,7 @@ export async function summarizeMessages(
     ...(summaries.length > 0 && {
       summaryText: summaries.map(({ text, metadata }) => ownText(text, metadata.textLength)).join('\n\n'),
     }),
-    ...(failure !== undefined && { failure }),
+    ...defined({ failure }),
   }
 }
 
@@ -200,23 +201,20 @@ function textIn(value: unknown): string | undefined {
 
 /** A summarizer whose requests include the memory config. */
 function withMemoryConfig(
-  asked: Summarizer,
+  summarizer: Summarizer,
   memoryConfig: { readonly [name: string]: unknown } | undefined,
 ): Summarizer {
-  if (memoryConfig === undefined) return asked
+  if (memoryConfig === undefined) return summarizer
+  const { name, usesModel, maxInputTokens, tokensPerMessage, asksAgain } = summarizer
+  // Field by field: those of an instance of a class may be inherited, and its methods need their object.
   return {
-    name: asked.name,
-    usesModel: asked.usesModel,
-    ...(asked.maxInputTokens !== undefined && { maxInputTokens: asked.maxInputTokens }),
-    ...(asked.inputTokensFor !== undefined && {
-      inputTokensFor: (request) => asked.inputTokensFor?.(request),
+    name,
+    usesModel,
+    ...defined({ maxInputTokens, tokensPerMessage, asksAgain }),
+    ...(summarizer.inputTokensFor !== undefined && {
+      inputTokensFor: (request) => summarizer.inputTokensFor?.(request),
     }),
-    ...(asked.tokensPerMessage !== undefined && { tokensPerMessage: asked.tokensPerMessage }),
-    ...(asked.asksAgain !== undefined && { asksAgain: asked.asksAgain }),
-    summarize: (request) => {
-      const extended = { ...request, memoryConfig }
-      return asked.summarize(extended)
-    },
+    summarize: (request) => summarizer.summarize(Object.assign({}, request, { memoryConfig })),
   }
 }
 
@@ -233,7 +231,7 @@ type Snapshot = PlannedRun['snapshot']
  *
  * The array may grow meanwhile: `given` is its content at the call. Throws `INVALID_INPUT` for unreadable messages, and `ABORTED`.
  */
-export async function runPipeline(
+async function runPipeline(
   messages: readonly ChatMessage[],
   options: CompactionOptions,
   what: string,
@@ -251,7 +249,7 @@ export async function runPipeline(
     historyTokens: rows.view.tokens,
     estimator: rows.view.estimator,
   })
-  const run = await planRun(contentsOf(given, rows), snapshot, settings, config, { kind: 'write' })
+  const run = await planRun(contentsOf(given, rows), snapshot, settings, config, {})
   return { ...run, given }
 }
 

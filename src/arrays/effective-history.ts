@@ -8,6 +8,15 @@ import { type ChatMessage, hasParent, isMarker, isSummary, requireMessages } fro
  * store know which messages may be hidden together, and a store also refuses to undo what others build on.
  */
 
+/** The fields of one kind of compaction: `id` on the message that it inserts, `parent` on those that it hides. */
+type Tags = {
+  readonly id: 'condenseId' | 'truncationId'
+  readonly parent: 'condenseParent' | 'truncationParent'
+  readonly isInserted: (message: ChatMessage) => boolean
+}
+const CONDENSATION: Tags = { id: 'condenseId', parent: 'condenseParent', isInserted: isSummary }
+const TRUNCATION: Tags = { id: 'truncationId', parent: 'truncationParent', isInserted: isMarker }
+
 const idSchema = z.string().min(1, 'must not be empty')
 
 /**
@@ -15,7 +24,8 @@ const idSchema = z.string().min(1, 'must not be empty')
  * list; untouched messages are the same objects.
  *
  * Indexes count from 0 and are limited to the list. A message that a condensation or truncation hides already keeps its parent, so that
- * nested condensations are undone one level at a time: the outer one hides the inner summary, not the messages that it replaces. A summary never becomes its own parent. Throws `INVALID_INPUT`.
+ * nested condensations are undone one level at a time: the outer one hides the inner summary, not the messages that it replaces. A
+ * summary never becomes its own parent. Throws `INVALID_INPUT`.
  */
 export function tagForCondensation<M extends ChatMessage>(
   messages: readonly M[],
@@ -23,12 +33,7 @@ export function tagForCondensation<M extends ChatMessage>(
   toIndex: number,
   condenseId: string,
 ): (M & ChatMessage)[] {
-  const { from, to, id } = place('tagForCondensation', messages, fromIndex, toIndex, condenseId)
-  return messages.map((message, index) =>
-    index < from || index >= to || hasParent(message) || message.condenseId === id
-      ? message
-      : { ...message, condenseParent: id },
-  )
+  return addTags('tagForCondensation', CONDENSATION, messages, fromIndex, toIndex, condenseId)
 }
 
 /**
@@ -41,69 +46,69 @@ export function tagForTruncation<M extends ChatMessage>(
   toIndex: number,
   truncationId: string,
 ): (M & ChatMessage)[] {
-  const { from, to, id } = place('tagForTruncation', messages, fromIndex, toIndex, truncationId)
-  return messages.map((message, index) =>
-    index < from || index >= to || hasParent(message) || message.truncationId === id
-      ? message
-      : { ...message, truncationParent: id },
-  )
+  return addTags('tagForTruncation', TRUNCATION, messages, fromIndex, toIndex, truncationId)
 }
 
 /**
  * Undoes a condensation: removes its `condenseParent` tags and its summary (the message with
- * that `condenseId` and `metadata.isSummary`). Other tags stay. A new list. Throws `INVALID_INPUT`.
+ * that `condenseId` and `metadata.isSummary`). Other tags stay. Returns a new list. Throws `INVALID_INPUT`.
  */
 export function removeCondensationTags<M extends ChatMessage>(
   messages: readonly M[],
   condenseId: string,
 ): (M & ChatMessage)[] {
-  requireMessages(messages, 'removeCondensationTags')
-  const id = check(idSchema, condenseId, 'removeCondensationTags: condenseId')
-  return messages
-    .filter((message) => !(message.condenseId === id && isSummary(message)))
-    .map((message) => {
-      if (message.condenseParent !== id) return message
-      const { condenseParent: _, ...rest } = message
-      return rest as M & ChatMessage
-    })
+  return removeTags('removeCondensationTags', CONDENSATION, messages, condenseId)
 }
 
 /**
  * Undoes a truncation: removes its `truncationParent` tags and its marker (the message with
- * that `truncationId` and `isTruncationMarker`). Other tags stay. A new list. Throws `INVALID_INPUT`.
+ * that `truncationId` and `isTruncationMarker`). Other tags stay. Returns a new list. Throws `INVALID_INPUT`.
  */
 export function removeTruncationTags<M extends ChatMessage>(
   messages: readonly M[],
   truncationId: string,
 ): (M & ChatMessage)[] {
-  requireMessages(messages, 'removeTruncationTags')
-  const id = check(idSchema, truncationId, 'removeTruncationTags: truncationId')
-  return messages
-    .filter((message) => !(message.truncationId === id && isMarker(message)))
-    .map((message) => {
-      if (message.truncationParent !== id) return message
-      const { truncationParent: _, ...rest } = message
-      return rest as M & ChatMessage
-    })
+  return removeTags('removeTruncationTags', TRUNCATION, messages, truncationId)
 }
 
-function place(
+function addTags<M extends ChatMessage>(
   what: string,
-  messages: readonly ChatMessage[],
+  { id: idField, parent }: Tags,
+  messages: readonly M[],
   fromIndex: number,
   toIndex: number,
-  id: string,
-): { from: number; to: number; id: string } {
+  givenId: string,
+): M[] {
   requireMessages(messages, what)
-  const within = (index: number, name: string): number => {
+  const limited = (index: number, name: string): number => {
     if (typeof index !== 'number' || Number.isNaN(index)) throw invalid(`${what}: ${name} must be a number`)
     return Math.min(Math.max(0, Math.trunc(index)), messages.length)
   }
-  return {
-    from: within(fromIndex, 'fromIndex'),
-    to: within(toIndex, 'toIndex'),
-    id: check(idSchema, id, `${what}: id`),
-  }
+  const [from, to] = [limited(fromIndex, 'fromIndex'), limited(toIndex, 'toIndex')]
+  const id = check(idSchema, givenId, `${what}: id`)
+  return messages.map((message, index) =>
+    index < from || index >= to || hasParent(message) || message[idField] === id
+      ? message
+      : { ...message, [parent]: id },
+  )
+}
+
+function removeTags<M extends ChatMessage>(
+  what: string,
+  { id: idField, parent, isInserted }: Tags,
+  messages: readonly M[],
+  givenId: string,
+): M[] {
+  requireMessages(messages, what)
+  const id = check(idSchema, givenId, `${what}: ${idField}`)
+  return messages
+    .filter((message) => !(message[idField] === id && isInserted(message)))
+    .map((message) => (message[parent] === id ? without(message, parent) : message))
+}
+
+function without<M extends ChatMessage>(message: M, field: Tags['parent']): M {
+  const { [field]: _, ...rest } = message
+  return rest as unknown as M
 }
 
 const optionsSchema = z.strictObject({
@@ -131,8 +136,8 @@ export function getEffectiveHistory<M extends ChatMessage>(
   requireMessages(messages, 'getEffectiveHistory')
   const { danglingParents } = check(optionsSchema, options, 'getEffectiveHistory')
   if (danglingParents !== 'visible') return messages.filter(isVisible)
-  const owners = ownersOf(messages)
-  return messages.filter((message) => !message.retiredBy && !owners.hide(message))
+  const untagged = removeDanglingTags(messages)
+  return messages.filter((_, index) => isVisible(untagged[index]!))
 }
 
 /**
@@ -141,45 +146,19 @@ export function getEffectiveHistory<M extends ChatMessage>(
  */
 export function removeDanglingTags<M extends ChatMessage>(messages: readonly M[]): M[] {
   requireMessages(messages, 'removeDanglingTags')
-  const owners = ownersOf(messages)
-  return messages.map((message) => {
-    let kept = message
-    if (kept.condenseParent && !owners.summaries.has(kept.condenseParent)) {
-      const { condenseParent: _, ...rest } = kept
-      kept = rest as M
-    }
-    if (kept.truncationParent && !owners.markers.has(kept.truncationParent)) {
-      const { truncationParent: _, ...rest } = kept
-      kept = rest as M
-    }
-    return kept
-  })
+  return [CONDENSATION, TRUNCATION].reduce<M[]>(
+    (list, { id, parent, isInserted }) => {
+      // A hidden summary or marker counts too.
+      const inserted = new Set(messages.filter(isInserted).map((message) => message[id]))
+      return list.map((message) =>
+        message[parent] && !inserted.has(message[parent]) ? without(message, parent) : message,
+      )
+    },
+    [...messages],
+  )
 }
 
 /** Whether a message is in the effective history, by its own tags alone. */
 export function isVisible(message: ChatMessage): boolean {
   return !hasParent(message) && !message.retiredBy
-}
-
-type Owners = {
-  readonly summaries: ReadonlySet<string>
-  readonly markers: ReadonlySet<string>
-  hide(message: ChatMessage): boolean
-}
-
-/** The summaries and markers of a list, by the ids in parent tags. Hidden ones count too. */
-function ownersOf(messages: readonly ChatMessage[]): Owners {
-  const summaries = new Set<string>()
-  const markers = new Set<string>()
-  for (const message of messages) {
-    if (message.condenseId && isSummary(message)) summaries.add(message.condenseId)
-    if (message.truncationId && isMarker(message)) markers.add(message.truncationId)
-  }
-  return {
-    summaries,
-    markers,
-    hide: ({ condenseParent, truncationParent }) =>
-      (condenseParent !== undefined && summaries.has(condenseParent)) ||
-      (truncationParent !== undefined && markers.has(truncationParent)),
-  }
 }

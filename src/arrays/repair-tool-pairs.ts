@@ -1,96 +1,71 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
-import { type Pairing, pairToolUse } from '../messages/pairing.ts'
+import { listIn } from '../messages/lists.ts'
+import { type CallRef, type Pairing, pairToolUse } from '../messages/pairing.ts'
 import { joinNeighbours } from '../model/join-neighbours.ts'
 import type { PlainMessage } from '../model/message-parts.ts'
 import { type ChatMessage, requireMessages } from '../model/message-parts.ts'
 import { isVisible } from './effective-history.ts'
 import {
-  callPart,
+  callParts,
   callsFor,
   fieldOf,
-  isSpoken,
+  isContent,
+  isContentText,
   readToolMessage,
   resultPart,
   resultsFor,
-  saysSomething,
   type ToolMessage,
   type ToolSlot,
-  textPart,
-  toolCallUnavailable,
 } from './tool-slots.ts'
 
-/** Planned changes, collected before they are applied. Neither the list nor its messages are changed. */
-export class Mending<M extends PlainMessage> {
-  readonly #messages: readonly M[]
-  readonly #before = new Map<number, M[]>()
-  readonly #callsBehind = new Map<number, M[]>()
-  readonly #resultsBehind = new Map<number, M[]>()
-  readonly #dropped = new Map<number, ToolSlot[]>()
-  readonly #inside = new Map<number, ToolSlot[]>()
+/** The changes at one message, collected before they are applied. Messages are inserted in the order of the fields. */
+type Edit = {
+  readonly before: PlainMessage[]
+  /** Calls or results that are removed from the message. */
+  readonly removed: ToolSlot[]
+  /** Calls or results whose other halves are added to the message. */
+  readonly completed: ToolSlot[]
+  readonly callsAfter: PlainMessage[]
+  readonly resultsAfter: PlainMessage[]
+}
 
-  constructor(messages: readonly M[]) {
-    this.#messages = messages
+/** The edits of a list, by the index of the message. */
+class Edits {
+  readonly #edits = new Map<number, Edit>()
+
+  at(index: number): Edit {
+    const edit = this.#edits.get(index) ?? {
+      before: [],
+      removed: [],
+      completed: [],
+      callsAfter: [],
+      resultsAfter: [],
+    }
+    this.#edits.set(index, edit)
+    return edit
   }
 
-  /** Inserts calls for results before the message at `index`. */
-  addCallsBefore(index: number, results: readonly ToolSlot[]): void {
-    addTo(this.#before, index, callsFor(results) as M[])
-  }
-
-  /** Inserts calls for results after the message at `index`. */
-  addCallsBehind(index: number, results: readonly ToolSlot[]): void {
-    addTo(this.#callsBehind, index, callsFor(results) as M[])
-  }
-
-  /** Inserts results for calls after the message at `index`, and after calls inserted there. */
-  addResultsBehind(index: number, calls: readonly ToolSlot[]): void {
-    addTo(this.#resultsBehind, index, resultsFor(calls) as M[])
-  }
-
-  /** Adds the other halves of some slots to their own message. */
-  addInside(index: number, slots: readonly ToolSlot[]): void {
-    addTo(this.#inside, index, slots)
-  }
-
-  /** Removes calls or results from the message at `index`. */
-  drop(index: number, slots: readonly ToolSlot[]): void {
-    addTo(this.#dropped, index, slots)
-  }
-
-  /** Whether something is inserted before the message at `index`. */
   hasBefore(index: number): boolean {
-    return this.#before.has(index)
+    return (this.#edits.get(index)?.before.length ?? 0) > 0
   }
 
-  /** The list with all changes. */
-  done(): M[] {
-    return this.#messages.flatMap((message, index) => {
-      const own = this.#mended(message, index)
-      return [
-        ...(this.#before.get(index) ?? []),
-        ...(own === undefined ? [] : [own]),
-        ...(this.#callsBehind.get(index) ?? []),
-        ...(this.#resultsBehind.get(index) ?? []),
-      ]
+  /** The list with all changes; neither the given list nor its messages are changed. */
+  apply<M extends PlainMessage>(messages: readonly M[]): M[] {
+    return messages.flatMap((message, index) => {
+      const edit = this.#edits.get(index)
+      if (edit === undefined) return [message]
+      return [...edit.before, ...edited(message, edit), ...edit.callsAfter, ...edit.resultsAfter] as M[]
     })
-  }
-
-  #mended(message: M, index: number): M | undefined {
-    const dropped = this.#dropped.get(index) ?? []
-    const inside = this.#inside.get(index) ?? []
-    if (dropped.length === 0 && inside.length === 0) return message
-    if (dropped.some(isMessage)) return undefined
-    const mended = withCallsApart(withContent(message, dropped, inside), dropped)
-    return dropped.length > 0 && isEmpty(mended) ? undefined : (mended as M)
   }
 }
 
-function addTo<T>(lists: Map<number, T[]>, index: number, added: readonly T[]): void {
-  if (added.length === 0) return
-  const list = lists.get(index) ?? []
-  lists.set(index, list)
-  for (const one of added) list.push(one)
+/** The message itself after an edit; none when nothing is left of it. */
+function edited(message: PlainMessage, { removed, completed }: Edit): readonly PlainMessage[] {
+  if (removed.length === 0 && completed.length === 0) return [message]
+  if (removed.some(isMessage)) return []
+  const left = withCallsApart(withContent(message, removed, completed), removed)
+  return removed.length > 0 && isEmpty(left) ? [] : [left]
 }
 
 /** Whether a call or result is its whole message. */
@@ -105,25 +80,25 @@ function isInContent({ form }: ToolSlot): boolean {
 /** The message without some of its parts, and with partners of others: results after calls, calls before results. */
 function withContent(
   message: PlainMessage,
-  dropped: readonly ToolSlot[],
-  alone: readonly ToolSlot[],
+  removed: readonly ToolSlot[],
+  completed: readonly ToolSlot[],
 ): PlainMessage {
-  const gone = new Set(dropped.filter(isInContent).map(({ at }) => at))
-  const aloneAt = new Map(alone.map((slot) => [slot.at, slot]))
-  if (gone.size === 0 && aloneAt.size === 0) return message
+  const gone = new Set(removed.filter(isInContent).map(({ at }) => at))
+  const completedAt = new Map(completed.map((slot) => [slot.at, slot]))
+  if (gone.size === 0 && completedAt.size === 0) return message
   const content = listOf(message.content).flatMap((part, at) => {
-    const slot = aloneAt.get(at)
+    const slot = completedAt.get(at)
     if (gone.has(at)) return []
     if (slot === undefined) return [part]
     if (slot.kind === 'call') return [part, resultPart(slot)]
-    return [textPart(toolCallUnavailable(slot.tool)), callPart(slot), part]
+    return [...callParts(slot), part]
   })
   return { ...message, content }
 }
 
 /** The message without some of the calls beside its content. */
-function withCallsApart(message: PlainMessage, dropped: readonly ToolSlot[]): PlainMessage {
-  const gone = new Set(dropped.filter((slot) => !isInContent(slot)).map(({ at }) => at))
+function withCallsApart(message: PlainMessage, removed: readonly ToolSlot[]): PlainMessage {
+  const gone = new Set(removed.filter((slot) => !isInContent(slot)).map(({ at }) => at))
   if (gone.size === 0) return message
   const { tool_calls: calls, function_call: _, ...rest } = message as PlainMessage & Apart
   const left = listOf(calls).filter((_call, at) => !gone.has(at))
@@ -136,8 +111,8 @@ type Apart = { readonly tool_calls?: unknown; readonly function_call?: unknown }
 function isEmpty(message: PlainMessage): boolean {
   const { content } = message
   if (listOf(fieldOf(message, 'tool_calls')).length > 0) return false
-  if (Array.isArray(content)) return !content.some(saysSomething)
-  return typeof content !== 'string' || !isSpoken(content)
+  if (Array.isArray(content)) return !content.some(isContent)
+  return typeof content !== 'string' || !isContentText(content)
 }
 
 function listOf(value: unknown): readonly unknown[] {
@@ -194,14 +169,20 @@ export function repairToolPairs<M extends PlainMessage = ChatMessage>(
 ): RepairResult<M> {
   requireMessages(messages, 'repairToolPairs')
   const checked = check(optionsSchema, options, 'repairToolPairs')
-  let result = repairOnce(messages, checked)
-  for (let pass = 1, last = result; last.repaired && pass < MOST_PASSES; pass++) {
-    last = repairOnce(result.messages, checked)
+  let result: RepairResult<M> = {
+    repaired: false,
+    messages: [...messages],
+    orphanedCallsFixed: 0,
+    orphanedResultsFixed: 0,
+  }
+  for (let pass = 0; pass < MAX_PASSES; pass++) {
+    const next = repairOnce(result.messages, checked)
+    if (!next.repaired) break
     result = {
       repaired: true,
-      messages: last.messages,
-      orphanedCallsFixed: result.orphanedCallsFixed + last.orphanedCallsFixed,
-      orphanedResultsFixed: result.orphanedResultsFixed + last.orphanedResultsFixed,
+      messages: next.messages,
+      orphanedCallsFixed: result.orphanedCallsFixed + next.orphanedCallsFixed,
+      orphanedResultsFixed: result.orphanedResultsFixed + next.orphanedResultsFixed,
     }
   }
   return result
@@ -211,30 +192,54 @@ export function repairToolPairs<M extends PlainMessage = ChatMessage>(
  * One pass is enough for lists with ids everywhere or nowhere. In mixed lists an added half may be nearer to another partner than to its
  * own; then the next pass resolves that.
  */
-const MOST_PASSES = 8
+const MAX_PASSES = 8
 
 function repairOnce<M extends PlainMessage>(messages: readonly M[], options: RepairOptions): RepairResult<M> {
   const { orphans = 'synthesize', pendingCalls = 'answer' } = options
   const places = messages.flatMap((message, index) => (isVisible(message as ChatMessage) ? [index] : []))
   const rows = places.map((index) => readToolMessage(messages[index]!, `repairToolPairs: messages[${index}]`))
   const pairing = pairRows(rows)
-  const halves = halvesOf(rows, pairing, pendingCalls === 'keep')
+  const results = pairing.orphans.filter(({ duplicateOf }) => duplicateOf === undefined)
+  const duplicates = pairing.orphans.filter(({ duplicateOf }) => duplicateOf !== undefined)
+  const uncalled = results.map(({ result }) => result)
+  const kept = pendingCalls === 'keep' ? pendingRows(rows, uncalled) : new Set<number>()
+  const calls = pairing.unanswered.filter(({ row }) => !kept.has(row))
 
-  const mending = new Mending(messages)
+  const edits = new Edits()
+  const editOf = (row: number): Edit => edits.at(places[row]!)
+  const remove = (refs: readonly CallRef[]): void => {
+    for (const { row, part } of refs) editOf(row).removed.push(rows[row]!.slots[part]!)
+  }
+  remove(duplicates.map(({ result }) => result))
   if (orphans === 'drop') {
-    for (const { row, slots } of [...halves.calls, ...halves.results]) mending.drop(places[row]!, slots)
+    remove([...calls, ...uncalled])
   } else {
-    addCalls(mending, rows, places, pairing, halves.results)
-    addResults(mending, rows, places, halves.calls)
+    const openBatch = openBatches(rows, pairing)
+    for (const [row, slots] of slotsByRow(rows, uncalled)) {
+      const added = callsFor(slots.filter(({ inside }) => !inside))
+      const batch = openBatch(row)
+      if (batch === undefined) editOf(row).before.push(...added)
+      else editOf(batch).callsAfter.push(...added)
+      editOf(row).completed.push(...slots.filter(({ inside }) => inside))
+    }
+    const ends = batchEnds(rows, (row) => edits.hasBefore(places[row]!))
+    for (const [row, slots] of slotsByRow(rows, calls)) {
+      editOf(ends[row]!).resultsAfter.push(...resultsFor(slots.filter(({ inside }) => !inside)))
+      editOf(row).completed.push(...slots.filter(({ inside }) => inside))
+    }
   }
-  for (const { row, slots } of halves.duplicates) mending.drop(places[row]!, slots)
-
   return {
-    repaired: halves.calls.length + halves.results.length + halves.duplicates.length > 0,
-    messages: mending.done(),
-    orphanedCallsFixed: countSlots(halves.calls),
-    orphanedResultsFixed: countSlots(halves.results) + countSlots(halves.duplicates),
+    repaired: calls.length + pairing.orphans.length > 0,
+    messages: edits.apply(messages),
+    orphanedCallsFixed: calls.length,
+    orphanedResultsFixed: pairing.orphans.length,
   }
+}
+
+function slotsByRow(rows: readonly ToolMessage[], refs: readonly CallRef[]): Map<number, ToolSlot[]> {
+  const slots = new Map<number, ToolSlot[]>()
+  for (const { row, part } of refs) listIn(slots, row).push(rows[row]!.slots[part]!)
+  return slots
 }
 
 /** Pairs calls and results by the rule of `pairToolUse`. The part of a place is the index of a slot. */
@@ -252,134 +257,50 @@ function pairRows(rows: readonly ToolMessage[]): Pairing {
   )
 }
 
-/** The halves of pairs in one message, in its order. */
-type Halves = { readonly row: number; readonly slots: readonly ToolSlot[] }
-
-/** The slots without a partner, in order. */
-type AllHalves = {
-  readonly calls: readonly Halves[]
-  readonly results: readonly Halves[]
-  readonly duplicates: readonly Halves[]
-}
-
-function halvesOf(rows: readonly ToolMessage[], pairing: Pairing, keepWaiting: boolean): AllHalves {
-  const results = pairing.orphans.filter(({ duplicateOf }) => duplicateOf === undefined)
-  const duplicates = pairing.orphans.filter(({ duplicateOf }) => duplicateOf !== undefined)
-  const waiting = keepWaiting
-    ? waitingRows(rows, new Set(results.map(({ result }) => result.row)))
-    : new Set<number>()
-  const bySlots = (places: readonly { row: number; part: number }[]): Halves[] => {
-    const byRow = new Map<number, ToolSlot[]>()
-    for (const { row, part } of places) {
-      const slots = byRow.get(row) ?? []
-      byRow.set(row, slots)
-      slots.push(rows[row]!.slots[part]!)
-    }
-    return [...byRow].map(([row, slots]) => ({ row, slots }))
-  }
-  return {
-    calls: bySlots(pairing.unanswered.filter(({ row }) => !waiting.has(row))),
-    results: bySlots(results.map(({ result }) => result)),
-    duplicates: bySlots(duplicates.map(({ result }) => result)),
-  }
-}
-
-function addCalls(
-  mending: Mending<PlainMessage>,
-  rows: readonly ToolMessage[],
-  places: readonly number[],
-  pairing: Pairing,
-  results: readonly Halves[],
-): void {
-  const openBatch = openBatchBefore(rows, pairing)
-  for (const { row, slots } of results) {
-    const apart = slots.filter(({ inside }) => !inside)
-    const batch = openBatch(row)
-    if (batch === undefined) mending.addCallsBefore(places[row]!, apart)
-    else mending.addCallsBehind(places[batch]!, apart)
-    mending.addInside(
-      places[row]!,
-      slots.filter(({ inside }) => inside),
-    )
-  }
-}
-
-function addResults(
-  mending: Mending<PlainMessage>,
-  rows: readonly ToolMessage[],
-  places: readonly number[],
-  calls: readonly Halves[],
-): void {
-  const isBarred = (row: number): boolean => mending.hasBefore(places[row]!)
-  const ends = batchEnds(rows, isBarred)
-  for (const { row, slots } of calls) {
-    mending.addResultsBehind(
-      places[ends(row)]!,
-      slots.filter(({ inside }) => !inside),
-    )
-    mending.addInside(
-      places[row]!,
-      slots.filter(({ inside }) => inside),
-    )
-  }
-}
-
-function countSlots(halves: readonly Halves[]): number {
-  return halves.reduce((sum, { slots }) => sum + slots.length, 0)
-}
-
 /*
  * A batch: calls that were made together, and the messages of results that directly follow them. The calls are in one message, or in the
  * flat format in a run of messages.
  */
 
 /**
- * Rows whose calls may still get results: those of the last batch, when only results follow it. Results without a call (`orphanRows`)
+ * Rows whose calls may still get results: those of the last batch, when only results follow it. Results without a call
  * count as text, because their call is over.
  */
-function waitingRows(rows: readonly ToolMessage[], orphanRows: ReadonlySet<number>): ReadonlySet<number> {
+function pendingRows(rows: readonly ToolMessage[], uncalled: readonly CallRef[]): ReadonlySet<number> {
+  const orphanRows = new Set(uncalled.map(({ row }) => row))
   const last = rows.findLastIndex(({ isResults }, row) => !isResults || orphanRows.has(row))
-  const waiting = new Set<number>()
-  if (!(rows[last]?.slots.some(({ kind }) => kind === 'call') ?? false)) return waiting
-  waiting.add(last)
+  const pending = new Set<number>()
+  if (!(rows[last]?.slots.some(({ kind }) => kind === 'call') ?? false)) return pending
+  pending.add(last)
   for (let row = last; row > 0 && rows[row]!.isFlatCall && rows[row - 1]!.isFlatCall; row--)
-    waiting.add(row - 1)
-  return waiting
+    pending.add(row - 1)
+  return pending
 }
 
 /**
- * The last row of the batch a row of calls is in: the last of its results that directly follow. A batch does not
- * reach over a row that is barred.
+ * For each row the last row of the run of calls or results that continues from it: for calls, the end of their batch. A batch ends before
+ * a barred row.
  */
-function batchEnds(
-  rows: readonly ToolMessage[],
-  isBarred: (row: number) => boolean,
-): (row: number) => number {
-  /** For each row the last one of the run of calls, or of results, that it begins. */
+function batchEnds(rows: readonly ToolMessage[], isBarred: (row: number) => boolean): Int32Array {
   const ends = new Int32Array(rows.length)
-  for (let row = rows.length - 1; row >= 0; row--) {
-    const next = row + 1
-    const goesOn =
-      next < rows.length &&
-      !isBarred(next) &&
-      (rows[next]!.isResults || (rows[row]!.isFlatCall && rows[next]!.isFlatCall))
-    ends[row] = goesOn ? ends[next]! : row
+  for (const [row, { isFlatCall }] of [...rows.entries()].reverse()) {
+    const next = rows[row + 1]
+    const continues =
+      next !== undefined && !isBarred(row + 1) && (next.isResults || (isFlatCall && next.isFlatCall))
+    ends[row] = continues ? ends[row + 1]! : row
   }
-  return (row) => ends[row]!
+  return ends
 }
 
 /**
- * For a row of results: the last row of calls of the batch it stands in, when results of that batch stand in it or
- * behind it; `undefined` when a message put before it would part nothing.
+ * Returns for a row of results the last row of calls of its batch, when that row or a later one has results of the batch; `undefined`
+ * when a message before the row would separate nothing.
  */
-function openBatchBefore(
-  rows: readonly ToolMessage[],
-  { pairs }: Pairing,
-): (row: number) => number | undefined {
-  /** The last row that answers each row of calls; of a flat run, any call of it so far. */
+function openBatches(rows: readonly ToolMessage[], { pairs }: Pairing): (row: number) => number | undefined {
+  /** The last row with a result of each row of calls; in a flat run, of any call of the run so far. */
   const lastResult = new Int32Array(rows.length).fill(-1)
   for (const { call, result } of pairs) lastResult[call.row] = Math.max(lastResult[call.row]!, result.row)
-  /** The row of calls that each row directly follows, over results only. */
+  /** The row of calls that each row follows, with only results between them. */
   const callsBefore = new Int32Array(rows.length).fill(-1)
   for (let row = 1; row < rows.length; row++) {
     const before = rows[row - 1]!

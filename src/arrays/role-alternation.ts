@@ -9,7 +9,7 @@ import {
 } from '../model/message-parts.ts'
 import { CONTINUATION_TEXT } from '../rendering/contents.ts'
 import { isVisible } from './effective-history.ts'
-import { fieldOf, madeUp, readToolMessage } from './tool-slots.ts'
+import { fieldOf, readToolMessage, synthesized } from './tool-slots.ts'
 
 const validationSchema = z.strictObject({
   /** Whether the first turn must be the user's. Default false. */
@@ -119,7 +119,7 @@ export function repairRoleAlternation<M extends PlainMessage = ChatMessage>(
   const repaired = messages.flatMap((message, index) => {
     if (gone.has(index)) return []
     const own = mergedAt.get(index) ?? message
-    return index === opening ? [madeUp({ role: 'user', content: CONTINUATION_TEXT }) as M, own] : [own]
+    return index === opening ? [synthesized({ role: 'user', content: CONTINUATION_TEXT }) as M, own] : [own]
   })
   return {
     repaired: gone.size > 0 || opening !== undefined,

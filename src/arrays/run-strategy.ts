@@ -7,12 +7,11 @@ import {
   tasksProblem,
 } from '../compaction/draft-plan.ts'
 import { SummaryMaterial, type SummarySource } from '../compaction/summary-chunks.ts'
-import { unlessAborted } from '../compaction/waiting.ts'
-import { failureCode, type WrittenSummary, writeSummary } from '../compaction/write-summary.ts'
+import { askForSummary, type WrittenSummary } from '../compaction/write-summary.ts'
 import { invalid, standingFor, UndertextError } from '../errors.ts'
+import { defined } from '../messages/defined.ts'
 import { isJsonObject, type JsonObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
-import { MAX_TIMER_MS } from '../messages/timer.ts'
 import { checkLaws } from '../model/laws.ts'
 import type { ChatMessage } from '../model/message-parts.ts'
 import { applyPlan, type Plan, type PlannedInsert, type PlannedStep } from '../model/plan.ts'
@@ -20,7 +19,7 @@ import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { MANNERS, type Manner } from '../rendering/rows.ts'
 import type {
-  BareContext,
+  CompositeStage,
   PlanDraft,
   Stage,
   StageContext,
@@ -30,12 +29,11 @@ import type {
 } from '../stages/stage.ts'
 import { condensePlan } from '../stages/summarize.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
-import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { measureMessage } from '../tokens/tokens.ts'
-import type { ArrayEstimator } from './array-estimator.ts'
 import { isVisible } from './effective-history.ts'
+import type { ArrayEstimator } from './rows.ts'
 import { type ArrayRows, insertedMessage, replaceParts, rowsOf } from './rows.ts'
-import { SEED_SETTINGS } from './single-stages.ts'
+import { DEFAULT_SETTINGS } from './single-stages.ts'
 
 /** The share of the target that the default stages keep unsummarized over an array. */
 const KEEP_RECENT_SHARE = 0.3
@@ -62,12 +60,31 @@ export type ArrayRun = {
   readonly mustShrink: boolean
   /** The name of the called function, for errors. */
   readonly what: string
+  /** Receives the figures of each stage of a composite. */
+  readonly steps?: StrategyStep[]
+}
+
+/** The figures of one strategy that was applied. */
+export type StrategyStep = {
+  readonly name: string
+  readonly tokensBefore: number
+  readonly tokensAfter: number
 }
 
 /** Tokens of the visible messages of an array, whole. */
 export function tokensIn(items: readonly Item[], { estimator, provider }: RunOptions, what: string): number {
   return Math.ceil(rowsOf(messagesOf(items), provider, what, estimator).view.tokens)
 }
+
+/** How items pass through a strategy, also within another one, whose options are the defaults. */
+type Passing = (
+  items: readonly Item[],
+  run: ArrayRun,
+  outer: RunOptions | undefined,
+) => Promise<readonly Item[]>
+
+/** A stage that is run over arrays in its own way instead of as it plans. */
+export const PASSING = Symbol('undertext.passing')
 
 /**
  * Runs a stage over messages once, whatever their size. A composite stage runs each of its stages only while they are over its budget.
@@ -76,29 +93,42 @@ export function tokensIn(items: readonly Item[], { estimator, provider }: RunOpt
  */
 export async function runStageOnItems(
   items: readonly Item[],
-  stage: Stage,
+  stage: Stage & { readonly [PASSING]?: Passing },
   run: ArrayRun,
   options: RunOptions,
 ): Promise<readonly Item[]> {
-  if ('stages' in stage) {
-    const target = stage.budget ?? targetOf(run)
-    let left = items
-    for (const inner of stage.stages) {
-      if (tokensIn(left, options, run.what) <= target) break
-      left = await runStageOnItems(left, inner, { ...run, target }, options)
-    }
-    return left
-  }
+  const passing = stage[PASSING]
+  if (passing !== undefined) return passing(items, run, options)
+  if ('stages' in stage) return runComposite(items, stage, run, options)
   if ('summaries' in stage) return runSummaries(items, stage, run, options)
   const rows = rowsOf(messagesOf(items), options.provider, run.what, options.estimator)
   const context = contextOf(items, rows, run, options)
   const draft: PlanDraft | undefined = await stage.plan(rows.view, context)
   if (draft === undefined) return items
-  const step = stepOf(rows.view, planOf(rows.view, draft, stage, context, run), 1)
-  return afterStep(items, step, { manner: options.manner })
+  return afterStep(items, stepOf(rows.view, planOf(rows.view, draft, stage, context, run), 1), options.manner)
 }
 
-/** A stage's draft as a plan. Throws `INVALID_INPUT` for what is none. */
+async function runComposite(
+  items: readonly Item[],
+  { stages }: CompositeStage,
+  { steps, ...run }: ArrayRun,
+  options: RunOptions,
+): Promise<readonly Item[]> {
+  const target = targetOf(run)
+  let left = items
+  let tokensBefore = tokensIn(left, options, run.what)
+  for (const stage of stages) {
+    if (tokensBefore <= target) break
+    const budget = 'stages' in stage ? stage.budget : undefined
+    left = await runStageOnItems(left, stage, { ...run, target: budget ?? target }, options)
+    const tokensAfter = tokensIn(left, options, run.what)
+    steps?.push({ name: stage.name, tokensBefore, tokensAfter })
+    tokensBefore = tokensAfter
+  }
+  return left
+}
+
+/** Completes the plan of a stage. Throws `INVALID_INPUT` for an invalid one. */
 function planOf(view: View, draft: PlanDraft, stage: Stage, context: StageContext, run: ArrayRun): Plan {
   if (isWholePlan(draft, stage)) return draft
   const { name } = stage
@@ -113,9 +143,9 @@ function planOf(view: View, draft: PlanDraft, stage: Stage, context: StageContex
   return plan
 }
 
-/** The tokens to come down to. Throws `INVALID_INPUT` when nobody said. */
+/** The target size of a run. Throws `INVALID_INPUT` without one. */
 export function targetOf({ target, what }: ArrayRun): number {
-  if (target === undefined) throw invalid(`${what}: needs maxTokens, or the tokens to come down to`)
+  if (target === undefined) throw invalid(`${what}: needs maxTokens or a target in tokens`)
   return target
 }
 
@@ -138,7 +168,7 @@ async function runSummaries(
   return left
 }
 
-/** Puts a summary in place of the rows of each task. The tasks name rows of one view and do not overlap. */
+/** Replaces the rows of each task by a summary. The tasks are of one view and do not overlap. */
 async function condenseTasks(
   items: readonly Item[],
   { view, parts }: ArrayRows,
@@ -146,45 +176,32 @@ async function condenseTasks(
   run: ArrayRun,
   options: RunOptions,
 ): Promise<readonly Item[]> {
-  const { summarizer, estimator, provider, manner } = options
   const made = new Map<number, Item>()
   let now = view
-  for (const { rows, level, tokens, maxTokens } of tasks) {
-    const { text, metadata, answer } = await askSummarizer(summarizer, {
-      sources: rows.map((row) => sourceOf(row, items[row.key - 1]!, parts)),
-      maxTokens: run.mustShrink ? maxTokens : options.summaryMaxTokens,
-      level,
-      sections: options.summarySections,
-      timeoutMs: options.summaryTimeoutMs,
-      estimator,
-      provider,
-    })
-    const sizes = measureMessage({ content: text }, estimator)
+  for (const task of tasks) {
+    const { rows, level, tokens } = task
+    const sources = rows.map((row) => sourceOf(row, items[row.key - 1]!, parts))
+    const limited = run.mustShrink ? task : { ...task, maxTokens: options.summaryMaxTokens }
+    const { text, metadata, answer } = await requestSummary(sources, limited, view, options)
+    const sizes = measureMessage({ content: text }, view.estimator)
     if (run.mustShrink && now.tokensOfRow(sizes) >= tokens) continue
-    const insert: PlannedInsert = {
-      kind: 'summary',
-      role: 'system',
-      text,
-      metadata: level === undefined ? metadata : { ...metadata, level },
-      sizes,
-    }
-    const plan = condensePlan(rows, insert, {})
+    const withLevel = { ...metadata, ...defined({ level }) }
+    const insert: PlannedInsert = { kind: 'summary', role: 'system', text, metadata: withLevel, sizes }
     const number = made.size + 1
-    const step = stepOf(now, plan, number)
     const covered = rows.flatMap(({ key }) => originsOf(items[key - 1]!))
-    made.set(-number, insertedItem(insert, covered, { manner, ownText: answer.text }))
-    now = step.after
+    made.set(-number, insertedItem(insert, covered, options.manner, answer.text))
+    now = stepOf(now, condensePlan(rows, insert, {}), number).after
   }
   return now.rows.map(({ key }) => made.get(key) ?? items[key - 1]!)
 }
 
-/** A plan laid over a view, held to the laws. `number` tells it from others over the same rows. */
+/** Applies a plan to a view; throws what `checkLaws` throws. `number` is unique among the plans for the same rows. */
 function stepOf(view: View, plan: Plan, number: number): PlannedStep {
   checkLaws('', view, plan)
   return applyPlan(view, plan, -number, number)
 }
 
-/** A row as a summarizer reads it; an earlier summary without the words it was framed in. */
+/** A row as a summarizer reads it; an earlier summary without the text around it. */
 function sourceOf(row: ViewRow, { message }: Item, parts: ArrayRows['parts']): SummarySource {
   const content = parts.get(row.key) ?? []
   const shown = { role: row.role, content: row.kind === 'summary' ? content.map(withoutFrame) : content }
@@ -208,17 +225,18 @@ function contextOf(
 ): StageContext {
   const targetTokens = target ?? 0
   const settings: StageSettings = {
-    ...SEED_SETTINGS,
+    ...DEFAULT_SETTINGS,
     keepRecentRatio: undefined,
     keepRecentTokens: Math.floor(targetTokens * KEEP_RECENT_SHARE),
     truncationFraction: undefined,
     summaryMaxTokens: options.summaryMaxTokens,
     summarySections: options.summarySections,
   }
-  const bare: BareContext = { settings, targetTokens, limitTokens: targetTokens }
   const contentOf = ({ key }: ViewRow): readonly Part[] => parts.get(key) ?? []
   return {
-    ...bare,
+    settings,
+    targetTokens,
+    limitTokens: targetTokens,
     contentOf,
     shownOf: contentOf,
     metadataOf: ({ key }) => jsonObject(items[key - 1]?.message.metadata),
@@ -229,38 +247,24 @@ function jsonObject(value: unknown): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined
 }
 
-/** One summary that is asked for. */
-type SummaryQuestion = {
-  readonly sources: readonly SummarySource[]
-  readonly maxTokens: number
-  /** How many summaries deep; `undefined` for one of messages. */
-  readonly level: number | undefined
-  readonly sections: readonly string[]
-  readonly timeoutMs: number
-  readonly estimator: Estimator
-  readonly provider: string
-}
-
-/**
- * Asks a summarizer once and takes no for an error: rejects with `SUMMARIZER_FAILED` when it throws, takes longer than
- * `timeoutMs` milliseconds, or answers nothing. `originalErrorOf` has what it threw.
- */
-async function askSummarizer(summarizer: Summarizer, question: SummaryQuestion): Promise<WrittenSummary> {
-  const { sources, maxTokens, level, sections, timeoutMs, estimator, provider } = question
-  const timeout = new AbortController()
-  const timer = setTimeout(() => timeout.abort(), Math.min(timeoutMs, MAX_TIMER_MS))
-  const { signal } = timeout
-  const request = { sessionId: '', sections, maxTokens, signal, ...(level !== undefined && { level }) }
-  let written: WrittenSummary
-  try {
-    const material = SummaryMaterial.of(sources, summarizer, level)
-    written = await unlessAborted(writeSummary(summarizer, material, request, estimator, provider), signal)
-  } catch (error) {
-    if (signal.aborted) throw summarizerFailed(summarizer, 'SUMMARY_TIMEOUT')
-    throw standingFor(summarizerFailed(summarizer, failureCode(error)), error)
-  } finally {
-    clearTimeout(timer)
+/** Requests one summary. Rejects with `SUMMARIZER_FAILED` without one; `originalErrorOf` returns what the summarizer threw. */
+async function requestSummary(
+  sources: readonly SummarySource[],
+  { level, maxTokens }: SummaryTask,
+  view: View,
+  { summarizer, summarySections: sections, summaryTimeoutMs: timeoutMs }: RunOptions,
+): Promise<WrittenSummary> {
+  const asked = await askForSummary(
+    summarizer,
+    SummaryMaterial.of(sources, summarizer, level),
+    { sessionId: '', sections, maxTokens, ...defined({ level }) },
+    { timeoutMs, view, signal: undefined, answered: undefined },
+  )
+  if ('error' in asked) {
+    const failure = summarizerFailed(summarizer, asked.error)
+    throw asked.error === 'SUMMARY_TIMEOUT' ? failure : standingFor(failure, asked.thrown)
   }
+  const { written } = asked
   if (written.problem !== undefined) throw summarizerFailed(summarizer, written.problem)
   if (written.text.trim() === '' || written.answer.text.trim() === '')
     throw summarizerFailed(summarizer, 'EMPTY_SUMMARY')
@@ -272,16 +276,15 @@ function summarizerFailed({ name }: Summarizer, error: string): UndertextError<'
   return new UndertextError('SUMMARIZER_FAILED', { summarizer: name, error })
 }
 
-/** A message on its way through strategies. */
+/** A message while strategies are applied. */
 export type Item = {
   readonly message: ChatMessage
-  /** Its index in the array that was given; `undefined` for one that a strategy made. */
+  /** Its index in the given array; `undefined` for an added message. */
   readonly origin: number | undefined
-  /** Of a summary made on the way: its own text, and the indexes of the messages it stands for. */
+  /** For an added summary: its own text, and the indexes of the messages that it replaces. */
   readonly summary?: { readonly text: string; readonly standsFor: readonly number[] }
 }
 
-/** The visible messages of an array, at the start of their way. */
 export function itemsOf(messages: readonly ChatMessage[]): Item[] {
   return messages.flatMap((message, origin) => (isVisible(message) ? [{ message, origin }] : []))
 }
@@ -290,38 +293,38 @@ export function messagesOf(items: readonly Item[]): ChatMessage[] {
   return items.map(({ message }) => message)
 }
 
-/** The indexes, in the array that was given, of what an item is or stands for. */
+/** The index of an item in the given array, or the indexes of the messages that it replaces. */
 export function originsOf({ origin, summary }: Item): readonly number[] {
   return origin === undefined ? (summary?.standsFor ?? []) : [origin]
 }
 
-/** What inserted messages look like. */
-type InsertLook = { readonly manner: Manner; readonly ownText?: string }
-
 /** The items as a planned step leaves them. A row's key is its item's index + 1; the inserted row's is negative. */
-export function afterStep(items: readonly Item[], { plan, after }: PlannedStep, look: InsertLook): Item[] {
+function afterStep(items: readonly Item[], { plan, after }: PlannedStep, manner: Manner): Item[] {
   const shown = replaceParts(messagesOf(items), plan.replace)
   return after.rows.map(({ key }): Item => {
     const item = items[key - 1]
     if (item !== undefined) return { ...item, message: shown[key - 1]! }
     const covered = plan.hide.flatMap((row) => originsOf(items[row.key - 1]!))
-    return insertedItem(plan.insert!, covered, look)
+    return insertedItem(plan.insert!, covered, manner)
   })
 }
 
-/** The message a plan inserts. `standsFor`: indexes in the array that was given. */
-export function insertedItem(insert: PlannedInsert, standsFor: readonly number[], look: InsertLook): Item {
-  const { kind, text, metadata } = insert
+/** The message that a plan inserts. `standsFor`: indexes in the given array; `ownText`: the text without digest and frame. */
+function insertedItem(
+  insert: PlannedInsert,
+  standsFor: readonly number[],
+  { role, before, after }: Manner,
+  ownText = insert.text,
+): Item {
   const id = uuidv7()
-  if (kind === 'marker') return { message: insertedMessage(insert, id), origin: undefined }
-  const { manner, ownText = text } = look
-  const framed = `${manner.before}${text}${manner.after}`
-  const shown = { ...insert, role: manner.role, text: framed, metadata: { ...metadata, isSummary: true } }
-  const message = insertedMessage(shown, id)
+  if (insert.kind === 'marker') return { message: insertedMessage(insert, id), origin: undefined }
+  const text = `${before}${insert.text}${after}`
+  const metadata = { ...insert.metadata, isSummary: true }
+  const message = insertedMessage({ ...insert, role, text, metadata }, id)
   return { message, origin: undefined, summary: { text: ownText, standsFor } }
 }
 
-/** A message of its own: who writes into it, or into its parts, writes into nothing else. */
+/** A copy of a message and its parts, so that callers can change them. */
 export function copyMessage(message: ChatMessage): ChatMessage {
   const { content } = message
   if (typeof content === 'string' || !Array.isArray(content)) return { ...message }

@@ -18,34 +18,33 @@ import { getEffectiveHistory } from './effective-history.ts'
 import { type ArrayRows, type ArrayStep, applySteps, replaceParts, rowsOf } from './rows.ts'
 
 const truncationConfigSchema = z.strictObject({
-  /** Share, 0 to 1, of the messages after the first pair that goes. Default 0.5 (seed 003). */
+  /** The share, 0 to 1, of the messages after the first pair that are removed. Default 0.5. */
   fraction: shareSchema.optional(),
-  /** The marker's text. Default: the seed's. */
+  /** The text of the marker. Default: `TRUNCATION_MARKER`. */
   marker: z.string().min(1).optional(),
 })
 export type TruncationConfig = z.input<typeof truncationConfigSchema>
 
 export type TruncationResult = {
   readonly truncated: boolean
-  /** What is left: [first pair…, marker, …kept messages]. */
+  /** The remaining messages: [first pair…, marker, …kept messages]. */
   readonly messages: ChatMessage[]
-  /** How many messages were taken out; always even. An earlier truncation's marker is not counted. */
+  /** The number of removed messages, always even; without the marker of an earlier truncation. */
   readonly messagesRemoved: number
-  /** The array given with `truncationParent` on what was taken out and the marker in its place; nothing is lost. */
+  /** The given array with `truncationParent` on the removed messages and the marker in their place; nothing is lost. */
   readonly tagged: ChatMessage[]
-  /** Undoes it: `removeTruncationTags(tagged, truncationId)`. Absent when nothing was done. */
+  /** The id for the undo: `removeTruncationTags(tagged, truncationId)`. Absent when nothing was done. */
   readonly truncationId?: string
 }
 
 /**
- * Takes the oldest messages out of the middle of a plain array: stage 4 of seed 003.
+ * Removes the oldest messages after the first two from a plain array, like the last stage of the pipeline.
  *
- * The first two messages stay, with the results of calls among them; of what follows them `fraction` goes, oldest
- * first, an even number. Where that would part a call from its result, the next smaller even number that parts
- * nothing goes. System and pinned messages and summaries stay and are not counted. Four visible messages or fewer
- * are left alone. What is hidden already stays hidden and is not counted.
+ * The first two messages stay, with the results of their calls. Of the messages after them `fraction` is removed, oldest first: an
+ * even number, and the largest one that separates no call from its result. System and pinned messages and summaries stay and are not
+ * counted, nor are hidden messages. Four or fewer visible messages are not truncated.
  *
- * The array given and its objects are not changed. Throws `INVALID_INPUT`.
+ * The given array and its objects are not changed. Throws `INVALID_INPUT`.
  */
 export function truncateWithSlidingWindow(
   messages: readonly ChatMessage[],
@@ -73,13 +72,13 @@ export function truncateWithSlidingWindow(
 }
 
 const deduplicationConfigSchema = z.strictObject({
-  /** Share, 0 to 1, of the re-read files' size that must be saved. Default 0.3, `DEDUP_THRESHOLD` (seed 003). */
+  /** Minimum saving as a share, 0 to 1, of the size of the files that were read again. Default 0.3, `DEDUP_THRESHOLD`. */
   minimumSavings: shareSchema.optional(),
-  /** Tools whose results show files. Default: the usual names. */
+  /** Tools whose results are file contents. Default: the common names. */
   readTools: z.array(z.string()).optional(),
-  /** Arguments that name the file. Default: the usual names. */
+  /** Arguments with the path of the file. Default: the common names. */
   pathArguments: z.array(z.string()).optional(),
-  /** Whether a result that begins with words like "Read file x" is taken for a read. Default true. */
+  /** Whether a result that begins with text like "Read file x" counts as a read. Default true. */
   byText: z.boolean().optional(),
 })
 export type DeduplicationConfig = z.input<typeof deduplicationConfigSchema>
@@ -87,22 +86,20 @@ export type DeduplicationConfig = z.input<typeof deduplicationConfigSchema>
 export type DeduplicationResult<M extends ChatMessage = ChatMessage> = {
   /** Whether anything was replaced: the saving reached `minimumSavings`. */
   readonly deduplicated: boolean
-  /** All messages, superseded reads showing a pointer to the latest; hidden messages are passed through. */
+  /** All messages, with references to the latest read in superseded ones; hidden messages are unchanged. */
   readonly messages: M[]
-  /** How many distinct files had reads replaced. */
+  /** The number of different files with replaced reads. */
   readonly filesDeduped: number
 }
 
 /**
- * Shows "[File <path> - refer to latest read below]" in place of earlier reads of a file: stage 2 of seed 003, over
- * a plain array.
+ * Replaces earlier reads of a file in a plain array by "[File <path> - refer to latest read below]".
  *
- * A read is known by its tool and path argument, or, as in the seed, by words at the head of a tool result: `read`,
- * `reading`, `read_file`, `readFile`, `Read file` or `cat` and a path, with or without quotes or backticks. Unlike
- * the seed's pattern it never looks into the middle of a text nor at what the assistant says, where it takes prose
- * for reads (checklist C-04). An earlier read is replaced only by a later one that shows all its lines.
+ * A read is recognized by its tool and path argument, or by the beginning of a tool result: `read`, `reading`, `read_file`,
+ * `readFile`, `Read file` or `cat` and a path, with or without quotes or backticks. The rest of a text, and texts of the assistant,
+ * are not searched, because there such words are prose. An earlier read is replaced only if a later one has all its lines.
  *
- * Only contents of tool results change; the array given and its objects do not. Throws `INVALID_INPUT`.
+ * Only contents of tool results change; the given array and its objects do not. Throws `INVALID_INPUT`.
  */
 export function deduplicateFileReads<M extends ChatMessage>(
   messages: readonly M[],
@@ -124,15 +121,15 @@ export function deduplicateFileReads<M extends ChatMessage>(
 }
 
 const pruneConfigSchema = z.strictObject({
-  /** Tokens of the newest tool outputs that are left alone. Default 40,000 (seed 003). */
+  /** Tokens of the newest tool outputs that are kept. Default 40,000. */
   protectTokens: z.int().nonnegative().optional(),
-  /** Least saving, in tokens, for pruning to be applied. Default 20,000 (seed 003). */
+  /** Minimum saving, tokens. Default 20,000. */
   minimumSavings: z.int().nonnegative().optional(),
-  /** Tools whose outputs are never pruned and use up no protection. Default ["skill"] (seed 003). */
+  /** Tools whose outputs are never pruned and do not count as kept ones. Default ["skill"]. */
   protectedTools: z.array(z.string()).optional(),
-  /** What a pruned output shows. Default "[Tool result cleared]" (seed 003). */
+  /** The text in place of a pruned output. Default "[Tool result cleared]". */
   placeholder: z.string().min(1).optional(),
-  /** Provider the tokens are counted for. Default: none, multiplier 1. */
+  /** The provider for which tokens are counted. Default: none, multiplier 1. */
   provider: z.string().optional(),
 })
 export type PruneConfig = z.input<typeof pruneConfigSchema>
@@ -140,19 +137,18 @@ export type PruneConfig = z.input<typeof pruneConfigSchema>
 export type PruneResult<M extends ChatMessage = ChatMessage> = {
   /** Whether anything was pruned: the saving reached `minimumSavings`. */
   readonly pruned: boolean
-  /** All messages, pruned outputs showing the placeholder; hidden messages are passed through. */
+  /** All messages, with the placeholder in pruned outputs; hidden messages are unchanged. */
   readonly messages: M[]
-  /** Estimated tokens of the outputs that were pruned less those of their placeholders; 0 when not pruned. */
+  /** Estimated tokens of the pruned outputs less those of their placeholders. */
   readonly tokensSaved: number
 }
 
 /**
- * Shows a placeholder in place of old tool outputs: stage 1 of seed 003, over a plain array.
+ * Replaces old tool outputs in a plain array by a placeholder.
  *
- * From the newest backwards, an output is protected while those behind it make less than `protectTokens`; older
- * ones are cleared, all of them or, when that would save less than `minimumSavings`, none. Failed results, results
- * shorter than the placeholder and results of protected tools stay. Only contents of tool results change; the
- * array given and its objects do not. Throws `INVALID_INPUT`.
+ * An output is kept while the outputs after it are less than `protectTokens`. All older ones are cleared, or none if that would save
+ * less than `minimumSavings`. Failed results, results shorter than the placeholder and results of protected tools are kept. Only
+ * contents of tool results change; the given array and its objects do not. Throws `INVALID_INPUT`.
  */
 export function pruneToolOutputs<M extends ChatMessage>(
   messages: readonly M[],
@@ -174,7 +170,7 @@ export function pruneToolOutputs<M extends ChatMessage>(
   }
 }
 
-/** What one replacement saves, counted as the stage counts it, result by result. */
+/** The tokens that one replacement saves, counted as in the stage. */
 function savedTokens({ estimator, provider }: View, { row, part, text }: PlannedReplacement): number {
   const result = row.results.find((entry) => entry.part === part)
   if (result === undefined) return 0
@@ -182,8 +178,8 @@ function savedTokens({ estimator, provider }: View, { row, part, text }: Planned
   return estimator.toTokens(result.units, provider) + result.media - shown
 }
 
-/** The seed's settings, where the window and the target are not known and so nothing is scaled to them. */
-export const SEED_SETTINGS: StageSettings = {
+/** Default settings, not scaled: an array has no window. */
+export const DEFAULT_SETTINGS: StageSettings = {
   pruneProtectTokens: PRUNE_PROTECT_TOKENS,
   pruneMinimumSavings: PRUNE_MINIMUM_SAVINGS,
   pruneProtectedTools: PRUNE_PROTECTED_TOOLS,
@@ -202,17 +198,14 @@ export const SEED_SETTINGS: StageSettings = {
   truncationMarker: TRUNCATION_MARKER,
 }
 
-/**
- * Runs one stage that needs no model over an array, whatever its size: who calls a stage by name wants it done.
- * Answers `undefined` when the stage finds nothing to do.
- */
-export function runStage(
+/** Runs a stage without a model over an array of any size. Returns `undefined` when it changes nothing. */
+function runStage(
   stage: PlanningStage<Plan | undefined>,
   { view, parts }: ArrayRows,
   settings: { readonly [K in keyof StageSettings]?: StageSettings[K] | undefined },
 ): ArrayStep | undefined {
   const plan = stage.plan(view, {
-    settings: { ...SEED_SETTINGS, ...defined(settings) },
+    settings: { ...DEFAULT_SETTINGS, ...defined(settings) },
     targetTokens: 0,
     limitTokens: Number.MAX_SAFE_INTEGER,
     contentOf: (row) => parts.get(row.key) ?? [],

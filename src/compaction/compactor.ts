@@ -11,7 +11,6 @@ import type { Lease, RunOfJob, RunStart, Session, Snapshot, Storage } from '../s
 import { type Guard, isAutomatic, type RunEnd } from './background/guard.ts'
 import { MAX_PLANS } from './direct-compactions.ts'
 import { planSession } from './plan-run.ts'
-import type { SummaryMode } from './plan-summaries.ts'
 import {
   CompactionPreview,
   type CompactionResult,
@@ -19,7 +18,7 @@ import {
   planOfPreview,
   resultOf,
 } from './result.ts'
-import { type PlannedRun, withoutSteps } from './run-draft.ts'
+import { type PlannedRun, type SummaryMode, withoutSteps } from './run-draft.ts'
 import { beforeCompaction, RunEvents, recordedAttempts, SummaryAttempts } from './run-progress.ts'
 import {
   continuesWithoutModel,
@@ -135,12 +134,8 @@ export class Compactor {
       const snapshot = await this.#snapshot(session, config)
       if (snapshot === undefined) return null
       const attempts = new SummaryAttempts(this.#storage, snapshot, start)
-      const mode: SummaryMode =
-        config.withoutModel === true && usesModel
-          ? { kind: 'skip' }
-          : summarize
-            ? attempts.mode()
-            : { kind: 'estimate' }
+      const skipsModel = config.withoutModel === true && usesModel
+      const mode: SummaryMode = skipsModel ? 'skip' : summarize ? attempts : 'estimate'
       let planned: PlannedRun
       try {
         planned = await planSession(this.#storage, this.#configuration, snapshot, config, mode)
@@ -260,7 +255,9 @@ export class Compactor {
     const other = await waitForOthers(this.#storage, session.id, config, deadline)
     if (!usesModel || mustFinish || other !== undefined) return withoutModel()
     // The lease is taken even when the model may not be called: no other run should pay for a view that changes meanwhile.
-    const skipsModel = !(await this.#admits(session, config))
+    // The guard was asked about a job before it was started.
+    const isChecked = !isAutomatic(config) || config.job !== undefined
+    const skipsModel = !isChecked && (await this.#guard.refusal(session, config)) !== undefined
     const work = (start: RunStart, lease: Lease): Promise<CompactionResult | null> =>
       this.#plan(session, config, start, lease, skipsModel)
     try {
@@ -269,11 +266,6 @@ export class Compactor {
       if (error instanceof LeaseTaken && continuesWithoutModel(config)) return withoutModel()
       throw error
     }
-  }
-
-  /** The guard was asked about a job before it was started. */
-  async #admits(session: Session, config: RunConfig): Promise<boolean> {
-    return !isAutomatic(config) || config.job !== undefined || this.#guard.admits(session, config)
   }
 
   /** Plans and commits. Without a model nothing was paid, so a stale plan is made again. */
@@ -311,8 +303,8 @@ export class Compactor {
     snapshot: Snapshot,
     { config, start, lease, events, skipsModel }: Attempt,
   ): Promise<CompactionResult> {
-    const attempts = new SummaryAttempts(this.#storage, snapshot, start)
-    const mode: SummaryMode = skipsModel ? { kind: 'skip' } : attempts.mode(events)
+    const attempts = new SummaryAttempts(this.#storage, snapshot, start, events)
+    const mode = skipsModel ? 'skip' : attempts
     let planned: PlannedRun | undefined
     let isAllowed: boolean
     try {
@@ -344,12 +336,8 @@ export class Compactor {
   /** Whether no hook vetoes. Hooks are called only for runs that would change the view. */
   async #isAllowed(start: RunStart, planned: PlannedRun, { signal }: RunConfig): Promise<boolean> {
     if (planned.steps.length === 0 || !this.#events.hasHooks) return true
-    let isAllowed = false
-    const asking = this.#events.allows(beforeCompaction(start, planned)).then((answer) => {
-      isAllowed = answer
-    })
-    await orAborted(planned.snapshot.session.id, asking, signal)
-    return isAllowed
+    const allowed = this.#events.allows(beforeCompaction(start, planned))
+    return orAborted(planned.snapshot.session.id, allowed, signal)
   }
 
   #vetoed(start: RunStart, planned: PlannedRun, events: RunEvents): Promise<CompactionResult> {

@@ -32,8 +32,7 @@ import {
   rowsToMeasure,
   tasksProblem,
 } from './draft-plan.ts'
-import { type SummaryMode, SummaryPlanner } from './plan-summaries.ts'
-import { type ContentReader, type PlannedRun, RunDraft, withoutSteps } from './run-draft.ts'
+import { type ContentReader, type PlannedRun, RunDraft, type SummaryMode, withoutSteps } from './run-draft.ts'
 import type { RunEvents } from './run-progress.ts'
 import { SummaryMaterial } from './summary-chunks.ts'
 import { givenSummary, type WrittenSummary } from './write-summary.ts'
@@ -52,8 +51,8 @@ export async function planRun(
   mode: SummaryMode,
   onStage?: (step: CommitStep) => void,
 ): Promise<PlannedRun> {
-  const draft = new RunDraft(storage, snapshot, settings, config, onStage)
-  const run = new RunPlanner(draft, mode)
+  const draft = new RunDraft(storage, snapshot, settings, config, mode, onStage)
+  const run = new RunPlanner(draft)
   if (config.range !== undefined) await run.condenseRange(config.range)
   else await run.runStages(config.pipeline, settings.targetTokens)
   return draft.result()
@@ -62,13 +61,9 @@ export async function planRun(
 /** Runs the stages and adds their plans to the draft of the run. */
 class RunPlanner {
   readonly #draft: RunDraft
-  readonly #mode: SummaryMode
-  readonly #summaries: SummaryPlanner
 
-  constructor(draft: RunDraft, mode: SummaryMode) {
+  constructor(draft: RunDraft) {
     this.#draft = draft
-    this.#mode = mode
-    this.#summaries = new SummaryPlanner(draft, mode)
   }
 
   /** Runs stages in order, each only while the history is over the budget. */
@@ -78,7 +73,7 @@ class RunPlanner {
       if (this.#draft.view.tokens <= limit) continue
       if ('stages' in stage) await this.runStages(stage.stages, stage.budget ?? budget)
       else if ('plan' in stage) await this.#runPlanning(stage, budget)
-      else if (this.#mode.kind !== 'skip') await this.#runSummarizing(stage, budget)
+      else if (this.#draft.mode !== 'skip') await this.#runSummarizing(stage, budget)
     }
   }
 
@@ -102,11 +97,11 @@ class RunPlanner {
     }
     const { summary } = this.#draft.config
     if (summary === undefined) {
-      if (await this.#summaries.condense(task)) this.#draft.markUsed('summarize')
+      if (await this.#draft.condense(task)) this.#draft.markUsed('summarize')
       return
     }
     const written = await this.#givenSummary(summary, rows)
-    if (this.#summaries.accept(task, written, 'given')) this.#draft.markUsed('summarize')
+    if (this.#draft.accept(task, written, 'given')) this.#draft.markUsed('summarize')
   }
 
   async #givenSummary(text: string, rows: readonly ViewRow[]): Promise<WrittenSummary> {
@@ -218,7 +213,7 @@ class RunPlanner {
     const { text, metadata } = plan.insert!
     const written = await this.#givenSummary(text, plan.hide)
     const whole = { ...written, metadata: { ...metadata, ...written.metadata } }
-    if (this.#summaries.accept(task, whole, stage.name, plan)) this.#draft.markUsed(stage.name)
+    if (this.#draft.accept(task, whole, stage.name, plan)) this.#draft.markUsed(stage.name)
   }
 
   async #runSummarizing(stage: SummarizingStage, budget: number): Promise<void> {
@@ -230,7 +225,7 @@ class RunPlanner {
       for (const draft of drafts) {
         const task = completeTask(this.#draft.view, draft, this.#draft.settings.stages.summaryMaxTokens)
         this.#checkLaws(bareCondensePlan(task.rows), stage)
-        if (await this.#summaries.condense(named(task, stage))) accepted += 1
+        if (await this.#draft.condense(named(task, stage))) accepted += 1
       }
       if (accepted > 0) this.#draft.markUsed(stage.name)
       else return
@@ -281,8 +276,8 @@ export async function planSession(
     return dropUnlessWorthIt(dropUnlessSummarized({ ...planned, cachedTokens }, config), config)
   }
   // Before a model is paid: an estimate that saves too little ends the run.
-  if (mode.kind === 'write' && settings.minimumSavings > 0 && mayCallModel(config)) {
-    const bound = await plan({ kind: 'estimate' })
+  if (typeof mode === 'object' && settings.minimumSavings > 0 && mayCallModel(config)) {
+    const bound = await plan('estimate')
     if (bound.heldBack === true) return bound
   }
   return plan(mode, (step) => events?.stage(step))

@@ -1,4 +1,5 @@
 import type { RunConfig } from '../config/run-config.ts'
+import { defined } from '../messages/defined.ts'
 import type { ViewMessage } from '../messages/message.ts'
 import { textsByRow, withReplacements } from '../messages/overlay.ts'
 import { type CompactionKind, type CompactionStage, stageOf } from '../model/plan.ts'
@@ -28,47 +29,39 @@ const sources = new WeakMap<CompactionPreview, PreviewSource>()
  * `STALE_PLAN` when the view has changed since. Messages that were appended since do not count as a change.
  */
 export class CompactionPreview {
-  readonly sessionId: string
+  declare readonly sessionId: string
   /** The fields of `CompactionResult`, as they would be. */
-  readonly compacted: boolean
-  readonly stagesUsed: CompactionStage[]
-  readonly tokensBefore: number
-  readonly tokensAfter: number
-  readonly tokensSaved: number
-  readonly messages: ViewMessage[]
-  readonly compactions: PlannedCompaction[]
-  readonly targetTokens: number
-  readonly reachedTarget: boolean
-  readonly fits: boolean
-  readonly reason?: IdleReason
+  declare readonly compacted: boolean
+  declare readonly stagesUsed: CompactionStage[]
+  declare readonly tokensBefore: number
+  declare readonly tokensAfter: number
+  declare readonly tokensSaved: number
+  declare readonly messages: ViewMessage[]
+  declare readonly compactions: PlannedCompaction[]
+  declare readonly targetTokens: number
+  declare readonly reachedTarget: boolean
+  declare readonly fits: boolean
+  declare readonly reason?: IdleReason
   /** The requests to a model; the figures count its summaries in full. Absent when every text is known. */
-  readonly summaryPending?: readonly PendingSummary[]
+  declare readonly summaryPending?: readonly PendingSummary[]
   /** The first row of the view that would change: a provider's cached prefix ends before it. */
-  readonly firstChanged?: FirstChanged
+  declare readonly firstChanged?: FirstChanged
 
+  /** @internal */
   constructor(run: PlannedRun, config: RunConfig, start: RunStart, view: readonly ViewMessage[]) {
-    const { snapshot, settings, steps, after, pending } = run
-    this.sessionId = snapshot.session.id
-    this.compacted = steps.length > 0
-    this.stagesUsed = [...run.stagesUsed]
-    this.tokensBefore = snapshot.view.tokens
-    this.tokensAfter = after.tokens
-    this.tokensSaved = this.tokensBefore - this.tokensAfter
-    this.messages = viewAfter(view, run)
-    this.compactions = steps.map((step) => ({
-      ...outlineOf(step),
-      hides: step.plan.hide.map(({ id }) => id),
-      replaces: step.plan.replace.map(({ row, part, text }) => ({ messageId: row.id, part, text })),
-      ...(step.plan.insert && { inserts: { kind: step.plan.insert.kind, text: step.plan.insert.text } }),
-    }))
-    this.targetTokens = settings.targetTokens
-    this.reachedTarget = after.tokens <= settings.targetTokens
-    this.fits = after.tokens <= settings.limitTokens
-    const reason = idleReason(run)
-    if (reason !== undefined) this.reason = reason
-    if (pending.length > 0) this.summaryPending = pending
-    const changed = firstChangedOf(snapshot.view, after, run.cachedTokens)
-    if (changed !== undefined) this.firstChanged = changed
+    const fields: CompactionPreview = {
+      sessionId: run.snapshot.session.id,
+      ...figuresOf(run),
+      messages: viewAfter(view, run),
+      compactions: run.steps.map((step) => ({
+        ...outlineOf(step),
+        hides: step.plan.hide.map(({ id }) => id),
+        replaces: step.plan.replace.map(({ row, part, text }) => ({ messageId: row.id, part, text })),
+        ...(step.plan.insert && { inserts: { kind: step.plan.insert.kind, text: step.plan.insert.text } }),
+      })),
+      ...(run.pending.length > 0 && { summaryPending: run.pending }),
+    }
+    Object.assign(this, fields)
     sources.set(this, { run, config, start })
   }
 }
@@ -162,6 +155,26 @@ export type FailedSummary = {
   readonly cost?: number
 }
 
+/** The figures that a preview and a result have in common. */
+function figuresOf(planned: PlannedRun, idle?: IdleReason) {
+  const { snapshot, settings, steps, after } = planned
+  const tokensBefore = snapshot.view.tokens
+  return {
+    compacted: steps.length > 0,
+    stagesUsed: [...planned.stagesUsed],
+    tokensBefore,
+    tokensAfter: after.tokens,
+    tokensSaved: tokensBefore - after.tokens,
+    targetTokens: settings.targetTokens,
+    reachedTarget: after.tokens <= settings.targetTokens,
+    fits: after.tokens <= settings.limitTokens,
+    ...defined({
+      reason: idle ?? idleReason(planned),
+      firstChanged: firstChangedOf(snapshot.view, after, planned.cachedTokens),
+    }),
+  }
+}
+
 /** The result of a run: its figures, and the view after the commit. `idle`: why nothing of the plan was applied. */
 export function resultOf(
   planned: PlannedRun,
@@ -169,27 +182,18 @@ export function resultOf(
   messages: ViewMessage[],
   idle?: IdleReason,
 ): CompactionResult {
-  const { snapshot, settings } = planned
-  const tokensBefore = snapshot.view.tokens
-  const tokensAfter = planned.after.tokens
-  const reason = idle ?? idleReason(planned)
-  const firstChanged = firstChangedOf(snapshot.view, planned.after, planned.cachedTokens)
   return {
-    compacted: planned.steps.length > 0,
-    stagesUsed: [...planned.stagesUsed],
-    tokensBefore,
-    tokensAfter,
-    tokensSaved: tokensBefore - tokensAfter,
+    ...figuresOf(planned, idle),
     messages,
     runId,
     compactions: planned.steps.map(outlineOf),
-    failed: planned.failed.map(failedSummary),
+    failed: planned.failed.map(({ id, status, error, summary }) => ({
+      id,
+      status,
+      error,
+      ...writerOf(summary),
+    })),
     ...costOf(planned),
-    targetTokens: settings.targetTokens,
-    reachedTarget: tokensAfter <= settings.targetTokens,
-    fits: tokensAfter <= settings.limitTokens,
-    ...(reason !== undefined && { reason }),
-    ...(firstChanged !== undefined && { firstChanged }),
   }
 }
 
@@ -210,36 +214,22 @@ export function outlineOf({ id, plan, before, after, summary }: CommitStep): Com
   }
 }
 
-function failedSummary({ id, status, error, summary }: FailedAttempt): FailedSummary {
-  return { id, status, error, ...writerOf(summary) }
-}
-
 /** The cost of all summaries of a run, accepted or not. */
 function costOf({ steps, failed }: PlannedRun): Pick<CompactionResult, 'usage' | 'cost'> {
   const spent = new SummaryCost()
   for (const { summary } of [...steps, ...failed])
     if (summary !== undefined) spent.add({ text: '', ...writerOf(summary) })
   const { usage, cost } = spent.total('')
-  return { ...(usage !== undefined && { usage }), ...(cost !== undefined && { cost }) }
+  return defined({ usage, cost })
 }
 
 function writerOf({ summarizer, model, usage, cost }: SummaryRecord) {
-  return {
-    summarizer,
-    ...(model !== undefined && { model }),
-    ...(usage !== undefined && { usage: usage as SummaryUsage }),
-    ...(cost !== undefined && { cost }),
-  }
+  return { summarizer, ...defined({ model, usage: usage as SummaryUsage | undefined, cost }) }
 }
 
 /** Why a planned run changes nothing; `undefined` when it changes something. */
-export function idleReason({
-  steps,
-  failed,
-  heldBack,
-  snapshot,
-  settings,
-}: PlannedRun): IdleReason | undefined {
+export function idleReason(planned: PlannedRun): IdleReason | undefined {
+  const { steps, failed, heldBack, snapshot, settings } = planned
   if (steps.length > 0) return undefined
   if (failed.length > 0) return 'SUMMARY_FAILED'
   if (heldBack === true) return 'SAVES_TOO_LITTLE'

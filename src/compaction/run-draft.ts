@@ -1,5 +1,8 @@
+import { v7 as uuidv7 } from 'uuid'
 import type { RunConfig, RunSettings } from '../config/run-config.ts'
 import { UndertextError } from '../errors.ts'
+import { defined } from '../messages/defined.ts'
+import type { JsonObject } from '../messages/json.ts'
 import { listIn } from '../messages/lists.ts'
 import { type Message, type Part, partsOf } from '../messages/message.ts'
 import { overlaid } from '../messages/overlay.ts'
@@ -14,8 +17,20 @@ import {
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import type { SummaryTask } from '../stages/stage.ts'
-import type { CommitStep, FailedAttempt, Snapshot, Storage, SummaryRecord } from '../storage/storage.ts'
-import type { SummarySource } from './summary-chunks.ts'
+import { condensePlan } from '../stages/summarize.ts'
+import type {
+  Attempt,
+  CommitStep,
+  FailedAttempt,
+  Snapshot,
+  Storage,
+  SummaryRecord,
+} from '../storage/storage.ts'
+import { extractiveSummarizer } from '../summarizers/extractive.ts'
+import type { AnswerProblem, Summarizer } from '../summarizers/summarizer.ts'
+import { measureMessage, NO_SIZES, type Sizes } from '../tokens/tokens.ts'
+import { SummaryMaterial, type SummarySource } from './summary-chunks.ts'
+import { askForSummary, type WrittenSummary } from './write-summary.ts'
 
 /** The request to a summarizer that was not made, shown in place of its summary. */
 export type PendingSummary = {
@@ -53,16 +68,40 @@ export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'
 /** Rows whose contents are read at once. */
 const PAGE_ROWS = 500
 
-/** A run while it is planned: its steps so far, and the view they leave. */
+/**
+ * How a run gets its summaries. An object: from the summarizer, and the object is notified. `estimate`: from summarizers without a
+ * model; in place of a model's summary, an empty one of the maximum size is inserted. `skip`: only stages without a model run.
+ */
+export type SummaryMode = SummaryListener | 'estimate' | 'skip'
+
+export type SummaryListener = {
+  /** Called and awaited before a model is called. */
+  readonly started?: (attempt: Attempt) => unknown
+  /** Called and awaited after each answer, accepted or not, with the cost so far. */
+  readonly answered?: (id: string, record: SummaryRecord) => unknown
+}
+
+/** `failed`: an error, which another request would not change. */
+type Outcome = 'accepted' | 'failed' | AnswerProblem
+
+/** What is known of a summary besides its text. */
+type SummaryFacts = {
+  /** The plan of the stage that wrote it. */
+  readonly plan?: Plan | undefined
+  /** The summarizer or model that this one replaces. */
+  readonly insteadOf?: string | undefined
+}
+
+/** A run while it is planned: its steps so far, and the view they leave. Requests the summaries. */
 export class RunDraft {
   readonly settings: RunSettings
   readonly config: RunConfig
+  readonly mode: SummaryMode
   readonly #storage: ContentReader
   readonly #snapshot: Snapshot
   readonly #onStage: ((step: CommitStep) => void) | undefined
   #view: View
   #ordinal: number
-  #plans = 0
   readonly #steps: CommitStep[] = []
   readonly #failed: FailedAttempt[] = []
   readonly #pending: PendingSummary[] = []
@@ -73,12 +112,14 @@ export class RunDraft {
     snapshot: Snapshot,
     settings: RunSettings,
     config: RunConfig,
+    mode: SummaryMode,
     onStage?: (step: CommitStep) => void,
   ) {
     this.#storage = storage
     this.#snapshot = snapshot
     this.settings = settings
     this.config = config
+    this.mode = mode
     this.#onStage = onStage
     this.#view = snapshot.view
     this.#ordinal = snapshot.nextOrdinal
@@ -110,16 +151,11 @@ export class RunDraft {
     this.#used.add(stage)
   }
 
-  addPending(pending: PendingSummary): void {
-    this.#pending.push(pending)
-  }
-
   /** Adds a plan as the next step. Throws what `checkLaws` throws, and `ABORTED`. */
   add(plan: Plan, id: string, summary?: SummaryRecord): void {
     this.throwIfAborted()
     checkLaws(this.sessionId, this.#view, plan)
-    this.#plans += 1
-    const step = applyPlan(this.#view, plan, -this.#plans, this.#ordinal)
+    const step = applyPlan(this.#view, plan, -1 - this.#steps.length, this.#ordinal)
     if (plan.insert !== undefined) this.#ordinal += 1
     const committed = { ...step, id, createdAt: Date.now(), summary }
     this.#steps.push(committed)
@@ -127,26 +163,135 @@ export class RunDraft {
     this.#onStage?.(committed)
   }
 
+  /**
+   * Replaces the rows by a summary and returns whether one was accepted: by the summarizer, by a second request where it supports
+   * that, or by the extractive one where `offlineFallback` allows it.
+   */
+  async condense(task: SummaryTask): Promise<boolean> {
+    const { summarizer = extractiveSummarizer, insteadOf, offlineFallback } = this.config
+    if (this.mode === 'estimate' && summarizer.usesModel) return this.#estimate(task, summarizer)
+    let outcome = await this.#ask(task, summarizer, insteadOf)
+    if (outcome !== 'accepted' && outcome !== 'failed' && summarizer.asksAgain === true)
+      outcome = await this.#ask(task, summarizer, undefined, outcome)
+    if (outcome !== 'accepted' && offlineFallback === true && summarizer !== extractiveSummarizer)
+      outcome = await this.#ask(task, extractiveSummarizer, summarizer.name)
+    return outcome === 'accepted'
+  }
+
+  /** Adds a text of the caller or of a stage; returns whether it was accepted. */
+  accept(task: SummaryTask, written: WrittenSummary, summarizer: string, plan?: Plan): boolean {
+    return this.#judge(uuidv7(), task, written, { summarizer }, { plan }) === 'accepted'
+  }
+
+  /**
+   * Calls one summarizer; returns whether its text was accepted, or why not. Accepted or not, it is recorded. `retryOf`: why the
+   * previous answer was rejected.
+   */
+  async #ask(
+    task: SummaryTask,
+    summarizer: Summarizer,
+    insteadOf: string | undefined,
+    retryOf?: AnswerProblem,
+  ): Promise<Outcome> {
+    const id = uuidv7()
+    this.throwIfAborted()
+    const { mode } = this
+    const listener = typeof mode === 'object' ? mode : {}
+    // A call is recorded once, when the model is called.
+    let recorded: Promise<void> | undefined
+    const record = async (): Promise<void> => {
+      if (!summarizer.usesModel) return
+      await listener.started?.({ id, view: this.#view, rows: task.rows, summarizer: summarizer.name })
+    }
+    const calling = (): Promise<void> => {
+      recorded ??= record()
+      return recorded
+    }
+    const request = { ...this.#requestFor(task, retryOf), calling }
+    const material = new SummaryMaterial(summarizer, request.level)
+    await this.readSources(task.rows, (source) => material.add(source))
+    const asked = await askForSummary(summarizer, material, request, {
+      timeoutMs: this.config.summaryTimeoutMs,
+      signal: this.config.signal,
+      view: this.#view,
+      answered: (answer) => listener.answered?.(id, answer),
+    })
+    // Throws the error of the recording.
+    await recorded
+    if ('error' in asked) {
+      this.throwIfAborted()
+      const wasAsked = recorded !== undefined || !summarizer.usesModel
+      this.#fail(id, 'failed', asked.error, asked.record, wasAsked)
+      return 'failed'
+    }
+    return this.#judge(id, task, asked.written, asked.record, { insteadOf })
+  }
+
+  #requestFor(task: SummaryTask, retryOf?: AnswerProblem): Parameters<typeof askForSummary>[2] {
+    const { summarizationProvider: provider, summarizationModel: model } = this.config
+    return {
+      sessionId: this.sessionId,
+      sections: this.settings.stages.summarySections,
+      // A second answer must be shorter: the first was too long, or not a summary.
+      maxTokens: retryOf === undefined ? task.maxTokens : Math.max(1, Math.floor(task.maxTokens / 2)),
+      ...levelOf(task),
+      ...defined({ provider, model, retryOf }),
+    }
+  }
+
+  /** Adds a summary that is not empty and smaller than the rows it replaces; records any other as a failure. */
+  #judge(
+    id: string,
+    task: SummaryTask,
+    written: WrittenSummary,
+    record: SummaryRecord,
+    { plan, insteadOf }: SummaryFacts,
+  ): Outcome {
+    const { rows, tokens: coveredTokens, maxTokens } = task
+    const insert = this.#summaryRow(written.text, { ...written.metadata, ...levelOf(task) })
+    const problem =
+      problemOf(written) ??
+      (this.#view.tokensOfRow(insert.sizes) >= coveredTokens ? 'SUMMARY_NOT_SMALLER' : undefined)
+    if (problem !== undefined) {
+      this.#fail(id, problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed', problem, record)
+      return problem
+    }
+    const params = { maxTokens, coveredTokens, ...levelOf(task), ...defined({ insteadOf }), ...task.params }
+    this.add(plan === undefined ? condensePlan(rows, insert, params) : { ...plan, insert }, id, record)
+    return 'accepted'
+  }
+
+  #summaryRow(text: string, metadata: JsonObject, sizes?: Sizes): PlannedInsert {
+    const measured = sizes ?? measureMessage({ content: text }, this.#view.estimator)
+    return { kind: 'summary', role: 'system', text, metadata, sizes: measured }
+  }
+
+  async #estimate(task: SummaryTask, summarizer: Summarizer): Promise<true> {
+    const { rows, tokens: inputTokens, maxTokens } = task
+    const sources = await this.sourcesOf(rows)
+    const messages = sources.map(({ shown }) => shown)
+    this.#pending.push({ summarizer: summarizer.name, messages, inputTokens, maxTokens })
+    // The largest number of units that are at most maxTokens.
+    const { estimator, provider } = this.#view
+    let units = 0
+    for (let step = maxTokens; step >= 1; step = Math.floor(step / 2)) {
+      while (estimator.toTokens(units + step, provider) <= maxTokens) units += step
+    }
+    const insert = this.#summaryRow('', levelOf(task), { ...NO_SIZES, text: units })
+    this.add(condensePlan(rows, insert, { ...task.params }), uuidv7())
+    return true
+  }
+
   /** Records a summary that was not accepted. `wasAsked`: false when the model was not called. */
-  fail(
+  #fail(
     id: string,
     status: FailedAttempt['status'],
     error: string,
-    task: SummaryTask,
     summary: SummaryRecord,
     wasAsked = true,
   ): void {
     const { tokens } = this.#view
-    this.#failed.push({
-      ...(!wasAsked && { wasAsked }),
-      id,
-      status,
-      error,
-      tokensBefore: tokens,
-      tokensAfter: tokens,
-      summary,
-      coveredTokens: task.tokens,
-    })
+    this.#failed.push({ ...(!wasAsked && { wasAsked }), id, status, error, tokens, summary })
   }
 
   /** Throws `ABORTED` after the caller's signal. */
@@ -213,4 +358,13 @@ export class RunDraft {
     const insert = this.#plannedInsert(key)
     return insert && partsOf({ content: insert.text })
   }
+}
+
+function problemOf({ problem, text, answer }: WrittenSummary): AnswerProblem | undefined {
+  if (problem !== undefined) return problem
+  return text.trim() === '' || answer.text.trim() === '' ? 'EMPTY_SUMMARY' : undefined
+}
+
+function levelOf({ level }: SummaryTask): { level?: number } {
+  return level === undefined || level === 0 ? {} : { level }
 }

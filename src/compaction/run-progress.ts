@@ -1,8 +1,10 @@
 import type { RunSettings } from '../config/run-config.ts'
 import { isUndertextError } from '../errors.ts'
 import { type BeforeCompaction, type CompactionEvent, percentOf } from '../events.ts'
+import { defined } from '../messages/defined.ts'
 import { stageOf } from '../model/plan.ts'
 import type {
+  Attempt,
   CommitStep,
   FailedAttempt,
   RunStart,
@@ -10,8 +12,7 @@ import type {
   Storage,
   SummaryRecord,
 } from '../storage/storage.ts'
-import type { StartedAttempt, SummaryMode } from './plan-summaries.ts'
-import type { PlannedRun } from './run-draft.ts'
+import type { PlannedRun, SummaryListener } from './run-draft.ts'
 
 /**
  * Emits the events of one run: `started` once there is something to do, a `stage` for each plan, then `completed` or `failed`,
@@ -89,7 +90,6 @@ export class RunEvents {
       return
     }
     this.#started()
-    const fallback = fallbackOf(planned)
     this.#end({
       phase: 'completed',
       ...this.#figures(after.tokens),
@@ -97,7 +97,7 @@ export class RunEvents {
       compactionIds: steps.map(({ id }) => id),
       reachedTarget: after.tokens <= settings.targetTokens,
       failedSummaries: failed.length,
-      ...(fallback !== undefined && { fallback }),
+      ...defined({ fallback: fallbackOf(planned) }),
     })
   }
 
@@ -160,8 +160,7 @@ function fallbackOf({ steps, failed }: PlannedRun): string | undefined {
   const names = new Set(failed.map(({ summary }) => summary.summarizer))
   // The view only shrinks: what was planned later starts from no more tokens.
   const next = steps.find(
-    ({ before, summary }) =>
-      before.tokens <= first.tokensBefore && !(summary && names.has(summary.summarizer)),
+    ({ before, summary }) => before.tokens <= first.tokens && !(summary && names.has(summary.summarizer)),
   )
   return next === undefined ? undefined : (next.summary?.summarizer ?? stageOf(next.plan))
 }
@@ -172,17 +171,19 @@ export function recordedAttempts(failed: readonly FailedAttempt[]): readonly Fai
 }
 
 /** The summaries that one run requests. Each is recorded before the model is called, and ended whatever happens. */
-export class SummaryAttempts {
+export class SummaryAttempts implements SummaryListener {
   readonly #storage: Storage
   readonly #snapshot: Snapshot
   readonly #run: RunStart
-  readonly #open = new Map<string, StartedAttempt>()
+  readonly #events: RunEvents | undefined
+  readonly #open = new Map<string, Attempt>()
   readonly #answers = new Map<string, SummaryRecord>()
 
-  constructor(storage: Storage, snapshot: Snapshot, run: RunStart) {
+  constructor(storage: Storage, snapshot: Snapshot, run: RunStart, events?: RunEvents) {
     this.#storage = storage
     this.#snapshot = snapshot
     this.#run = run
+    this.#events = events
   }
 
   /** Whether a model was called. */
@@ -190,24 +191,17 @@ export class SummaryAttempts {
     return this.#open.size > 0
   }
 
-  /** Calls models, and records the calls and their cost. */
-  mode(events?: RunEvents): SummaryMode {
-    return {
-      kind: 'write',
-      started: async (attempt) => {
-        await this.#storage.noteAttempt(this.#snapshot, this.#run, attempt)
-        this.#open.set(attempt.id, attempt)
-        events?.modelCalled()
-      },
-      answered: (id, record) => this.#answered(id, record),
-    }
+  async started(attempt: Attempt): Promise<void> {
+    await this.#storage.noteAttempt(this.#snapshot, this.#run, attempt)
+    this.#open.set(attempt.id, attempt)
+    this.#events?.modelCalled()
   }
 
   /**
    * Records the cost at once: the process may be killed before its run ends, and the next one marks the attempt as expired. When
    * the storage refuses it now, the end of the run records it.
    */
-  async #answered(id: string, record: SummaryRecord): Promise<void> {
+  async answered(id: string, record: SummaryRecord): Promise<void> {
     this.#answers.set(id, record)
     if (!this.#open.has(id)) return
     await ignoringStorageErrors(() => this.#storage.noteAnswer(id, record))
@@ -221,15 +215,7 @@ export class SummaryAttempts {
     if (this.#open.size === 0) return
     const previewed = steps
       .filter(({ id }) => this.#open.has(id))
-      .map(({ id, before, summary }) => ({
-        id,
-        status: 'aborted' as const,
-        error: 'PREVIEWED',
-        tokensBefore: before.tokens,
-        tokensAfter: before.tokens,
-        coveredTokens: 0,
-        summary: summary!,
-      }))
+      .map(({ id, before, summary }) => aborted(id, 'PREVIEWED', before.tokens, summary!))
     const ended = [...recordedAttempts(failed), ...previewed]
     await this.#storage.endAttempts(this.#snapshot, this.#run, ended)
   }
@@ -241,18 +227,16 @@ export class SummaryAttempts {
   async abandon(planned: PlannedRun | undefined, error: string): Promise<void> {
     if (this.#open.size === 0) return
     const failed = new Map(planned?.failed.map((attempt) => [attempt.id, attempt] as const))
-    const ended = [...this.#open.values()].map(({ id, view, summarizer }) => ({
-      id,
-      status: 'aborted' as const,
-      error,
-      tokensBefore: view.tokens,
-      tokensAfter: view.tokens,
-      coveredTokens: 0,
-      summary: this.#answers.get(id) ?? { summarizer },
-      ...failed.get(id),
-    }))
+    const ended = [...this.#open.values()].map(
+      ({ id, view, summarizer }) =>
+        failed.get(id) ?? aborted(id, error, view.tokens, this.#answers.get(id) ?? { summarizer }),
+    )
     await ignoringStorageErrors(() => this.#storage.endAttempts(this.#snapshot, this.#run, ended))
   }
+}
+
+function aborted(id: string, error: string, tokens: number, summary: SummaryRecord): FailedAttempt {
+  return { id, status: 'aborted', error, tokens, summary }
 }
 
 async function ignoringStorageErrors(work: () => unknown): Promise<void> {

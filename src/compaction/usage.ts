@@ -1,4 +1,5 @@
 import type { UsageWarning } from '../events.ts'
+import { defined } from '../messages/defined.ts'
 import type { ProviderOverflowDetails } from '../overflow/overflow.ts'
 import type { ModelUsage, NamedLimit, RecordedUsage, UsageOutcome, UsageReport } from '../storage/storage.ts'
 import { isDoubted, NO_CALIBRATION, ratioOf, samplesOf, totalOf } from '../tokens/calibration.ts'
@@ -62,7 +63,7 @@ export function usageResult(report: UsageReport, outcome: UsageOutcome, estimato
     limitRefuted:
       isRemoved(before.learned.window, after.learned.window) ||
       isRemoved(before.learned.input, after.learned.input),
-    ...(warning !== undefined && { warning }),
+    ...defined({ warning }),
   }
 }
 
@@ -104,12 +105,7 @@ export function overflowResult(
   learnedLimit: NamedLimit | undefined,
   usage?: UsageResult,
 ): OverflowResult {
-  return {
-    isOverflow: true,
-    details,
-    ...(usage !== undefined && { usage }),
-    ...(learnedLimit !== undefined && { learnedLimit }),
-  }
+  return { isOverflow: true, details, ...defined({ usage, learnedLimit }) }
 }
 
 /** US dollars. `null`: no price is known. */
@@ -168,10 +164,7 @@ export function sessionUsage({ models, summaries }: RecordedUsage, priceOf: Pric
   for (const summary of summaries) {
     const { summarizer, model } = summary
     const key = JSON.stringify([summarizer, model ?? null])
-    const entry = byModel.get(key) ?? {
-      name: { summarizer, ...(model !== undefined && { model }) },
-      bill: noBill(null),
-    }
+    const entry = byModel.get(key) ?? { name: { summarizer, ...defined({ model }) }, bill: noBill(null) }
     byModel.set(key, entry)
     addSummary([entry.bill, all], summary, priceOf)
   }

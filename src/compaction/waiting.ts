@@ -119,19 +119,14 @@ export async function waitForRun(
   { signal }: Waiting,
   deadline: number,
 ): Promise<boolean> {
-  let isOver = false
   const timer = timeLimit(Math.max(0, deadline - performance.now()))
   // The caller of that run receives its error.
   const end = run.catch(() => undefined).then(() => true)
   try {
-    const first = Promise.race([end, timer.passed]).then((ended) => {
-      isOver = ended
-    })
-    await orAborted(sessionId, first, signal)
+    return await orAborted(sessionId, Promise.race([end, timer.passed]), signal)
   } finally {
     timer.stop()
   }
-  return isOver
 }
 
 /** Whether two runs would do the same. A run with a signal, tools or a function is equal to no other. */
@@ -149,36 +144,33 @@ export function isSameRun(a: RunConfig, b: RunConfig): boolean {
   )
 }
 
+/** The rejection of `unlessAborted`. */
+const STOPPED = new Error('aborted')
+
 /** Rejects as soon as the signal fires: a summarizer that ignores its signal must not block a run. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const stop = (): void => reject(new Error('aborted'))
+    const stop = (): void => reject(STOPPED)
     if (signal.aborted) stop()
-    signal.addEventListener('abort', stop, { once: true })
+    else signal.addEventListener('abort', stop, { once: true })
+    // A caller that polls passes the same signal again and again.
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
   })
 }
 
 /** Waits for a promise, or throws `ABORTED` as soon as the signal of the caller fires. */
-export async function orAborted(
+export async function orAborted<T>(
   sessionId: string,
-  promise: Promise<void>,
+  promise: Promise<T>,
   signal: AbortSignal | undefined,
-): Promise<void> {
+): Promise<T> {
   if (signal === undefined) return promise
-  let stop = (): void => {}
-  const aborted = new Promise<void>((resolve) => {
-    stop = resolve
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
-  })
   try {
-    await Promise.race([promise, aborted])
-  } finally {
-    // A caller that polls passes the same signal again and again.
-    signal.removeEventListener('abort', stop)
+    return await unlessAborted(promise, signal)
+  } catch (error) {
+    if (error !== STOPPED) throw error
+    throw new UndertextError('ABORTED', { sessionId })
   }
-  if (signal.aborted) throw new UndertextError('ABORTED', { sessionId })
 }
 
 /** Waits, milliseconds. */

@@ -2,6 +2,7 @@ import { SUMMARY_TIMEOUT_MS } from '../config/settings.ts'
 import { errorName, isUndertextError } from '../errors.ts'
 import { headOf } from '../messages/characters.ts'
 import { isStorableText, MAX_NAME_LENGTH } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { MAX_TIMER_MS } from '../messages/timer.ts'
 import type { View } from '../model/view.ts'
@@ -55,14 +56,7 @@ export class SummaryCost {
 
   /** One answer with the cost of all. */
   total(text: string): SummaryAnswer {
-    const { usage, cost, model, promptVersion } = this.record()
-    return {
-      text,
-      ...(usage !== undefined && { usage }),
-      ...(cost !== undefined && { cost }),
-      ...(model !== undefined && { model }),
-      ...(promptVersion !== undefined && { promptVersion }),
-    }
+    return { text, ...defined(this.record()) }
   }
 
   /** The record of all answers so far. */
@@ -221,7 +215,10 @@ export async function askForSummary(
   request: Parameters<typeof writeSummary>[2],
   { timeoutMs = SUMMARY_TIMEOUT_MS, signal: own, view, answered }: AskOptions,
 ): Promise<
-  { readonly record: SummaryRecord } & ({ readonly written: WrittenSummary } | { readonly error: string })
+  { readonly record: SummaryRecord } & (
+    | { readonly written: WrittenSummary }
+    | { readonly error: string; readonly thrown: unknown }
+  )
 > {
   const recorded = (record: Omit<SummaryRecord, 'summarizer'>): SummaryRecord => ({
     summarizer: summarizer.name,
@@ -245,14 +242,14 @@ export async function askForSummary(
     return { written, record: recorded(cost.record()) }
   } catch (error) {
     const code = timeout.signal.aborted ? 'SUMMARY_TIMEOUT' : failureCode(error)
-    return { error: code, record: recorded(cost.record()) }
+    return { error: code, thrown: error, record: recorded(cost.record()) }
   } finally {
     clearTimeout(timer)
   }
 }
 
 /** The code of a failed attempt: that of the model call, where it is known. */
-export function failureCode(error: unknown): string {
+function failureCode(error: unknown): string {
   return isUndertextError(error, 'MODEL_CALL_FAILED') ? error.facts.error : errorName(error)
 }
 

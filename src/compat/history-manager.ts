@@ -1,16 +1,18 @@
 import { z } from 'zod'
 import { errorName, invalid } from '../errors.ts'
 import { check } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import { stringifyJson } from '../messages/json.ts'
-import type { Message, RowKind } from '../messages/message.ts'
+import type { Message } from '../messages/message.ts'
 import { checkMessageList } from '../messages/message-check.ts'
 import { SUMMARY_SEPARATOR } from '../rendering/rows.ts'
 import { filesOf } from '../summarizers/digest.ts'
 import { SUMMARY_SECTIONS, type Summarizer } from '../summarizers/summarizer.ts'
 import { estimatePromptfleetTokens } from '../tokens/estimators/promptfleet.ts'
 
-/** Most memories in a request, and the tokens that summaries and memories may take. */
+/** The maximum number of memories in a request. */
 export const RECALL_TOP_K = 5
+/** The default maximum tokens of recalled memories. */
 export const MEMORY_TOKEN_BUDGET = 2_000
 
 /** Fixed texts of the system message. */
@@ -18,7 +20,7 @@ const SUMMARIES_HEADING = 'Previously in this conversation:\n'
 const LATEST_HEADING = 'Previously: '
 const MEMORIES_HEADING = 'Relevant context from memory:\n'
 
-/** A memory from beyond the conversation. */
+/** A memory from another conversation. */
 export type Memory = {
   /** `summary`, `fact`, `instruction`, `tool_result`, or a kind of the caller's own. */
   readonly type: string
@@ -28,9 +30,9 @@ export type Memory = {
 const historySettingsSchema = {
   /** Whether memories are looked up. Default false. */
   enableLongTermMemory: z.boolean().default(false),
-  /** Most memories. Default 5. */
+  /** Maximum number of memories. Default 5. */
   recallTopK: z.int().nonnegative().default(RECALL_TOP_K),
-  /** Tokens (of `promptfleet`) that memories may take; summaries half of it. Default 2,000. */
+  /** Maximum tokens (of `promptfleet`) of the memories; the summaries get half of it. Default 2,000. */
   memoryTokenBudget: z.int().nonnegative().default(MEMORY_TOKEN_BUDGET),
 }
 const enrichedSchema = z.strictObject({
@@ -42,6 +44,7 @@ const enrichedSchema = z.strictObject({
   currentTurn: z.array(z.looseObject({ role: z.string() })).default([]),
   ...historySettingsSchema,
 })
+/** The parts of an enriched system message. */
 export type EnrichedSystemInput = z.input<typeof enrichedSchema>
 
 /**
@@ -52,16 +55,16 @@ export type EnrichedSystemInput = z.input<typeof enrichedSchema>
 export function buildEnrichedSystem(input: EnrichedSystemInput): string | null {
   const checked = check(enrichedSchema, input, 'buildEnrichedSystem')
   const { systemMessage, summaries, memoryTokenBudget } = checked
-  const asks = checked.enableLongTermMemory && queryOf(checked.currentTurn) !== ''
+  const usesMemories = checked.enableLongTermMemory && queryOf(checked.currentTurn) !== ''
   const parts = [
     systemMessage ?? '',
     summariesText(summaries, memoryTokenBudget),
-    asks ? memoriesText(checked.memories.slice(0, checked.recallTopK), memoryTokenBudget) : '',
+    usesMemories ? memoriesText(checked.memories.slice(0, checked.recallTopK), memoryTokenBudget) : '',
   ].filter((part) => part !== '')
   return parts.length === 0 ? null : parts.join('\n\n')
 }
 
-/** The text that memories are looked up by: the user's last one in the current turn, or an empty text. */
+/** The search text for memories: the last text of the user in the current turn, or an empty text. */
 function queryOf(currentTurn: readonly { readonly role: string }[]): string {
   const { content } = (currentTurn.findLast(({ role }) => role === 'user') ?? {}) as { content?: unknown }
   if (typeof content === 'string') return content
@@ -74,8 +77,7 @@ function queryOf(currentTurn: readonly { readonly role: string }[]): string {
 function summariesText(summaries: readonly string[], budget: number): string {
   if (summaries.length === 0) return ''
   const all = SUMMARIES_HEADING + summaries.join(SUMMARY_SEPARATOR)
-  const most = Math.floor(budget / 2)
-  return estimatePromptfleetTokens(all) <= most ? all : LATEST_HEADING + summaries.at(-1)!
+  return estimatePromptfleetTokens(all) <= Math.floor(budget / 2) ? all : LATEST_HEADING + summaries.at(-1)!
 }
 
 function memoriesText(memories: readonly Memory[], budget: number): string {
@@ -90,7 +92,7 @@ function memoriesText(memories: readonly Memory[], budget: number): string {
   return text === MEMORIES_HEADING ? '' : text
 }
 
-/** Shortens a list: any strategy of this package, or an object with this one method. */
+/** Shortens a list of messages: any strategy of this package, or an object with this method. */
 export interface HistoryStrategy<B> {
   readonly name?: string
   /** Returns the messages that fit, in order, as a list or in an object. */
@@ -101,10 +103,11 @@ type Applied = readonly Message[] | { readonly messages: readonly Message[] }
 /** Writes summaries: a summarizer of this package, or a function from messages to a text. */
 export type HistorySummarizer = Summarizer | ((messages: readonly Message[]) => string | Promise<string>)
 
-/** Keeps memories beyond a conversation. */
+/** Stores memories across conversations. */
 export interface LongTermMemory {
   /** Memories that are relevant to a text, best first. */
   recall(query: string, topK: number, filters?: unknown): readonly Memory[] | Promise<readonly Memory[]>
+  /** Stores a summary as a memory. Absent: nothing is stored. */
   store?(memory: Memory & { readonly sessionId?: string }): unknown
 }
 
@@ -115,6 +118,7 @@ const configSchema = z.strictObject({
   /** Earlier summaries, oldest first, as `summaries` returned them. */
   summaries: z.array(z.string()).default([]),
 })
+/** Options of `HistoryManager`. */
 export type HistoryManagerConfig<B> = z.input<typeof configSchema> & {
   readonly strategy: HistoryStrategy<B>
   readonly summarizer?: HistorySummarizer
@@ -124,20 +128,20 @@ export type HistoryManagerConfig<B> = z.input<typeof configSchema> & {
 /** A request to prepare. */
 export type HistoryRequest<B> = {
   readonly history: readonly Message[]
-  /** The new messages: the prompt, and what belongs to it. */
+  /** The new messages: the prompt and its attachments. */
   readonly currentTurn?: readonly Message[]
   readonly systemMessage?: string | null
-  /** Passed to the strategy as it is. */
+  /** Passed to the strategy unchanged. */
   readonly budget: B
-  /** Passed to the memory as it is. */
+  /** Passed to the memory unchanged. */
   readonly filters?: unknown
 }
 
-/** The messages to send, and those left out. */
+/** The messages to send, and the removed ones. */
 export type PreparedMessages = {
-  /** The system text first, where there is one. */
+  /** The system text, if any, is first. */
   readonly messages: readonly Message[]
-  /** The messages the strategy left out, in order, for `onTurnComplete`. */
+  /** The messages that the strategy removed, in order, for `onTurnComplete`. */
   readonly evicted: readonly Message[]
   readonly systemMessage: string | null
 }
@@ -155,7 +159,7 @@ export type HistorySummary = {
  */
 export class HistoryManager<B = unknown> {
   readonly #strategy: HistoryStrategy<B>
-  readonly #summarizer: HistorySummarizer | undefined
+  readonly #summarize: Summarize | undefined
   readonly #memory: LongTermMemory | undefined
   readonly #config: z.output<typeof configSchema>
   readonly #summaries: string[]
@@ -163,83 +167,75 @@ export class HistoryManager<B = unknown> {
   /** Throws `INVALID_INPUT`. */
   constructor({ strategy, summarizer, memory, ...config }: HistoryManagerConfig<B>) {
     if (typeof strategy?.apply !== 'function') throw invalid('HistoryManager: strategy must have apply')
-    if (summarizer !== undefined && summarizeWith(summarizer) === undefined)
+    this.#summarize = summarizer && summarizeWith(summarizer)
+    if (summarizer !== undefined && this.#summarize === undefined)
       throw invalid('HistoryManager: summarizer must be a summarizer or a function')
     if (memory !== undefined && typeof memory?.recall !== 'function')
       throw invalid('HistoryManager: memory must have recall')
     this.#strategy = strategy
-    this.#summarizer = summarizer
     this.#memory = memory
     this.#config = check(configSchema, config, 'HistoryManager')
     this.#summaries = [...this.#config.summaries]
   }
 
-  /** The summaries so far, oldest first: keep them for the manager that continues the conversation. */
+  /** The summaries so far, oldest first, for the config of a manager that continues the conversation. */
   get summaries(): readonly string[] {
     return [...this.#summaries]
   }
 
   /**
-   * The messages of a request: the system text with summaries and memories, the history, the current turn, shortened by
-   * the strategy. Throws `INVALID_INPUT`, and the strategy's errors; a memory that fails is ignored.
+   * Returns the messages of a request, shortened by the strategy: the system text with summaries and memories, the history, the
+   * current turn. Throws `INVALID_INPUT` and the errors of the strategy; errors of the memory are ignored.
    */
   async prepareMessages(request: HistoryRequest<B>): Promise<PreparedMessages> {
     const { history, currentTurn = [], systemMessage = null, budget } = request
     checkMessageList(history, 'prepareMessages: history')
     checkMessageList(currentTurn, 'prepareMessages: currentTurn')
     const { enableSummarization: _, ...settings } = this.#config
-    const [before, now] = [[...history], [...currentTurn]]
+    const [before, turn] = [[...history], [...currentTurn]]
     const system = buildEnrichedSystem({
       ...settings,
       systemMessage,
       summaries: this.#summaries,
-      memories: (await this.#recall(now, request.filters)) as Memory[],
-      currentTurn: now as unknown as { role: string }[],
+      memories: (await this.#recall(turn, request.filters)) as Memory[],
+      currentTurn: turn as unknown as { role: string }[],
     })
-    const all: Message[] = system === null ? [] : [{ role: 'system', content: system }]
-    for (const message of before) all.push(message)
-    for (const message of now) all.push(message)
+    const head: Message[] = system === null ? [] : [{ role: 'system', content: system }]
+    const all = [...head, ...before, ...turn]
     const applied = await this.#strategy.apply(all, budget)
     if (typeof applied !== 'object' || applied === null)
       throw invalid('prepareMessages: apply must return a list')
     const messages = 'messages' in applied ? applied.messages : applied
     checkMessageList(messages, `prepareMessages: ${this.#strategy.name ?? 'the strategy'}`)
-    const evicted = evictedOf(all, messages).filter((message) => system === null || message !== all[0])
+    const evicted = evictedOf(all, messages).filter((message) => message !== head[0])
     return { messages, evicted, systemMessage: system }
   }
 
   /**
-   * Summarizes what a request left out. A summary is kept, and stored as a memory of type `summary` where there is one
-   * with `store`. Nothing evicted, a summary that is empty or fails: nothing changes. Throws `INVALID_INPUT`.
+   * Summarizes the messages that a request left out. The summary is kept, and stored as a memory of type `summary` if the memory has
+   * `store`. Without evicted messages, or when the summary is empty or fails, nothing changes. Throws `INVALID_INPUT`.
    */
   async onTurnComplete(
     evicted: readonly Message[],
     of: { readonly sessionId?: string; readonly signal?: AbortSignal } = {},
   ): Promise<HistorySummary> {
     checkMessageList(evicted, 'onTurnComplete')
-    const summarizer = this.#summarizer
-    const { sessionId, signal } = of
-    const isOn = this.#config.enableSummarization ?? summarizer !== undefined
-    if (!isOn || summarizer === undefined || evicted.length === 0) return { summary: null }
+    const { sessionId = '', signal } = of
+    const { enableSummarization, memoryTokenBudget, enableLongTermMemory } = this.#config
+    if (enableSummarization === false || this.#summarize === undefined || evicted.length === 0)
+      return { summary: null }
     let summary: unknown
     try {
-      summary = await summarizeWith(summarizer)!(evicted, {
-        sessionId: sessionId ?? '',
-        maxTokens: Math.max(1, Math.floor(this.#config.memoryTokenBudget / 2)),
-        signal,
-      })
+      const maxTokens = Math.max(1, Math.floor(memoryTokenBudget / 2))
+      summary = await this.#summarize(evicted, { sessionId, maxTokens, signal })
     } catch (error) {
       return { summary: null, failed: errorName(error) }
     }
     if (typeof summary !== 'string' || summary.trim() === '') return { summary: null }
     this.#summaries.push(summary)
-    if (!this.#config.enableLongTermMemory || this.#memory?.store === undefined) return { summary }
+    if (!enableLongTermMemory) return { summary }
     try {
-      await this.#memory.store({
-        type: 'summary',
-        content: summary,
-        ...(sessionId && { sessionId }),
-      })
+      await this.#memory?.store?.({ type: 'summary', content: summary, ...(sessionId && { sessionId }) })
     } catch (error) {
       return { summary, failed: errorName(error) }
     }
@@ -259,26 +255,27 @@ export class HistoryManager<B = unknown> {
   }
 }
 
-type Asked = {
-  readonly sessionId: string
-  readonly maxTokens: number
-  readonly signal: AbortSignal | undefined
-}
+type Summarize = (
+  messages: readonly Message[],
+  request: {
+    readonly sessionId: string
+    readonly maxTokens: number
+    readonly signal: AbortSignal | undefined
+  },
+) => unknown
 
-function summarizeWith(
-  summarizer: HistorySummarizer,
-): ((messages: readonly Message[], asked: Asked) => unknown) | undefined {
+/** `undefined` for a value that is neither a function nor a summarizer. */
+function summarizeWith(summarizer: HistorySummarizer): Summarize | undefined {
   if (typeof summarizer === 'function') return (messages) => summarizer(messages)
   if (typeof summarizer?.summarize !== 'function') return undefined
   return async (messages, { sessionId, maxTokens, signal }) => {
-    const kind: RowKind = 'message'
     const answer = await summarizer.summarize({
       sessionId,
-      messages: messages.map((message) => ({ ...message, kind })),
+      messages: messages.map((message) => ({ ...message, kind: 'message' })),
       sections: SUMMARY_SECTIONS,
       maxTokens,
       files: filesOf(messages),
-      ...(signal !== undefined && { signal }),
+      ...defined({ signal }),
     })
     return answer?.text
   }
@@ -291,10 +288,7 @@ function summarizeWith(
 export function evictedOf<M extends object>(all: readonly M[], kept: readonly M[]): M[] {
   const objects = new Set<M>(kept)
   const ids = new Set<unknown>(kept.map(idOf).filter((id) => id !== undefined))
-  const missing = all.filter((message) => {
-    const id = idOf(message)
-    return !objects.has(message) && !(id !== undefined && ids.has(id))
-  })
+  const missing = all.filter((message) => !objects.has(message) && !ids.has(idOf(message)))
   if (missing.length === 0) return missing
   const originals = new Set<M>(all)
   const copies = new Map<string, number>()

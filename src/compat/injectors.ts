@@ -9,13 +9,13 @@ import { check } from '../messages/check.ts'
 /** Deepest nesting of triggers, so that one from JSON cannot exhaust the stack. */
 const MAX_DEPTH = 32
 
-/** When a rule fires. Exactly one key. */
+/** The condition of a rule. Exactly one key. */
 export type InjectionTrigger =
-  /** At turns 5, 10, 15 … for 5. Never at turn 0, and 0 never at all. */
+  /** For 5: at turns 5, 10, 15 … For 0: never. */
   | { readonly everyNTurns: number }
-  /** At this many tokens and above. */
+  /** At this many tokens or more. */
   | { readonly onTokenThreshold: number }
-  /** When each of them fires. */
+  /** When all of them fire. */
   | { readonly allOf: readonly InjectionTrigger[] }
   /** When one of them fires. */
   | { readonly anyOf: readonly InjectionTrigger[] }
@@ -27,28 +27,28 @@ export function everyNTurns(n: number): InjectionTrigger {
   return checkTrigger({ everyNTurns: n })
 }
 
-/** Fires at `tokens` tokens and above. */
+/** Fires at `tokens` tokens or more. */
 export function onTokenThreshold(tokens: number): InjectionTrigger {
   return checkTrigger({ onTokenThreshold: tokens })
 }
 
-/** Fires when each of the triggers does. */
+/** Fires when all of the triggers fire. */
 export function allOf(...triggers: readonly InjectionTrigger[]): InjectionTrigger {
   return checkTrigger({ allOf: triggers })
 }
 
-/** Fires when one of the triggers does. */
+/** Fires when one of the triggers fires. */
 export function anyOf(...triggers: readonly InjectionTrigger[]): InjectionTrigger {
   return checkTrigger({ anyOf: triggers })
 }
 
-/** Fires when the trigger does not. */
+/** Fires when the trigger does not fire. */
 export function not(trigger: InjectionTrigger): InjectionTrigger {
   return checkTrigger({ not: trigger })
 }
 
-/** Whether a trigger fires. It has no memory: it fires again whenever its condition holds. */
-export function fires(trigger: InjectionTrigger, turn: number, tokens: number): boolean {
+/** Whether a trigger fires. It has no state: it fires whenever its condition holds. */
+function fires(trigger: InjectionTrigger, turn: number, tokens: number): boolean {
   if ('everyNTurns' in trigger) return trigger.everyNTurns > 0 && turn > 0 && turn % trigger.everyNTurns === 0
   if ('onTokenThreshold' in trigger) return tokens >= trigger.onTokenThreshold
   if ('allOf' in trigger) return trigger.allOf.every((inner) => fires(inner, turn, tokens))
@@ -114,8 +114,8 @@ export class SystemInjector {
   }
 
   /**
-   * The texts whose rules fire at this turn (0, 1, 2 …) and with this many tokens in the context, in the order the rules
-   * were added. A rule has no memory: it fires again at every check at which it holds. Throws `INVALID_INPUT`.
+   * Returns the texts of the rules that fire at this turn (0, 1, 2 …) and with this many tokens in the context, in the order in which
+   * they were added. A rule fires at every check at which its condition holds. Throws `INVALID_INPUT`.
    */
   check(turnNumber: number, tokenCount: number): string[] {
     if (!Number.isSafeInteger(turnNumber) || turnNumber < 0)
@@ -132,7 +132,7 @@ export class SystemInjector {
     return { rules: [...this.#rules] }
   }
 
-  /** An injector with the rules that `toJSON` gave. Throws `INVALID_INPUT`. */
+  /** Creates an injector from the result of `toJSON`. Throws `INVALID_INPUT`. */
   static from(json: unknown): SystemInjector {
     const injector = new SystemInjector()
     const { rules } = check(rulesSchema, json, 'SystemInjector.from')
@@ -151,7 +151,7 @@ const sectionSchema = z.strictObject({
 
 const sectionsSchema = z.strictObject({ sections: z.array(sectionSchema) })
 
-/** One source of a system prompt: a role, rules, knowledge of a field. */
+/** A section of a system prompt, for example a role, rules or domain knowledge. */
 export type ContextSection = Readonly<z.output<typeof sectionSchema>>
 
 /**
@@ -183,7 +183,7 @@ export class PersistentContext {
     return { sections: this.#sections.map((section) => ({ ...section })) }
   }
 
-  /** A context with the sections that `toJSON` gave. Throws `INVALID_INPUT`. */
+  /** Creates a context from the result of `toJSON`. Throws `INVALID_INPUT`. */
   static from(json: unknown): PersistentContext {
     const context = new PersistentContext()
     for (const section of check(sectionsSchema, json, 'PersistentContext.from').sections)

@@ -135,6 +135,7 @@ export const compactionConfigSchema = z
   })
   .refine(({ range, summary }) => summary === undefined || range !== undefined, 'summary needs a range')
 
+/** The config of one compaction: what to compact and how. All fields are optional; the defaults are in docs/configuration.md. */
 export type CompactionConfig = z.input<typeof compactionConfigSchema>
 
 /** What is true of one call only, and so is not a setting. */
@@ -163,6 +164,7 @@ export const COMPACTION_SETTINGS = Object.keys(compactionShape) as (keyof typeof
 
 /** The presets: the defaults of this package, and the systems that a store can imitate. */
 export const PRESET_NAMES = ['default', 'neurolink', 'neuron', 'promptfleet', 'nca'] as const
+/** The name of a preset of settings. */
 export type PresetName = (typeof PRESET_NAMES)[number]
 
 /** Settings that a call of `compactSession` accepts in addition to those of a compaction. */
@@ -251,7 +253,9 @@ export const settingsSchema = z.strictObject({
   contextManagement: opaqueJson.optional(),
 })
 
+/** All settings of a store or a session. All fields are optional; the defaults are in docs/configuration.md. */
 export type Settings = z.input<typeof settingsSchema>
+/** The name of a setting. */
 export type SettingName = keyof Settings
 
 /** The names of all settings, in a fixed order. */
@@ -273,6 +277,7 @@ export const SETTING_SOURCES = [
   'preset',
   'default',
 ] as const
+/** The layer that a setting comes from. */
 export type SettingSource = (typeof SETTING_SOURCES)[number]
 
 export type Layer = { readonly source: SettingSource; readonly values: LayerValues }

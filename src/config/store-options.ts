@@ -218,35 +218,62 @@ export const idleSchema = z.strictObject({
 export const closeSchema = z.strictObject({ timeoutMs: z.int().nonnegative().default(0) })
 export const idsSchema = z.array(nameSchema).min(1, 'must name at least one message').max(1_000_000)
 
+/** The fields of a new session. All are optional. */
 export type SessionInput = z.input<typeof createSchema>
+/** The changed fields of a session. Absent fields stay as they are; `null` removes a value. */
 export type SessionChange = z.input<typeof updateSchema>
+/** Options of `listSessions`. */
 export type ListSessionsOptions = z.input<typeof listSchema>
+/** Options of `append`. */
 export type AppendOptions = z.input<typeof appendSchema>
+/** Options of `getMessages`. Without options, all messages are returned in order. */
 export type GetMessagesOptions = z.input<typeof messagesSchema>
+/** Options of `getToolOutput`. */
 export type ToolOutputOptions = z.input<typeof toolOutputSchema>
+/** Options of `listToolCalls`. */
 export type ListToolCallsOptions = z.input<typeof toolCallsSchema>
+/** Options of `expand`. */
 export type ExpandOptions = z.input<typeof expandSchema>
+/** Options of `getSources`. */
 export type GetSourcesOptions = z.input<typeof sourcesSchema>
+/** Options of `getEffectiveHistory`. */
 export type EffectiveHistoryOptions = z.input<typeof historySchema>
+/** Who made a change and why, for the audit. */
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
+/** Options of `purgeSession`. */
 export type PurgeOptions = z.input<typeof purgeSchema>
+/** A provider's report of the tokens of a request. */
 export type UsageInput = z.input<typeof usageSchema>
 export type CheckedUsage = z.output<typeof usageSchema>
+/** A request that a provider refused as too long, and its figures. */
 export type OverflowInput = z.input<typeof overflowSchema>
 export type CheckedOverflow = z.output<typeof overflowSchema>
+/** The limit of a model: its context window or its input, tokens. */
 export type LimitInput = z.input<typeof limitSchema>
+/** A compaction that a provider made of the history that it received. */
 export type ProviderCompactionInput = z.input<typeof providerCompactionSchema>
+/** Options of `undo`. */
 export type UndoOptions = z.input<typeof undoSchema>
+/** Options of `redo`. */
 export type RedoOptions = z.input<typeof redoSchema>
+/** Options of `undoIfFits`. */
 export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema>
 export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
+/** Options of `getContextStats` and `needsCompaction`. */
 export type StatsOptions = Readonly<z.input<typeof statsSchema>>
 /** The options of `compactSession`: those of a compaction, NeuroLink's spellings of them, and settings of presets. */
 export type CompactOptions = z.input<typeof callSchema> & SwitchSpellings
+/** Options of `previewCompaction`: those of `compactSession`, and whether a preview may call a model for its summaries. */
 export type PreviewOptions = CompactOptions & { readonly summarize?: boolean | undefined }
+/** Options of `listJobs`. */
 export type ListJobsOptions = z.input<typeof listJobsSchema>
+/** Options of `whenIdle`. */
 export type IdleOptions = z.input<typeof idleSchema>
+/** Options of `close`. */
 export type CloseOptions = z.input<typeof closeSchema>
+/** Options of `listCompactions`. */
 export type ListCompactionsOptions = z.input<typeof compactionsSchema>
+/** Options of `getAuditLog`. */
 export type AuditLogOptions = z.input<typeof auditSchema>
+/** Options of `verifySession`. */
 export type VerifyOptions = z.input<typeof verifySchema>

@@ -20,6 +20,7 @@ const parametersSchema = z.strictObject({
   maxTokens: z.number().nonnegative().optional(),
   options: z.strictObject(fileShareShape).optional(),
 })
+/** Options of `enforceAggregateFileBudget`. */
 export type AggregateFileBudgetOptions = NonNullable<z.input<typeof parametersSchema>['options']>
 
 /** A file of a request: the caller's own object, or a marked copy with less content. */

@@ -70,6 +70,7 @@ const budgetFigures = z.strictObject({
     ])
     .optional(),
 })
+/** Options of `calculateFileTokenBudget`. */
 export type FileTokenBudgetOptions = Exclude<z.input<typeof budgetFigures>['options'], number | undefined>
 
 /**
@@ -133,6 +134,7 @@ export const fileBudgetSchema = z.strictObject({
   /** The requested output tokens, which set the output reserve. */
   maxTokens: tokens.optional(),
 })
+/** A budget for the files of a request, tokens. */
 export type FileBudget = z.input<typeof fileBudgetSchema>
 
 /** The tokens for the files of one request; `reserveShare` of the available input is the default reserve. */

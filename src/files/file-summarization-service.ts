@@ -30,6 +30,7 @@ const serviceSchema = z.strictObject({
   /** The most tokens of a file in one call; of a longer file only the beginning is sent. Default: no limit. */
   maxInputTokens: z.int().positive().optional(),
 })
+/** Options of `FileSummarizationService`. */
 export type FileSummarizationOptions = z.input<typeof serviceSchema>
 
 const checkSchema = z
@@ -40,6 +41,7 @@ const checkSchema = z
     signal: z.instanceof(AbortSignal).optional(),
   })
   .optional()
+/** Options of a check whether a file needs a summary. */
 export type FileCheckOptions = z.input<typeof checkSchema>
 
 /** Why a file was cut instead of summarized. `INFLATED`: the summary was not shorter than the file. */

@@ -18,6 +18,7 @@ const requestSchema = z.strictObject({
   /** Whether the content is only the beginning of the file. */
   isBeginning: z.boolean().optional(),
 })
+/** Parameters of the prompt for a file summary. */
 export type FileSummaryPromptParams = z.input<typeof requestSchema>
 
 /**

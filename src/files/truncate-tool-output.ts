@@ -17,22 +17,22 @@ import { codePointStart } from '../messages/characters.ts'
 import { check, isStorableText } from '../messages/check.ts'
 import { cutOutput, outputLimitsSchema, withNotice } from './tool-output/cut-output.ts'
 
-/** How much of an output is encoded and written at once, UTF-16 units. */
+/** The UTF-16 units that are encoded and written at once. */
 const STEP = 1_048_576
-/** Nobody but the owner enters a folder made here, or reads a file in it. */
+/** Only the owner can enter a new folder and read a file in it. */
 const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600
-/** Bits of a mode that let others in. */
+/** The bits of a mode that grant access to others. */
 const OTHERS = 0o077
 
 /**
- * Writes an output to a new file and gives its path. The name is random, the file the owner's alone, and no link
- * is followed. What cannot be encoded (lone surrogates) is written as U+FFFD.
+ * Writes an output to a new file and returns its path. The name is random, only the owner can read the file, and no link is followed.
+ * Lone surrogates are written as U+FFFD.
  *
- * The folder is `saveDir`, made with its parents when it is missing, otherwise used as it is; or a private one
- * under the system's temporary folder, which must be this user's and closed to others.
+ * The folder is `saveDir`, created with its parents if it is missing; or a private one in the system's temporary folder, which must
+ * belong to this user and be closed to others.
  *
- * Throws `OUTPUT_NOT_SAVED`; then there is no file, not even a part of one.
+ * Throws `OUTPUT_NOT_SAVED`; then no file is left, not even a part of one.
  */
 function saveOutput(output: string, originalSize: number, saveDir?: string): string {
   try {
@@ -43,7 +43,7 @@ function saveOutput(output: string, originalSize: number, saveDir?: string): str
   }
 }
 
-/** A folder that is not what it must be. */
+/** The error for an unsafe folder. */
 class UnsafeFolder extends Error {
   readonly code: string
 
@@ -58,13 +58,13 @@ function reasonOf(error: unknown): string {
   return typeof code === 'string' ? code : 'UNKNOWN'
 }
 
-/** Where outputs go by default: one folder a user, so that they can be found and cleared. */
+/** The default folder: one per user, so that outputs can be found and cleared. */
 function privateFolder(): string {
   const uid = process.getuid?.()
   const folder = join(tmpdir(), `undertext-tool-output${uid === undefined ? '' : `-${uid}`}`)
   makeFolder(folder)
   const found = folderAt(folder)
-  // Anybody may have made a folder of this name first, to read along or to exchange files.
+  // Another user may have created a folder of this name first, to read or exchange files.
   if (uid !== undefined && found.uid !== uid) throw new UnsafeFolder('NOT_OWNED')
   if (uid !== undefined && (found.mode & OTHERS) !== 0) throw new UnsafeFolder('NOT_PRIVATE')
   return folder
@@ -74,13 +74,13 @@ function givenFolder(saveDir: string): string {
   const folder = resolve(saveDir)
   const missing: string[] = []
   for (let at = folder; !existsSync(at) && dirname(at) !== at; at = dirname(at)) missing.push(at)
-  // Not `recursive`, with which Node 20 never comes back where a parent takes no folders, as /proc does not.
+  // Not `recursive`: with it Node 20 never returns when a parent accepts no folders, as in /proc.
   for (const path of missing.reverse()) makeFolder(path)
   folderAt(folder)
   return folder
 }
 
-/** Makes a folder for its owner alone, unless something of its name is there. */
+/** Creates a folder for its owner alone, unless the name exists. */
 function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: FOLDER_MODE })
@@ -89,7 +89,7 @@ function makeFolder(path: string): void {
   }
 }
 
-/** What stands at a path, when it is a folder and not a link to one. */
+/** The status of a path, if it is a folder and not a link to one. */
 function folderAt(path: string): { readonly uid: number; readonly mode: number } {
   const found = lstatSync(path)
   if (found.isSymbolicLink()) throw new UnsafeFolder('SYMLINK')
@@ -98,7 +98,7 @@ function folderAt(path: string): { readonly uid: number; readonly mode: number }
 }
 
 function writeNew(path: string, output: string): string {
-  // O_EXCL makes the file or fails, also where a link stands, to whatever it leads.
+  // O_EXCL creates the file or fails, also if the name is a link to anything.
   const file = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, FILE_MODE)
   try {
     try {
@@ -126,32 +126,32 @@ const optionsSchema = outputLimitsSchema
   .extend({
     /** Whether the full output is written to a file when it is cut. Default false. */
     saveToDisk: z.boolean().optional(),
-    /** The folder of that file, made when it is missing. Default a private one under the temporary folder. */
+    /** The folder of that file, created if it is missing. Default: a private one in the temporary folder. */
     saveDir: z.string().min(1).refine(isStorableText, 'must be a path').optional(),
   })
   .optional()
+/** Limits of `truncateToolOutput`. */
 export type TruncateOptions = z.input<typeof optionsSchema>
 
 /** A tool output within its limits. */
 export type TruncateResult = {
-  /** What is kept, with the notice; the output itself when nothing was cut. */
+  /** The kept text with the notice; the output itself when it was not cut. */
   readonly content: string
   readonly truncated: boolean
-  /** Where the full output is, when it was cut and saved. */
+  /** The path of the full output, when it was cut and saved. */
   readonly savedPath?: string
   /** Bytes of the output, UTF-8. */
   readonly originalSize: number
 }
 
 /**
- * One end of a tool output that exceeds a limit of bytes or lines, with a notice behind it (head) or in front of
- * it (tail); an output within both limits as it is. At most `maxBytes` bytes of it are kept, the notice not
- * counted, and no character is cut in two.
+ * Returns one end of a tool output that exceeds a limit of bytes or lines, with a notice after the head or before the tail; an output
+ * within both limits unchanged. At most `maxBytes` bytes are kept, without the notice, and characters stay whole.
  *
- * With `saveToDisk` a cut output is first written in full to a new file that only this user can read. When
- * that fails nothing is returned, so that the output is not lost: cut it without saving, or elsewhere.
+ * With `saveToDisk` a cut output is first written in full to a new file that only this user can read. If that fails, it throws
+ * `OUTPUT_NOT_SAVED` and returns nothing, so that the output is not lost: truncate it without saving, or save it elsewhere.
  *
- * Throws `INVALID_INPUT` and `OUTPUT_NOT_SAVED`. Source: seed 003, checklist S3-282 to S3-296, C-14.
+ * Throws `INVALID_INPUT` and `OUTPUT_NOT_SAVED`.
  */
 export function truncateToolOutput(output: string, options?: TruncateOptions): TruncateResult {
   if (typeof output !== 'string') throw invalid('truncateToolOutput: output must be a text')

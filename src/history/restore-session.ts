@@ -11,11 +11,11 @@ import {
   type SessionRecord,
 } from '../storage/records/records.ts'
 import type {
+  ImportFields,
   RestoredRow,
   Restoring,
   Session,
   SessionFields,
-  StagedFields,
   Storage,
 } from '../storage/storage.ts'
 import { CheckedRecords, type HistoryRecords, type NumberedRecord, refused } from './checked-records.ts'
@@ -30,6 +30,7 @@ export const restoreSchema = z.strictObject({
   owner: labelSchema.optional(),
   signal: z.instanceof(AbortSignal).optional(),
 })
+/** Options of `restoreSession`. */
 export type RestoreOptions = z.input<typeof restoreSchema>
 
 /** What a restore did. */
@@ -148,19 +149,19 @@ class Restore {
     const incarnations = isOther ? [others.incarnation] : [own.incarnation, others.incarnation]
     const { createdAt, updatedAt, estimator } = given.session
     const about = { fields: fieldsOf(given), estimator, incarnations }
-    await this.#staged(about, async ({ id: stagedId, incarnation }) => {
+    await this.#staged(about, async ({ id: importId, incarnation }) => {
       const renaming = new Renaming(given, incarnation === others.incarnation ? others : own)
       const head = renaming.head(given, this.#sessionId)
-      const firstNo = await storage.histories.reserve(stagedId, head.compactions.length)
-      const restoring = { stagedId, head, firstNo }
+      const firstNo = await storage.histories.reserve(importId, head.compactions.length)
+      const restoring = { importId, head, firstNo }
       await this.#writeRows(restoring, renaming)
       await this.#writeHead(restoring)
-      await this.#requireSound(stagedId)
-      await storage.publishSession(stagedId, this.#sessionId, { createdAt, updatedAt })
+      await this.#requireSound(importId)
+      await storage.finishImport(importId, this.#sessionId, { createdAt, updatedAt })
     })
   }
 
-  async #staged(about: StagedFields, work: (session: Session) => Promise<void>): Promise<void> {
+  async #staged(about: ImportFields, work: (session: Session) => Promise<void>): Promise<void> {
     try {
       await staged(this.#storage, about, work)
     } catch (error) {
@@ -220,8 +221,8 @@ class Restore {
   }
 
   /** Problems of the store are not problems of the history. */
-  async #requireSound(stagedId: string): Promise<void> {
-    const { findings } = await this.#storage.verify(stagedId, false)
+  async #requireSound(importId: string): Promise<void> {
+    const { findings } = await this.#storage.verify(importId, false)
     const codes = new Set(findings.filter(isOfSession).map(({ code }) => code))
     if (codes.size > 0)
       throw refused(this.#records.line, `verifySession finds ${[...codes].sort().join(', ')} in it`)

@@ -1,5 +1,6 @@
 /** Any JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
+/** A JSON object. */
 export type JsonObject = { readonly [key: string]: Json | undefined }
 
 /** The deepest nesting that is accepted, so that no recursion overflows the stack. */

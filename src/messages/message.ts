@@ -96,6 +96,7 @@ export type ProviderPart = {
   readonly data: Json
 }
 
+/** One part of a message. */
 export type Part =
   | TextPart
   | ReasoningPart
@@ -183,6 +184,7 @@ export function withOutputText(output: ToolResultOutput, text: string): ToolResu
 
 /** The kinds of rows of a session: a message of the log, or a row that a compaction inserted. */
 export const ROW_KINDS = ['message', 'summary', 'marker'] as const
+/** The kind of a row: a message, or a summary or a marker that a compaction inserted. */
 export type RowKind = (typeof ROW_KINDS)[number]
 
 /** Positions of the log, as an inclusive range. */

@@ -20,6 +20,7 @@ export const STOP_REASONS = [
   'refusal',
   'other',
 ] as const
+/** Why a model stopped, in a neutral spelling. */
 export type StopReason = (typeof STOP_REASONS)[number]
 
 /** The next step of a loop around a model: send tool results, send the request again, or stop. */

@@ -17,6 +17,7 @@ export type RowSet = {
   readonly inserted: readonly Place[]
 }
 
+/** What a compaction covers: the rows that it hides, and the row that it inserts. */
 export type Coverage = {
   /** The hidden rows. */
   readonly hidden: RowSet

@@ -42,6 +42,7 @@ export type ExpandedSummary = Omit<ExpandedMessage, 'kind'> & {
   readonly children?: readonly ExpandedRow[]
 }
 
+/** A message or a nested summary that a summary replaces. */
 export type ExpandedRow = ExpandedMessage | ExpandedSummary
 
 /** The coverage of a compaction in the storage's form. Compactions are identified by number. */

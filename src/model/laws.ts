@@ -60,8 +60,7 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
 
   if (plan.kind === 'condense') {
     const { beside } = spanOf(view, plan.hide)
-    if (beside.length > 0)
-      refuse('a summary stands for messages that follow each other; these lie between', beside)
+    if (beside.length > 0) refuse('a summary replaces adjacent messages; these are between them', beside)
   } else if (!isCondensing(plan.kind)) {
     const summaries = plan.hide.filter((row) => row.kind === 'summary')
     if (summaries.length > 0) refuse('a summary is hidden only by a summary that covers it', summaries)

@@ -319,6 +319,7 @@ export interface ContextStrategy<M = ChatMessage> {
   readonly name?: string
   /** Tokens of the messages, a whole number. */
   tokenEstimate(messages: readonly M[]): number
+  /** Whether `compact` is called for messages of this many tokens. */
   shouldCompact(messages: readonly M[], tokenCount: number): boolean
   /** Returns the shorter list. Its errors reach the caller. */
   compact(messages: readonly M[]): readonly M[] | Promise<readonly M[]>

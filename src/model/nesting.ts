@@ -11,6 +11,7 @@ export const COMPACTION_STATUSES = [
   'aborted',
   'expired',
 ] as const
+/** The state of a compaction. */
 export type CompactionStatus = (typeof COMPACTION_STATUSES)[number]
 
 /** The fields of a compaction that nesting depends on. */
@@ -115,8 +116,8 @@ export function planLift<T extends Nested>(nesting: Nesting<T>, compactions: rea
 }
 
 /**
- * What to redo, oldest first, to put `targets` back: themselves (those undone) and, with `cascade`, everything
- * undone they build on. Whether each can be put back is for the laws to say, one after the other.
+ * The compactions to redo for `targets`, oldest first: the undone ones of them and, with `cascade`, every undone compaction on which they
+ * depend. The laws decide whether each can be redone, one after the other.
  */
 export function planRedo<T extends Nested>(
   nesting: Nesting<T>,

@@ -32,6 +32,7 @@ export const COMPACTION_KINDS = [
   'provider',
   'preview',
 ] as const
+/** The kind of a compaction. */
 export type CompactionKind = (typeof COMPACTION_KINDS)[number]
 
 /** Whether a summary replaces the hidden rows: then their tag is `condenseParent`. */
@@ -49,9 +50,8 @@ export type PlannedReplacement = {
   /** The saved sizes: those of the original part less those of the text. Tool calls are never replaced. */
   readonly saved: Sizes
   /**
-   * When the part shows another replacement until now: what that one saves of the original, and what is taken
-   * back with it. `saved` is of the original all the same, for the newest replacement in force stands alone. Of
-   * several parts of a row that are only known together, the first may carry it for all.
+   * The savings of the replacement that the part shows until now, which end with it. `saved` refers to the original, because only the
+   * newest active replacement is shown. When the savings of several parts of a row are only known together, the first may have them all.
    */
   readonly instead?: Sizes
   /** The part moves into the inserted row, or its provider ignores it: no law keeps it in its place. */
@@ -227,7 +227,7 @@ class ReplacedRow implements ViewRow {
 
 function insertedRow(plan: Plan, insert: PlannedInsert, key: number, ordinal: number): ViewRow {
   const last = plan.hide[plan.hide.length - 1]
-  if (last === undefined) throw new Error('a plan that inserts a row hides the rows it stands for')
+  if (last === undefined) throw new Error('a plan that inserts a row hides the rows it replaces')
   return {
     key,
     id: `planned-${-key}`,

@@ -16,6 +16,7 @@ import { readsPartsOf, UNREAD } from '../tokens/providers.ts'
  * `in-system`: within the text of the last leading system message, whatever role is requested.
  */
 export const SUMMARY_PLACES = ['inline', 'after-system', 'first', 'in-system'] as const
+/** Where a rendered history places summaries. */
 export type SummaryPlace = (typeof SUMMARY_PLACES)[number]
 
 /** A view split into leading system messages, summaries that move to the head, and the rest. */

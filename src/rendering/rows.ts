@@ -15,8 +15,10 @@ export type InsertedRole = 'system' | 'user' | 'assistant'
 
 /** How a summary is shown, named after the systems that do it so; `tags` puts it between two tags. */
 export const SUMMARY_PRESETS = ['default', 'neurolink', 'neuron', 'nca', 'promptfleet', 'tags'] as const
+/** The name of a preset of the texts around summaries. */
 export type SummaryPreset = (typeof SUMMARY_PRESETS)[number]
 
+/** How inserted rows are rendered: the role and the texts around summaries. */
 export type InsertedRowOptions = {
   /** Default: the preset's role, else `system`; `user` where the provider takes no system message inside. */
   readonly summaryRole?: InsertedRole

@@ -30,6 +30,7 @@ const SENTENCES = {
   SYSTEM_INSIDE: 'A system message comes after other messages, which this provider refuses.',
 } as const
 
+/** The code of a problem of a history. */
 export type ProblemCode = keyof typeof SENTENCES
 
 /** One problem of a history. Holds no text of the conversation. */

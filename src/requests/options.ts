@@ -128,7 +128,9 @@ export const prepareSchema = z
   })
   .refine(hasTurnNumber, needsTurnNumber)
 
+/** Options of `beforeTurn`. */
 export type BeforeTurnOptions = z.input<typeof beforeTurnSchema>
+/** Options of `afterTurn`. */
 export type AfterTurnOptions = z.input<typeof afterTurnSchema>
 export type CheckedBefore = z.output<typeof beforeTurnSchema>
 export type CheckedAfter = z.output<typeof afterTurnSchema>

@@ -16,7 +16,7 @@ import {
 } from './importance/weights.ts'
 import type { PlanningStage } from './stage.ts'
 
-/** Classes of messages that can be kept whatever they score, and the signal each goes by. Source: checklist S4-U09. */
+/** Classes of messages that can be kept regardless of their score, and the signal of each. */
 const PROTECTED = {
   firstRequest: 'firstRequest',
   constraints: 'constraint',
@@ -27,49 +27,52 @@ const PROTECTED = {
   images: 'image',
   referenced: 'referenced',
 } as const satisfies Record<string, Signal>
+/** The names of all protected classes of messages. */
 export const PROTECTED_CLASSES = Object.keys(PROTECTED) as readonly ProtectedClass[]
+/** A class of messages that the stage never hides. */
 export type ProtectedClass = keyof typeof PROTECTED
 
-/** What the stage can be told. */
+/** The schema of the stage's options. */
 export const priorityShape = {
-  /** Points by role and signal. Default: those of seed 001, and the signals' of `DEFAULT_WEIGHTS`. */
+  /** Points by role and signal. Default: PromptFleet's roles, and the signals of `DEFAULT_WEIGHTS`. */
   weights: weightsSchema.optional(),
-  /** By score, or by score for each token, so that many small messages go before few large ones. Default "score". */
+  /** Whether to rank by score, or by score per token, which prefers many small messages to few large ones. Default "score". */
   order: z.enum(['score', 'scorePerToken']).optional(),
-  /** What is kept whatever it scores. Default: nothing besides what always stays. */
+  /** Classes that are kept regardless of their score. Default: none. */
   protect: z
     .array(z.enum(Object.keys(PROTECTED) as [ProtectedClass, ...ProtectedClass[]]))
     .readonly()
     .optional(),
   /**
-   * What stays of the newest turn whatever it scores: all of it (default), its request alone, as PromptFleet scores it, or nothing, so
-   * that what is left always fits besides system messages and what is protected.
+   * What stays of the newest turn regardless of its score: all of it (default), its request alone, as in PromptFleet, or nothing, so that
+   * the rest always fits beside system messages and protected classes.
    */
   keepNewest: z.enum(['turn', 'request', 'nothing']).optional(),
-  /** Scores by others, such as `getImportance` gives with a scorer of the application's own. What they do not name is scored as always. */
+  /** Other scores, such as those of `getImportance` with the application's scorer. Messages without one get the default score. */
   scores: z
     .array(z.object({ messageIds: z.array(z.string()).readonly(), importance: z.number().min(0).max(1) }))
     .readonly()
     .optional(),
 }
 const optionsSchema = z.strictObject(priorityShape)
+/** Options of the priority stage. */
 export type PriorityStageOptions = z.input<typeof optionsSchema>
 
-/** What is left of a view by priority. */
+/** The result of choosing by priority. */
 type PrioritySelection = {
-  /** Rows that go, in the order of the view. */
+  /** The rows to hide, in the order of the view. */
   readonly hide: readonly ViewRow[]
-  /** Whether what must stay takes more than the budget alone. */
+  /** Whether the rows that must stay exceed the budget alone. */
   readonly overBudget: boolean
 }
 
 /**
- * Keeps the highest-scoring messages that fit the target, and hides the others. Source: seed 001, `PriorityBased`.
+ * Keeps the highest-scoring messages that fit the target, and hides the others, like PromptFleet's `PriorityBased`.
  *
- * Ranked is what belongs together: a call with its results scores as the call, and all of it is kept or hidden. By falling
- * score, in the order of the view where scores are equal; what does not fit is passed over, and smaller ones below it are
- * still tried. System and pinned messages, summaries, waiting calls and the newest turn always stay; when these alone are
- * over the target the plan's parameters say `overBudget: true`. Throws `INVALID_INPUT`.
+ * Groups are ranked: a call with its results scores as the call, and is kept or hidden as a whole. The order is by falling score, then
+ * by the view; a group that does not fit is skipped, and smaller ones after it are still tried. System and pinned messages, summaries,
+ * open calls and the newest turn always stay; when these alone exceed the target, the plan's parameters contain `overBudget: true`.
+ * Throws `INVALID_INPUT`.
  */
 export function priorityStage(
   options: PriorityStageOptions = {},
@@ -114,7 +117,7 @@ export function priorityStage(
   }
 }
 
-/** Groups with the scores others gave their messages; of several of a group the highest counts. */
+/** Groups with the given scores of their messages; the highest of a group counts. */
 function withScores(
   groups: readonly ScoredGroup[],
   view: View,
@@ -145,7 +148,7 @@ type SelectionOptions = {
   readonly keepNewest: 'turn' | 'request' | 'nothing'
 }
 
-/** The greedy choice itself. `groups` are those of the view. Goes through each group once, so it always ends. */
+/** The greedy choice over the groups of the view, in one pass. */
 function selectByPriority(
   view: View,
   groups: readonly ScoredGroup[],
@@ -180,12 +183,12 @@ function selectByPriority(
   return { hide: view.rows.filter((_, index) => !chosen.has(index)), overBudget }
 }
 
-/** System messages, and what compactions inserted. */
+/** System messages, and rows that compactions inserted. */
 function isFixed(row: ViewRow): boolean {
   return row.kind !== 'message' || row.role === 'system'
 }
 
-/** From the newest request on, and of several requests in a row the newest alone: what came last stays, a row of questions need not. */
+/** The newest turn: from the newest request on; of several consecutive requests only the newest. */
 function newestRows(view: View, keepNewest: 'turn' | 'request' | 'nothing'): ReadonlySet<number> {
   if (keepNewest === 'nothing') return new Set()
   const last = view.rows.length - 1
@@ -199,7 +202,7 @@ function tokensOfGroup(view: View, { indexes }: ScoredGroup): number {
   return Math.max(1, view.tokensOfRows(indexes.map((index) => view.rows[index]!)))
 }
 
-/** What stays, while it is chosen, and what it takes. */
+/** The kept groups and their size, while they are chosen. */
 class Chosen {
   readonly #view: View
   readonly #groups = new Map<number, ScoredGroup>()
@@ -231,7 +234,7 @@ class Chosen {
     return tokensOf(this.#sizes.value, this.#rows, estimator, provider)
   }
 
-  /** A group with all that must stay when it does and is not taken yet: reads that its own point at. */
+  /** A group with the groups that must stay with it and are not kept yet: reads that its rows point to. */
   withSurvivors(group: ScoredGroup): ScoredGroup[] {
     const together = new Set([group])
     for (const member of together) {

@@ -9,11 +9,11 @@ import { emptiedReasoning, reasoningRows } from './drop-reasoning.ts'
 import { PRUNE_PLACEHOLDER } from './prune.ts'
 
 /*
- * What a provider did to a conversation by itself, as plans of kind `provider`. The provider is believed: it decides
- * what it ignores. What we decide is only that nothing pinned, no system message and no half of a call is hidden.
+ * A provider's own changes of a conversation, as plans of kind `provider`. The provider decides what it ignores; the plans only ensure
+ * that no pinned message, no system message and no half of a call is hidden.
  */
 
-/** Where a compaction block stands. */
+/** The place of a compaction block. */
 export type BlockPlace = {
   readonly row: ViewRow
   /** The message's parts, originals. */
@@ -22,9 +22,9 @@ export type BlockPlace = {
 }
 
 /**
- * A plan that puts a block in place of everything before it. The block moves into a row of its own, which stands for
- * what is hidden; in its message it is shown as nothing, and so is what stands before it there, since the provider
- * ignores that too. `undefined` when nothing that may be hidden stands before it.
+ * Plans a block in place of everything before it. The block moves into a row of its own, which replaces the hidden rows; in its message
+ * the block and the parts before it are shown as nothing, because the provider ignores them. `undefined` when no row before it may be
+ * hidden.
  */
 export function planBlock(view: View, { row, parts, part }: BlockPlace): Plan | undefined {
   const hide = coveredBy(view, view.indexOf(row.key)!)
@@ -48,7 +48,7 @@ export function planBlock(view: View, { row, parts, part }: BlockPlace): Plan | 
   }
 }
 
-/** The rows before an index that its provider ignores and that may be hidden: no pinned one, no system message, no half of a call. */
+/** The rows before an index that may be hidden: no pinned one, no system message, no half of a call. */
 function coveredBy(view: View, end: number): ViewRow[] {
   const { rows, turns } = view
   const stays = new Set(turns.waiting)
@@ -63,7 +63,7 @@ function coveredBy(view: View, end: number): ViewRow[] {
   return covered
 }
 
-/** Nothing in place of the block, which stands elsewhere now, and of what stands before it in its message. */
+/** Empty replacements for the block, which moved, and for the parts before it in its message. */
 function movedParts(view: View, { row, parts, part }: BlockPlace): PlannedReplacement[] {
   const shown = new Set(row.shown.map((entry) => entry.part))
   return parts.slice(0, part + 1).flatMap((original, index): PlannedReplacement[] => {
@@ -74,13 +74,13 @@ function movedParts(view: View, { row, parts, part }: BlockPlace): PlannedReplac
   })
 }
 
-/** What a provider says it did to a request: its own object, as it came. */
+/** A provider's report of a change: its own object, unchanged. */
 export type AppliedEdit = JsonObject & { readonly type: string }
 
-/** A plan for an edit, and how many results or turns it covers. `plan` is absent when nothing is left to do. */
+/** A plan for an edit, and the number of results or turns it covers. `plan` is absent when there is nothing to do. */
 type EditPlan = { readonly plan: Plan | undefined; readonly applied: number }
 
-/** How many a provider says it cleared, in its own spelling or the AI SDK's. */
+/** The number that a provider cleared, in its own spelling or the AI SDK's. */
 export function clearedBy(edit: AppliedEdit, what: 'tool_uses' | 'thinking_turns'): number {
   const [wire, camel] =
     what === 'tool_uses'
@@ -91,9 +91,9 @@ export function clearedBy(edit: AppliedEdit, what: 'tool_uses' | 'thinking_turns
 }
 
 /**
- * The placeholder in place of the `count` oldest results before row `end`, those of some tools left out. Results that
- * show something else already count among them and stay as they are: a provider that is sent placeholders counts them
- * again. Source: Anthropic's `clear_tool_uses_20250919`, oldest first.
+ * The placeholder in place of the `count` oldest results before row `end`, except those of some tools, like Anthropic's
+ * `clear_tool_uses_20250919`. Results that already show a replacement count among them and stay: a provider that receives
+ * placeholders counts them again.
  */
 export function planClearedResults(
   view: View,
@@ -139,8 +139,8 @@ export function rowsOfOldestReasoning(view: View, end: number, count: number): r
 }
 
 /**
- * Nothing in place of the reasoning of the `count` oldest turns with some. Turns that show none any more count among them.
- * Source: Anthropic's `clear_thinking_20251015`.
+ * Empty replacements for the reasoning of the `count` oldest turns with reasoning, like Anthropic's `clear_thinking_20251015`. Turns whose
+ * reasoning is already cleared count among them.
  */
 export function planClearedReasoning(
   view: View,
@@ -155,7 +155,7 @@ export function planClearedReasoning(
   return editPlan(replace, edit, count, turns.size)
 }
 
-/** Which turn a row is of: how many begin before it. */
+/** The turn of a row: the number of turns that begin before it. */
 function turnOf(view: View, row: ViewRow): number {
   const starts = view.turns.turnStarts()
   const index = view.indexOf(row.key)!

@@ -6,15 +6,15 @@ import type { ResultEntry, ViewRow } from '../model/view-row.ts'
 import { NO_SIZES } from '../tokens/tokens.ts'
 import type { ClearedOutput, Placeholder, PlanningStage } from './stage.ts'
 
-/** What a cleared result shows. Source: seed 000. */
+/** The default text of a cleared result, as in neuron. */
 export const CLEARED_PLACEHOLDER = '[tool result cleared]'
 
 export const clearToolResultsShape = {
-  /** How many of the newest tool results stay as they are, counted one by one, not by message. */
+  /** The number of newest tool results that stay, counted one by one, not by message. */
   keep: z.int().nonnegative(),
   /**
-   * What a cleared result shows: a text, with `{tokens}` and `{tool}` filled in, or a function that makes one. Default
-   * "[tool result cleared]".
+   * The text of a cleared result, with `{tokens}` and `{tool}` filled in, or a function that returns one. Default "[tool result
+   * cleared]".
    */
   placeholder: z
     .union([
@@ -25,17 +25,16 @@ export const clearToolResultsShape = {
       ),
     ])
     .optional(),
-  /** Tools whose results are never cleared. Default: none, as in seed 000. */
+  /** Tools whose results are never cleared. Default: none, as in neuron. */
   protectedTools: z.array(z.string()).readonly().optional(),
 }
 const optionsSchema = z.strictObject(clearToolResultsShape)
 export type ClearToolResultsStageOptions = z.input<typeof optionsSchema>
 
 /**
- * Shows a placeholder in place of all tool results but the newest `keep`, short and failed ones too (seed 000). Calls,
- * ids, order and everything else stay. What stays besides: results in pinned messages and of waiting calls, those that show
- * a replacement already (a preview is none of these), those that other rows point at, and those of `protectedTools`; they count among the newest all the
- * same.
+ * Shows a placeholder in place of all tool results but the newest `keep`, including short and failed ones, as in neuron. Calls, ids and
+ * order stay. These results stay too: those in pinned messages, those that already show a replacement other than a preview, those that
+ * other rows point to, and those of `protectedTools`; they count among the newest.
  *
  * In a store a replacement is a text over the output, so a failed result stays marked as failed. Throws `INVALID_INPUT`.
  */
@@ -83,13 +82,13 @@ function isSystem({ kind, role }: { readonly kind: string; readonly role: string
   return kind === 'message' && role === 'system'
 }
 
-/** The placeholder of seed 002 that tells the size. Source: seed 002, checklist C-02. */
+/** The placeholder with the size, from NeuroLink's article. */
 export const PRUNE_PLACEHOLDER_WITH_SIZE = '[Output pruned to save context. Original size: {tokens} tokens.]'
 
-/** A placeholder as it is shown, and what it takes. */
+/** A placeholder and its size. */
 type MeasuredPlaceholder = { readonly text: string; readonly units: number; readonly tokens: number }
 
-/** Gives the placeholder of each output of a view. One that is the same for all is measured once. */
+/** Returns the placeholder of each output of a view. A constant one is measured once. */
 function placeholders(
   view: View,
   placeholder: Placeholder,
@@ -114,17 +113,17 @@ function textOf(placeholder: Placeholder, output: ClearedOutput): string {
   )
 }
 
-/** Tools whose outputs are never pruned. Source: seed 003. */
+/** Tools whose outputs are never pruned, as in NeuroLink. */
 export const PRUNE_PROTECTED_TOOLS: readonly string[] = ['skill']
-/** What a pruned output shows. It never changes, so that a cached prefix stays valid. Source: seed 003. */
+/** The default text of a pruned output. It is constant, so that a cached prefix stays valid. */
 export const PRUNE_PLACEHOLDER = '[Tool result cleared]'
 
 /**
  * Shows a placeholder in place of old tool outputs, newest protected first.
  *
- * The cheapest stage, so it goes first: the call stays visible, the model knows what it did, and only loses an
- * answer it could ask for again. A preview goes like any output; what shows another replacement is left. Once it acts it applies its whole rule: clearing a little at every turn would
- * break the provider's prompt cache every time.
+ * The cheapest stage, so it runs first: the call stays visible, so that the model knows what it did and can request the result
+ * again. A preview is cleared like any output; another replacement stays. When the stage acts, it applies its whole rule: clearing a little at every turn
+ * would invalidate the provider's prompt cache each time.
  */
 export const prune: PlanningStage<Plan | undefined> = {
   name: 'prune',
@@ -147,7 +146,7 @@ export const prune: PlanningStage<Plan | undefined> = {
       if (view.turns.pending.has(index) || preview === false) return
       // Failed results keep their error text.
       if (row.pinned || result.failed) return
-      // An older read points at this one.
+      // An older read points to this one.
       if (view.leans.length > 0 && view.isLeanedOn(row.key, result.part)) return
       const placeholder = placeholderOf(result, tool, tokensOfResult(view, result))
       const saving = tokens - placeholder.tokens
@@ -171,7 +170,7 @@ export const prune: PlanningStage<Plan | undefined> = {
   },
 }
 
-/** What a result takes as it is shown: a preview less than its original. What shows another replacement counts as its original. */
+/** The size of a result as shown: that of its preview, else that of its original. */
 function tokensOfResult(view: View, { units, media }: ResultEntry, preview = NO_SIZES): number {
   return view.estimator.toTokens(units - preview.toolResults, view.provider) + media - preview.media
 }

@@ -20,6 +20,7 @@ import { truncate } from './truncate.ts'
 
 /** The minimum tokens and messages of a chunk that becomes a summary. */
 export const LEAF_TOKENS = 20_000
+/** The number of messages in a summary of the lowest level. */
 export const LEAF_MESSAGES = 8
 /** The number of neighbouring summaries of one level that become one of the next. */
 export const FAN_OUT = 4
@@ -37,6 +38,7 @@ const optionsSchema = z.strictObject({
   fanOut: z.int().min(2).default(FAN_OUT),
 })
 
+/** Options of the hierarchical stage. */
 export type HierarchicalOptions = z.input<typeof optionsSchema>
 type Options = z.output<typeof optionsSchema>
 
@@ -160,7 +162,7 @@ const compositeSchema = z.strictObject({
 
 /** A composite in a configuration; its stages have the same form. */
 function makeComposite(options: Record<string, unknown>, what: string, depth: number): Stage {
-  if (depth >= MOST_DEPTH) throw invalid(`${what}: composites stand more than ${MOST_DEPTH} deep`)
+  if (depth >= MOST_DEPTH) throw invalid(`${what}: composites are nested more than ${MOST_DEPTH} deep`)
   const { stages, budget } = check(compositeSchema, options, what)
   const made = stages.map((spec, at) => make(spec, `${what}: stages[${at}]`, depth + 1))
   return compositeStage(made, budget === undefined ? {} : { budget }, what)

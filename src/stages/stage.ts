@@ -120,6 +120,7 @@ type Planned = PlanDraft | undefined
 export interface PlanningStage<A = Planned> extends Reading {
   /** The limit above which the stage runs: the run's target, or the room of the window. Default `target`. */
   readonly until?: 'target' | 'limit'
+  /** Returns the changes to the view, or `undefined` for none. */
   plan(view: View, context: StageContext): A
 }
 
@@ -128,6 +129,7 @@ export interface PlanningStage<A = Planned> extends Reading {
  * view at the commit.
  */
 export interface SlowPlanningStage extends Reading {
+  /** Resolves to the changes to the view, or to `undefined` for none. */
   plan(view: View, context: StageContext): Promise<Planned>
 }
 
@@ -136,6 +138,7 @@ export interface SlowPlanningStage extends Reading {
  * selects nothing or none was accepted.
  */
 export interface SummarizingStage extends Reading {
+  /** Returns the ranges to summarize, or an empty list. */
   summaries(view: View, context: StageContext): readonly SummaryTaskDraft[]
   /** The most calls in one run. Default 1. */
   readonly rounds?: number
@@ -148,6 +151,7 @@ export interface CompositeStage extends Named {
   readonly budget?: number
 }
 
+/** A stage of a compaction. */
 export type Stage = PlanningStage | SlowPlanningStage | SummarizingStage | CompositeStage
 
 /** An output that is about to be cleared. */

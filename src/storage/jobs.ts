@@ -11,6 +11,7 @@ import type {
 
 /** `done`: also when there was nothing to do; `stale`: the view changed before its commit, and another job may follow it. */
 export const JOB_STATES = ['queued', 'running', 'done', 'failed', 'stale', 'cancelled'] as const
+/** The state of a background job. */
 export type JobState = (typeof JOB_STATES)[number]
 
 /** A background compaction and its state. */
@@ -153,7 +154,7 @@ export type RestoredRow = { readonly row: RowRecord; readonly replacements: read
 
 /** A session being restored: its temporary name, the records before its rows, and the first number of its compactions. */
 export type Restoring = {
-  readonly stagedId: string
+  readonly importId: string
   readonly head: HistoryHead
   readonly firstNo: number
 }
@@ -168,7 +169,7 @@ export interface Histories {
   /** The ids among these that compactions or runs have already. */
   takenIds(ids: readonly string[]): Awaitable<string[]>
   /** Reserves numbers for the compactions of a session being restored, and returns the first. */
-  reserve(stagedId: string, compactions: number): Awaitable<number>
+  reserve(importId: string, compactions: number): Awaitable<number>
   /** Writes rows with their tags. Throws `MESSAGE_ID_TAKEN`. */
   writeRows(restoring: Restoring, rows: readonly RestoredRow[]): Awaitable<void>
   /** Writes entries of the audit; returns their numbers. */

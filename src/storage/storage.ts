@@ -1,4 +1,3 @@
-import type { ToolOutputLimits } from '../files/tool-output/message-previews.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import type { NewMessage, Part, StoredMessage, ViewMessage } from '../messages/message.ts'
 import type { Coverage, Finding } from '../model/coverage.ts'
@@ -10,275 +9,41 @@ import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import type { Estimate, Readings } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
-import type { Sizes } from '../tokens/tokens.ts'
-import type { Awaitable, Circuits, Histories, Jobs, RunOfJob } from './jobs.ts'
+import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
+import type {
+  Appended,
+  Authorship,
+  FinishedImport,
+  ImportInProgress,
+  KnownMessage,
+  MessageCounts,
+  MessageQuery,
+  NewImport,
+  Previewing,
+  Purged,
+  PurgeRequest,
+  RewindOperation,
+  RewindRequest,
+  Rewound,
+  RunStart,
+  Session,
+  SessionFields,
+  SessionFigures,
+  SessionQuery,
+  Snapshot,
+  SourceQuery,
+  ToolCallQuery,
+  Trigger,
+} from './sessions.ts'
 
-export type { ExportedHead, ExportedRows, Histories, RestoredRow, Restoring } from './jobs.ts'
-
-export {
-  type Circuit,
-  type Circuits,
-  type ClaimedJob,
-  JOB_STATES,
-  type Job,
-  type JobClaim,
-  type JobEnd,
-  type JobRequest,
-  type JobState,
-  type Jobs,
-  type NewJob,
-  type RunOfJob,
-  type Spending,
-} from './jobs.ts'
+export * from './jobs.ts'
+export * from './sessions.ts'
 
 /*
  * The storage interface: whole methods, each one transaction. SQLite returns values, other databases return promises; callers await
  * both. Arguments have been checked and belong to the caller: a method reads all it needs of them before its first await. Every method
  * throws `STORE_CLOSED`, `STORE_BUSY`, `STORE_CORRUPT` and the like; other errors are listed at each.
  */
-/** The causes of a run. */
-export const TRIGGERS = ['manual', 'auto', 'overflow', 'import', 'provider'] as const
-export type Trigger = (typeof TRIGGERS)[number]
-
-/** A session with its counters. */
-export type Session = {
-  readonly id: string
-  /** New at each creation, so that a purged and recreated id is another session. */
-  readonly incarnation: string
-  readonly owner: string | undefined
-  readonly title: string | undefined
-  readonly provider: string | undefined
-  readonly model: string | undefined
-  readonly config: JsonObject | undefined
-  readonly metadata: JsonObject | undefined
-  readonly estimator: string
-  /** Milliseconds since 1970. */
-  readonly createdAt: number
-  readonly updatedAt: number
-  readonly archivedAt: number | undefined
-  /** Messages in the log, which is also the last position. */
-  readonly messageCount: number
-  /** Rows of the view, inserted ones included. */
-  readonly visibleCount: number
-  /** Sizes of the visible rows, replacements applied. */
-  readonly visibleSizes: Sizes
-  readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }
-  readonly activeCompactions: number
-  /** Automatic compactions that a user undid since the last one was made. */
-  readonly undoneAutomatic: number
-  readonly version: number
-  readonly viewEpoch: number
-}
-
-/** Numbers of rows of a session. */
-export type MessageCounts = {
-  /** Messages of the log with content, hidden ones included. */
-  readonly messages: number
-  /** Rows of the log that are never sent: an agent's bookkeeping. */
-  readonly bookkeeping: number
-  /** Rows of the view with content, inserted ones included. */
-  readonly visible: number
-}
-
-/** The input of stats: counters, provider and model. */
-export type SessionFigures = Pick<
-  Session,
-  | 'provider'
-  | 'model'
-  | 'config'
-  | 'estimator'
-  | 'messageCount'
-  | 'visibleCount'
-  | 'visibleSizes'
-  | 'hidden'
-  | 'activeCompactions'
-  | 'undoneAutomatic'
-  | 'viewEpoch'
->
-
-export type SessionFields = {
-  readonly owner?: string | null | undefined
-  readonly title?: string | null | undefined
-  readonly provider?: string | null | undefined
-  readonly model?: string | null | undefined
-  readonly config?: JsonObject | null | undefined
-  readonly metadata?: JsonObject | null | undefined
-}
-
-/** A session to import: written in batches, listed when it is complete. */
-export type StagedSession = StagedFields & {
-  /** Its temporary name, which is unique. */
-  readonly id: string
-  /** The importer, see `LEASE_HOLDER`, and the end of its lease unless it is renewed, milliseconds since 1970. */
-  readonly holder: string
-  readonly expiresAt: number
-}
-
-/** The fields of such a session. */
-export type StagedFields = {
-  readonly fields: SessionFields
-  readonly estimator: string
-  /** Candidates of its incarnation, when it comes from a store: the first unused one is taken. */
-  readonly incarnations?: readonly string[] | undefined
-}
-
-/** A session that is being imported. */
-export type Staged = {
-  readonly id: string
-  readonly holder: string
-  /** The end of its lease; without one, the time of its last write. Milliseconds since 1970. */
-  readonly expiresAt: number
-}
-
-/** The fields that an imported session gets with its name. */
-export type StagedWith = {
-  readonly fields?: SessionFields | undefined
-  /** Milliseconds since 1970; unchanged when absent. */
-  readonly createdAt?: number | undefined
-  readonly updatedAt?: number | undefined
-  /** A row of the audit. */
-  readonly audit?: {
-    readonly event: string
-    readonly actor?: string | undefined
-    readonly detail?: JsonObject | undefined
-  }
-}
-
-/**
- * The message of a session with an idempotency key, and whether it is equal: by role and content, without content also by its metadata.
- */
-export type KnownMessage = { readonly position: number; readonly same: boolean }
-
-export type SessionQuery = {
-  readonly owner: string | undefined
-  readonly archived: boolean
-  readonly limit: number
-  /** The id of the session after which to continue. */
-  readonly after: string | undefined
-  /** A text that the id or the title contains, ignoring case. */
-  readonly search: string | undefined
-}
-
-export type AppendedMessage = {
-  readonly id: string
-  readonly position: number
-  /** Whether the idempotency key was known, so that nothing was written. */
-  readonly existing: boolean
-}
-
-/** The compaction of kind `preview` with which an append shows large tool outputs head and tail. */
-export type AppendPreview = {
-  readonly compactionId: string
-  readonly runId: string
-  /** The number of outputs. */
-  readonly parts: number
-  /** The saved tokens of history, by the session's estimator for its provider. */
-  readonly savedTokens: number
-}
-
-export type Appended = {
-  /** One entry per message, in order. */
-  readonly messages: AppendedMessage[]
-  /** Absent when no written output was large. */
-  readonly preview?: AppendPreview
-}
-
-/** The fields of a session that its settings depend on. */
-export type SessionSaid = Pick<Session, 'config' | 'provider' | 'model'>
-
-/** The ids of an append's compaction, and the provider of its tokens. */
-export type PreviewRun = RunStart & { readonly id: string; readonly provider: string }
-
-/** How an append shows large tool outputs. */
-export type Previewing = {
-  /** The limits for a session with this config; `undefined` when its outputs are shown whole. */
-  limitsFor(config: JsonObject | undefined): ToolOutputLimits | undefined
-  /** Called when there is a large output. */
-  begin(session: SessionSaid): PreviewRun
-}
-
-/** The start of a rewind: the first message, a row, or the end. */
-export type RewindPoint = 'start' | 'end' | { readonly messageId: string }
-
-/** An operation id of the caller, with a digest of the operation. */
-export type RewindOperation = { readonly id: string; readonly digest: string }
-
-/** A rewind and its preconditions. */
-export type RewindRequest = {
-  readonly from: RewindPoint
-  /** Whether compactions that lie entirely before the point stay as they are. */
-  readonly keepCompactions: boolean
-  readonly append: readonly NewMessage[]
-  readonly expectedPosition: number | undefined
-  /** The session that `from` and `append` were computed for, `null` when there was none; absent when they apply to any state. */
-  readonly madeFor: Pick<Session, 'incarnation' | 'version'> | null | undefined
-  readonly operation: RewindOperation | undefined
-  /** The id of the compaction that hides the rows. */
-  readonly compactionId: string
-  readonly run: RunStart
-  /** The provider of its tokens. */
-  readonly provider: string
-}
-
-/** What a rewind did. */
-export type Rewound = Appended & {
-  /** The compaction that hides the rows; absent when nothing was hidden. */
-  readonly compactionId?: string
-  readonly rowsHidden: number
-  /** Whether the operation was known, so that nothing was done. */
-  readonly existing: boolean
-}
-
-export type MessageQuery = {
-  /** Only positions after this one. */
-  readonly after: number | undefined
-  /** Only positions before this one. */
-  readonly before: number | undefined
-  /** The most messages of the log. */
-  readonly limit: number | undefined
-  readonly order: 'forward' | 'backward'
-  /** Whether rows include the texts that they show in place of parts. */
-  readonly shown?: boolean | undefined
-  /** Only rows of the view. A page covers the same positions, and hidden rows among them are not read. */
-  readonly visible?: boolean | undefined
-}
-
-export type ToolCallQuery = {
-  /** Only calls after this position. */
-  readonly after: number
-  /** A page ends with the message in which this number of calls is reached. */
-  readonly limit: number
-}
-
-export type SourceQuery = {
-  /** Only messages after this position. */
-  readonly after: number
-  /** The most messages. */
-  readonly limit: number | undefined
-}
-
-/** The planning index of a view at one moment, with the versions that a commit checks. */
-export type Snapshot = {
-  readonly session: Session
-  readonly view: View
-  /** The ordinal of the next inserted row. */
-  readonly nextOrdinal: number
-}
-
-/** The actor and the reason of an action. */
-export type Authorship = { readonly actor: string | undefined; readonly reason: string | undefined }
-
-/** With `clearFiles: false` the files are cleared later: by the next purge that clears them, or when the store is closed. */
-export type PurgeRequest = Authorship & { readonly clearFiles: boolean }
-
-/** What a purge removed. */
-export type Purged = {
-  readonly messages: number
-  readonly compactions: number
-  readonly blobs: number
-  /** Present only when parts of the session may still be readable in the files, because of another connection or a full disk. */
-  readonly filesCleared?: false
-}
 
 /** The recorded facts of a summary. */
 export type SummaryRecord = {
@@ -302,21 +67,11 @@ export type FailedAttempt = {
   readonly id: string
   readonly status: 'failed' | 'rejected' | 'aborted'
   readonly error: string
-  readonly tokensBefore: number
-  readonly tokensAfter: number
-  /** The rows that the summary was to replace. */
-  readonly coveredTokens: number
+  /** Of the history, which the attempt did not change. */
+  readonly tokens: number
   readonly summary: SummaryRecord
   /** `false` for one that ended before its model was called: it is not recorded. */
   readonly wasAsked?: false
-}
-
-/** The id, trigger and author of a run. */
-export type RunStart = Authorship & {
-  readonly runId: string
-  readonly trigger: Trigger
-  /** Its job, if any. */
-  readonly job?: RunOfJob | undefined
 }
 
 /** A summary that is about to be requested. */
@@ -372,6 +127,7 @@ export type Compaction = {
   readonly changedAt: number
 }
 
+/** An entry of the audit log. */
 export type AuditEntry = {
   readonly no: number
   readonly event: string
@@ -433,6 +189,7 @@ export type Lease = { readonly runId: string; readonly holder: string; readonly 
 /** A limit in a provider's error, tokens: of input and output together, or of the input alone. */
 export type NamedLimit = { readonly tokens: number; readonly kind: LimitKind }
 export const LIMIT_KINDS = ['window', 'input'] as const
+/** The kind of a limit: the whole context window (input and output), or the input alone. */
 export type LimitKind = (typeof LIMIT_KINDS)[number]
 
 /** A provider's report of a request. Providers have their canonical names; "no model" is the empty text. */
@@ -524,12 +281,12 @@ export interface Storage {
    */
   newestSession(archived: boolean): Awaitable<string | undefined>
   /** Creates a session that no list shows, with a lease whose run is its name. Throws `SESSION_EXISTS`. */
-  stageSession(staged: StagedSession): Awaitable<Session>
+  beginImport(request: NewImport): Awaitable<Session>
   /** Names an imported session, which lists it. Throws `SESSION_EXISTS`, `SESSION_NOT_FOUND`. */
-  publishSession(stagedId: string, id: string, published: StagedWith): Awaitable<Session>
+  finishImport(importId: string, id: string, finished: FinishedImport): Awaitable<Session>
   /** Removes some rows of an unfinished import; returns whether nothing of it is left. */
-  discardStaged(stagedId: string, rows: number): Awaitable<boolean>
-  stagedSessions(): Awaitable<Staged[]>
+  discardImport(importId: string, rows: number): Awaitable<boolean>
+  importsInProgress(): Awaitable<ImportInProgress[]>
   /** The newest message for each idempotency key, hidden or not; `undefined` for an unknown key and a message without one. Throws `SESSION_NOT_FOUND`. */
   knownMessages(id: string, messages: readonly NewMessage[]): Awaitable<(KnownMessage | undefined)[]>
   /** `undefined` fields keep their values, `null` clears. `updatedAt`: the time of the last change, default now. Throws `SESSION_NOT_FOUND`. */

@@ -100,6 +100,7 @@ const openSchema = z.strictObject({
     .optional(),
 })
 
+/** Options of `openStore`. */
 export type OpenOptions = z.input<typeof openSchema>
 type CheckedOptions = z.output<typeof openSchema>
 

@@ -162,6 +162,7 @@ export class Store<S extends Storage = Storage> {
     storageOf = (store) => store.#context.storage
   }
 
+  /** @internal */
   constructor(storage: S, settings: StoreSettings) {
     this.#context = new StoreContext(storage, settings)
     const { configuration, events } = this.#context
@@ -1055,6 +1056,7 @@ export class Store<S extends Storage = Storage> {
     await this.#context.storage.close()
   }
 
+  /** Closes the store, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }

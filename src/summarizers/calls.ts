@@ -17,31 +17,31 @@ import {
 } from '../messages/tool-names.ts'
 import { oneLine, shorten, shortenPath } from './text.ts'
 
-/** A call of a tool and what came of it. */
+/** A tool call and its result. */
 export type Call = {
   readonly id: string
   readonly name: string
   readonly input: Json
   readonly effect: Effect
-  /** Files it works on, when it reads or writes files. */
+  /** The files that it reads or writes. */
   readonly paths: readonly string[]
-  /** Index of its message. */
+  /** The index of its message. */
   readonly at: number
-  /** Its place among the calls. */
+  /** Its index among the calls. */
   readonly number: number
   result?: { readonly output: ToolResultOutput; readonly failed: boolean; readonly at: number }
 }
 
-/** An output with nothing in it. */
+/** An empty output. */
 export const NO_OUTPUT: ToolResultOutput = { type: 'text', value: '' }
 
 /**
  * Reads the calls of a conversation, one message after another. A result belongs to the nearest earlier call with its
- * id that has none yet, because ids repeat; a result without such a call is passed over.
+ * id that has no result yet, because ids repeat; a result without such a call is ignored.
  */
 export class CallReader {
   readonly #names: ToolNames
-  /** The nearest call of each id that has no result yet, and the one before it. */
+  /** The nearest call of each id without a result, and the one before it. */
   readonly #open = new Map<string, OpenCall>()
   #at = 0
   #count = 0
@@ -50,7 +50,7 @@ export class CallReader {
     this.#names = names
   }
 
-  /** Reads one more message; returns the calls in it, and the calls whose results are in it. */
+  /** Reads one more message and returns its calls and the calls whose results it contains. */
   add(message: Message): { readonly made: readonly Call[]; readonly ended: readonly Call[] } {
     const at = this.#at++
     if (typeof message.content === 'string') return NO_CALLS
@@ -89,7 +89,7 @@ export class CallReader {
 
 type OpenCall = { readonly call: Call; readonly earlier: OpenCall | undefined }
 
-/** A list of one has no room for more, as one that grew would: most messages have one call or one result. */
+/** A literal list of one reserves no further memory, unlike a list that grew: most messages have one call or one result. */
 function withOneMore(calls: Call[] | undefined, call: Call): Call[] {
   if (calls === undefined) return [call]
   calls.push(call)
@@ -103,17 +103,17 @@ function field(input: Json, name: string): Json | undefined {
   return isObject(input) && Object.hasOwn(input, name) ? input[name] : undefined
 }
 
-/** Whether a JSON value is an object, not a list. */
+/** Whether a JSON value is an object and not an array. */
 export function isObject(value: Json | undefined): value is { readonly [key: string]: Json | undefined } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A longer text is the name of no file, whatever argument it stands in. */
+/** A longer text is not a file name, in any argument. */
 const LONGEST_PATH = 500
-/** Longest patch that is searched for the names of its files. */
+/** The longest patch that is searched for file names. */
 const PATCH_UNITS = 50_000
 
-/** A text of several lines, or of blanks alone, is no name of a file either. */
+/** Text of several lines, or of blanks only, is not a file name either. */
 function mayBePath(text: string): boolean {
   return text.length <= LONGEST_PATH && text.trim() !== '' && !/[\n\r]/.test(text)
 }
@@ -134,7 +134,7 @@ function filesIn(input: Json): readonly string[] {
   return [...files]
 }
 
-/** Arguments that say best what a call that is not about one file is for. */
+/** The arguments that describe a call best when it does not work on a single file. */
 const MAIN_ARGUMENTS = [
   'command',
   'cmd',
@@ -148,14 +148,14 @@ const MAIN_ARGUMENTS = [
   'code',
 ] as const
 
-/** Path arguments that speak of nothing else, in tools that are not known to work on files. */
+/** Arguments that always hold a path, also in tools that are not known to work on files. */
 const FILE_ARGUMENTS = PATH_ARGUMENTS.filter((name) => /path|file/.test(name))
 
-/** Most units of a target that is no path, and of one that is. */
+/** The maximum units of a target: one that is not a path, and a path. */
 const TARGET_UNITS = 120
 const PATH_UNITS = 200
 
-/** What a call is aimed at: its file, else its main argument, else its scalar arguments; on one line. */
+/** The target of a call on one line: its file, else its main argument, else its scalar arguments. */
 export function targetOf(call: Pick<Call, 'input' | 'effect' | 'paths'>): string | undefined {
   const [path] = call.paths
   if (path !== undefined) {
@@ -167,7 +167,7 @@ export function targetOf(call: Pick<Call, 'input' | 'effect' | 'paths'>): string
   return target === '' ? undefined : target
 }
 
-/** The argument that says what a call is for, in full. */
+/** The argument that describes a call best, in full. */
 export function mainArgument(input: Json): string | undefined {
   if (typeof input === 'string') return input
   for (const name of MAIN_ARGUMENTS) {
@@ -178,7 +178,7 @@ export function mainArgument(input: Json): string | undefined {
   return pathArgument(input, FILE_ARGUMENTS)
 }
 
-/** A single scalar argument alone, several as `name=value`. */
+/** A single scalar argument by itself, several as `name=value`. */
 function scalars(input: Json): string {
   if (!isObject(input)) return typeof input === 'number' || typeof input === 'boolean' ? String(input) : ''
   const pairs: (readonly [string, string])[] = []
@@ -192,7 +192,7 @@ function scalars(input: Json): string {
   return pairs.map(([name, value]) => `${name}=${value}`).join(', ')
 }
 
-/** The beginning of what a model reads of a result, at most `max` units; of JSON no more than that is written. */
+/** The beginning of a result as a model reads it, at most `max` units; JSON is serialized only that far. */
 export function outputHead(output: ToolResultOutput, max: number): string {
   switch (output.type) {
     case 'text':
@@ -214,7 +214,7 @@ export function outputHead(output: ToolResultOutput, max: number): string {
   }
 }
 
-/** The end of a result that is text, at most `max` units, where the beginning of `from` units left some over. */
+/** The end of a text result, at most `max` units, when it is longer than its first `from` units. */
 export function outputTail(output: ToolResultOutput, from: number, max: number): string {
   if (output.type === 'json' || output.type === 'error-json') return ''
   const text =
@@ -222,19 +222,19 @@ export function outputTail(output: ToolResultOutput, from: number, max: number):
       ? (output.value.findLast((item) => item.type === 'text')?.text ?? '')
       : output.value
   if (text.length - from <= max) return tailOf(text, Math.max(0, text.length - from))
-  // What stands before the first line break is the rest of a line.
+  // The text before the first line break is the rest of a line.
   const end = tailOf(text, max)
   return end.slice(end.indexOf('\n') + 1)
 }
 
-/** About the first `max` units of a value's JSON, without writing the rest. */
+/** About the first `max` units of a value's JSON, without serializing the rest. */
 function jsonHead(value: Json | undefined, max: number): string {
   if (typeof value === 'string') return JSON.stringify(headOf(value, max))
   if (typeof value !== 'object' || value === null) return String(value)
   const isList = Array.isArray(value)
   let text = isList ? '[' : '{'
   let separator = ''
-  // A list's keys are not listed: it may be long, and only its beginning is wanted.
+  // An array's keys are not listed: it may be long, and only its beginning is needed.
   const entries = isList ? (value as readonly Json[]).entries() : Object.entries(value).values()
   for (const [key, inner] of entries) {
     if (text.length >= max) return text

@@ -5,60 +5,60 @@ import { measureOutput, neurolinkEstimator } from '../tokens/tokens.ts'
 import { type Call, CallReader, outputHead, targetOf } from './calls.ts'
 import { firstLine, unitsWithin } from './text.ts'
 
-/** One call of a tool, or several equal ones. */
+/** One tool call, or several equal ones. */
 export type DigestEntry = {
   readonly name: string
   /** Path or main argument, shortened. */
   readonly target?: string
   readonly status: 'ok' | 'error' | 'pending'
-  /** Calls this entry stands for. */
+  /** The number of calls in this entry. */
   readonly count: number
-  /** First line of the newest result or error, shortened. */
+  /** The first line of the newest result or error, shortened. */
   readonly first?: string
-  /** Size of all its results. */
+  /** The size of all its results. */
   readonly tokens: number
-  /** Ids of its newest calls, at most `MAX_CALL_IDS`. */
+  /** The ids of its newest calls, at most `MAX_CALL_IDS`. */
   readonly callIds: readonly string[]
   readonly effect: Effect
 }
 
-/** What was run and what came of it, without the outputs themselves. */
+/** The tool calls of a conversation and their outcomes, without the outputs themselves. */
 export type Digest = {
   readonly entries: readonly DigestEntry[]
-  /** Calls that have no entry any more. */
+  /** The number of calls without an entry. */
   readonly omitted: number
 }
 
-/** Most call ids kept on one entry. */
+/** The maximum number of call ids of an entry. */
 const MAX_CALL_IDS = 3
-/** Most units of a result's first line. */
+/** The maximum units of a result's first line. */
 const FIRST_LINE_UNITS = 120
 
 const HEADING = '## Tool Calls'
 
 /**
  * The digest of a conversation's tool calls: equal calls (same name, target, status and effect) are one entry
- * with a count, at the place of the first of them.
+ * with a count, in the place of the first of them.
  */
 export function digestToolCalls(messages: readonly Message[], options: ToolNames = {}): Digest {
   return toolCallsIn(messages, options).digest()
 }
 
-/** Entries that are held while calls are read, and how many remain when there are more: a session may have a million calls. */
+/** The maximum number of entries while calls are read, and the number kept when there are more: a session may have a million calls. */
 const MOST_HELD = 8_000
 const HELD_AFTER = 4_000
 
-/** Entries by what makes calls equal, in any order, and of each the numbers of its first and its last call. */
+/** The entries by their identity, in any order, each with the numbers of its first and last call. */
 type Held = { readonly entry: DigestEntry; readonly from: number; readonly to: number }
 
 /**
- * Reads what a summary keeps of tool calls, one message after another, without keeping inputs and outputs. Of more than
- * 8,000 different calls it counts the least important only.
+ * Builds the digest of tool calls one message after another, without keeping inputs and outputs. Above 8,000 different
+ * calls, the least important are only counted.
  */
 export class ToolCallReader {
   readonly #calls: CallReader
   readonly #held = new Map<string, Held>()
-  /** Each path with the number of the first call that used it. */
+  /** Each path with the number of its first call. */
   readonly #files = { read: new Map<string, number>(), write: new Map<string, number>() }
   readonly #waiting = new Set<Call>()
   #omitted = 0
@@ -93,12 +93,12 @@ export class ToolCallReader {
     }
   }
 
-  /** In the order of the calls, whichever order their results came in. */
+  /** Sorted by call, because results can come in another order. */
   #entries(): DigestEntry[] {
     return [...this.#held.values()].sort((a, b) => a.from - b.from).map(({ entry }) => entry)
   }
 
-  /** What was read so far, calls without a result included; nothing is to be added after it. */
+  /** The digest of all messages, including calls without a result. No message may be added after it. */
   #finish(): void {
     for (const call of this.#waiting) this.#take(call)
     this.#waiting.clear()
@@ -110,7 +110,7 @@ export class ToolCallReader {
     return { entries: this.#entries(), omitted: this.#omitted }
   }
 
-  /** Paths that tools read and changed, each once, in order of first use. Calls that failed do not count. */
+  /** The paths that tools read and changed, each once, in the order of first use. Failed calls are ignored. */
   files(): { read: string[]; modified: string[] } {
     this.#finish()
     return { read: inOrder(this.#files.read), modified: inOrder(this.#files.write) }
@@ -133,7 +133,7 @@ function toolCallsIn(messages: readonly Message[], options: ToolNames): ToolCall
   return reader
 }
 
-/** Two digests as one, `earlier` before `later`. Associative: digests of parts add up to that of the whole. */
+/** Merges two digests, `earlier` before `later`. Associative: the digests of the parts of a conversation merge to the digest of the whole. */
 export function mergeDigests(earlier: Digest, later: Digest): Digest {
   return {
     entries: merged([...earlier.entries, ...later.entries]),
@@ -142,9 +142,9 @@ export function mergeDigests(earlier: Digest, later: Digest): Digest {
 }
 
 /**
- * Writes a digest as Markdown of at most `maxTokens`, one line an entry under a heading. Short of room, reads
- * become one list of files; then what matters least is left out, oldest first: reads, other calls that went
- * well, writes, and errors last. The digest returned holds what the text shows.
+ * Writes a digest as Markdown of at most `maxTokens`: a heading and one line per entry. When the limit is tight, reads
+ * become one list of files; then the least important entries are left out, oldest first: reads, other successful
+ * calls, writes, and errors last. The returned digest contains the entries of the text.
  */
 export function renderDigest(digest: Digest, maxTokens: number): { text: string; digest: Digest } {
   if (digest.entries.length === 0 && digest.omitted === 0) return { text: '', digest }
@@ -161,14 +161,14 @@ export function renderDigest(digest: Digest, maxTokens: number): { text: string;
   const lines = short.entries.filter((entry) => !isListed(entry)).map(lineOf)
   if (reads.length > 0) lines.push(READS + reads.map(listItem).join(', '))
   const text = [HEADING, ...lines, ...omittedLines(short.omitted)].join('\n')
-  // Not even the heading and the number left out may fit.
+  // Even the heading and the number of entries left out may not fit.
   return { text: text.length <= max ? text : '', digest: short }
 }
 
-/** Most entries a summary remembers: some 75 KB. Source: checklist F3-01, and a bound to what a row may hold. */
+/** The maximum number of entries stored with a summary: about 75 KB, which bounds the row. */
 const MAX_ENTRIES = 300
 
-/** A digest as a summary remembers it: whole, unless it has too many entries; then the least important are counted. */
+/** A digest as it is stored with a summary: above the maximum number of entries, the least important are only counted. */
 export function boundDigest({ entries, omitted }: Digest): Digest {
   if (entries.length <= MAX_ENTRIES) return { entries, omitted }
   const kept = mostImportant(entries, MAX_ENTRIES)
@@ -180,7 +180,7 @@ function mostImportant(entries: readonly DigestEntry[], most: number): ReadonlyS
   return new Set(byImportance(entries).slice(0, most))
 }
 
-/** The most important first, of equal ones the newest. */
+/** Most important first, then newest first. */
 function byImportance(entries: readonly DigestEntry[]): DigestEntry[] {
   return entries
     .map((entry, age) => ({ entry, age, rank: importance(entry) }))
@@ -188,7 +188,7 @@ function byImportance(entries: readonly DigestEntry[]): DigestEntry[] {
     .map(({ entry }) => entry)
 }
 
-/** Paths that tools read and changed, each once, in order of first use. Calls that failed do not count. */
+/** The paths that tools read and changed, each once, in the order of first use. Failed calls are ignored. */
 export function filesOf(
   messages: readonly Message[],
   options: ToolNames = {},
@@ -229,7 +229,7 @@ function addEntry(byKey: Map<string, DigestEntry>, entry: DigestEntry): void {
   byKey.set(key, known === undefined ? entry : joined(known, entry))
 }
 
-/** What equal calls have in common. */
+/** The key that equal calls share. */
 function keyOf({ name, target, status, effect }: DigestEntry): string {
   return JSON.stringify([name, target ?? null, status, effect])
 }
@@ -246,7 +246,7 @@ function joined(earlier: DigestEntry, later: DigestEntry): DigestEntry {
 
 function lineOf({ name, target, status, count, first, tokens, effect }: DigestEntry): string {
   const call = `${name}${target === undefined ? '' : ` ${target}`}${times(count)}`
-  // "Wrote src/a.ts" says nothing that the line does not say already.
+  // "Wrote src/a.ts" repeats the rest of the line.
   const isEcho =
     effect !== 'other' && status === 'ok' && target !== undefined && first?.includes(target) === true
   const size = tokens === 0 ? [] : [`${tokens} ${tokens === 1 ? 'token' : 'tokens'}`]
@@ -259,7 +259,7 @@ function times(count: number): string {
 
 const READS = '- files read: '
 
-/** Whether an entry goes into the list of files read when there is little room. */
+/** Whether an entry joins the list of read files when the limit is tight. */
 function isListed({ effect, status, target }: DigestEntry): boolean {
   return effect === 'read' && status === 'ok' && target !== undefined
 }
@@ -272,7 +272,7 @@ function omittedLines(omitted: number): string[] {
   return omitted === 0 ? [] : [`- ${omitted} ${omitted === 1 ? 'call' : 'calls'} left out`]
 }
 
-/** Entries to keep, most important first, until the next one would not fit. */
+/** The entries to keep, most important first, until the next one does not fit. */
 function keepMostImportant(digest: Digest, max: number): ReadonlySet<DigestEntry> {
   const total = digest.entries.reduce((sum, { count }) => sum + count, digest.omitted)
   const reserve = HEADING.length + 1 + omittedLines(total).join('').length
@@ -291,7 +291,7 @@ function keepMostImportant(digest: Digest, max: number): ReadonlySet<DigestEntry
   return kept
 }
 
-/** What must not be lost: errors and calls without an answer, then what changed something, then the rest. */
+/** Importance: errors and calls without a result first, then changes, then the rest. */
 function importance({ status, effect }: DigestEntry): number {
   if (status !== 'ok') return 3
   return effect === 'write' ? 2 : effect === 'other' ? 1 : 0

@@ -14,7 +14,7 @@ import { type Topic, topicsOf } from './extractive/terms.ts'
 import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequest } from './summarizer.ts'
 import { oneLine, shorten, unitsWithin } from './text.ts'
 
-/** Part of the room each topic may take while others are waiting. */
+/** The share of the room for each topic while other topics follow. */
 const SHARES: { readonly [T in Topic | 'earlier']: number } = {
   request: 0.11,
   concepts: 0.1,
@@ -31,17 +31,17 @@ const SHARES: { readonly [T in Topic | 'earlier']: number } = {
   earlier: 0.04,
 }
 
-/** Messages that are fewer than this, in units, are told more fully; and the least that is ever told. */
+/** Messages of fewer units than this are summarized more fully; and the minimum size of a summary. */
 const FEW_UNITS = 2_000
 const LEAST_UNITS = 120
 
 /**
- * Summarizes without a model, by what stands in the messages: the user's requests and rules in their own words,
- * files and what was done to them, errors and what followed, open tasks, the last words. An earlier summary is
- * merged in: rules, requests and history are carried on, what was current then is replaced.
+ * Summarizes without a model, from the text of the messages: the user's requests and rules in their own words, files and
+ * what was done to them, errors and what followed, open tasks, the last statements. An earlier summary is merged in: its
+ * rules, requests and history are carried over, its current work is replaced.
  *
- * The same request gives the same text. It is never longer than `maxTokens`, nor than about half of what it
- * stands for.
+ * The same request returns the same text. It is never longer than `maxTokens`, nor than about half of the messages that
+ * it replaces.
  */
 export const extractiveSummarizer: Summarizer = {
   name: 'extractive',
@@ -57,14 +57,14 @@ function summarizeMessages(request: SummaryRequest): SummaryAnswer {
   return reader.answer(request)
 }
 
-/** A reader for a summarizer that extracts and has no limit; `undefined` for any other. */
+/** A reader for the extractive summarizer without an input limit; `undefined` for any other summarizer. */
 export function extractiveReader(summarizer: Summarizer): ExtractiveReader | undefined {
   const { summarize, maxInputTokens, inputTokensFor } = summarizer
   const hasLimit = maxInputTokens !== undefined || inputTokensFor !== undefined
   return summarize === summarizeMessages && !hasLimit ? new ExtractiveReader() : undefined
 }
 
-/** Extracts from messages that are added one after another, and keeps only what it may need of them. */
+/** Extracts from messages one after another, and keeps only the parts that a summary can use. */
 export class ExtractiveReader {
   readonly #conversation = new ConversationReader()
   #count = 0
@@ -76,14 +76,14 @@ export class ExtractiveReader {
     this.#conversation.add(message)
   }
 
-  /** The summary of all messages added. Call it after the last of them. */
+  /** The summary of all added messages. Call it after the last one. */
   answer(request: Omit<SummaryRequest, 'messages'>): SummaryAnswer {
     const text = summaryText(request, this.#conversation.conversation(), this.#count, this.#units)
     return { text: text.toWellFormed() }
   }
 }
 
-/** `count` and `units`: those of the messages. */
+/** `count` and `units` are those of the messages. */
 function summaryText(
   request: Omit<SummaryRequest, 'messages'>,
   conversation: Conversation,
@@ -101,17 +101,17 @@ function summaryText(
   const sections = arrange(titles, bulletsByTopic(conversation, previous, request.files, max), previous)
   const text = fitSections(sections, max)
   if (text !== '' || count === 0) return text
-  // Nothing was said that could replace what was current before.
+  // There is no text that could replace the earlier current work.
   if (previousSummary.trim() !== '' && previousSummary.length <= most) return previousSummary
   return shorten(`${count} ${count === 1 ? 'message' : 'messages'} without text.`, most)
 }
 
-/** The titles wanted; the default ones where none of them can be answered. */
+/** The requested titles, or the default ones when none of them is known. */
 function titlesOf(sections: readonly string[]): readonly string[] {
   return topicsOf(sections).some((topic) => topic !== undefined) ? sections : SUMMARY_SECTIONS
 }
 
-/** Puts bullets under their titles. Rules and decisions that have no section of their own are not lost. */
+/** Assigns bullets to their titles. Rules and decisions without a section of their own go to another one. */
 function arrange(
   titles: readonly string[],
   bullets: ReadonlyMap<Topic, readonly Bullet[]>,
@@ -140,7 +140,7 @@ function arrange(
   return sections
 }
 
-/** What no section of ours holds. Where there is nothing else from before, it is all that is known of it. */
+/** Text of an earlier summary outside the known sections. When it has no known section, this is all there is. */
 function earlierSection({ earlier, lines }: Previous): Section {
   const isAll = lines.size === 0
   return {
@@ -155,13 +155,13 @@ function earlierSection({ earlier, lines }: Previous): Section {
   }
 }
 
-/** Where rules and decisions go when their section is not wanted, by preference. */
+/** The sections for rules and decisions when their own is not requested, in order of preference. */
 const HOMELESS: readonly (readonly [Topic, readonly Topic[]])[] = [
   ['rules', ['decisions', 'request', 'pending']],
   ['decisions', ['rules', 'request', 'pending']],
 ]
 
-/** Units a summary of messages of so many units may add so that it is worth having: half of them, or most when they are few. */
+/** The maximum units of a summary so that it is worth having: half of the messages' units, or most of them when they are few. */
 function unitsWorth(units: number): number {
   return Math.floor(Math.max(units / 2, Math.min(0.8 * units, FEW_UNITS), LEAST_UNITS))
 }

@@ -1,21 +1,21 @@
 import { extractiveSummarizer } from './extractive.ts'
 import type { AnswerProblem, Summarizer, SummaryAnswer } from './summarizer.ts'
 
-/** A refusal is taken for one only up to this many characters: a longer text says something. */
+/** Only a text up to this many characters counts as a refusal: a longer one has content. */
 const REFUSAL_CHARS = 400
-/** What a text begins with that is nothing but a refusal, in English. */
+/** The beginnings of a refusal, in English. */
 const REFUSAL =
   /^(?:(?:i['’]?m|i am) (?:really |very |so )?sorry\b|sorry,|i apologi[sz]e\b|unfortunately, i\b|(?:i['’]?m|i am) (?:unable|not able|not allowed|not permitted)\b|i (?:can(?:no|['’])t|cannot|could not|couldn['’]t|won['’]t|will not|must decline|have to decline)\b)/i
 /** A line of a summary: a heading or an item of a list. */
 const SUMMARY_LINE = /^\s{0,3}(?:#{1,6}\s|[-*•]\s|\d{1,3}[.)]\s|\*\*)/m
 
-/** What reasoning stands between when a model writes it into its text. */
+/** The tags around reasoning that a model writes into its text. */
 const THINKING = ['think', 'thinking'] as const
 
 /**
- * What a model's answer is worth: the text without the reasoning that some models put before it, or why it is no summary. A text
- * that was cut by its limit is none: the rules stand last in it. Only English refusals are known, and only short texts without a
- * heading or a list are taken for one; a finish reason tells the others.
+ * Judges a model's answer: returns the text without the reasoning that some models write before it, or the reason why it is not a
+ * summary. A text that was cut by its limit is not a summary, because the rules come last. Only English refusals are known, and only
+ * short texts without a heading or a list count as one; a finish reason identifies the others.
  */
 export function judgeAnswer(
   answer: SummaryAnswer | undefined,
@@ -25,7 +25,7 @@ export function judgeAnswer(
   if (reason === 'content-filter') return { problem: 'SUMMARY_REFUSED' }
   const text = withoutThinking(said)
   if (text === '') {
-    // The limit was used up by thinking; a text of nothing but thinking, too.
+    // Reasoning used up the limit, or the text consists of reasoning only.
     const hasThought =
       said.trim() !== '' || (typeof answer?.reasoning === 'string' && answer.reasoning.trim() !== '')
     return { problem: hasThought ? 'SUMMARY_REASONING_ONLY' : 'EMPTY_SUMMARY' }
@@ -35,7 +35,7 @@ export function judgeAnswer(
   return { text }
 }
 
-/** The finish reasons that matter, as the AI SDK spells them and as providers do. */
+/** The finish reasons that matter, in the spellings of the AI SDK and of the providers. */
 function reasonOf(answer: SummaryAnswer | undefined): 'length' | 'content-filter' | undefined {
   switch (answer?.finishReason) {
     case 'length':
@@ -54,7 +54,7 @@ function reasonOf(answer: SummaryAnswer | undefined): 'length' | 'content-filter
   }
 }
 
-/** The text behind complete blocks of thinking at its beginning; empty when such a block is never closed. */
+/** The text after complete blocks of reasoning at its beginning; empty when such a block is not closed. */
 function withoutThinking(said: string): string {
   let text = said.trim()
   for (;;) {
@@ -76,16 +76,16 @@ function isRefusal(text: string): boolean {
   return text.length <= REFUSAL_CHARS && REFUSAL.test(text) && !SUMMARY_LINE.test(text)
 }
 
-/** Who writes the summaries of a run, and who was asked for and cannot. */
+/** The summarizer of a run, and the requested model when it cannot be used. */
 type ChosenSummarizer = {
   readonly summarizer: Summarizer
-  /** Provider and model that were asked for (`vertex:gemini-2.5-flash`), where nobody can use them. */
+  /** The requested provider and model (`vertex:gemini-2.5-flash`) when the summarizer cannot use them. */
   readonly insteadOf?: string
 }
 
 /**
- * Who writes when a config names a provider and a model for its summaries: the summarizer, if it can use them, else the extractive
- * one, and then it is said in whose place. A summarizer that does not say what it can use is asked.
+ * Chooses the summarizer when a config names a provider and a model for summaries: the given summarizer if it can use them, else the
+ * extractive one, and then the result names the requested model. A summarizer without `canUse` is assumed to be able.
  */
 export function chosenSummarizer(
   given: Summarizer | undefined,

@@ -6,23 +6,23 @@ import { outputText, type ToolResultOutput } from '../messages/message.ts'
 import { checkMessageList } from '../messages/message-check.ts'
 
 /*
- * What models are asked for a summary, in the manner of seed 004 (nca) and of seed 000 (neuron). Texts only: who calls the
- * model is not decided here.
+ * The summary prompts of nca and NeuroLink. These functions return text only; the caller calls the model.
  */
 
-/** Characters (UTF-16 units) of a message that a summarizer reads. Source: seed 004's source, checklist S4-U02. */
+/** The default maximum characters of a message in the prompt, UTF-16 units, as in nca. */
 export const MAX_MESSAGE_CHARS_FOR_SUMMARY = 10_000
-/** What a message that was cut for the summarizer ends in. Source: the same. */
+/** The ending of a shortened message, as in nca. */
 const CUT_MESSAGE_ENDING = '...[truncated]'
-/** Words that a summary may have. Source: checklist S4-U05. */
+/** The default maximum words of a summary. */
 export const MAX_SUMMARY_WORDS = 500
-/** Output tokens and temperature of the request. Source: seed 000's source, checklist S0-U07. */
+/** Output tokens and temperature of the request, as in NeuroLink. */
 export const NEURON_SUMMARY_MAX_TOKENS = 1_024
+/** The temperature of the request. */
 export const NEURON_SUMMARY_TEMPERATURE = 0
-/** Longest path shown of an image, characters; a longer one may be the image itself. */
+/** The longest path of an image, characters; a longer one may be the image itself. */
 const MAX_PATH_CHARS = 300
 
-/** A message of any of the forms this package knows: text or parts, calls apart or among them. */
+/** A message in any known form: text or parts, calls separate or among the parts. */
 export type PromptMessage = {
   readonly role: string
   readonly content: string | readonly { readonly type: string; readonly [field: string]: unknown }[]
@@ -30,14 +30,14 @@ export type PromptMessage = {
 }
 
 const prepareSchema = z.strictObject({
-  /** Characters of a message; what is longer is cut and ends in `...[truncated]`. Default 10,000. */
+  /** The maximum characters of a message; a longer one is cut and ends in `...[truncated]`. Default 10,000. */
   maxMessageChars: z.int().nonnegative().default(MAX_MESSAGE_CHARS_FOR_SUMMARY),
 })
 const promptSchema = z.strictObject({
   ...prepareSchema.shape,
-  /** Most words of the summary. Default 500. */
+  /** The maximum words of the summary. Default 500. */
   maxWords: z.int().positive().default(MAX_SUMMARY_WORDS),
-  /** Tokens of the conversation, and the tokens it is to be brought down to: named when given. */
+  /** The tokens of the conversation and its target size; the prompt names them when they are given. */
   tokens: z.int().nonnegative().optional(),
   targetTokens: z.int().nonnegative().optional(),
 })
@@ -46,16 +46,19 @@ const neuronSchema = z.strictObject({
   maxTokens: z.int().positive().default(NEURON_SUMMARY_MAX_TOKENS),
   temperature: z.number().min(0).max(2).default(NEURON_SUMMARY_TEMPERATURE),
 })
+/** Options of `prepareForSummary`. */
 export type PrepareOptions = z.input<typeof prepareSchema>
+/** Options of `buildSummaryPrompt`. */
 export type SummaryPromptOptions = z.input<typeof promptSchema>
+/** Options of `neuronSummaryRequest`. */
 export type NeuronSummaryOptions = z.input<typeof neuronSchema>
 
 /** A message as a summarizer reads it. */
 export type PreparedMessage = { readonly role: string; readonly content: string }
 
 /**
- * Messages as texts for a summarizer: long ones cut, images and files as placeholders with their path, calls with name and
- * arguments, reasoning left out. Throws `INVALID_INPUT`. Source: seed 004's source, golden NCC-13, checklist S4-U02, S4-U03.
+ * Returns messages as texts for a summarizer: long ones shortened, images and files as placeholders with their path, calls with
+ * name and arguments, reasoning left out. Throws `INVALID_INPUT`.
  */
 export function prepareForSummary(
   messages: readonly PromptMessage[],
@@ -71,9 +74,8 @@ export function prepareForSummary(
 }
 
 /**
- * The prompt for a summary in the manner of seed 004, the conversation in it. It names what to keep: topics and goals,
- * decisions and findings, file paths, variable names and errors; and the most words.
- * Throws `INVALID_INPUT`. Source: seed 004, checklist S4-11, S4-42 to S4-45, S4-U05.
+ * Returns nca's prompt for a summary, including the conversation. It names what to keep: topics and goals, decisions and
+ * findings, file paths, variable names and errors; and the maximum words. Throws `INVALID_INPUT`.
  */
 export function buildSummaryPrompt(
   messages: readonly PromptMessage[],
@@ -108,14 +110,14 @@ export function buildSummaryPrompt(
 export type NeuronSummaryRequest = {
   readonly system: string
   readonly prompt: string
-  /** Most tokens of the answer. */
+  /** The maximum tokens of the answer. */
   readonly maxTokens: number
   readonly temperature: number
 }
 
 /**
- * The request for a summary in the manner of seed 000: third person, concise, key information, decisions and results of tool
- * calls; 1,024 tokens at most, temperature 0. Throws `INVALID_INPUT`. Source: seed 000, checklist S0-39, S0-U07.
+ * Returns NeuroLink's request for a summary: third person, concise, key information, decisions and results of tool calls; at most
+ * 1,024 tokens, temperature 0. Throws `INVALID_INPUT`.
  */
 export function neuronSummaryRequest(
   messages: readonly PromptMessage[],
@@ -158,14 +160,14 @@ export function partText(part: { readonly type: string; readonly [field: string]
   }
 }
 
-/** The path of an image or a file, where there is one; never the bytes. */
+/** The path of an image or a file, if it has one; never the bytes. */
 function placeholder(what: string, path: unknown): string {
   const isPath =
     typeof path === 'string' &&
     path !== '' &&
     path.length <= MAX_PATH_CHARS &&
     !path.startsWith('data:') &&
-    // Base64 has neither.
+    // Base64 contains neither.
     /[.:]/.test(path)
   return isPath ? `[${what}: ${path}]` : `[${what}]`
 }
@@ -179,7 +181,7 @@ export function callsText(calls: readonly unknown[] | undefined): string[] {
   })
 }
 
-/** What a tool answered, when it is of a form this package knows. */
+/** The tool result, when its form is known. */
 export function resultText(output: unknown): string {
   if (typeof output !== 'object' || output === null) return ''
   const { type, value } = output as { readonly type?: unknown; readonly value?: unknown }

@@ -8,28 +8,29 @@ import { estimateTokens } from '../tokens/tokens.ts'
 import { resultText } from './prompts.ts'
 import type { Summarizer } from './summarizer.ts'
 
-/** Most characters of the whole, of a text of the user's or the assistant's, and of a tool's. Source: seed 001's crate, checklist S1-U15. */
+/** The maximum characters of the summary, of a user's or assistant's text, and of a tool result, as in PromptFleet. */
 export const SNIPPETS_CHARS = 500
 const SPEECH_CHARS = 100
 const TOOL_CHARS = 80
 
 const optionsSchema = z.strictObject({
-  /** Most characters (UTF-16 units) before the ending. Default 500. */
+  /** The maximum characters (UTF-16 units) before the ending. Default 500. */
   maxChars: z.int().nonnegative().default(SNIPPETS_CHARS),
 })
+/** Options of `summarizeInSnippets`. */
 export type SnippetOptions = z.input<typeof optionsSchema>
 
-/** A message to be told in snippets: neutral, in OpenAI's form, or the flat one of seed 003. */
+/** A message in neutral form, in OpenAI's form, or in NeuroLink's flat form. */
 type Told = {
   readonly role: string
   readonly content: string | readonly { readonly type: string }[]
 }
 
 /**
- * The beginnings of what was said and of what tools answered, a line each: `[user] …`, `[assistant] …`, `[tool result] …`.
- * System messages and empty texts are left out. What is cut ends in `...`, never inside a character.
+ * Returns the beginnings of messages and tool results, one line each: `[user] …`, `[assistant] …`, `[tool result] …`. System
+ * messages and empty texts are left out. A shortened text ends in `...` and is never cut inside a character.
  *
- * Throws `INVALID_INPUT`. Source: seed 001's crate, golden PHM-01 to PHM-09.
+ * Throws `INVALID_INPUT`.
  */
 export function summarizeInSnippets(messages: readonly Told[], options: SnippetOptions = {}): string {
   const { maxChars } = check(optionsSchema, options, 'summarizeInSnippets')
@@ -43,8 +44,8 @@ export function summarizeInSnippets(messages: readonly Told[], options: SnippetO
 }
 
 /**
- * PromptFleet's summary without a model, as a summarizer: `summarizeInSnippets`, behind the summaries so far and a line
- * `---`. When all that is more than was asked for, the oldest summaries go first.
+ * PromptFleet's summary without a model, as a summarizer: the earlier summaries, a line `---`, and `summarizeInSnippets`. Above the
+ * requested size, the oldest summaries are dropped first.
  */
 export const snippetSummarizer: Summarizer = {
   name: 'snippets',
@@ -85,7 +86,7 @@ function textOf(content: Told['content']): string {
   return texts.join('\n')
 }
 
-/** What tools answered, in neutral parts. */
+/** Tool results in neutral parts. */
 function outputsOf(content: Told['content']): string[] {
   if (typeof content === 'string') return []
   return (content as readonly Part[]).flatMap((part) =>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Message, RowKind } from '../messages/message.ts'
 
-/** What a caller may hand in as a summarizer. */
+/** A summarizer of the caller. */
 export const summarizerSchema = z.custom<Summarizer>(
   (value) =>
     typeof value === 'object' &&
@@ -12,7 +12,7 @@ export const summarizerSchema = z.custom<Summarizer>(
   'must be a summarizer: { name, usesModel, summarize }; aiSdkSummarizer and modelSummarizer make one of a model',
 )
 
-/** Titles of the ten sections of a summary. Source: checklist C-01, the default there. */
+/** The titles of the ten default sections of a summary. */
 export const SUMMARY_SECTIONS: readonly string[] = [
   'Primary Request and Intent',
   'Key Technical Concepts',
@@ -26,10 +26,10 @@ export const SUMMARY_SECTIONS: readonly string[] = [
   'Constraints and Established Rules',
 ]
 
-/** The ten without the last: those of seed 003. Source: checklist C-01, the preset `nine`. */
+/** The ten without the last, as in NeuroLink's documentation: the preset `nine`. */
 export const NINE_SECTIONS: readonly string[] = SUMMARY_SECTIONS.slice(0, 9)
 
-/** The titles of seed 002. Source: checklist S2-057 to S2-066, conflict C-01: the preset `blog`. */
+/** The titles of NeuroLink's article: the preset `blog`. */
 export const BLOG_SECTIONS: readonly string[] = [
   'Key decisions made',
   'Main topics discussed',
@@ -43,51 +43,51 @@ export const BLOG_SECTIONS: readonly string[] = [
   'Summary of the last few turns',
 ]
 
-/** Why the text of an answer is not taken for a summary. */
+/** Why the text of an answer is not a summary. */
 export const ANSWER_PROBLEMS = [
   /** There is no text. */
   'EMPTY_SUMMARY',
   /** The model, or a filter of its provider, refused. */
   'SUMMARY_REFUSED',
-  /** The model thought, and then said nothing. */
+  /** The answer contains reasoning only. */
   'SUMMARY_REASONING_ONLY',
-  /** The answer ran into its limit: what stands last, the rules, would be missing. */
+  /** The answer reached its limit: the rules, which come last, would be missing. */
   'SUMMARY_CUT',
-  /** It is no smaller than what it stands for. */
+  /** It is not smaller than the messages that it replaces. */
   'SUMMARY_NOT_SMALLER',
 ] as const
 /** One of `ANSWER_PROBLEMS`. */
 export type AnswerProblem = (typeof ANSWER_PROBLEMS)[number]
 
-/** What a summarizer is asked for. */
+/** A request to a summarizer. */
 export interface SummaryRequest {
   readonly sessionId: string
-  /** What to summarize, oldest first, as the view shows it. Calls and results are whole pairs. */
+  /** The messages to summarize, oldest first, as the view shows them. Calls and results are complete pairs. */
   readonly messages: readonly (Message & { readonly kind: RowKind })[]
-  /** The text of the summary these messages follow, to be merged in; without its digest. */
+  /** The text of the summary before these messages, to be merged in; without its digest. */
   readonly previousSummary?: string
   /**
-   * How many summaries deep: absent for a summary of messages, 1 for one of such summaries, and so on. The higher, the
-   * less of single actions is wanted and the more of what was decided and still holds. Then `messages` are summaries.
+   * The depth: absent for a summary of messages, 1 for a summary of such summaries (`messages` are then summaries), and so on. A deeper
+   * summary should contain fewer single actions and more decisions that still apply.
    */
   readonly level?: number
-  /** Titles of the sections wanted, in order. */
+  /** The titles of the requested sections, in order. */
   readonly sections: readonly string[]
-  /** Most tokens the text should take. */
+  /** The maximum tokens of the text. */
   readonly maxTokens: number
-  /** Files that tools read and changed in these messages, by path, each once, in order of first use. */
+  /** The paths of the files that tools read and changed in these messages, each once, in order of first use. */
   readonly files: { readonly read: readonly string[]; readonly modified: readonly string[] }
-  /** Provider and model asked for by the caller's config, for summarizers that can choose. */
+  /** The provider and model of the caller's config, for summarizers that can choose. */
   readonly provider?: string
   readonly model?: string
-  /** Why the answer before this one was not taken; absent at the first attempt. See `Summarizer.asksAgain`. */
+  /** Why the previous answer was rejected; absent at the first attempt. See `Summarizer.asksAgain`. */
   readonly retryOf?: AnswerProblem
   readonly signal?: AbortSignal
   /** See `Summarizer.announcesCalls`. */
   readonly calling?: () => Promise<void>
 }
 
-/** Tokens a summary cost. `inputTokens` counts those read from and written to a provider's cache too. */
+/** The token usage of a summary. `inputTokens` includes tokens read from and written to a provider's cache. */
 export type SummaryUsage = {
   readonly inputTokens?: number
   readonly outputTokens?: number
@@ -95,34 +95,34 @@ export type SummaryUsage = {
   readonly cacheCreationTokens?: number
 }
 
-/** What it answers. */
+/** The result of a summarizer. */
 export interface SummaryAnswer {
   readonly text: string
-  /** Who wrote it, for the audit. */
+  /** The writer's name, for the audit. */
   readonly model?: string
   readonly promptVersion?: string
   readonly usage?: SummaryUsage
-  /** Money, in US dollars. */
+  /** The cost, US dollars. */
   readonly cost?: number
-  /** Why the model stopped: `length` and `content-filter` are heeded, in any spelling of theirs that is known. */
+  /** Why the model stopped. `length` and `content-filter` reject the answer, in any known spelling. */
   readonly finishReason?: string
-  /** What it thought aloud; never part of the summary. */
+  /** The model's reasoning; never part of the summary. */
   readonly reasoning?: string
 }
 
 /**
- * The port to whatever writes summaries. It is called with no transaction open, may take its time, and is given
- * no more than `maxInputTokens` at once: longer ranges come in chunks, each with the summary so far.
+ * Writes summaries. It is called outside transactions, may be slow, and receives at most `maxInputTokens` at once: longer ranges come in
+ * chunks, each with the summary so far.
  */
 export interface Summarizer {
   readonly name: string
-  /** Whether a model is called: such a run takes a lease, and a preview does not call it unasked. */
+  /** Whether it calls a model: such a run takes a lease, and a preview does not call it by default. */
   readonly usesModel: boolean
-  /** Most tokens of messages in one request. Default: no limit. */
+  /** The maximum tokens of messages in one request. Default: no limit. */
   readonly maxInputTokens?: number
-  /** The same where it depends on what is asked for; counts instead of `maxInputTokens`. */
+  /** The same when it depends on the request; replaces `maxInputTokens`. */
   inputTokensFor?(request: Omit<SummaryRequest, 'messages' | 'previousSummary' | 'files'>): number | undefined
-  /** Tokens a request takes for each message besides what the message says, such as a line above it. Default 0. */
+  /** The tokens per message besides its content, such as a line above it. Default 0. */
   readonly tokensPerMessage?: number
   /**
    * Whether it asks differently when `retryOf` says what was wrong with the answer before. Then an answer that was not
@@ -130,14 +130,14 @@ export interface Summarizer {
    */
   readonly asksAgain?: boolean
   /**
-   * Whether it calls and awaits `calling` of its request before it asks its model. What fails before that is no attempt: it is in no record
-   * and opens no circuit. Default false: its model counts as asked when `summarize` is called.
+   * Whether it calls and awaits `calling` of its request before it calls its model. A failure before that is not recorded as an attempt
+   * and opens no circuit. Default false: a call of `summarize` counts as a call of the model.
    */
   readonly announcesCalls?: boolean
   /**
-   * Whether it can write with this provider and model, as a caller's config names them. Where it says no, the extractive
-   * summarizer writes. Default: it can.
+   * Whether it can use the provider and model of the caller's config. If not, the extractive summarizer writes. Default: true.
    */
   canUse?(asked: { readonly provider?: string; readonly model?: string }): boolean
+  /** Writes a summary. A rejection counts as a failed attempt of its model. */
   summarize(request: SummaryRequest): SummaryAnswer | Promise<SummaryAnswer>
 }

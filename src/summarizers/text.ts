@@ -17,7 +17,7 @@ export function shortenPath(path: string, max: number): string {
 
 /** A text on one line: every run of white space a single space, none at the ends. */
 export function oneLine(text: string): string {
-  // What is a single space already is no match: replacing each of them takes 30 times as long.
+  // A single space is not matched: replacing each of them takes 30 times as long.
   return text.replaceAll(/\s{2,}|[^\S ]/g, ' ').trim()
 }
 
@@ -35,7 +35,7 @@ export function ends(text: string, first: number, last: number): string {
   return `${headOf(text, first)}\n\n${tailOf(text, last)}`
 }
 
-/** A text without its fenced code blocks. A fence that is never closed runs to the end. */
+/** A text without its fenced code blocks. An unclosed fence ends with the text. */
 export function withoutFences(text: string): string {
   let open = text.indexOf('```')
   if (open < 0) return text
@@ -52,7 +52,7 @@ export function withoutFences(text: string): string {
   return kept.join('\n')
 }
 
-/** Farthest that one sentence reaches; a longer one is cut there. */
+/** The maximum length of a sentence; a longer one is cut. */
 const MAX_SENTENCE = 600
 
 /** The sentences of a text, each on one line, without list marks. A list item or a heading is a sentence. */
@@ -73,7 +73,7 @@ function push(sentences: string[], raw: string): void {
   if (sentence !== '') sentences.push(sentence)
 }
 
-/** The sentence around a place in a text, and where it ends. It begins at `from` or later. */
+/** The sentence around a position, and its end. It begins at `from` or later. */
 export function sentenceAround(
   text: string,
   at: number,
@@ -94,7 +94,7 @@ export function cleanLine(line: string): string {
 
 const ABBREVIATION = /(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|mr|mrs|ms|dr|no|approx|resp)$/i
 
-/** Whether a sentence ends with the unit at `i`. Looks only at what is near. */
+/** Whether a sentence ends with the unit at `i`. Reads only the units near it. */
 function endsSentence(text: string, i: number): boolean {
   const c = text.charCodeAt(i)
   switch (c) {
@@ -157,8 +157,8 @@ function isSoftBreak(text: string, i: number): boolean {
 }
 
 /**
- * A text without its middle, when it is longer than `length` characters (UTF-16 units) and the note of what is left out is
- * worth it: half of `length` of each end is kept. No pair of surrogates is cut.
+ * A text without its middle when it is longer than `length` characters (UTF-16 units) and the note about the rest is shorter than the
+ * rest: half of `length` is kept of each end. Surrogate pairs stay whole.
  */
 export function shortenMiddle(text: string, length: number): string {
   if (text.length <= length) return text
@@ -169,11 +169,11 @@ export function shortenMiddle(text: string, length: number): string {
   return short.length < text.length ? short : text
 }
 
-/** The longest text, in UTF-16 units, that `estimateTokens` counts as no more than `maxTokens`. */
+/** The largest number of UTF-16 units for which `estimateTokens` returns at most `maxTokens`. */
 export function unitsWithin(maxTokens: number): number {
   if (!(maxTokens > 0)) return 0
   if (!Number.isFinite(maxTokens)) return Number.MAX_SAFE_INTEGER
-  // Tokens grow by at least one a step, so the answer lies at or below `maxTokens` and is found by halving.
+  // Tokens grow by at least one a step, so the result is at most `maxTokens` and is found by bisection.
   let fits = 0
   let tooMany = Math.floor(maxTokens) + 1
   while (tooMany - fits > 1) {
@@ -191,7 +191,7 @@ export function fitText(text: string, fits: (text: string) => boolean): string {
   return most < 0 ? '' : shortenMiddle(text, most)
 }
 
-/** The largest number up to `high` that fits, by halving; -1 for none. */
+/** The largest number up to `high` that fits, by bisection; -1 when none fits. */
 export function longest(high: number, fits: (length: number) => boolean): number {
   let low = -1
   let most = high

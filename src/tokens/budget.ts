@@ -119,6 +119,7 @@ export const requestSchema = z.strictObject({
   /** Estimated tokens of other content of the request, such as messages that are not appended yet. */
   pendingTokens: z.int().nonnegative().optional(),
 })
+/** The rest of a request besides the stored history, in the founding spelling. */
 export type PendingRequest = z.input<typeof requestSchema>
 
 /** Tokens of a request by category. */

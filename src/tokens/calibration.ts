@@ -66,7 +66,7 @@ export function ratioOf({ grown, whole }: Calibration): number {
   return tally.samples >= MIN_SAMPLES ? bounded(tally.measured / tally.estimated, MIN_RATIO, MAX_RATIO) : 1
 }
 
-/** The number of reports behind the ratio. */
+/** The number of reports in the ratio. */
 export function samplesOf({ grown, whole }: Calibration): number {
   return grown.samples >= MIN_SAMPLES ? grown.samples : Math.max(grown.samples, whole.samples)
 }

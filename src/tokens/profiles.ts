@@ -119,6 +119,7 @@ const overridesSchema = z.strictObject({
   toolPairing: z.boolean().optional(),
   contextManagement: z.array(z.string()).optional(),
 })
+/** Values that replace those of a model profile. */
 export type ModelOverrides = z.input<typeof overridesSchema>
 
 /**

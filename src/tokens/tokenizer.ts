@@ -74,6 +74,7 @@ function maybeSign(unit: number): boolean {
 
 /** Tokenizers by name: of GPT-4o and later, of GPT-4 and GPT-3.5. */
 export const TOKENIZER_NAMES = ['o200k_base', 'cl100k_base'] as const
+/** The name of a tokenizer. */
 export type TokenizerName = (typeof TOKENIZER_NAMES)[number]
 
 const nameSchema = z.enum(TOKENIZER_NAMES)

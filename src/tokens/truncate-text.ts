@@ -27,6 +27,7 @@ const optionsSchema = z
   })
   .optional()
 
+/** Options of `truncateText`. */
 export type TruncateTextOptions = z.input<typeof optionsSchema>
 
 /**
@@ -119,7 +120,7 @@ function wholeBefore(text: string, longest: number): number {
   return word ?? longest
 }
 
-/** Whether what stands before `at` ends a sentence: a stop, with quotes and brackets closed behind it. */
+/** Whether a sentence ends before `at`: with a stop, optionally followed by closing quotes and brackets. */
 function endsInStop(text: string, at: number): boolean {
   let last = at - 1
   for (let back = 0; back < 3 && last > 0 && '"\')]*”’»'.includes(text.charAt(last)); back++) last--

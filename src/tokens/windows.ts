@@ -4,7 +4,7 @@ import { isObject } from '../messages/json.ts'
 import { packageWindow } from './package-windows.ts'
 import { canonicalProvider } from './providers.ts'
 
-/** Context windows in tokens, by provider and model; `_default` is the provider's own fallback. Source: seed 003. */
+/** Context windows in tokens, by provider and model; `_default` is the provider's fallback: NeuroLink's table. */
 export const MODEL_CONTEXT_WINDOWS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   anthropic: {
     _default: 200_000,
@@ -83,13 +83,13 @@ export const MODEL_CONTEXT_WINDOWS: Readonly<Record<string, Readonly<Record<stri
   sagemaker: { _default: 128_000 },
 }
 
-/** What the table has wrong for today's models, or takes for another (`gpt-4.5` begins with `gpt-4`), by the providers' own pages. */
+/** Corrections of the table for current models and confusable names (`gpt-4.5` begins with `gpt-4`), from the providers' pages. */
 const CORRECTIONS: typeof MODEL_CONTEXT_WINDOWS = {
   openai: { 'gpt-5': 400_000, 'gpt-4.5': 128_000 },
   mistral: { 'mistral-medium-latest': 128_000 },
 }
 
-/** The table for models that the maintained package has no window for. */
+/** The table for models that the maintained package does not contain. */
 const CORRECTED_CONTEXT_WINDOWS: typeof MODEL_CONTEXT_WINDOWS = Object.fromEntries(
   Object.entries(MODEL_CONTEXT_WINDOWS).map(([provider, models]) => [
     provider,
@@ -97,28 +97,28 @@ const CORRECTED_CONTEXT_WINDOWS: typeof MODEL_CONTEXT_WINDOWS = Object.fromEntri
   ]),
 )
 
-/** Window of a model nobody told us of, tokens. Source: seed 003. */
+/** The window of an unknown model, tokens, as in NeuroLink. */
 export const DEFAULT_CONTEXT_WINDOW = 128_000
-/** Most tokens kept free for the answer when the caller does not say. Source: seed 003. */
+/** The default maximum tokens reserved for the answer, as in NeuroLink. */
 export const MAX_DEFAULT_OUTPUT_RESERVE = 64_000
-/** Share of the window kept free for the answer when the caller does not say. Source: seed 003. */
+/** The default share of the window reserved for the answer, as in NeuroLink. */
 export const DEFAULT_OUTPUT_RESERVE_RATIO = 0.35
 
 /**
- * A table of context windows, tokens: by provider either one figure for all its models, or one a model, with
- * `_default` for the others. The registry has this form, and so have the tables of a store and of a session.
+ * A table of context windows, tokens: per provider either one figure for all its models, or one per model, with
+ * `_default` for the others. The registry and the tables of a store and of a session have this form.
  */
 export type ContextWindows = { readonly [provider: string]: number | { readonly [model: string]: number } }
 
 const windowSchema = z.int().positive()
 
-/** What is wrong with a table of windows, or `undefined`. By hand, because zod's copy of a record drops a `__proto__` key. */
+/** The problem of a table of windows, or `undefined`. Not with zod, whose copy of a record drops a `__proto__` key. */
 export function windowsProblem(value: unknown): string | undefined {
   if (!isObject(value)) return 'must be a table: provider to tokens, or provider to model to tokens'
   for (const [provider, entry] of Object.entries(value)) {
     const name = JSON.stringify(provider.slice(0, 40))
     if (provider === '_default')
-      return 'has "_default" where a provider is named; it stands among the models of one'
+      return 'has "_default" in place of a provider; it belongs among the models of one'
     const windows = isObject(entry) ? Object.values(entry) : [entry]
     if (!windows.every((tokens) => windowSchema.safeParse(tokens).success))
       return `of ${name} must be tokens: whole numbers above 0`
@@ -126,28 +126,28 @@ export function windowsProblem(value: unknown): string | undefined {
   return undefined
 }
 
-/** The check of a table of windows, saying what is wrong. */
+/** The check of a table of windows, with the problem in its message. */
 export const contextWindowsSchema = z.custom<ContextWindows>().superRefine((value, context) => {
   const problem = windowsProblem(value)
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
 })
 
 /**
- * Where the size of a window comes from: an overflow error (`learned`), the session's table, the store's, the maintained package
+ * The source of a window's size: an overflow error (`learned`), the session's table, the store's, the maintained package
  * `@pydantic/genai-prices` (`package`), the founding table (`registry`), or the default.
  */
 export type WindowSource = 'learned' | 'session' | 'store' | 'package' | 'registry' | 'default'
 
-/** A model's context window, and why it is that. */
+/** A model's context window and its source. */
 export type ContextWindow = {
   /** Tokens, input and output together. */
   readonly tokens: number
   readonly source: WindowSource
-  /** The entry of the table that decided: a model's name, or `_default`. */
+  /** The entry of the table: a model's name, or `_default`. */
   readonly entry?: string
 }
 
-/** What may overrule the tables of this package: the caller's tables, and the limit a provider was seen to enforce, tokens. */
+/** What takes precedence over the tables of this package: the caller's tables, and a limit in a provider's error, tokens. */
 type WindowTables = {
   readonly session?: ContextWindows | undefined
   readonly store?: ContextWindows | undefined
@@ -155,16 +155,16 @@ type WindowTables = {
 }
 
 /**
- * Which of the tables that come with this package are read, in their order. `maintained`: the package, then the corrected founding
+ * The tables of this package to read, in order. `maintained`: the package, then the corrected founding
  * table. `printed`: the founding table as it was printed, then the package. `founding`: the founding table as printed and no other.
  */
 export type WindowRegistry = 'maintained' | 'printed' | 'founding'
 
 /**
- * The context window of a model: the session's table, else the store's, no more than the learned limit; else the learned limit; else
- * the tables that come with this package; else 128,000. A provider's error is proof that a table says too much, and better knowledge
- * than any table of ours. In a table the model's own entry decides, else the longest name that the model's name begins with (so
- * `o1-mini-2024-09-12` is not taken for `o1`), else the provider's `_default`.
+ * The context window of a model: the session's table, else the store's, at most the learned limit; else the learned limit; else the tables of
+ * this package; else 128,000. A provider's error proves that a larger figure in a table is wrong. In a table the model's own entry
+ * counts, else the longest prefix of the model's name (so `o1-mini-2024-09-12` is not mistaken for `o1`), else the provider's
+ * `_default`.
  */
 export function resolveContextWindow(
   provider: string,
@@ -180,7 +180,7 @@ export function resolveContextWindow(
   return own ?? knownWindow(registry, provider, model)
 }
 
-/** The tables a preset reads: `neurolink` has the founding one as it was printed. */
+/** The tables of a preset: `neurolink` reads the founding table as printed. */
 export function registryOf(preset: string): WindowRegistry {
   return preset === 'neurolink' ? 'printed' : 'maintained'
 }
@@ -197,7 +197,7 @@ const LOOKUPS: { readonly [R in WindowRegistry]: readonly Lookup[] } = {
   founding: [printed],
 }
 
-/** The windows asked for last: a conversation asks for the same one before every call. */
+/** A cache of the last windows: a conversation needs the same one before every call. */
 const known = new Map<string, ContextWindow>()
 const MOST_KNOWN = 256
 
@@ -219,7 +219,7 @@ function lookUp(registry: WindowRegistry, provider: string, model: string | unde
   return { tokens: DEFAULT_CONTEXT_WINDOW, source: 'default' }
 }
 
-/** The package's window of a model, under any name it may go by. */
+/** The package's window of a model, under any of its names. */
 function inPackage(provider: string, model: string | undefined): ContextWindow | undefined {
   if (model === undefined) return undefined
   const name = canonicalProvider(provider)
@@ -245,7 +245,7 @@ function windowIn(
   return Object.hasOwn(models, entry) ? { tokens: models[entry]!, source, entry } : undefined
 }
 
-/** A provider's own entry, under the name that was given or another it goes by. */
+/** A provider's entry, under the given name or another of its names. */
 function entryOf(table: ContextWindows, provider: string): ContextWindows[string] | undefined {
   if (Object.hasOwn(table, provider)) return table[provider]
   const name = canonicalProvider(provider)
@@ -254,18 +254,18 @@ function entryOf(table: ContextWindows, provider: string): ContextWindows[string
   return other === undefined ? undefined : table[other]
 }
 
-/** What stands before a model's name without being part of it: a path or an ARN, a fine-tune's mark, Bedrock's regions. */
+/** Prefixes that are not part of a model's name: a path or an ARN, a fine-tune's mark, Bedrock's regions. */
 const MODEL_PREFIX = /^(?:.*\/)?(?:ft:)?(?:(?:us|us-gov|eu|apac|global|jp|au|ca)\.)?/s
 
 /** The variant of a model that a gateway serves (`:free`, `:online`); Bedrock's versions (`:0`) are part of the name. */
 const VARIANT = /:[a-z]+$/i
 
-/** The names a model may go by: as it was given, without a gateway's name before it (`openrouter/anthropic/…`), and bare. */
+/** The names of a model: as given, without a gateway's prefix (`openrouter/anthropic/…`), and bare. */
 export function modelNames(model: string): readonly string[] {
   return [...new Set([model, model.slice(model.indexOf('/') + 1), model.replace(MODEL_PREFIX, '')])]
 }
 
-/** The entry of a model: its own, else the longest name it begins with; case decides only when there is no other way. */
+/** The entry of a model: its own, else the longest prefix; case counts only when entries differ in nothing else. */
 function nameOf(models: { readonly [model: string]: number }, model: string): string | undefined {
   if (Object.hasOwn(models, model)) return model
   const bare = model.replace(MODEL_PREFIX, '')
@@ -290,34 +290,34 @@ function longestOf(
 
 /**
  * The context window of a model, tokens: its own entry, else the longest registered name it begins with, else the
- * provider's default, else 128,000: the founding table as it was printed. `overrides` are asked before it. Throws `INVALID_INPUT` for overrides
- * that are no table of windows.
+ * provider's default, else 128,000: the founding table as it was printed. `overrides` take precedence. Throws `INVALID_INPUT` for invalid
+ * overrides.
  */
 export function getContextWindowSize(provider: string, model?: string, overrides?: ContextWindows): number {
   const store = overrides === undefined ? undefined : check(contextWindowsSchema, overrides, 'overrides')
   return resolveContextWindow(provider, model, { store }, 'founding').tokens
 }
 
-/** Tokens kept free for the answer: `maxTokens` when given, else 35 % of the window, rounded up, at most 64,000. */
+/** Tokens reserved for the answer: `maxTokens` when given, else 35 % of the window, rounded up, at most 64,000. */
 export function getOutputReserve(contextWindow: number, maxTokens?: number): number {
   return (
     maxTokens ?? Math.min(MAX_DEFAULT_OUTPUT_RESERVE, Math.ceil(contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO))
   )
 }
 
-/** What a window leaves for input, tokens: less the output reserve, and no more than the provider takes of input alone. */
+/** The available input of a window, tokens: minus the output reserve, and at most the provider's input limit. */
 export function availableInput(contextWindow: number, maxTokens?: number, inputLimit?: number): number {
   const left = contextWindow - getOutputReserve(contextWindow, maxTokens)
   return inputLimit === undefined ? left : Math.min(left, inputLimit)
 }
 
-/** The lower of a limit that was learnt and one that was set, tokens; 0 sets none. */
+/** The lower of a learned and a configured limit, tokens; 0 means none. */
 export function lowerLimit(learned: number | undefined, set: number | undefined): number | undefined {
   if (set === undefined || set === 0) return learned
   return learned === undefined ? set : Math.min(learned, set)
 }
 
-/** Tokens a request may take: the window less the output reserve. `overrides` as for `getContextWindowSize`. */
+/** The available input of a request, tokens: the window minus the output reserve. `overrides` as for `getContextWindowSize`. */
 export function getAvailableInputTokens(
   provider: string,
   model?: string,

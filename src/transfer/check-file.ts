@@ -1,23 +1,14 @@
 import type { MessageEvent } from '../history/import/import-types.ts'
 import { messageProblem } from '../messages/message-check.ts'
 import { inConversations } from './history-lines.ts'
-import { type Importing, type ImportNote, type ImportProblem, MAX_LISTED } from './import-report.ts'
+import {
+  type CheckedConversation,
+  type Importing,
+  type ImportNote,
+  type ImportProblem,
+  MAX_LISTED,
+} from './import-report.ts'
 import type { ConversationEvent, FileInput, PlacedMessage, Source, SourceEvent } from './source.ts'
-
-/** What the check found of one conversation. */
-export type CheckedConversation = {
-  readonly id: string | undefined
-  readonly otherwise: string | undefined
-  readonly branchOf: string | undefined
-  /** Messages that can be stored. */
-  readonly messages: number
-  readonly problemCount: number
-  readonly noteCount: number
-  readonly problems: readonly ImportProblem[]
-  readonly notes: readonly ImportNote[]
-  /** What had been read of the file when the conversation was known to be over. */
-  readonly mark: string
-}
 
 type Open = {
   -readonly [K in Exclude<keyof CheckedConversation, 'problems' | 'notes'>]: CheckedConversation[K]
@@ -107,7 +98,7 @@ class Conversations {
   }
 }
 
-/** Why the store would refuse a message, or `undefined`. */
+/** Why the store would reject a message, or `undefined`. */
 export function storable({ message }: MessageEvent): string | undefined {
   const problem = messageProblem(message)
   if (problem === undefined) return undefined

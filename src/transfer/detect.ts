@@ -10,18 +10,18 @@ import { pi } from './sources/pi.ts'
 import { roo } from './sources/roo.ts'
 import { messages } from './sources/transcript.ts'
 
-/** The sources, in the order they are asked: those with marks of their own first, plain messages last. */
+/** The sources in the order of detection: those with distinctive marks first, plain messages last. */
 export const SOURCES: readonly Source[] = [claudeCode, pi, roo, chatgpt, claude, openai, anthropic, messages]
 
 /**
- * The source that reads a file; `history` for one with histories of ours, which no source reads; or what the file looked like where nothing
- * does: words for its shape, never text of it.
+ * The source that reads a file; `history` for undertext's own histories, which no source reads; or a description of an unrecognized file,
+ * without any of its text.
  */
 type Detected = { readonly source: Source } | { readonly source: 'history' } | { readonly looks: string }
 
 /**
- * Finds the source of a file by its first 256 KB: the first one that knows it. A source that is named is taken without asking it, for all
- * that is text; with `isAsked` it must know the file, though another would come before it.
+ * Finds the first source that recognizes the first 256 KB of a file. A given source is used for any text file without detection; with
+ * `isAsked` it must recognize the file, even if another source precedes it.
  */
 export async function detectSource(input: Input, named?: SourceName, isAsked = false): Promise<Detected> {
   const read = await readHead(input)
@@ -39,7 +39,7 @@ function sourceNamed(named: SourceName): Detected {
   return { source: SOURCES.find(({ name }) => name === named)! }
 }
 
-/** The first source that knows a head, of all or of the one that is named. */
+/** The first source that recognizes a head, of all or only the given one. */
 function sourceKnowing(head: Head, named: SourceName | undefined): Detected | undefined {
   if (recogniseHistory(head))
     return named === undefined || named === 'undertext' ? { source: 'history' } : undefined

@@ -20,17 +20,16 @@ import {
 } from './html/page-html.ts'
 
 /**
- * A session as one HTML page for people, in pieces to be written one behind the other: facts and sizes, the compactions with their
- * audit, the turns of the user, then the messages in the order of the log. The page needs nothing from elsewhere, is read without its
- * script, in light and dark and on paper. Messages are read a page at a time, twice, so a long session needs no more memory
- * than a short one.
+ * Yields a session as one HTML page for people, in pieces to write in sequence: facts and sizes, the compactions with their audit, the
+ * turns of the user, then the messages in the order of the log. The page loads nothing and works without its script, in light and dark
+ * and on paper. Messages are read by pages, twice, so a long session needs no more memory than a short one.
  *
- * Hidden rows are dimmed and say why they are hidden, with a link to the compaction that hides them; what was replaced comes with its original.
- * With `hidden: 'omit'` they are left out. No text of the session becomes markup: blocks of code, code in a line and full addresses
- * of the web are recognised, all else is text. Only PNG, JPEG, GIF and WebP are shown as pictures. What a reader cannot see
- * (controls, directions) is shown by name. The same session gives the same bytes.
+ * Hidden rows are dimmed and have the reason, with a link to the compaction that hides them; replaced parts include their original. With
+ * `hidden: 'omit'` they are omitted. No text of the session becomes markup: fenced code, inline code and complete web URLs are formatted,
+ * all else is text. Only PNG, JPEG, GIF and WebP are shown as pictures. Invisible characters are shown by symbol or number. The same
+ * session yields the same bytes.
  *
- * Throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for options that are none, with the first piece.
+ * The first piece throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for invalid options.
  */
 export function exportHtml(
   store: DocumentStore,
@@ -74,10 +73,10 @@ function gapHtml(words: string): string {
   return `<p class="gap">${words}</p>\n`
 }
 
-/** Characters of a turn in the table of turns. */
+/** The maximum characters of a turn in the table of turns. */
 const TURN_LENGTH = 80
 
-/** An entry of the table of turns; empty for a row without words of a user. */
+/** An entry of the table of turns; empty for a row without a user's text. */
 function turnHtml(row: StoredMessage): string {
   if (row.kind !== 'message' || row.role !== 'user') return ''
   const part = partsOf(row).find((one) => one.type === 'text' && one.text.trim() !== '')
@@ -102,7 +101,8 @@ ${isMessage || by === undefined ? '' : originHtml(by, settings.hidden === 'show'
 
 function originHtml(by: DocumentCompaction, isLinked: boolean): string {
   const [first] = by.standsFor
-  const rows = first === undefined || !isLinked ? '' : `, <a href="#m-${first[0]}">to what it stands for</a>`
+  const rows =
+    first === undefined || !isLinked ? '' : `, <a href="#m-${first[0]}">to the messages it replaces</a>`
   return `<p class="why">Inserted by ${linkTo(by)}${rows}</p>\n`
 }
 

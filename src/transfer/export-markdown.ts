@@ -21,15 +21,14 @@ import {
 import { fenceAround, inertText, longestRun, messageMarkdown } from './markdown/message-markdown.ts'
 
 /**
- * A session as a Markdown document for people, in pieces to be written one behind the other: title, facts, compactions, then the
- * messages in the order of the log. Messages are read a page at a time, so a long session needs no more memory than a short one.
+ * Yields a session as a Markdown document for people, in pieces to write in sequence: title, facts, compactions, then the messages in the
+ * order of the log. Messages are read by pages, so a long session needs no more memory than a short one.
  *
- * Hidden rows are left out with a word where they stood; with `hidden: 'show'` they stand there with the reason, and what was replaced
- * with its original. The Markdown of messages is kept; raw HTML in it is shown as text, its headings go below those of the document,
- * its code is closed, pictures become links. What a reader cannot see (controls, directions) is shown by name. The same
- * session gives the same bytes.
+ * Hidden rows are omitted with a note in their place; with `hidden: 'show'` they are shown with the reason, and replaced parts with their
+ * original. The Markdown of messages is kept; raw HTML in it is shown as text, its headings move below those of the document, its code is
+ * closed, images become links. Invisible characters are shown by symbol or number. The same session yields the same bytes.
  *
- * Throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for options that are none, with the first piece.
+ * The first piece throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for invalid options.
  */
 export function exportMarkdown(
   store: DocumentStore,
@@ -112,7 +111,7 @@ function fencedMarkdown(text: string, language: string): string {
   return `${fence}${language}\n${shown}${shown.endsWith('\n') ? '' : '\n'}${fence}`
 }
 
-/** A name or an id on a line, as code: its fence is longer than any run within, and `<` is written as itself between lines of fences alone. */
+/** A name or an id as inline code: its fence is longer than any run inside, and `<` is literal only between fences. */
 function codeSpan(text: string): string {
   const shown = visibleLine(text).trim()
   if (shown === '') return '*(empty)*'

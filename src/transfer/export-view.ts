@@ -11,7 +11,7 @@ import { LANGCHAIN } from '../ecosystems/langchain/types.ts'
 import { RESPONSES } from '../ecosystems/openai/responses-types.ts'
 import { toOpenAI } from '../ecosystems/openai/to-openai.ts'
 import { toOpenAIResponses } from '../ecosystems/openai/to-responses.ts'
-import { AGENTS } from '../ecosystems/openai-agents/item-types.ts'
+import { AGENTS } from '../ecosystems/openai-agents/item-shapes.ts'
 import { toAgentItems } from '../ecosystems/openai-agents/to-items.ts'
 import { check, nameSchema, taken } from '../messages/check.ts'
 import { stringifyJson } from '../messages/json.ts'
@@ -21,26 +21,26 @@ import type { Store } from '../store/store.ts'
 import { sessionRows } from './session-rows.ts'
 import { VIEW_FORMATS, type ViewFormat } from './view-formats.ts'
 
-/** Messages in a form: a list, and what stands beside it. */
+/** Messages in a format: a list, and the fields beside it. */
 type WrittenView = {
-  /** The list's name within its document; `undefined` where the document is the list. */
+  /** The list's field in its document; `undefined` if the document is the list. */
   readonly list?: string
-  /** What stands beside the list (a system prompt). */
+  /** The fields beside the list (a system prompt). */
   readonly beside?: object
-  /** The same as a line of its own, for a file with a message a line. */
+  /** The same as a line of its own, for a file with one message per line. */
   readonly line?: object
   readonly messages: readonly unknown[]
 }
 
-/** A message of the view or of the log, or what was rendered. */
+/** A message of the view or of the log, or a rendered one. */
 type Writable = Message & Partial<Pick<ViewMessage, 'id' | 'createdAt' | 'kind'>>
 
 type FormatWriter = {
-  /** Whose rules a rendering in this form keeps when none is named; `undefined`: those of the session's own provider. */
+  /** The default provider of a rendering in this format; `undefined`: the session's own. */
   readonly provider: string | undefined
-  /** Names of parts a rendering keeps besides its provider's, because this form writes them. */
+  /** Parts of other providers that a rendering keeps because this format writes them. */
   readonly alsoReads: readonly string[]
-  /** Which rows of the log make the full history in this form: all with their tags, or the messages alone. */
+  /** The rows of the full history in this format: all with their tags, or the messages alone. */
   readonly full: 'rows' | 'messages'
   write(messages: readonly Writable[], options: ConversionOptions): WrittenView
 }
@@ -94,7 +94,7 @@ const WRITERS: { readonly [F in ViewFormat]: FormatWriter } = {
   'openai-agents': listOf(toAgentItems, { provider: 'openai', alsoReads: [AGENTS] }),
 }
 
-/** What `append` takes: a message with its id and time. */
+/** An argument of `append`: a message with its id and time. */
 function neutralOf(message: Writable | StoredMessage): object {
   if ('anchor' in message) return message
   const { id, role, content, metadata, createdAt } = message
@@ -107,7 +107,7 @@ function neutralOf(message: Writable | StoredMessage): object {
   }
 }
 
-/** What the export of a view needs of a store. */
+/** The methods of a store that the export needs. */
 export type ViewStore = Pick<Store, 'getSession' | 'getEffectiveHistory' | 'getMessages' | 'renderHistory'>
 
 const functionSchema = <F>(): z.ZodType<F, F> =>
@@ -117,18 +117,18 @@ export const viewSchema = z
   .strictObject({
     /** The form of the messages. Default: `neutral`, that of this package. */
     format: z.enum(VIEW_FORMATS).default('neutral'),
-    /** One JSON document, or a JSON value a line. Default: a document. */
+    /** One JSON value per line instead of one document. Default: a document. */
     lines: z.boolean().default(false),
     /**
-     * The view made valid for a provider: for one that is named, or with `true` for that of the format (of forms that several providers
-     * are spoken to in, the session's own). Default: the view as it is.
+     * Renders the view for a provider: the given one, or with `true` that of the format (the session's own for formats of several
+     * providers). Default: the raw view.
      */
     rendered: z.union([z.boolean(), nameSchema]).default(false),
-    /** All messages of the log, hidden ones included, as they were said; not together with `rendered`. */
+    /** All messages of the log, including hidden ones, with their original content; not together with `rendered`. */
     full: z.boolean().default(false),
-    /** Hears of what the form has no place for, changes or keeps apart. Names places, never what somebody said. */
+    /** Receives what the format cannot hold, changes or stores separately: places, never content. */
     onNote: functionSchema<(note: ConversionNote) => void>().optional(),
-    /** Hears of what a rendering changed. */
+    /** Receives what a rendering changed. */
     onMend: functionSchema<(mend: Mend) => void>().optional(),
   })
   .refine(({ rendered, full }) => rendered === false || !full, 'rendered and full exclude each other')
@@ -136,15 +136,15 @@ export const viewSchema = z
 export type ExportViewOptions = z.input<typeof viewSchema>
 
 /**
- * What a model would be sent now, in any form this package writes, as JSON in pieces to be written one behind the other. A document is
- * the list of messages, or the object its API takes (`{ system, messages }`, `{ systemInstruction, contents }`); with `lines` each
- * message is a line, and a system prompt that stands beside the list the first one. Bytes are base64.
+ * Yields what a model would be sent now, in any format of this package, as JSON in pieces to write in sequence. A document is the list of
+ * messages, or the object of its API (`{ system, messages }`, `{ systemInstruction, contents }`); with `lines` each message is a line, and
+ * a system prompt beside the list is the first one. Bytes are base64.
  *
- * With `full` it is the whole log: `neutral` has every row with its tags, `flat` and `ui` every row with what they have a place for, the
- * other forms the messages alone, without summaries and markers. The view itself, or the log, is held in memory, but for the full
- * log in the neutral form, which is read a page at a time.
+ * With `full` it is the whole log: `neutral` has every row with its tags, `flat` and `ui` every row as far as they have a place for it, the
+ * other formats the messages alone, without summaries and markers. The view or the log is in memory, except for the full log in the
+ * neutral format, which is read by pages.
  *
- * Throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for options that are none, with the first piece.
+ * The first piece throws `SESSION_NOT_FOUND`, and `INVALID_INPUT` for invalid options.
  */
 export function exportView(
   store: ViewStore,
@@ -211,7 +211,7 @@ async function* documentOf(
   yield* linesOf(messages, false, '\n}\n')
 }
 
-/** A value a line: alone, or as the elements of a list. */
+/** One value per line: alone, or as the elements of a list. */
 async function* linesOf(
   values: Iterable<unknown> | AsyncIterable<unknown>,
   lines: boolean,
@@ -229,7 +229,7 @@ function jsonOf(value: unknown): string {
   return stringifyJson(withoutBytes(value))
 }
 
-/** A value with its bytes as base64, which every form takes in their place; what holds none is itself. */
+/** A value with base64 in place of its bytes, which every format accepts; a value without bytes is returned itself. */
 function withoutBytes(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof Uint8Array)

@@ -4,16 +4,16 @@ import { jsonOf, readFilledLines } from './lines.ts'
 import type { Head, Input } from './source.ts'
 import { CONVERSATION_LIST, MESSAGE_LISTS } from './sources/transcript-shape.ts'
 
-/** How much of a file its kind is told by, in bytes. */
+/** The bytes of a file that are used for detection. */
 const HEAD_BYTES = 256 * 1024
 
-/** How far is looked for the messages of an object: its system prompt and its tools may stand before them. */
+/** The bytes that are searched for the messages of an object: its system prompt and tools may precede them. */
 const LISTS_WITHIN_BYTES = 64 * 1024 * 1024
 
-/** Most values of a head. */
+/** The maximum number of values of a head. */
 const HEAD_VALUES = 200
 
-/** A file's head; or, of a file that holds no JSON, what it looked like: a name of a kind, never text of it. */
+/** A file's head; or, for a file without JSON, a description without any of its text. */
 type HeadRead = { readonly head: Head } | { readonly looks: string; readonly isText: boolean }
 
 /** Reads the beginning of a file. */
@@ -47,7 +47,7 @@ export async function readHead(input: Input): Promise<HeadRead> {
 
 const LISTS = [...MESSAGE_LISTS, CONVERSATION_LIST, 'chat_messages']
 
-/** The first object of a file with the beginning of its messages, where these do not begin within the first bytes. */
+/** The first object of a file with the beginning of its messages, when they begin after the first bytes. */
 async function withMessages(
   value: { readonly [field: string]: unknown },
   input: Input,
@@ -64,7 +64,7 @@ async function withMessages(
   }
   const lists: { [name: string]: unknown[] } = {}
   for await (const piece of readElements(bytes(), { lists: LISTS, fields: () => false })) {
-    // Behind the first line's object.
+    // After the first line's object.
     if (piece.type === 'problem' && piece.element === undefined) break
     if (piece.type !== 'element' || piece.list === undefined) continue
     const list = lists[piece.list] ?? []
@@ -87,7 +87,7 @@ async function firstBytes(input: Input): Promise<Buffer> {
   return Buffer.concat(chunks).subarray(0, HEAD_BYTES)
 }
 
-/** First bytes of files that are no text. */
+/** The first bytes of files that are not text. */
 const SIGNATURES: readonly (readonly [signature: string, looks: string])[] = [
   ['SQLite format 3\0', 'a SQLite database (a store is opened with --db)'],
   ['\x1f\x8b', 'a gzip file (unpack it first)'],
@@ -100,7 +100,7 @@ const SIGNATURES: readonly (readonly [signature: string, looks: string])[] = [
   ['\xfe\xff', 'text in UTF-16 (save it as UTF-8 first)'],
 ]
 
-/** A machine that went down leaves zeros in a file that was being written: bad lines of a file that can be read otherwise. */
+/** A crashed machine leaves zeros in a file that was being written: bad lines of an otherwise readable file. */
 const BEGINS_AS_JSON = /^(?:\xef\xbb\xbf)?[ \t\r\n]*[[{][^\0]/
 
 function looksBinary(bytes: Buffer): string | undefined {
@@ -112,7 +112,7 @@ function looksBinary(bytes: Buffer): string | undefined {
 
 const IS_LINES = /\.(?:jsonl|ndjson|jsonlines)$/i
 
-/** The values of a head whose lines are JSON values; `undefined` when it is one value over several lines, or no JSON. */
+/** The values of a head whose lines are JSON values; `undefined` for one value over several lines, or no JSON. */
 async function linesOf(bytes: Buffer, isCut: boolean, name: string): Promise<unknown[] | undefined> {
   const values: unknown[] = []
   let lines = 0
@@ -131,7 +131,7 @@ async function linesOf(bytes: Buffer, isCut: boolean, name: string): Promise<unk
   }
   const isNamed = IS_LINES.test(name)
   if (lines === 0 || values.length === 0) {
-    // One line that is longer than the head, or nothing that is whole.
+    // One line longer than the head, or no complete line.
     const value = isNamed && first !== undefined ? partialJson(first) : undefined
     return value === undefined ? undefined : [value]
   }
@@ -139,12 +139,12 @@ async function linesOf(bytes: Buffer, isCut: boolean, name: string): Promise<unk
   return isNamed || isFirstWhole || values.length * 2 >= lines ? values : undefined
 }
 
-/** Whether one line of what comes from no file, and has no ending that says so, is a line by itself: a message, or an entry of an agent. */
+/** Whether a single line of input without a file name is a line of a JSONL file: a message, or an entry of an agent. */
 function isEntry(value: unknown): boolean {
   return isObject(value) && (typeof value.role === 'string' || typeof value.type === 'string')
 }
 
-/** The first elements of a list; of the first one as much as there is, where it is longer than the head. */
+/** The first elements of a list; the available beginning of the first one if it is longer than the head. */
 async function elementsOf(bytes: Buffer, text: string): Promise<unknown[]> {
   const values: unknown[] = []
   for await (const piece of readElements(onceOf(bytes))) {
@@ -161,8 +161,8 @@ async function* onceOf(bytes: Buffer): AsyncGenerator<Uint8Array, void, undefine
 }
 
 /**
- * What a JSON text says that breaks off somewhere: the text up to the last place behind which it can be closed. A text that breaks off is
- * told as far as it goes. `undefined` when nothing of it is JSON.
+ * The value of a truncated JSON text, up to the last place where it can be closed. A truncated string is kept as far as it goes.
+ * `undefined` when no part of it is JSON.
  */
 export function partialJson(text: string): unknown {
   const { closers, isString, safeEnd } = scan(text)
@@ -178,8 +178,8 @@ export function partialJson(text: string): unknown {
 }
 
 /**
- * What would close a text, and where the last value that is whole ends. Whatever opens or closes something is such a place, so both ends
- * have the same closers.
+ * The brackets that would close a text, and the end of the last complete value. Every opening and closing bracket is such a place, so both
+ * ends have the same closers.
  */
 function scan(text: string): { closers: string; isString: boolean; safeEnd: number } {
   const open: string[] = []

@@ -17,7 +17,7 @@ import type { Head, SourceEvent } from './source.ts'
 /** The events of a file, conversation by conversation. */
 export class EventCursor {
   readonly #events: AsyncIterator<SourceEvent>
-  /** The event that was read ahead: the beginning of the next conversation. */
+  /** The event after the current conversation: the beginning of the next one. */
   #ahead: SourceEvent | undefined
   #isOver = false
 
@@ -25,7 +25,7 @@ export class EventCursor {
     this.#events = inConversations(events)[Symbol.asyncIterator]()
   }
 
-  /** Goes to the next conversation, past what is left of the one at hand; false when there is none. */
+  /** Moves to the next conversation, skipping the rest of the current one; false when there is none. */
   async next(): Promise<boolean> {
     while (this.#ahead === undefined && !this.#isOver) await this.#read()
     const isThere = this.#ahead !== undefined
@@ -33,7 +33,7 @@ export class EventCursor {
     return isThere
   }
 
-  /** What is left of the conversation at hand. */
+  /** The remaining events of the current conversation. */
   async *rest(): AsyncGenerator<SourceEvent, void, undefined> {
     for (;;) {
       const event = await this.#read()
@@ -42,12 +42,12 @@ export class EventCursor {
     }
   }
 
-  /** Gives up the reading. */
+  /** Ends the reading. */
   async close(): Promise<void> {
     await this.#events.return?.()
   }
 
-  /** The next event of the conversation at hand. */
+  /** The next event of the current conversation. */
   async #read(): Promise<SourceEvent | undefined> {
     if (this.#ahead !== undefined || this.#isOver) return undefined
     const { done, value } = await this.#events.next()
@@ -58,7 +58,7 @@ export class EventCursor {
   }
 }
 
-/** Events that begin with a conversation: what is told before the first one belongs to it. */
+/** Events that begin with a conversation: earlier events belong to it. */
 export async function* inConversations(
   events: AsyncIterable<SourceEvent>,
 ): AsyncGenerator<SourceEvent, void, undefined> {
@@ -82,26 +82,26 @@ export async function* inConversations(
   yield* before
 }
 
-/** A line without its end, or why there is none to be had. Numbers count from 1. */
+/** A line without its end, or why it cannot be read. Numbers count from 1. */
 export type HistoryLine = { readonly number: number } & (
   | { readonly text: string }
   | { readonly problem: string }
 )
 export type HistoryLines = AsyncIterable<HistoryLine> | Iterable<HistoryLine>
 
-/** What is wrong with a line: by field and rule, never by what stands in it. */
+/** The problem of a line: field and rule, never content. */
 export type HistoryProblem = { readonly line: number; readonly why: string }
 
-/** Errors that say one history cannot be restored, and nothing of the others. */
+/** Errors of a single history that do not affect the others. */
 const OF_HISTORY = ['HISTORY_REFUSED', 'SESSION_EXISTS', 'ESTIMATOR_UNKNOWN'] as const
 
-/** Why a history is not restored: what stands in it, or what the store has against it. */
+/** Why a history is not restored: a problem of its content, or a conflict with the store. */
 export type RefusedHistory = HistoryProblem & { readonly code: (typeof OF_HISTORY)[number] }
 
-/** A place in the lines, from which histories are read one after the other. */
+/** A position in the lines, from which histories are read one after the other. */
 class HistoryCursor {
   readonly #lines: AsyncIterator<HistoryLine> | Iterator<HistoryLine>
-  /** A line that was read and belongs to what comes next. */
+  /** A line that was read and belongs to the next record. */
   #kept: HistoryLine | undefined
   /** The number of the last line read. */
   last = 0
@@ -112,7 +112,7 @@ class HistoryCursor {
     this.#lines = Symbol.asyncIterator in lines ? lines[Symbol.asyncIterator]() : lines[Symbol.iterator]()
   }
 
-  /** The number of the first line of the next history, or `undefined` behind the last one. Blank lines between them are nothing. */
+  /** The number of the first line of the next history, or `undefined` after the last one. Blank lines between them are ignored. */
   async begin(): Promise<number | undefined> {
     for (;;) {
       const line = await this.#next()
@@ -123,7 +123,7 @@ class HistoryCursor {
     }
   }
 
-  /** The records of the history that begins here. Throws `HISTORY_REFUSED` for a line that is none, and at the end for a checksum that is another. */
+  /** The records of the history that begins here. Throws `HISTORY_REFUSED` for an invalid line, and at the end for a wrong checksum. */
   async *records(): AsyncGenerator<unknown, void, undefined> {
     this.#isWhole = false
     const sum = createHash('sha256')
@@ -144,7 +144,7 @@ class HistoryCursor {
     }
   }
 
-  /** Goes on to where the next history begins: behind the end of this one, or at a header. */
+  /** Moves to the beginning of the next history: after the end of this one, or at a header. */
   async skip(): Promise<void> {
     while (!this.#isWhole) {
       const line = await this.#next()
@@ -155,7 +155,7 @@ class HistoryCursor {
     }
   }
 
-  /** Why a history is refused, and where in the file; `undefined` for what is no refusal. */
+  /** Why a history is rejected, and where in the file; `undefined` for other errors. */
   refusal(error: unknown, first: number): RefusedHistory | undefined {
     if (!isUndertextError(error)) return undefined
     if (isUndertextError(error, 'HISTORY_REFUSED')) {
@@ -179,7 +179,7 @@ class HistoryCursor {
     this.last = line.number - 1
   }
 
-  /** Another history begins where this one has not ended. */
+  /** Another history begins before the end of this one. */
   #cutBy(line: HistoryLine): UndertextError<'HISTORY_REFUSED'> {
     const error = this.#refused('another history begins before its end')
     this.#keep(line)
@@ -201,7 +201,7 @@ class HistoryCursor {
   }
 }
 
-/** The sentences of `JSON.parse` quote what stands there, so none of it is kept. */
+/** The messages of `JSON.parse` quote content, so they are not used. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
@@ -219,39 +219,39 @@ function isEnd(value: unknown): value is EndRecord {
 }
 
 /*
- * Histories as lines of text, a JSON object a line (docs/history-format.md). Several may follow each other in one file.
+ * Histories as lines of text, one JSON object per line (docs/history-format.md). A file may contain several in sequence.
  *
- * - `historyLines(store.exportSession(id))`: the lines of one, each with its line feed, to be written one after the other.
- * - `checkHistory(lines)`: what stands in a file and what is wrong with it, without a store; one answer a history.
- * - `restoreFrom(store, lines)`: restores them, one answer a history.
+ * - `historyLines(store.exportSession(id))` yields the lines of one, each with its line feed, to write in sequence.
+ * - `checkHistory(lines)` checks a file without a store and yields one result per history.
+ * - `restoreFrom(store, lines)` restores them and yields one result per history.
  *
- * Lines come as `readLines` gives them. A file that was cut, or in which a byte is another, is known by the checksum in its last line.
+ * `readLines` produces the lines. The checksum in the last line detects a truncated file or a changed byte.
  */
 
-/** What stands in a history. */
+/** The contents of a history. */
 export type CheckedHistory = {
   /** Its first and its last line. */
   readonly line: number
   readonly lastLine: number
-  /** Absent when it was bad before it said so. */
+  /** Absent when an earlier line is invalid. */
   readonly session?: { readonly id: string; readonly title?: string }
   readonly counts: HistoryCounts
-  /** The first thing that is wrong with it; then it is not restored. */
+  /** Its first problem; it is then not restored. */
   readonly problem?: HistoryProblem
 }
 
-/** What became of a history. */
+/** The result of restoring a history. */
 export type RestoredHistory = {
   readonly line: number
   readonly lastLine: number
 } & ({ readonly restored: SessionRestore } | { readonly refused: RefusedHistory })
 
 export type RestoreFromOptions = Pick<RestoreOptions, 'owner' | 'signal'> & {
-  /** What the sessions are called, in the order of the histories. What is `undefined` keeps its own id. */
+  /** The ids of the sessions, in the order of the histories. `undefined` keeps the original id. */
   readonly ids?: readonly (string | undefined)[]
 }
 
-/** Whether a file begins as a history does, or as one that has lost its header: that is refused, and not taken for a file of somebody else. */
+/** Whether a file begins like a history, or like one without its header, which is rejected instead of being treated as a foreign file. */
 export function recogniseHistory({ values }: Head): boolean {
   const [first] = values
   if (!isObject(first)) return false
@@ -259,7 +259,7 @@ export function recogniseHistory({ values }: Head): boolean {
   return first.type === 'header' && first.format === HISTORY_FORMAT
 }
 
-/** The lines of records, with the checksum in the last one. Throws what the records throw. */
+/** Yields the lines of records, with the checksum in the last one. Passes on errors of the records. */
 export async function* historyLines(
   records: AsyncIterable<HistoryRecord> | Iterable<HistoryRecord>,
 ): AsyncGenerator<string, void, undefined> {
@@ -272,7 +272,7 @@ export async function* historyLines(
   }
 }
 
-/** Looks at the histories of a file and answers each: what is in it, and the first thing that is wrong with it. Writes nothing. */
+/** Checks the histories of a file and yields for each its contents and its first problem. Writes nothing. */
 export async function* checkHistory(lines: HistoryLines): AsyncGenerator<CheckedHistory, void, undefined> {
   const cursor = new HistoryCursor(lines)
   for (let first = await cursor.begin(); first !== undefined; first = await cursor.begin()) {
@@ -308,8 +308,8 @@ async function problemIn(cursor: HistoryCursor, check: HistoryCheck): Promise<Hi
 }
 
 /**
- * Restores the histories of a file, one after the other, and answers each when it is done or refused: nothing of a refused one is stored, and
- * the others are. Throws what else `restoreSession` throws (`STORE_FULL`, `ABORTED` …); what was answered before stays restored.
+ * Restores the histories of a file, one after the other, and yields a result for each: nothing of a rejected one is stored, and the others are
+ * restored. Throws the other errors of `restoreSession` (`STORE_FULL`, `ABORTED` …); histories with a result stay restored.
  */
 export function restoreFrom(
   store: Pick<Store, 'restoreSession'>,

@@ -22,20 +22,20 @@ import {
 import { FileInput } from './source.ts'
 import { importConversations } from './write-file.ts'
 
-/** What came by a stream, to be read as often as asked. */
+/** The content of a stream, which can be read several times. */
 type Spooled = { readonly input: FileInput; readonly remove: () => Promise<void> }
 
 type SpoolOptions = {
   readonly signal: AbortSignal | undefined
-  /** Hears how many bytes have come so far. */
+  /** Receives the number of bytes so far. */
   readonly onBytes: ((bytes: number) => void) | undefined
 }
 
 /**
- * Puts all that a stream brings into a temporary file that nobody else may read. Its name is taken away as soon as it is open, so that nothing
- * of it is left however the process ends; where a system keeps names of open files, `remove` takes it away.
+ * Writes a stream to a private temporary file. Its name is removed as soon as it is open, so that nothing is left however the process ends; on
+ * systems that keep the names of open files, `remove` removes it.
  *
- * Throws `IMPORT_ABORTED`, and `FILE_UNREADABLE` when there is no room or the stream fails. `called` is what errors call it.
+ * Throws `IMPORT_ABORTED`, and `FILE_UNREADABLE` when there is no room or the stream fails. `called` is its name in errors.
  */
 async function spool(stream: Readable, called: string, { signal, onBytes }: SpoolOptions): Promise<Spooled> {
   const folder = await mkdtemp(join(tmpdir(), 'undertext-import-')).catch((error: unknown) => {
@@ -77,16 +77,15 @@ function unkept(file: string, error: unknown): UndertextError<'FILE_UNREADABLE'>
 }
 
 export type ImportStreamOptions = ImportFileOptions & {
-  /** What errors and the report call it. Default: `stream`. */
+  /** Its name in errors and the report. Default: `stream`. */
   readonly called?: string
   /** Hears how many bytes have come so far. */
   readonly onBytes?: (bytes: number) => void
 }
 
 /**
- * Imports what a stream brings as `importFile` imports a file. A file is read twice, so all of it is put into a private temporary file first,
- * which is gone when this ends. Nothing that is stored depends on where that was: conversations without an id of their own are called
- * `name`, or without that what the stream is called.
+ * Imports a stream as `importFile` imports a file. Because a file is read twice, the stream is first written to a private temporary file, which is
+ * removed at the end. Stored data does not depend on its path: conversations without an id are named `name`, else `called`.
  *
  * Throws what `importFile` throws; `FILE_UNREADABLE` also when there is no room for the temporary file or the stream fails.
  */
@@ -105,12 +104,12 @@ export async function importStream(
   }
 }
 
-/** Bytes between two reports at least: a machine that reads 40 MB a second makes ten of them. */
+/** The minimum bytes between two reports: about ten per second at 40 MB per second. */
 const STEP_BYTES = 4 * 1024 * 1024
-/** Reports of a phase at most, for files of any size. */
+/** The maximum number of reports per phase. */
 const MOST_STEPS = 200
 
-/** Tells how far an import is, by bytes: the same calls each time, however fast it goes. */
+/** Reports the progress of an import by bytes: the same calls at any speed. */
 class Progress {
   readonly #tell: (progress: ImportProgress) => void
   readonly #size: number
@@ -133,7 +132,7 @@ class Progress {
     this.#say()
   }
 
-  /** Where a reading has come to; one that starts over counts from where it passes the last. */
+  /** The position of a reading; a repeated reading counts once it passes the last one. */
   reached(bytes: number): void {
     this.#bytes = Math.max(this.#bytes, bytes)
     if (this.#bytes - this.#told >= this.#step) this.#say()
@@ -157,15 +156,15 @@ class Progress {
 const importStoreSchema = storeSchema<ImportStore>('importSession', 'restoreSession', 'getSession')
 
 /**
- * Brings the conversations of a file into a store: sessions of agents, exports of chats, transcripts. The kind of file is told by its content.
+ * Imports the conversations of a file into a store: sessions of agents, chat exports, transcripts. The kind of file is detected from its content.
  *
- * The file is read twice, in bounded memory: once to check all of it, once to store it, conversation by conversation. A conversation
- * with a place that cannot be read is not stored at all, or without that place with `skipBad`; the others are. The same file again adds
- * nothing, a longer one adds its end. `docs/imports.md` says what is recognised and how it is mapped.
+ * The file is read twice, in bounded memory: once to check all of it, once to store it, conversation by conversation. A conversation with an
+ * unreadable place is not stored, or with `skipBad` stored without that place; the others are stored. Importing the same file again adds
+ * nothing, a longer one adds its new messages. `docs/imports.md` lists the recognized files and their mapping.
  *
- * Throws `FILE_UNREADABLE`, `FILE_UNRECOGNISED` for a file of no known kind, `FILE_CHANGED` when it is rewritten meanwhile (what somebody
- * appends to it is left for the next time), `IMPORT_ABORTED`, `INVALID_INPUT` for options that cannot be, and what the store throws for
- * reasons of its own (`STORE_BUSY`, `STORE_FULL` …). Conversations stored before that stay; importing again goes on from there.
+ * Throws `FILE_UNREADABLE`, `FILE_UNRECOGNISED` for a file of an unknown kind, `FILE_CHANGED` when it is rewritten meanwhile (appended text is
+ * left for the next import), `IMPORT_ABORTED`, `INVALID_INPUT` for invalid options, and the store's own errors (`STORE_BUSY`, `STORE_FULL` …).
+ * Conversations that were stored before stay; another import continues there.
  */
 export async function importFile(
   store: ImportStore,

@@ -39,7 +39,7 @@ export async function importHistories(importing: Importing): Promise<ImportedCon
   try {
     for (const [i, history] of histories.entries()) {
       const outcome = refusalOf(history) ?? (await restoreOrFind(names[i]!, history, lines, importing))
-      for await (const _ of lines.until(history.lastLine)); // what a refusal left of it
+      for await (const _ of lines.until(history.lastLine)); // the rest after a rejection
       done.push(historyOutcome(names[i]!, history, outcome, i))
       messages += history.counts.messages
       onMessages(messages)

@@ -3,13 +3,12 @@ import { type ErrorCode, isUndertextError, UndertextError } from '../errors.ts'
 import type { SessionImport } from '../history/import/import-types.ts'
 import { labelSchema, nameSchema } from '../messages/check.ts'
 import type { Store } from '../store/store.ts'
-import type { CheckedConversation } from './check-file.ts'
 import { type FileInput, type NoteEvent, type Place, SOURCE_NAMES, type SourceName } from './source.ts'
 
-/** Why a conversation is refused whose every place is bad: there is no rest that could be stored. */
+/** The reason for rejecting a conversation without any readable place. */
 export const NOTHING_READ = 'nothing of it can be read'
 
-/** Why nothing of a conversation is stored, for what the check found; `undefined` when it is. */
+/** Why a checked conversation is not stored; `undefined` when it is. */
 export function refused(
   { messages, problemCount }: Pick<CheckedConversation, 'messages' | 'problemCount'>,
   skipBad: boolean,
@@ -20,14 +19,14 @@ export function refused(
   return problemCount === 1 ? 'one place cannot be read' : `${problemCount} places cannot be read`
 }
 
-/** What was done with a conversation. */
+/** The result of a conversation. */
 export type Done =
   | (Pick<SessionImport, 'status' | 'messages' | 'existing' | 'compactions'> & Beside)
   | { readonly status: 'refused'; readonly why: string; readonly code?: ErrorCode }
   | { readonly status: 'empty' }
   | ({ readonly status: 'checked'; readonly messages: number; readonly existing: number } & Beside)
 
-/** What is told beside the messages. */
+/** The fields of an entry besides the messages. */
 type Beside = { readonly bookkeeping?: number; readonly visible?: number }
 
 /** An entry of the report. */
@@ -57,7 +56,7 @@ export function outcomeOf(
   }
 }
 
-/** Most refusals of one conversation that are told one by one. */
+/** The maximum number of listed rejections of one conversation. */
 const REFUSALS = 20
 
 function compactionsOf(outcomes: SessionImport['compactions']): ImportedCompactions {
@@ -73,9 +72,9 @@ function compactionsOf(outcomes: SessionImport['compactions']): ImportedCompacti
   }
 }
 
-/** How far an import is. */
+/** The progress of an import. */
 export type ImportProgress = {
-  /** A file is read twice: to check it, and to write what is in it. */
+  /** A file is read twice: to check it, and to store its contents. */
   readonly phase: 'check' | 'write'
   /** Bytes of the file that were read in this phase, of `size`. */
   readonly bytes: number
@@ -89,34 +88,34 @@ const progressSchema = z.custom<(progress: ImportProgress) => void>(
   'must be a function',
 )
 
-/** What can be said about an import; all of it is optional. */
+/** Options of an import. All are optional. */
 export const importFileSchema = z.strictObject({
-  /** The kind of file it is. Default: told by its content. */
+  /** The kind of file. Default: detected from its content. */
   source: z.enum(SOURCE_NAMES).optional(),
-  /** Whether the file must be recognised as of that kind, and any other be refused. Default: `source` is taken at its word. */
+  /** Whether the file must be recognized as `source`; any other is rejected. Default: false. */
   checkSource: z.boolean().default(false),
-  /** What the session is to be called, for a file with one conversation. Default: the conversation's own id, else the file's name. */
+  /** The id of the session, for a file with one conversation. Default: the conversation's own id, else the file's name. */
   session: nameSchema.optional(),
-  /** What conversations without an id of their own are called, with an ordinal where there are several. Default: the file's name without its ending. */
+  /** The name of conversations without an id, with an ordinal when there are several. Default: the file's name without its extension. */
   name: nameSchema.optional(),
-  /** Stands before what sessions are called otherwise. */
+  /** A prefix for the ids of sessions. */
   prefix: labelSchema.default(''),
-  /** Whether a conversation is stored without the places that cannot be read. Default: nothing of it is stored. */
+  /** Whether a conversation is stored without its unreadable places. Default: it is not stored. */
   skipBad: z.boolean().default(false),
-  /** Whether branches that a conversation does not stand on become sessions of their own. Default: they are counted. */
+  /** Whether other branches become sessions of their own. Default: they are counted. */
   branches: z.boolean().default(false),
-  /** Whether the file may be a symbolic link; without it one is `FILE_UNREADABLE`. */
+  /** Whether the file may be a symbolic link; if false, a link throws `FILE_UNREADABLE`. */
   followLinks: z.boolean().default(true),
-  /** Whether it is only looked what would be stored. */
+  /** Whether to only report what would be stored. */
   dryRun: z.boolean().default(false),
-  /** Whose the sessions are. */
+  /** The owner of the sessions. */
   owner: labelSchema.optional(),
-  /** Who imports, for the audit log. */
+  /** The importer, for the audit log. */
   actor: nameSchema.optional(),
-  /** Why, for the audit log. */
+  /** The reason, for the audit log. */
   reason: labelSchema.optional(),
   signal: z.instanceof(AbortSignal).optional(),
-  /** Hears how far the import is: at the beginning and the end of each phase, and every few megabytes. */
+  /** Receives the progress: at the beginning and the end of each phase, and every few megabytes. */
   onProgress: progressSchema.optional(),
 })
 
@@ -129,6 +128,21 @@ export const MAX_LISTED = 20
 /** What an import needs of a store. */
 export type ImportStore = Pick<Store, 'importSession' | 'restoreSession' | 'getSession'> &
   Partial<Pick<Store, 'countMessages'>>
+
+/** The result of checking one conversation. */
+export type CheckedConversation = {
+  readonly id: string | undefined
+  readonly otherwise: string | undefined
+  readonly branchOf: string | undefined
+  /** Messages that can be stored. */
+  readonly messages: number
+  readonly problemCount: number
+  readonly noteCount: number
+  readonly problems: readonly ImportProblem[]
+  readonly notes: readonly ImportNote[]
+  /** The bytes that had been read when the conversation ended. */
+  readonly mark: string
+}
 
 /** An import in progress. */
 export type Importing = {
@@ -144,52 +158,52 @@ export type Importing = {
 }
 
 /**
- * What became of a conversation.
+ * The result of a conversation.
  *
- * - `imported`: it is a session now. `extended`: what was new of it was appended to the session there was. `unchanged`: all of it was there.
- * - `refused`: nothing of it was stored; `why` says for what reason.
+ * - `imported`: it is a session now. `extended`: its new messages were appended to an existing session. `unchanged`: all of it was there.
+ * - `refused`: nothing of it was stored; `why` is the reason.
  * - `empty`: it has no messages, so there is nothing to store.
- * - `checked`: it could be stored, and was not, for that was not asked for (`dryRun`).
+ * - `checked`: it could be stored, and was not because of `dryRun`.
  */
 export type ImportStatus = 'imported' | 'extended' | 'unchanged' | 'refused' | 'empty' | 'checked'
 
-/** A place that could not be read, and why. Lines and elements count from 1. */
+/** An unreadable place and the reason. Lines and elements count from 1. */
 export type ImportProblem = Place & { readonly why: string }
 
-/** Something that was mended, left out or kept unread. */
+/** Something that was repaired, left out or stored unread. */
 export type ImportNote = Place & { readonly kind: NoteEvent['kind']; readonly why: string }
 
 export type ImportedCompactions = {
   readonly applied: number
-  /** Those that were there already. */
+  /** Compactions that were imported before. */
   readonly known: number
   readonly refused: number
-  /** Why they were refused, by the ids their own system gave them. */
+  /** The reasons of rejections, by the compactions' ids in their own system. */
   readonly refusals: readonly { readonly id: string; readonly why: string }[]
 }
 
 export type ImportedConversation = {
   readonly sessionId: string
-  /** Of a branch: what the conversation it parted from is called in its own system. */
+  /** For a branch: the id of the conversation that it left, in its own system. */
   readonly branchOf?: string
   readonly status: ImportStatus
-  /** Messages that were stored now; with `dryRun` those that would be. Lines that say nothing to a model are not among them. */
+  /** Messages that were stored now; with `dryRun` those that would be. Bookkeeping rows are not included. */
   readonly messages: number
   /** Messages of it that were stored before. */
   readonly existing: number
-  /** Lines of an agent's own bookkeeping that were stored now, or would be: rows that are sent nowhere. */
+  /** Lines of an agent's bookkeeping that were stored now, or would be: rows that are never sent. */
   readonly bookkeeping: number
-  /** Messages, summaries and markers that a model is sent of the session now; of one that was stored or had grown. */
+  /** Messages, summaries and markers in the session's view, for an imported or extended one. */
   readonly visible?: number
   readonly compactions: ImportedCompactions
-  /** Bad places that were left out (`skipBad`). */
+  /** Unreadable places that were left out (`skipBad`). */
   readonly skipped: number
   readonly problemCount: number
   readonly noteCount: number
-  /** The first of them; of all conversations of a file together no more than 20 of each. */
+  /** The first ones; at most 20 of each for all conversations of a file. */
   readonly problems: readonly ImportProblem[]
   readonly notes: readonly ImportNote[]
-  /** Why it was refused, and the code where the store refused it; without one it has places that cannot be read. */
+  /** Why it was rejected, and the store's error code; without a code it has unreadable places. */
   readonly why?: string
   readonly code?: ErrorCode
 }
@@ -212,11 +226,11 @@ export type ImportTotals = {
   readonly compactionsRefused: number
 }
 
-/** What an import did: plain JSON data, the same names in every version. */
+/** The result of an import: plain JSON data, with the same names in every version. */
 export type ImportReport = {
   /** The file's name, without its folder. */
   readonly file: string
-  /** Bytes that were read. */
+  /** The bytes that were read. */
   readonly size: number
   readonly source: SourceName
   readonly dryRun: boolean
@@ -250,7 +264,7 @@ export function reportOf(about: Omit<ImportReport, 'totals'>): ImportReport {
   return { ...about, totals }
 }
 
-/** What ends an import, with how many conversations are stored by then. */
+/** The error that ends an import, with the number of conversations stored so far. */
 export function withCount(
   error: unknown,
   file: string,

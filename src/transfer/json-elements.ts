@@ -3,11 +3,11 @@ import { ENDS_WITHIN, jsonOf, MAX_LINE_BYTES } from './lines.ts'
 import type { Place } from './source.ts'
 
 /*
- * Where the values of one JSON list, or the fields of one JSON object, begin and end, told from brackets and strings alone. What stands
- * between is not read: a value that is no JSON does not hide those behind it, as long as its brackets are in order.
+ * Finds where the values of one JSON list, or the fields of one JSON object, begin and end, from brackets and strings alone. Values are not
+ * parsed: an invalid value does not hide later ones, as long as its brackets are balanced.
  */
 
-/** A piece of the file. The bytes of a value are as they stand, without blanks before it. */
+/** A piece of the file. The bytes of a value are unchanged, without leading white space. */
 type Piece = { readonly line: number } & (
   | {
       readonly kind: 'value'
@@ -19,7 +19,7 @@ type Piece = { readonly line: number } & (
   | { readonly kind: 'problem'; readonly element?: number; readonly why: string }
 )
 
-/** Bytes over the chunks they are spread over; `undefined` when there are more than may be held. */
+/** Bytes from several chunks; `undefined` when there are more than the limit. */
 type Raw = Buffer | undefined
 
 type Mode = 'start' | 'value' | 'key' | 'field' | 'next' | 'behind' | 'lost'
@@ -35,28 +35,28 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
 type SplitterOptions = {
-  /** Whether a field of the object at the root is a list whose elements are told one by one. */
+  /** Whether a field of the root object is a list whose elements are reported one by one. */
   isList(key: Raw): boolean
-  /** Whether another field's value is wanted at all. */
+  /** Whether the value of another field is reported. */
   isWanted(key: Raw): boolean
-  /** Most bytes of one value that are held. */
+  /** The maximum bytes of one value. */
   readonly maxBytes: number
 }
 
-/** Takes the chunks of one file and tells its pieces. Chunks are held on to while a value is spread over them. */
+/** Divides the chunks of one file into pieces. Holds chunks while a value extends over them. */
 class JsonSplitter {
   readonly #options: SplitterOptions
   #mode: Mode = 'start'
   #line = 1
   #pieces: Piece[] = []
-  /** The list that is read: `undefined` for the one at the root. */
+  /** The current list: `undefined` for the one at the root. */
   #list: string | undefined
   /** Whether the root is an object, and whether one of its lists is open. */
   #isObject = false
   #isInList = false
   #element = 0
   #key: Raw
-  // What is being taken: its bytes so far, where it began, and how deep it is in.
+  // The current value: its bytes so far, its start, and its depth.
   #taken: Buffer[] = []
   #size = 0
   #isTaking = false
@@ -79,7 +79,7 @@ class JsonSplitter {
     return this.#pieces
   }
 
-  /** What is wrong with the end. */
+  /** The problem of the end, if any. */
   finish(why: string): Piece[] {
     this.#pieces = []
     if (this.#mode === 'behind' || this.#mode === 'lost' || this.#mode === 'start') return []
@@ -98,7 +98,7 @@ class JsonSplitter {
       case 'start':
         return this.#open(byte, at)
       case 'behind':
-        return this.#lose('text stands behind its end', at)
+        return this.#lose('text follows its end', at)
       case 'next':
         return this.#next(byte, at)
       case 'field':
@@ -128,7 +128,7 @@ class JsonSplitter {
     return at + 1
   }
 
-  /** Whether a closing bracket stands where nothing was said yet: a list or an object without anything in it. */
+  /** Whether a closing bracket ends an empty list or object. */
   #isEmptyEnd(byte: number): boolean {
     return this.#mode === 'key' ? byte === CLOSE_OBJECT : byte === CLOSE_LIST && this.#element === 0
   }
@@ -166,7 +166,7 @@ class JsonSplitter {
     this.#isEscaped = false
   }
 
-  /** Goes on with the value at hand, to its end or that of the chunk. */
+  /** Continues the current value, to its end or that of the chunk. */
   #take(chunk: Buffer, from: number): number {
     let at = from
     let depth = this.#depth
@@ -195,7 +195,7 @@ class JsonSplitter {
     return at
   }
 
-  /** Goes through a string, to behind its end or to that of the chunk. A line feed may not stand in one, and does not end it. */
+  /** Continues a string, to its end or that of the chunk. A line feed in it is invalid, and does not end it. */
   #takeString(chunk: Buffer, from: number): number {
     const { length } = chunk
     let at = from
@@ -251,8 +251,8 @@ class JsonSplitter {
 }
 
 /**
- * What a file of one JSON value says, piece by piece: an element of its list, a field of its object, or what is wrong with a place. `list` is
- * the field whose list it is, absent for the list at the root. Elements and lines count from 1.
+ * A piece of a file with one JSON value: an element of its list, a field of its object, or a problem at a place. `list` is the field with
+ * the list, absent for the list at the root. Elements and lines count from 1.
  */
 export type JsonElement = { readonly line: number } & (
   | { readonly type: 'element'; readonly list?: string; readonly element: number; readonly value: unknown }
@@ -260,7 +260,7 @@ export type JsonElement = { readonly line: number } & (
   | {
       readonly type: 'problem'
       readonly element?: number
-      /** Whether it is a field that cannot be read, and all else is as it would be without it. */
+      /** Whether it is an unreadable field that does not affect the rest. */
       readonly isField?: true
       readonly why: string
     }
@@ -269,23 +269,23 @@ export type JsonElement = { readonly line: number } & (
 export type ElementOptions = {
   /** The fields of an object at the root whose lists are read element by element. Default: none. */
   readonly lists?: readonly string[]
-  /** Which other fields are told. Default: all. */
+  /** The other fields to report. Default: all. */
   readonly fields?: (key: string) => boolean
-  /** Most bytes of one element or field. Default: what a text of JavaScript's can hold. */
+  /** The maximum bytes of one element or field. Default: the maximum length of a JavaScript string. */
   readonly maxBytes?: number
 }
 
 /**
- * The elements of one JSON list, or the fields of one object and the elements of its lists, each parsed by itself, wherever the chunks are
- * cut. Nothing is held but the piece at hand. A piece that is no JSON or no UTF-8, text behind the end, and an end within a piece come as
- * problems; a bad piece does not hide those behind it while its brackets are in order.
+ * Yields the elements of one JSON list, or the fields of one object and the elements of its lists, each parsed separately, for any division
+ * into chunks. Only the current piece is held. Invalid JSON or UTF-8, text after the end, and an end within a piece are problems; a bad
+ * piece does not hide later ones while its brackets are balanced.
  */
 export async function* readElements(
   bytes: AsyncIterable<Uint8Array>,
   options: ElementOptions = {},
 ): AsyncGenerator<JsonElement, void, undefined> {
   const { lists = [], fields = () => true, maxBytes = MAX_LINE_BYTES } = options
-  // A field whose name is no JSON is told, as a problem.
+  // A field with an invalid name is reported as a problem.
   const isWanted = (key: Raw): boolean => {
     const name = keyOf(key)
     return name === undefined || fields(name)
@@ -323,7 +323,7 @@ function elementOf(piece: Piece, maxBytes: number): JsonElement {
   }
 }
 
-/** Where a piece stands in its file. */
+/** The place of a piece in its file. */
 export function placeOf(piece: JsonElement): Place {
   return { line: piece.line, ...elementIn(piece) }
 }
@@ -337,7 +337,7 @@ function readPiece(bytes: Raw, maxBytes: number): ReturnType<typeof jsonOf> {
   return isUtf8(bytes) ? jsonOf(bytes.toString('utf8'), true) : { problem: 'it is no UTF-8' }
 }
 
-/** A field's name, which stands as JSON. */
+/** A field's name from its JSON. */
 function keyOf(bytes: Raw): string | undefined {
   const read = bytes === undefined ? undefined : readPiece(bytes, MAX_LINE_BYTES)
   return read !== undefined && 'value' in read && typeof read.value === 'string' ? read.value : undefined

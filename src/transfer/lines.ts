@@ -2,38 +2,38 @@ import { constants, isUtf8 } from 'node:buffer'
 import { MAX_JSON_DEPTH } from '../messages/json.ts'
 
 /**
- * One line of a file, without its end; or why there is none to be had.
+ * One line of a file without its end, or why it cannot be read.
  *
  * - `number`: counts from 1, blank lines too.
- * - `ended`: whether a line feed stands behind it. The last line of a file that is being written may be a part of one.
+ * - `ended`: whether a line feed follows. The last line of a file that is being written may be incomplete.
  */
 export type Line = {
   readonly number: number
   readonly ended: boolean
 } & ({ readonly text: string } | { readonly problem: string })
 
-/** A JSON value a line says, or what is wrong with that line. */
+/** The JSON value of a line, or its problem. */
 export type JsonLine = { readonly line: number; readonly ended: boolean } & (
   | { readonly value: unknown }
   | { readonly problem: string }
 )
 
-/** Longest line that is read, in bytes: no text of JavaScript's can hold more characters than that. */
+/** The maximum length of a line, bytes: no JavaScript string can hold more characters. */
 export const MAX_LINE_BYTES: number = constants.MAX_STRING_LENGTH
 
 const LINE_FEED = 0x0a
 const RETURN = 0x0d
 
-/** The words for what a file breaks off in. */
+/** The descriptions of a truncated piece. */
 export const ENDS_WITHIN = 'the file ends within it'
 
-/** Why the last line of a file that an agent is writing to is not read. */
+/** Why the incomplete last line of an agent's file is not read. */
 export const UNFINISHED = 'the last line is not finished: it waits for the next import'
 
 /**
- * The lines of bytes, wherever the chunks are cut. A line ends at a line feed alone (a carriage return before it belongs to the end; U+2028
- * is text), a byte order mark is skipped, and nothing is held but the line at hand. A line that is no UTF-8, or longer than `maxBytes`
- * (default `MAX_LINE_BYTES`), comes as a problem; of one that is too long nothing more is held once that is known.
+ * Yields the lines of bytes, for any division into chunks. A line ends only at a line feed (a carriage return before it is part of the end;
+ * U+2028 is text), a byte order mark is skipped, and only the current line is held. Invalid UTF-8, or a line longer than `maxBytes` (default
+ * `MAX_LINE_BYTES`), is a problem; the rest of a too long line is not held.
  */
 export function readLines(
   bytes: AsyncIterable<Uint8Array>,
@@ -42,7 +42,7 @@ export function readLines(
   return linesOf(bytes, maxBytes, true)
 }
 
-/** The same without blank lines, of which a file may have millions: they count and are not told. */
+/** The same without blank lines, of which a file may have millions: they are counted and skipped. */
 export function readFilledLines(
   bytes: AsyncIterable<Uint8Array>,
   maxBytes: number = MAX_LINE_BYTES,
@@ -50,7 +50,7 @@ export function readFilledLines(
   return linesOf(bytes, maxBytes, false)
 }
 
-/** Whether there are only blanks from a place up to another one. */
+/** Whether a range contains only white space. */
 function isBlank(chunk: Buffer, from: number, to: number): boolean {
   for (let at = from; at < to; at++) {
     const byte = chunk[at]!
@@ -84,7 +84,7 @@ async function* linesOf(
   if (open.size > 0) yield open.close(false)
 }
 
-/** The JSON values of lines, one a line. Blank lines count and say nothing; what is no JSON comes as a problem. */
+/** Yields the JSON values of lines. Blank lines are counted and skipped; invalid JSON is a problem. */
 export async function* readJsonLines(
   bytes: AsyncIterable<Uint8Array>,
   maxBytes: number = MAX_LINE_BYTES,
@@ -96,7 +96,7 @@ export async function* readJsonLines(
   }
 }
 
-/** What a text says as JSON, or why it says nothing. `whole` is whether more of it cannot follow. The text is not quoted. */
+/** A text as JSON, or why it is invalid. `whole`: no more of it can follow. The text is not quoted. */
 export function jsonOf(
   text: string,
   whole: boolean,
@@ -104,7 +104,7 @@ export function jsonOf(
   try {
     return { value: JSON.parse(text) as unknown }
   } catch (error) {
-    // V8 says where it stopped, and next to it what stands there, which nobody may repeat.
+    // V8 reports the position together with the content there, which must not be repeated.
     const [, position] = /at position (\d+)/.exec((error as Error).message) ?? []
     if (error instanceof RangeError) return { problem: `it is nested deeper than ${MAX_JSON_DEPTH}` }
     if (!whole) return { problem: ENDS_WITHIN }
@@ -114,7 +114,7 @@ export function jsonOf(
   }
 }
 
-/** The line whose end is not there yet: the pieces of it, over the chunks it is spread over. */
+/** The current incomplete line: its pieces from several chunks. */
 class OpenLine {
   readonly #maxBytes: number
   #pieces: Buffer[] = []
@@ -129,14 +129,14 @@ class OpenLine {
 
   add(piece: Buffer): void {
     this.size += piece.length
-    // One more than the limit: the carriage return that may be cut off.
+    // One more than the limit, for a carriage return.
     if (this.size > this.#maxBytes + 1) {
       this.#isLong = true
       this.#pieces = []
     } else if (piece.length > 0) this.#pieces.push(piece)
   }
 
-  /** Counts a line that is left out. */
+  /** Counts a skipped line. */
   pass(): void {
     this.#number += 1
   }

@@ -3,10 +3,9 @@ import { nameSchema } from '../messages/check.ts'
 import type { StoredMessage } from '../messages/message.ts'
 import type { Session } from '../storage/storage.ts'
 import type { Store } from '../store/store.ts'
-import type { CheckedConversation } from './check-file.ts'
-import type { CheckedImportFile } from './import-report.ts'
+import type { CheckedConversation, CheckedImportFile } from './import-report.ts'
 
-/** Messages that are read at once. */
+/** The number of messages per read. */
 const PAGE = 100
 
 type SessionRowsOptions = {
@@ -21,7 +20,7 @@ type SessionRowsOptions = {
   readonly order?: 'forward' | 'backward'
 }
 
-/** The rows of a session as it stood when it was read, in order, a page at a time. What was appended since is not among them. */
+/** Yields the rows of a session at the first read, in order and by pages. Later appends are not included. */
 export async function* sessionRows(
   store: Pick<Store, 'getMessages'>,
   { id, messageCount }: Pick<Session, 'id' | 'messageCount'>,
@@ -36,8 +35,8 @@ export async function* sessionRows(
 }
 
 /**
- * What the conversations of a file are called, in their order: their own ids, else `name`, else the file's name without its ending, with an
- * ordinal where there are several. Throws `INVALID_INPUT` when one name is given for several.
+ * The ids of a file's conversations, in order: their own, else `name`, else the file's name without its extension, with an ordinal when there are
+ * several. Throws `INVALID_INPUT` when one id is given for several conversations.
  */
 export function sessionNames(
   conversations: readonly Pick<CheckedConversation, 'id'>[],
@@ -54,12 +53,12 @@ export function sessionNames(
   })
 }
 
-/** A file's name, or its path, without its ending. */
+/** A file's name, or its path, without its extension. */
 export function stemOf(path: string): string {
   return path.replace(/(?<=[^/])\.[^./]*$/, '')
 }
 
-/** What a conversation is called where its name is another's: nothing else where a name was asked for, or it cannot be one. */
+/** The alternative id of a conversation whose id is taken; none when an id was requested, or when it would be invalid. */
 export function otherName(
   { otherwise }: Pick<CheckedConversation, 'otherwise'>,
   { session, prefix }: Pick<CheckedImportFile, 'session' | 'prefix'>,
@@ -68,12 +67,12 @@ export function otherName(
   return nameSchema.safeParse(prefix + otherwise).data
 }
 
-/** Why a conversation cannot have a name. */
+/** Why a conversation cannot have an id. */
 export function nameTaken(sessionId: string): string {
   return `There is a session ${JSON.stringify(sessionId)} already, and it is another conversation, belongs to another owner, or says other things by now. Call this one something else, with session or prefix.`
 }
 
-/** Why a history cannot have a name: it is restored whole or not at all, and never continued. */
+/** Why a history cannot have an id: it is restored completely or not at all, and never continued. */
 export function historyTaken(sessionId: string): string {
   return `There is a session ${JSON.stringify(sessionId)} already, and it is not this history: it is another session, or this one in an older or newer state. Call this one something else, with session or prefix.`
 }

@@ -5,22 +5,22 @@ import { basename, dirname, resolve } from 'node:path'
 import { UndertextError } from '../errors.ts'
 import type { CompactionEvent, FieldsEvent, MessageEvent } from '../history/import/import-types.ts'
 
-/** Bytes read at once. Blocks are always whole, so that every reading is cut at the same places. */
+/** The bytes per read. Blocks are always complete, so that every reading is divided at the same places. */
 const BLOCK_BYTES = 256 * 1024
 
-/** A pipe nobody writes to would be waited for without end before it can be seen that it is one. */
+/** Opening a pipe without a writer would block forever before it can be recognized as a pipe. */
 const READ_AT_ONCE = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 
-/** A file that is read more than once, as far as it went when it was opened, and that knows what it has read. */
+/** A file that is read more than once, up to its size at opening, with a hash of what was read. */
 export class FileInput implements Input {
   readonly name: string
   readonly folder: string
   readonly size: number
   readonly #path: string
   readonly #handle: FileHandle
-  /** Called before each block, with where it ends. */
+  /** Called before each block, with its end. */
   onBlock: (bytes: number) => void = () => undefined
-  // The reading that began last.
+  // The newest reading.
   #offset = 0
   #hash: Hash = createHash('sha256')
 
@@ -32,7 +32,7 @@ export class FileInput implements Input {
     this.size = size
   }
 
-  /** A file that is open and whose name says nothing; errors call it `called`. It is closed with this. */
+  /** An open file without a meaningful name; `called` is its name in errors. It is closed with this object. */
   static async nameless(handle: FileHandle, called: string): Promise<FileInput> {
     const { size } = await handle.stat()
     return new FileInput(called, handle, size, '')
@@ -70,7 +70,7 @@ export class FileInput implements Input {
     }
   }
 
-  /** What the reading that began last has read so far: equal for equal bytes. */
+  /** The hash of the newest reading so far: equal for equal bytes. */
   mark(): string {
     return `${this.#offset}:${this.#hash.copy().digest('hex')}`
   }
@@ -107,7 +107,7 @@ const REASONS: ReadonlyMap<unknown, string> = new Map([
   ['EACCES', 'it is not allowed.'],
   ['EPERM', 'it is not allowed.'],
   ['EISDIR', 'it is a folder.'],
-  // Made a link between the look and the opening.
+  // It became a link between the check and the opening.
   ['ELOOP', IS_LINK],
 ])
 
@@ -121,12 +121,12 @@ function unreadable(file: string, detail: string): UndertextError<'FILE_UNREADAB
 }
 
 /*
- * What reads a kind of foreign files. A source reads the bytes of one file and tells, in order, what stands in it: conversations, the
- * events an import takes of them (src/history/import/import-event.ts), each with its place, and what is wrong with a place. It writes nothing, holds no more than it must,
- * and tells the same events each time it reads the same bytes: an import reads a file twice, once to check it and once to write.
+ * A source reads one kind of foreign files. It reads the bytes of one file and yields its contents in order: conversations, their import events
+ * (src/history/import/import-types.ts), each with its place, and problems. It writes nothing, has bounded memory, and yields the same events for
+ * the same bytes: an import reads a file twice, once to check it and once to write.
  */
 
-/** The kinds of files that are recognised. */
+/** The recognized kinds of files. */
 export const SOURCE_NAMES = [
   'undertext',
   'claude-code',
@@ -140,41 +140,41 @@ export const SOURCE_NAMES = [
 ] as const
 export type SourceName = (typeof SOURCE_NAMES)[number]
 
-/** Where something stands in its file. Lines and elements count from 1. */
+/** A place in a file. Lines and elements count from 1. */
 export type Place = {
   readonly line?: number
   /** The element of the file's outermost list, or the message of its conversation. */
   readonly element?: number
 }
 
-/** A conversation begins; what follows belongs to it, up to the next one. */
+/** The beginning of a conversation; the following events belong to it, up to the next one. */
 export type ConversationEvent = {
   readonly type: 'conversation'
   readonly at: Place
-  /** What its own system calls it. Absent: it is called after its file. */
+  /** Its id in its own system. Absent: it is named after its file. */
   readonly id?: string
-  /** What it is called where a session of that id is another conversation: for ids that are short, or told by the name of a file. */
+  /** Its alternative id when another conversation has the id: for short ids, or ids from file names. */
   readonly otherwise?: string
-  /** For a branch that its own system had left: the id of the conversation it parted from. */
+  /** For an abandoned branch: the id of the conversation that it left. */
   readonly branchOf?: string
 }
 
-/** A message as it stands in the file. In a new session the nth message event of a conversation becomes position n. */
+/** A message of the file. In a new session the nth message event of a conversation becomes position n. */
 export type PlacedMessage = MessageEvent & { readonly at: Place }
 
-/** A compaction as it stands in the file. */
+/** A compaction of the file. */
 type PlacedCompaction = CompactionEvent & { readonly at: Place }
 
-/** Something that was mended, left out or kept unread; the import goes on. Names places and rules, never what somebody said. */
+/** Something that was repaired, left out or stored unread; the import continues. Has places and rules, never content. */
 export type NoteEvent = {
   readonly type: 'note'
   readonly at: Place
-  /** What happened to it: `mended`, `left-out`, `kept` (stored, sent nowhere), `branch` (a branch that is not the current one). */
+  /** What happened to it: `mended` (repaired), `left-out`, `kept` (stored, never sent), `branch` (a branch that is not the current one). */
   readonly kind: 'mended' | 'left-out' | 'kept' | 'branch'
   readonly why: string
 }
 
-/** A place that cannot be read. The source goes on behind it; whether the conversation is stored is not its business. */
+/** An unreadable place. The source continues after it; the import decides whether the conversation is stored. */
 type ProblemEvent = { readonly type: 'problem'; readonly at: Place; readonly why: string }
 
 export type SourceEvent =
@@ -185,35 +185,35 @@ export type SourceEvent =
   | NoteEvent
   | ProblemEvent
 
-/** The bytes of a file, to be read from the beginning as often as asked. */
+/** The bytes of a file, which can be read from the beginning several times. */
 export type Input = {
   /**
-   * The file's name without its folder, and the folder's own name: some systems keep what a conversation is called there. Both are empty for
-   * bytes that come from no file.
+   * The file's name without its folder, and the folder's own name: in some systems they are the id of a conversation. Both are empty for
+   * bytes without a file.
    */
   readonly name: string
   readonly folder: string
-  /** Bytes there are, as far as they are read. */
+  /** The number of bytes to read. */
   readonly size: number
   /** From byte 0 to `size`. */
   bytes(): AsyncIterable<Uint8Array>
 }
 
 export type ReadOptions = {
-  /** Whether branches that are not the current one are told as conversations of their own (with `branchOf`), or as a note. */
+  /** Whether other branches are conversations of their own (with `branchOf`), or a note. */
   readonly branches: boolean
 }
 
 /**
- * The beginning of a file, by which its kind is told: the first JSON values in it that are whole within the first 256 KB. Of an object whose
- * messages begin behind that, their beginning as well.
+ * The beginning of a file, for detection: the JSON values that are complete within the first 256 KB, and the beginning of an object's messages if
+ * they begin after that.
  */
 export type Head = {
-  /** The file's name without its folder; empty for bytes that come from no file. */
+  /** The file's name without its folder; empty for bytes without a file. */
   readonly name: string
-  /** `lines`: a JSON value a line. `list`: one list. `object`: one object. */
+  /** `lines`: one JSON value per line. `list`: one list. `object`: one object. */
   readonly shape: 'lines' | 'list' | 'object'
-  /** The first values (lines, or elements of the list), or the keys of the object with what could be read of it. */
+  /** The first values (lines, or elements of the list), or the readable fields of the object. */
   readonly values: readonly unknown[]
 }
 
@@ -222,7 +222,7 @@ export type Source = {
   /** For people: "a session of Claude Code". */
   readonly title: string
   recognises(head: Head): boolean
-  /** What it is, for a file of the same system that holds no conversation; `undefined` for any other. */
+  /** A description of a file of the same system without a conversation; `undefined` for any other file. */
   isBeside?(head: Head): string | undefined
   read(input: Input, options: ReadOptions): AsyncIterable<SourceEvent>
 }

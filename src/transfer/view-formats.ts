@@ -1,4 +1,4 @@
-/** The formats of an exported view. In a file of their own, because the help of the command lists them and loads no writer. */
+/** The formats of an exported view. In a separate file, because the help of the command lists them without loading the writers. */
 export const VIEW_FORMATS = [
   'neutral',
   'flat',

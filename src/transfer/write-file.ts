@@ -1,18 +1,25 @@
 import { type ErrorCode, isUndertextError, UndertextError } from '../errors.ts'
 import type { CompactionEvent, ImportEvent, SessionImport } from '../history/import/import-types.ts'
 import type { NewMessage, PositionRange } from '../messages/message.ts'
-import { type CheckedConversation, checkFile, storable } from './check-file.ts'
+import { checkFile, storable } from './check-file.ts'
 import { EventCursor } from './history-lines.ts'
-import { type ImportedConversation, type Importing, outcomeOf, refused, withCount } from './import-report.ts'
+import {
+  type CheckedConversation,
+  type ImportedConversation,
+  type Importing,
+  outcomeOf,
+  refused,
+  withCount,
+} from './import-report.ts'
 import { nameTaken, otherName, sessionNames } from './session-rows.ts'
 import type { Source, SourceEvent } from './source.ts'
 
 /**
- * Takes the events of one conversation and gives those that are stored: without notes, problems and messages the store would refuse. What
- * compactions cover is counted anew without the latter.
+ * Yields the events of one conversation that are stored: without notes, problems and messages that the store would reject. The coverage of
+ * compactions is renumbered without the latter.
  */
 export class StoredEvents {
-  /** Ordinals of the messages that are left out, in order. */
+  /** Ordinals of the omitted messages, in order. */
   readonly #left: number[] = []
   #ordinal = 0
 
@@ -41,7 +48,7 @@ export class StoredEvents {
     return { ...event, compaction: { ...event.compaction, covers } }
   }
 
-  /** How many of the messages before an ordinal are left out. */
+  /** The number of omitted messages before an ordinal. */
   #leftBefore(ordinal: number): number {
     let count = 0
     while (count < this.#left.length && this.#left[count]! < ordinal) count += 1
@@ -49,7 +56,7 @@ export class StoredEvents {
   }
 }
 
-/** Errors that say a conversation cannot be stored, and nothing of the others. */
+/** Errors of a single conversation that do not affect the others. */
 const OF_CONVERSATION: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'INVALID_INPUT',
   'SESSION_EXISTS',
@@ -59,10 +66,10 @@ const OF_CONVERSATION: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'POSITION_CONFLICT',
 ])
 
-/** Events that are had once, or as often as asked. */
+/** Events that can be read once, or several times. */
 type Events = AsyncIterable<ImportEvent> | (() => AsyncIterable<ImportEvent> | readonly ImportEvent[])
 
-/** Most events of a conversation that are held, so that the store can look at them before it writes to a session there is. */
+/** The maximum number of events in memory, so that the store can check them before it extends a session. */
 const HELD_EVENTS = 20_000
 
 /**
@@ -99,7 +106,7 @@ class FileWriter {
   readonly #importing: Importing
   readonly #cursor: EventCursor
   #messages = 0
-  /** Which of the conversation's messages say nothing: a place each. */
+  /** The places of the conversation's bookkeeping rows. */
   #silent: number[] = []
 
   constructor(source: Source, importing: Importing) {
@@ -132,7 +139,7 @@ class FileWriter {
     }
   }
 
-  /** Rows as messages and as bookkeeping. What was there stands before what is new. */
+  /** The numbers of messages and bookkeeping rows. Existing ones precede new ones. */
   #countsOf({ messages, existing }: SessionImport): {
     readonly messages: number
     readonly existing: number
@@ -148,7 +155,7 @@ class FileWriter {
     return this.#cursor.close()
   }
 
-  /** Under its name, or where that is another conversation's under the other one it has. */
+  /** Stores it under its id, or under its alternative id if the first belongs to another conversation. */
   async #importAs(name: string, checked: CheckedConversation, events: Events): Promise<SessionImport> {
     const other = otherName(checked, this.#importing.options)
     try {
@@ -188,7 +195,7 @@ class FileWriter {
     }
   }
 
-  /** One of several conversations: all of it, or where it is long the events as they come. */
+  /** One of several conversations: all of its events, or for a long one the events as they are read. */
   async #held(): Promise<AsyncIterable<ImportEvent> | (() => readonly ImportEvent[])> {
     await this.#next()
     const rest = this.#stored(this.#cursor.rest())
@@ -231,7 +238,7 @@ class FileWriter {
   }
 }
 
-/** Whether a message is a row that keeps something and is sent nowhere. */
+/** Whether a message is a bookkeeping row, which is never sent. */
 function isSilent({ role, content }: Pick<NewMessage, 'role' | 'content'>): boolean {
   return role === 'tool' && Array.isArray(content) && content.length === 0
 }

@@ -48,7 +48,7 @@ it.each(SETTING_NAMES)('says how %s is written elsewhere, and what it is by defa
 
 it('tells of every preset and of every fact of a call', () => {
   for (const preset of PRESET_NAMES)
-    expect(PAGE).toMatch(new RegExp(`^\\| \`${preset}\` \\| (?:seed|this package)`, 'm'))
+    expect(PAGE).toMatch(new RegExp(`^\\| \`${preset}\` \\| (?:undertext|NeuroLink|neuron|PromptFleet|nca) \\|`, 'm'))
   for (const fact of CALL_FACTS) expect(PAGE).toContain(`\`${fact}\``)
 })
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 
 /** What every page of an ecosystem tells, in this order; what else it tells stands in between. */
-const TOLD = ['What is kept', 'What is reported', 'What becomes undoable', 'Limits']
+const TOLD = ['What is stored', 'What is reported', 'What can be undone', 'Limits']
 
 const PAGES = ['anthropic', 'claude-agent-sdk', 'google', 'langchain', 'openai', 'openai-agents']
 

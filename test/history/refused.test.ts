@@ -442,7 +442,7 @@ describe('a history with', () => {
     expect(error.facts.why).toMatch(why)
     expect(error.facts.line).toBe(index + 1)
     expect(JSON.stringify(error.facts) + error.message).not.toContain(CANARY)
-    expect(await storageOf(other).stagedSessions()).toEqual([])
+    expect(await storageOf(other).importsInProgress()).toEqual([])
     expect(await other.listSessions()).toEqual([])
     await other.close()
     if (!SEEN_BY_STORES.includes(name) && !SEEN_IN_LINES.includes(name))

@@ -482,7 +482,7 @@ describe('a store', () => {
     }
     const restore = other.restoreSession(records(), { signal: stop.signal })
     await expect(restore).rejects.toMatchObject({ code: 'ABORTED' })
-    expect(await storageOf(other).stagedSessions()).toEqual([])
+    expect(await storageOf(other).importsInProgress()).toEqual([])
     expect(await other.listSessions()).toEqual([])
   })
 
@@ -494,7 +494,7 @@ describe('a store', () => {
       throw new Error('the disk is gone')
     }
     await expect(other.restoreSession(records())).rejects.toThrow('the disk is gone')
-    expect(await storageOf(other).stagedSessions()).toEqual([])
+    expect(await storageOf(other).importsInProgress()).toEqual([])
   })
 
   it('refuses a preview made before the session was purged and restored: its rows are others inside', async () => {

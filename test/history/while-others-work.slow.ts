@@ -131,7 +131,7 @@ it('of two restores of one history at the same time one is the session', async (
     reason: { code: 'SESSION_EXISTS' },
   })
   expect(await everythingOf(other, 's')).toEqual(await everythingOf(store, 's'))
-  expect(await storageOf(other).stagedSessions()).toEqual([])
+  expect(await storageOf(other).importsInProgress()).toEqual([])
 })
 
 it('a process killed in the middle of a restore leaves nothing that is seen, and the next restore takes it out', async () => {
@@ -151,11 +151,11 @@ it('a process killed in the middle of a restore leaves nothing that is seen, and
     await once(child, 'close')
 
     const other = await openAt(file)
-    const [left] = await storageOf(other).stagedSessions()
+    const [left] = await storageOf(other).importsInProgress()
     expect(left).toBeDefined()
     expect(await other.listSessions()).toEqual([])
     expect(await restoreLines(other, lines)).toMatchObject([{ restored: { existing: false } }])
-    expect(await storageOf(other).stagedSessions()).toEqual([])
+    expect(await storageOf(other).importsInProgress()).toEqual([])
     expect(await everythingOf(other, 's')).toEqual(await everythingOf(store, 's'))
   } finally {
     for (const store of open.splice(0)) await store.close()

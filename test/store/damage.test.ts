@@ -2,9 +2,29 @@ import { createRequire } from 'node:module'
 import type BetterSqlite3 from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { isUndertextError, openStore, type SqliteStore } from '../../src/index.ts'
-import { GUARDS } from '../../src/storage/sqlite/migrate.ts'
 import { neurolinkEstimator } from '../../src/tokens.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
+
+/** The triggers that keep the history: a store without one of them is refused. */
+const GUARDS = [
+  'undertext_messages_are_written_once',
+  'undertext_messages_are_not_replaced',
+  'undertext_messages_are_kept',
+  'undertext_contents_are_written_once',
+  'undertext_contents_are_not_replaced',
+  'undertext_contents_are_kept',
+  'undertext_compactions_cover_what_they_cover',
+  'undertext_compactions_are_kept',
+  'undertext_replacements_are_written_once',
+  'undertext_replacements_are_not_replaced',
+  'undertext_replacements_are_kept',
+  'undertext_blobs_are_written_once',
+  'undertext_blobs_are_not_replaced',
+  'undertext_blobs_are_kept',
+  'undertext_audit_is_not_replaced',
+  'undertext_audit_is_append_only',
+  'undertext_audit_is_kept',
+]
 
 const Database = createRequire(import.meta.url)('better-sqlite3') as typeof BetterSqlite3
 const SECRET = 'my sister is called Ada'

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import type BetterSqlite3 from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isUndertextError, openStore } from '../../src/index.ts'
-import { driverProblem } from '../../src/storage/sqlite/driver.ts'
+import { driverAdvice } from '../../src/storage/sqlite/driver.ts'
 import { chat, say } from '../support/conversation.ts'
 
 const Database = createRequire(import.meta.url)('better-sqlite3') as typeof BetterSqlite3
@@ -237,10 +237,10 @@ describe('a process that dies while it asks for a summary', () => {
 })
 
 it('knows which pairs of driver and Node cannot work', () => {
-  expect(driverProblem('13.2.0', '20.20.2')).toContain('better-sqlite3@12')
-  expect(driverProblem('11.0.0', '20.20.2')).toContain('12.11.1')
-  expect(driverProblem('12.11.1', '20.19.0')).toBeUndefined()
-  expect(driverProblem('13.2.0', '24.21.0')).toBeUndefined()
+  expect(driverAdvice('13.2.0', '20.20.2')).toContain('better-sqlite3@12')
+  expect(driverAdvice('11.0.0', '20.20.2')).toContain('12.11.1')
+  expect(driverAdvice('12.11.1', '20.19.0')).toBeUndefined()
+  expect(driverAdvice('13.2.0', '24.21.0')).toBeUndefined()
 })
 
 it('keeps a result that came before its call, and reports it', async () => {

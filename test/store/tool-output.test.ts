@@ -117,7 +117,7 @@ test('F3-03 an output is read without the contents of other messages', async () 
   await expect(store.getToolOutput('s', 'c234')).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
 
   for (const [name, sql] of Object.entries(TOOL_QUERIES)) {
-    const parameters = name === 'behind' ? [1, 0, 10] : [1, 100, 'x', 10]
+    const parameters = name === 'after' ? [1, 0, 10] : [1, 100, 'x', 10]
     const plan = (beside.prepare(`explain query plan ${sql}`).all(...parameters) as { detail: string }[])
       .map(({ detail }) => detail)
       .join('\n')

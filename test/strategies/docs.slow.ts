@@ -36,7 +36,7 @@ describe('docs/compaction.md, strategies', () => {
   })
 
   it('S0-47 recommends clearing, then dropping, then summarizing', () => {
-    expect(page).toContain('Cheap ones first: clear tool results, then drop, then summarize.')
+    expect(page).toContain('Cheap strategies first: clear tool results, then drop, then summarize.')
   })
 
   it('has examples that do what they say', async () => {

@@ -40,10 +40,13 @@ import type {
   AppendedMessage,
   AppendPreview,
   Compaction,
+  FinishedImport,
   Histories,
+  ImportInProgress,
   KnownMessage,
   MessageCounts,
   NamedLimit,
+  NewImport,
   Previewing,
   RecordedUsage,
   RewindOperation,
@@ -55,9 +58,6 @@ import type {
   SessionTest,
   Snapshot,
   SourceQuery,
-  Staged,
-  StagedSession,
-  StagedWith,
   Storage,
   ToolCallQuery,
   UndoOutcome,
@@ -139,7 +139,7 @@ export class ModelStorage implements Storage {
   readonly #sessions = new Map<string, Stored>()
   readonly #readings: ModelReadings
   /** Who brings them in, by the ids of sessions on their way. */
-  readonly #staged = new Map<string, Pick<StagedSession, 'holder' | 'expiresAt'>>()
+  readonly #imports = new Map<string, Pick<NewImport, 'holder' | 'expiresAt'>>()
   readonly jobs = new ModelJobs((id) => this.session(id))
   readonly circuits = this.jobs
   /** The model keeps no audit, so it has no whole histories to give or to take. */
@@ -198,22 +198,22 @@ export class ModelStorage implements Storage {
     return session
   }
 
-  stageSession({ id, fields, estimator, holder, expiresAt, incarnations }: StagedSession): Session {
+  beginImport({ id, fields, estimator, holder, expiresAt, incarnations }: NewImport): Session {
     this.createSession(id, fields, estimator)
     const stored = this.#sessions.get(id)!
     const taken = new Set([...this.#sessions.values()].map(({ session }) => session.incarnation))
     const incarnation = incarnations?.find((one) => !taken.has(one))
     if (incarnation !== undefined) stored.session = { ...stored.session, incarnation }
-    this.#staged.set(id, { holder, expiresAt })
+    this.#imports.set(id, { holder, expiresAt })
     return this.#counted(stored)
   }
 
-  publishSession(stagedId: string, id: string, published: StagedWith): Session {
-    if (!this.#staged.has(stagedId)) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: stagedId })
+  finishImport(importId: string, id: string, published: FinishedImport): Session {
+    if (!this.#imports.has(importId)) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: importId })
     if (this.#sessions.has(id)) throw new UndertextError('SESSION_EXISTS', { sessionId: id })
     const { fields, createdAt, updatedAt, audit } = published
-    if (fields !== undefined) this.updateSession(stagedId, fields)
-    const stored = this.#require(stagedId)
+    if (fields !== undefined) this.updateSession(importId, fields)
+    const stored = this.#require(importId)
     stored.session = {
       ...stored.session,
       id,
@@ -221,29 +221,29 @@ export class ModelStorage implements Storage {
       updatedAt: updatedAt ?? stored.session.updatedAt,
     }
     if (audit !== undefined) stored.audit += 1
-    const all = [...this.#sessions].map(([name, one]) => [name === stagedId ? id : name, one] as const)
+    const all = [...this.#sessions].map(([name, one]) => [name === importId ? id : name, one] as const)
     this.#sessions.clear()
     for (const [name, one] of all) this.#sessions.set(name, one)
-    this.#staged.delete(stagedId)
+    this.#imports.delete(importId)
     return this.#counted(stored)
   }
 
-  discardStaged(stagedId: string, rows: number): boolean {
+  discardImport(importId: string, rows: number): boolean {
     this.#open()
-    if (!this.#staged.has(stagedId)) return true
-    const stored = this.#require(stagedId)
+    if (!this.#imports.has(importId)) return true
+    const stored = this.#require(importId)
     if (stored.log.rows.length >= rows) {
       stored.log = { ...stored.log, rows: stored.log.rows.slice(0, stored.log.rows.length - rows) }
       return false
     }
-    this.#sessions.delete(stagedId)
-    this.#staged.delete(stagedId)
+    this.#sessions.delete(importId)
+    this.#imports.delete(importId)
     return true
   }
 
-  stagedSessions(): Staged[] {
+  importsInProgress(): ImportInProgress[] {
     this.#open()
-    return [...this.#staged].map(([id, lease]) => ({ id, ...lease }))
+    return [...this.#imports].map(([id, lease]) => ({ id, ...lease }))
   }
 
   knownMessages(id: string, messages: readonly NewMessage[]): (KnownMessage | undefined)[] {
@@ -269,7 +269,7 @@ export class ModelStorage implements Storage {
   listSessions({ owner, archived, limit, after, search }: Parameters<Storage['listSessions']>[0]): Session[] {
     this.#open()
     if (after !== undefined) this.#require(after)
-    const listed = [...this.#sessions].filter(([id]) => !this.#staged.has(id))
+    const listed = [...this.#sessions].filter(([id]) => !this.#imports.has(id))
     const all = listed.map(([, stored]) => stored).reverse()
     const from = after === undefined ? 0 : all.findIndex(({ session }) => session.id === after) + 1
     return all

@@ -103,9 +103,9 @@ it.each([
 })
 
 it.each([
-  ['[1] [2]', [element(1, 1)], 'text stands behind its end'],
-  ['[1]\n]', [element(1, 1)], 'text stands behind its end'],
-  ['{"a":1}x', [{ type: 'field', line: 1, key: 'a', value: 1 }], 'text stands behind its end'],
+  ['[1] [2]', [element(1, 1)], 'text follows its end'],
+  ['[1]\n]', [element(1, 1)], 'text follows its end'],
+  ['{"a":1}x', [{ type: 'field', line: 1, key: 'a', value: 1 }], 'text follows its end'],
   ['12', [], 'it is neither a list nor an object'],
   ['{"a"}', [], 'a field has no value'],
   ['{"m":[1] "a":2}', [element(1, 1, 1, 'm')], 'its fields are not parted by commas'],

@@ -59,7 +59,7 @@ const CASES: { readonly [K in CompactionKind]: Case } = {
   manual: {
     messages: chat(2),
     compact: (store) => store.rewind('s', { from: 'start' }),
-    said: /\*Hidden, it was taken back: compaction 1 \(manual, in force\)\.\*/,
+    said: /\*Hidden, it was rewound: compaction 1 \(manual, in force\)\.\*/,
   },
   provider: {
     messages: [...chat(3, 100), { role: 'assistant', content: [block, { type: 'text', text: 'On we go.' }] }],

@@ -72,7 +72,7 @@ describe('the page of a session', () => {
     const page = readStrictly(await whole(exportHtml(store, 's')))
     const hidden = byId(page, 'm-3')
     expect(hidden.attributes.get('class')).toBe('row assistant hidden')
-    expect(textOf(hidden)).toContain('Hidden, a summary stands for it: compaction 1 (condense, in force)')
+    expect(textOf(hidden)).toContain('Hidden, a summary replaces it: compaction 1 (condense, in force)')
     expect(elementsOf(hidden, 'a').map((a) => a.attributes.get('href'))).toEqual(['#m-3', '#c-1'])
     const summary = byId(page, 'r-1')
     expect(textOf(summary)).toContain('Summary of positions 2–4')

@@ -126,7 +126,7 @@ It rounds too early.
     const shown = await whole(exportMarkdown(store, 's', { hidden: 'show' }))
     expect(shown).toContain(`### 3 · tool · 2025-03-01 10:00:02 UTC · hidden
 
-*Hidden, a summary stands for it: compaction 1 (condense, in force).*
+*Hidden, a summary replaces it: compaction 1 (condense, in force).*
 
 **Result of \`read\`** (\`c1\`)
 
@@ -190,10 +190,10 @@ it('tells what was taken back, hidden by hand, truncated, pinned and shown diffe
   expect(numbers).toEqual(['manual rewind', 'prune', 'manual'])
   expect(text).toMatch(/### 1 · user · .* · pinned\n/)
   expect(text).toMatch(
-    /### 2 · .* · hidden\n\n\*Hidden, it was hidden by hand: compaction 3 \(manual, in force\)\.\*\n\nFirst\./,
+    /### 2 · .* · hidden\n\n\*Hidden, it was hidden manually: compaction 3 \(manual, in force\)\.\*\n\nFirst\./,
   )
   expect(text).toMatch(
-    /### 7 · .* · hidden\n\n\*Hidden, it was taken back: compaction 1 \(manual, in force\)\.\*\n\nThree\./,
+    /### 7 · .* · hidden\n\n\*Hidden, it was rewound: compaction 1 \(manual, in force\)\.\*\n\nThree\./,
   )
   expect(text).toContain(
     '**Result of `ls`** (`c1`), shown differently by compaction 2 (prune, in force), in place of 1,500 characters\n\n```\n',

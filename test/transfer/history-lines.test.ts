@@ -43,7 +43,7 @@ async function restored(lines: readonly string[]): Promise<RestoredHistory[]> {
   const done: RestoredHistory[] = []
   for await (const one of restoreFrom(other, numbered(lines))) done.push(one)
   expect(JSON.stringify(done)).not.toContain(CANARY)
-  expect(await storageOf(other).stagedSessions()).toEqual([])
+  expect(await storageOf(other).importsInProgress()).toEqual([])
   return done
 }
 

@@ -57,11 +57,6 @@ export class Guard {
     this.#events = events
   }
 
-  /** Whether an automatic run may call its model now. */
-  async admits(session: Session, config: RunConfig): Promise<boolean> {
-    return (await this.refusal(session, config)) === undefined
-  }
-
   /** Why an automatic run may not call its model now. After the reset time of an open circuit, one trial call is allowed. */
   async refusal(session: Session, config: RunConfig): Promise<Refusal | undefined> {
     const circuit = await this.openCircuit(session, config)

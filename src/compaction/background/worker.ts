@@ -5,6 +5,7 @@ import { mayCallModel, runConfig } from '../../config/run-config.ts'
 import type { CheckedCall } from '../../config/settings.ts'
 import { isUndertextError, type UndertextError } from '../../errors.ts'
 import type { Events, JobEvent } from '../../events.ts'
+import { defined } from '../../messages/defined.ts'
 import { MAX_TIMER_MS } from '../../messages/timer.ts'
 import { claimName, LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../../storage/process.ts'
 import type { ClaimedJob, Job, JobClaim, Session, Storage } from '../../storage/storage.ts'
@@ -114,11 +115,8 @@ export class Worker {
   ): Promise<Job> {
     const { call, replans, hurry, isOffered = false } = requested
     const request = { config: storableCall(call), replans, isOffered }
-    const { job, isNew } = await this.#parts.storage.jobs.enqueue(
-      sessionId,
-      { id: uuidv7(), request, notBefore: Date.now() },
-      hurry,
-    )
+    const newJob = { id: uuidv7(), request, notBefore: Date.now() }
+    const { job, isNew } = await this.#parts.storage.jobs.enqueue(sessionId, newJob, hurry)
     if (isNew) {
       this.#calls.set(job.id, call)
       this.#emit({ phase: 'queued', ...about(job), notBefore: job.notBefore })
@@ -247,12 +245,9 @@ export class Worker {
     renewal.unref()
     try {
       const call = { ...this.#callOf(claimed), signal: work.abort.signal }
-      const result = await this.#parts.compactor.compact(job.sessionId, call, {
-        jobId: job.id,
-        runId: work.runId,
-      })
-      work.result = result
-      return outcomeOfResult(result, job.attempts)
+      const runOfJob = { jobId: job.id, runId: work.runId }
+      work.result = await this.#parts.compactor.compact(job.sessionId, call, runOfJob)
+      return outcomeOfResult(work.result, job.attempts)
     } catch (error) {
       return outcomeOfError(error, job.attempts)
     } finally {
@@ -301,16 +296,9 @@ export class Worker {
         const ended = isOurs ? undefined : await jobs.job(job.id)
         if (!isOurs && !(ended?.state === 'done' && ended.runId === runId)) return this.#aborted(job, work)
         this.#calls.delete(job.id)
-        this.#emit({
-          phase: 'completed',
-          ...about(job),
-          runId,
-          compacted: result?.compacted ?? false,
-          tokensBefore: result?.tokensBefore ?? 0,
-          tokensAfter: result?.tokensAfter ?? 0,
-          ...(code !== undefined && { code }),
-        })
-        return
+        const { compacted = false, tokensBefore = 0, tokensAfter = 0 } = result ?? {}
+        const figures = { compacted, tokensBefore, tokensAfter, ...defined({ code }) }
+        return this.#emit({ phase: 'completed', ...about(job), runId, ...figures })
       }
       default: {
         const { kind, code } = outcome
@@ -340,13 +328,8 @@ export class Worker {
 
   async #aborted(job: Job, { cause, runId }: Work): Promise<void> {
     if (cause === 'closing') {
-      const notBefore = Date.now()
-      await this.#parts.storage.jobs.end(job.id, runId, {
-        state: 'queued',
-        error: undefined,
-        notBefore,
-        isUncounted: true,
-      })
+      const end = { state: 'queued', error: undefined, notBefore: Date.now(), isUncounted: true } as const
+      await this.#parts.storage.jobs.end(job.id, runId, end)
       return
     }
     this.#calls.delete(job.id)

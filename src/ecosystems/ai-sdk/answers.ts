@@ -2,14 +2,16 @@ import { defined } from '../../messages/defined.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage, Part } from '../../messages/message.ts'
 import { stopReasonOf } from '../../messages/stop-reason.ts'
+import { isContextOverflowError } from '../../overflow/overflow.ts'
+import type { PreparedRequest } from '../../requests/prepared.ts'
 import { type ReportedUsage, sdkUsage } from '../../requests/provider-usage.ts'
 import { parsedArguments } from '../wire.ts'
 import { AI_SDK, jsonOf, nonEmpty } from './fields.ts'
-import { contentOf, markReasoned, partFrom } from './parts.ts'
+import { contentOf, markReasoned, partFrom } from './prompt.ts'
 import { providerResult } from './tool-output.ts'
-import type { SdkPart, SdkStreamAnswer } from './types.ts'
+import type { SdkAnswer, SdkModel, SdkParams, SdkPart, SdkStreamAnswer } from './types.ts'
 
-/** A model's whole answer: of `doGenerate`, or gathered from a stream. */
+/** A complete answer of a model: the result of `doGenerate`, or collected from a stream. */
 export type Answer = {
   readonly content: readonly SdkPart[]
   readonly finishReason: unknown
@@ -20,8 +22,8 @@ export type Answer = {
 }
 
 /**
- * The answer as a message of the assistant's; `undefined` for an empty one. Sources and requests for approval are not sent again, so
- * they are kept in the metadata, with the answer's id.
+ * Converts an answer to an assistant message; returns `undefined` for an empty answer. Sources and approval requests are not sent again:
+ * the metadata keeps them, with the answer's id.
  */
 export function messageOfAnswer(answer: Answer, provider: string): NewMessage | undefined {
   const sources: unknown[] = []
@@ -56,7 +58,7 @@ export function messageOfAnswer(answer: Answer, provider: string): NewMessage | 
   return { role: 'assistant', content: contentOf(markReasoned(parts)), ...metadata }
 }
 
-/** A call as it comes from a model: its arguments are a text. */
+/** Reads a call of an answer, whose arguments are a text. */
 function callFrom(part: SdkPart, provider: string): Part {
   if (typeof part.input !== 'string') return partFrom(part, provider)
   const input = parsedArguments(part.input)
@@ -69,7 +71,7 @@ function resultFrom({ result, isError, ...part }: SdkPart, provider: string): Pa
   return partFrom({ ...part, type: 'tool-result', output }, provider)
 }
 
-/** Why an answer ended, in the provider's own words where those are known, else in the AI SDK's. */
+/** Why an answer ended: the provider's own reason if it is known, else that of the AI SDK. */
 export function stopReasonIn(finishReason: unknown): string | undefined {
   if (typeof finishReason === 'string') return finishReason
   if (!isObject(finishReason)) return undefined
@@ -82,10 +84,10 @@ export function isFailedFinish(finishReason: unknown): boolean {
   return (isObject(finishReason) ? finishReason.unified : finishReason) === 'error'
 }
 
-/** Providers whose V2 models do not count cached tokens in the input; all others do. */
+/** Providers whose V2 models do not include cached tokens in the input tokens. */
 const COUNTED_APART: ReadonlySet<string> = new Set(['anthropic', 'bedrock'])
 
-/** The usage of an answer; `undefined` where its provider reported none. */
+/** The usage of an answer; `undefined` if its provider reported none. */
 export function usageIn(
   { usage, providerMetadata }: Pick<Answer, 'usage' | 'providerMetadata'>,
   provider: string,
@@ -96,13 +98,13 @@ export function usageIn(
   return sdkUsage({
     inputTokens: usage.inputTokens,
     outputTokens: usage.outputTokens,
-    // Under these names they are counted apart.
+    // `sdkUsage` adds tokens with these names to the input.
     cacheReadInputTokens: usage.cachedInputTokens ?? 0,
     cacheWriteInputTokens: isObject(own) ? own.cacheCreationInputTokens : undefined,
   })
 }
 
-/** Parts of a stream that are in the answer as they come. */
+/** Parts of a stream that are part of the answer unchanged. */
 const WHOLE_PARTS: ReadonlySet<string> = new Set([
   'tool-call',
   'tool-result',
@@ -112,7 +114,7 @@ const WHOLE_PARTS: ReadonlySet<string> = new Set([
   'source',
   'custom',
 ])
-/** Parts of a stream that are pieces of a text or of reasoning. Tools' inputs come in pieces too, and again as a whole call. */
+/** Parts of a stream that are pieces of a text or of reasoning. Pieces of tool inputs are repeated in a whole call. */
 const PIECE = /^(text|reasoning)-(start|delta|end)$/
 
 /** Custom parts about the stream itself, which `doGenerate` does not have. */
@@ -120,7 +122,7 @@ const ABOUT_THE_STREAM: ReadonlySet<unknown> = new Set(['anthropic.message_start
 
 type Pieces = { readonly type: string; readonly texts: string[]; metadata: unknown }
 
-/** Gathers an answer from the parts of a stream. Of the metadata of a text's pieces the last counts, as in the AI SDK. */
+/** Collects an answer from the parts of a stream. The last metadata of a text's pieces is used, as in the AI SDK. */
 class AnswerBuilder {
   readonly #entries: (SdkPart | Pieces)[] = []
   readonly #open = new Map<string, Pieces>()
@@ -150,7 +152,7 @@ class AnswerBuilder {
     entry.metadata = part.providerMetadata ?? entry.metadata
   }
 
-  /** The whole answer; `undefined` before its end, and after an error. */
+  /** The complete answer; `undefined` before its end or after an error. */
   answer(): Answer | undefined {
     if (this.#finish === undefined || this.#hasFailed || isFailedFinish(this.#finish.finishReason))
       return undefined
@@ -164,73 +166,53 @@ class AnswerBuilder {
   }
 }
 
-/** Parts that come before a model's first words. */
+/** Parts of a stream before any content of the model. */
 const PRELUDE: ReadonlySet<string> = new Set(['stream-start', 'response-metadata', 'raw', 'ping'])
 
+/** The parts of a stream, one at a time. */
+type PartReader = Pick<ReadableStreamDefaultReader<SdkPart>, 'read' | 'cancel'>
+
 /**
- * Waits for the first part after the prelude. Throws an overflow that comes in its place, so that a shorter request can be sent; any
- * other failure stays in the stream.
+ * Reads the prelude of a stream. Throws an overflow error that precedes all content, so that a shorter request can be sent; other errors
+ * stay in the stream.
  */
-export async function unlessOverflow(
-  answer: SdkStreamAnswer,
+async function readerUnlessOverflow(
+  stream: ReadableStream<SdkPart>,
   isOverflow: (error: unknown) => boolean,
-): Promise<SdkStreamAnswer> {
-  const reader = answer.stream.getReader()
-  const waiting: SdkPart[] = []
-  let failure: { readonly error: unknown; readonly isBroken: boolean } | undefined
+): Promise<PartReader> {
+  const reader = stream.getReader()
+  const ahead: ReturnType<PartReader['read']>[] = []
+  let failure: unknown
   try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) break
-      waiting.push(value)
-      if (PRELUDE.has(value.type)) continue
-      if (value.type === 'error') failure = { error: value.error, isBroken: false }
-      break
+    for (let isPrelude = true; isPrelude; ) {
+      ahead.push(reader.read())
+      const { value } = await ahead.at(-1)!
+      isPrelude = value !== undefined && PRELUDE.has(value.type)
+      if (value?.type === 'error') failure = value.error
     }
   } catch (error) {
-    failure = { error, isBroken: true }
+    failure = error
   }
-  if (failure !== undefined && failure.error !== undefined && isOverflow(failure.error)) {
+  if (failure !== undefined && isOverflow(failure)) {
     await reader.cancel().catch(() => {})
-    throw failure.error
+    throw failure
   }
-  let next = 0
-  const stream = new ReadableStream<SdkPart>(
-    {
-      async pull(controller) {
-        if (next < waiting.length) {
-          controller.enqueue(waiting[next++]!)
-          return
-        }
-        if (failure?.isBroken === true) {
-          controller.error(failure.error)
-          return
-        }
-        const { done, value } = await reader.read()
-        if (done) controller.close()
-        else controller.enqueue(value)
-      },
-      cancel: (reason) => reader.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  )
-  return { ...answer, stream }
+  return { read: () => ahead.shift() ?? reader.read(), cancel: (reason) => reader.cancel(reason) }
 }
 
-/** The ends of a stream. One of them is called, once, when the stream is read or cancelled. */
+/** Callbacks for the end of a stream. Exactly one of them is called, once. */
 type StreamEnd = {
-  /** The whole answer is there. An error thrown here breaks the stream before its last part. */
+  /** The answer is complete. An error thrown here breaks the stream before its last part. */
   readonly whole: (answer: Answer) => Promise<void>
-  /** The stream broke, was cancelled, had an error or ended too soon. */
+  /** The stream broke, was cancelled, had an error or ended early. */
   readonly broken: () => Promise<void>
 }
 
 /**
- * The same stream, watched. Parts are passed on as they come; only the last one, `finish`, waits until `whole` is done, so that a
- * consumer that has read to the end finds everything stored.
+ * Passes on the parts of a stream. The last part, `finish`, waits until `whole` is done, so that everything is stored when a consumer has
+ * read the stream.
  */
-export function watchStream(source: ReadableStream<SdkPart>, end: StreamEnd): ReadableStream<SdkPart> {
-  const reader = source.getReader()
+function watchedStream(reader: PartReader, end: StreamEnd): ReadableStream<SdkPart> {
   const builder = new AnswerBuilder()
   let isOver = false
   const breakOff = async (): Promise<void> => {
@@ -249,19 +231,16 @@ export function watchStream(source: ReadableStream<SdkPart>, end: StreamEnd): Re
             return
           }
           if (!isOver) builder.add(value)
-          if (value.type === 'finish' && !isOver) {
-            const answer = builder.answer()
-            if (answer === undefined) await breakOff()
-            else {
-              isOver = true
-              await end.whole(answer)
-            }
-          }
+          const answer = value.type === 'finish' && !isOver ? builder.answer() : undefined
+          if (answer !== undefined) {
+            isOver = true
+            await end.whole(answer)
+          } else if (value.type === 'finish') await breakOff()
           controller.enqueue(value)
         } catch (error) {
           await breakOff()
           controller.error(error)
-          // The source may be broken already; the consumer has the error.
+          // The source may be broken already; the consumer gets the first error.
           reader.cancel(error).catch(() => {})
         }
       },
@@ -272,4 +251,42 @@ export function watchStream(source: ReadableStream<SdkPart>, end: StreamEnd): Re
     },
     { highWaterMark: 0 },
   )
+}
+
+/** One attempt to call a model, and the rules that recognize its overflow errors. */
+export type ModelWork<R> = (
+  params: SdkParams,
+  rules: Parameters<typeof isContextOverflowError>[1],
+) => PromiseLike<R>
+/** The result of a call, and the request that led to it. */
+export type SentRequest<R> = { readonly request: PreparedRequest; readonly result: R }
+
+/** Calls a model through `send`, and passes the complete answer to `whole` before the caller receives its end. */
+export async function callModel(
+  model: SdkModel,
+  method: 'doGenerate' | 'doStream',
+  {
+    send,
+    whole,
+    broken,
+  }: {
+    readonly send: <R>(work: ModelWork<R>) => Promise<SentRequest<R>>
+    readonly whole: (answer: Answer, request: PreparedRequest) => Promise<void>
+    readonly broken: () => Promise<void>
+  },
+): Promise<unknown> {
+  if (method === 'doGenerate') {
+    const { request, result } = await send((params) => model.doGenerate(params as never))
+    const { content, finishReason, usage, providerMetadata, response } = result as SdkAnswer
+    const responseId = typeof response?.id === 'string' ? response.id : undefined
+    await whole({ content, finishReason, usage, providerMetadata, responseId }, request)
+    return result
+  }
+  const { request, result } = await send(async (params, rules) => {
+    const answer = (await model.doStream(params as never)) as SdkStreamAnswer
+    const isOverflow = (error: unknown): boolean => isContextOverflowError(error, rules)
+    return { answer, reader: await readerUnlessOverflow(answer.stream, isOverflow) }
+  })
+  const end = { whole: (answer: Answer) => whole(answer, request), broken }
+  return { ...result.answer, stream: watchedStream(result.reader, end) }
 }

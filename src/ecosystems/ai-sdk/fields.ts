@@ -1,30 +1,31 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import { isObject, type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
-import type { ProviderOptions } from '../../messages/message.ts'
+import type { FilePart, ImagePart, ProviderOptions, ProviderPart } from '../../messages/message.ts'
 import { base64At, type Conversion } from '../conversion.ts'
-import { stringAt, withoutUndefined } from '../wire.ts'
-import type { SdkPart } from './types.ts'
+import { mediaOf, stringAt, withoutUndefined } from '../wire.ts'
+import type { SdkPart, SdkVersion } from './types.ts'
 
 /*
- * Fields of the AI SDK's messages and parts: how they are checked, and how what the neutral form has no place for is kept. The
- * middleware's conversion (prompt.ts) does not check what a model is about to be sent; the checks are for messages that come from an
- * application, a browser or a file.
+ * Fields of the AI SDK's messages and parts, images and files: how they are checked, and how fields without a place in the neutral form
+ * are kept. Only messages from an application, a browser or a file are checked; a prompt that a model is about to receive is not.
  */
 
-/** The name under which this conversion keeps what the neutral form has no place for. Never sent. */
+/** The name under which this conversion keeps fields without a place in the neutral form. Never sent. */
 export const AI_SDK = 'ai-sdk'
 
-/** Marks of a request, not of a conversation: where a provider may cache. */
+/** Fields that mark where a provider may cache. They belong to one request, not to the conversation. */
 const CACHE_MARKS: ReadonlySet<string> = new Set(['cacheControl', 'cache_control', 'cachePoint'])
 
-/** A value as JSON: bytes as base64, addresses and dates as texts, `undefined` fields left out, no value as null. */
+/** Converts a value to JSON: bytes to base64, URLs and dates to strings, `undefined` to null; `undefined` fields are left out. */
 export function jsonOf(value: unknown): Json {
   if (value === undefined) return null
   if (jsonProblem(value) === undefined) return value as Json
   const text = JSON.stringify(value, function (this: unknown, key: string, inner: unknown) {
     const own = (this as { readonly [name: string]: unknown })[key]
-    if (own instanceof Uint8Array) return base64Of(own)
+    const bytes = bytesOf(own)
+    if (bytes !== undefined) return base64Of(bytes)
     return typeof inner === 'bigint' ? String(inner) : inner
   })
   return text === undefined ? null : (JSON.parse(text) as Json)
@@ -36,25 +37,30 @@ export function base64Of(bytes: Uint8Array): string {
 
 type KeptOptions = { readonly providerOptions?: ProviderOptions }
 
-/** A part's options for providers, with our `own` fields; empty without any. */
+/** Provider options as they are stored, with our `own` fields; an empty object if there are none. */
 export function keptOptions(given: unknown, own: JsonObject = {}): KeptOptions {
-  const kept: [string, JsonObject][] = []
-  if (isObject(given)) {
-    for (const [name, fields] of Object.entries(given)) {
-      if (name !== AI_SDK && isObject(fields)) kept.push([name, jsonOf(fields) as JsonObject])
-    }
-  }
-  if (Object.keys(own).length > 0) kept.push([AI_SDK, own])
-  return kept.length === 0 ? {} : { providerOptions: Object.fromEntries(kept) }
+  const entries = Object.entries(isObject(given) ? given : {}).filter(
+    ([name, fields]) => name !== AI_SDK && isObject(fields),
+  )
+  const kept = Object.fromEntries(entries.map(([name, fields]) => [name, jsonOf(fields) as JsonObject]))
+  return nonEmpty({ providerOptions: { ...kept, ...nonEmpty({ [AI_SDK]: own }) } as ProviderOptions })
 }
 
-/** `keptOptions` with fields that this conversion does not know, and a mark for an object without fields. */
-export function keptWith(given: unknown, own: JsonObject, fields: JsonObject = {}): KeptOptions {
-  const isBare = isObject(given) && Object.keys(given).length === 0
-  return keptOptions(given, { ...own, ...nonEmpty({ fields }), ...(isBare && { bare: true }) })
+/** `keptOptions` with the fields of a part that its rules do not name, and a mark for empty options. */
+export function keptWith(
+  given: SdkPart,
+  rules: Rules,
+  own: JsonObject,
+  place: string,
+  conversion: Conversion,
+): KeptOptions {
+  const options = given.providerOptions
+  const fields = otherFields(given, ['type', 'providerOptions', ...Object.keys(rules)], place, conversion)
+  const isBare = isObject(options) && Object.keys(options).length === 0
+  return keptOptions(options, { ...own, ...nonEmpty({ fields }), ...(isBare && { bare: true }) })
 }
 
-/** Restores what `keptWith` kept besides the options. */
+/** Restores the fields that `keptWith` stored. */
 export function withKeptFields<T extends object>(part: T, own: JsonObject): T {
   const { fields, bare } = own
   return {
@@ -64,7 +70,7 @@ export function withKeptFields<T extends object>(part: T, own: JsonObject): T {
   }
 }
 
-/** The objects among some fields that have fields themselves. */
+/** Removes fields whose value is `undefined` or an empty object. */
 export function nonEmpty<T extends { readonly [name: string]: object | undefined }>(fields: T): Partial<T> {
   const entries = Object.entries(fields).filter(
     ([, inner]) => inner !== undefined && Object.keys(inner).length > 0,
@@ -72,11 +78,10 @@ export function nonEmpty<T extends { readonly [name: string]: object | undefined
   return Object.fromEntries(entries) as Partial<T>
 }
 
-/** The options of a part as they are sent: without our own. */
+/** Provider options as they are sent: without our own fields. */
 export function sentOptions(options: ProviderOptions | undefined): KeptOptions {
-  if (options === undefined) return {}
-  const sent = Object.entries(options).filter(([name]) => name !== AI_SDK)
-  return sent.length === 0 ? {} : { providerOptions: Object.fromEntries(sent) }
+  const { [AI_SDK]: _, ...sent } = options ?? {}
+  return nonEmpty({ providerOptions: sent })
 }
 
 /** Our own fields of a part. */
@@ -96,27 +101,40 @@ export function messageOptions(metadata: JsonObject | undefined): ProviderOption
   return isObject(options) ? (options as ProviderOptions) : undefined
 }
 
-/** Options without marks of caching: a mark that stayed with a message would be sent again with every request. */
+/** Removes cache marks: a stored mark would be sent again with every request. */
 export function withoutCacheMarks(options: ProviderOptions): ProviderOptions | undefined {
-  const kept: [string, JsonObject][] = []
-  for (const [name, fields] of Object.entries(options)) {
+  const kept = Object.entries(options).flatMap(([name, fields]) => {
     const rest = Object.entries(fields).filter(([field]) => !CACHE_MARKS.has(field))
-    if (rest.length === Object.keys(fields).length) kept.push([name, fields])
-    else if (rest.length > 0) kept.push([name, Object.fromEntries(rest)])
-  }
+    const isMarkAlone = rest.length === 0 && Object.keys(fields).length > 0
+    return isMarkAlone ? [] : [[name, Object.fromEntries(rest)] as const]
+  })
   return kept.length === 0 ? undefined : Object.fromEntries(kept)
 }
 
 /** What a field must hold; `?` marks one that may be absent. */
-export type Rule = 'string' | 'string?' | 'boolean' | 'boolean?' | 'base64' | 'options?' | 'object' | 'any'
-export type Rules = { readonly [field: string]: Rule }
+type Ruled = {
+  string: string
+  'string?': string | undefined
+  base64: string
+  boolean: boolean
+  'boolean?': boolean | undefined
+  'options?': object | undefined
+  object: object
+  any: unknown
+}
+export type Rules = { readonly [field: string]: keyof Ruled }
 
-/** Throws `INVALID_INPUT` for the first field that breaks its rule. */
-export function checkFields(value: { readonly [field: string]: unknown }, rules: Rules, place: string): void {
+/** Returns an object after checking its fields. Throws `INVALID_INPUT` for the first one that breaks its rule. */
+export function checkFields<T extends { readonly [field: string]: unknown }, const R extends Rules>(
+  value: T,
+  rules: R,
+  place: string,
+): T & { readonly [F in keyof R]: Ruled[R[F]] } {
   for (const [field, rule] of Object.entries(rules)) checkField(value[field], rule, `${place}.${field}`)
+  return value as T & { readonly [F in keyof R]: Ruled[R[F]] }
 }
 
-function checkField(value: unknown, rule: Rule, place: string): void {
+function checkField(value: unknown, rule: keyof Ruled, place: string): void {
   if (rule === 'any' || (value === undefined && rule.endsWith('?'))) return
   switch (rule) {
     case 'string':
@@ -145,15 +163,12 @@ export function partAt(value: unknown, place: string): SdkPart {
   return value as SdkPart
 }
 
-/** Throws `INVALID_INPUT` for a value that is not one of some words. */
+/** Throws `INVALID_INPUT` unless a value is one of some words. */
 export function checkOneOf(value: unknown, words: readonly string[], place: string): void {
   if (!words.includes(value as string)) throw invalid(`${place}: must be one of ${words.join(', ')}`)
 }
 
-/**
- * A value as JSON, as it would be sent to a browser: dates as texts, bytes as base64, `undefined` left out. A note reports where JSON
- * changes it. Throws `INVALID_INPUT` for what refers to itself.
- */
+/** Converts a value as `jsonOf` does, and notes a change. Throws `INVALID_INPUT` for a value that refers to itself. */
 export function jsonAt(value: unknown, place: string, conversion: Conversion): Json {
   if (jsonProblem(value) === undefined) return value as Json
   let json: Json
@@ -169,7 +184,7 @@ export function jsonAt(value: unknown, place: string, conversion: Conversion): J
   return json
 }
 
-/** An address or base64. Throws `INVALID_INPUT` for a text that is neither, and for a data URL with invalid base64. */
+/** Returns a text that is an address or base64. Throws `INVALID_INPUT` otherwise, and for a data URL with invalid base64. */
 export function addressOrBase64At(value: string, place: string): string {
   const data = /^data:[^,]*;base64,/i.exec(value.slice(0, 1_000))
   if (data !== null) base64At(value.slice(data[0].length), place)
@@ -177,12 +192,12 @@ export function addressOrBase64At(value: string, place: string): string {
   return value
 }
 
-/** Whether a text is an address with a scheme: anything else is read as base64. */
+/** Whether a text is an address with a scheme; any other text is read as base64. */
 export function hasScheme(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:/i.test(text.slice(0, 100))
 }
 
-/** The fields of an object besides known ones, as JSON; fields that are `undefined` count as absent. */
+/** The fields of an object except known ones, as JSON. Fields that are `undefined` count as absent. */
 export function otherFields(
   value: { readonly [field: string]: unknown },
   known: readonly string[],
@@ -193,4 +208,180 @@ export function otherFields(
   return Object.fromEntries(
     others.map(([name, inner]) => [name, jsonAt(inner, `${place}.${name}`, conversion)]),
   )
+}
+
+/** A part that only the AI SDK and one provider know (a file by reference, a part of a later version), stored for that provider. */
+export function opaquePart(part: SdkPart, provider: string): ProviderPart {
+  return { type: 'provider', provider, data: { [AI_SDK]: jsonOf(part) } }
+}
+
+/** A file of a prompt or a response: bytes, base64, an address, or (V4) one of these in a tagged object. */
+export function fileFrom(part: SdkPart, provider: string): FilePart | ProviderPart {
+  const { data, mediaType, filename, originalUrl, providerOptions, providerMetadata } = part
+  const found = dataFrom(data)
+  if (found === undefined) return opaquePart(part, provider)
+  const original = originalUrl ?? (isObject(data) ? data.originalUrl : undefined)
+  return {
+    type: 'file',
+    data: found.data,
+    mediaType: typeof mediaType === 'string' ? mediaType : 'application/octet-stream',
+    ...(typeof filename === 'string' && { filename }),
+    ...keptOptions(
+      providerOptions ?? providerMetadata,
+      typeof original === 'string' ? { originalUrl: original } : {},
+    ),
+  }
+}
+
+/**
+ * The data of an image or a file in the neutral form. `own` records whether the AI SDK had a `URL` object (`url`), and whether it was in
+ * an object with a type (`tagged`, from ai 7 on).
+ */
+type FoundData = { readonly data: string | Uint8Array; readonly own: JsonObject }
+
+/** Returns `undefined` unless a value is bytes, base64 or an address: only its provider, or a later version, knows other values. */
+export function dataFrom(value: unknown): FoundData | undefined {
+  if (typeof value === 'string') return { data: value, own: {} }
+  const bytes = bytesOf(value)
+  if (bytes !== undefined) return { data: bytes, own: {} }
+  if (value instanceof URL) return { data: value.href, own: { url: true } }
+  if (!isObject(value) || (value.type !== 'data' && value.type !== 'url')) return undefined
+  const found = dataFrom(value[value.type])
+  return found && { data: found.data, own: { tagged: true, ...found.own } }
+}
+
+/** An image or a file as a model receives it: always as a file. */
+export function fileTo(part: FilePart | ImagePart, version: SdkVersion): SdkPart {
+  const { data, mediaType } = sentMedia(part)
+  const { originalUrl } = ownOf(part)
+  const original = typeof originalUrl === 'string' && data instanceof URL ? { originalUrl } : {}
+  return {
+    type: 'file',
+    data: version === 'v4' ? { ...tagged(data), ...original } : data,
+    mediaType,
+    ...(part.type === 'file' && defined({ filename: part.filename })),
+    ...(version !== 'v4' && original),
+    ...sentOptions(part.providerOptions),
+  }
+}
+
+/** Data and media type of an image or a file, for a model. */
+export function sentMedia(part: FilePart | ImagePart): {
+  readonly data: string | Uint8Array | URL
+  readonly mediaType: string
+} {
+  const data = part.type === 'image' ? part.image : part.data
+  const fallback = part.type === 'image' ? 'image/*' : 'application/octet-stream'
+  if (typeof data !== 'string') return { data, mediaType: part.mediaType ?? fallback }
+  const media = mediaOf(data, part.mediaType)
+  if ('url' in media) return { data: urlOf(media.url), mediaType: part.mediaType ?? fallback }
+  return { data: media.base64, mediaType: part.mediaType ?? media.mediaType ?? fallback }
+}
+
+/** Data in an object with its type, as in V4. */
+function tagged(data: unknown): object {
+  return data instanceof URL ? { type: 'url', url: data } : { type: 'data', data }
+}
+
+function urlOf(url: string): URL | string {
+  return URL.canParse(url) ? new URL(url) : url
+}
+
+/** An image or a file of an application's message. A reference or a text is kept whole. Throws `INVALID_INPUT`. */
+export function mediaFrom(
+  part: SdkPart,
+  rules: Rules,
+  place: string,
+  conversion: Conversion,
+): FilePart | ImagePart | ProviderPart {
+  const field = part.type === 'image' ? 'image' : 'data'
+  const { mediaType, filename } = part as { readonly mediaType?: string; readonly filename?: string }
+  checkData(part[field], `${place}.${field}`)
+  const found = dataFrom(part[field])
+  if (found === undefined) return keptPart(part, place, conversion)
+  const kept = keptWith(part, rules, found.own, place, conversion)
+  if (part.type === 'image') return { type: 'image', image: found.data, ...defined({ mediaType }), ...kept }
+  return { type: 'file', data: found.data, mediaType: mediaType!, ...defined({ filename }), ...kept }
+}
+
+/** Throws `INVALID_INPUT` unless a value is the data of an image or a file. */
+export function checkData(value: unknown, place: string): void {
+  if (typeof value === 'string') addressOrBase64At(value, place)
+  else if (!(value instanceof URL) && bytesOf(value) === undefined) {
+    const { type, data, url, text, reference } = isObject(value) ? value : {}
+    if (type === 'data') {
+      if (typeof data === 'string') addressOrBase64At(data, `${place}.data`)
+      else if (bytesOf(data) === undefined) throw invalid(`${place}.data: must be base64 or bytes`)
+    } else if (type === 'url') {
+      if (!(url instanceof URL)) throw invalid(`${place}.url: must be a URL`)
+    } else if (type === 'text') stringAt(text, `${place}.text`)
+    else if (!isReference(type === 'reference' ? reference : value))
+      throw invalid(`${place}: must be base64, bytes or an address`)
+  }
+}
+
+/** Bytes as a plain `Uint8Array`; `undefined` for other values. */
+function bytesOf(value: unknown): Uint8Array | undefined {
+  if (value instanceof ArrayBuffer) return new Uint8Array(value)
+  if (!(value instanceof Uint8Array)) return undefined
+  return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+}
+
+/** Whether a value refers to a file at providers: its ids by the providers' names. */
+function isReference(value: unknown): boolean {
+  if (!isObject(value)) return false
+  const ids = Object.values(value)
+  return ids.length > 0 && ids.every((id) => typeof id === 'string')
+}
+
+/** An image or a file as `mediaFrom` read it; tagged only in `v4`. */
+export function mediaTo(part: FilePart | ImagePart, version: SdkVersion): SdkPart {
+  const own = ownOf(part)
+  const data = dataTo(part.type === 'image' ? part.image : part.data, own, version)
+  const written =
+    part.type === 'image'
+      ? defined({ type: part.type, image: data, mediaType: part.mediaType })
+      : defined({ type: part.type, data, mediaType: part.mediaType, filename: part.filename })
+  return withKeptFields({ ...written, ...sentOptions(part.providerOptions) } as SdkPart, own)
+}
+
+/** Restores the data that `dataFrom` read. */
+export function dataTo(data: string | Uint8Array, own: JsonObject, version: SdkVersion): unknown {
+  const bare = own.url === true && typeof data === 'string' ? urlOf(data) : data
+  return own.tagged === true && version === 'v4' ? tagged(bare) : bare
+}
+
+/** Keeps a part without a place in the neutral form whole, and notes it. `form` records whether its data was bytes or a `URL`. */
+export function keptPart(part: SdkPart, place: string, conversion: Conversion): ProviderPart {
+  const field = part.type === 'image' ? 'image' : 'data'
+  const { [field]: data, ...others } = part
+  const content = isObject(data) && data.type === 'data' ? data.data : data
+  const form = data instanceof URL ? 'url' : bytesOf(content) && 'bytes'
+  // The address of tagged data becomes a `URL` again by its tag.
+  const isJson = form === undefined && !(isObject(data) && data.url instanceof URL)
+  const json = isJson ? otherFields({ [field]: data }, [], place, conversion) : { [field]: jsonOf(data) }
+  const fields = otherFields(others, [], place, conversion)
+  conversion.note('kept', place, 'only the AI SDK knows such a part')
+  const kept = { [AI_SDK]: { ...fields, ...json }, ...defined({ form }) }
+  return { type: 'provider', provider: AI_SDK, data: kept }
+}
+
+/** Restores a part that was kept whole; returns `undefined` for other provider parts. */
+export function keptPartTo({ data }: ProviderPart): SdkPart | undefined {
+  const kept = isObject(data) ? data[AI_SDK] : undefined
+  if (!isObject(kept) || typeof kept.type !== 'string') return undefined
+  const field = kept.type === 'image' ? 'image' : 'data'
+  if (kept[field] === undefined) return kept as SdkPart
+  const form = isObject(data) ? data.form : undefined
+  return { ...kept, type: kept.type, [field]: unpacked(kept[field], form) }
+}
+
+function unpacked(value: unknown, form: unknown): unknown {
+  if (typeof value === 'string') {
+    if (form === 'bytes') return new Uint8Array(Buffer.from(value, 'base64'))
+    return form === 'url' ? urlOf(value) : value
+  }
+  if (!isObject(value)) return value
+  if (value.type === 'url' && typeof value.url === 'string') return { ...value, url: urlOf(value.url) }
+  return form === 'bytes' ? { ...value, data: unpacked(value.data, form) } : value
 }

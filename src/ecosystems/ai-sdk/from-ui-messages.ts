@@ -1,31 +1,40 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
-import type { JsonObject } from '../../messages/json.ts'
-import type { NewMessage, Part, Role } from '../../messages/message.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
+import type {
+  NewMessage,
+  Part,
+  ProviderPart,
+  Role,
+  ToolCallPart,
+  ToolResultPart,
+} from '../../messages/message.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { isObject, listAt, stringAt, withoutUndefined } from '../wire.ts'
+import { listAt, stringAt, withoutUndefined } from '../wire.ts'
 import {
+  AI_SDK,
   addressOrBase64At,
   checkFields,
   checkOneOf,
   hasScheme,
   jsonAt,
   keptOptions,
+  keptPart,
   nonEmpty,
+  opaquePart,
   otherFields,
   partAt,
   type Rules,
   sentOptions,
 } from './fields.ts'
-import { keptPart } from './media.ts'
 import { textFrom } from './model-messages.ts'
-import { contentOf, markReasoned } from './parts.ts'
+import { contentOf, markReasoned } from './prompt.ts'
+import { deniedOutput, providerResult, type ReadOutput } from './tool-output.ts'
 import type { SdkPart, UIMessageLike } from './types.ts'
-import { type Shown, type ShownTool, type UiRow, uiMetadata } from './ui-rows.ts'
-import { checkToolPart, isToolPart, toolFrom } from './ui-tools.ts'
+import { derivedState, isToolPart, type Shown, type ShownTool, type UiRow, uiMetadata } from './ui-rows.ts'
 
-/** Fields of parts that models do not read, or not in this form and role. */
+/** Fields of parts that models do not read in this form or role. */
 const KEPT_PARTS: { readonly [type: string]: Rules } = {
   'source-url': { sourceId: 'string', url: 'string' },
   'source-document': { sourceId: 'string', mediaType: 'string', title: 'string' },
@@ -36,15 +45,15 @@ const KEPT_PARTS: { readonly [type: string]: Rules } = {
 }
 
 /**
- * Messages of a chat (`UIMessage` of ai 5, 6 and 7) in the neutral form, ready to be appended. A user's message is one row; an
- * assistant's is, for each step, a row with its texts and calls and a row with the results, as `convertToModelMessages` of the AI SDK
- * splits them: so models, pairing, pruning and figures see calls and results.
+ * Converts messages of a chat (`UIMessage` of ai 5, 6 and 7) to the neutral form, ready to append. A user's message becomes one row, and
+ * each step of an assistant's message a row with its texts and calls and a row with the results, as `convertToModelMessages` of the AI SDK
+ * splits them.
  *
- * All rows of a message name its id in `metadata['ai-sdk'].ui`, which also keeps how its parts were shown: order, states, titles, sources,
- * data, metadata. `toUIMessages` restores what was read. A field that is `undefined` counts as absent, and values that are not JSON come
- * back as JSON. Rows get no ids: an edited message keeps its own, and both versions are in the log.
+ * `metadata['ai-sdk'].ui` of each row has the id of its message and how its parts were shown, so that `toUIMessages` restores the messages.
+ * Fields that are `undefined` count as absent, and values that are not JSON come back as JSON. Rows get no ids, because both versions of an
+ * edited message have the same id.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for an invalid `UIMessage`; with `lenient` an invalid part is kept unread.
+ * Throws `INVALID_INPUT`, with the place and without the text, for an invalid `UIMessage`; with `lenient`, an invalid part is kept unread.
  */
 export function fromUIMessages(
   messages: readonly UIMessageLike[],
@@ -82,7 +91,6 @@ export function rowsOfUIMessage(message: unknown, place: string, conversion: Con
   })
 }
 
-/** A row in the making. */
 type ReadRow = {
   readonly role: Role
   readonly content: Part[]
@@ -90,7 +98,7 @@ type ReadRow = {
   readonly steering?: string
 }
 
-/** Makes rows of the parts of a message, in order. */
+/** Converts the parts of a message to rows, in order. */
 class RowReader {
   readonly #role: Role
   readonly #conversion: Conversion
@@ -98,8 +106,8 @@ class RowReader {
   #row: ReadRow
   /** Results and approvals of this step's calls. */
   #answers: Part[] = []
-  /** The calls of this step without a result, by their ids: the index of each in `parts`, and its state. */
-  #waiting = new Map<string, readonly [shown: number, state: string]>()
+  /** The calls of this step without a result, by id: the index of each in `parts`, and its state. */
+  #waiting = new Map<string, { readonly index: number; readonly state: string }>()
 
   constructor(role: Role, conversion: Conversion) {
     this.#role = role
@@ -107,7 +115,7 @@ class RowReader {
     this.#row = { role, content: [], parts: [] }
   }
 
-  /** Reads one part; with `lenient` an invalid one is kept unread. */
+  /** Reads one part; with `lenient`, an invalid part is kept unread. */
   add(given: unknown, place: string): void {
     const unread = this.#conversion.reading(given, place, () => {
       this.#read(partAt(given, place), place)
@@ -136,67 +144,135 @@ class RowReader {
   }
 
   #readText(part: SdkPart, place: string): void {
-    checkFields(part, { providerMetadata: 'options?' }, place)
-    if (part.state !== undefined) checkOneOf(part.state, ['streaming', 'done'], `${place}.state`)
-    const { type, text, providerMetadata } = part
+    const { type, text, state, providerMetadata } = checkFields(part, { providerMetadata: 'options?' }, place)
+    if (state !== undefined) checkOneOf(state, ['streaming', 'done'], `${place}.state`)
     const given = { type, text, ...defined({ providerOptions: providerMetadata }) }
     const read = textFrom(given, place, this.#role, this.#conversion)
-    const kept = read.type === 'provider' ? providerMetadata : sentMetadata(read)
-    this.#show(read, this.#besides(part, ['type', 'text'], kept, place))
+    this.#show(read, this.#besides(part, read, ['type', 'text'], 'providerMetadata', place))
   }
 
   #readFile(part: SdkPart, place: string): void {
-    checkFields(
-      part,
-      { url: 'string', mediaType: 'string', filename: 'string?', providerMetadata: 'options?' },
-      place,
-    )
-    const { url, mediaType, filename, providerMetadata } = part as {
-      readonly url?: string
-      readonly mediaType?: string
-      readonly filename?: string
-      readonly providerMetadata?: unknown
-    }
-    const { providerReference: reference } = part
-    const named = defined({ filename })
-    if (isObject(reference)) {
-      const data = { type: 'reference', reference }
-      this.#replace({ type: 'file', data, mediaType, ...named }, part, place)
-    } else if (hasScheme(url!)) {
-      const data = addressOrBase64At(url!, `${place}.url`)
-      const type = 'file' as const
-      const read = { type, data, mediaType: mediaType!, ...named, ...keptOptions(providerMetadata) }
+    const rules = {
+      url: 'string',
+      mediaType: 'string',
+      filename: 'string?',
+      providerMetadata: 'options?',
+    } as const
+    const { url, mediaType, filename, providerMetadata, providerReference } = checkFields(part, rules, place)
+    const type = 'file' as const
+    const named = { mediaType, ...defined({ filename }) }
+    if (isObject(providerReference)) {
+      const data = { type: 'reference', reference: providerReference }
+      this.#replace({ type, data, ...named }, part, place)
+    } else if (hasScheme(url)) {
+      const data = addressOrBase64At(url, `${place}.url`)
+      const read = { type, data, ...named, ...keptOptions(providerMetadata) }
       const known = ['type', 'url', 'mediaType', 'filename']
-      this.#show(read, this.#besides(part, known, sentMetadata(read), place))
-      // A relative address means nothing without its page.
+      this.#show(read, this.#besides(part, read, known, 'providerMetadata', place))
+      // A relative address is useless without its page.
     } else this.#keep(part, place)
   }
 
   #readTool(part: SdkPart, place: string): void {
-    checkToolPart(part, place)
-    // Arguments that are still streamed are no call yet.
-    if (part.state === 'input-streaming' || this.#role !== 'assistant') {
+    const { toolCallId, state, providerExecuted, callProviderMetadata } = checkToolPart(part, place)
+    // A call whose arguments are still streamed is not complete.
+    if (state === 'input-streaming' || this.#role !== 'assistant') {
       this.#keep(part, place)
       return
     }
-    const { call, shown, request, response, result } = toolFrom(part, place, this.#conversion)
-    this.#keepState(call.toolCallId)
-    this.#show(call, shown)
-    if (result === undefined)
-      this.#waiting.set(call.toolCallId, [this.#row.parts.length - 1, part.state as string])
+    const toolName =
+      part.type === 'dynamic-tool' ? (part.toolName as string) : part.type.slice('tool-'.length)
+    // Arguments that the tool refused are in `rawInput`.
+    const input = part.input === undefined && state === 'output-error' ? part.rawInput : part.input
+    const call: ToolCallPart = {
+      type: 'tool-call',
+      toolCallId,
+      toolName,
+      input: input === undefined ? {} : jsonAt(input, `${place}.input`, this.#conversion),
+      ...defined({ providerExecuted }),
+      ...keptOptions(callProviderMetadata),
+    }
+    const { request, response, more } = this.#readApproval(part, place)
+    // A denied call of a provider's own tool has no result.
+    const hasResult =
+      state === 'output-available' ||
+      state === 'output-error' ||
+      (state === 'output-denied' && providerExecuted !== true)
+    const result = hasResult ? this.#readResult(part, { toolCallId, toolName }, place) : undefined
+    const derived = derivedState({ hasRequest: request !== undefined, response, result })
+    const known = hasResult ? [...CALL_FIELDS, ...RESULT_FIELDS] : CALL_FIELDS
+
+    this.#keepState(toolCallId)
+    this.#show(call, {
+      ...this.#besides(part, call, known, 'callProviderMetadata', place),
+      ...(part.type === 'dynamic-tool' && { dynamic: true }),
+      ...(derived !== state && { state }),
+      ...(part.input === undefined && { noInput: true }),
+      ...nonEmpty({ approval: more }),
+    })
     if (request !== undefined) this.#row.content.push(request)
     if (response !== undefined) this.#answers.push(response)
-    if (result !== undefined)
-      (call.providerExecuted === true ? this.#row.content : this.#answers).push(result)
+    if (result === undefined) this.#waiting.set(toolCallId, { index: this.#row.parts.length - 1, state })
+    else (providerExecuted === true ? this.#row.content : this.#answers).push(result)
   }
 
-  /** Keeps the state of an earlier call with this id, so that the result of the later one is not taken for its own. */
+  /** The request for approval and the answer, as models read them; `more` has the fields these have no place for. */
+  #readApproval(
+    { approval, toolCallId, providerExecuted }: SdkPart,
+    place: string,
+  ): { readonly request?: ProviderPart; readonly response?: ProviderPart; readonly more: JsonObject } {
+    if (!isObject(approval)) return { more: {} }
+    const fields = otherFields(approval, ['id', 'approved'], `${place}.approval`, this.#conversion)
+    const { signature, inputSchemaInput, isAutomatic, requestReason, reason, ...more } = fields
+    const { id: approvalId, approved } = approval
+    const requested = {
+      approvalId,
+      toolCallId,
+      signature,
+      inputSchemaInput,
+      isAutomatic,
+      reason: requestReason,
+    }
+    const request = opaquePart({ type: 'tool-approval-request', ...defined(requested) }, AI_SDK)
+    if (typeof approved !== 'boolean') return { request, more: { ...more, ...defined({ reason }) } }
+    const answer = defined({ approvalId, approved, reason, providerExecuted })
+    return { request, response: opaquePart({ type: 'tool-approval-response', ...answer }, AI_SDK), more }
+  }
+
+  /** A result as a model reads it. Source: `convertToModelMessages` of ai 6, for a tool without `toModelOutput`. */
+  #readResult(
+    part: SdkPart,
+    ids: { readonly toolCallId: string; readonly toolName: string },
+    place: string,
+  ): ToolResultPart {
+    const { state, preliminary, resultProviderMetadata, callProviderMetadata } = part
+    const ui: JsonObject = {
+      ...otherFields({ preliminary, resultProviderMetadata }, [], place, this.#conversion),
+      ...(state === 'output-available' && part.output === undefined && { noOutput: true }),
+    }
+    const { output, own } = this.#readOutput(part, place)
+    const kept = keptOptions(resultProviderMetadata ?? callProviderMetadata, { ...own, ...nonEmpty({ ui }) })
+    return { type: 'tool-result', ...ids, output, ...kept }
+  }
+
+  #readOutput(part: SdkPart, place: string): ReadOutput {
+    const { state, approval, providerExecuted, errorText, output } = part
+    if (state === 'output-denied') return deniedOutput((approval as { readonly reason?: unknown }).reason)
+    if (state === 'output-error') {
+      const type = providerExecuted === true ? 'error-json' : 'error-text'
+      return { output: { type, value: errorText as string }, own: {} }
+    }
+    const value = output === undefined ? null : jsonAt(output, `${place}.output`, this.#conversion)
+    return { output: providerResult(value, false), own: {} }
+  }
+
+  /** Records the state of an earlier call with this id, so that it does not get the result of the later one. */
   #keepState(id: string): void {
-    const [index, state] = this.#waiting.get(id) ?? []
-    if (index === undefined || state === undefined) return
-    const shown = this.#row.parts[index]!
-    this.#row.parts[index] =
-      typeof shown === 'number' ? { at: shown, state } : ({ ...(shown as ShownTool), state } as ShownTool)
+    const waiting = this.#waiting.get(id)
+    if (waiting === undefined) return
+    const { index, state } = waiting
+    const shown = this.#row.parts[index] as number | ShownTool
+    this.#row.parts[index] = { ...(typeof shown === 'number' ? { at: shown } : shown), state }
   }
 
   #startStep(part: SdkPart, place: string): void {
@@ -218,7 +294,7 @@ class RowReader {
     this.#row = { role: 'assistant', content: [], parts: [] }
   }
 
-  /** A part that models do not read, or not in this form. */
+  /** Keeps a part that models do not read in this form. */
   #keep(part: SdkPart, place: string): void {
     const rules = Object.hasOwn(KEPT_PARTS, part.type) ? KEPT_PARTS[part.type] : undefined
     if (rules !== undefined) checkFields(part, rules, place)
@@ -228,37 +304,39 @@ class RowReader {
     this.#row.parts.push({ part: jsonAt(part, place, this.#conversion) as JsonObject })
   }
 
-  /** Parts of ai 7 that models get as parts of their own. */
+  /** Parts of ai 7 that models receive as separate parts. */
   #keepForModels(part: SdkPart, place: string): void {
-    const { type, kind, mediaType, url } = part
-    checkFields(part, { providerMetadata: 'options?' }, place)
+    const { type } = checkFields(part, { providerMetadata: 'options?' }, place)
     if (type === 'custom') {
-      checkFields(part, { kind: 'string' }, place)
+      const { kind } = checkFields(part, { kind: 'string' }, place)
       this.#replace({ type, kind }, part, place)
       return
     }
-    checkFields(part, { mediaType: 'string', url: 'string' }, place)
-    if (!URL.canParse(url as string)) throw invalid(`${place}.url: must be an address`)
-    this.#replace({ type, data: { type: 'url', url: new URL(url as string) }, mediaType }, part, place)
+    const { mediaType, url } = checkFields(part, { mediaType: 'string', url: 'string' }, place)
+    if (!URL.canParse(url)) throw invalid(`${place}.url: must be an address`)
+    this.#replace({ type, data: { type: 'url', url: new URL(url) }, mediaType }, part, place)
   }
 
-  /** A part only the AI SDK knows, with the part that a model gets in its place. */
+  /** Keeps a part that only the AI SDK knows, with the part that models receive instead. */
   #replace(forModels: SdkPart, part: SdkPart, place: string): void {
     const sent = { ...forModels, ...defined({ providerOptions: part.providerMetadata }) }
     const at = this.#row.content.push(keptPart(sent, place, this.#conversion)) - 1
     this.#row.parts.push({ part: jsonAt(part, place, this.#conversion) as JsonObject, at })
   }
 
-  /** Unknown fields of a part, and options that do not come back as they were. */
+  /** Unknown fields of a part, and its options if the stored part would not restore them. */
   #besides(
     part: SdkPart,
+    read: Part,
     known: readonly string[],
-    kept: unknown,
+    options: 'providerMetadata' | 'callProviderMetadata',
     place: string,
   ): { readonly fields?: JsonObject } {
-    const isExact = isDeepStrictEqual(kept, withoutUndefined(part.providerMetadata))
-    const read = isExact ? [...known, 'providerMetadata'] : known
-    return nonEmpty({ fields: otherFields(part, read, place, this.#conversion) })
+    const isExact =
+      read.type === 'provider' ||
+      isDeepStrictEqual(sentOptions(read.providerOptions).providerOptions, withoutUndefined(part[options]))
+    const all = isExact ? [...known, options] : known
+    return nonEmpty({ fields: otherFields(part, all, place, this.#conversion) })
   }
 
   #show(part: Part, besides: Omit<ShownTool, 'at'> = {}): void {
@@ -266,7 +344,7 @@ class RowReader {
     this.#row.parts.push(Object.keys(besides).length === 0 ? at : { ...besides, at })
   }
 
-  /** Ends a step. One without parts for models joins the row of the step before, or the next one. */
+  /** Ends a step. A step without parts for models joins the row of the previous step, or of the next one. */
   #closeStep(): void {
     const { content, parts } = this.#row
     const before = this.#rows.findLast(({ role }) => role !== 'tool')
@@ -281,6 +359,39 @@ class RowReader {
   }
 }
 
-function sentMetadata(part: Exclude<Part, { readonly type: 'provider' }>): unknown {
-  return sentOptions(part.providerOptions).providerOptions
+/** States of a tool's part, in the order a call goes through them. */
+const STATES = [
+  'input-streaming',
+  'input-available',
+  'approval-requested',
+  'approval-responded',
+  'output-available',
+  'output-error',
+  'output-denied',
+]
+
+/** Fields of a call, and fields of a result: without a result these are kept as unknown fields. */
+const CALL_FIELDS = ['type', 'toolName', 'toolCallId', 'state', 'input', 'providerExecuted', 'approval']
+const RESULT_FIELDS = ['output', 'errorText', 'resultProviderMetadata', 'preliminary']
+
+/** Returns a tool's part after checking it. Throws `INVALID_INPUT`. */
+function checkToolPart(part: SdkPart, place: string) {
+  if (part.type === 'dynamic-tool') checkFields(part, { toolName: 'string' }, place)
+  checkFields(part, { toolCallId: 'string' }, place)
+  checkOneOf(part.state, STATES, `${place}.state`)
+  const rules = {
+    toolCallId: 'string',
+    state: 'string',
+    providerExecuted: 'boolean?',
+    callProviderMetadata: 'options?',
+  } as const
+  const checked = checkFields(part, rules, place)
+  const { state, approval } = checked
+  if (state === 'output-error') checkFields(part, { errorText: 'string' }, place)
+  const mustHave = state === 'output-denied' || state.startsWith('approval-')
+  if (approval === undefined && !mustHave) return checked
+  if (!isObject(approval)) throw invalid(`${place}.approval: must be an object`)
+  const isAnswered = state === 'approval-responded' || state === 'output-denied'
+  checkFields(approval, { id: 'string', approved: isAnswered ? 'boolean' : 'boolean?' }, `${place}.approval`)
+  return checked
 }

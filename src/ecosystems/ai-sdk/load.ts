@@ -5,8 +5,8 @@ import type { LoadOptions } from './options.ts'
 import type { LanguageModelLike } from './types.ts'
 
 /**
- * Checks messages with the AI SDK's own `validateUIMessages`. Its result is not used, because it leaves out unknown fields (`title` in ai
- * 6), and saving that would look like a change. Its error has the whole message, so it is not passed on: `originalErrorOf` returns it.
+ * Validates messages with `validateUIMessages` of the AI SDK. Its result is ignored, because it lacks unknown fields (`title` in ai 6), and
+ * saving it would look like a change. Its error quotes the message, so only `originalErrorOf` returns it.
  *
  * Throws `INVALID_INPUT`, `AI_SDK_UNAVAILABLE`.
  */
@@ -16,7 +16,7 @@ export async function validateMessages(
   what: string,
 ): Promise<void> {
   const { tools, metadataSchema, dataSchemas, validate = true } = options
-  // The AI SDK refuses an empty list; a new chat is one.
+  // The AI SDK refuses an empty list, which a new chat is.
   if (!validate || messages.length === 0) return
   const { validateUIMessages } = await loadAiSdk()
   try {
@@ -35,7 +35,7 @@ function refusedMessage(error: unknown, what: string): UndertextError {
   return standingFor(invalid(sentence), error)
 }
 
-/** Fields of a UI message; any other name in a path may be private text. */
+/** Fields of a UI message; other names in a path may be private text. */
 const FIELDS: ReadonlySet<unknown> = new Set([
   'id',
   'role',
@@ -50,7 +50,7 @@ const FIELDS: ReadonlySet<unknown> = new Set([
   'toolCallId',
 ])
 
-/** The place of the first problem, as far as it is indexes and fields of a message. */
+/** The place of the first problem, up to the first step that is not an index or a field of a message. */
 function placeOf(error: unknown): string {
   const cause = isObject(error) ? error.cause : undefined
   const issue = isObject(cause) && Array.isArray(cause.issues) ? cause.issues[0] : undefined
@@ -63,7 +63,7 @@ function placeOf(error: unknown): string {
   return place
 }
 
-/** The functions of the AI SDK that are called here, in the form that versions 5 to 7 have in common. */
+/** The functions of the AI SDK that are called here, as versions 5 to 7 have them. */
 export type AiSdk = {
   generateText(options: {
     readonly model: LanguageModelLike
@@ -83,7 +83,7 @@ export type AiSdk = {
   }): Promise<readonly unknown[]>
 }
 
-/** The result of `generateText`, as far as it is read here. */
+/** The fields of the result of `generateText` that are read here. */
 export type GeneratedText = {
   readonly text: string
   readonly reasoningText?: string | undefined
@@ -103,7 +103,7 @@ export type GeneratedText = {
 
 let loaded: Promise<AiSdk> | undefined
 
-/** The AI SDK, loaded at its first use. Rejects with `AI_SDK_UNAVAILABLE` when it is missing, older than 5 or broken; `originalErrorOf` returns the cause. */
+/** Loads the AI SDK at its first use. Rejects with `AI_SDK_UNAVAILABLE` if it is missing, older than 5 or broken; `originalErrorOf` returns the cause. */
 export function loadAiSdk(): Promise<AiSdk> {
   loaded ??= load()
   return loaded
@@ -112,14 +112,14 @@ export function loadAiSdk(): Promise<AiSdk> {
 async function load(): Promise<AiSdk> {
   let module: Record<string, unknown>
   try {
-    // By its name and inside this `try`: a bundler then includes it where it is installed, and builds where it is not.
+    // A literal name inside `try`: a bundler includes the package if it is installed, and builds without it otherwise.
     module = (await import('ai')) as Record<string, unknown>
   } catch (error) {
     const isMissing = isNotFound(error)
     const detail = isMissing ? 'it is not installed.' : 'it cannot be loaded.'
     throw standingFor(new UndertextError('AI_SDK_UNAVAILABLE', { detail }), error)
   }
-  // Version 4 has `generateText` too, with other options and models; `convertToModelMessages` is new in 5.
+  // Version 4 also has `generateText`, with other options and models; `convertToModelMessages` is new in 5.
   if (typeof module.generateText !== 'function' || typeof module.convertToModelMessages !== 'function')
     throw new UndertextError('AI_SDK_UNAVAILABLE', { detail: 'the version that is installed is too old.' })
   return module as unknown as AiSdk

@@ -1,20 +1,24 @@
 import { errorName, invalid, isUndertextError } from '../../errors.ts'
 import { check, nameSchema, taken } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
+import { isObject } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
-import { isContextOverflowError } from '../../overflow/overflow.ts'
+import type { PrepareRequestOptions } from '../../requests/options.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import type { RecordedResponse } from '../../requests/record.ts'
 import type { Store } from '../../store/store.ts'
+import { recordCall, withMethods } from '../recovering.ts'
 import {
   type Answer,
+  callModel,
   isFailedFinish,
+  type ModelWork,
   messageOfAnswer,
+  type SentRequest,
   stopReasonIn,
-  unlessOverflow,
   usageIn,
-  watchStream,
 } from './answers.ts'
+import type { ChatStorage } from './chat/log.ts'
 import {
   type CheckedOptions,
   callOptions,
@@ -26,16 +30,14 @@ import { fromSdkPrompt, storedMessage, toSdkPrompt } from './prompt.ts'
 import { readSession, setAside } from './session-reading.ts'
 import {
   namesOf,
-  type SdkAnswer,
   type SdkMessage,
   type SdkMiddleware,
   type SdkModel,
   type SdkParams,
-  type SdkStreamAnswer,
   versionOf,
 } from './types.ts'
 
-/** How often an answer is recorded again when another writer appended meanwhile; after that it is appended wherever the log ends. */
+/** How often recording an answer is tried at a known position; after conflicts with other writers it is appended at the log's end. */
 const MOST_TRIES = 5
 
 /** What the middleware needs of a store. */
@@ -50,102 +52,53 @@ export type UndertextStore = Pick<
   | 'withOverflowRecovery'
 >
 
-/** The arguments of `undertext`. */
-type Setting = {
-  readonly store: UndertextStore
-  readonly sessionId: SessionChoice | undefined
-  readonly options: CheckedOptions
-}
-
-/** One call of a model, and the new messages of its prompt. */
-type Call = Setting & {
-  readonly id: string
-  readonly params: SdkParams
-  readonly model: SdkModel
-  readonly provider: string
-  readonly modelName: string
-  readonly system: readonly SdkMessage[]
-  /** The prompt without system messages. */
-  readonly prompt: readonly NewMessage[]
-  readonly fresh: readonly NewMessage[]
-  /** The log's last position when the prompt was read against it. */
-  readonly position: number
-  /** The compaction that hid the messages the application did not go on from. */
-  readonly aside: string | undefined
-}
+/** A call of a model, and the new messages of its prompt. */
+type Call = Awaited<ReturnType<typeof beginCall>>
 
 /**
- * A middleware for the AI SDK's `wrapLanguageModel` (ai 5, 6 and 7): `generateText`, `streamText` and what is built on them keep
- * their conversation in a session of the store, and are sent the session's view, compacted when it is due.
+ * A middleware for the AI SDK's `wrapLanguageModel` (ai 5, 6 and 7). Calls of the model keep their conversation in a session of the store,
+ * and send the session's view, compacted when necessary.
  *
- * - The log decides what is new in a prompt: an application may pass its new message alone or its whole history.
- * - New messages and the answer are stored together, once the answer is whole. A call that fails, a stream that breaks or
- *   is cancelled stores nothing (`keepPromptOnFailure` keeps the prompt).
- * - System messages of the prompt are sent and counted, and not stored.
- * - A request that overflows is compacted and sent again, before anything of the stream was passed on.
+ * - The log decides which messages of a prompt are new: an application may pass only its new message, or its whole history.
+ * - New messages and the answer are stored together when the answer is complete. A failed call and a broken or cancelled stream store
+ *   nothing (`keepPromptOnFailure` stores the prompt).
+ * - System messages of the prompt are sent and counted, but not stored.
+ * - A request that overflows is compacted and sent again before any part of the stream is passed on.
  *
- * `sessionId` may be left out when every call names its session: `providerOptions: { undertext: { sessionId } }`, which
- * takes precedence. Throws `INVALID_INPUT`; calls reject with that, with `CONTEXT_BUDGET_EXCEEDED`, with `HISTORY_DIVERGED`, with the
- * store's errors and with the model's own.
+ * A call can name its session with `providerOptions: { undertext: { sessionId } }`, which takes precedence over `sessionId`. Throws
+ * `INVALID_INPUT`; calls reject with that, `CONTEXT_BUDGET_EXCEEDED`, `HISTORY_DIVERGED`, errors of the store or of the model.
  */
 export function undertext(
   store: UndertextStore,
   sessionId?: SessionChoice,
   options: UndertextOptions = {},
 ): SdkMiddleware {
-  checkStore(store)
+  if (!isObject(store) || !('withOverflowRecovery' in store) || !('recordResponse' in store))
+    throw invalid('undertext: store: must be a store, as `await openStore(…)` returns it')
   const checked = checkOptions(options)
   if (sessionId !== undefined && typeof sessionId !== 'function')
     check(nameSchema, sessionId, 'undertext: sessionId')
-  const begin = (params: object, model: SdkModel): Promise<Call> | undefined =>
-    callOptions(params as SdkParams).skip === true
-      ? undefined
-      : beginCall({ store, sessionId, options: checked }, taken(params as SdkParams), model)
 
+  const wrap = async <R>(
+    method: 'doGenerate' | 'doStream',
+    proceed: () => PromiseLike<R>,
+    given: object,
+    model: SdkModel,
+  ): Promise<R> => {
+    if (callOptions(given as SdkParams).skip === true) return proceed()
+    const call = await beginCall(store, sessionId, checked, taken(given as SdkParams), model)
+    const result = await callModel(model, method, {
+      send: (work) => unlessFailed(call, () => send(call, work)),
+      whole: (answer, request) => unlessFailed(call, () => recordAnswer(call, request, answer)),
+      broken: () => endFailedCall(call),
+    })
+    return result as R
+  }
   const middleware: Omit<SdkMiddleware, 'specificationVersion'> = {
-    async wrapGenerate<R>({ doGenerate, params, model }: WrapCall & { doGenerate: () => PromiseLike<R> }) {
-      const call = await begin(params, model)
-      if (call === undefined) return doGenerate()
-      return unlessFailed(call, async () => {
-        const { request, result } = await send(
-          call,
-          async (sent) => (await model.doGenerate(sent as never)) as R,
-        )
-        const { content, finishReason, usage, providerMetadata, response } = result as SdkAnswer
-        const responseId = typeof response?.id === 'string' ? response.id : undefined
-        const answer = { content, finishReason, usage, providerMetadata, responseId }
-        if (isFailedFinish(finishReason)) await endFailedCall(call)
-        else await recordAnswer(call, request, answer)
-        return result
-      })
-    },
-    async wrapStream<R>({ doStream, params, model }: WrapCall & { doStream: () => PromiseLike<R> }) {
-      const call = await begin(params, model)
-      if (call === undefined) return doStream()
-      return unlessFailed(call, async () => {
-        const { request, result } = await send(call, async (sent, isOverflow) =>
-          unlessOverflow((await model.doStream(sent as never)) as SdkStreamAnswer, isOverflow),
-        )
-        const stream = watchStream(result.stream, {
-          whole: (answer) => unlessFailed(call, () => recordAnswer(call, request, answer)),
-          broken: () => endFailedCall(call),
-        })
-        return { ...result, stream } as R
-      })
-    },
+    wrapGenerate: ({ doGenerate, params, model }) => wrap('doGenerate', doGenerate, params, model),
+    wrapStream: ({ doStream, params, model }) => wrap('doStream', doStream, params, model),
   }
   return { specificationVersion: 'v3', ...middleware } as unknown as SdkMiddleware
-}
-
-type WrapCall = { readonly params: object; readonly model: SdkModel }
-
-function checkStore(store: unknown): void {
-  const isStore =
-    typeof store === 'object' &&
-    store !== null &&
-    'withOverflowRecovery' in store &&
-    'recordResponse' in store
-  if (!isStore) throw invalid('undertext: store: must be a store, as `await openStore(…)` returns it')
 }
 
 async function unlessFailed<R>(call: Call, work: () => Promise<R>): Promise<R> {
@@ -154,14 +107,19 @@ async function unlessFailed<R>(call: Call, work: () => Promise<R>): Promise<R> {
   } catch (error) {
     await endFailedCall(call)
     const { abortSignal } = call.params
-    // The caller knows the reason of its signal, and the AI SDK recognizes aborts by it.
+    // The AI SDK recognizes an abort by the reason of the caller's signal.
     throw abortSignal?.aborted && isUndertextError(error, 'ABORTED') ? abortSignal.reason : error
   }
 }
 
-/** Reads a call's prompt against its session. Throws `INVALID_INPUT`, `HISTORY_DIVERGED` and the store's errors. */
-async function beginCall(setting: Setting, params: SdkParams, model: SdkModel): Promise<Call> {
-  const { store, options, sessionId } = setting
+/** Compares the prompt of a call with its session. Throws `INVALID_INPUT`, `HISTORY_DIVERGED` and the store's errors. */
+async function beginCall(
+  store: UndertextStore,
+  sessionId: SessionChoice | undefined,
+  options: CheckedOptions,
+  params: SdkParams,
+  model: SdkModel,
+) {
   const { provider = namesOf(model).provider, model: modelName = namesOf(model).model } = options
   const chosen =
     callOptions(params).sessionId ??
@@ -170,20 +128,15 @@ async function beginCall(setting: Setting, params: SdkParams, model: SdkModel): 
     throw invalid('undertext: no session: pass a sessionId, or providerOptions: { undertext: { sessionId } }')
   const id = check(nameSchema, chosen, 'undertext: sessionId')
   const system = params.prompt.filter(({ role }) => role === 'system')
-  const prompt = fromSdkPrompt(
-    params.prompt.filter(({ role }) => role !== 'system'),
-    provider,
-  )
+  const others = params.prompt.filter(({ role }) => role !== 'system')
+  const prompt = fromSdkPrompt(others, provider)
   const { fresh, beyond, position } = await readSession(store, id, prompt, options.history)
   const aside = await setAside(store, id, beyond, options)
-  return { ...setting, id, params, model, provider, modelName, system, prompt, fresh, position, aside }
+  return { store, options, id, params, model, provider, modelName, system, prompt, fresh, position, aside }
 }
 
-/** Sends the request, shorter after an overflow; returns the result, and the request that led to it. */
-async function send<R>(
-  call: Call,
-  work: (params: SdkParams, isOverflow: (error: unknown) => boolean) => Promise<R>,
-): Promise<{ readonly request: PreparedRequest; readonly result: R }> {
+/** Sends the request, shorter after an overflow. */
+async function send<R>(call: Call, work: ModelWork<R>): Promise<SentRequest<R>> {
   const { options, params, id, provider, modelName: model, model: sdkModel, fresh: prompt } = call
   const { tools, maxOutputTokens, abortSignal: signal, providerOptions } = params
   const { undertext: own, ...others } = providerOptions ?? {}
@@ -194,8 +147,6 @@ async function send<R>(
     id,
     async (request) => {
       options.onPrepared?.(request)
-      const rules = { ...more?.overflow, provider: request.provider }
-      const isOverflow = (error: unknown): boolean => isContextOverflowError(error, rules)
       const target = { version: versionOf(sdkModel), provider }
       const sent = {
         ...params,
@@ -205,7 +156,7 @@ async function send<R>(
         ],
         ...(own !== undefined && { providerOptions: others }),
       }
-      return { request, result: await work(sent, isOverflow) }
+      return { request, result: await work(sent, { ...more?.overflow, provider: request.provider }) }
     },
     {
       ...defined({ auto: options.auto }),
@@ -219,7 +170,7 @@ async function send<R>(
   )
 }
 
-/** The system messages as they came, with their options; additions come after them. */
+/** The given system messages with their options, and after them what the request added. */
 function systemMessages(
   given: readonly SdkMessage[],
   text: string,
@@ -230,20 +181,21 @@ function systemMessages(
   return [...given, { role: 'system', content: prepared.slice(text.length).replace(/^\n\n/, '') }]
 }
 
-/** Stores the new messages of the prompt and the answer, all or nothing. */
+/** Stores the new messages of the prompt and the answer in one transaction. */
 async function recordAnswer(call: Call, request: PreparedRequest, answer: Answer): Promise<void> {
   const { store, options, id, provider } = call
+  if (isFailedFinish(answer.finishReason)) return endFailedCall(call)
   const message = messageOfAnswer(answer, provider)
   const messages = message === undefined ? [] : [message]
   const figures = defined({ usage: usageIn(answer, provider), stopReason: stopReasonIn(answer.finishReason) })
   let { fresh, position } = call
-  for (let tries = 1; ; tries++) {
-    if (fresh.length === 0 && messages.length === 0) return
+  for (let tries = 1; fresh.length > 0 || messages.length > 0; tries++) {
     const prompt = fresh.map(storedMessage)
-    let result: RecordedResponse
+    const expected = tries < MOST_TRIES && { expectedPosition: position }
     try {
-      const expected = tries < MOST_TRIES && { expectedPosition: position }
-      result = await store.recordResponse(id, { messages, prompt, request, ...figures, ...expected })
+      const result = await store.recordResponse(id, { messages, prompt, request, ...figures, ...expected })
+      notifyRecorded(options, result)
+      return
     } catch (error) {
       if (isUndertextError(error, 'POSITION_CONFLICT') && tries < MOST_TRIES) {
         // Another writer appended meanwhile, perhaps the same prompt.
@@ -256,12 +208,10 @@ async function recordAnswer(call: Call, request: PreparedRequest, answer: Answer
       options.onRecordError(error, { sessionId: id, prompt, messages })
       return
     }
-    notifyRecorded(options, result)
-    return
   }
 }
 
-/** Whether prompt and answer end the log, at this position or after it. */
+/** Whether the log ends with the prompt and the answer, at this position or later. */
 async function isStored(
   { store, id, prompt }: Call,
   answer: readonly NewMessage[],
@@ -271,12 +221,12 @@ async function isStored(
     const read = await readSession(store, id, [...prompt, ...answer], 'whole')
     return read.position >= position && read.fresh.length === 0 && read.beyond.length === 0
   } catch {
-    // Unknown: the caller gets the first failure.
+    // Unknown: the caller gets the first error.
     return false
   }
 }
 
-/** The answer is stored: an error of the callback must not look as if it were not. */
+/** Calls `onRecorded`. Its errors become warnings, because the answer is stored. */
 function notifyRecorded({ onRecorded }: CheckedOptions, result: RecordedResponse): void {
   try {
     onRecorded?.(result)
@@ -288,7 +238,7 @@ function notifyRecorded({ onRecorded }: CheckedOptions, result: RecordedResponse
   }
 }
 
-/** After a call without a whole answer the session is as it was before, or has the prompt, when the options keep that. */
+/** Restores the session after a call without a complete answer, or stores the prompt if the options say so. */
 async function endFailedCall({ store, options, id, fresh, position, aside }: Call): Promise<void> {
   const prompt = fresh.map(storedMessage)
   try {
@@ -296,7 +246,50 @@ async function endFailedCall({ store, options, id, fresh, position, aside }: Cal
       if (aside !== undefined) await store.undoCompaction(id, aside)
     } else if (prompt.length > 0) await store.append(id, prompt, { expectedPosition: position })
   } catch (error) {
-    // The caller gets the failure of the call, which matters more.
+    // The caller gets the error of the call.
     options.onRecordError?.(error, { sessionId: id, prompt, messages: [] })
   }
+}
+
+type RecoveringTurn = {
+  readonly store: ChatStorage
+  readonly chatId: string
+  /** The options of the turn's request. */
+  readonly options: PrepareRequestOptions
+  /** The number of messages the turn returned; later ones in a call are steps of its answer. */
+  readonly messages: number
+}
+
+/**
+ * A model for `streamText` that sends a shorter request after an overflow, before any part of the stream is passed on, and records the usage
+ * of each call. The chat stores the messages.
+ */
+export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTurn): M {
+  const { store, chatId, options } = turn
+  const { provider } = namesOf(model)
+  const calling = (method: 'doGenerate' | 'doStream') => (params: SdkParams) =>
+    callModel(model, method, {
+      // After an overflow, the shorter history replaces the messages that the turn returned.
+      send: (work) =>
+        store.withOverflowRecovery(
+          chatId,
+          async (request, attempt) => {
+            const rules = { ...options.overflow, provider: request.provider }
+            if (attempt === 1) return { request, result: await work(params, rules) }
+            const { system, messages } = request
+            const steps = params.prompt.filter(({ role }) => role !== 'system').slice(turn.messages)
+            const prompt = [
+              ...(system === undefined ? [] : [{ role: 'system' as const, content: system }]),
+              ...toSdkPrompt(messages, { version: versionOf(model), provider }),
+              ...steps,
+            ]
+            return { request, result: await work({ ...params, prompt }, rules) }
+          },
+          { ...options, ...defined({ signal: params.abortSignal }) },
+        ),
+      whole: (answer, request) =>
+        recordCall(store, { ...request, ...defined({ tools: params.tools }) }, usageIn(answer, provider)),
+      broken: async () => {},
+    })
+  return withMethods(model, { doGenerate: calling('doGenerate'), doStream: calling('doStream') })
 }

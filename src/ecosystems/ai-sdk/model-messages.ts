@@ -14,11 +14,16 @@ import { Conversion, type ConversionOptions, isSilent, UNREAD } from '../convers
 import { listAt, withoutUndefined } from '../wire.ts'
 import {
   AI_SDK,
+  checkData,
   checkFields,
   checkOneOf,
   jsonAt,
   keptOptions,
+  keptPart,
+  keptPartTo,
   keptWith,
+  mediaFrom,
+  mediaTo,
   messageOptions,
   nonEmpty,
   otherFields,
@@ -29,26 +34,29 @@ import {
   sentOptions,
   withKeptFields,
 } from './fields.ts'
-import { keptPart, keptPartTo, mediaFrom, mediaTo } from './media.ts'
-import { hasReasoningItem, markReasoned, partFrom, partTo, runsByRole } from './parts.ts'
+import { hasReasoningItem, markReasoned, partFrom, partTo, runsByRole } from './prompt.ts'
 import { modelOutputTo, outputAt } from './tool-output.ts'
 import type { SdkMessageLike, SdkModelMessage, SdkPart, SdkVersion } from './types.ts'
 
-/** The roles a part may have, its fields, and since which version it is sent. Source: `modelMessageSchema` of ai 6 and 7. */
+/** The roles and fields of a part, and the first version that has it. Source: `modelMessageSchema` of ai 6 and 7. */
 type PartRules = { readonly roles: readonly string[]; readonly fields: Rules; readonly since?: SdkVersion }
 
+const FILE: Rules = { data: 'any', mediaType: 'string', filename: 'string?' }
 const PARTS: { readonly [type: string]: PartRules } = {
   text: { roles: ['user', 'assistant'], fields: { text: 'string' } },
-  image: { roles: ['user'], fields: {}, since: 'v4' },
-  file: { roles: ['user', 'assistant'], fields: {}, since: 'v4' },
+  image: { roles: ['user'], fields: { image: 'any', mediaType: 'string?' }, since: 'v4' },
+  file: { roles: ['user', 'assistant'], fields: FILE, since: 'v4' },
   reasoning: { roles: ['assistant'], fields: { text: 'string' } },
-  'reasoning-file': { roles: ['assistant'], fields: {}, since: 'v4' },
+  'reasoning-file': { roles: ['assistant'], fields: FILE, since: 'v4' },
   custom: { roles: ['assistant'], fields: { kind: 'string' }, since: 'v4' },
   'tool-call': {
     roles: ['assistant'],
-    fields: { toolCallId: 'string', toolName: 'string', providerExecuted: 'boolean?' },
+    fields: { toolCallId: 'string', toolName: 'string', input: 'any', providerExecuted: 'boolean?' },
   },
-  'tool-result': { roles: ['assistant', 'tool'], fields: { toolCallId: 'string', toolName: 'string' } },
+  'tool-result': {
+    roles: ['assistant', 'tool'],
+    fields: { toolCallId: 'string', toolName: 'string', output: 'any' },
+  },
   'tool-approval-request': {
     roles: ['assistant'],
     fields: { approvalId: 'string', toolCallId: 'string' },
@@ -66,16 +74,16 @@ function typesIn(role: string): string[] {
 }
 
 /**
- * Messages of an application (`ModelMessage` of ai 5, 6 and 7) in the neutral form, one for each, ready to be appended: what
- * `generateText` takes and `result.response.messages` holds.
+ * Converts messages of an application (`ModelMessage` of ai 5, 6 and 7: the input of `generateText`, and `result.response.messages`) to
+ * the neutral form, one for each, ready to append.
  *
- * What the neutral form has no place for is kept under `ai-sdk`: options of a message and unknown fields in `metadata`, those of a part in
- * `providerOptions`; parts only the AI SDK knows (approvals, files by reference, `custom`) whole, as parts of the provider `ai-sdk`.
- * `toModelMessages` restores what was read, `URL` objects and bytes included; an `ArrayBuffer` and a `Buffer` come back as `Uint8Array`,
- * and values that JSON does not have (dates) as JSON has them. Nothing given is changed; bytes are shared with it.
+ * Options and unknown fields are kept under `ai-sdk`: those of a message in `metadata`, those of a part in `providerOptions`. Parts that
+ * only the AI SDK knows (approvals, files by reference, `custom`) are kept whole, as parts of the provider `ai-sdk`. `toModelMessages`
+ * restores the messages, with `URL` objects and bytes; an `ArrayBuffer` or a `Buffer` comes back as a `Uint8Array`, and a value that is not
+ * JSON (a date) as JSON. The input is not changed; bytes are shared with it.
  *
- * Throws `INVALID_INPUT`, with the place and without the text, for what is not a `ModelMessage`: unknown roles and parts, parts in the
- * wrong role, calls and results without ids, invalid base64. With `lenient` such a part is kept unread.
+ * Throws `INVALID_INPUT`, with the place and without the text, for an invalid `ModelMessage`: an unknown role or part, a part in the wrong
+ * role, a call or result without an id, invalid base64. With `lenient`, such a part is kept unread.
  */
 export function fromModelMessages(
   messages: readonly SdkMessageLike[],
@@ -115,6 +123,14 @@ function fromMessage(message: unknown, place: string, conversion: Conversion): N
   return { role, content: markReasoned(parts), ...metadata }
 }
 
+/** The checked fields of a call or a result. */
+type ToolFields = {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input?: unknown
+  readonly providerExecuted?: boolean
+}
+
 function modelPartFrom(given: unknown, place: string, role: string, conversion: Conversion): Part {
   const part = partAt(given, place)
   checkOneOf(part.type, typesIn(role), `${place}.type`)
@@ -126,92 +142,62 @@ function modelPartFrom(given: unknown, place: string, role: string, conversion: 
       return textFrom(part, place, role, conversion)
     case 'image':
     case 'file':
-      return mediaFrom(part, place, conversion)
-    case 'tool-call':
-      return callFrom(part, place, conversion)
-    case 'tool-result':
-      return resultFrom(part, place, conversion)
+      return mediaFrom(part, rules, place, conversion)
+    case 'tool-call': {
+      const { toolCallId, toolName, input, providerExecuted } = part as SdkPart & ToolFields
+      return {
+        type: part.type,
+        toolCallId,
+        toolName,
+        input: input === undefined ? {} : jsonAt(input, `${place}.input`, conversion),
+        ...defined({ providerExecuted }),
+        ...keptWith(part, rules, input === undefined ? { noInput: true } : {}, place, conversion),
+      }
+    }
+    case 'tool-result': {
+      const { toolCallId, toolName } = part as SdkPart & ToolFields
+      const { output, own } = outputAt(part.output, `${place}.output`, conversion)
+      const kept = keptWith(part, rules, own, place, conversion)
+      return { type: part.type, toolCallId, toolName, output, ...kept }
+    }
     case 'reasoning-file':
-      // Its data may be what a file's may be.
-      mediaFrom({ ...part, type: 'file' }, place, new Conversion('ai-sdk ModelMessage'))
+      checkData(part.data, `${place}.data`)
       return keptPart(part, place, conversion)
     default:
       return keptPart(part, place, conversion)
   }
 }
 
-/** A text or reasoning. A block of Anthropic's in the form of its AI SDK provider becomes that block, where nothing is lost by it. */
+/** Reads a text or reasoning. Anthropic's own blocks become provider parts if that loses nothing. */
 export function textFrom(part: SdkPart, place: string, role: string, conversion: Conversion): Part {
-  checkFields(part, { text: 'string' }, place)
-  const { type, text, providerOptions } = part as {
-    readonly type: 'text' | 'reasoning'
-    readonly text: string
-    readonly providerOptions?: unknown
-  }
-  const fields = otherFields(part, ['type', 'text', 'providerOptions'], place, conversion)
+  const rules: Rules = { text: 'string' }
+  checkFields(part, rules, place)
+  const { type, text } = part as { readonly type: 'text' | 'reasoning'; readonly text: string }
   const read = partFrom(part, AI_SDK)
-  if (read.type !== 'provider')
-    return { type, text, ...keptWith(providerOptions, read.type === 'text' ? ownOf(read) : {}, fields) }
-  const [back] = partTo(read, { version: 'v3', provider: read.provider }, false)
-  if (role === 'assistant' && isDeepStrictEqual(back, withoutUndefined(part))) return read
-  return { type, text, ...keptWith(providerOptions, {}, fields) }
-}
-
-function callFrom(part: SdkPart, place: string, conversion: Conversion): Part {
-  const { toolCallId, toolName, input, providerExecuted } = part as {
-    readonly toolCallId?: string
-    readonly toolName?: string
-    readonly input?: unknown
-    readonly providerExecuted?: boolean
+  if (read.type === 'provider' && role === 'assistant') {
+    const [back] = partTo(read, { version: 'v3', provider: read.provider })
+    if (isDeepStrictEqual(back, withoutUndefined(part))) return read
   }
-  const known = ['type', 'toolCallId', 'toolName', 'input', 'providerExecuted', 'providerOptions']
-  return {
-    type: 'tool-call',
-    toolCallId: toolCallId!,
-    toolName: toolName!,
-    input: input === undefined ? {} : jsonAt(input, `${place}.input`, conversion),
-    ...defined({ providerExecuted }),
-    ...keptWith(
-      part.providerOptions,
-      input === undefined ? { noInput: true } : {},
-      otherFields(part, known, place, conversion),
-    ),
-  }
+  const own = read.type === 'text' ? ownOf(read) : {}
+  return { type, text, ...keptWith(part, rules, own, place, conversion) }
 }
 
-function resultFrom(part: SdkPart, place: string, conversion: Conversion): Part {
-  const { toolCallId, toolName } = part as { readonly toolCallId?: string; readonly toolName?: string }
-  const { output, own } = outputAt(part.output, `${place}.output`, conversion)
-  const known = ['type', 'toolCallId', 'toolName', 'output', 'providerOptions']
-  const kept = keptWith(part.providerOptions, own, otherFields(part, known, place, conversion))
-  return { type: 'tool-result', toolCallId: toolCallId!, toolName: toolName!, output, ...kept }
-}
-
-/** How `toModelMessages` writes. */
+/** Options of `toModelMessages`. */
 export type ModelMessageOptions = ConversionOptions & {
   /**
-   * For which version: `'v2'` is ai 5, `'v3'` ai 6, `'v4'` ai 7, as the models of these name themselves. Default: `'v3'`, which ai 7
-   * reads as well; only what ai 7 alone has needs `'v4'`.
+   * The version of the models: `'v2'` for ai 5, `'v3'` for ai 6, `'v4'` for ai 7. Default: `'v3'`, which ai 7 reads as well; only parts
+   * that are new in ai 7 need `'v4'`.
    */
   readonly version?: SdkVersion | undefined
 }
 
-type Writing = {
-  readonly conversion: Conversion
-  readonly version: SdkVersion
-  /** Names of tools by the ids of their calls, as far as the list has been read. */
-  readonly names: Map<string, string>
-}
-
 /**
- * Messages as an application passes them to `generateText` and `streamText` (`ModelMessage[]`): what `fromModelMessages` read comes out as it
- * was, messages of other origins as the AI SDK writes them. Results besides a user's parts become a message of their own.
+ * Converts messages to the input of `generateText` and `streamText` (`ModelMessage[]`). Messages of `fromModelMessages` are restored;
+ * messages of other origins are written as the AI SDK writes them. Results among a user's parts become separate messages.
  *
- * What has no place is left out and noted: parts of other providers, unread parts, what a version does not have. A message with nothing
- * left, or reasoning alone, is left out. Pass the messages of `renderHistory` or `prepareRequest`, so that calls and results are paired;
- * with `alsoReads: ['ai-sdk']` there, so that approvals of tools are included.
- *
- * Throws `INVALID_INPUT` for an invalid list and for invalid options.
+ * Parts of other providers, unread parts, and parts that the version does not have are left out and noted. A message without parts, or with
+ * reasoning alone, is left out. Pass the messages of `renderHistory` or `prepareRequest`, where calls and results are paired, with
+ * `alsoReads: ['ai-sdk']` to include tool approvals. Throws `INVALID_INPUT` for an invalid list or invalid options.
  */
 export function toModelMessages(
   messages: readonly Message[],
@@ -222,118 +208,115 @@ export function toModelMessages(
   const { version = 'v3' } = options
   if (version !== 'v2' && version !== 'v3' && version !== 'v4')
     throw invalid('toModelMessages: options.version must be v2, v3 or v4')
-  const writing: Writing = { conversion, version, names: new Map() }
-  return messages.flatMap((message, index) => {
-    conversion.at(index)
-    // The parts are those of `SdkModelMessage`, or of one version alone and read from it.
-    return messageTo(message, `[${index}]`, writing) as SdkModelMessage[]
-  })
+  const writer = new MessageWriter(conversion, version)
+  // The parts are those of `SdkModelMessage`, or exist in one version only and were read from it.
+  return messages.flatMap((message, index) => writer.write(message, index) as SdkModelMessage[])
 }
 
 type Written = { readonly role: string; readonly content: string | readonly SdkPart[] }
 
-function messageTo(message: Message, place: string, writing: Writing): readonly Written[] {
-  const { role, content, metadata } = message
-  const finish = (written: Written): Written =>
-    withKeptFields({ ...written, ...sentOptions(messageOptions(metadata)) }, ownOfMessage(metadata))
-  if (role === 'system') return [finish({ role, content: systemText(message, place, writing) })]
-  if (typeof content === 'string') {
-    if (role !== 'tool') return [finish({ role, content })]
-    writing.conversion.note(
-      'changed',
-      `${place}.content`,
-      'a tool has no text of its own: it becomes the user’s',
-    )
-    return [finish({ role: 'user', content })]
-  }
-  if (content.length === 0) return [finish({ role, content: [] })]
-  const hasReasoning = hasReasoningItem(content)
-  const written = content.map((part, index) =>
-    modelPartTo(part, `${place}.content[${index}]`, role, hasReasoning, writing),
-  )
-  const parts = written.flat()
-  if (parts.length === 0) return []
-  // Providers refuse reasoning alone; here it led to what was left out.
-  if (written.some(({ length }) => length === 0) && parts.every(isSilent)) return []
-  return role === 'assistant' ? [finish({ role, content: parts })] : runsByRole(parts).map(finish)
-}
+class MessageWriter {
+  readonly #conversion: Conversion
+  readonly #version: SdkVersion
+  /** Names of tools by the ids of their calls. */
+  readonly #names = new Map<string, string>()
 
-function systemText(message: Message, place: string, { conversion }: Writing): string {
-  return partsOf(message)
-    .map((part, index) => {
+  constructor(conversion: Conversion, version: SdkVersion) {
+    this.#conversion = conversion
+    this.#version = version
+  }
+
+  write(message: Message, index: number): readonly Written[] {
+    this.#conversion.at(index)
+    const { role, content, metadata } = message
+    const finish = (written: Written): Written =>
+      withKeptFields({ ...written, ...sentOptions(messageOptions(metadata)) }, ownOfMessage(metadata))
+    if (role === 'system') return [finish({ role, content: this.#systemText(message, index) })]
+    if (typeof content === 'string') {
+      if (role === 'tool') this.#conversion.note('changed', `[${index}].content`, TOOL_TEXT)
+      return [finish({ role: role === 'tool' ? 'user' : role, content })]
+    }
+    if (content.length === 0) return [finish({ role, content: [] })]
+    const hasReasoning = hasReasoningItem(content)
+    const written = content.map((part, at) =>
+      this.#part(part, `[${index}].content[${at}]`, role, hasReasoning),
+    )
+    const parts = written.flat()
+    // Providers refuse reasoning alone; here it led to a part that is left out.
+    const isReasoningLeft = written.some(({ length }) => length === 0) && parts.every(isSilent)
+    if (parts.length === 0 || isReasoningLeft) return []
+    return role === 'assistant' ? [finish({ role, content: parts })] : runsByRole(parts).map(finish)
+  }
+
+  #systemText(message: Message, index: number): string {
+    const texts = partsOf(message).map((part, at) => {
       if (part.type === 'text') return part.text
-      conversion.note('not-sent', `${place}.content[${index}]`, 'a system message is a text')
+      this.#conversion.note('not-sent', `[${index}].content[${at}]`, 'a system message is a text')
       return ''
     })
-    .join('')
+    return texts.join('')
+  }
+
+  #part(part: Part, place: string, role: Message['role'], hasReasoning: boolean): readonly SdkPart[] {
+    const [conversion, version] = [this.#conversion, this.#version]
+    const notSent = (why: string): readonly SdkPart[] => {
+      conversion.note('not-sent', place, why)
+      return []
+    }
+    /** A text, reasoning or call with its kept fields. */
+    const exactly = (one: Exclude<Part, ProviderPart>): SdkPart => {
+      const [written] = partTo(one, { version, provider: AI_SDK }, hasReasoning)
+      return withKeptFields(written!, ownOf(one))
+    }
+    switch (part.type) {
+      case 'text':
+        if (role === 'tool') conversion.note('changed', place, TOOL_TEXT)
+        return [exactly(part)]
+      case 'reasoning':
+        return role === 'assistant' ? [exactly(part)] : notSent('only an assistant reasons')
+      case 'image': {
+        if (role !== 'assistant') return [mediaTo(part, version)]
+        conversion.note('changed', place, 'an assistant shows pictures as files')
+        const { image, mediaType = 'image/*', providerOptions } = part
+        return [mediaTo({ type: 'file', data: image, mediaType, ...defined({ providerOptions }) }, version)]
+      }
+      case 'file':
+        return [mediaTo(part, version)]
+      case 'tool-call': {
+        if (role !== 'assistant') return notSent('only an assistant calls tools')
+        this.#names.set(part.toolCallId, part.toolName)
+        const { input, ...written } = exactly(part)
+        const isNone = ownOf(part).noInput === true && isObject(input) && Object.keys(input).length === 0
+        const { type, providerExecuted } = part
+        return [{ ...written, type, ...(!isNone && { input }), ...defined({ providerExecuted }) }]
+      }
+      case 'tool-result': {
+        const { type, toolCallId, toolName = this.#names.get(toolCallId) ?? 'unknown' } = part
+        const own = ownOf(part)
+        const output = modelOutputTo(part.output, own, version, `${place}.output`, conversion)
+        const written = { type, toolCallId, toolName, output, ...sentOptions(part.providerOptions) }
+        return [withKeptFields(written, own)]
+      }
+      case 'provider': {
+        const written = this.#providerPart(part, role)
+        if (written !== undefined) return [written]
+        return notSent(part.provider === UNREAD ? 'it could not be read' : 'its provider alone knows it')
+      }
+    }
+  }
+
+  /** Returns `undefined` for a part that this role or version does not have. */
+  #providerPart(part: ProviderPart, role: Message['role']): SdkPart | undefined {
+    const kept = keptPartTo(part)
+    if (kept === undefined)
+      return role === 'assistant'
+        ? partTo(part, { version: this.#version, provider: part.provider })[0]
+        : undefined
+    const { roles, since = 'v4' } = Object.hasOwn(PARTS, kept.type) ? PARTS[kept.type]! : { roles: [role] }
+    // Approval responses may have been merged with a user's parts.
+    const isHere = kept.type === 'file' || roles.includes(role) || (role === 'user' && roles.includes('tool'))
+    return isHere && this.#version >= since ? kept : undefined
+  }
 }
 
-function modelPartTo(
-  part: Part,
-  place: string,
-  role: Message['role'],
-  hasReasoning: boolean,
-  { conversion, version, names }: Writing,
-): readonly SdkPart[] {
-  const notSent = (why: string): readonly SdkPart[] => {
-    conversion.note('not-sent', place, why)
-    return []
-  }
-  /** A text, reasoning or call with what was kept of it. */
-  const exactly = (one: Exclude<Part, ProviderPart>): SdkPart => {
-    const [written] = partTo(one, { version, provider: AI_SDK }, hasReasoning)
-    return withKeptFields(written!, ownOf(one))
-  }
-  switch (part.type) {
-    case 'text':
-      if (role === 'tool')
-        conversion.note('changed', place, 'a tool has no text of its own: it becomes the user’s')
-      return [exactly(part)]
-    case 'reasoning':
-      return role === 'assistant' ? [exactly(part)] : notSent('only an assistant reasons')
-    case 'image': {
-      if (role !== 'assistant') return [mediaTo(part, version)]
-      conversion.note('changed', place, 'an assistant shows pictures as files')
-      const { image, mediaType = 'image/*', providerOptions } = part
-      return [mediaTo({ type: 'file', data: image, mediaType, ...defined({ providerOptions }) }, version)]
-    }
-    case 'file':
-      return [mediaTo(part, version)]
-    case 'tool-call': {
-      if (role !== 'assistant') return notSent('only an assistant calls tools')
-      names.set(part.toolCallId, part.toolName)
-      const { input, ...written } = exactly(part)
-      const isNone = ownOf(part).noInput === true && isObject(input) && Object.keys(input).length === 0
-      const { providerExecuted } = part
-      return [{ ...written, type: 'tool-call', ...(!isNone && { input }), ...defined({ providerExecuted }) }]
-    }
-    case 'tool-result': {
-      const { type, toolCallId, toolName = names.get(toolCallId) ?? 'unknown' } = part
-      const own = ownOf(part)
-      const output = modelOutputTo(part.output, own, version, `${place}.output`, conversion)
-      const written = { type, toolCallId, toolName, output, ...sentOptions(part.providerOptions) }
-      return [withKeptFields(written, own)]
-    }
-    case 'provider': {
-      const why = part.provider === UNREAD ? 'it could not be read' : 'its provider alone knows it'
-      return providerPartTo(part, role, version) ?? notSent(why)
-    }
-  }
-}
-
-/** `undefined` for a part that has no place in this role and version. */
-function providerPartTo(
-  part: ProviderPart,
-  role: Message['role'],
-  version: SdkVersion,
-): readonly SdkPart[] | undefined {
-  const kept = keptPartTo(part)
-  if (kept === undefined) {
-    const written = role === 'assistant' ? partTo(part, { version, provider: part.provider }, false) : []
-    return written.length === 0 ? undefined : written
-  }
-  const { roles, since = 'v4' } = Object.hasOwn(PARTS, kept.type) ? PARTS[kept.type]! : { roles: [role] }
-  // Answers to approval requests may have been merged with a user's parts.
-  const isHere = kept.type === 'file' || roles.includes(role) || (role === 'user' && roles.includes('tool'))
-  return isHere && version >= since ? [kept] : undefined
-}
+const TOOL_TEXT = 'a tool has no text of its own: it becomes the user’s'

@@ -21,15 +21,15 @@ const objectSchema = z.custom<object>(isObject, 'must be an object')
 const functionSchema = <F>(): z.ZodType<F, F> =>
   z.custom<F>((value) => typeof value === 'function', 'must be a function')
 
-/** What was to be stored of a call. */
+/** Messages of a call that could not be stored. */
 export type Unrecorded = {
   readonly sessionId: string
   readonly prompt: readonly NewMessage[]
-  /** The answer; empty for an empty one. */
+  /** The answer; empty if the model returned nothing. */
   readonly messages: readonly NewMessage[]
 }
 
-/** Options of `prepareRequest` that the middleware and a turn of a chat set themselves. */
+/** Options of `prepareRequest` that the middleware and a chat's turn set. */
 const SET_KEYS = [
   'provider',
   'model',
@@ -40,44 +40,44 @@ const SET_KEYS = [
   'pendingCalls',
   'alsoReads',
 ] as const
-/** Those that the middleware sets as well. */
+/** Options that the middleware sets. */
 const CALL_KEYS = [...SET_KEYS, 'tools', 'files', 'summarizeFile'] as const
 
-/** Options of `prepareRequest` that can be given besides a call. */
+/** Options of `prepareRequest` that the middleware accepts. */
 export type RequestOptions = Omit<PrepareRequestOptions, (typeof CALL_KEYS)[number]>
-/** The same, made for each call. */
+/** A function that returns these options for each call. */
 export type RequestOptionsOf = (call: {
   readonly sessionId: string
   readonly params: SdkParams
 }) => RequestOptions
 
 const optionsSchema = z.strictObject({
-  /** The model's provider, by our names. Default: read from the model's own name of its provider. */
+  /** Our name of the model's provider. Default: derived from the model's `provider`. */
   provider: nameSchema.optional(),
   /** Default: the model's id. */
   model: nameSchema.optional(),
-  /** What a prompt is: `auto` (default), `whole`, `new`. */
+  /** What a prompt contains: `auto` (default), `whole`, `new`. */
   history: z.enum(['auto', 'whole', 'new'] satisfies PromptHistory[]).default('auto'),
-  /** When an application goes on from an earlier message: `setAside` (default), `append`, `error`. */
+  /** If an application continues from an earlier message: `setAside` (default), `append`, `error`. */
   onDivergence: z.enum(['setAside', 'append', 'error'] satisfies OnDivergence[]).default('setAside'),
-  /** Whether the prompt is stored when the model gave no whole answer. Default false. */
+  /** Whether the prompt is stored if the model returns no complete answer. Default: false. */
   keepPromptOnFailure: z.boolean().default(false),
-  /** Whether calls compact and recover from overflows themselves. Default: the setting. */
+  /** Whether calls compact and recover from overflows automatically. Default: the store's setting. */
   auto: z.boolean().optional(),
-  /** Further options of `prepareRequest`, or a function that makes them for a call. */
+  /** Further options of `prepareRequest`, or a function that returns them for a call. */
   request: z
     .custom<RequestOptions | RequestOptionsOf>(
       (value) => typeof value === 'function' || isObject(value),
       'must be an object or a function',
     )
     .optional(),
-  /** The actor in the audit, where messages are set aside. */
+  /** The actor in the audit of hidden messages. */
   actor: nameSchema.optional(),
-  /** Called with every request before it is sent. */
+  /** Receives every request before it is sent. */
   onPrepared: functionSchema<(request: PreparedRequest) => void>().optional(),
-  /** Called with every answer that was stored. */
+  /** Receives every stored answer. */
   onRecorded: functionSchema<(result: RecordedResponse) => void>().optional(),
-  /** Called when an answer could not be stored; the answer is then passed on. Without it the caller gets the error. */
+  /** Called if an answer cannot be stored; the answer is then returned. Without this function the call rejects with the error. */
   onRecordError: functionSchema<(error: unknown, unrecorded: Unrecorded) => void>().optional(),
 })
 
@@ -97,29 +97,29 @@ export function checkOptions(options: unknown): CheckedOptions {
 }
 
 const callSchema = z.strictObject({
-  /** The session of this call, in place of the middleware's. */
+  /** The session of this call, instead of the middleware's. */
   sessionId: nameSchema.optional(),
-  /** Sends the call as it is, and stores nothing. */
+  /** Sends the call unchanged, and stores nothing. */
   skip: z.boolean().optional(),
 })
 
 /** `providerOptions.undertext` of one call. */
 export type UndertextCallOptions = z.input<typeof callSchema>
 
-/** The options of a call; empty where it has none. Throws `INVALID_INPUT`. */
+/** The options of a call; an empty object if it has none. Throws `INVALID_INPUT`. */
 export function callOptions({ providerOptions }: SdkParams): UndertextCallOptions {
   const given = providerOptions?.undertext
   return given === undefined ? {} : check(callSchema, given, 'providerOptions.undertext')
 }
 
 const validationShape = {
-  /** Tools of the chat, as `streamText` takes them: their inputs and outputs are validated, and calls of other origins named. */
+  /** Tools of the chat, as in `streamText`: their inputs and outputs are validated, and their calls of other origins become `tool-<name>`. */
   tools: objectSchema.optional(),
   /** A schema of the messages' metadata. */
   metadataSchema: z.custom<unknown>((value) => value !== null, 'must be a schema').optional(),
-  /** Schemas of data parts by their names. */
+  /** Schemas of data parts by name. */
   dataSchemas: objectSchema.optional(),
-  /** `false`: nothing is validated by the AI SDK, which then need not be installed. Default: true. */
+  /** Whether the AI SDK validates messages; it must be installed then. Default: true. */
   validate: z.boolean().optional(),
 }
 
@@ -129,22 +129,22 @@ export type LoadOptions = z.input<typeof loadSchema>
 
 export const chatOptionsSchema = z.strictObject({
   ...validationShape,
-  /** What to do with a list that does not continue the stored chat: `merge` (default), `replace`, `error`. */
+  /** How to save a list that does not continue the stored chat: `merge` (default), `replace`, `error`. */
   onConflict: z.enum(['merge', 'replace', 'error'] satisfies OnConflict[]).optional(),
-  /** Makes ids of answers. Default: UUIDs. */
+  /** Returns ids for answers. Default: UUIDs. */
   generateMessageId: functionSchema<() => string>().optional(),
-  /** The actor in the audit, where messages are rewound. */
+  /** The actor in the audit of rewinds. */
   actor: nameSchema.optional(),
 })
 /** Options of `chatStore`. */
 export type ChatStoreOptions = z.input<typeof chatOptionsSchema>
 
-/** Options of `prepareRequest` that can be given besides a turn: `threshold`, `tools`, `injector`, `compaction` … */
+/** Options of `prepareRequest` that a turn accepts: `threshold`, `tools`, `injector`, `compaction` … */
 export type TurnRequestOptions = Omit<PrepareRequestOptions, (typeof SET_KEYS)[number]>
 
 export const turnSchema = z.strictObject({
   ...validationShape,
-  /** The model for this turn: its provider and id decide what fits, and which rules apply. Or name both. */
+  /** The model of this turn, or its name with `provider`: both select the context window and the provider's rules. */
   model: z
     .custom<string | { readonly provider: string; readonly modelId: string }>(
       (value) =>
@@ -154,13 +154,13 @@ export const turnSchema = z.strictObject({
     )
     .optional(),
   provider: nameSchema.optional(),
-  /** Default: the model's own version, else `v3`. */
+  /** Default: the model's version, or `v3`. */
   version: z.enum(['v2', 'v3', 'v4'] satisfies ModelMessageOptions['version'][]).optional(),
   /** The system prompt of this turn; counted, and returned as `system`. */
   system: z.string().optional(),
   maxOutputTokens: z.int().nonnegative().optional(),
   signal: z.instanceof(AbortSignal).optional(),
-  /** The owner of the chat, where it has none yet. */
+  /** The owner of the chat, if it has none yet. */
   owner: nameSchema.optional(),
   /** Further options of `prepareRequest`. */
   request: z

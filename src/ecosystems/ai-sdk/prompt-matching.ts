@@ -6,12 +6,12 @@ import { type Message, type NewMessage, type Part, partsOf } from '../../message
 import { base64Of } from './fields.ts'
 
 /*
- * Finds the messages of a prompt that are in the log. Texts of users and assistants are compared, ids of calls, results and approvals, and
- * the presence of images and files. The rest changes when the same message is sent again: options come and go, reasoning is dropped,
- * schemas fill in arguments, addresses get new signatures.
+ * Finds the messages of a prompt that are in the log. Compares texts of users and assistants, ids of calls, results and approvals, and
+ * images and files. Everything else may change when a message is sent again: options, reasoning, arguments completed by a schema,
+ * signatures of addresses.
  */
 
-/** A text, or an image or file of a user's. */
+/** A text, or an image or file of a user. */
 type Utterance = {
   readonly role: 'user' | 'assistant'
   readonly text: string
@@ -22,7 +22,7 @@ type Utterance = {
   readonly part: number
 }
 
-/** A call, its result, or the answer to a request for approval. */
+/** A call, a result, or an approval response. */
 type ToolEvent = { readonly id: string; readonly message: number; readonly part: number }
 
 type Units = {
@@ -32,10 +32,10 @@ type Units = {
   readonly results: readonly ToolEvent[]
 }
 
-/** The text of an image or a file. No other text begins with this. */
+/** The text of an image or a file; other texts never begin with it. */
 const MEDIA = '\0'
 
-/** The compared parts of some messages. System messages have none. Linear in their size. */
+/** The compared parts of messages; system messages have none. Linear in their size. */
 export function unitsOf(messages: readonly Message[]): Units {
   const utterances: Utterance[] = []
   const calls: ToolEvent[] = []
@@ -63,7 +63,7 @@ function textOrMediaOf(
   part: Part,
 ): Pick<Utterance, 'text' | 'digest'> | undefined {
   if (part.type === 'text') return part.text === '' ? undefined : { text: part.text }
-  // Applications rarely send back an assistant's images.
+  // Applications rarely send an assistant's images back.
   if (role === 'assistant' || (part.type !== 'image' && part.type !== 'file')) return undefined
   const data = part.type === 'image' ? part.image : part.data
   const base64 = typeof data === 'string' ? base64In(data) : base64Of(data)
@@ -83,78 +83,56 @@ function approvalIn({ data }: Part & { readonly type: 'provider' }): string | un
   return isObject(kept) && typeof kept.approvalId === 'string' ? `approval ${kept.approvalId}` : undefined
 }
 
-/** Whether two utterances are the same. Bytes are compared with bytes only: an address may replace them. */
-function isSame(a: Utterance, b: Utterance): boolean {
-  if (a.role !== b.role || a.text !== b.text) return false
-  return a.digest === undefined || b.digest === undefined || a.digest === b.digest
-}
-
-/**
- * Utterances, with all of an assistant's between two of a user's as one: applications keep an answer of several steps as one text, or
- * its last step alone.
- */
+/** One utterance, or all of an assistant's between two of a user's. */
 type Turn = {
   readonly first: Utterance
-  /** Without white space. */
-  readonly whole: string
-  /** The text of its last message. */
-  readonly last: string
+  /** The text of several, without white space. */
+  readonly whole?: string
+  /** That of their last message. */
+  readonly last?: string
   /** The index after its last utterance in the whole list. */
   readonly upTo: number
 }
 
-function turnsOf(utterances: readonly Utterance[]): Turn[] {
+/** Utterances as single turns and as whole turns: applications keep an answer of several steps as one text, or only its last step. */
+function sequencesOf(utterances: readonly Utterance[]): readonly Turn[][] {
   const turns: Turn[] = []
-  for (let from = 0; from < utterances.length; ) {
+  for (let from = 0; from < utterances.length; from = turns.at(-1)!.upTo) {
     const first = utterances[from]!
-    let to = from + 1
-    while (first.role === 'assistant' && utterances[to]?.role === 'assistant') to++
-    const turn = utterances.slice(from, to)
+    let upTo = from + 1
+    while (first.role === 'assistant' && utterances[upTo]?.role === 'assistant') upTo++
+    const turn = utterances.slice(from, upTo)
     const lastMessage = turn.at(-1)!.message
-    turns.push({
-      first,
-      whole: withoutSpace(turn),
-      last: withoutSpace(turn.filter(({ message }) => message === lastMessage)),
-      upTo: to,
-    })
-    from = to
+    const last = turn.filter(({ message }) => message === lastMessage)
+    turns.push({ first, whole: withoutSpace(turn), last: withoutSpace(last), upTo })
   }
-  return turns
+  return [utterances.map((first, index) => ({ first, upTo: index + 1 })), turns]
 }
 
 function withoutSpace(turn: readonly Utterance[]): string {
   return turn.map(({ text }) => text.replace(/\s+/g, '')).join('')
 }
 
-/** Whether a turn of the log is that of a prompt, as it was or by its last step. */
-function isSameTurn(stored: Turn, given: Turn): boolean {
-  if (stored.first.role === 'user' || given.first.role === 'user') return isSame(stored.first, given.first)
-  return stored.whole === given.whole || stored.last === given.whole
+/** Whether a turn of a prompt is a turn of the log, or its last step. */
+function isSame(stored: Turn, given: Turn): boolean {
+  const [a, b] = [stored.first, given.first]
+  if (a.role !== b.role) return false
+  if (a.role === 'assistant' && given.whole !== undefined)
+    return stored.whole === given.whole || stored.last === given.whole
+  // Bytes are only compared with bytes, because an address may replace them.
+  return a.text === b.text && (a.digest === undefined || b.digest === undefined || a.digest === b.digest)
 }
 
-/** The length of the longest end of one list that begins the other. */
-function overlap<T>(list: readonly T[], other: readonly T[], same: (a: T, b: T) => boolean): number {
-  for (let from = Math.max(0, list.length - other.length); from < list.length; from++) {
-    if (commonRun(list, from, other, same) === list.length - from) return list.length - from
-  }
-  return 0
-}
-
-/** How many elements, from an index on, are those the other list begins with. */
-function commonRun<T>(
-  list: readonly T[],
-  from: number,
-  other: readonly T[],
-  same: (a: T, b: T) => boolean,
-): number {
+/** How many turns of a log, from an index on, are equal to the first turns of a prompt. */
+function commonRun(stored: readonly Turn[], from: number, given: readonly Turn[]): number {
+  const most = Math.min(stored.length - from, given.length)
   let length = 0
-  while (from + length < list.length && length < other.length && same(list[from + length]!, other[length]!))
-    length++
+  while (length < most && isSame(stored[from + length]!, given[length]!)) length++
   return length
 }
 
 /**
- * What a prompt has: the whole conversation each time (`whole`), only new messages (`new`), or whichever it looks like (`auto`).
+ * What a prompt contains: the whole conversation (`whole`), only new messages (`new`), or either, detected by comparison (`auto`).
  */
 export type PromptHistory = 'auto' | 'whole' | 'new'
 
@@ -162,17 +140,17 @@ export type PromptHistory = 'auto' | 'whole' | 'new'
 type Reading = {
   /** The messages of the prompt that are not in the log, in order. */
   readonly fresh: readonly NewMessage[]
-  /** How many messages of the log the prompt continues; the log has others after them. */
+  /** How many messages of the log the prompt continues; later ones are not part of it. */
   readonly shared: number
 }
 
 /**
- * Finds the new messages of a prompt. The log's longest end that the prompt begins with is known, the rest is new. Where no end of the log
- * begins the prompt, but the prompt begins like some stretch of the log with an answer in it, the conversation branched there: an answer is
- * regenerated, or a message was edited. A prompt without answers is never a branch, because users may repeat themselves; there only
- * messages without an answer are known, as after a call that failed and is tried again.
+ * Finds the new messages of a prompt. The longest end of the log that the prompt begins with is known; the rest is new. If there is none,
+ * but the prompt begins with messages from elsewhere in the log that include an answer, the conversation branched there: an answer is
+ * regenerated, or a message was edited. A prompt without answers is never a branch, because users may repeat themselves; only unanswered
+ * messages are known there, as after a failed call.
  *
- * `log` is the end of the log, oldest first, without messages set aside before.
+ * `log` is the end of the log, oldest first, without rewound messages.
  */
 export function readPrompt(
   log: readonly Message[],
@@ -192,12 +170,12 @@ export function readPrompt(
       if (read !== undefined) return { ...read, shared: Math.min(read.shared, shared) }
     }
   }
-  // A whole conversation with nothing in the log is another one.
+  // A whole conversation that shares nothing with the log is a different one.
   const isAnother = history === 'whole' && given.utterances.length > 0
   return { fresh: prompt, shared: isAnother ? 0 : log.length }
 }
 
-/** The reading of a prompt that continues the end of the log; `undefined` when it does not. */
+/** Reads a prompt that continues the end of the log; returns `undefined` for another one. */
 function readContinuation(
   log: readonly Message[],
   stored: Units,
@@ -211,27 +189,28 @@ function readContinuation(
   const sawAnswer =
     parts.matched > 0 || given.utterances.slice(0, known).some(({ role }) => role === 'assistant')
   if (known === 0 && !sawAnswer) return undefined
-  const left = parts.missing.filter(({ message }) => message > lastMessage(stored.utterances))
+  const lastMessage = stored.utterances.at(-1)?.message ?? -1
+  const left = parts.missing.filter(({ message }) => message > lastMessage)
   if (fresh.length > 0 || left.length === 0) return { fresh, shared: log.length }
   if (!sawAnswer && history !== 'whole') return undefined
   return { fresh, shared: left.reduce((first, { message }) => Math.min(first, message), log.length) }
 }
 
-function lastMessage(utterances: readonly Utterance[]): number {
-  return utterances.at(-1)?.message ?? -1
-}
-
-/** How many utterances at the beginning of a prompt end the log, compared one by one or turn by turn. */
+/** How many utterances at the beginning of a prompt are the end of the log. */
 function countKnown(stored: readonly Utterance[], given: readonly Utterance[]): number {
-  const single = overlap(stored, given, isSame)
-  const turns = turnsOf(given)
-  const together = overlap(turnsOf(stored), turns, isSameTurn)
-  return Math.max(single, together === 0 ? 0 : turns[together - 1]!.upTo)
+  const givenSequences = sequencesOf(given)
+  const counts = sequencesOf(stored).map((log, index) => {
+    const prompt = givenSequences[index]!
+    let from = Math.max(0, log.length - prompt.length)
+    while (commonRun(log, from, prompt) < log.length - from) from++
+    return prompt[log.length - from - 1]?.upTo ?? 0
+  })
+  return Math.max(...counts)
 }
 
 /**
- * The new calls and results of a prompt, by place; how many are known; and those of the log's last turn that the prompt lacks. Ids repeat
- * from turn to turn, so they are counted in the last turn; in earlier turns only late results are new.
+ * The new calls and results of a prompt, the number of known ones, and those of the log's last turn that the prompt lacks. Ids may repeat
+ * in every turn, so they are counted in the last turn only; in earlier turns only late results are new.
  */
 function splitParts(
   stored: Units,
@@ -245,21 +224,21 @@ function splitParts(
   const from = lastUser(stored.utterances, stored.utterances.length)
   const knownUser = lastUser(given.utterances, known)
   const end = given.utterances[known]
+  const callIds = new Set(stored.calls.map(({ id }) => id))
+  const resultIds = new Set(stored.results.map(({ id }) => id))
   const fresh = new Set<ToolEvent>()
   const missing: ToolEvent[] = []
   let matched = 0
   for (const kind of ['calls', 'results'] as const) {
-    const counts = new Map<string, ToolEvent[]>()
-    for (const done of stored[kind]) if (done.message > from) listIn(counts, done.id).push(done)
-    const resultIds = new Set(stored.results.map(({ id }) => id))
-    const callIds = new Set(stored.calls.map(({ id }) => id))
-    for (const done of given[kind]) {
-      if (done.message < knownUser) {
-        if (kind === 'results' && !resultIds.has(done.id) && callIds.has(done.id)) fresh.add(done)
-      } else if (isAfter(done, end) || counts.get(done.id)?.shift() === undefined) fresh.add(done)
+    const left = new Map<string, ToolEvent[]>()
+    for (const event of stored[kind]) if (event.message > from) listIn(left, event.id).push(event)
+    for (const event of given[kind]) {
+      if (event.message < knownUser) {
+        if (kind === 'results' && !resultIds.has(event.id) && callIds.has(event.id)) fresh.add(event)
+      } else if (isAfter(event, end) || left.get(event.id)?.shift() === undefined) fresh.add(event)
       else matched++
     }
-    for (const rest of counts.values()) for (const done of rest) missing.push(done)
+    missing.push(...[...left.values()].flat())
   }
   return { fresh, matched, missing }
 }
@@ -275,7 +254,7 @@ function isAfter({ message, part }: ToolEvent, end: Utterance | undefined): bool
   return end !== undefined && (message > end.message || (message === end.message && part > end.part))
 }
 
-/** The messages of a prompt without their known parts. */
+/** The new messages of a prompt, without their known parts. */
 function freshMessages(
   prompt: readonly NewMessage[],
   given: Units,
@@ -297,27 +276,24 @@ function freshMessages(
   })
 }
 
-/** Where a prompt branches from the log: after the longest stretch of it that the prompt begins with. */
+/** Where a prompt branches from the log: after the longest part of it that the prompt begins with. */
 function findBranch(
   stored: readonly Utterance[],
   given: readonly Utterance[],
   history: PromptHistory,
 ): number | undefined {
-  const storedTurns = turnsOf(stored)
-  const givenTurns = turnsOf(given)
+  const givenSequences = sequencesOf(given)
   let best: { readonly end: number; readonly length: number } | undefined
-  const consider = (end: number, length: number, from: number): void => {
-    if (length === 0 || length < (best?.length ?? 0)) return
-    const sawAnswer = given.slice(0, length).some(({ role }) => role === 'assistant')
-    if (sawAnswer || (history === 'whole' && from === 0)) best = { end, length }
-  }
-  for (let from = 0; from < stored.length; from++) {
-    const length = commonRun(stored, from, given, isSame)
-    consider(from + length, length, from)
-  }
-  for (let from = 0; from < storedTurns.length; from++) {
-    const length = commonRun<Turn>(storedTurns, from, givenTurns, isSameTurn)
-    if (length > 0) consider(storedTurns[from + length - 1]!.upTo, givenTurns[length - 1]!.upTo, from)
+  for (const [index, log] of sequencesOf(stored).entries()) {
+    const prompt = givenSequences[index]!
+    for (let from = 0; from < log.length; from++) {
+      const common = commonRun(log, from, prompt)
+      const length = prompt[common - 1]?.upTo ?? 0
+      if (length === 0 || length < (best?.length ?? 0)) continue
+      const sawAnswer = given.slice(0, length).some(({ role }) => role === 'assistant')
+      if (sawAnswer || (history === 'whole' && from === 0))
+        best = { end: log[from + common - 1]!.upTo, length }
+    }
   }
   return best?.end
 }

@@ -1,25 +1,207 @@
-import type { JsonObject } from '../../messages/json.ts'
-import { type Message, type NewMessage, type Part, partsOf } from '../../messages/message.ts'
+import { compactionBlock } from '../../messages/compaction-block.ts'
+import { isObject, type JsonObject } from '../../messages/json.ts'
+import {
+  type Message,
+  type NewMessage,
+  type Part,
+  type ProviderPart,
+  partsOf,
+} from '../../messages/message.ts'
 import {
   AI_SDK,
+  fileFrom,
+  fileTo,
+  jsonOf,
   keptOptions,
+  keptPartTo,
   messageOptions,
   nonEmpty,
+  opaquePart,
+  ownOf,
   ownOfMessage,
   sentOptions,
   withoutCacheMarks,
 } from './fields.ts'
-import { contentOf, markReasoned, partFrom, partsTo, runsByRole, type Target } from './parts.ts'
+import { itemTo, outputFrom, outputTo } from './tool-output.ts'
 import type { SdkMessage, SdkMessageLike, SdkPart, SdkVersion } from './types.ts'
 
-/*
- * The AI SDK's prompt, as a model gets it, and the neutral form. What the other side has no place for is kept under the name `ai-sdk`: in
- * `providerOptions` of a part, in `metadata` of a message, and as a part of its provider.
- */
+const ANTHROPIC = 'anthropic'
 
 /**
- * Messages of a prompt in the neutral form, one for each; those of an answer (`result.response.messages`) too. `provider` is our
- * name of the model's provider.
+ * Converts a part of a prompt, or of a response (where options are called metadata), to the neutral form. Parts that only a provider
+ * knows are kept for `provider`.
+ */
+export function partFrom(part: SdkPart, provider: string): Part {
+  const given = part.providerOptions ?? part.providerMetadata
+  const { type, toolName } = part
+  switch (type) {
+    case 'text': {
+      const text = textOf(part.text)
+      if (fieldsOf(given, ANTHROPIC)?.type === 'compaction')
+        return { type: 'provider', provider: ANTHROPIC, data: { type: 'compaction', content: text } }
+      // A text that its provider stores is sent as its id; the length shows whether it was changed since.
+      const own = itemIdIn(given) === undefined ? {} : { length: text.length }
+      return { type, text, ...keptOptions(given, own) }
+    }
+    case 'reasoning': {
+      const text = textOf(part.text)
+      // Anthropic's redacted block has no text, and its data must be sent back.
+      const data = fieldsOf(given, ANTHROPIC)?.redactedData
+      if (typeof data === 'string' && text === '')
+        return { type: 'provider', provider: ANTHROPIC, data: { type: 'redacted_thinking', data } }
+      return { type, text, ...keptOptions(given) }
+    }
+    case 'file':
+      return fileFrom(part, provider)
+    case 'image':
+      // Only an application's messages have images; models receive files.
+      return fileFrom({ mediaType: 'image/*', ...part, type: 'file', data: part.image }, provider)
+    case 'tool-call':
+      return {
+        type,
+        toolCallId: textOf(part.toolCallId),
+        toolName: textOf(toolName),
+        input: part.input === undefined ? {} : jsonOf(part.input),
+        ...(part.providerExecuted === true && { providerExecuted: true }),
+        ...keptOptions(given, part.malformed === true ? { malformed: true } : {}),
+      }
+    case 'tool-result': {
+      const { output, own } = outputFrom(part.output, provider)
+      return {
+        type,
+        toolCallId: textOf(part.toolCallId),
+        ...(typeof toolName === 'string' && { toolName }),
+        output,
+        ...keptOptions(given, own),
+      }
+    }
+    default:
+      return opaquePart(part, provider)
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : String(value ?? '')
+}
+
+function fieldsOf(options: unknown, name: string): { readonly [field: string]: unknown } | undefined {
+  const fields = isObject(options) ? options[name] : undefined
+  return isObject(fields) ? fields : undefined
+}
+
+/** Providers that store items of a response, and accept their ids instead of them. */
+const HOLDERS = ['openai', 'azure'] as const
+
+/** The id under which OpenAI stores an item. Source: `itemId` of `@ai-sdk/openai`, its Responses model. */
+function itemIdIn(options: unknown): string | undefined {
+  for (const name of HOLDERS) {
+    const id = fieldsOf(options, name)?.itemId
+    if (typeof id === 'string') return id
+  }
+  return undefined
+}
+
+/**
+ * Marks items that came with reasoning. OpenAI refuses the id of such an item without the id of its reasoning, so once the reasoning is not
+ * sent any more, the content of the item must be sent.
+ */
+export function markReasoned(parts: readonly Part[]): readonly Part[] {
+  if (!hasReasoningItem(parts)) return parts
+  return parts.map((part) => {
+    if ((part.type !== 'text' && part.type !== 'tool-call') || itemIdIn(part.providerOptions) === undefined)
+      return part
+    return { ...part, ...keptOptions(part.providerOptions, { ...ownOf(part), reasoned: true }) }
+  })
+}
+
+/** Whether parts contain reasoning that OpenAI stores under an id. */
+export function hasReasoningItem(parts: readonly Part[]): boolean {
+  return parts.some((part) => part.type === 'reasoning' && itemIdIn(part.providerOptions) !== undefined)
+}
+
+/** The content of a message: a single plain text becomes a string. */
+export function contentOf(parts: readonly Part[]): string | readonly Part[] {
+  const [first] = parts
+  const isPlain = parts.length === 1 && first?.type === 'text' && first.providerOptions === undefined
+  return isPlain ? first.text : parts
+}
+
+/** The version and provider that parts are written for. */
+export type Target = {
+  readonly version: SdkVersion
+  /** Our name of the provider. */
+  readonly provider: string
+  /** Names of tools by the ids of their calls. */
+  readonly names?: ReadonlyMap<string, string>
+}
+
+/** Converts a part to what the AI SDK sends; returns no part for a part of another provider. */
+export function partTo(part: Part, target: Target, hasReasoning = false): readonly SdkPart[] {
+  const { version, provider, names } = target
+  switch (part.type) {
+    case 'text':
+      return [{ type: 'text', text: part.text, ...itemOptions(part, hasReasoning) }]
+    case 'reasoning':
+      return [{ type: 'reasoning', text: part.text, ...sentOptions(part.providerOptions) }]
+    case 'image':
+    case 'file':
+      return [fileTo(part, version)]
+    case 'tool-call': {
+      const { type, toolCallId, toolName, input } = part
+      // Arguments that were not JSON are sent as an empty object, as the AI SDK does.
+      const sent = { type, toolCallId, toolName, input: ownOf(part).malformed === true ? {} : input }
+      const executed = part.providerExecuted === true && { providerExecuted: true }
+      return [{ ...sent, ...executed, ...itemOptions(part, hasReasoning) }]
+    }
+    case 'tool-result': {
+      const { type, toolCallId } = part
+      const toolName = part.toolName ?? names?.get(toolCallId) ?? 'unknown'
+      const output = outputTo(part.output, ownOf(part), version, (item) => itemTo(item, version, provider))
+      return [{ type, toolCallId, toolName, output, ...sentOptions(part.providerOptions) }]
+    }
+    case 'provider':
+      return providerPartTo(part, provider)
+  }
+}
+
+function itemOptions(part: Part & { readonly type: 'text' | 'tool-call' }, hasReasoning: boolean): object {
+  const own = ownOf(part)
+  const isChanged = part.type === 'text' && typeof own.length === 'number' && own.length !== part.text.length
+  const isAlone = own.reasoned === true && !hasReasoning
+  const sent = sentOptions(part.providerOptions)
+  if ((!isChanged && !isAlone) || sent.providerOptions === undefined) return sent
+  const rest = Object.entries(sent.providerOptions).map(([name, { itemId: _, ...others }]) => [name, others])
+  return { providerOptions: Object.fromEntries(rest) }
+}
+
+function providerPartTo(part: ProviderPart, provider: string): readonly SdkPart[] {
+  if (part.provider !== provider) return []
+  const own = keptPartTo(part)
+  if (own !== undefined) return [own]
+  if (provider !== ANTHROPIC) return []
+  const text = compactionBlock(part)?.text
+  if (text !== undefined)
+    return [{ type: 'text', text, providerOptions: { anthropic: { type: 'compaction' } } }]
+  const { data } = part
+  if (!isObject(data) || data.type !== 'redacted_thinking' || typeof data.data !== 'string') return []
+  return [{ type: 'reasoning', text: '', providerOptions: { anthropic: { redactedData: data.data } } }]
+}
+
+/** Splits parts of one message by role: tool results and approval responses, and the user's own parts. */
+export function runsByRole(parts: readonly SdkPart[]) {
+  const runs: { readonly role: 'user' | 'tool'; readonly content: SdkPart[] }[] = []
+  for (const part of parts) {
+    const role = part.type === 'tool-result' || part.type === 'tool-approval-response' ? 'tool' : 'user'
+    const last = runs.at(-1)
+    if (last?.role === role) last.content.push(part)
+    else runs.push({ role, content: [part] })
+  }
+  return runs
+}
+
+/**
+ * Converts the messages of a prompt, or of a response (`result.response.messages`), to the neutral form, one for each. `provider` is our
+ * name of the model's provider. Fields without a place in the neutral form are kept under `ai-sdk`.
  */
 export function fromSdkPrompt(prompt: readonly SdkMessageLike[], provider: string): NewMessage[] {
   return prompt.map((message) => {
@@ -33,15 +215,15 @@ export function fromSdkPrompt(prompt: readonly SdkMessageLike[], provider: strin
 }
 
 /**
- * Messages as a model of the AI SDK gets them: those of a rendered view. Results besides a user's parts become a message of their own,
- * results that follow each other one message, as the AI SDK itself sends them.
+ * Converts the messages of a rendered view to a prompt for a model of the AI SDK. Results among a user's parts become separate messages, and
+ * consecutive results one message, as the AI SDK itself sends them.
  */
 export function toSdkPrompt(
   messages: readonly Message[],
   { version, provider }: { readonly version: SdkVersion; readonly provider: string },
 ): SdkMessage[] {
   const names = new Map<string, string>()
-  const target: Target = { version, provider, nameOf: (id) => names.get(id) ?? 'unknown' }
+  const target: Target = { version, provider, names }
   const prompt: SdkMessage[] = []
   for (const message of messages) {
     const { role, metadata } = message
@@ -53,7 +235,8 @@ export function toSdkPrompt(
       prompt.push({ role, content: text, ...options })
       continue
     }
-    const content = partsTo(parts, target)
+    const hasReasoning = hasReasoningItem(parts)
+    const content = parts.flatMap((part) => partTo(part, target, hasReasoning))
     if (role !== 'assistant') for (const run of runsByRole(content)) addRun(prompt, run, options)
     else if (content.length > 0) prompt.push({ role, content, ...options })
   }
@@ -71,7 +254,7 @@ function addRun(
   else prompt.push({ role, content, ...options })
 }
 
-/** A message as it is stored: without marks of caching, which belong to one request. */
+/** A message as it is stored: without cache marks. */
 export function storedMessage(message: NewMessage): NewMessage {
   const { metadata, content } = message
   const given = messageOptions(metadata)

@@ -6,20 +6,16 @@ import { unlessUnknown } from '../../store/arguments.ts'
 import type { Store } from '../../store/store.ts'
 import { type PromptHistory, readPrompt } from './prompt-matching.ts'
 
-/** The reason in the audit of messages that the middleware set aside. */
+/** The reason in the audit for messages that the middleware hides. */
 const SET_ASIDE = 'the application went on from an earlier message (undertext/ai-sdk)'
-/** The reason in the audit of an answer hidden because its question was rewound meanwhile. */
+/** The reason in the audit for an answer hidden because its question was rewound meanwhile. */
 export const CAME_LATE = 'what it answers was taken back meanwhile (undertext/ai-sdk)'
 
 /**
- * Ids of the messages of a log that are not part of the conversation any more: they were rewound, or hidden for one of the two reasons
- * above. That includes messages hidden by a summary or a truncation before, when what replaced or surrounded them was rewound. Messages
- * hidden to make room, or manually, are still part of it.
+ * Ids of the messages of a log that are no longer part of the conversation: they were rewound, or hidden for one of the two reasons above,
+ * or an earlier summary or truncation hid them and was rewound itself. Messages hidden for room or by a user are still part of it.
  */
-export function rewoundIds(
-  rows: readonly StoredMessage[],
-  compactions: readonly Compaction[],
-): ReadonlySet<string> {
+function rewoundIds(rows: readonly StoredMessage[], compactions: readonly Compaction[]): ReadonlySet<string> {
   const active = compactions.filter(({ kind, status }) => kind === 'manual' && status === 'active')
   const rewinds = active.filter(({ params }) => params.rewind === true)
   const reasons = active.filter(({ reason }) => reason === SET_ASIDE || reason === CAME_LATE)
@@ -50,7 +46,7 @@ function spanOf({ coverage }: Compaction): readonly [from: number, to: number] {
   return [positions[0]?.[0] ?? 0, positions.at(-1)?.[1] ?? 0]
 }
 
-/** What to do when an application continues a conversation before its end. */
+/** How to handle an application that continues a conversation before its end. */
 export type OnDivergence = 'setAside' | 'append' | 'error'
 
 type ReadingStore = Pick<Store, 'getMessages' | 'listCompactions' | 'hideMessages'>
@@ -64,11 +60,11 @@ type SessionReading = {
   readonly position: number
 }
 
-/** How many messages more than the prompt's are read: results may be messages of their own. */
+/** How many messages are read besides the number of the prompt's: results may be separate messages. */
 const MARGIN = 16
 
 /**
- * Compares a prompt with the end of the log; with all of it only when the prompt has an answer that is not found at the end. An unknown
+ * Compares a prompt with the end of the log, and with the whole log only if the prompt has an answer that is not at the end. An unknown
  * session is empty.
  */
 export async function readSession(
@@ -77,48 +73,43 @@ export async function readSession(
   prompt: readonly NewMessage[],
   history: PromptHistory,
 ): Promise<SessionReading> {
-  const window = prompt.length + MARGIN
-  const end = await logOf(store, sessionId, window)
-  const read = readPrompt(end.log, prompt, history)
-  const isWhole = end.rows < window || end.first === 1
-  const isClear = read.fresh.length < prompt.length && read.shared === end.log.length
-  const looksBack = history === 'whole' || prompt.some(({ role }) => role === 'assistant')
-  if (isWhole || isClear || !looksBack || history === 'new') return answer(end, read)
-  const all = await logOf(store, sessionId, undefined)
-  return answer(all, readPrompt(all.log, prompt, history))
-}
-
-function answer({ log, position }: Log, { fresh, shared }: ReturnType<typeof readPrompt>): SessionReading {
-  return { fresh, beyond: log.slice(shared), position }
-}
-
-type Log = {
-  readonly log: readonly StoredMessage[]
-  readonly position: number
-  readonly first: number
-  readonly rows: number
-}
-
-/** The last messages of the log, oldest first, without those set aside. */
-async function logOf(store: ReadingStore, sessionId: string, limit: number | undefined): Promise<Log> {
-  const options = { order: 'backward' as const, ...defined({ limit }) }
-  const rows = (await unlessUnknown(store.getMessages(sessionId, options))) ?? []
-  const messages = rows.filter(({ kind }) => kind === 'message').reverse()
-  const bounds = {
-    position: messages.at(-1)?.position ?? 0,
-    first: messages[0]?.position ?? 1,
-    rows: messages.length,
+  const compare = async (limit?: number) => {
+    const options = { order: 'backward' as const, ...defined({ limit }) }
+    const rows = (await unlessUnknown(store.getMessages(sessionId, options))) ?? []
+    const { log, messages, position } = await readLog(store, sessionId, rows.reverse())
+    const { fresh, shared } = readPrompt(log, prompt, history)
+    return { fresh, beyond: log.slice(shared), position, messages }
   }
-  if (!rows.some(({ truncationParent }) => truncationParent !== undefined))
-    return { log: messages, ...bounds }
-  const aside = rewoundIds(rows, await store.listCompactions(sessionId))
-  const log = messages.filter(({ id }) => !aside.has(id))
-  return { log, ...bounds }
+  const window = prompt.length + MARGIN
+  const { messages, ...reading } = await compare(window)
+  const isWhole = messages.length < window || messages[0]?.position === 1
+  const isClear = reading.fresh.length < prompt.length && reading.beyond.length === 0
+  const looksBack = history === 'whole' || prompt.some(({ role }) => role === 'assistant')
+  if (isWhole || isClear || !looksBack || history === 'new') return reading
+  return compare()
+}
+
+/** The messages among the rows of a log; `log` has those that are still part of the conversation, `rewound` the others. */
+export async function readLog(
+  store: Pick<Store, 'listCompactions'>,
+  sessionId: string,
+  rows: readonly StoredMessage[],
+) {
+  const messages = rows.filter(({ kind }) => kind === 'message')
+  const isTouched = rows.some(({ truncationParent }) => truncationParent !== undefined)
+  const ids = isTouched ? rewoundIds(rows, await store.listCompactions(sessionId)) : new Set<string>()
+  return {
+    messages,
+    log: messages.filter(({ id }) => !ids.has(id)),
+    rewound: messages.filter(({ id }) => ids.has(id)),
+    /** The last position, 0 for none. */
+    position: messages.at(-1)?.position ?? 0,
+  }
 }
 
 /**
- * Hides the messages after the point that the application continues; returns the compaction that did, so that it can be undone. Messages
- * replaced by a summary cannot be hidden: `HISTORY_DIVERGED`. Calls without results stay.
+ * Hides the messages after the point that the application continues; returns the compaction's id, so that it can be undone. Throws
+ * `HISTORY_DIVERGED` for messages that a summary replaces, or that are pinned. Hides nothing if a call among them has no result.
  */
 export async function setAside(
   store: ReadingStore,
@@ -137,11 +128,21 @@ export async function setAside(
   const visible = beyond.filter(({ hidden, role }) => !hidden && role !== 'system')
   if (visible.some(({ pinned }) => pinned)) throw diverged('a message after it is pinned')
   if (visible.length === 0) return undefined
-  const ids = visible.map(({ id }) => id)
+  return hideRows(store, sessionId, visible, SET_ASIDE, actor)
+}
+
+/** Hides messages and returns the compaction's id. Hides nothing if a call among them has no result. */
+export async function hideRows(
+  store: Pick<Store, 'hideMessages'>,
+  sessionId: string,
+  rows: readonly StoredMessage[],
+  reason: string,
+  actor: string | undefined,
+): Promise<string | undefined> {
+  const ids = rows.map(({ id }) => id)
   try {
-    return (await store.hideMessages(sessionId, ids, { reason: SET_ASIDE, ...defined({ actor }) })).id
+    return (await store.hideMessages(sessionId, ids, { reason, ...defined({ actor }) })).id
   } catch (error) {
-    // Calls without results cannot be hidden; the request says that there is no result.
     if (isUndertextError(error, 'PENDING_TOOL_CALLS')) return undefined
     throw error
   }

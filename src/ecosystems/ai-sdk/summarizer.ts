@@ -1,63 +1,45 @@
 import { z } from 'zod'
 import { UndertextError } from '../../errors.ts'
-import { check } from '../../messages/check.ts'
+import { check, nameSchema } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
-import {
-  type GenerateAnswer,
-  type GenerateRequest,
-  modelSummarizer,
-  modelSummarizerSchema,
-} from '../../summarizers/model/model-summarizer.ts'
+import { isObject } from '../../messages/json.ts'
+import { modelSummarizer, modelSummarizerSchema } from '../../summarizers/model/model-summarizer.ts'
 import type { Summarizer, SummaryUsage } from '../../summarizers/summarizer.ts'
-import { type AiSdk, type GeneratedText, loadAiSdk } from './load.ts'
+import { type GeneratedText, loadAiSdk } from './load.ts'
 import type { UndertextCallOptions } from './options.ts'
 import type { LanguageModelLike, ModelRegistry } from './types.ts'
 
-/** Times the AI SDK repeats a call. Source: its own default. */
+/** How often the AI SDK repeats a call. Source: its default. */
 const MAX_RETRIES = 2
 
 /**
- * With a model that our middleware wraps, the summary's request must not become a part of the conversation, nor wait for the run that
- * makes it. Other models ignore options that are not theirs.
+ * For a model that our middleware wraps: the summary's request must not become part of the conversation, nor wait for the run that needs
+ * it. Other models ignore these options.
  */
 const NO_CONVERSATION = { undertext: { skip: true } satisfies UndertextCallOptions }
 
 const modelSchema = z.custom<LanguageModelLike>(
   (value) =>
     (typeof value === 'string' && value !== '') ||
-    (typeof value === 'object' &&
-      value !== null &&
-      typeof (value as { doGenerate?: unknown }).doGenerate === 'function' &&
-      typeof (value as { modelId?: unknown }).modelId === 'string'),
+    (isObject(value) && typeof value.doGenerate === 'function' && typeof value.modelId === 'string'),
   'must be a language model of the AI SDK, version 5 or later, or its id',
 )
 const registrySchema = z.custom<ModelRegistry>(
-  (value) =>
-    typeof value === 'object' &&
-    value !== null &&
-    typeof (value as { languageModel?: unknown }).languageModel === 'function',
+  (value) => isObject(value) && typeof value.languageModel === 'function',
   'must be a provider registry: { languageModel(id) }',
 )
 
-const { name, maxInputTokens, thinkingTokens, temperature, maxRetries, timeoutMs, price, maxOutputChars } =
-  modelSummarizerSchema.shape
-const optionsSchema = z
-  .strictObject({
-    /** The model, where the caller's config names none. */
+const optionsSchema = modelSummarizerSchema
+  .omit({ generate: true, provider: true, retryWaitMs: true, canUse: true })
+  .extend({
+    /** The model, if the caller's config names none. */
     model: modelSchema.optional(),
-    /** Where `summarizationProvider` and `summarizationModel` are looked up, as `provider:model`. */
+    /** The registry for `summarizationProvider` and `summarizationModel`, looked up as `provider:model`. */
     registry: registrySchema.optional(),
     /** The separator of the two. Default ":", as in `createProviderRegistry`. */
     separator: z.string().min(1).max(20).optional(),
     /** The name in the audit. Default "ai-sdk". */
-    name: name.optional(),
-    maxInputTokens,
-    thinkingTokens,
-    temperature,
-    maxRetries,
-    timeoutMs,
-    price,
-    maxOutputChars,
+    name: nameSchema.optional(),
     /** Passed to `generateText`. */
     providerOptions: z.record(z.string(), z.unknown()).optional(),
   })
@@ -67,56 +49,55 @@ const optionsSchema = z
   )
 /** Options of `aiSdkSummarizer`; a model or a registry is needed. */
 export type AiSdkSummarizerOptions = z.input<typeof optionsSchema>
-type Checked = z.output<typeof optionsSchema>
-
-type Asked = Pick<GenerateRequest, 'provider' | 'model'>
 
 /**
  * A summarizer with any language model of the AI SDK (`ai`, version 5 to 7), which is loaded at the first summary. The AI SDK repeats calls
- * that fail temporarily (`maxRetries` times, default 2), with growing waits or those the server requests.
+ * that fail temporarily (`maxRetries` times, default 2), after growing waits or the wait that the server requests.
  *
- * Without a registry `model` writes all summaries, whatever a config names. With one, the provider and model of a config are looked up; for a
- * model unknown to the registry the extractive summarizer writes the summary. `price` in US dollars for a million tokens, `timeoutMs` in
+ * Without a registry, `model` writes all summaries. With a registry, the provider and model of a config are looked up; the extractive
+ * summarizer writes the summary if the registry does not know the model. `price` is in US dollars for a million tokens, `timeoutMs` in
  * milliseconds for one request. Throws `INVALID_INPUT`; `summarize` rejects with `MODEL_CALL_FAILED` or `AI_SDK_UNAVAILABLE`.
  */
 export function aiSdkSummarizer(options: AiSdkSummarizerOptions): Summarizer {
   const checked = check(optionsSchema, options, 'aiSdkSummarizer')
-  const {
-    model,
-    registry: _,
-    separator: __,
-    name = 'ai-sdk',
-    maxRetries = MAX_RETRIES,
-    providerOptions,
-    ...rest
-  } = checked
+  const { model: fallback, registry: _, separator: __, providerOptions, ...rest } = checked
+  const { name = 'ai-sdk', maxRetries = MAX_RETRIES } = checked
   return modelSummarizer({
     ...rest,
     name,
-    ...called(model),
+    ...namesIn(fallback),
     // The AI SDK repeats calls itself.
     maxRetries: 0,
-    canUse: (asked) => modelFor(checked, asked) !== undefined,
-    generate: async (request) => {
-      const chosen = modelFor(checked, request)
-      if (chosen === undefined)
+    canUse: (named) => modelFor(checked, named) !== undefined,
+    generate: async ({ signal: abortSignal, provider, model: named, ...request }) => {
+      const model = modelFor(checked, { provider, model: named })
+      if (model === undefined)
         throw new UndertextError('MODEL_CALL_FAILED', { summarizer: name, error: 'MODEL_UNKNOWN' })
-      const sdk = await loadAiSdk()
-      return toAnswer(await sdk.generateText(callOptions(chosen, request, maxRetries, providerOptions)))
+      // A model named by its id is not wrapped by the middleware.
+      const options = typeof model === 'string' ? providerOptions : { ...providerOptions, ...NO_CONVERSATION }
+      const { generateText } = await loadAiSdk()
+      const generated = await generateText({
+        ...request,
+        model,
+        maxRetries,
+        abortSignal,
+        ...defined({ providerOptions: options }),
+      })
+      const { text, reasoningText: reasoning, finishReason, response } = generated
+      return { text, reasoning, finishReason, usage: usageOf(generated), model: response?.modelId }
     },
   })
 }
 
-/** The model to call: the named one, where there is a registry, else the one given. */
+/** The model to call: from the registry if a config names one, else `model`. */
 function modelFor(
-  { model, registry, separator = ':' }: Checked,
-  asked: Asked,
+  { model, registry, separator = ':' }: z.output<typeof optionsSchema>,
+  named: { readonly provider?: string | undefined; readonly model?: string | undefined },
 ): LanguageModelLike | undefined {
-  const isNamed = asked.provider !== undefined || asked.model !== undefined
-  if (registry === undefined || !isNamed) return model
-  // A provider alone names no model; a model alone may be an id of the registry.
-  if (asked.model === undefined) return undefined
-  const id = [asked.provider, asked.model].filter((name) => name !== undefined).join(separator)
+  if (registry === undefined || (named.provider === undefined && named.model === undefined)) return model
+  // A provider alone is not enough; a model alone may be an id of the registry.
+  if (named.model === undefined) return undefined
+  const id = named.provider === undefined ? named.model : `${named.provider}${separator}${named.model}`
   try {
     return registry.languageModel(id as never)
   } catch {
@@ -125,8 +106,8 @@ function modelFor(
   }
 }
 
-/** The model's names in the registry of windows. `openai.chat` and the like name an interface of a provider. */
-function called(model: LanguageModelLike | undefined): { provider?: string; model?: string } {
+/** The model's names in our registry of context windows. `openai.chat` names an interface of the provider openai. */
+function namesIn(model: LanguageModelLike | undefined): { provider?: string; model?: string } {
   if (model === undefined) return {}
   if (typeof model !== 'string') {
     const provider = model.provider?.split('.')[0]
@@ -136,36 +117,11 @@ function called(model: LanguageModelLike | undefined): { provider?: string; mode
   return slash <= 0 ? { model } : { provider: model.slice(0, slash), model: model.slice(slash + 1) || model }
 }
 
-function callOptions(
-  model: LanguageModelLike,
-  { system, prompt, maxOutputTokens, temperature, signal }: GenerateRequest,
-  maxRetries: number,
-  providerOptions: Checked['providerOptions'],
-): Parameters<AiSdk['generateText']>[0] {
-  return {
-    model,
-    system,
-    prompt,
-    maxOutputTokens,
-    maxRetries,
-    abortSignal: signal,
-    ...defined({ temperature }),
-    ...(typeof model === 'string'
-      ? defined({ providerOptions })
-      : { providerOptions: { ...providerOptions, ...NO_CONVERSATION } }),
-  }
-}
-
-function toAnswer(generated: GeneratedText): GenerateAnswer {
-  const { text, reasoningText, finishReason, response } = generated
-  return { text, reasoning: reasoningText, finishReason, usage: usageOf(generated), model: response?.modelId }
-}
-
 function usageOf({ usage, providerMetadata }: GeneratedText): SummaryUsage | undefined {
   if (usage === undefined) return undefined
   const { inputTokenDetails, outputTokens } = usage
   const cacheReadTokens = inputTokenDetails?.cacheReadTokens ?? usage.cachedInputTokens
-  // Version 5 reports tokens written to a cache only in Anthropic's metadata, and leaves cached tokens out of its sum.
+  // Version 5 reports tokens written to a cache only in Anthropic's metadata, and does not include cached tokens in its sum.
   const ofAnthropic = inputTokenDetails === undefined ? anthropicWrites(providerMetadata) : undefined
   const cacheCreationTokens = inputTokenDetails?.cacheWriteTokens ?? ofAnthropic
   const left = ofAnthropic === undefined ? 0 : ofAnthropic + (cacheReadTokens ?? 0)
@@ -175,7 +131,7 @@ function usageOf({ usage, providerMetadata }: GeneratedText): SummaryUsage | und
 
 function anthropicWrites(metadata: GeneratedText['providerMetadata']): number | undefined {
   const anthropic = metadata?.anthropic
-  if (typeof anthropic !== 'object' || anthropic === null) return undefined
-  const { cacheCreationInputTokens } = anthropic as { readonly cacheCreationInputTokens?: unknown }
-  return typeof cacheCreationInputTokens === 'number' ? cacheCreationInputTokens : 0
+  if (!isObject(anthropic)) return undefined
+  const { cacheCreationInputTokens: written } = anthropic
+  return typeof written === 'number' ? written : 0
 }

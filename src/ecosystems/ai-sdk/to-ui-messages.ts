@@ -1,6 +1,6 @@
 import { invalid } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
-import { isObject } from '../../messages/json.ts'
+import { isObject, type JsonObject, stringifyJson } from '../../messages/json.ts'
 import { listIn } from '../../messages/lists.ts'
 import type {
   FilePart,
@@ -8,38 +8,47 @@ import type {
   Message,
   Part,
   ProviderPart,
+  ToolCallPart,
+  ToolResultOutput,
   ToolResultPart,
 } from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { mediaOf } from '../wire.ts'
-import { ownOfMessage, sentOptions } from './fields.ts'
-import { keptPartTo } from './media.ts'
-import { partTo } from './parts.ts'
+import { AI_SDK, jsonOf, keptPartTo, ownOf, ownOfMessage, sentOptions } from './fields.ts'
+import { partTo } from './prompt.ts'
+import { itemTo } from './tool-output.ts'
 import type { SdkPart, SdkUIMessage, UIMessageLike } from './types.ts'
-import { type AnyRow, type Group, type GroupRow, groupsOf, type Shown } from './ui-rows.ts'
-import { awaitsResult, type ToolSlot, toolPartTo } from './ui-tools.ts'
+import {
+  type AnyRow,
+  derivedState,
+  type Group,
+  type GroupRow,
+  groupsOf,
+  type Shown,
+  type ShownTool,
+} from './ui-rows.ts'
 
 /** How `toUIMessages` writes. */
 export type UIMessageOptions = ConversionOptions & {
   /**
-   * The tools of the chat, by their names: calls of other origins become parts `tool-<name>` where a tool of that name is among them, and
-   * `dynamic-tool` otherwise. `'all'`: every tool is known. Default: none is.
+   * The tools of the chat by name: calls of other origins become `tool-<name>` parts if the tool is known, and `dynamic-tool` otherwise.
+   * `'all'`: every tool is known. Default: none.
    */
   readonly tools?: 'all' | { readonly [name: string]: unknown } | undefined
 }
 
 /**
- * Messages of a chat (`UIMessage[]`) from rows: those of `fromUIMessages` come out as they were read, ids, metadata, states and order of
- * parts included. Rows of other origins become messages too: an assistant's turn is one message, its calls and their results tool parts,
- * with the id of its first row (`message-<index>` for messages without ids); a summary is a message of the role `system`.
+ * Converts rows to messages of a chat (`UIMessage[]`). Rows of `fromUIMessages` become the messages that were read, with their ids,
+ * metadata, states and order of parts. Of rows of other origins, an assistant's turn becomes one message with tool parts, and the id of its
+ * first row (`message-<index>` for messages without ids); a summary becomes a `system` message.
  *
- * Use one of two lists: the rows of `getMessages` are the whole log, as people see a chat, and summaries are left out where the rows they
- * replace are there; those of `getEffectiveHistory` are what a model is sent, with summaries, and placeholders in place of outputs. Rows
- * that were rewound are in the log as well: `chatStore` leaves those out.
+ * Pass one of two lists: `getMessages` has the whole log, as people see a chat, and rewound rows as well, which `chatStore` leaves out;
+ * summaries are left out if the rows they replace are in the list. `getEffectiveHistory` has what a model is sent, with summaries and
+ * placeholders.
  *
- * Parts a chat does not have (of other providers, unread ones) are left out and noted. Name the type of your messages where it is needed:
- * `toUIMessages<MyUIMessage>(rows)`; nothing is validated here. Throws `INVALID_INPUT` for an invalid list and for invalid options.
+ * Parts that a chat does not have (of other providers, unread ones) are left out and noted. `toUIMessages<MyUIMessage>(rows)` only sets
+ * the type: messages are not validated. Throws `INVALID_INPUT` for an invalid list or invalid options.
  */
 export function toUIMessages<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   messages: readonly Message[],
@@ -50,7 +59,7 @@ export function toUIMessages<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   return uiMessagesOf(groupsOf(messages as readonly AnyRow[]), options, conversion) as unknown as UI_MESSAGE[]
 }
 
-/** One message for each group, in order, each with its own id. */
+/** Converts each group to a message, in order, with a unique id. */
 export function uiMessagesOf(
   groups: readonly Group[],
   { tools }: UIMessageOptions,
@@ -69,7 +78,7 @@ export function uiMessagesOf(
   })
 }
 
-/** The message's own id; where an undone edit left two messages with one id, the second has that of its row. */
+/** The message's own id. After an undone edit two messages may have the same id: the second gets the id of its row. */
 function idOf({ uiId, rows }: Group, taken: ReadonlySet<string>): string {
   const { row, index } = rows[0]!
   const own = row.id ?? `message-${index}`
@@ -77,20 +86,13 @@ function idOf({ uiId, rows }: Group, taken: ReadonlySet<string>): string {
   return taken.has(own) ? `${own}-${index}` : own
 }
 
-type PlacedSlot = { readonly row: GroupRow; readonly slot: ToolSlot }
-
-/** The first call that fits in the last step with one: ids repeat from step to step. */
+/** The first matching call of the last step with one: ids may repeat in every step. */
 function firstInLastStep(
-  placed: readonly PlacedSlot[] = [],
+  slots: readonly ToolSlot[] = [],
   fits: (slot: ToolSlot) => boolean,
-): PlacedSlot | undefined {
-  let found: PlacedSlot | undefined
-  for (let at = placed.length - 1; at >= 0; at--) {
-    const one = placed[at]!
-    if (found !== undefined && found.row !== one.row) break
-    if (fits(one.slot)) found = one
-  }
-  return found
+): ToolSlot | undefined {
+  const last = slots.findLast(fits)
+  return slots.find((slot) => slot.row === last?.row && fits(slot))
 }
 
 /** Writes one message. */
@@ -98,12 +100,12 @@ class MessageWriter {
   readonly #group: Group
   readonly #isKnown: (toolName: string) => boolean
   readonly #conversion: Conversion
-  /** Its parts in order; those of tools are made when everything has been seen. */
-  readonly #parts: { readonly part?: SdkPart; readonly slot?: ToolSlot }[] = []
-  /** Calls by their ids, in order. */
-  readonly #calls = new Map<unknown, PlacedSlot[]>()
-  /** Calls by the ids of the requests to approve them. */
-  readonly #asked = new Map<unknown, PlacedSlot[]>()
+  /** Its parts in order; tool parts are written when all rows have been read. */
+  readonly #parts: (SdkPart | (() => SdkPart))[] = []
+  /** Calls by id, in order. */
+  readonly #calls = new Map<unknown, ToolSlot[]>()
+  /** Calls by the id of their approval request. */
+  readonly #requested = new Map<unknown, ToolSlot[]>()
 
   constructor(group: Group, isKnown: (toolName: string) => boolean, conversion: Conversion) {
     this.#group = group
@@ -116,21 +118,17 @@ class MessageWriter {
     for (const row of rows) {
       this.#conversion.at(row.index)
       const id = row.ui?.steering
-      if (id !== undefined) this.#add([{ type: 'steering-message', id, parts: this.#shownParts(row) }])
-      else if (role !== 'assistant') this.#add(this.#shownParts(row))
+      if (id !== undefined) this.#parts.push({ type: 'steering-message', id, parts: this.#shownParts(row) })
+      else if (role !== 'assistant') this.#parts.push(...this.#shownParts(row))
       else if (row.row.role === 'assistant') this.#addStep(row)
       else this.#addAnswers(row)
     }
-    const parts = this.#parts.map(({ part, slot }) => (slot === undefined ? part! : toolPartTo(slot)))
+    const parts = this.#parts.map((part) => (typeof part === 'function' ? part() : part))
     const first = rows[0]!.ui?.first
-    // The AI SDK refuses messages of others than an assistant without a part.
+    // The AI SDK refuses system and user messages without parts.
     if (parts.length === 0 && role !== 'assistant' && first === undefined)
       return { role, parts: [{ type: 'text', text: '' }] }
     return { ...first, role, parts }
-  }
-
-  #add(parts: readonly SdkPart[]): void {
-    for (const part of parts) this.#parts.push({ part })
   }
 
   /** The parts of a row as they were shown. */
@@ -139,76 +137,79 @@ class MessageWriter {
   }
 
   #addStep(row: GroupRow): void {
-    if (row.ui === undefined) this.#add([{ type: 'step-start' }])
+    const { ui } = row
+    if (ui === undefined) this.#parts.push({ type: 'step-start' })
     for (const shown of layoutOf(row)) {
-      const part = partAt(row, shown)
-      if (part?.type !== 'tool-call') {
-        this.#add(this.#partOf(row, shown))
+      const [at, entry] = placeOf(shown)
+      const call = at === undefined ? undefined : row.parts[at]
+      if (call?.type !== 'tool-call') {
+        this.#parts.push(...this.#partOf(row, shown))
         continue
       }
-      const entry = typeof shown === 'object' ? shown : undefined
-      const isNamed = row.ui === undefined ? this.#isKnown(part.toolName) : !(entry && 'dynamic' in entry)
-      const slot: ToolSlot = { call: part, shown: entry, isNamed }
-      this.#parts.push({ slot })
-      listIn(this.#calls, part.toolCallId).push({ row, slot })
-      if (entry !== undefined || row.ui !== undefined)
-        takeBeside(slot, row, typeof shown === 'object' && 'at' in shown ? shown.at! : Number(shown))
-      if (slot.request !== undefined) listIn(this.#asked, slot.request.approvalId).push({ row, slot })
+      const isNamed = ui === undefined ? this.#isKnown(call.toolName) : entry?.dynamic !== true
+      const slot: ToolSlot = { row, call, shown: entry, isNamed }
+      this.#parts.push(() => toolPartTo(slot))
+      listIn(this.#calls, call.toolCallId).push(slot)
+      if (ui !== undefined) takeBeside(slot, row.parts.slice(at! + 1, at! + 3))
+      if (slot.request !== undefined) listIn(this.#requested, slot.request.approvalId).push(slot)
     }
-    if (row.ui === undefined) this.#addAnswers(row)
-    const own = ownOfMessage(row.row.metadata)
-    for (const request of listOf(own.approvals)) this.#request(request)
-    for (const source of listOf(own.sources)) this.#add(sourceTo(source))
+    if (ui === undefined) this.#addAnswers(row)
+    const { approvals, sources } = ownOfMessage(row.row.metadata)
+    for (const request of listOf(approvals)) this.#request(request)
+    for (const source of listOf(sources)) this.#parts.push(...sourceTo(source))
   }
 
-  /** Results, requests for approval and answers to them. */
+  /** Adds results, approval requests and approval responses. */
   #addAnswers({ parts, row, index }: GroupRow): void {
     for (const [at, part] of parts.entries()) {
       const place = `[${index}].content[${at}]`
       if (part.type === 'tool-result') this.#result(part, place)
       else if (part.type === 'provider') this.#approval(part)
-      else if (row.role !== 'assistant') this.#add(this.#partTo(part, place))
+      else if (row.role !== 'assistant') this.#parts.push(...this.#partTo(part, place))
     }
   }
 
-  /** Adds a result to its call. */
+  /** Adds a result to its call. A call with a recorded state had no result. */
   #result(part: ToolResultPart, place: string): void {
-    const slot = firstInLastStep(this.#calls.get(part.toolCallId), awaitsResult)?.slot
-    if (slot !== undefined) {
-      slot.result = part
+    const awaits = ({ shown, result }: ToolSlot): boolean =>
+      result === undefined && shown?.state === undefined
+    const found = firstInLastStep(this.#calls.get(part.toolCallId), awaits)
+    if (found !== undefined) {
+      found.result = part
       return
     }
     this.#conversion.note('changed', place, 'its call is missing: one without arguments takes its place')
     const { toolCallId, toolName = 'unknown' } = part
     const call = { type: 'tool-call' as const, toolCallId, toolName, input: {} }
-    this.#parts.push({ slot: { call, shown: undefined, isNamed: this.#isKnown(toolName), result: part } })
+    this.#parts.push(toolPartTo({ call, isNamed: this.#isKnown(toolName), result: part }))
   }
 
   #approval(part: ProviderPart): void {
     const kept = keptPartTo(part)
     if (kept?.type === 'tool-approval-request') this.#request(kept)
     if (kept?.type !== 'tool-approval-response') return
-    const found = firstInLastStep(this.#asked.get(kept.approvalId), ({ response }) => response === undefined)
-    if (found !== undefined) found.slot.response = part
+    const found = firstInLastStep(
+      this.#requested.get(kept.approvalId),
+      ({ response }) => response === undefined,
+    )
+    if (found !== undefined) found.response = part
   }
 
   #request(request: SdkPart): void {
     const found = firstInLastStep(this.#calls.get(request.toolCallId), (slot) => slot.request === undefined)
     if (found === undefined) return
-    found.slot.request = request
-    listIn(this.#asked, request.approvalId).push(found)
+    found.request = request
+    listIn(this.#requested, request.approvalId).push(found)
   }
 
   /** One part as it was shown. */
   #partOf(row: GroupRow, shown: Shown): readonly SdkPart[] {
     if (shown === 'step-start') return [{ type: shown }]
     if (typeof shown === 'object' && 'part' in shown) return [shown.part as SdkPart]
-    const part = partAt(row, shown)
+    const [at, entry] = placeOf(shown)
+    const part = row.parts[at!]
     if (part === undefined) return []
-    const at = typeof shown === 'number' ? shown : shown.at
-    const fields = typeof shown === 'object' ? (shown.fields ?? {}) : {}
-    const made = this.#partTo(part, `[${row.index}].content[${at}]`)
-    return made.map((one) => ({ ...one, ...fields }) as SdkPart)
+    return this.#partTo(part, `[${row.index}].content[${at}]`).map((one) => ({ ...one, ...entry?.fields }))
   }
 
   #partTo(part: Part, place: string): readonly SdkPart[] {
@@ -231,10 +232,9 @@ class MessageWriter {
 
   #providerPartTo(part: ProviderPart, place: string): readonly SdkPart[] {
     const kept = keptPartTo(part)
-    // Shown with its call.
+    // Approvals are shown with their call.
     if (kept?.type.startsWith('tool-approval-') === true) return []
-    const [written] =
-      kept === undefined ? partTo(part, { version: 'v3', provider: part.provider }, false) : []
+    const [written] = kept === undefined ? partTo(part, { version: 'v3', provider: part.provider }) : []
     if (written !== undefined) {
       const { providerOptions: providerMetadata, ...rest } = written
       return [{ ...rest, ...defined({ providerMetadata }) } as SdkPart]
@@ -244,27 +244,28 @@ class MessageWriter {
   }
 }
 
-/** How the parts of a row were shown; of a row from elsewhere all in order, those that belong to calls with these. */
+/** How the parts of a row were shown; all in order for a row of another origin. */
 function layoutOf({ ui, parts }: GroupRow): readonly Shown[] {
   return ui?.parts ?? parts.map((_, index) => index)
 }
 
-function partAt({ parts }: GroupRow, shown: Shown): Part | undefined {
-  if (typeof shown === 'number') return parts[shown]
-  return typeof shown === 'object' && !('part' in shown) ? parts[shown.at] : undefined
+/** The index of a shown part that models read, and its entry if it has one. */
+function placeOf(shown: Shown): readonly [at?: number, entry?: ShownTool] {
+  if (typeof shown === 'number') return [shown]
+  return typeof shown === 'string' || 'part' in shown ? [] : [shown.at, shown]
 }
 
-/** Adds the parts directly after a call in a row of a chat: a request for approval, and a result of its provider. */
-function takeBeside(slot: ToolSlot, { parts }: GroupRow, at: number): void {
-  for (const part of parts.slice(at + 1, at + 3)) {
+/** Adds the parts directly after a call in a row of a chat: an approval request, and a result of a provider's own tool. */
+function takeBeside(slot: ToolSlot, next: readonly Part[]): void {
+  for (const part of next) {
+    if (part.type === 'tool-call') return
     if (part.type === 'tool-result' && part.toolCallId === slot.call.toolCallId) slot.result ??= part
     const kept = part.type === 'provider' ? keptPartTo(part) : undefined
     if (kept?.type === 'tool-approval-request' && slot.result === undefined) slot.request ??= kept
-    if (part.type === 'tool-call') return
   }
 }
 
-/** The options of a part, by their name in a chat. */
+/** The options of a part, by the name they have in a chat. */
 function metadataOf(part: Exclude<Part, ProviderPart>) {
   return defined({ providerMetadata: sentOptions(part.providerOptions).providerOptions })
 }
@@ -286,12 +287,12 @@ function fileTo(part: ImagePart | FilePart): SdkPart {
   }
 }
 
-/** The parts in a value of another origin. */
+/** The parts in a value of unknown shape. */
 function listOf(value: unknown): readonly SdkPart[] {
   return Array.isArray(value) ? value.filter((item) => isObject(item) && typeof item.type === 'string') : []
 }
 
-/** A source in an answer of a model, as the middleware kept it. Source: `LanguageModelV3Source` of `@ai-sdk/provider`. */
+/** Converts a source that the middleware stored with an answer. Source: `LanguageModelV3Source` of `@ai-sdk/provider`. */
 function sourceTo(source: SdkPart): readonly SdkPart[] {
   const { sourceType, id, url, title, mediaType, filename, providerMetadata } = source
   if (typeof id !== 'string') return []
@@ -302,4 +303,68 @@ function sourceTo(source: SdkPart): readonly SdkPart[] {
   if (sourceType !== 'document' || typeof mediaType !== 'string' || typeof title !== 'string') return []
   const named = typeof filename === 'string' ? { filename } : {}
   return [{ type: 'source-document', sourceId: id, mediaType, ...named, ...common }]
+}
+
+/* A tool's part in a message of a chat holds a call, its approval and its result; for models these are parts of their own. */
+/** A call, and the parts found for it so far. */
+type ToolSlot = {
+  readonly call: ToolCallPart
+  readonly row?: GroupRow
+  /** How it was shown; `undefined` for a call of another origin. */
+  readonly shown?: ShownTool | undefined
+  /** Whether the type of its part is `tool-<name>`. */
+  readonly isNamed: boolean
+  request?: SdkPart
+  response?: ProviderPart
+  result?: ToolResultPart
+}
+
+/** The part of a message that shows a call, its approval and its result. */
+export function toolPartTo(slot: ToolSlot): SdkPart {
+  const { call, shown, request, response, result, isNamed } = slot
+  const { toolCallId, toolName, input, providerExecuted } = call
+  const state = shown?.state ?? derivedState({ hasRequest: request !== undefined, response, result })
+  const { providerOptions: callProviderMetadata } = sentOptions(call.providerOptions)
+  return {
+    ...(!isNamed && { toolName }),
+    type: isNamed ? `tool-${toolName}` : 'dynamic-tool',
+    toolCallId,
+    state,
+    ...(shown?.noInput !== true && { input }),
+    ...defined({ providerExecuted, callProviderMetadata, approval: approvalTo(slot, shown?.approval) }),
+    ...(result !== undefined && resultTo(result, state)),
+    ...shown?.fields,
+  }
+}
+
+function approvalTo({ request, response }: ToolSlot, more: JsonObject | undefined): object | undefined {
+  const answer = response && keptPartTo(response)
+  const first = request ?? answer
+  if (first === undefined) return undefined
+  const { signature, inputSchemaInput, isAutomatic, reason: requestReason }: Partial<SdkPart> = request ?? {}
+  const { approved, reason }: Partial<SdkPart> = answer ?? {}
+  return {
+    id: first.approvalId,
+    ...defined({ signature, inputSchemaInput, isAutomatic, requestReason, approved, reason }),
+    ...more,
+  }
+}
+
+function resultTo({ output, ...part }: ToolResultPart, state: string): object {
+  const { ui: kept } = ownOf(part)
+  const { noOutput, ...ui } = isObject(kept) ? kept : {}
+  if (state === 'output-denied') return ui
+  if (state === 'output-error') return { errorText: errorTextOf(output), ...ui }
+  if (noOutput === true && output.type === 'json' && output.value === null) return ui
+  if (output.type !== 'content') return { output: output.value, ...ui }
+  const value = output.value.flatMap((item) =>
+    itemTo(item, 'v3', item.type === 'provider' ? item.provider : AI_SDK).map(jsonOf),
+  )
+  return { output: { type: 'content', value }, ...ui }
+}
+
+function errorTextOf(output: ToolResultOutput): string {
+  if (output.type === 'content')
+    return output.value.map((item) => (item.type === 'text' ? item.text : `[${item.type}]`)).join('')
+  return typeof output.value === 'string' ? output.value : stringifyJson(output.value)
 }

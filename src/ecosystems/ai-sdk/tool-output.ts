@@ -8,31 +8,39 @@ import { listAt } from '../wire.ts'
 import {
   AI_SDK,
   base64Of,
+  checkData,
   checkFields,
   checkOneOf,
+  dataFrom,
+  dataTo,
+  fileFrom,
+  fileTo,
   jsonAt,
   jsonOf,
   keptOptions,
+  keptPart,
+  keptPartTo,
   keptWith,
   nonEmpty,
+  opaquePart,
   otherFields,
   ownOf,
   partAt,
   type Rules,
+  sentMedia,
   sentOptions,
   withKeptFields,
 } from './fields.ts'
-import { dataTo, fileFrom, fileTo, keptPart, keptPartTo, opaquePart, sentMedia, toolFileAt } from './media.ts'
 import type { SdkOptions, SdkPart, SdkVersion } from './types.ts'
 
-/** The text stored for a call the user did not allow, when no reason was given. */
+/** The text stored for a call that the user denied without a reason. */
 const DENIED = 'Execution of the tool was denied.'
 
-/** An output in the neutral form; `own` is what that has no place for. */
-type ReadOutput = { readonly output: ToolResultOutput; readonly own: JsonObject }
+/** An output in the neutral form; `own` has the fields without a place in it. */
+export type ReadOutput = { readonly output: ToolResultOutput; readonly own: JsonObject }
 type Item = Exclude<ToolResultContent, { type: 'provider' }>
 
-/** The output of a tool as it is kept. */
+/** Converts the output of a tool to the neutral form. */
 export function outputFrom(output: unknown, provider: string): ReadOutput {
   const given = output as (SdkPart & { readonly value?: unknown }) | null | undefined
   const options = given?.providerOptions
@@ -57,7 +65,7 @@ export function outputFrom(output: unknown, provider: string): ReadOutput {
   }
 }
 
-/** The output of a call the user did not allow. */
+/** The output of a call that the user denied. */
 export function deniedOutput(given: unknown): ReadOutput {
   const reason = typeof given === 'string' ? given : undefined
   return {
@@ -66,55 +74,48 @@ export function deniedOutput(given: unknown): ReadOutput {
   }
 }
 
-/** The output of a provider's own tool, as it came with the model's answer. */
+/** The output of a provider's own tool, as it came with the response. */
 export function providerResult(result: unknown, isError: boolean): ToolResultOutput {
   if (typeof result === 'string') return { type: isError ? 'error-text' : 'text', value: result }
   return { type: isError ? 'error-json' : 'json', value: jsonOf(result) }
 }
 
-/** One item of an output as it is kept. */
+/** Converts an item of an output to the neutral form. */
 function itemFrom(item: SdkPart, provider: string): ToolResultContent {
-  const { mediaType, filename, providerOptions } = item
-  const type = typeof mediaType === 'string' ? mediaType : undefined
+  const { type, data, url, mediaType: given, filename, providerOptions } = item
+  const mediaType = typeof given === 'string' ? given : undefined
   const kept = keptOptions(providerOptions)
-  const image = (data: unknown, imageType?: string): ToolResultContent => ({
-    type: 'image',
-    image: String(data),
-    ...defined({ mediaType: imageType }),
-    ...kept,
-  })
-  switch (item.type) {
+  switch (type) {
     case 'text':
-      return { type: 'text', text: String(item.text ?? ''), ...kept }
+      return { type, text: String(item.text ?? ''), ...kept }
     case 'image-url':
-      return image(item.url)
+      return { type: 'image', image: String(url), ...kept }
     case 'image-data':
-      return image(item.data, type)
     case 'media':
-      if (type?.startsWith('image/') === true) return image(item.data, type)
-      return fileFrom({ ...item, type: 'file' }, provider)
     case 'file':
     case 'file-data':
+      if (type === 'image-data' || (type === 'media' && mediaType?.startsWith('image/') === true))
+        return { type: 'image', image: String(data), ...defined({ mediaType }), ...kept }
       return fileFrom({ ...item, type: 'file' }, provider)
     case 'file-url':
       return {
         type: 'file',
-        data: String(item.url),
-        mediaType: type ?? 'application/octet-stream',
+        data: String(url),
+        mediaType: mediaType ?? 'application/octet-stream',
         ...(typeof filename === 'string' && { filename }),
-        ...keptOptions(providerOptions, type === undefined ? { untyped: true } : {}),
+        ...keptOptions(providerOptions, mediaType === undefined ? { untyped: true } : {}),
       }
     default:
       return opaquePart(item, provider)
   }
 }
 
-/** The output of a tool as it is sent. */
+/** The output of a tool as it is sent, with items as `toItem` writes them. */
 export function outputTo(
   output: ToolResultOutput,
   own: JsonObject,
   version: SdkVersion,
-  provider: string,
+  toItem: (item: ToolResultContent, index: number) => readonly object[],
 ): object {
   const options =
     own.output === undefined || version === 'v2' ? {} : { providerOptions: own.output as SdkOptions }
@@ -126,11 +127,10 @@ export function outputTo(
   if (output.type !== 'content') return { ...output, ...options }
   if (output.isError === true && output.value.every(({ type }) => type === 'text'))
     return { type: 'error-text', value: outputText(output), ...options }
-  const value = output.value.flatMap((item) => itemTo(item, version, provider))
-  return { type: 'content', value, ...options }
+  return { type: 'content', value: output.value.flatMap(toItem), ...options }
 }
 
-/** One item of an output as it is sent; none for what only another provider knows. */
+/** Converts an item of an output to what is sent; returns no item for one of another provider. */
 export function itemTo(item: ToolResultContent, version: SdkVersion, provider: string): readonly object[] {
   if (item.type === 'text')
     return [{ type: 'text', text: item.text, ...(version !== 'v2' && sentOptions(item.providerOptions)) }]
@@ -158,8 +158,8 @@ function filenameOf(item: Item): { readonly filename?: string } {
 }
 
 /*
- * Outputs in an application's own messages. The AI SDK has six ways of writing an image or a file; `as` among an item's kept fields
- * records the type it had, where another would be written.
+ * Outputs in an application's messages. The AI SDK has six types of items with an image or a file; `as` among the kept fields records the
+ * type of an item if another one would be written.
  */
 
 /** Kinds of outputs, and their fields. */
@@ -172,7 +172,7 @@ const OUTPUTS: { readonly [type: string]: Rules } = {
   content: {},
 }
 
-/** Types of items with text, an image or a file, and their fields. */
+/** Types of items, and their fields. The last five are kept whole: they refer to a file elsewhere, or only a provider knows them. */
 const ITEMS: { readonly [type: string]: Rules } = {
   text: { text: 'string' },
   media: { data: 'base64', mediaType: 'string' },
@@ -180,19 +180,15 @@ const ITEMS: { readonly [type: string]: Rules } = {
   'file-data': { data: 'base64', mediaType: 'string', filename: 'string?' },
   'image-url': { url: 'string' },
   'file-url': { url: 'string', mediaType: 'string?' },
-}
-
-/** Types of items that name a file elsewhere, or that only a provider knows. */
-const KEPT_ITEMS: { readonly [type: string]: Rules } = {
+  file: { data: 'any', mediaType: 'string', filename: 'string?' },
   'file-id': { fileId: 'any' },
   'image-file-id': { fileId: 'any' },
   'file-reference': { providerReference: 'object' },
   'image-file-reference': { providerReference: 'object' },
   custom: {},
 }
-const ITEM_TYPES = [...Object.keys(ITEMS), 'file', ...Object.keys(KEPT_ITEMS)]
 
-/** An output, checked. Throws `INVALID_INPUT`. */
+/** Checks and reads an output. Throws `INVALID_INPUT`. */
 export function outputAt(value: unknown, place: string, conversion: Conversion): ReadOutput {
   const given = partAt(value, place)
   checkOneOf(given.type, Object.keys(OUTPUTS), `${place}.type`)
@@ -216,44 +212,26 @@ export function outputAt(value: unknown, place: string, conversion: Conversion):
 
 function itemAt(value: unknown, place: string, conversion: Conversion): ToolResultContent {
   const item = partAt(value, place)
-  checkFields(item, { providerOptions: 'options?' }, place)
-  checkOneOf(item.type, ITEM_TYPES, `${place}.type`)
-  if (item.type === 'file') return toolFile(item, place, conversion)
-  const kept = KEPT_ITEMS[item.type]
-  if (kept !== undefined) {
-    checkFields(item, kept, place)
-    if ('fileId' in kept && typeof item.fileId !== 'string' && !isObject(item.fileId))
-      throw invalid(`${place}.fileId: must be a string or an object`)
-    return keptPart(item, place, conversion)
-  }
+  checkOneOf(item.type, Object.keys(ITEMS), `${place}.type`)
   const rules = ITEMS[item.type]!
-  checkFields(item, rules, place)
-  const fields = otherFields(item, ['type', 'providerOptions', ...Object.keys(rules)], place, conversion)
-  const read = itemFrom(item, AI_SDK)
-  if (read.type === 'provider') return read
-  const own = ownOf(read)
-  const plain = { ...read, ...keptWith(item.providerOptions, own, fields) }
-  if (isDeepStrictEqual(withKept(itemTo(plain, 'v3', AI_SDK), plain), [item])) return plain
-  return { ...read, ...keptWith(item.providerOptions, { ...own, as: item.type }, fields) }
-}
-
-function toolFile(item: SdkPart, place: string, conversion: Conversion): ToolResultContent {
-  checkFields(item, { mediaType: 'string', filename: 'string?' }, place)
-  const { mediaType, filename } = item as { readonly mediaType?: string; readonly filename?: string }
-  const found = toolFileAt(item.data, `${place}.data`)
-  if (found === undefined) return keptPart(item, place, conversion)
-  const known = ['type', 'data', 'mediaType', 'filename', 'providerOptions']
-  const fields = otherFields(item, known, place, conversion)
-  return {
-    type: 'file',
-    data: found.data,
-    mediaType: mediaType!,
-    ...defined({ filename }),
-    ...keptWith(item.providerOptions, { ...found.own, as: 'file' }, fields),
+  checkFields(item, { providerOptions: 'options?', ...rules }, place)
+  const { type, data, fileId } = item
+  if ('fileId' in rules && typeof fileId !== 'string' && !isObject(fileId))
+    throw invalid(`${place}.fileId: must be a string or an object`)
+  if (type === 'file') {
+    if (!isObject(data) || typeof data.type !== 'string')
+      throw invalid(`${place}.data: must be an object with a type`)
+    checkData(data, `${place}.data`)
   }
+  const read = itemFrom(item, AI_SDK)
+  if (read.type === 'provider') return keptPart(item, place, conversion)
+  const own = type === 'file' ? dataFrom(data)!.own : ownOf(read)
+  const plain = { ...read, ...keptWith(item, rules, own, place, conversion) }
+  if (isDeepStrictEqual(withKept(itemTo(plain, 'v3', AI_SDK), plain), [item])) return plain
+  return { ...read, ...keptOptions(plain.providerOptions, { as: type, ...ownOf(plain) }) }
 }
 
-/** An output as the AI SDK writes it. Notes what is left out and what is replaced. */
+/** Converts an output to what an application passes to the AI SDK. Notes items that are left out or replaced. */
 export function modelOutputTo(
   output: ToolResultOutput,
   own: JsonObject,
@@ -261,22 +239,20 @@ export function modelOutputTo(
   place: string,
   conversion: Conversion,
 ): object {
-  const fields = isObject(own.outputFields) ? own.outputFields : {}
   if (own.denied === true && version === 'v2')
     conversion.note('changed', place, 'ai 5 has no denied calls: a failed result takes its place')
-  if (output.type !== 'content') return { ...outputTo(output, own, version, AI_SDK), ...fields }
-  if (output.isError === true) conversion.note('changed', place, 'content has no sign that the call failed')
-  if (output.isError === true && output.value.every(({ type }) => type === 'text'))
-    return outputTo(output, own, version, AI_SDK)
-  const value = output.value.flatMap((item, index) => {
+  if (output.type === 'content' && output.isError === true)
+    conversion.note('changed', place, 'content has no sign that the call failed')
+  const toItem = (item: ToolResultContent, index: number): readonly object[] => {
     const written = modelItemTo(item, version)
     const at = `${place}.value[${index}]`
     if (written.length === 0) conversion.note('not-sent', at, 'only its provider knows it')
     else if (item.type !== 'text' && (written[0] as SdkPart).type === 'text')
       conversion.note('changed', at, 'ai 5 has no addresses in results: a text names it')
     return written
-  })
-  return { ...outputTo({ type: 'content', value: [] }, own, version, AI_SDK), value, ...fields }
+  }
+  const { outputFields } = own
+  return { ...outputTo(output, own, version, toItem), ...(isObject(outputFields) && outputFields) }
 }
 
 function modelItemTo(item: ToolResultContent, version: SdkVersion): readonly object[] {
@@ -286,32 +262,23 @@ function modelItemTo(item: ToolResultContent, version: SdkVersion): readonly obj
   }
   const { as } = ownOf(item)
   const exact = typeof as === 'string' ? itemAs(item, as, version) : undefined
-  // Without a type of its own: as ai 6 and 7 both read it.
+  // ai 6 and 7 both read items of v3.
   return withKept(exact === undefined ? itemTo(item, version === 'v2' ? 'v2' : 'v3', AI_SDK) : [exact], item)
 }
 
-/** An image or a file as the type it was read from; `undefined` where the version does not have that. */
+/** An image or a file with the type it was read from; `undefined` if the version does not have that type. */
 function itemAs(item: Item, as: string, version: SdkVersion): object | undefined {
   if (item.type === 'text') return undefined
+  const isKnown = as === 'file' ? version === 'v4' : version !== (as === 'media' ? 'v4' : 'v2')
   const data = item.type === 'image' ? item.image : item.data
-  const options = sentOptions(item.providerOptions)
-  const typed = defined({ mediaType: item.mediaType })
-  if (as === 'file')
-    return version === 'v4'
-      ? { type: as, data: dataTo(data, ownOf(item), version), ...typed, ...filenameOf(item), ...options }
-      : undefined
-  if (typeof data !== 'string' || (version === 'v2' && as !== 'media')) return undefined
-  switch (as) {
-    case 'media':
-      return version === 'v4' ? undefined : { type: as, data, ...typed, ...options }
-    case 'image-url':
-      return { type: as, url: data, ...options }
-    case 'file-url': {
-      const type = ownOf(item).untyped === true ? {} : typed
-      return { type: as, url: data, ...type, ...filenameOf(item), ...options }
-    }
-    default:
-      return { type: as, data, ...typed, ...filenameOf(item), ...options }
+  if (!isKnown || (as !== 'file' && typeof data !== 'string')) return undefined
+  const own = ownOf(item)
+  return {
+    type: as,
+    [as.endsWith('-url') ? 'url' : 'data']: as === 'file' ? dataTo(data, own, version) : data,
+    ...(own.untyped !== true && defined({ mediaType: item.mediaType })),
+    ...filenameOf(item),
+    ...sentOptions(item.providerOptions),
   }
 }
 

@@ -1,12 +1,12 @@
 import { canonicalProvider, isKnownProvider } from '../../tokens/providers.ts'
 
-/** Gateways to other providers: the model's id names the provider. */
+/** Gateways to other providers, whose model ids begin with the provider. */
 const GATEWAYS: ReadonlySet<string> = new Set(['gateway', 'vercel', 'openrouter'])
 
 /**
- * Provider and model of an AI SDK model by our names: `openai.responses` is openai, `google.generative-ai` google-ai,
- * `google.vertex.chat` and `vertex.anthropic.messages` vertex, and a gateway's `anthropic/claude-…` is anthropic's.
- * An unknown name stays, without what follows its first dot.
+ * Our names of the provider and model of an AI SDK model: `openai.responses` is openai, `google.generative-ai` google-ai,
+ * `google.vertex.chat` and `vertex.anthropic.messages` vertex, and a gateway's `anthropic/claude-…` is anthropic. An unknown name is
+ * cut at its first dot.
  */
 export function namesOf(model: { readonly provider: string; readonly modelId: string }): {
   readonly provider: string
@@ -27,10 +27,12 @@ export function namesOf(model: { readonly provider: string; readonly modelId: st
 }
 
 /*
- * Types of the AI SDK as far as they are used, so that one build fits versions 5, 6 and 7 and projects without it.
+ * Types of the AI SDK as far as they are used, so that one build fits versions 5, 6 and 7 and projects without it. Sources: the types of
+ * `@ai-sdk/provider` 2, 3 and 4 (`LanguageModelV2` to `V4`), `@ai-sdk/provider-utils` 3, 4 and 5 (`ModelMessage`), and `ai` 6 and 7
+ * (`UIMessage`).
  */
 
-/** A language model of the AI SDK (any of its specifications from v2), or the id of one of its global provider. */
+/** A language model of the AI SDK (specification v2 or later), or the id of a model of its global provider. */
 export type LanguageModelLike =
   | string
   | {
@@ -40,23 +42,18 @@ export type LanguageModelLike =
       doGenerate(options: never): PromiseLike<unknown>
     }
 
-/** A registry of the AI SDK's `createProviderRegistry`, or anything else that returns models by id. */
+/** A registry of `createProviderRegistry`, or another object that returns models by id. */
 export type ModelRegistry = {
   languageModel(id: never): LanguageModelLike
 }
 
-/*
- * The AI SDK's provider interface: the shapes `LanguageModelV2` (ai 5), `V3` (ai 6) and `V4` (ai 7) have in common, so that one middleware
- * serves all of them and none needs to be installed. Source: the types of `@ai-sdk/provider` 2, 3 and 4.
- */
-
-/** A provider's own fields, under the provider's name. */
+/** Fields for providers, by the provider's name. */
 export type SdkOptions = { readonly [provider: string]: { readonly [name: string]: unknown } }
 
-/** A part of a message, of an answer or of a stream: its type, and the fields that type has. */
+/** A part of a message, of an answer or of a stream. */
 export type SdkPart = { readonly type: string; readonly [field: string]: unknown }
 
-/** A message of a prompt as a model gets it. Only system messages are texts. */
+/** A message of a prompt for a model. Only system messages are texts. */
 export type SdkMessage = {
   readonly role: 'system' | 'user' | 'assistant' | 'tool'
   readonly content: string | readonly SdkPart[]
@@ -64,8 +61,7 @@ export type SdkMessage = {
 }
 
 /**
- * The same, and an application's own messages (`ModelMessage`): those have parts without an index signature, and may have texts for
- * content.
+ * A message of a prompt, or of an application (`ModelMessage`), whose parts have no index signature and whose content may be a text.
  */
 export type SdkMessageLike = {
   readonly role: SdkMessage['role']
@@ -73,7 +69,7 @@ export type SdkMessageLike = {
   readonly providerOptions?: object | undefined
 }
 
-/** The arguments of a model. */
+/** The arguments of a model call. */
 export type SdkParams = {
   readonly prompt: readonly SdkMessage[]
   readonly maxOutputTokens?: number | undefined
@@ -82,7 +78,7 @@ export type SdkParams = {
   readonly providerOptions?: SdkOptions | undefined
 }
 
-/** The result of `doGenerate`, as far as it is read here. */
+/** The fields of the result of `doGenerate` that are read here. */
 export type SdkAnswer = {
   readonly content: readonly SdkPart[]
   readonly finishReason?: unknown
@@ -91,7 +87,7 @@ export type SdkAnswer = {
   readonly response?: { readonly id?: unknown } | undefined
 }
 
-/** The result of `doStream`, as far as it is read here. */
+/** The fields of the result of `doStream` that are read here. */
 export type SdkStreamAnswer = { readonly stream: ReadableStream<SdkPart> }
 
 /** The version of a model's interface: of ai 5, 6 and 7. */
@@ -108,8 +104,8 @@ export type SdkModel = {
 }
 
 /**
- * A middleware for `wrapLanguageModel` of ai 5, 6 and 7. Its functions return what the model's own return, in every version; the version
- * has a type that each of them accepts.
+ * A middleware for `wrapLanguageModel` of ai 5, 6 and 7. Its functions return what the model's functions return; `specificationVersion` has
+ * a type that every version accepts.
  */
 export type SdkMiddleware = {
   readonly specificationVersion: never
@@ -125,16 +121,10 @@ export type SdkMiddleware = {
   }) => Promise<R>
 }
 
-/** The version of a model; a newer one counts as the newest known. */
+/** The version of a model; newer versions count as v4. */
 export function versionOf({ specificationVersion }: { readonly specificationVersion: string }): SdkVersion {
   return specificationVersion === 'v2' || specificationVersion === 'v3' ? specificationVersion : 'v4'
 }
-
-/*
- * An application's own messages (`ModelMessage` of `ai` 5, 6 and 7), as far as the versions have them in common, so that messages made here
- * fit each of them and none needs to be installed. Source: `ModelMessage` and its parts in the types of
- * `@ai-sdk/provider-utils` 3, 4 and 5.
- */
 
 /** Any JSON value, as in the AI SDK: lists are mutable. */
 type SdkJson = null | string | number | boolean | SdkJson[] | SdkJsonObject
@@ -144,16 +134,8 @@ type Options = { providerOptions?: { [provider: string]: SdkJsonObject } }
 type Data = string | Uint8Array | URL
 
 type ModelText = Options & { type: 'text'; text: string }
-type ModelReasoning = Options & { type: 'reasoning'; text: string }
 type ModelImage = Options & { type: 'image'; image: Data; mediaType?: string }
 type ModelFile = Options & { type: 'file'; data: Data; mediaType: string; filename?: string }
-type ModelToolCall = Options & {
-  type: 'tool-call'
-  toolCallId: string
-  toolName: string
-  input: unknown
-  providerExecuted?: boolean
-}
 type ModelToolItem = Options &
   (
     | { type: 'text'; text: string }
@@ -163,53 +145,43 @@ type ModelToolItem = Options &
     | { type: 'file-url'; url: string; mediaType?: string }
     | { type: 'custom' }
   )
-type ModelToolOutput =
-  | (Options & { type: 'text' | 'error-text'; value: string })
-  | (Options & { type: 'json' | 'error-json'; value: SdkJson })
-  | (Options & { type: 'execution-denied'; reason?: string })
-  | { type: 'content'; value: ModelToolItem[] }
 type ModelToolResult = Options & {
   type: 'tool-result'
   toolCallId: string
   toolName: string
-  output: ModelToolOutput
+  output:
+    | (Options & { type: 'text' | 'error-text'; value: string })
+    | (Options & { type: 'json' | 'error-json'; value: SdkJson })
+    | (Options & { type: 'execution-denied'; reason?: string })
+    | { type: 'content'; value: ModelToolItem[] }
 }
-type ModelApprovalRequest = {
-  type: 'tool-approval-request'
-  approvalId: string
-  toolCallId: string
-  signature?: string
-  inputSchemaInput?: unknown
-}
-type ModelApprovalResponse = {
+type ModelAssistantPart =
+  | ModelText
+  | ModelFile
+  | ModelToolResult
+  | (Options & { type: 'reasoning'; text: string })
+  | (Options & { type: 'tool-call'; providerExecuted?: boolean } & ToolCallFields)
+  | ({ type: 'tool-approval-request'; approvalId: string; toolCallId: string } & Signed)
+type ToolCallFields = { toolCallId: string; toolName: string; input: unknown }
+type Signed = { signature?: string; inputSchemaInput?: unknown }
+type Answered<APPROVED> = { approved: APPROVED; reason?: string }
+type ModelApprovalResponse = Answered<boolean> & {
   type: 'tool-approval-response'
   approvalId: string
-  approved: boolean
-  reason?: string
   providerExecuted?: boolean
 }
 
 /**
- * A message for `generateText`, `streamText` and what is built on them: a `ModelMessage` of any version. What only one
- * version has (a `custom` part of ai 7, a `media` item of ai 5) is written as it was read, and is not in this type.
+ * A message for `generateText` and `streamText`: a `ModelMessage` of any version. This type lacks parts of a single version (a `custom`
+ * part of ai 7, a `media` item of ai 5), which are restored as well.
  */
 export type SdkModelMessage =
   | (Options & { role: 'system'; content: string })
   | (Options & { role: 'user'; content: string | (ModelText | ModelImage | ModelFile)[] })
-  | (Options & {
-      role: 'assistant'
-      content:
-        | string
-        | (ModelText | ModelFile | ModelReasoning | ModelToolCall | ModelToolResult | ModelApprovalRequest)[]
-    })
+  | (Options & { role: 'assistant'; content: string | ModelAssistantPart[] })
   | (Options & { role: 'tool'; content: (ModelToolResult | ModelApprovalResponse)[] })
 
-/*
- * Messages of a chat as people see them (`UIMessage` of `ai` 5, 6 and 7), as far as the versions have them in common. Source: `UIMessage`
- * and its parts in the types of `ai` 6 and 7.
- */
-
-/** Any `UIMessage`, whatever its metadata, data and tools are. */
+/** Any `UIMessage`, with any metadata, data and tools. */
 export type UIMessageLike = {
   readonly id: string
   readonly role: 'system' | 'user' | 'assistant'
@@ -219,7 +191,7 @@ export type UIMessageLike = {
 
 type Metadata = { [provider: string]: SdkJsonObject }
 type WithMetadata = { providerMetadata?: Metadata }
-type Approval = { id: string; descriptor?: unknown; signature?: string; inputSchemaInput?: unknown }
+type Approval<ANSWER = object> = Signed & { id: string; descriptor?: unknown } & ANSWER
 type ToolCall = {
   toolCallId: string
   title?: string
@@ -227,32 +199,17 @@ type ToolCall = {
   providerExecuted?: boolean
   callProviderMetadata?: Metadata
 }
-type Result = { resultProviderMetadata?: Metadata }
+type Result = { resultProviderMetadata?: Metadata; input: unknown; approval?: Approval<Answered<true>> }
 type ToolState =
   | { state: 'input-streaming'; input?: unknown; rawInput?: string; inputEncoding?: 'json' | 'text' }
   | { state: 'input-available'; input: unknown }
   | { state: 'approval-requested'; input: unknown; approval: Approval }
-  | {
-      state: 'approval-responded'
-      input: unknown
-      approval: Approval & { approved: boolean; reason?: string }
-    }
-  | (Result & {
-      state: 'output-available'
-      input: unknown
-      output: unknown
-      preliminary?: boolean
-      approval?: Approval & { approved: true; reason?: string }
-    })
-  | (Result & {
-      state: 'output-error'
-      input: unknown
-      errorText: string
-      approval?: Approval & { approved: true; reason?: string }
-    })
-  | { state: 'output-denied'; input: unknown; approval: Approval & { approved: false; reason?: string } }
+  | { state: 'approval-responded'; input: unknown; approval: Approval<Answered<boolean>> }
+  | (Result & { state: 'output-available'; output: unknown; preliminary?: boolean })
+  | (Result & { state: 'output-error'; errorText: string })
+  | { state: 'output-denied'; input: unknown; approval: Approval<Answered<false>> }
 
-/** A part of a message that `toUIMessages` makes. */
+/** A part of a message that `toUIMessages` returns. */
 export type SdkUIPart =
   | (WithMetadata & { type: 'text'; text: string; state?: 'streaming' | 'done' })
   | (WithMetadata & { type: 'reasoning'; id?: string; text: string; state?: 'streaming' | 'done' })
@@ -270,7 +227,7 @@ export type SdkUIPart =
   | (ToolCall & ToolState & { type: 'dynamic-tool'; toolName: string })
   | (ToolCall & ToolState & { type: `tool-${string}` })
 
-/** A message that `toUIMessages` makes: a `UIMessage` of any version. */
+/** A message that `toUIMessages` returns: a `UIMessage` of any version. */
 export type SdkUIMessage = {
   id: string
   role: 'system' | 'user' | 'assistant'

@@ -1,14 +1,22 @@
 import { isObject, type Json, type JsonObject } from '../../messages/json.ts'
-import { type Message, type Part, partsOf } from '../../messages/message.ts'
-import { AI_SDK, ownOfMessage } from './fields.ts'
+import {
+  isFailed,
+  type Message,
+  type Part,
+  type ProviderPart,
+  partsOf,
+  type StoredMessage,
+  type ToolResultPart,
+} from '../../messages/message.ts'
+import { AI_SDK, ownOf, ownOfMessage } from './fields.ts'
 
 /*
- * How a message of a chat is spread over rows of the log: one row for a user's message; for an assistant's, per step, one row with its
- * texts and calls and one with the results. Each row records in `metadata['ai-sdk'].ui` its message and how its parts were shown. It does
- * not refer to other rows, because those may be hidden.
+ * How rows of the log store a message of a chat: a user's message is one row; each step of an assistant's message is one row with its texts
+ * and calls and one with the results. `metadata['ai-sdk'].ui` of each row records its message and how its parts were shown. Rows do not
+ * refer to each other, because others may be hidden.
  */
 
-/** A tool's call: `state` where it does not follow from its parts, `noInput` where it had none. */
+/** A shown call: `state` if it does not follow from the stored parts, `noInput` if the call had none. */
 export type ShownTool = {
   readonly at: number
   readonly fields?: JsonObject
@@ -22,9 +30,9 @@ export type ShownTool = {
  * How one part of a message was shown, in order:
  *
  * - a number: the part of the row's content with this index, without further fields;
- * - `'step-start'`: where a step begins;
- * - `at`: the part with this index, with the `fields` shown besides;
- * - `part`: something models do not read, as it was; with `at`, a model reads the part with this index in its place.
+ * - `'step-start'`: the beginning of a step;
+ * - `at`: the part with this index, with further `fields`;
+ * - `part`: a part that models do not read, unchanged; with `at`, models read the part with this index instead.
  */
 export type Shown = number | 'step-start' | ShownTool | { readonly part: JsonObject; readonly at?: number }
 
@@ -34,9 +42,9 @@ export type UiRow = {
   readonly id: string
   /** On its first row: the message's `metadata` and unknown fields. */
   readonly first?: JsonObject
-  /** On a row of a user's message between two steps: the id of that part. */
+  /** On a row of a user's message between two steps: the id of the `steering-message` part. */
   readonly steering?: string
-  /** How its parts were shown; absent where all were, in order and without further fields, and on rows of results. */
+  /** How its parts were shown; absent if all were, in order and without further fields, and on rows of results. */
   readonly parts?: readonly Shown[]
 }
 
@@ -58,38 +66,36 @@ export function uiRowOf(metadata: JsonObject | undefined): UiRow | undefined {
 }
 
 /** A row of a log or a view, or a message that was never stored. */
-export type AnyRow = Message & {
-  readonly id?: string
-  readonly kind?: 'message' | 'summary' | 'marker'
-  readonly condenseId?: string
-  readonly condenseParent?: string
-  readonly truncationId?: string
-  readonly truncationParent?: string
-  readonly retiredBy?: string
-}
+export type AnyRow = Message &
+  Partial<
+    Pick<
+      StoredMessage,
+      'id' | 'kind' | 'condenseId' | 'condenseParent' | 'truncationId' | 'truncationParent' | 'retiredBy'
+    >
+  >
 
-/** A row of a group, with its parts, its layout and its index in the list that was given. */
-export type GroupRow<R extends AnyRow = AnyRow> = {
-  readonly row: R
+/** A row of a group, with its parts, its layout and its index in the given list. */
+export type GroupRow = {
+  readonly row: AnyRow
   readonly parts: readonly Part[]
   readonly ui: UiRow | undefined
   readonly index: number
 }
 
 /** Rows that are one message of a chat. */
-export type Group<R extends AnyRow = AnyRow> = {
+export type Group = {
   readonly role: 'system' | 'user' | 'assistant'
-  /** The message's id by its rows; `undefined` for rows of another origin. */
+  /** The id of the message; `undefined` for rows of another origin. */
   readonly uiId: string | undefined
-  readonly rows: GroupRow<R>[]
+  readonly rows: GroupRow[]
 }
 
 /**
- * Groups rows by messages of a chat. Rows of one message name it; of other rows an assistant's turn with the results of its tools is one
- * message. A summary or marker is left out where the rows it replaces are there, and where it was retired.
+ * Groups rows by messages of a chat. Rows of one message name it; of rows of another origin, an assistant's turn with its tool results is
+ * one message. Summaries and markers are left out if they were retired, or if the rows they replace are in the list.
  */
-export function groupsOf<R extends AnyRow>(rows: readonly R[]): Group<R>[] {
-  const groups: Group<R>[] = []
+export function groupsOf(rows: readonly AnyRow[]): Group[] {
+  const groups: Group[] = []
   const replaced = new Set(
     rows.flatMap(({ condenseParent, truncationParent }) => [condenseParent, truncationParent]),
   )
@@ -100,13 +106,16 @@ export function groupsOf<R extends AnyRow>(rows: readonly R[]): Group<R>[] {
     }
     const compaction = row.condenseId ?? row.truncationId
     if (row.retiredBy !== undefined || (compaction !== undefined && replaced.has(compaction))) continue
-    const own = { row, parts: partsOf(row), ui: undefined, index }
-    groups.push({ role: 'system', uiId: undefined, rows: [own] })
+    groups.push({
+      role: 'system',
+      uiId: undefined,
+      rows: [{ row, parts: partsOf(row), ui: undefined, index }],
+    })
   }
   return groups
 }
 
-function addRow<R extends AnyRow>(groups: Group<R>[], row: R, index: number): void {
+function addRow(groups: Group[], row: AnyRow, index: number): void {
   const ui = uiRowOf(row.metadata)
   const parts = partsOf(row)
   const last = groups.at(-1)
@@ -120,7 +129,7 @@ function addRow<R extends AnyRow>(groups: Group<R>[], row: R, index: number): vo
     else open.rows.push({ row, parts: some, ui, index })
   }
   if (ui !== undefined) {
-    // Results that were stored later than their message may come after another row.
+    // Results stored later than their message may come after another row.
     if (ui.first === undefined && open?.uiId === ui.id) join()
     else begin(row.role === 'tool' || ui.steering !== undefined ? 'assistant' : row.role)
     return
@@ -129,9 +138,29 @@ function addRow<R extends AnyRow>(groups: Group<R>[], row: R, index: number): vo
   if (row.role === 'assistant' || row.role === 'tool') join()
   else if (row.role === 'system' || results.length === 0) begin(row.role)
   else {
-    // In Anthropic's form results are in a user's message.
+    // In Anthropic's format, results are part of a user's message.
     join(results)
     const others = parts.filter(({ type }) => type !== 'tool-result')
     if (others.length > 0) begin('user', others)
   }
+}
+
+/** Whether a part of a chat is a tool's: it holds a call, its approval and its result, which models read as separate parts. */
+export function isToolPart({ type }: { readonly type: string }): boolean {
+  return type === 'dynamic-tool' || type.startsWith('tool-')
+}
+
+/** The state of a tool part that follows from the parts that models read. */
+export function derivedState(call: {
+  readonly hasRequest: boolean
+  readonly response: ProviderPart | undefined
+  readonly result: ToolResultPart | undefined
+}): string {
+  const { hasRequest, response, result } = call
+  if (result !== undefined) {
+    if (ownOf(result).denied === true) return 'output-denied'
+    return isFailed(result.output) ? 'output-error' : 'output-available'
+  }
+  if (response !== undefined) return 'approval-responded'
+  return hasRequest ? 'approval-requested' : 'input-available'
 }

@@ -1,11 +1,29 @@
 import { invalid } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
-import type { NewMessage, Part, ToolCallPart, ToolResultPart } from '../../messages/message.ts'
+import {
+  type NewMessage,
+  type Part,
+  partsOf,
+  type ToolCallPart,
+  type ToolResultPart,
+} from '../../messages/message.ts'
 import { contentProblem, messageProblem } from '../../messages/message-check.ts'
 import { joinByNeighbourhood } from '../../model/join-neighbours.ts'
 import { argumentsIn, roleOf } from '../../model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
-import { isBlank, isEmpty, isObject, jsonMessageAt, listAt, objectAt, stringAt } from '../wire.ts'
+import {
+  isBlank,
+  isEmpty,
+  isObject,
+  jsonMessageAt,
+  keptFor,
+  keptUnder,
+  listAt,
+  messageRead,
+  objectAt,
+  stringAt,
+} from '../wire.ts'
 
 /*
  * The flat form of the type `ChatMessage`, in and out: a text with a role, tool calls and results as messages
@@ -83,8 +101,7 @@ export function readChatMessages(
     const index = first + i
     conversion.at(index)
     const place = `[${index}]`
-    const made = conversion.reading(message, place, () => fromMessage(message, place))
-    return 'type' in made ? { role: 'user', content: [made] } : made
+    return messageRead(conversion.reading(message, place, () => fromMessage(message, place)))
   })
   return withIds(read, first)
 }
@@ -140,11 +157,8 @@ function fromContent(content: unknown, flatRole: string, fields: JsonObject, pat
     const problem = contentProblem(content)
     if (problem !== undefined) throw invalid(`${path}.content${problem.replace(/^(\S*) /, '$1: ')}`)
     const shown = role === flatRole ? {} : { role: flatRole }
-    return {
-      message: { role, content: content as readonly Part[] },
-      further: fields,
-      marks: { ...shown, parts: true },
-    }
+    const message = { role, content: content as readonly Part[] }
+    return { message, further: fields, marks: { ...shown, parts: true } }
   }
   if (flatRole === 'tool_call') {
     const { part, further } = fromCall(contentAt(content, path), fields, path)
@@ -201,17 +215,14 @@ function fromCall(
     toolCallId: id.name,
     toolName: tool.name || 'unknown',
     input: value,
-    ...options({ ...said, ...tool.kept, ...id.kept, ...kept }),
+    ...keptUnder(FLAT, { ...said, ...tool.kept, ...id.kept, ...kept }),
   })
   const isGiven = (value: Json | undefined): value is Json => value !== undefined && value !== null
-  if (isGiven(args)) return { part: call(args, input === undefined ? {} : { input }), further }
-  const besides = args === undefined ? {} : { args }
-  if (isGiven(input)) return { part: call(input, { from: 'input', ...besides }), further }
-  if (args === null && isBlank(text))
-    return { part: call(null, input === undefined ? {} : { input }), further }
+  if (isGiven(args)) return { part: call(args, defined({ input })), further }
+  if (isGiven(input)) return { part: call(input, { from: 'input', ...defined({ args }) }), further }
+  if (args === null && isBlank(text)) return { part: call(null, defined({ input })), further }
   if (input === null && isBlank(text)) return { part: call(null, { from: 'input' }), further }
-  const empty = { from: FROM_CONTENT, ...besides, ...(input === undefined ? {} : { input }) }
-  return { part: call(argumentsIn(text), empty), further }
+  return { part: call(argumentsIn(text), { from: FROM_CONTENT, ...defined({ args, input }) }), further }
 }
 
 function fromResult(
@@ -227,7 +238,7 @@ function fromResult(
     toolCallId: id.name,
     ...(tool.name !== '' && { toolName: tool.name }),
     output: { type: saysFailed(further) ? 'error-text' : 'text', value: content ?? '' },
-    ...options({ ...shapeOf(content), ...tool.kept, ...id.kept }),
+    ...keptUnder(FLAT, { ...shapeOf(content), ...tool.kept, ...id.kept }),
   }
   return { part, further }
 }
@@ -237,30 +248,18 @@ export function saysFailed({ isError, result }: JsonObject): boolean {
   return isError === true || (isObject(result) && result.success === false)
 }
 
-function options(kept: JsonObject): { providerOptions?: { [FLAT]: JsonObject } } {
-  return isEmpty(kept) ? {} : { providerOptions: { [FLAT]: kept } }
-}
-
 /** Gives calls and results without ids an id each, and results the names of their tools. */
 function withIds(messages: readonly NewMessage[], first: number): NewMessage[] {
-  const contents = messages.map(({ content }): readonly Part[] =>
-    typeof content === 'string' ? [{ type: 'text', text: content }] : content,
-  )
-  const joined = joinByNeighbourhood(contents, first)
+  const joined = joinByNeighbourhood(messages.map(partsOf), first)
   const names = new Map<string, string>()
   return messages.map((message, index) => {
     for (const part of joined[index]!)
       if (part.type === 'tool-call' && part.toolName !== 'unknown') names.set(part.toolCallId, part.toolName)
     const [part] = joined[index]!
-    const isFlat = typeof message.content !== 'string' && !isInParts(message)
+    const isFlat = typeof message.content !== 'string' && keptFor(FLAT, message.metadata)?.parts !== true
     if (!isFlat || (part?.type !== 'tool-call' && part?.type !== 'tool-result')) return message
     return { ...message, content: [withName(withOwnId(part, message.content[0]!), names)] }
   })
-}
-
-function isInParts({ metadata }: NewMessage): boolean {
-  const kept = metadata?.[FLAT]
-  return isObject(kept) && kept.parts === true
 }
 
 function withOwnId<P extends ToolCallPart | ToolResultPart>(part: P, given: Part): P {

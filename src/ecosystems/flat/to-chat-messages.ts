@@ -1,10 +1,12 @@
 import { invalid } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import { canonicalJson, type Json, type JsonObject } from '../../messages/json.ts'
 import {
   isFailed,
   type Message,
   outputText,
   type Part,
+  partsOf,
   ROLES,
   type ToolCallPart,
   type ToolResultPart,
@@ -58,7 +60,7 @@ function fromRow(row: Row, place: string, conversion: Conversion): ChatMessage[]
     if (index > 0) return piece as ChatMessage
     const shown = kept.role === 'tool' && piece.role === 'tool_result' ? { role: 'tool' } : {}
     return {
-      ...idOf(row, kept),
+      ...defined({ id: typeof kept.id === 'string' ? kept.id : row.id }),
       ...further,
       ...piece,
       ...shown,
@@ -66,11 +68,6 @@ function fromRow(row: Row, place: string, conversion: Conversion): ChatMessage[]
       ...tagsOf(row),
     } as ChatMessage
   })
-}
-
-function idOf({ id }: Row, kept: JsonObject): { id?: string } {
-  if (typeof kept.id === 'string') return { id: kept.id }
-  return id === undefined ? {} : { id }
 }
 
 function metadataOf({ metadata, kind }: Row, kept: JsonObject): { metadata?: JsonObject } {
@@ -91,8 +88,7 @@ function tagsOf(row: Row): JsonObject {
 
 function piecesOf(row: Row, further: JsonObject, place: string, conversion: Conversion): Piece[] {
   const spoken = row.role === 'tool' ? 'user' : row.role
-  const parts: readonly Part[] =
-    typeof row.content === 'string' ? [{ type: 'text', text: row.content }] : row.content
+  const parts = partsOf(row)
   const pieces: Piece[] = []
   let texts: string[] = []
   const flush = (): void => {
@@ -165,10 +161,7 @@ function callPiece(part: ToolCallPart, further: JsonObject): Piece {
 }
 
 function argumentFields(value: Json, content: string, own: JsonObject): JsonObject {
-  const besides: JsonObject = {
-    ...(own.args === undefined ? {} : { args: own.args }),
-    ...(own.input === undefined ? {} : { input: own.input }),
-  }
+  const besides: JsonObject = defined({ args: own.args, input: own.input })
   if (own.from === 'input') return { ...besides, input: value }
   const isSpelled = own.from === FROM_CONTENT && canonicalJson(argumentsIn(content)) === canonicalJson(value)
   return isSpelled ? besides : { ...besides, args: value }
@@ -180,11 +173,7 @@ function resultPiece(part: ToolResultPart, further: JsonObject): Piece {
   return {
     role: 'tool_result',
     ...contentOf(outputText(part.output), own),
-    ...(own.tool !== undefined
-      ? asGiven('tool', own.tool)
-      : part.toolName === undefined
-        ? {}
-        : { tool: part.toolName }),
+    ...(own.tool === undefined ? defined({ tool: part.toolName }) : asGiven('tool', own.tool)),
     ...idFields(part, own, further),
     ...(failed ? { isError: true } : {}),
   }

@@ -1,4 +1,5 @@
 import { invalid } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type {
   FilePart,
@@ -9,7 +10,6 @@ import type {
   ProviderPart,
   ReasoningPart,
   Role,
-  TextPart,
   ToolCallPart,
   ToolResultContent,
   ToolResultOutput,
@@ -29,9 +29,17 @@ import {
   stringAt,
   type TextBlock,
 } from '../wire.ts'
-import type { Shape } from './item-shapes.ts'
-import { CALLS, CONTENTS, ITEMS, MESSAGES, parted, RESULTS } from './item-shapes.ts'
-import { AGENTS, PROVIDER } from './item-types.ts'
+import {
+  AGENTS,
+  CALLS,
+  CONTENTS,
+  ITEMS,
+  MESSAGES,
+  PROVIDER,
+  parted,
+  RESULTS,
+  type Shape,
+} from './item-shapes.ts'
 
 /**
  * Converts items of the OpenAI Agents SDK to neutral messages, ready to be appended: one item becomes one
@@ -253,8 +261,10 @@ function fromContent(content: JsonObject, place: string, conversion: Conversion)
   const { type, ...rest } = content
   switch (type) {
     case 'input_text':
-    case 'output_text':
-      return textPart(rest.text, rest)
+    case 'output_text': {
+      const { text, ...fields } = rest
+      return { type: 'text', text: text as string, ...own(fields) }
+    }
     case 'refusal': {
       const { refusal, ...fields } = rest
       return { type: 'text', text: refusal as string, ...own({ ...fields, type }) }
@@ -280,18 +290,14 @@ function fromContent(content: JsonObject, place: string, conversion: Conversion)
   return keptContent(content)
 }
 
-function textPart(text: Json | undefined, { text: _, ...fields }: JsonObject): TextPart {
-  return { type: 'text', text: text as string, ...own(fields) }
-}
-
-function fromInputFile({ file, filename, ...fields }: JsonObject, type: string): FilePart | undefined {
-  const named = typeof filename === 'string' ? { filename } : {}
-  if (typeof file === 'string')
-    return { type: 'file', data: file, mediaType: mediaTypeOf(file), ...named, ...own({ ...fields, type }) }
+function fromInputFile(
+  { file, filename, ...fields }: JsonObject,
+  type: string,
+): ToolResultContent | undefined {
+  if (typeof file === 'string') return mediaPart('file', file, { filename }, { ...fields, type })
   if (!isObject(file) || typeof file.url !== 'string' || file.id !== undefined) return undefined
   const { url, ...further } = file
-  const kept = own({ ...fields, type, file: ['url', further] })
-  return { type: 'file', data: url as string, mediaType: mediaTypeOf(url as string), ...named, ...kept }
+  return mediaPart('file', url as string, { filename }, { ...fields, type, file: ['url', further] })
 }
 
 function audioPart(data: string, fields: JsonObject): FilePart {
@@ -309,52 +315,33 @@ function fromOutputContent(
   conversion: Conversion,
 ): ToolResultContent {
   const { type: _, [type]: source, ...fields } = content
-  const found = sourceOf(source, bytes)
-  if (found === undefined) {
-    conversion.note('kept', place, 'the file it names is stored by the provider')
-    return keptContent(content)
-  }
-  const { data, mediaType, filename, form } = found
-  const kept = own({ ...fields, type, ...(form !== undefined && { [type]: form }) })
-  if (type === 'image') return imagePart(data, mediaType, kept)
-  const named = filename === undefined ? {} : { filename }
-  return { type: 'file', data, mediaType: mediaType ?? mediaTypeOf(data), ...named, ...kept }
-}
-
-type Source = {
-  readonly data: string | Uint8Array
-  readonly mediaType: string | undefined
-  readonly filename: string | undefined
-  /** The form in which it was given, and its further fields; `undefined` for a string. */
-  readonly form: Json | undefined
-}
-
-function sourceOf(source: Json | undefined, bytes: Uint8Array | undefined): Source | undefined {
-  if (typeof source === 'string')
-    return { data: source, mediaType: undefined, filename: undefined, form: undefined }
-  if (!isObject(source)) return undefined
-  if (bytes !== undefined || typeof source.data === 'string') {
+  const kept = { ...fields, type }
+  if (typeof source === 'string') return mediaPart(type, source, {}, kept)
+  if (isObject(source) && (bytes !== undefined || typeof source.data === 'string')) {
     const { data, mediaType, filename, ...further } = source
-    const form = ['data', { ...further }]
-    return { data: bytes ?? (data as string), ...labels(mediaType, filename), form }
+    const form = { ...kept, [type]: ['data', further] }
+    return mediaPart(type, bytes ?? (data as string), { mediaType, filename }, form)
   }
-  if (typeof source.url !== 'string') return undefined
-  const { url, filename, ...further } = source
-  return { data: url as string, ...labels(undefined, filename), form: ['url', further] }
+  if (isObject(source) && typeof source.url === 'string') {
+    const { url, filename, ...further } = source
+    return mediaPart(type, url as string, { filename }, { ...kept, [type]: ['url', further] })
+  }
+  conversion.note('kept', place, 'the file it names is stored by the provider')
+  return keptContent(content)
 }
 
-function labels(
-  mediaType: Json | undefined,
-  filename: Json | undefined,
-): { readonly mediaType: string | undefined; readonly filename: string | undefined } {
-  return {
-    mediaType: typeof mediaType === 'string' ? mediaType : undefined,
-    filename: typeof filename === 'string' ? filename : undefined,
-  }
-}
-
-function imagePart(image: string | Uint8Array, mediaType: string | undefined, kept: object): ImagePart {
-  return { type: 'image', image, ...(mediaType !== undefined && { mediaType }), ...kept }
+/** An image or file. Labels that are not texts count as absent. */
+function mediaPart(
+  type: 'image' | 'file',
+  data: string | Uint8Array,
+  labels: { readonly mediaType?: Json | undefined; readonly filename?: Json | undefined },
+  kept: JsonObject,
+): ImagePart | FilePart {
+  const mediaType = typeof labels.mediaType === 'string' ? labels.mediaType : undefined
+  const filename = typeof labels.filename === 'string' ? labels.filename : undefined
+  if (type === 'image') return { type, image: data, ...defined({ mediaType }), ...own(kept) }
+  const named = defined({ filename })
+  return { type, data, mediaType: mediaType ?? mediaTypeOf(data), ...named, ...own(kept) }
 }
 
 /** The media type of a file without one. */

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
+import { defined } from '../../messages/defined.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import { readUsage } from '../../requests/provider-usage.ts'
 import { begunIterable, recordCallOf, type SessionNames, withMethods } from '../recovering.ts'
 import { fromAgentItems } from './from-items.ts'
-import type { AgentItem } from './item-types.ts'
+import type { AgentItem } from './item-shapes.ts'
 import type { SessionStore } from './session-options.ts'
 
 /** The fields of a model request that are read here. Source: `ModelRequest` of `@openai/agents-core`. */
@@ -98,7 +99,8 @@ async function ask<R>(
   send: (sent: AgentRequest) => Promise<R>,
 ): Promise<{ readonly request?: PreparedRequest; readonly result: R }> {
   const history = handedOut()
-  const input = typeof sent.input === 'string' ? userMessage(sent.input) : sent.input
+  const input =
+    typeof sent.input === 'string' ? [{ type: 'message', role: 'user', content: sent.input }] : sent.input
   const isOnServer = sent.previousResponseId !== undefined || sent.conversationId !== undefined
   const rest = history === undefined || isOnServer ? undefined : afterHistory(input, history.shown)
   if (history === undefined || rest === undefined) return { result: await send(sent) }
@@ -112,20 +114,12 @@ async function ask<R>(
       return { request, result: await send({ ...sent, input: [...(await history.again()), ...rest] }) }
     },
     {
-      ...(provider !== undefined && { provider }),
-      ...(model !== undefined && { model }),
       prompt: fromAgentItems(unstored, { lenient: true }),
       pendingCalls: 'keep',
-      ...(system !== undefined && { system }),
       ...(tools !== undefined && tools.length > 0 && { tools }),
-      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-      ...(signal !== undefined && { signal }),
+      ...defined({ provider, model, system, maxOutputTokens, signal }),
     },
   )
-}
-
-function userMessage(content: string): readonly object[] {
-  return [{ type: 'message', role: 'user', content }]
 }
 
 /**

@@ -7,7 +7,7 @@ import { type RenderOptions, renderView } from '../../rendering/render.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { isObject, listAt, objectAt, stringAt } from '../wire.ts'
 import { fromAgentItems } from './from-items.ts'
-import type { AgentFunctionCallItem, AgentItem } from './item-types.ts'
+import type { AgentFunctionCallItem, AgentItem } from './item-shapes.ts'
 import type { SessionStore } from './session-options.ts'
 import { toAgentItems, toItemsOfEach } from './to-items.ts'
 

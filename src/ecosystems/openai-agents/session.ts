@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import type { CompactionResult } from '../../compaction/result.ts'
 import { isUndertextError, UndertextError } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
+import { defined } from '../../messages/defined.ts'
 import { isObject } from '../../messages/json.ts'
 import type { StoredMessage, ViewMessage } from '../../messages/message.ts'
 import type { Session } from '../../storage/storage.ts'
@@ -10,7 +12,7 @@ import { unlessUnknown } from '../../store/arguments.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { appendNamed } from '../recovering.ts'
 import { fromAgentItems } from './from-items.ts'
-import type { AgentItem } from './item-types.ts'
+import type { AgentItem } from './item-shapes.ts'
 import { type AgentModel, type AgentModelProvider, type HandedOut, recovering } from './recovering-model.ts'
 import { type SessionStore, sessionSchema, type UndertextSessionOptions } from './session-options.ts'
 import {
@@ -31,40 +33,6 @@ import { toAgentItems } from './to-items.ts'
 
 /** The state of a session when its history was read. */
 type Standing = Pick<Session, 'messageCount' | 'viewEpoch'>
-
-/**
- * Receipts for reading a history: the last reader may compact it while no one else changes it. They exist only
- * in this process.
- */
-class CompactionOwnership {
-  readonly #standings = new WeakMap<object, Standing>()
-
-  /** A receipt for the history of a session in this state, or of one that does not exist yet. */
-  receiptFor(session: Session | undefined): object {
-    const receipt = {}
-    this.#standings.set(receipt, standingOf(session))
-    return receipt
-  }
-
-  /** Whether the session is unchanged since the receipt was issued. */
-  holds(receipt: object | null, session: Session | undefined): boolean {
-    const standing = receipt === null ? undefined : this.#standings.get(receipt)
-    const now = standingOf(session)
-    return standing?.messageCount === now.messageCount && standing.viewEpoch === now.viewEpoch
-  }
-
-  /**
-   * Keeps a receipt valid after its holder appended `count` messages up to this position, with none in between;
-   * otherwise invalidates it.
-   */
-  extend(receipt: object | null, count: number, position: number): void {
-    const standing = receipt === null ? undefined : this.#standings.get(receipt)
-    if (receipt === null || standing === undefined) return
-    if (standing.messageCount + count === position)
-      this.#standings.set(receipt, { ...standing, messageCount: position })
-    else this.#standings.delete(receipt)
-  }
-}
 
 function standingOf(session: Session | undefined): Standing {
   return { messageCount: session?.messageCount ?? 0, viewEpoch: session?.viewEpoch ?? 0 }
@@ -122,7 +90,11 @@ export class UndertextSession {
   readonly #store: SessionStore
   readonly #id: string
   readonly #options: Omit<UndertextSessionOptions, 'store' | 'sessionId'>
-  readonly #ownership = new CompactionOwnership()
+  /**
+   * Receipts for reading the history: the last reader may compact it while no one else changes it. They exist
+   * only in this process.
+   */
+  readonly #receipts = new WeakMap<object, Standing>()
   /** What `getItems` last returned in full. */
   #handedOut: HandedOut | undefined
 
@@ -273,7 +245,8 @@ export class UndertextSession {
     runContext?: unknown,
   ): Promise<{ items: AgentItem[]; ownership: object }> {
     // The session is read first: a change in between makes the receipt stale, never wrong.
-    const ownership = this.#ownership.receiptFor(await this.#session())
+    const ownership = {}
+    this.#receipts.set(ownership, standingOf(await this.#session()))
     return { items: await this.getItems(undefined, runContext), ownership }
   }
 
@@ -285,7 +258,11 @@ export class UndertextSession {
   ): Promise<void> {
     const { length } = items
     const position = await this.#add(items)
-    if (position !== undefined) this.#ownership.extend(ownership, length, position)
+    const standing = this.#receipts.get(ownership ?? {})
+    if (ownership === null || standing === undefined || position === undefined) return
+    if (standing.messageCount + length === position)
+      this.#receipts.set(ownership, { ...standing, messageCount: position })
+    else this.#receipts.delete(ownership)
   }
 
   /**
@@ -303,12 +280,15 @@ export class UndertextSession {
     if (compact === false && !isForced) return null
     const session = await this.#session()
     if (session === undefined) return null
-    if (ownership !== undefined && !this.#ownership.holds(ownership, session)) return null
+    if (ownership !== undefined) {
+      const standing = this.#receipts.get(ownership ?? {})
+      if (!isDeepStrictEqual(standing, standingOf(session))) return null
+    }
     try {
       if (!isForced && !(await this.#store.needsCompaction(this.#id, provider, model))) return null
-      const asked = typeof compact === 'object' ? compact : {}
-      const named = { ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) }
-      return usageOf(await this.#store.compactSession(this.#id, { ...named, ...asked }))
+      const given = typeof compact === 'object' ? compact : {}
+      const options = { ...defined({ provider, model }), ...given }
+      return usageOf(await this.#store.compactSession(this.#id, options))
     } catch (error) {
       if (ownership === undefined) throw error
       if (onCompactionError !== undefined) onCompactionError(error)
@@ -331,12 +311,7 @@ export class UndertextSession {
 
   #shown(view: readonly ViewMessage[], notes: ConversionOptions = {}): ShownRow[] {
     const { summaryRole, summaryHeader, preset } = this.#options
-    const manner = {
-      ...(summaryRole !== undefined && { summaryRole }),
-      ...(summaryHeader !== undefined && { summaryHeader }),
-      ...(preset !== undefined && { preset }),
-    }
-    return shownRows(view, manner, notes)
+    return shownRows(view, defined({ summaryRole, summaryHeader, preset }), notes)
   }
 
   async #view(): Promise<ViewMessage[]> {
@@ -348,8 +323,7 @@ export class UndertextSession {
   }
 
   #authorship(method: string): { readonly reason: string; readonly actor?: string } {
-    const { actor } = this.#options
-    return { reason: `openai-agents: ${method}`, ...(actor !== undefined && { actor }) }
+    return { reason: `openai-agents: ${method}`, ...defined({ actor: this.#options.actor }) }
   }
 
   get #notes() {
@@ -400,10 +374,10 @@ function usageOf(result: CompactionResult | null): CompactionAnswer | null {
       inputTokens,
       outputTokens,
       totalTokens: inputTokens + outputTokens,
-      inputTokensDetails: {
-        ...(cacheReadTokens !== undefined && { cached_tokens: cacheReadTokens }),
-        ...(cacheCreationTokens !== undefined && { cache_write_tokens: cacheCreationTokens }),
-      },
+      inputTokensDetails: defined({
+        cached_tokens: cacheReadTokens,
+        cache_write_tokens: cacheCreationTokens,
+      }) as { [name: string]: number },
       outputTokensDetails: {},
       endpoint: 'undertext.compactSession',
     },

@@ -20,8 +20,7 @@ import { checkMessageList } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import { audioFormatOf } from '../openai/chat-types.ts'
 import { argumentsText, isObject, keptFor, mediaOf, textBlocks } from '../wire.ts'
-import { CALLS, CONTENT_TYPES, RESULTS } from './item-shapes.ts'
-import { AGENTS, type AgentItem, PROVIDER } from './item-types.ts'
+import { AGENTS, type AgentItem, CALLS, CONTENT_TYPES, PROVIDER, RESULTS } from './item-shapes.ts'
 
 /** One grey pixel, for a screenshot that is shown as a text: the item can hold only an image. */
 const NO_SCREENSHOT = 'data:image/gif;base64,R0lGODlhAQABAIAAAICAgAAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=='

@@ -8,18 +8,18 @@ import {
 } from '../../messages/characters.ts'
 
 /*
- * Sizes of texts in UTF-8, without encoding them: an output may have 100 MB. A lone surrogate counts as the three
- * bytes of the character that is written for it.
+ * Sizes of texts in UTF-8 without encoding them: an output may have 100 MB. A lone surrogate counts as the three bytes of
+ * U+FFFD, which is written for it.
  */
 
-/** How much of a text is measured at once, UTF-16 units. */
+/** The UTF-16 units that are measured at once. */
 const STEP = 4_096
 
 export function byteLength(text: string): number {
   return Buffer.byteLength(text, 'utf8')
 }
 
-/** How long the beginning of a text is that takes at most `maxBytes`, UTF-16 units. Cuts between code points. */
+/** The length of the longest beginning of at most `maxBytes`, UTF-16 units. Cuts between code points. */
 export function headWithin(text: string, maxBytes: number): number {
   let at = 0
   let room = maxBytes
@@ -39,7 +39,7 @@ export function headWithin(text: string, maxBytes: number): number {
   return at
 }
 
-/** Where the end of a text begins that takes at most `maxBytes`, UTF-16 units. Cuts between code points. */
+/** The start of the longest end of at most `maxBytes`, UTF-16 units. Cuts between code points. */
 export function tailWithin(text: string, maxBytes: number): number {
   let at = text.length
   let room = maxBytes
@@ -59,14 +59,14 @@ export function tailWithin(text: string, maxBytes: number): number {
   return at
 }
 
-/** Bytes of the one code point between two places. */
+/** The bytes of the code point between two positions. */
 function bytesAt(text: string, from: number, to: number): number {
   if (to - from === 2) return 4
   const unit = text.charCodeAt(from)
   return unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3
 }
 
-/** Where the first `lines` lines of a text end, their last line break left out. Lines are parted by "\n". */
+/** The end of the first `lines` lines, without their last line break. Lines are separated by "\n". */
 export function endOfLines(text: string, lines: number): number {
   let end = -1
   for (let line = 0; line < lines; line++) {
@@ -76,7 +76,7 @@ export function endOfLines(text: string, lines: number): number {
   return Math.max(0, end)
 }
 
-/** Where the last `lines` lines of a text begin. */
+/** The start of the last `lines` lines. */
 export function startOfLines(text: string, lines: number): number {
   if (lines === 0) return text.length
   let start = text.length
@@ -88,31 +88,31 @@ export function startOfLines(text: string, lines: number): number {
   return start + 1
 }
 
-/** How many line breaks stand between two places. */
+/** The number of line breaks between two positions. */
 export function countLineBreaks(text: string, from = 0, to = text.length): number {
   let count = 0
-  // Searched, not gone through: outputs are often slices of larger texts, whose units are slow to come by.
+  // `indexOf` is faster than reading units: outputs are often slices of larger texts.
   for (let at = text.indexOf('\n', from); at !== -1 && at < to; at = text.indexOf('\n', at + 1)) count++
   return count
 }
 
-/** Most bytes of a tool output that are kept, UTF-8. Source: seed 003, checklist S3-283. */
+/** The default maximum bytes of a tool output, UTF-8, as in NeuroLink. */
 export const MAX_TOOL_OUTPUT_BYTES = 51_200
-/** Most lines of a tool output that are kept. Source: seed 003, checklist S3-284. */
+/** The default maximum lines of a tool output, as in NeuroLink. */
 export const MAX_TOOL_OUTPUT_LINES = 2_000
 
-/** Which end of a tool output is kept, and how much of it. Source: seed 003, checklist S3-286 to S3-288. */
+/** The limits of a tool output, and the end that is kept. */
 export const outputLimitsSchema = z.strictObject({
-  /** Most bytes kept, UTF-8. Default 51,200. */
+  /** The maximum bytes, UTF-8. Default 51,200. */
   maxBytes: z.int().nonnegative().optional(),
-  /** Most lines kept. Default 2,000. */
+  /** The maximum lines. Default 2,000. */
   maxLines: z.int().nonnegative().optional(),
-  /** Which end is kept. Default the tail. */
+  /** The end that is kept. Default: the tail. */
   direction: z.enum(['head', 'tail']).optional(),
 })
 type OutputLimits = z.output<typeof outputLimitsSchema>
 
-/** What is left of a tool output. Sizes are bytes of UTF-8. */
+/** A cut tool output. Sizes are bytes of UTF-8. */
 type CutOutput = {
   readonly kept: string
   readonly truncated: boolean
@@ -121,8 +121,8 @@ type CutOutput = {
 }
 
 /**
- * One end of a tool output, within both limits: first whole lines, then bytes, as seed 003 has it. No character
- * is cut in two. An output within both limits, and an empty one, is kept whole. Options must be checked already.
+ * Returns one end of a tool output within both limits: first whole lines, then bytes, as in NeuroLink. Characters stay whole. An
+ * output within both limits is returned whole. Options must be checked already.
  */
 export function cutOutput(
   output: string,
@@ -153,8 +153,7 @@ function cutTail(output: string, maxBytes: number, maxLines: number): string {
 }
 
 /**
- * A cut output with its notice, behind a head and in front of a tail; the output itself when nothing was cut.
- * Source: checklist S3-295 and C-14, the blank lines from the golden data.
+ * Returns a cut output with its notice, after a head or before a tail; the output itself when it was not cut.
  */
 export function withNotice(cut: CutOutput, direction: 'head' | 'tail' = 'tail', savedPath?: string): string {
   if (!cut.truncated) return cut.kept

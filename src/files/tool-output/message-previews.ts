@@ -7,30 +7,30 @@ import { byteLength, endOfLines } from './cut-output.ts'
 import { bareNotice, type Notice, PREVIEW_SHARES, previewWithin } from './preview.ts'
 
 /*
- * What the large tool outputs of a message are shown as from the start: head and tail, with a notice between. The
- * whole output is stored all the same; a preview is a replacement like any other. Source: seed 002, checklist S2-044.
+ * Previews of large tool outputs: the view shows head and tail with a notice between them from the start. The whole output is
+ * stored; a preview is a replacement like any other.
  */
 
-/** Most of a tool output that is shown as it is: bytes of UTF-8, lines. */
+/** The limits of a tool output that is shown in full: bytes of UTF-8, lines. */
 export type ToolOutputLimits = { readonly maxBytes: number; readonly maxLines: number }
 
 /** A text in place of one tool result. */
 export type PartPreview = Pick<PlannedReplacement, 'part' | 'text' | 'saved'>
 
-/** No output whose text is so short is previewed, whatever the limits: a notice would hardly be shorter. In UTF-16 units. */
+/** A shorter output is never previewed, because a notice would hardly be shorter. UTF-16 units. */
 export const SHORTEST_PREVIEWED = 200
 
 /**
- * Least share of an output, by the session's estimator, that a preview saves. A tool that keeps to the same limits and says
- * so in a line of its own is a little over them: that is no reason to cut again.
+ * The minimum share of an output that a preview saves, by the session's estimator. A tool with the same limits that adds a notice is
+ * slightly above them; its output is not cut again.
  */
 const PREVIEW_MINIMUM_SAVINGS = 0.1
 
 /**
- * The previews of a message's results, in order; none for most messages. What a message of a user or a tool holds
- * counts: results in an assistant's message were made by its provider, which may want them as they are. JSON counts
- * as its text. An output with images or files is left whole, for they would not be seen in a text. A failed one stays
- * marked as failed. A preview that would save less than a tenth is none.
+ * Returns the previews of a message's results, in order; an empty list for most messages. Only results in messages of a user or a tool
+ * are previewed: results in an assistant's message come from its provider, which may need them unchanged. JSON counts as its text. An
+ * output with images or files stays whole, because a text cannot show them. A failed result stays marked as failed. A preview that
+ * would save less than a tenth is not made.
  */
 export function previewsOf(
   { role, content }: Pick<Message, 'role' | 'content'>,
@@ -68,7 +68,7 @@ function isTextAlone(output: ToolResultOutput): boolean {
   return output.type !== 'content' || output.value.every(({ type }) => type === 'text')
 }
 
-/** Counted as far as it must be: most outputs are neither. */
+/** Whether an output exceeds a limit; counts no further than necessary. */
 function isLarge(output: string, { maxBytes, maxLines }: ToolOutputLimits): boolean {
   if (output.length <= SHORTEST_PREVIEWED) return false
   // One unit takes one to three bytes.
@@ -76,7 +76,7 @@ function isLarge(output: string, { maxBytes, maxLines }: ToolOutputLimits): bool
   return output.length >= maxLines && (maxLines === 0 || endOfLines(output, maxLines) < output.length)
 }
 
-/** Ids of calls that can be repeated in a sentence: nobody can put words into it by an id. */
+/** Ids of calls that are safe in a sentence, because they cannot contain words. */
 const PLAIN_ID = /^[\w.:-]{1,100}$/
 
 function noticesFor(callId: string): readonly Notice[] {

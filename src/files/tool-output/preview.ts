@@ -12,28 +12,28 @@ import {
   tailWithin,
 } from './cut-output.ts'
 
-/** Most bytes of a tool output that a preview keeps, UTF-8. Source: seed 002, checklist S2-045. */
+/** The default maximum bytes of a preview, UTF-8. */
 export const DEFAULT_MAX_PREVIEW_BYTES = 51_200
-/** Share of what a preview keeps that comes from the beginning; the rest is the end. Source: checklist S2-U03. */
+/** The share of a preview for the beginning of the output; the rest is for its end. */
 const DEFAULT_PREVIEW_HEAD_RATIO = 0.25
-/** The tool a preview names for the full output. Source: checklist S2-U03. */
+/** The tool for the full output that a preview names. */
 const DEFAULT_RETRIEVAL_TOOL = 'retrieve_context'
 
-/** A line is kept whole when that leaves more than this share of the room of its end. */
+/** A line stays whole when that keeps more than this share of the room of its end. */
 const LEAST_SHARE = 0.5
 
 const ratio = z.number().min(0).max(1)
 const optionsSchema = z
   .strictObject({
-    /** Most bytes kept, UTF-8; the notice comes on top. Default 51,200. */
+    /** The maximum bytes, UTF-8, without the notice. Default 51,200. */
     maxBytes: z.int().nonnegative().optional(),
-    /** Most lines kept; the notice comes on top. Default 2,000. */
+    /** The maximum lines, without the notice. Default 2,000. */
     maxLines: z.int().nonnegative().optional(),
-    /** Share of both limits for the beginning, 0 to 1. Default 0.25, or what `tailRatio` leaves. */
+    /** The share of both limits for the beginning, 0 to 1. Default 0.25, or the rest of `tailRatio`. */
     headRatio: ratio.optional(),
-    /** Share of both limits for the end, 0 to 1. Default what `headRatio` leaves. */
+    /** The share of both limits for the end, 0 to 1. Default: the rest of `headRatio`. */
     tailRatio: ratio.optional(),
-    /** The tool that gives the full output, named in the notice; `null` names none. Default "retrieve_context". */
+    /** The tool for the full output, named in the notice; `null` for none. Default "retrieve_context". */
     retrieveWith: z.string().min(1).max(200).nullable().optional(),
   })
   .refine(
@@ -41,9 +41,10 @@ const optionsSchema = z
     'headRatio and tailRatio must not be more than 1 together',
   )
   .optional()
+/** Options of `previewToolOutput`. */
 export type ToolOutputPreviewOptions = z.input<typeof optionsSchema>
 
-/** A preview, and what it leaves out. Sizes are bytes of UTF-8. */
+/** A preview, and the size of what it leaves out. Sizes are bytes of UTF-8. */
 export type ToolOutputPreview = {
   readonly preview: string
   readonly truncated: boolean
@@ -52,19 +53,17 @@ export type ToolOutputPreview = {
   /** Bytes of the output in the preview, without the notice. */
   readonly keptBytes: number
   readonly omittedBytes: number
-  /** Lines of which something or everything is left out. */
+  /** The number of lines that are left out completely or partly. */
   readonly omittedLines: number
 }
 
 /**
- * The beginning and the end of a long tool output, with a notice of what is left out between them; an output
- * within both limits as it is.
+ * Returns the beginning and the end of a long tool output, with a notice between them; an output within both limits unchanged.
  *
- * What is kept is within both limits; the preview, notice included, never takes more bytes than the output. An
- * output so short that the notice would not fit has a shorter one or none. Lines are kept whole where that is
- * not more than half of an end; no character is cut in two.
+ * The kept text is within both limits; the preview including its notice never has more bytes than the output. If the notice does not
+ * fit, it is shorter or omitted. Lines stay whole if that loses at most half of an end; characters always stay whole.
  *
- * Throws `INVALID_INPUT`. Source: seed 002, checklist S2-043 to S2-045 and S2-U03.
+ * Throws `INVALID_INPUT`.
  */
 export function generateToolOutputPreview(
   output: string,
@@ -75,7 +74,7 @@ export function generateToolOutputPreview(
   return previewWithin(output, limits, noticesFor(limits.retrieveWith))
 }
 
-/** The same with notices of one's own, longest first; limits and notices must be checked already. */
+/** The same with the given notices, longest first; limits and notices must be checked already. */
 export function previewWithin(
   output: string,
   limits: PreviewShares,
@@ -99,7 +98,7 @@ export function previewWithin(
   return { preview, truncated: true, originalSize, originalLines, keptBytes, omittedBytes, omittedLines }
 }
 
-/** How much is kept, and what share of it from which end. */
+/** The limits, and the share of each end. */
 type PreviewShares = {
   readonly maxBytes: number
   readonly maxLines: number
@@ -108,7 +107,7 @@ type PreviewShares = {
 }
 type Limits = PreviewShares & { readonly retrieveWith: string | null }
 
-/** The shares when nobody says otherwise. Source: checklist S2-U03. */
+/** The default shares. */
 export const PREVIEW_SHARES = {
   headRatio: DEFAULT_PREVIEW_HEAD_RATIO,
   tailRatio: 1 - DEFAULT_PREVIEW_HEAD_RATIO,
@@ -127,7 +126,7 @@ function limitsOf(options: z.output<typeof optionsSchema> = {}): Limits {
   }
 }
 
-/** Parts an amount by two shares of together at most 1, in whole numbers; each end that is wanted gets one at least. */
+/** Divides an amount by two shares with a sum of at most 1 into integers; each end with a share gets at least 1. */
 function share(amount: number, { headRatio, tailRatio }: PreviewShares): readonly [number, number] {
   const least = headRatio > 0 && amount > 1 ? 1 : 0
   const head = Math.max(least, Math.floor(amount * headRatio))
@@ -159,14 +158,14 @@ function startOfTail(output: string, maxBytes: number, maxLines: number): number
   return isNear ? line + 1 : characterEnd(output, longest)
 }
 
-/** Lines that are whole in the two ends. The break that ends a line of the head is not kept itself. */
+/** The number of whole lines in the two ends. The line break at the end of the head is not kept. */
 function linesOfEnds(output: string, headEnd: number, tailStart: number): number {
   const endsLine = headEnd > 0 && output.charAt(headEnd) === '\n' ? 1 : 0
   const startsLine = output.charAt(tailStart - 1) === '\n' ? 1 : 0
   return countLineBreaks(output, 0, headEnd) + endsLine + countLineBreaks(output, tailStart) + startsLine
 }
 
-/** What stands between the ends: what is left out, and of how much. */
+/** The text between the ends: how much is left out of how much. */
 export type Notice = (bytes: number, lines: number, allBytes: number, allLines: number) => string
 
 function noticesFor(retrieveWith: string | null): readonly Notice[] {
@@ -180,7 +179,7 @@ function noticesFor(retrieveWith: string | null): readonly Notice[] {
 /** The shortest notice. */
 export const bareNotice: Notice = (bytes) => `[... ${bytes} bytes omitted ...]`
 
-/** The longest notice that takes no more than half of an output, whatever its figures turn out to be. */
+/** The longest notice that takes at most half of an output, for any figures. */
 function noticeWithin(size: number, lines: number, notices: readonly Notice[]): Notice {
   return notices.find((notice) => 2 * frameBytes(notice(size, lines, size, lines)) <= size) ?? (() => '')
 }

@@ -93,7 +93,7 @@ export function importNew(
       compactions: compactions.outcomes.length,
       ...(options.reason !== undefined && { reason: options.reason }),
     }
-    await storage.publishSession(id, sessionId, {
+    await storage.finishImport(id, sessionId, {
       fields: fields.fieldsFor(source),
       createdAt: fields.createdAt,
       updatedAt: writing.saidAt,

@@ -183,7 +183,7 @@ class KnownBeginning {
 
   #known(position: number, isSame: boolean): void {
     if (!isSame) throw this.#diverged(position, 'the message there says something else now')
-    if (this.#isPast) throw this.#diverged(position, 'something new stands before it now')
+    if (this.#isPast) throw this.#diverged(position, 'a new message precedes it now')
     if (position > this.#last + 1) this.#gap ??= this.#last + 1
     this.#last = Math.max(this.#last, position)
     this.existing += 1
@@ -195,7 +195,7 @@ class KnownBeginning {
     if (!this.#isPast && this.#last === 0 && messageCount > 0)
       throw new UndertextError('SESSION_EXISTS', { sessionId })
     if (!this.#isPast && this.#last < messageCount)
-      throw this.#diverged(this.#last + 1, 'other messages were appended behind what was imported')
+      throw this.#diverged(this.#last + 1, 'other messages were appended after the imported ones')
     if (this.#gap !== undefined) throw this.#diverged(this.#gap, 'the message there is not in it any more')
     this.#isPast = true
     this.fresh += 1

@@ -52,6 +52,7 @@ export const importSchema = z.strictObject({
     .custom<() => Promise<void> | void>((value) => typeof value === 'function', 'must be a function')
     .optional(),
 })
+/** Options of `importSession`. */
 export type ImportOptions = z.input<typeof importSchema>
 export type CheckedImport = z.output<typeof importSchema>
 
@@ -67,6 +68,7 @@ export type CompactionOutcome = {
   readonly why?: string
 }
 
+/** The result of importing a conversation. */
 export type SessionImport = {
   readonly sessionId: string
   /** `imported`: a new session. `extended`: new messages were appended to an existing one. `unchanged`: nothing was new. */
@@ -121,11 +123,12 @@ export type FieldsEvent = {
  */
 export type MessageEvent = { readonly type: 'message'; readonly message: NewMessage }
 
-/** A compaction the source's system had made, told behind all messages it covers and before those appended after it. */
+/** A compaction of the source's system, after all messages it covers and before later ones. */
 export type CompactionEvent = { readonly type: 'compaction'; readonly compaction: ImportedCompaction }
 
+/** A compaction of an imported conversation, from its source. */
 export type ImportedCompaction = {
-  /** Unique within the conversation, and the same whenever it is told. */
+  /** Unique within the conversation, and the same in every import. */
   readonly id: string
   /** `condense` replaces its rows by a summary; `truncate` hides them, with or without a marker; `manual` hides them on request. */
   readonly kind: 'condense' | 'truncate' | 'manual'

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { isUndertextError, UndertextError } from '../../errors.ts'
 import { isGivenUp, LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../../storage/process.ts'
-import type { Session, StagedFields, StagedSession, Storage } from '../../storage/storage.ts'
+import type { ImportFields, NewImport, Session, Storage } from '../../storage/storage.ts'
 
 /** The most messages, or records, in one transaction. */
 export const MOST_TOGETHER = 500
@@ -55,7 +55,7 @@ const GIVEN_UP_AFTER_MS = 24 * 60 * 60 * 1_000
  */
 export async function staged<T>(
   storage: Storage,
-  about: StagedFields,
+  about: ImportFields,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
   const id = `${STAGED}${uuidv7()}`
@@ -63,7 +63,7 @@ export async function staged<T>(
   const renewal = setInterval(() => void renew(storage, id), RENEW_MS)
   renewal.unref()
   try {
-    const session = await storage.stageSession({ ...about, id, ...newLease() })
+    const session = await storage.beginImport({ ...about, id, ...newLease() })
     return await work(session)
   } catch (error) {
     await discard(storage, id).catch(() => undefined)
@@ -74,7 +74,7 @@ export async function staged<T>(
   }
 }
 
-function newLease(): Pick<StagedSession, 'holder' | 'expiresAt'> {
+function newLease(): Pick<NewImport, 'holder' | 'expiresAt'> {
   return { holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS }
 }
 
@@ -97,12 +97,12 @@ export function underName(error: unknown, sessionId: string): unknown {
 
 /** Removes the remains of imports whose processes have died. */
 export async function discardDead(storage: Storage): Promise<void> {
-  for (const { id, holder, expiresAt } of await storage.stagedSessions())
+  for (const { id, holder, expiresAt } of await storage.importsInProgress())
     if (isGivenUp({ holder, run: id, expiresAt }, GIVEN_UP_AFTER_MS)) await discard(storage, id)
 }
 
 async function discard(storage: Storage, id: string): Promise<void> {
-  while (!(await storage.discardStaged(id, DISCARDED_AT_ONCE))) await othersFirst()
+  while (!(await storage.discardImport(id, DISCARDED_AT_ONCE))) await othersFirst()
 }
 
 /** Yields to other work of this process, and to other processes that wait for the write lock. */

@@ -260,7 +260,7 @@ function firstRequest(view: View, facts: readonly RowFacts[]): number | undefine
   return undefined
 }
 
-/** Rows that answer a question of the previous speaker: the user answers the model, or the model the user, without calls. */
+/** Rows that answer a question: of the model by the user, or of the user by the model without calls. */
 function answeringRows(view: View, facts: readonly RowFacts[]): ReadonlySet<number> {
   const answering = new Set<number>()
   let asker: 'user' | 'assistant' | undefined

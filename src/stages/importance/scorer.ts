@@ -45,7 +45,7 @@ export type MessageImportance = {
   /** Signals that hold, also those without weight. */
   readonly signals: readonly Signal[]
   readonly pinned: boolean
-  /** Importance in points and what recency adds: seed 001's score. Infinite for system messages. */
+  /** Importance in points plus recency, as in PromptFleet. Infinite for system messages. */
   readonly rank: number
 }
 
@@ -53,11 +53,11 @@ export type MessageImportance = {
 export type ImportanceScores = {
   readonly scorer: { readonly name: string; readonly version: string }
   readonly groups: readonly MessageImportance[]
-  /** Present when a scorer of the application's own failed and the default one stepped in. */
+  /** Present when the application's scorer failed and the default one replaced it. */
   readonly warning?: ScorerWarning
 }
 
-/** What a caller may hand in as a scorer. */
+/** A scorer of the caller. */
 export const scorerSchema = z.custom<ImportanceScorer>(
   (value) =>
     typeof value === 'object' &&
@@ -75,8 +75,8 @@ const scorerOptionsSchema = z.strictObject({ weights: weightsSchema.optional(), 
 export type ScoreOptions = { readonly weights?: WeightsInput | undefined }
 
 /**
- * What each message of a list is worth, and why; nothing is hidden by it. A call and its results are one group. The same list
- * gives the same scores. Messages are in the neutral form (`fromOpenAI` and `fromAnthropic` convert). Throws `INVALID_INPUT`.
+ * Returns the importance of each message of a list, with reasons; nothing is hidden. A call and its results are one group. The same list
+ * returns the same scores. Messages have the neutral form (`fromOpenAI` and `fromAnthropic` convert). Throws `INVALID_INPUT`.
  */
 export function scoreMessages(
   messages: readonly MessageToScore[],
@@ -89,8 +89,8 @@ export function scoreMessages(
 }
 
 /**
- * The same by a scorer of the application's own, which may ask a model. When it throws, or answers no score for each group,
- * the scores are the default scorer's and `warning` says so. Throws `INVALID_INPUT`.
+ * The same with the application's scorer, which may call a model. When it throws, or does not return a score for each group, the scores
+ * are the default ones and `warning` is set. Throws `INVALID_INPUT`.
  */
 export async function scoreMessagesWith(
   scorer: ImportanceScorer,
@@ -104,7 +104,7 @@ export async function scoreMessagesWith(
   return { ...scores, groups: publicGroups(scores.groups, view, weights) }
 }
 
-/** Groups as people see them. */
+/** Groups with the messages' indexes. */
 function publicGroups(
   groups: readonly ScoredGroup[],
   view: View,
@@ -147,7 +147,7 @@ function viewOf(messages: readonly MessageToScore[], what: string) {
       key: index + 1,
       id: `#${index}`,
       kind: 'message',
-      // Any other role is worth what `other` is.
+      // Any other role counts as `other`.
       role: role as ViewRow['role'],
       position: index + 1,
       anchor: index + 1,
@@ -162,18 +162,18 @@ function viewOf(messages: readonly MessageToScore[], what: string) {
 }
 
 export const importanceSchema = z.strictObject({
-  /** Who scores. Default: the default scorer, which needs nobody. */
+  /** The scorer. Default: the default scorer, which calls no model. */
   scorer: scorerSchema.optional(),
   /** Points by role and signal where they differ from `DEFAULT_WEIGHTS`. */
   weights: weightsSchema.optional(),
 })
 export type ImportanceOptions = z.input<typeof importanceSchema>
 
-/** Scores of what a session shows. `indexes` are places in the effective history. */
+/** Scores of a session's view. `indexes` are those of the effective history. */
 export type SessionImportance = {
   readonly scorer: { readonly name: string; readonly version: string }
   readonly groups: readonly (MessageImportance & { readonly messageIds: readonly string[] })[]
-  /** Present when a scorer of the application's own failed and the default one stepped in. */
+  /** Present when the application's scorer failed and the default one replaced it. */
   readonly warning?: ScorerWarning
 }
 
@@ -195,39 +195,39 @@ export async function scoreSession(
   return { ...scores, groups }
 }
 
-/** A group as a scorer of the application's own is shown it. */
+/** A group as the application's scorer receives it. */
 export type GroupToScore = {
   /** Its messages as they were appended, in order: one, or a tool group. */
   readonly messages: readonly Message[]
   readonly role: GroupRole
   readonly pinned: boolean
-  /** What the default scorer says of it. */
+  /** Its default score. */
   readonly importance: number
   readonly reasons: readonly ImportanceReason[]
 }
 
-/** What it answers for each: the importance, 0 to 1, and on request why; the reasons must add up to it (to a millionth). */
+/** Its result for each group: the importance, 0 to 1, and optional reasons, which must sum up to it (within a millionth). */
 export type GroupScore =
   | number
   | { readonly importance: number; readonly reasons?: readonly ImportanceReason[] | undefined }
 
-/** A way to score of the application's own; it may ask a model. */
+/** The application's scorer; it may call a model. */
 export interface ImportanceScorer {
   readonly name: string
   readonly version: string
-  /** One answer for each group, in order. System messages, summaries and markers are not asked about: they always stay. */
+  /** Returns one result for each group, in order. System messages, summaries and markers are left out, because they always stay. */
   score(groups: readonly GroupToScore[]): readonly GroupScore[] | Promise<readonly GroupScore[]>
 }
 
-/** Says that a scorer of the application's own did not score, and why; the scores are the default scorer's then. */
+/** Why the application's scorer was replaced by the default one. */
 export type ScorerWarning = {
   readonly code: 'SCORER_FAILED'
   readonly scorer: string
-  /** It threw, or what it answered is not one score between 0 and 1 for each group. */
+  /** It threw, or its result is not one score between 0 and 1 for each group. */
   readonly why: 'threw' | 'answer'
 }
 
-/** The groups of a view with their scores, and whose they are. */
+/** The groups of a view with their scores, and the scorer. */
 type ViewScores = {
   readonly scorer: { readonly name: string; readonly version: string }
   readonly groups: readonly ScoredGroup[]
@@ -235,8 +235,7 @@ type ViewScores = {
 }
 
 /**
- * Scores a view by a scorer of the application's own. It never throws for the scorer's sake: what fails is scored by
- * the default scorer, with a warning (checklist F2-09).
+ * Scores a view with the application's scorer. A failing scorer causes no error: the default scorer replaces it, with a warning.
  */
 export async function scoreViewWith(
   scorer: ImportanceScorer,
@@ -290,7 +289,7 @@ const answerSchema = z.union([
   }),
 ])
 
-/** How far a scorer's reasons may be from its score: what adding fractions may lose. */
+/** The tolerance between a score and the sum of its reasons, for rounding. */
 const CLOSE_ENOUGH = 1e-6
 
 function readScore(

@@ -1,20 +1,20 @@
 import { z } from 'zod'
 
 /*
- * What a message is worth, in points. The scale is that of seed 001 (a person's message 100, and so on), and 256 points
- * are the importance 1: sums of whole points are then exact as fractions too, in whatever order they are added.
+ * The importance of a message in points. The scale is PromptFleet's (a user's message 100, and so on), and 256 points are the importance
+ * 1, so that sums of integers are exact as fractions too, in any order.
  */
 
-/** Points that are the importance 1. */
+/** The points of the importance 1. */
 export const POINTS = 256
 
-/** What a group is, by its weightiest row. `system` and `inserted` (summaries, markers) are worth all the points there are. */
+/** The role of a group, by its most important row. `system` and `inserted` (summaries, markers) have the maximum. */
 export type GroupRole = 'system' | 'inserted' | RankedRole
 
 const RANKED_ROLES = ['user', 'assistantWithToolCalls', 'assistant', 'tool', 'other'] as const
+/** A role with a weight of its own. */
 export type RankedRole = (typeof RANKED_ROLES)[number]
 
-/** What raises or lowers a group besides its role. */
 export const SIGNALS = [
   'firstRequest',
   'constraint',
@@ -27,20 +27,21 @@ export const SIGNALS = [
   'repeatedRead',
   'listing',
 ] as const
+/** A property of a message that raises or lowers its importance. */
 export type Signal = (typeof SIGNALS)[number]
 
-/** Points by role and signal, and how many a message gains at most by being recent. */
+/** Points by role and signal, and the maximum points for recency. */
 export type ImportanceWeights = {
   readonly base: { readonly [R in RankedRole]: number }
-  /** Times (index + 1) / count, added when groups are ranked; never part of the importance. */
+  /** Multiplied by (index + 1) / count and added when groups are ranked; not part of the importance. */
   readonly recency: { readonly [R in RankedRole]: number }
   readonly signals: { readonly [S in Signal]: number }
 }
 
 /**
- * Base and recency are seed 001's (checklist S1-U06). Signals are ours: a constraint is worth more than all that recency
- * gives a person's message, so that one stated at the beginning outranks the newest ordinary message; the first request
- * is worth as much as leaves the order of seed 001's recorded results as it is (PPR-08: less than 12.5).
+ * Base and recency are PromptFleet's. The signals are ours: a constraint counts more than the whole recency of a user's message, so that
+ * one at the beginning outranks the newest ordinary message; the first request counts less than 12.5, which keeps the order of
+ * PromptFleet's recorded results.
  */
 export const DEFAULT_WEIGHTS: ImportanceWeights = {
   base: { user: 100, assistantWithToolCalls: 80, assistant: 60, tool: 50, other: 10 },
@@ -60,7 +61,7 @@ export const DEFAULT_WEIGHTS: ImportanceWeights = {
   },
 }
 
-/** No signals: the formula of seed 001 alone. */
+/** No signals: PromptFleet's formula alone. */
 export const ROLE_WEIGHTS: ImportanceWeights = {
   ...DEFAULT_WEIGHTS,
   signals: pointsOf(SIGNALS, () => 0),
@@ -69,15 +70,16 @@ export const ROLE_WEIGHTS: ImportanceWeights = {
 const points = z.number().min(0).max(POINTS)
 const signed = z.number().min(-POINTS).max(POINTS)
 
-/** What is left out keeps its default. */
+/** Absent weights keep their default. */
 export const weightsSchema = z.strictObject({
   base: z.strictObject(pointsOf(RANKED_ROLES, () => points.optional())).optional(),
   recency: z.strictObject(pointsOf(RANKED_ROLES, () => points.optional())).optional(),
   signals: z.strictObject(pointsOf(SIGNALS, () => signed.optional())).optional(),
 })
+/** Weights that replace the defaults. Absent ones keep their default. */
 export type WeightsInput = z.input<typeof weightsSchema>
 
-/** Weights with what was left out filled in. Takes what `weightsSchema` lets through. */
+/** Fills in the default weights. Expects the output of `weightsSchema`. */
 export function resolveWeights(given: WeightsInput | undefined): ImportanceWeights {
   if (given === undefined) return DEFAULT_WEIGHTS
   const { base, recency, signals } = DEFAULT_WEIGHTS
@@ -88,7 +90,7 @@ export function resolveWeights(given: WeightsInput | undefined): ImportanceWeigh
   }
 }
 
-/** Whether any signal counts: without, nobody has to read what was said. */
+/** Whether any signal counts; otherwise contents need not be read. */
 export function usesSignals({ signals }: ImportanceWeights): boolean {
   return SIGNALS.some((signal) => signals[signal] !== 0)
 }

@@ -244,13 +244,16 @@ type Read<T> = unknown extends T
       ? { readonly [K in keyof T]: Read<Exclude<T[K], undefined>> }
       : T
 
+/** The first record: the version of the format. */
 export type HeaderRecord = RecordOf<typeof header>
+/** The session and its settings. */
 export type SessionRecord = RecordOf<typeof session>
 /** A set of rows; what is empty is left out. */
 export type RowSetRecord = RecordOf<typeof rowSet>
 export type RequiredRecord = RecordOf<typeof required>
 /** A compaction. They come in the order in which they were noted. */
 export type CompactionRecord = RecordOf<typeof compaction>
+/** An entry of the audit log. */
 export type AuditRecord = RecordOf<typeof audit>
 /** What a provider billed, sums. */
 export type UsageRecord = RecordOf<typeof usage>
@@ -263,14 +266,16 @@ export type BytesPlace = RecordOf<typeof bytesPlace>
 export type MessageRecord = RecordOf<typeof message>
 /** A row a compaction inserted. */
 export type InsertedRecord = RecordOf<typeof summary> | RecordOf<typeof marker>
+/** A record of a row: a message, or an inserted summary or marker. */
 export type RowRecord = MessageRecord | InsertedRecord
 /** A text shown in place of a part of the row before it, or the original itself (`null`). */
 export type ReplacementRecord = RecordOf<typeof replacement>
+/** The last record: the number of records and their checksum. */
 export type EndRecord = RecordOf<typeof end>
 /** How many records of each kind there were. */
 export type HistoryCounts = Omit<EndRecord, 'type' | 'sha256'>
 
-/** What stands before the rows, but for the header. */
+/** A record between the header and the rows. */
 export type HeadRecord =
   | SessionRecord
   | CompactionRecord
@@ -279,6 +284,7 @@ export type HeadRecord =
   | MeasurementRecord
   | OperationRecord
 
+/** A record of an exported history. */
 export type HistoryRecord = HeaderRecord | HeadRecord | RowRecord | ReplacementRecord | EndRecord
 
 /** Everything of a session that is small or changes, as it was at one moment. */

@@ -123,7 +123,7 @@ export function withBytes(
 }
 
 /** Parts with other data in their images and files, those within tool results included. */
-function mapMedia(
+export function mapMedia(
   content: readonly Part[],
   change: (data: string | Uint8Array, place: BytesPlace) => string | Uint8Array,
 ): Part[] {

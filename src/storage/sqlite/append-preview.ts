@@ -1,20 +1,20 @@
 import type { PartPreview, ToolOutputLimits } from '../../files/tool-output/message-previews.ts'
 import { encodeCoverage, NO_ROWS } from '../../model/coverage.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
-import { SizesSum, subtractSizes, tokensOf } from '../../tokens/tokens.ts'
+import { NO_SIZES, type Sizes, SizesSum, subtractSizes, tokensOf } from '../../tokens/tokens.ts'
 import type { AppendPreview, PreviewRun } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { writeCompaction } from './compaction-row.ts'
 import type { Connection } from './connection.ts'
-import { insertReplacements, showOnNew } from './replacements.ts'
+import { insertReplacement, showOnNew } from './replacements.ts'
 import { requireSession } from './sessions.ts'
 
-/** A preview over a row that was inserted just now. */
+/** A preview of a row that was just inserted. */
 export type RowPreview = PartPreview & { readonly key: number }
 
 /**
- * Puts the previews of an append in force, behind its rows and counters, within its transaction: nobody ever sees the
- * full texts in the view. The view epoch stays: what anybody has seen or planned on is as it was.
+ * Applies the previews of an append after its rows and counters, within its transaction, so that no view ever has the full texts. The
+ * view epoch stays: rows that others have read are unchanged.
  */
 export function commitPreviews(
   connection: Connection,
@@ -34,29 +34,18 @@ export function commitPreviews(
     status: 'active',
     params: JSON.stringify({ maxBytes: limits.maxBytes, maxLines: limits.maxLines }),
     coverage: encodeCoverage({ hidden: NO_ROWS, beside: NO_ROWS, inserted: undefined, openCalls: false }),
-    requires: null,
-    rowsHidden: 0,
     partsReplaced: previews.length,
-    rowsInserted: 0,
     tokensBefore,
     tokensAfter,
-    summary: undefined,
-    error: null,
     rank: session.version + 1,
   })
-  insertReplacements(connection, no, previews, ({ key }) => key)
+  for (const preview of previews) insertReplacement(connection, no, preview.key, preview)
   showOnNew(connection, no)
-  const { text, reasoning, toolResults, media } = sum.value
-  connection.run(
-    `update undertext_sessions set size_text = size_text - ?, size_reasoning = size_reasoning - ?,
-       size_results = size_results - ?, size_media = size_media - ?, active_compactions = active_compactions + 1,
-       version = version + 1 where no = ?`,
-    text,
-    reasoning,
-    toolResults,
-    media,
-    session.no,
-  )
+  addToCounters(connection, session.no, {
+    rows: 0,
+    sizes: subtractSizes(NO_SIZES, sum.value),
+    activeCompactions: 1,
+  })
   writeAudit(connection, session.no, {
     event: 'created',
     compaction: no,
@@ -70,4 +59,20 @@ export function commitPreviews(
     parts: previews.length,
     savedTokens: tokensBefore - tokensAfter,
   }
+}
+
+/** Changes the counters of a session by what an append wrote. The view epoch stays. */
+export function addToCounters(
+  connection: Connection,
+  session: number,
+  { rows, sizes, activeCompactions }: { rows: number; sizes: Sizes; activeCompactions: number },
+): void {
+  const { text, reasoning, toolCalls, toolResults, media } = sizes
+  connection.run(
+    `update undertext_sessions set messages = messages + ?, visible = visible + ?, size_text = size_text + ?,
+       size_reasoning = size_reasoning + ?, size_calls = size_calls + ?, size_results = size_results + ?,
+       size_media = size_media + ?, active_compactions = active_compactions + ?, updated_at = ?, version = version + 1
+     where no = ?`,
+    ...[rows, rows, text, reasoning, toolCalls, toolResults, media, activeCompactions, Date.now(), session],
+  )
 }

@@ -8,7 +8,6 @@ import {
 import { canonicalJson, stringifyJson } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { indexMessage } from '../../model/message-parts.ts'
-import type { ResultEntry } from '../../model/view-row.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum } from '../../tokens/tokens.ts'
 import type {
@@ -17,11 +16,11 @@ import type {
   Estimators,
   KnownMessage,
   Previewing,
-  SessionSaid,
+  SessionSettings,
 } from '../storage.ts'
-import { commitPreviews, type RowPreview } from './append-preview.ts'
-import type { Connection } from './connection.ts'
-import { sqliteCode } from './connection.ts'
+import { addToCounters, commitPreviews, type RowPreview } from './append-preview.ts'
+import { INSERT_CONTENT, insertInto } from './columns.ts'
+import { type Connection, sqliteCode } from './connection.ts'
 import {
   blobReader,
   decodeContent,
@@ -31,9 +30,9 @@ import {
   parseStoredObject,
 } from './content-codec.ts'
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
-import { decodeSaid, insertSession, requireHead } from './sessions.ts'
+import { decodeSettings, insertSession, readFigures, requireHead } from './sessions.ts'
 
-/** A message with everything worked out that its rows need. */
+/** A message with the values of its rows. */
 type Prepared = {
   readonly message: NewMessage
   readonly encoded: EncodedContent
@@ -42,50 +41,32 @@ type Prepared = {
   readonly flags: number
   readonly sizes: Sizes
   readonly tools: string | null
-  readonly results: readonly ResultEntry[]
-  /** What its large tool outputs are shown as. */
-  previews: readonly PartPreview[]
+  /** The shortened texts of its large tool outputs. */
+  readonly previews: readonly PartPreview[]
+}
+
+/** Messages prepared for a session as it was when it was last read. */
+type Batch = {
+  readonly messages: readonly Prepared[]
+  readonly estimator: Estimator
+  /** The limits that large outputs were shortened by; `undefined` when no output may be large. */
+  readonly previewed: { readonly limits: ToolOutputLimits | undefined } | undefined
 }
 
 const NO_PREVIEWS: readonly PartPreview[] = []
 
-function prepare(message: NewMessage, estimator: Estimator): Prepared {
-  const encoded = encodeContent(message.content)
-  const index = indexMessage(message, estimator, encoded.inputJson)
-  return {
-    message,
-    encoded,
-    metadata: message.metadata === undefined ? null : stringifyJson(message.metadata),
-    role: encodeRole(message.role),
-    flags: encodeFlags(index),
-    sizes: index.sizes,
-    tools: encodeTools(index),
-    results: index.results,
-    previews: NO_PREVIEWS,
-  }
-}
-
-/** Whether an output of it may be large; the JSON of a text is not shorter than the text. */
-function mayBeLarge({ results, encoded }: Prepared): boolean {
-  return results.length > 0 && encoded.content.length > SHORTEST_PREVIEWED
-}
-
-function findPreviews(
-  prepared: readonly Prepared[],
-  limits: ToolOutputLimits | undefined,
-  estimator: Estimator,
-): void {
-  for (const one of prepared) {
-    const isAsked = limits !== undefined && mayBeLarge(one)
-    one.previews = isAsked ? previewsOf(one.message, one.results, limits, estimator) : NO_PREVIEWS
-  }
+type AppendRequest = {
+  readonly sessionId: string
+  readonly messages: readonly NewMessage[]
+  readonly estimators: Estimators
+  readonly previewing: Previewing | undefined
 }
 
 /**
- * Adds messages at the end of a session, all or none, and makes the session if need be.
+ * Adds messages at the end of a session, all or none, and creates the session when there is none.
  *
- * A retry of an append that was written is answered with its rows, whatever position it expects: it was sent
- * before its own first attempt moved the end.
+ * A retry of an append that was written returns its rows, whatever position it expects: it was sent before its first attempt moved the
+ * end.
  */
 export function append(
   connection: Connection,
@@ -95,71 +76,114 @@ export function append(
   estimators: Estimators,
   previewing?: Previewing,
 ): Appended {
-  const write = prepareAppend(messages, estimators, previewing)
-  return connection.write('append', () => write(connection, sessionId, expectedPosition))
+  const request = { sessionId, messages, estimators, previewing }
+  return writeMessages(connection, 'append', request, (write) => write(expectedPosition))
 }
 
-/** An append that is ready to be written, within the caller's transaction. */
-type PreparedAppend = (
-  connection: Connection,
-  sessionId: string,
-  expectedPosition: number | undefined,
-) => Appended
-
 /**
- * All work of an append that can be done before the write lock is taken. Without idempotency keys only the session's row is
- * read then. Its config is read with it when an output may be large, and only then: previews are made by the store's limits
- * before, and again when the session has others.
+ * A write transaction that appends messages. They are encoded and counted before it begins, because others wait for the write lock. When
+ * the session has another estimator or other limits by the time the lock is held, the transaction is rolled back and all is repeated.
  */
-export function prepareAppend(
-  messages: readonly NewMessage[],
-  estimators: Estimators,
-  previewing?: Previewing,
-): PreparedAppend {
-  let prepared = messages.map((message) => prepare(message, estimators.standard))
-  const isLarge = previewing !== undefined && prepared.some(mayBeLarge)
-  let limits = isLarge ? previewing.limitsFor(undefined) : undefined
-  if (limits !== undefined) findPreviews(prepared, limits, estimators.standard)
-  const keyed = messages.some(({ idempotencyKey }) => idempotencyKey !== undefined)
-  return (connection, sessionId, expectedPosition) => {
-    const session = headOf(connection, sessionId, estimators, isLarge)
-    let estimator = estimators.standard
-    if (session.estimator !== estimator.name) {
-      const own = estimators.byName.get(session.estimator)
-      if (own === undefined) {
-        throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId, estimator: session.estimator })
-      }
-      estimator = own
-      prepared = messages.map((message) => prepare(message, own))
+export function writeMessages<T>(
+  connection: Connection,
+  verb: string,
+  request: AppendRequest,
+  work: (write: (expectedPosition: number | undefined) => Appended) => T,
+): T {
+  for (;;) {
+    const batch = prepareBatch(connection, verb, request)
+    try {
+      return connection.write(verb, () =>
+        work((expectedPosition) => writeBatch(connection, request, batch, expectedPosition)),
+      )
+    } catch (error) {
+      if (!(error instanceof OutdatedBatch)) throw error
     }
-    if (isLarge) {
-      const own = previewing.limitsFor(session.said.config)
-      if (estimator !== estimators.standard || !sameLimits(limits, own))
-        findPreviews(prepared, own, estimator)
-      limits = own
-    }
-    if (expectedPosition !== undefined && expectedPosition !== session.position) {
-      const repeated = keyed ? repeatedRows(connection, session, prepared) : undefined
-      if (repeated !== undefined) return { messages: repeated }
-      throw new UndertextError('POSITION_CONFLICT', {
-        sessionId,
-        expected: expectedPosition,
-        actual: session.position,
-      })
-    }
-    const laid: RowPreview[] = []
-    const appended = keyed
-      ? appendKeyed(connection, session, prepared, laid)
-      : appendAll(connection, session, prepared, laid)
-    if (laid.length === 0) return { messages: appended }
-    const run = previewing!.begin(session.said)
-    const preview = commitPreviews(connection, sessionId, laid, { limits: limits!, run, estimator })
-    return { messages: appended, preview }
   }
 }
 
-/** What is known of a session before it is read. */
-const NOTHING_SAID: SessionSaid = { config: undefined, provider: undefined, model: undefined }
+class OutdatedBatch extends Error {}
+
+/**
+ * Estimators of sessions that have another one than the store, as they were last seen: an append need not read its session
+ * twice. A missing or old entry costs a retry.
+ */
+const ownEstimators = new WeakMap<Connection, Map<string, string>>()
+const MOST_SESSIONS = 1_000
+
+function rememberEstimator(connection: Connection, { sessionId, estimator }: Head): void {
+  const known = ownEstimators.get(connection) ?? new Map<string, string>()
+  if (known.size >= MOST_SESSIONS) known.clear()
+  ownEstimators.set(connection, known.set(sessionId, estimator))
+}
+
+function prepareBatch(
+  connection: Connection,
+  verb: string,
+  { sessionId, messages, estimators, previewing }: AppendRequest,
+): Batch {
+  const name = ownEstimators.get(connection)?.get(sessionId)
+  const estimator = (name === undefined ? undefined : estimators.byName.get(name)) ?? estimators.standard
+  let previewed: Batch['previewed']
+  const limitsOfSession = (own: Previewing): ToolOutputLimits | undefined => {
+    const readConfig = () => readFigures(connection, sessionId)?.config
+    previewed ??= { limits: own.limitsFor(connection.outside(verb, readConfig)) }
+    return previewed.limits
+  }
+  const prepared = messages.map((message): Prepared => {
+    const encoded = encodeContent(message.content)
+    const index = indexMessage(message, estimator, encoded.inputJson)
+    // The JSON of a text is not shorter than the text.
+    const mayBeLarge = index.results.length > 0 && encoded.content.length > SHORTEST_PREVIEWED
+    const limits = previewing !== undefined && mayBeLarge ? limitsOfSession(previewing) : undefined
+    return {
+      message,
+      encoded,
+      metadata: message.metadata === undefined ? null : stringifyJson(message.metadata),
+      role: encodeRole(message.role),
+      flags: encodeFlags(index),
+      sizes: index.sizes,
+      tools: encodeTools(index),
+      previews: limits === undefined ? NO_PREVIEWS : previewsOf(message, index.results, limits, estimator),
+    }
+  })
+  return { messages: prepared, estimator, previewed }
+}
+
+/** Writes a batch within the caller's transaction. Throws `OutdatedBatch` when it was prepared for other settings. */
+function writeBatch(
+  connection: Connection,
+  { sessionId, estimators, previewing }: AppendRequest,
+  { messages: prepared, estimator, previewed }: Batch,
+  expectedPosition: number | undefined,
+): Appended {
+  const session = headOf(connection, sessionId, estimators, previewed !== undefined)
+  if (session.estimator !== estimator.name) {
+    if (!estimators.byName.has(session.estimator))
+      throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId, estimator: session.estimator })
+    rememberEstimator(connection, session)
+    throw new OutdatedBatch()
+  }
+  if (
+    previewed !== undefined &&
+    !sameLimits(previewed.limits, previewing!.limitsFor(session.settings.config))
+  )
+    throw new OutdatedBatch()
+  const keyed = prepared.some(({ message }) => message.idempotencyKey !== undefined)
+  if (expectedPosition !== undefined && expectedPosition !== session.position) {
+    const repeated = keyed ? repeatedRows(connection, session, prepared) : undefined
+    if (repeated !== undefined) return { messages: repeated }
+    const facts = { sessionId, expected: expectedPosition, actual: session.position }
+    throw new UndertextError('POSITION_CONFLICT', facts)
+  }
+  const { messages, previews } = appendAll(connection, session, prepared, keyed)
+  if (previews.length === 0) return { messages }
+  const run = previewing!.begin(session.settings)
+  const limits = previewed!.limits!
+  return { messages, preview: commitPreviews(connection, sessionId, previews, { limits, run, estimator }) }
+}
+
+const NO_SETTINGS: SessionSettings = { config: undefined, provider: undefined, model: undefined }
 
 function sameLimits(a: ToolOutputLimits | undefined, b: ToolOutputLimits | undefined): boolean {
   return a?.maxBytes === b?.maxBytes && a?.maxLines === b?.maxLines
@@ -171,74 +195,68 @@ type Head = {
   readonly incarnation: string
   readonly position: number
   readonly estimator: string
-  /** What it says of itself, when that was asked for. */
-  readonly said: SessionSaid
+  /** Read only when an output may be large. */
+  readonly settings: SessionSettings
 }
 
-function headOf(connection: Connection, sessionId: string, estimators: Estimators, isSaid: boolean): Head {
+function headOf(
+  connection: Connection,
+  sessionId: string,
+  estimators: Estimators,
+  withSettings: boolean,
+): Head {
   const row = connection.get(
-    `select no, incarnation, messages, estimator${isSaid ? ', config, provider, model' : ''}
+    `select no, incarnation, messages, estimator${withSettings ? ', config, provider, model' : ''}
      from undertext_sessions where id = ?`,
     sessionId,
   )
   if (row === undefined) {
     const { no, incarnation, estimator } = insertSession(connection, sessionId, {}, estimators.standard.name)
-    return { no, sessionId, incarnation, position: 0, estimator, said: NOTHING_SAID }
+    return { no, sessionId, incarnation, position: 0, estimator, settings: NO_SETTINGS }
   }
   const [no, incarnation, position, estimator] = row as [number, string, number, string]
-  const said = isSaid ? decodeSaid(row[4], row[5], row[6], `session ${sessionId}`) : NOTHING_SAID
-  return { no, sessionId, incarnation, position, estimator, said }
+  const settings = withSettings ? decodeSettings(row[4], row[5], row[6], `session ${sessionId}`) : NO_SETTINGS
+  return { no, sessionId, incarnation, position, estimator, settings }
 }
 
+/**
+ * Writes the messages in their order, and skips one whose idempotency key is stored already. A key may also repeat within
+ * the array.
+ */
 function appendAll(
   connection: Connection,
   head: Head,
   prepared: readonly Prepared[],
-  laid: RowPreview[],
-): AppendedMessage[] {
+  keyed: boolean,
+): { messages: AppendedMessage[]; previews: RowPreview[] } {
   const now = Date.now()
-  const appended = prepared.map((one, index) =>
-    insertMessage(connection, head, one, head.position + index + 1, now, laid),
-  )
-  moveCounters(connection, head, prepared, now)
-  return appended
-}
-
-/** Writes only messages whose key is new, in their order. A key may also repeat within the array. */
-function appendKeyed(
-  connection: Connection,
-  head: Head,
-  prepared: readonly Prepared[],
-  laid: RowPreview[],
-): AppendedMessage[] {
-  const now = Date.now()
+  const previews: RowPreview[] = []
   const written: Prepared[] = []
-  const appended = prepared.map((one) => {
-    const existing = findByKey(connection, head, one)
+  const messages = prepared.map((one) => {
+    const existing = keyed ? findByKey(connection, head, one) : undefined
     if (existing !== undefined) return existing
     written.push(one)
-    return insertMessage(connection, head, one, head.position + written.length, now, laid)
+    return insertMessage(connection, head, one, head.position + written.length, now, previews)
   })
-  if (written.length > 0) moveCounters(connection, head, written, now)
-  return appended
+  if (written.length > 0) {
+    const sum = new SizesSum()
+    for (const { sizes } of written) sum.add(sizes)
+    addToCounters(connection, head.no, { rows: written.length, sizes: sum.value, activeCompactions: 0 })
+  }
+  return { messages, previews }
 }
 
-/** The rows of messages that all are stored already, under their keys and with their bodies. */
+/** The rows of messages, when all are stored with their keys and bodies. */
 function repeatedRows(
   connection: Connection,
   head: Head,
   prepared: readonly Prepared[],
 ): AppendedMessage[] | undefined {
-  const rows: AppendedMessage[] = []
-  for (const one of prepared) {
-    const found = keyedRow(connection, head, one)
-    if (found === undefined || !found.same) return undefined
-    rows.push(found.row)
-  }
-  return rows
+  const found = prepared.map((one) => keyedRow(connection, head, one))
+  return found.every((one) => one?.same === true) ? found.map((one) => one!.row) : undefined
 }
 
-/** The row an idempotency key stands for. Throws `IDEMPOTENCY_CONFLICT` when it was used with another body. */
+/** The row with the message's idempotency key. Throws `IDEMPOTENCY_CONFLICT` when it has another body. */
 function findByKey(connection: Connection, head: Head, prepared: Prepared): AppendedMessage | undefined {
   const found = keyedRow(connection, head, prepared)
   if (found === undefined || found.same) return found?.row
@@ -249,8 +267,8 @@ function findByKey(connection: Connection, head: Head, prepared: Prepared): Appe
   })
 }
 
-/** Whether a row `m` is hidden by hand, or what stands for it is, or what stands for that. */
-const TAKEN_BACK = `exists (
+/** SQL: whether a row `m` is rewound: a manual compaction hides it, or the summary or marker that replaces it, at any depth. */
+const IS_REWOUND = `exists (
   with recursive hiding(no) as (
     select ifnull(m.condense_parent, m.truncation_parent)
     union
@@ -259,7 +277,7 @@ const TAKEN_BACK = `exists (
   )
   select 1 from hiding h join undertext_compactions c on c.no = h.no where c.kind = 'manual')`
 
-/** Which messages are stored, by their keys. Hidden ones count: what was taken back since is known all the same. */
+/** Finds stored messages by their keys, hidden and rewound ones included. */
 export function knownMessages(
   connection: Connection,
   sessionId: string,
@@ -268,19 +286,15 @@ export function knownMessages(
   return connection.read('knownMessages', () => {
     const head = requireHead(connection, sessionId)
     return messages.map((message) => {
-      const found = storedUnder(connection, head, message, 'true', saidBy)
+      const found = storedUnder(connection, head, message, 'true', bodyWithoutMetadata)
       return found && { position: found.row.position, same: found.same }
     })
   })
 }
 
-/**
- * The newest row that came with the key, and whether its body is this one. A row that was hidden by hand has
- * given its key free, and so has one that a summary or a marker stood for when that was hidden by hand; an older one that was
- * not keeps it.
- */
+/** The newest row with the message's key that is not rewound, and whether it has the same body. A rewound row does not keep its key. */
 function keyedRow(connection: Connection, head: Head, { message }: Prepared): StoredUnder | undefined {
-  return storedUnder(connection, head, message, `not ${TAKEN_BACK}`, bodyOf)
+  return storedUnder(connection, head, message, `not ${IS_REWOUND}`, bodyOf)
 }
 
 type StoredUnder = { readonly row: AppendedMessage; readonly same: boolean }
@@ -291,12 +305,12 @@ function bodyOf({ role, content, metadata }: Body): string {
   return canonicalJson([role, content, metadata ?? null])
 }
 
-/** What is known beside a message grows; one of no content is all metadata. */
-function saidBy(body: Body): string {
+/** Without metadata, which grows with each import; except for a message that has only metadata. */
+function bodyWithoutMetadata(body: Body): string {
   return body.content.length === 0 ? bodyOf(body) : canonicalJson([body.role, body.content])
 }
 
-/** The newest row under a message's key for which a condition on `m` holds, and whether `compared` is the same of both. */
+/** The newest row with a message's key that meets a condition on `m`, and whether `compared` returns the same for both. */
 function storedUnder(
   connection: Connection,
   head: Pick<Head, 'no' | 'incarnation'>,
@@ -331,21 +345,25 @@ function storedUnder(
   return { row: { id: messageId, position, existing: true }, same: compared(stored) === compared(message) }
 }
 
+const INSERT_MESSAGE = insertInto('undertext_messages', [
+  ...['session', 'anchor', 'position', 'role', 'flags', 'id'],
+  ...['size_text', 'size_reasoning', 'size_calls', 'size_results', 'size_media'],
+  ...['tools', 'created_at', 'idempotency_key'],
+])
+
 function insertMessage(
   connection: Connection,
   head: Head,
   prepared: Prepared,
   position: number,
   now: number,
-  laid: RowPreview[],
+  previews: RowPreview[],
 ): AppendedMessage {
   const { message, encoded, sizes } = prepared
   if (message.id?.startsWith(`${head.incarnation}:`)) throw idTaken(head, message.id)
   try {
     const key = connection.insert(
-      `insert into undertext_messages (session, anchor, position, role, flags, id, size_text, size_reasoning, size_calls,
-         size_results, size_media, tools, created_at, idempotency_key)
-       values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      INSERT_MESSAGE,
       head.no,
       position,
       position,
@@ -361,23 +379,17 @@ function insertMessage(
       message.createdAt ?? now,
       message.idempotencyKey ?? null,
     )
-    connection.run(
-      'insert into undertext_contents (key, content, metadata, blobs) values (?, ?, ?, ?)',
-      key,
-      encoded.content,
-      prepared.metadata,
-      encoded.blobs,
-    )
-    for (const preview of prepared.previews) laid.push({ ...preview, key })
+    connection.run(INSERT_CONTENT, key, encoded.content, prepared.metadata, encoded.blobs)
+    for (const preview of prepared.previews) previews.push({ ...preview, key })
   } catch (error) {
-    throw explained(connection, head, message, position, error)
+    throw explainConflict(connection, head, message, position, error)
   }
   keepBlobs(connection, encoded.bytes)
   return { id: rowId(head.incarnation, message.id ?? null, position, 0), position, existing: false }
 }
 
-/** A row can be there already by its id, which is the caller's doing, or by its place, which is damage. */
-function explained(
+/** A row can exist with the same id, which is the caller's error, or at the same place, which is damage. */
+function explainConflict(
   connection: Connection,
   head: Head,
   { id }: NewMessage,
@@ -397,24 +409,4 @@ function explained(
 
 function idTaken(head: Head, messageId: string): UndertextError<'MESSAGE_ID_TAKEN'> {
   return new UndertextError('MESSAGE_ID_TAKEN', { sessionId: head.sessionId, messageId })
-}
-
-function moveCounters(connection: Connection, head: Head, written: readonly Prepared[], now: number): void {
-  const sum = new SizesSum()
-  for (const one of written) sum.add(one.sizes)
-  const sizes = sum.value
-  connection.run(
-    `update undertext_sessions set messages = messages + ?, visible = visible + ?, size_text = size_text + ?,
-       size_reasoning = size_reasoning + ?, size_calls = size_calls + ?, size_results = size_results + ?,
-       size_media = size_media + ?, updated_at = ?, version = version + 1 where no = ?`,
-    written.length,
-    written.length,
-    sizes.text,
-    sizes.reasoning,
-    sizes.toolCalls,
-    sizes.toolResults,
-    sizes.media,
-    now,
-    head.no,
-  )
 }

@@ -9,12 +9,12 @@ type NewEntry = {
   readonly detail?: JsonObject | undefined
 }
 
-/** Bytes of a row's texts; its numbers and SQLite's own bytes fit beside them into 4 KB. */
+/** Bytes of a row's texts. With its numbers and SQLite's overhead, a row fits into 4 KB. */
 const MAX_BYTES = 3_900
-/** What is left of each text of a row that is too large even without its ids. Three of them may be as long as names can be. */
+/** Bytes of each text of a row that is too large even without its ids. Three of them may have the maximum length of a name. */
 const MAX_TEXT_BYTES = 1_024
 
-/** Writes one row of the audit, within the caller's transaction, with the log's last position; returns its number. */
+/** Writes a row of the audit with the log's last position, within the caller's transaction; returns its number. */
 export function writeAudit(connection: Connection, session: number, entry: NewEntry): number {
   const { event, run, actor, detail } = bounded(entry)
   return connection.insert(
@@ -31,17 +31,14 @@ export function writeAudit(connection: Connection, session: number, entry: NewEn
   )
 }
 
-/**
- * A row of the audit stays small however much was done and whatever it is called: of lists of ids as many stay
- * as fit (their number stands beside them), and of names and reasons in the last resort the beginning.
- */
+/** Limits the size of a row: lists of ids are cut to those that fit (their number is in the row), then names and reasons to their beginning. */
 function bounded(entry: NewEntry): NewEntry {
   if (bytesOf(entry) <= MAX_BYTES) return entry
   const withoutLists = {
     ...entry,
     detail: entry.detail && mapValues(entry.detail, (value) => (Array.isArray(value) ? undefined : value)),
   }
-  if (bytesOf(withoutLists) <= MAX_BYTES) return { ...entry, detail: withFewer(entry) }
+  if (bytesOf(withoutLists) <= MAX_BYTES) return { ...entry, detail: withShorterLists(entry) }
   return {
     ...withoutLists,
     actor: entry.actor === undefined ? undefined : shortened(entry.actor),
@@ -57,7 +54,7 @@ function bytesOf({ event, run, actor, detail }: NewEntry): number {
 }
 
 /** The detail with lists so short that the row fits. */
-function withFewer(entry: NewEntry): JsonObject {
+function withShorterLists(entry: NewEntry): JsonObject {
   let detail = entry.detail!
   while (bytesOf({ ...entry, detail }) > MAX_BYTES) {
     detail = mapValues(detail, (value) => (Array.isArray(value) ? value.slice(0, -1) : value))
@@ -68,7 +65,7 @@ function withFewer(entry: NewEntry): JsonObject {
 function shortened(text: string): string {
   if (jsonBytes(text) <= MAX_TEXT_BYTES) return text
   const characters = [...text]
-  // Shorter by as much as it is too long, until it fits: few rounds, and no character is cut in two.
+  // Cuts the excess until the text fits. No character is split.
   while (jsonBytes(`${characters.join('')}…`) > MAX_TEXT_BYTES) {
     const excess = jsonBytes(`${characters.join('')}…`) - MAX_TEXT_BYTES
     characters.length -= Math.ceil(excess / 12)

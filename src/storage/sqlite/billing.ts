@@ -1,8 +1,10 @@
+import { defined } from '../../messages/defined.ts'
 import type { Circuit, Spending } from '../jobs.ts'
 import { LEASE_MS } from '../process.ts'
 import type { BilledTokens, ModelUsage, RecordedUsage, UsageReport } from '../storage.ts'
+import { columnsOf } from './compaction-row.ts'
 import type { Connection, Row } from './connection.ts'
-import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
+import { parseStoredObject } from './content-codec.ts'
 import { dueAt } from './jobs.ts'
 import { requireHead, requireSession } from './sessions.ts'
 
@@ -49,7 +51,7 @@ export function tryOnce(connection: Connection, id: string, openUntil: number, n
   return connection.write('compactSession', () => {
     const { no } = requireHead(connection, id)
     const now = Date.now()
-    // One of a clock that was set back since is over, whatever it says (see dueAt).
+    // After the clock was set back, the wait is over (see dueAt).
     const sql = `update undertext_circuits set open_until = ?, changed_at = ?
       where session = ? and (open_until = ? or changed_at > ?)`
     return connection.run(sql, next, now, no, openUntil, now + LEASE_MS) === 1
@@ -67,9 +69,9 @@ export function resetCircuit(connection: Connection, id: string): Circuit | unde
 }
 
 /**
- * Sums over the compactions that a model was asked for: those of the summarizer named, those of which a model, usage or cost is
- * noted, and attempts that did not come into force, since only a summarizer with a model is noted before it answers. Those that a clock
- * noted which was set back since are in no window.
+ * Sums over the compactions for which a model was called: those of the given summarizer, those with a recorded model, usage or cost, and
+ * attempts without a summary, since only summarizers with a model are recorded before they answer. Compactions with a time in the
+ * future, because the clock was set back, are in no window.
  */
 export function readSpending(
   connection: Connection,
@@ -83,17 +85,10 @@ export function readSpending(
     const tokens = (name: string): string => `coalesce(json_extract(usage, '$.${name}'), 0)`
     const sums = `select count(*), coalesce(sum(case when json_valid(usage) then ${tokens('inputTokens')} + ${tokens('outputTokens')} end), 0),
       coalesce(sum(cost), 0), min(created_at) from undertext_compactions where ${asked}`
-    const until = Date.now() + LEASE_MS
-    const row =
-      id === undefined
-        ? connection.get(sums, since, until, summarizer)
-        : connection.get(
-            `${sums} and session = (select no from undertext_sessions where id = ?)`,
-            since,
-            until,
-            summarizer,
-            id,
-          )
+    const ofSession =
+      id === undefined ? '' : ' and session = (select no from undertext_sessions where id = ?)'
+    const parameters = [since, Date.now() + LEASE_MS, summarizer, ...(id === undefined ? [] : [id])]
+    const row = connection.get(`${sums}${ofSession}`, ...parameters)
     const [calls, used, cost, oldest] = row as readonly (number | null)[]
     return { calls: calls ?? 0, tokens: used ?? 0, cost: cost ?? 0, oldest: oldest ?? undefined }
   })
@@ -110,11 +105,11 @@ function decode(row: Row): Circuit {
 }
 
 /*
- * What providers billed. A report that is stale for the figures of a view was billed all the same, so it counts here; what it
- * says of the cache does not, for that is of a view that is gone.
+ * The billed tokens. A report for a view that has changed was billed too, so it counts; its cached tokens do not, because they are of
+ * the former view.
  */
 
-/** Adds one request; within the transaction of its report. A report of nothing is none. */
+/** Adds one request, within the transaction of its report. A report without tokens is ignored. */
 export function addBilled(
   connection: Connection,
   session: number,
@@ -149,7 +144,7 @@ export function addBilled(
   )
 }
 
-/** What a session was billed for, and what is noted of its summaries. Throws `SESSION_NOT_FOUND`. */
+/** The billed tokens of a session, and the recorded facts of its summaries. Throws `SESSION_NOT_FOUND`. */
 export function readUsage(connection: Connection, id: string): RecordedUsage {
   return connection.read('getUsage', () => {
     const { no } = requireSession(connection, id)
@@ -173,32 +168,27 @@ export function readUsage(connection: Connection, id: string): RecordedUsage {
 }
 
 function decodeUsage(row: Row): ModelUsage {
-  const number = (at: number): number => storedNumber(row[at], 'usage')
-  const model = storedText(row[1], 'usage') ?? ''
+  const { text, number, optional } = columnsOf(row, 'usage')
   return {
-    provider: storedText(row[0], 'usage') ?? '',
-    ...(model !== '' && { model }),
+    provider: text(0) ?? '',
+    ...defined({ model: text(1) || undefined }),
     requests: number(2),
     inputTokens: number(3),
     cacheReadTokens: number(4),
     cacheCreationTokens: number(5),
     outputTokens: number(6),
-    ...(row[7] !== null && { lastCacheReadTokens: number(7) }),
-    ...(row[8] !== null && { lastCacheCreationTokens: number(8) }),
+    ...defined({ lastCacheReadTokens: optional(7), lastCacheCreationTokens: optional(8) }),
     at: number(9),
   }
 }
 
 function decodeSummary(row: Row): RecordedUsage['summaries'][number] {
-  return {
-    summarizer: storedText(row[0], 'compaction') ?? '',
-    model: storedText(row[1], 'compaction'),
-    usage: row[2] === null ? undefined : parseStoredObject(row[2], 'usage', 'compaction'),
-    cost: row[3] === null ? undefined : storedNumber(row[3], 'compaction'),
-  }
+  const { text, optional } = columnsOf(row, 'compaction')
+  const usage = row[2] === null ? undefined : parseStoredObject(row[2], 'usage', 'compaction')
+  return { summarizer: text(0) ?? '', model: text(1), usage, cost: optional(3) }
 }
 
-/** What the last request of the view as it is left in its provider's cache; `undefined` where nobody knows. */
+/** The tokens that the last request of the current view left in its provider's cache; `undefined` if unknown. */
 export function readCachedTokens(
   connection: Connection,
   id: string,
@@ -213,7 +203,8 @@ export function readCachedTokens(
     model,
     id,
   )
-  if (row === undefined || (row[0] === null && row[1] === null)) return undefined
-  const number = (value: unknown): number => (value === null ? 0 : storedNumber(value, 'usage'))
-  return number(row[0]) + number(row[1])
+  if (row === undefined) return undefined
+  const { optional } = columnsOf(row, 'usage')
+  const [read, created] = [optional(0), optional(1)]
+  return read === undefined && created === undefined ? undefined : (read ?? 0) + (created ?? 0)
 }

@@ -1,4 +1,3 @@
-import { UndertextError } from '../../errors.ts'
 import { stringifyJson } from '../../messages/json.ts'
 import { type Coverage, countRows, coverageOf, encodeCoverage, type RowSet } from '../../model/coverage.ts'
 import { recheckSteps } from '../../model/laws.ts'
@@ -7,92 +6,63 @@ import { sumSizes } from '../../model/view.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/tokens.ts'
 import type { CommitStep, Estimators, Lease, RunCommit, RunStart, Snapshot } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { writeCompaction } from './compaction-row.ts'
+import { stale, writeCompaction } from './compaction-row.ts'
 import type { Connection } from './connection.ts'
 import { VISIBLE } from './history.ts'
 import { settleJob } from './jobs.ts'
-import { clearLease, expireDead, leaseOf, recordFailure } from './lease.ts'
+import { clearLease, expireDead, leaseOf, recordFailure, requirePlanned } from './lease.ts'
 import { viewIndex } from './planning.ts'
-import { insertReplacements, refreshShown } from './replacements.ts'
+import { insertReplacement, refreshShown } from './replacements.ts'
 import { encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
-import { readSession, type StoredSession } from './sessions.ts'
+import type { StoredSession } from './sessions.ts'
 
 /*
- * Laying tags on exact sets of rows and taking them off. By ranges of positions, not through the partial index
- * (an update would change the index it scans) and not by lists: the number of changed rows against the number
- * of rows in the set is the check that nothing else had happened to them, and costs nothing.
+ * Tags are set by ranges of positions: an update through the partial index of visible rows would change the index it scans, and lists
+ * of rows are slow. The number of changed rows, compared to the number of rows in the set, shows whether anything else has changed them.
  */
 
-/** The column that holds the hiding parent of a kind of compaction. */
+/** Calls `use` with a condition and its parameters for each range of positions and each inserted row of a set. */
+export function eachPlace(
+  session: number,
+  { positions, inserted }: RowSet,
+  use: (where: string, ...parameters: number[]) => void,
+): void {
+  for (const [from, to] of positions) use('session = ? and position between ? and ?', session, from, to)
+  for (const { ordinal } of inserted)
+    use('session = ? and position is null and ordinal = ?', session, ordinal)
+}
+
+/** The column of the hiding parent for a kind of compaction. */
 function parentColumn(kind: CompactionKind): 'condense_parent' | 'truncation_parent' {
   return isCondensing(kind) ? 'condense_parent' : 'truncation_parent'
 }
 
-/** The counter of a session that counts what a kind of compaction hid. */
+/** The counter of the rows that a kind of compaction hides. */
 function hiddenCounter(kind: CompactionKind): 'hidden_condensed' | 'hidden_truncated' | 'hidden_by_hand' {
   if (isCondensing(kind)) return 'hidden_condensed'
   return kind === 'manual' ? 'hidden_by_hand' : 'hidden_truncated'
 }
 
-/** Hides the rows of a compaction; answers whether every one was visible and, but for a rewind, not pinned. */
-export function layTags(
+/**
+ * Hides or shows the rows of a compaction; returns whether all of them were visible and not pinned, or had its tag. A rewind hides
+ * pinned rows too.
+ */
+export function setTags(
   connection: Connection,
   session: number,
-  kind: CompactionKind,
-  no: number,
-  { hidden: set, rewinds }: Coverage,
+  { kind, no }: { readonly kind: CompactionKind; readonly no: number },
+  { hidden, rewinds }: Coverage,
+  isActive: boolean,
 ): boolean {
   const column = parentColumn(kind)
   const free = rewinds === true ? VISIBLE : `${VISIBLE} and pinned = 0`
+  const [before, after] = isActive ? [null, no] : [no, null]
   let changed = 0
-  for (const [from, to] of set.positions) {
-    changed += connection.run(
-      `update undertext_messages set ${column} = ? where session = ? and position between ? and ? and ${free}`,
-      no,
-      session,
-      from,
-      to,
-    )
-  }
-  for (const { ordinal } of set.inserted) {
-    changed += connection.run(
-      `update undertext_messages set ${column} = ? where session = ? and position is null and ordinal = ? and ${free}`,
-      no,
-      session,
-      ordinal,
-    )
-  }
-  return changed === countRows(set)
-}
-
-/** Shows the rows of a set again; answers whether every one carried this very tag. */
-export function liftTags(
-  connection: Connection,
-  session: number,
-  kind: CompactionKind,
-  no: number,
-  set: RowSet,
-): boolean {
-  const column = parentColumn(kind)
-  let changed = 0
-  for (const [from, to] of set.positions) {
-    changed += connection.run(
-      `update undertext_messages set ${column} = null where session = ? and position between ? and ? and ${column} = ?`,
-      session,
-      from,
-      to,
-      no,
-    )
-  }
-  for (const { ordinal } of set.inserted) {
-    changed += connection.run(
-      `update undertext_messages set ${column} = null where session = ? and position is null and ordinal = ? and ${column} = ?`,
-      session,
-      ordinal,
-      no,
-    )
-  }
-  return changed === countRows(set)
+  eachPlace(session, hidden, (where, ...parameters) => {
+    const sql = `update undertext_messages set ${column} = ? where ${where} and ${isActive ? free : 'true'} and ${column} is ?`
+    changed += connection.run(sql, after, ...parameters, before)
+  })
+  return changed === countRows(hidden)
 }
 
 /** The sums that `sizesOf` reads. */
@@ -104,14 +74,18 @@ export function sizesOf(totals: readonly unknown[]): Sizes {
   return { text, reasoning, toolCalls, toolResults, media }
 }
 
-/** The sizes of all rows of a set, as they show themselves now. */
+/** The values of the columns size_text, size_reasoning, size_calls, size_results, size_media. */
+export function sizeColumns({ text, reasoning, toolCalls, toolResults, media }: Sizes): number[] {
+  return [text, reasoning, toolCalls, toolResults, media]
+}
+
+/** The sizes of all rows of a set as they are shown now. */
 export function sizesOfSet(connection: Connection, session: number, set: RowSet): Sizes {
   const sum = new SizesSum()
-  const from = `select ${SIZE_TOTALS} from undertext_messages where session = ?`
-  for (const [first, last] of set.positions)
-    sum.add(sizesOf(connection.get(`${from} and position between ? and ?`, session, first, last)!))
-  for (const { ordinal } of set.inserted)
-    sum.add(sizesOf(connection.get(`${from} and position is null and ordinal = ?`, session, ordinal)!))
+  eachPlace(session, set, (where, ...parameters) => {
+    const sql = `select ${SIZE_TOTALS} from undertext_messages where ${where}`
+    sum.add(sizesOf(connection.get(sql, ...parameters)!))
+  })
   return sum.value
 }
 
@@ -125,9 +99,8 @@ type CounterChange = {
   readonly activeCompactions: number
 }
 
-/** Moves the counters, within the caller's transaction. Raises version and view epoch. */
+/** Changes the counters, within the caller's transaction. Raises version and view epoch. */
 export function moveCounters(connection: Connection, session: number, change: CounterChange): void {
-  const { sizes } = change
   const counter = hiddenCounter(change.hidden?.kind ?? 'condense')
   connection.run(
     `update undertext_sessions set visible = visible + ?, size_text = size_text + ?, size_reasoning = size_reasoning + ?,
@@ -135,11 +108,7 @@ export function moveCounters(connection: Connection, session: number, change: Co
        inserted = inserted + ?, retired = retired + ?, active_compactions = active_compactions + ?, updated_at = ?,
        version = version + 1, view_epoch = view_epoch + 1 where no = ?`,
     change.visible,
-    sizes.text,
-    sizes.reasoning,
-    sizes.toolCalls,
-    sizes.toolResults,
-    sizes.media,
+    ...sizeColumns(change.sizes),
     change.hidden?.rows ?? 0,
     change.inserted ?? 0,
     change.retired ?? 0,
@@ -150,11 +119,10 @@ export function moveCounters(connection: Connection, session: number, change: Co
 }
 
 /**
- * Puts a run in force: one transaction, all steps or none.
+ * Commits a run in one transaction, all steps or none.
  *
- * When nothing but appends happened since the snapshot (the view epoch is the same), the plans hold as they
- * were checked. Otherwise they are checked again, step by step, on the view as it is now. Throws `STALE_PLAN`
- * and what `checkLaws` throws; then nothing is changed.
+ * When the view epoch is that of the snapshot, there were only appends since, and the plans are valid. Otherwise they are checked
+ * again, step by step, on the current view. Throws `STALE_PLAN` and what `checkLaws` throws; then nothing is changed.
  */
 export function commitRun(
   connection: Connection,
@@ -165,10 +133,7 @@ export function commitRun(
 ): void {
   connection.write('compactSession', () => {
     const sessionId = snapshot.session.id
-    const session = readSession(connection, sessionId)
-    if (session === undefined || session.incarnation !== snapshot.session.incarnation) {
-      throw stale(sessionId, 'the session was purged since')
-    }
+    const session = requirePlanned(connection, snapshot)
     if (lease !== undefined && leaseOf(connection, session.no)?.runId !== lease.runId) {
       throw stale(sessionId, 'another process took the compaction over')
     }
@@ -201,15 +166,15 @@ export function commitRun(
   })
 }
 
-/** Whether a run makes room: what is hidden manually, imported or done by a provider says nothing about compaction. */
+/** Whether a run is a compaction by this package: not manual, imported, or recorded for a provider. */
 function isCompacting({ trigger, steps }: RunCommit): boolean {
   if (trigger === 'import' || trigger === 'provider') return false
   return steps.some(({ plan }) => plan.kind !== 'manual')
 }
 
 /**
- * What is replaced is written by the keys of its rows, and a session that was purged and restored meanwhile is the same in all but those:
- * they may be another session's by now.
+ * Replacements are stored by the keys of their rows. A session that was purged and restored since the plan has other keys, and the old
+ * ones may belong to another session.
  */
 function requireKeys(connection: Connection, session: StoredSession, steps: readonly CommitStep[]): void {
   const rows = new Map<number, readonly [key: number, anchor: number, ordinal: number]>()
@@ -227,11 +192,7 @@ function requireKeys(connection: Connection, session: StoredSession, steps: read
   if (found[0] !== rows.size) throw stale(session.id, 'the session was restored since')
 }
 
-function stale(sessionId: string, why: string): UndertextError<'STALE_PLAN'> {
-  return new UndertextError('STALE_PLAN', { sessionId, why, messageIds: [] })
-}
-
-/** Where a step stands, and the tokens of the history before it, when they are not those of the view it was planned on. */
+/** The place of a step. `tokensBefore`: of the history, if they are not those of the view that it was planned on. */
 type StepPlace = {
   readonly coverage: Coverage
   readonly ordinal: number
@@ -239,7 +200,7 @@ type StepPlace = {
   readonly tokensBefore?: number
 }
 
-/** Puts one step in force, within the caller's transaction; answers its number. `keys` gathers the keys of rows that steps insert. */
+/** Commits one step, within the caller's transaction; returns its number. `keys` collects the keys of the rows that steps insert. */
 export function commitStep(
   connection: Connection,
   session: StoredSession,
@@ -264,20 +225,19 @@ export function commitStep(
     tokensBefore,
     tokensAfter: step.after.tokens,
     summary: step.summary,
-    error: null,
-    // What is brought in was made elsewhere, at its own time.
+    // Imported compactions were made earlier.
     createdAt: run.trigger === 'import' ? step.createdAt : undefined,
     rank,
   })
-  if (!layTags(connection, session.no, plan.kind, no, coverage)) {
-    throw stale(session.id, 'its messages are not as they were')
+  if (!setTags(connection, session.no, { kind: plan.kind, no }, coverage, true)) {
+    throw stale(session.id, 'its messages were changed since')
   }
   if (step.inserted !== undefined && plan.insert !== undefined) {
     keys.set(step.inserted.key, insertRow(connection, session, step, no, ordinal))
   }
   let sizes: Sizes = subtractSizes(plan.insert?.sizes ?? NO_SIZES, sumSizes(plan.hide))
   if (plan.replace.length > 0) {
-    insertReplacements(connection, no, plan.replace, ({ row }) => keyOf(row.key))
+    for (const one of plan.replace) insertReplacement(connection, no, keyOf(one.row.key), one)
     sizes = addSizes(sizes, refreshShown(connection, no, true))
   }
   const rows = plan.insert === undefined ? 0 : 1
@@ -305,8 +265,8 @@ export function commitStep(
 }
 
 /**
- * A plan may hide a row that an earlier step of the same run inserts. Its ordinal was the next one when the view
- * was read; rows inserted by others since have moved it.
+ * A plan may hide a row that an earlier step of the same run inserts. Its ordinal was the next one when the view was read; rows that
+ * were inserted since have increased it.
  */
 function withRealOrdinals(set: RowSet, snapshot: Snapshot, insertedBefore: number): RowSet {
   const moved = insertedBefore + 1 - snapshot.nextOrdinal
@@ -335,11 +295,7 @@ function insertRow(
     encodeKind(insert.kind),
     encodeRole(insert.role),
     encodeFlags({ hasReasoning: false, speaks: insertSpeaks(insert) }),
-    insert.sizes.text,
-    insert.sizes.reasoning,
-    insert.sizes.toolCalls,
-    insert.sizes.toolResults,
-    insert.sizes.media,
+    ...sizeColumns(insert.sizes),
     step.createdAt,
     no,
   )

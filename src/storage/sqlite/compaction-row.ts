@@ -1,11 +1,8 @@
 import { UndertextError } from '../../errors.ts'
 import { type JsonObject, stringifyJson } from '../../messages/json.ts'
-import type { PositionRange } from '../../messages/message.ts'
-import { mergeRanges } from '../../model/expansion.ts'
 import type { CompactionStatus } from '../../model/nesting.ts'
 import type { CompactionKind } from '../../model/plan.ts'
 import type { RunStart, SummaryRecord } from '../storage.ts'
-import { loadCompactions } from './compactions.ts'
 import type { Connection, Row } from './connection.ts'
 import { damaged, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import type { StoredSession } from './sessions.ts'
@@ -14,23 +11,23 @@ type CompactionRow = {
   readonly id: string
   readonly kind: CompactionKind
   readonly status: CompactionStatus
-  readonly params: string | null
+  readonly params?: string
   readonly coverage: string
-  readonly requires: string | null
-  readonly rowsHidden: number
-  readonly partsReplaced: number
-  readonly rowsInserted: number
+  readonly requires?: string | null
+  readonly rowsHidden?: number
+  readonly partsReplaced?: number
+  readonly rowsInserted?: number
   readonly tokensBefore: number
   readonly tokensAfter: number
-  readonly summary: SummaryRecord | undefined
-  readonly error: string | null
-  /** When it was made, where that was not now; milliseconds since 1970. */
+  readonly summary?: SummaryRecord | undefined
+  readonly error?: string
+  /** Default now; milliseconds since 1970. */
   readonly createdAt?: number | undefined
-  /** Its place in the order in which things were done: what builds on what. */
+  /** Compactions build on others of lower rank: it is the order in which they came into force. */
   readonly rank: number
 }
 
-/** Inserts a compaction, or brings one that was noted as running to its end; answers its number. */
+/** Inserts a compaction, or ends one that was recorded as running; returns its number. */
 export function writeCompaction(
   connection: Connection,
   session: StoredSession,
@@ -38,7 +35,6 @@ export function writeCompaction(
   row: CompactionRow,
 ): number {
   const now = Date.now()
-  const { summary } = row
   const written = connection.get(
     `insert into undertext_compactions (id, session, run, kind, status, trigger, actor, reason, params, coverage, requires,
        rows_hidden, parts_replaced, rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost,
@@ -59,31 +55,34 @@ export function writeCompaction(
     run.trigger,
     run.actor ?? null,
     run.reason ?? null,
-    row.params,
+    row.params ?? null,
     row.coverage,
-    row.requires,
-    row.rowsHidden,
-    row.partsReplaced,
-    row.rowsInserted,
+    row.requires ?? null,
+    row.rowsHidden ?? 0,
+    row.partsReplaced ?? 0,
+    row.rowsInserted ?? 0,
     row.tokensBefore,
     row.tokensAfter,
-    ...recordColumns(summary),
-    row.error,
+    ...recordColumns(row.summary),
+    row.error ?? null,
     row.createdAt ?? now,
     now,
     row.rank,
   )
-  if (written === undefined) {
-    throw new UndertextError('STALE_PLAN', {
-      sessionId: session.id,
-      why: 'it was applied already',
-      messageIds: [],
-    })
-  }
+  if (written === undefined) throw stale(session.id, 'it was applied already')
   return written[0] as number
 }
 
-/** What is noted of a summary, as the columns summarizer, model, prompt_version, usage, cost. */
+/** The error of a plan that no longer matches the session. */
+export function stale(
+  sessionId: string,
+  why: string,
+  messageIds: readonly string[] = [],
+): UndertextError<'STALE_PLAN'> {
+  return new UndertextError('STALE_PLAN', { sessionId, why, messageIds })
+}
+
+/** The values of the columns summarizer, model, prompt_version, usage, cost. */
 export function recordColumns(summary: SummaryRecord | undefined): readonly (string | number | null)[] {
   return [
     summary?.summarizer ?? null,
@@ -93,41 +92,6 @@ export function recordColumns(summary: SummaryRecord | undefined): readonly (str
     summary?.cost ?? null,
   ]
 }
-
-/**
- * A function that says which positions of the log the row inserted by a compaction stands for, down to the
- * originals: what the compaction hid, and what the inserted rows among that stood for.
- */
-export function provenanceOf(
-  connection: Connection,
-  session: number,
-): (compaction: number) => readonly PositionRange[] {
-  const compactions = loadCompactions(connection, session)
-  const byNo = new Map(compactions.map((compaction) => [compaction.no, compaction] as const))
-  const byOrdinal = new Map(
-    compactions.flatMap((compaction) => {
-      const { inserted } = compaction.coverage
-      return inserted === undefined ? [] : [[inserted.ordinal, compaction.no] as const]
-    }),
-  )
-  const known = new Map<number, readonly PositionRange[]>()
-  const positionsOf = (no: number): readonly PositionRange[] => {
-    const found = known.get(no)
-    if (found !== undefined) return found
-    known.set(no, [])
-    const hidden = byNo.get(no)?.coverage.hidden
-    const inner = (hidden?.inserted ?? []).flatMap(({ ordinal }) => {
-      const by = byOrdinal.get(ordinal)
-      return by === undefined ? [] : positionsOf(by)
-    })
-    const positions = mergeRanges([...(hidden?.positions ?? []), ...inner])
-    known.set(no, positions)
-    return positions
-  }
-  return positionsOf
-}
-
-/* Rows of the database as records of a history. */
 
 /** The columns of a row by their index. Each throws `STORE_CORRUPT`, naming the row. */
 export function columnsOf(row: Row, name: string) {

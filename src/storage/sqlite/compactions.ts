@@ -1,16 +1,19 @@
 import { UndertextError } from '../../errors.ts'
-import type { JsonObject } from '../../messages/json.ts'
+import { defined } from '../../messages/defined.ts'
+import type { PositionRange } from '../../messages/message.ts'
 import { type Coverage, decodeCoverage, type Place, spanPlaces } from '../../model/coverage.ts'
+import { mergeRanges } from '../../model/expansion.ts'
 import type { CompactionStatus, Nesting } from '../../model/nesting.ts'
 import type { CompactionKind } from '../../model/plan.ts'
 import type { Lean, PreviewedPart } from '../../model/view.ts'
 import type { Compaction, Trigger } from '../storage.ts'
+import { columnsOf } from './compaction-row.ts'
 import type { Connection, Row } from './connection.ts'
-import { damaged, parseStoredLists, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
+import { parseStoredLists } from './content-codec.ts'
 import { rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 
-/** What nesting, undo and redo look at. */
+/** The fields of a compaction that nesting, undo and redo depend on. */
 export type StoredCompaction = {
   readonly no: number
   readonly rank: number
@@ -24,11 +27,11 @@ export type StoredCompaction = {
   readonly partsReplaced: number
   readonly requires: readonly RequiredKey[]
   readonly undoneWithRun: number | undefined
-  /** What a rewind turned when it came into force last: numbers of compactions. */
+  /** Numbers of the compactions that a rewind undid and redid when it last came into force. */
   readonly turned: { readonly lifted: readonly number[]; readonly restored: readonly number[] }
 }
 
-/** Key of a row and index of a part that a compaction leans on, and keys of the rows that point at it. */
+/** Key of a row and index of a part that a compaction points to, and keys of the rows that show the pointer. */
 type RequiredKey = readonly [key: number, part: number, by?: readonly number[]]
 
 const STORED = `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.coverage, c.rows_hidden, c.parts_replaced, c.requires,
@@ -61,7 +64,7 @@ export function compactionsNumbered(
   return someCompactions(connection, session, where, JSON.stringify(numbers))
 }
 
-/** One each: a damaged store may hold two rows that one compaction inserted. */
+/** Each compaction once: a damaged store may have two rows that one compaction inserted. */
 function byNumber(rows: readonly Row[]): Iterable<StoredCompaction> {
   return new Map(rows.map((row) => [row[0], decodeStored(row)] as const)).values()
 }
@@ -90,7 +93,7 @@ export function decodeTurned(id: string, turned: unknown): StoredCompaction['tur
   return { lifted, restored }
 }
 
-/** How the compactions of a session nest. Each question is one look into the index of spans. */
+/** How the compactions of a session nest. Each method is one search in the index of spans. */
 export function storedNesting(connection: Connection, session: number): Nesting<StoredCompaction> {
   const within = (status: CompactionStatus, rank: string, one: StoredCompaction): StoredCompaction[] => {
     const span = spanPlaces(one.coverage.hidden)
@@ -113,7 +116,7 @@ export function storedNesting(connection: Connection, session: number): Nesting<
   }
 }
 
-/** Coverage holds numbers only, yet the sentence of its parser would quote them; ours names the compaction. */
+/** Decodes a coverage. The parser's error would quote the coverage; this one names the compaction. */
 export function coverageOf(id: string, text: unknown, inserted: Place | undefined): Coverage {
   try {
     return decodeCoverage(text as string, inserted)
@@ -128,7 +131,7 @@ export function requiredKeys(id: string, requires: unknown): readonly RequiredKe
     : (parseStoredLists(requires, 'list of required parts', `compaction ${id}`) as unknown as RequiredKey[])
 }
 
-/** What the deduplications in force lean on, within the caller's transaction. */
+/** The parts that active deduplications point to, within the caller's transaction. */
 export function loadLeans(connection: Connection, session: number): Lean[] {
   const rows = connection.all(
     "select id, requires from undertext_compactions where session = ? and status = 'active' and requires is not null",
@@ -139,7 +142,7 @@ export function loadLeans(connection: Connection, session: number): Lean[] {
   )
 }
 
-/** What the previews in force lie over, within the caller's transaction. */
+/** The parts that active previews replace, within the caller's transaction. */
 export function loadPreviews(connection: Connection, session: number): PreviewedPart[] {
   const rows = connection.all(
     `select r.message, r.part, r.compaction, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media
@@ -155,7 +158,40 @@ export function loadPreviews(connection: Connection, session: number): Previewed
 
 type Figures = readonly [number, number, number, number, number, number, number]
 
-/** The compactions that an id names: one, or all of a run. Throws `COMPACTION_NOT_FOUND`. */
+/**
+ * Returns a function with the positions of the log that the row inserted by a compaction replaces: those that the compaction hid, and
+ * those that inserted rows among them replace.
+ */
+export function provenanceOf(
+  connection: Connection,
+  session: number,
+): (compaction: number) => readonly PositionRange[] {
+  const compactions = loadCompactions(connection, session)
+  const byNo = new Map(compactions.map((compaction) => [compaction.no, compaction] as const))
+  const byOrdinal = new Map(
+    compactions.flatMap((compaction) => {
+      const { inserted } = compaction.coverage
+      return inserted === undefined ? [] : [[inserted.ordinal, compaction.no] as const]
+    }),
+  )
+  const known = new Map<number, readonly PositionRange[]>()
+  const positionsOf = (no: number): readonly PositionRange[] => {
+    const found = known.get(no)
+    if (found !== undefined) return found
+    known.set(no, [])
+    const hidden = byNo.get(no)?.coverage.hidden
+    const inner = (hidden?.inserted ?? []).flatMap(({ ordinal }) => {
+      const by = byOrdinal.get(ordinal)
+      return by === undefined ? [] : positionsOf(by)
+    })
+    const positions = mergeRanges([...(hidden?.positions ?? []), ...inner])
+    known.set(no, positions)
+    return positions
+  }
+  return positionsOf
+}
+
+/** The compaction with an id, or all of a run. Throws `COMPACTION_NOT_FOUND`. */
 export function findTargets(
   connection: Connection,
   session: StoredSession,
@@ -168,7 +204,7 @@ export function findTargets(
   throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId: session.id, compactionId: id })
 }
 
-/** Compactions as people see them, oldest first. */
+/** Compactions in their public form, oldest first. */
 export function readCompactions(
   connection: Connection,
   id: string,
@@ -197,7 +233,7 @@ export function readCompactions(
   })
 }
 
-/** One query each, so that one compaction is found without a look at the others. */
+/** A filter of its own for each case, so that one compaction is found by its index. */
 function filterOf(
   run: string | undefined,
   id: string | undefined,
@@ -206,14 +242,14 @@ function filterOf(
   return run === undefined ? [''] : ['and c.run = ?', run]
 }
 
-/** The place of the row that a compaction inserted, of its columns. */
+/** The place of the row that a compaction inserted, from its columns. */
 export function placeOf(anchor: unknown, ordinal: unknown): Place | undefined {
   return ordinal === null ? undefined : { anchor: anchor as number, ordinal: ordinal as number }
 }
 
 type Decoded = Omit<Compaction, 'replaced' | 'requires'>
 
-/** A function that puts ids in place of the numbers of what rewinds lift and restore: one query for all of them. */
+/** Returns a function that replaces the numbers of what rewinds undo and redo by ids: one query for all of them. */
 function turnedIds(
   connection: Connection,
   { no: session }: StoredSession,
@@ -239,15 +275,14 @@ function turnedIds(
     return {
       ...compaction,
       coverage,
-      ...(lifts !== undefined && { lifts: idsOf(lifts) }),
-      ...(restores !== undefined && { restores: idsOf(restores) }),
+      ...defined({ lifts: lifts && idsOf(lifts), restores: restores && idsOf(restores) }),
     }
   }
 }
 
 type PartPlaces = Compaction['replaced']
 
-/** Which parts compactions replace, by their number: one query for all of them. */
+/** The parts that compactions replace, by number of the compaction: one query for all of them. */
 function replacedParts(
   connection: Connection,
   session: StoredSession,
@@ -270,7 +305,7 @@ function replacedParts(
   return byNo
 }
 
-/** A function that says which parts a compaction's row leans on: one query for all of them. */
+/** Returns a function with the parts that a compaction's row points to: one query for all of them. */
 function requiredParts(
   connection: Connection,
   session: StoredSession,
@@ -295,19 +330,7 @@ function requiredParts(
 }
 
 function decodeCompaction(session: StoredSession, row: Row, inserted: Place | undefined): Decoded {
-  const name = `compaction no. ${row[0]}`
-  const text = (at: number): string | undefined => storedText(row[at], name)
-  const required = (at: number): string => {
-    const value = text(at)
-    if (value === undefined) throw damaged('record', name)
-    return value
-  }
-  const number = (at: number): number => storedNumber(row[at], name)
-  const json = (at: number): JsonObject | undefined => {
-    const value = text(at)
-    if (value === undefined) return undefined
-    return parseStoredObject(value, 'record', `compaction ${row[1]}`)
-  }
+  const { text, required, number, optional, json } = columnsOf(row, `compaction no. ${row[0]}`)
   return {
     id: required(1),
     runId: required(2),
@@ -328,7 +351,7 @@ function decodeCompaction(session: StoredSession, row: Row, inserted: Place | un
     model: text(16),
     promptVersion: text(17),
     usage: json(18),
-    cost: row[19] === null ? undefined : number(19),
+    cost: optional(19),
     error: text(20),
     createdAt: number(21),
     changedAt: number(22),

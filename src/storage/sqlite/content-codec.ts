@@ -2,51 +2,50 @@ import { createHash } from 'node:crypto'
 import { UndertextError } from '../../errors.ts'
 import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { Part } from '../../messages/message.ts'
+import { mapMedia } from '../records/row-fields.ts'
 import type { Connection } from './connection.ts'
 
-/** Binary data longer than this, in characters or bytes, is stored apart, once for all messages that hold it. */
+/** Text data of at least this length, in UTF-16 units, is stored as a blob, once for all messages that have it. Bytes always are. */
 const BLOB_THRESHOLD = 4_096
 
-/** How a blob's bytes stand in the content: as bytes, as base64, or as the text itself (UTF-8). */
+/** The form of a blob's data in the content: bytes, base64, or a text (UTF-8). */
 type Encoding = 'bytes' | 'base64' | 'text'
 
-/** Where a blob belongs: part index, index within a tool result's content or -1, hash in hex, encoding. */
+/** The place of a blob: part index, index within a tool result's content or -1, hash in hex, encoding. */
 type BlobPlace = readonly [part: number, item: number, hash: string, encoding: Encoding]
 
 export type EncodedContent = {
-  /** JSON of the content; data stored apart is an empty text in it. */
+  /** JSON of the content, with an empty text for data that is stored as a blob. */
   readonly content: string
   readonly blobs: string | null
   readonly bytes: readonly { readonly hash: Buffer; readonly bytes: Uint8Array }[]
-  /** The JSON of a tool call's input, by part, so that it is made only once. */
+  /** The JSON of a tool call's input, by part, so that it is computed only once. */
   readonly inputJson: (part: number) => string | undefined
 }
 
 const NO_BYTES: EncodedContent['bytes'] = []
 const NO_INPUT = (): undefined => undefined
 
-/** A content as it is stored. */
+/** Encodes a content for storage. */
 export function encodeContent(content: string | readonly Part[]): EncodedContent {
   if (typeof content === 'string') {
     return { content: JSON.stringify(content), blobs: null, bytes: NO_BYTES, inputJson: NO_INPUT }
   }
-  // Most contents go through the native function as they are, in one piece.
+  // Most contents are encoded by one native call.
   if (!content.some(needsShaping))
     return { content: stringifyJson(content), blobs: null, bytes: NO_BYTES, inputJson: NO_INPUT }
   const inputs: (string | undefined)[] = []
   const places: BlobPlace[] = []
   const bytes: { hash: Buffer; bytes: Uint8Array }[] = []
-  const keepApart = (data: string | Uint8Array, part: number, item: number): string | undefined => {
+  const shaped = mapMedia(content, (data, [part, item]) => {
     const found = separate(data)
-    if (found === undefined) return undefined
+    if (found === undefined) return data
     const hash = createHash('sha256').update(found.bytes).digest()
     bytes.push({ hash, bytes: found.bytes })
     places.push([part, item, hash.toString('hex'), found.encoding])
     return ''
-  }
-  const json = stringifyParts(content, inputs, (part, index) =>
-    withoutData(part, (data, item) => keepApart(data, index, item)),
-  )
+  })
+  const json = stringifyParts(shaped, inputs)
   return {
     content: json,
     blobs: places.length === 0 ? null : JSON.stringify(places),
@@ -55,26 +54,18 @@ export function encodeContent(content: string | readonly Part[]): EncodedContent
   }
 }
 
-/** The JSON of parts, each as `shape` has it. The JSON of tool calls' inputs goes into `inputs`, by part. */
-function stringifyParts(
-  parts: readonly Part[],
-  inputs: (string | undefined)[],
-  shape: (part: Part, index: number) => Part,
-): string {
-  let text = '['
-  for (let index = 0; index < parts.length; index++) {
-    const part = parts[index]!
-    if (index > 0) text += ','
-    if (part.type === 'tool-call') {
-      const input = stringifyJson(part.input)
-      inputs[index] = input
-      text += stringifyEntry(part, 'input', input)
-    } else text += stringifyJson(shape(part, index))
-  }
-  return `${text}]`
+/** The JSON of parts. The JSON of tool calls' inputs goes into `inputs`, by part. */
+function stringifyParts(parts: readonly Part[], inputs: (string | undefined)[]): string {
+  const texts = parts.map((part, index) => {
+    if (part.type !== 'tool-call') return stringifyJson(part)
+    const input = stringifyJson(part.input)
+    inputs[index] = input
+    return stringifyEntry(part, 'input', input)
+  })
+  return `[${texts.join(',')}]`
 }
 
-/** An object's JSON with one value's JSON known already; keys keep their order. */
+/** The JSON of an object, given the JSON of one value; keys keep their order. */
 function stringifyEntry(object: object, key: string, json: string): string {
   let text = ''
   for (const name in object) {
@@ -85,7 +76,7 @@ function stringifyEntry(object: object, key: string, json: string): string {
   return `${text}}`
 }
 
-/** Whether a part may hold data to be stored apart, or a value that others want the JSON of. */
+/** Whether a part may have data for a blob, or an input whose JSON is needed. */
 function needsShaping(part: Part): boolean {
   return (
     part.type === 'tool-call' ||
@@ -95,44 +86,18 @@ function needsShaping(part: Part): boolean {
   )
 }
 
-/** A part with its large data taken out. `take` answers what stands in its place, or `undefined` to leave it. */
-function withoutData(
-  part: Part,
-  take: (data: string | Uint8Array, item: number) => string | undefined,
-  item = -1,
-): Part {
-  if (part.type === 'image') {
-    const image = take(part.image, item)
-    return image === undefined ? part : { ...part, image }
-  }
-  if (part.type === 'file') {
-    const data = take(part.data, item)
-    return data === undefined ? part : { ...part, data }
-  }
-  if (part.type === 'tool-result' && part.output.type === 'content') {
-    let changed = false
-    const value = part.output.value.map((entry, at) => {
-      const other = withoutData(entry, take, at)
-      changed ||= other !== entry
-      return other as typeof entry
-    })
-    return changed ? { ...part, output: { ...part.output, value } } : part
-  }
-  return part
-}
-
 function separate(data: string | Uint8Array): { bytes: Uint8Array; encoding: Encoding } | undefined {
   if (typeof data !== 'string') return { bytes: data, encoding: 'bytes' }
   if (data.length < BLOB_THRESHOLD) return undefined
   const decoded = Buffer.from(data, 'base64')
   if (decoded.toString('base64') === data) return { bytes: decoded, encoding: 'base64' }
-  // What UTF-8 cannot hold (lone surrogates) stays in the JSON.
+  // UTF-8 has no lone surrogates, so a text with one stays in the JSON.
   return data.isWellFormed() ? { bytes: Buffer.from(data, 'utf8'), encoding: 'text' } : undefined
 }
 
 /**
- * Reads JSON as it was stored. What went wrong is said by the row's id or key alone: the sentences of
- * `JSON.parse` quote the text, which is somebody's conversation, so its error is not even kept as the cause.
+ * Parses stored JSON. Throws `STORE_CORRUPT` with the row's id or key. The error of `JSON.parse` is not its cause, because that quotes
+ * the text, which is somebody's conversation.
  */
 export function parseStored(text: unknown, what: string, row: string | number): unknown {
   try {
@@ -142,49 +107,49 @@ export function parseStored(text: unknown, what: string, row: string | number): 
   }
 }
 
-/** A JSON array of arrays as `parseStored` reads it: what our own lists of places are made of. */
+/** Parses a stored JSON array of arrays. */
 export function parseStoredLists(text: unknown, what: string, row: string | number): unknown[][] {
   const value = parseStored(text, what, row)
   if (!Array.isArray(value) || !value.every(Array.isArray)) throw damaged(what, row)
   return value
 }
 
-/** What a replacement shows: a text, or the original (`null`). Throws `STORE_CORRUPT`. */
+/** The text of a replacement; `null` when it shows the original. Throws `STORE_CORRUPT`. */
 export function parseReplacement(text: unknown, row: string | number): string | null {
   return text === ORIGINAL ? null : parseStoredText(text, 'replacement', row)
 }
 
-/** How a replacement is stored that shows the original: JSON, as the texts of the others. */
+/** The stored JSON of a replacement that shows the original. */
 export const ORIGINAL = 'null'
 
-/** A text of a column that may be empty. Throws `STORE_CORRUPT`, naming the row, for what is neither. */
+/** The text of a nullable column. Throws `STORE_CORRUPT`, naming the row, for any other value. */
 export function storedText(value: unknown, row: string): string | undefined {
   if (value === null) return undefined
   if (typeof value !== 'string') throw damaged('record', row)
   return value
 }
 
-/** A number of a column that is never empty. Throws `STORE_CORRUPT`, naming the row. */
+/** The number of a column. Throws `STORE_CORRUPT`, naming the row, for any other value. */
 export function storedNumber(value: unknown, row: string): number {
   if (typeof value !== 'number') throw damaged('record', row)
   return value
 }
 
-/** A text as `parseStored` reads it. */
+/** Parses a stored JSON text. */
 export function parseStoredText(text: unknown, what: string, row: string | number): string {
   const value = parseStored(text, what, row)
   if (typeof value !== 'string') throw damaged(what, row)
   return value
 }
 
-/** A JSON object as `parseStored` reads it. */
+/** Parses a stored JSON object. */
 export function parseStoredObject(text: unknown, what: string, row: string | number): JsonObject {
   const value = parseStored(text, what, row)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw damaged(what, row)
   return value as JsonObject
 }
 
-/** The error for what is stored and cannot be read, named by its row. */
+/** The error for a stored value that cannot be read. `row` is its key or id. */
 export function damaged(what: string, row: string | number): UndertextError<'STORE_CORRUPT'> {
   return new UndertextError('STORE_CORRUPT', { detail: `the ${what} of ${named(row)} cannot be read` })
 }
@@ -194,39 +159,38 @@ function named(row: string | number): string {
 }
 
 /**
- * A content as it came in. `blobOf` reads bytes by the hash in hex; `undefined` when they are missing. Throws
- * `STORE_CORRUPT` for what cannot be read, naming the row: an image without its bytes is not the image.
+ * Decodes a content to what was appended. `blobOf` returns bytes by the hash in hex, `undefined` when they are missing. Throws
+ * `STORE_CORRUPT`, naming the row, for what cannot be read and for missing bytes.
  */
 export function decodeContent(
-  content: string,
+  stored: string,
   blobs: string | null,
   blobOf: (hash: string) => Uint8Array | undefined,
   row: string | number,
 ): string | Part[] {
-  const decoded = parseStored(content, 'content', row)
+  const decoded = parseStored(stored, 'content', row)
   if (typeof decoded === 'string') return decoded
   if (!Array.isArray(decoded) || !decoded.every(isPart)) throw damaged('content', row)
   if (blobs === null) return decoded
-  for (const [index, item, hash, encoding] of blobPlaces(blobs, row)) {
+  const places = new Map(
+    blobPlaces(blobs, row).map(([part, item, ...blob]) => [String([part, item]), blob] as const),
+  )
+  const content = mapMedia(decoded, (data, place) => {
+    const blob = places.get(String(place))
+    if (blob === undefined) return data
+    const [hash, encoding] = blob
     const bytes = blobOf(hash)
-    if (bytes === undefined) {
+    if (bytes === undefined)
       throw new UndertextError('STORE_CORRUPT', { detail: `blob ${hash} of ${named(row)} is gone` })
-    }
-    const data = restore(bytes, encoding)
-    const part = decoded[index]
-    if (part === undefined) throw damaged('list of blobs', row)
-    if (item === -1) decoded[index] = withData(part, data)
-    else if (part.type === 'tool-result' && part.output.type === 'content') {
-      const value = [...part.output.value]
-      if (value[item] === undefined) throw damaged('list of blobs', row)
-      value[item] = withData(value[item], data) as (typeof value)[number]
-      decoded[index] = { ...part, output: { ...part.output, value } }
-    }
-  }
-  return decoded
+    places.delete(String(place))
+    if (encoding === 'bytes') return new Uint8Array(bytes)
+    return Buffer.from(bytes).toString(encoding === 'base64' ? 'base64' : 'utf8')
+  })
+  if (places.size > 0) throw damaged('list of blobs', row)
+  return content
 }
 
-/** Whether a part has what everybody who reads it relies on; cheap, for every part of every view is asked. */
+/** Whether a part has the fields that its readers rely on. Cheap, because every part of every view is checked. */
 function isPart(value: unknown): value is Part {
   if (typeof value !== 'object' || value === null) return false
   const part = value as { readonly [name: string]: unknown }
@@ -255,7 +219,7 @@ function isOutput(value: unknown): boolean {
   return (type === 'json' || type === 'error-json') && inner !== undefined
 }
 
-/** Where the blobs of a row belong. */
+/** The places of a row's blobs. Throws `STORE_CORRUPT`. */
 export function blobPlaces(blobs: string, row: string | number): readonly BlobPlace[] {
   const places = parseStored(blobs, 'list of blobs', row)
   if (!Array.isArray(places) || !places.every(isPlace)) throw damaged('list of blobs', row)
@@ -271,20 +235,10 @@ function isPlace(value: unknown): value is BlobPlace {
   )
 }
 
-function withData(part: Part, data: string | Uint8Array): Part {
-  if (part.type === 'image') return { ...part, image: data }
-  return part.type === 'file' ? { ...part, data } : part
-}
-
-function restore(bytes: Uint8Array, encoding: Encoding): string | Uint8Array {
-  if (encoding === 'bytes') return new Uint8Array(bytes)
-  return Buffer.from(bytes).toString(encoding === 'base64' ? 'base64' : 'utf8')
-}
-
-/** Stores bytes once each and counts who refers to them, within the caller's transaction. */
+/** Stores bytes once each and counts references to them, within the caller's transaction. */
 export function keepBlobs(connection: Connection, bytes: EncodedContent['bytes']): void {
   for (const { hash, bytes: data } of bytes) {
-    // Not "on conflict": the guard against replacing a blob fires before conflicts are looked at.
+    // Not "on conflict": the trigger against replacing a blob fires before conflicts are handled.
     const known = connection.run(
       'update undertext_blobs set reference_count = reference_count + 1 where hash = ?',
       hash,
@@ -294,7 +248,7 @@ export function keepBlobs(connection: Connection, bytes: EncodedContent['bytes']
   }
 }
 
-/** A function that reads bytes by the hash in hex. Anything but bytes counts as missing. */
+/** Returns a function that reads bytes by the hash in hex. Any other value counts as missing. */
 export function blobReader(connection: Connection): (hash: string) => Uint8Array | undefined {
   return (hash) => {
     const row = connection.get('select bytes from undertext_blobs where hash = ?', Buffer.from(hash, 'hex'))
@@ -302,7 +256,7 @@ export function blobReader(connection: Connection): (hash: string) => Uint8Array
   }
 }
 
-/** Gives up a session's references; answers how many blobs nobody refers to any more and are gone. */
+/** Removes the references of a session's rows, and the blobs without references; returns the number of those. */
 export function dropBlobs(connection: Connection, session: number): number {
   const keys = connection.all(
     `select c.key from undertext_messages m join undertext_contents c on c.key = m.key
@@ -315,7 +269,7 @@ export function dropBlobs(connection: Connection, session: number): number {
   )
 }
 
-/** Gives up the references of rows by key; answers how many blobs are gone. */
+/** The same for rows by key. */
 export function dropBlobsOf(connection: Connection, keys: readonly number[]): number {
   for (const key of keys) {
     const blobs = connection.get('select blobs from undertext_contents where key = ?', key)?.[0] ?? null

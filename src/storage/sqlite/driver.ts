@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 import { isNotFound, UndertextError } from '../../errors.ts'
 
 /**
- * What is used of a connection of better-sqlite3. In our own words, so that a project needs no types of the driver;
- * a connection typed by `@types/better-sqlite3` fits.
+ * The used part of a connection of better-sqlite3. Declared here, so that a project needs no types of the driver; a connection typed by
+ * `@types/better-sqlite3` is assignable.
  */
 export interface Database {
   readonly name: string
@@ -17,7 +17,7 @@ export interface Database {
   close(): unknown
 }
 
-/** What is used of a prepared statement. */
+/** The used part of a prepared statement. */
 export interface Statement {
   run(...parameters: unknown[]): { readonly changes: number; readonly lastInsertRowid: number | bigint }
   get(...parameters: unknown[]): unknown
@@ -34,10 +34,10 @@ type DriverOptions = {
 type Driver = new (path: string, options?: DriverOptions) => Database
 
 /**
- * Says why a pair of driver and Node cannot work, or `undefined`. Driver 13 is built for Node 22 and later and
- * crashes the process on Node 20; that must not happen before a sentence was said.
+ * What to do about a driver that does not support a version of Node, or `undefined`. Driver 13 requires Node 22 and crashes the process
+ * on Node 20, so this is checked before it runs.
  */
-export function driverProblem(driver: string, node: string): string | undefined {
+export function driverAdvice(driver: string, node: string): string | undefined {
   const driverMajor = Number.parseInt(driver, 10)
   const nodeMajor = Number.parseInt(node, 10)
   if (driverMajor >= 13 && nodeMajor < 22)
@@ -49,8 +49,8 @@ export function driverProblem(driver: string, node: string): string | undefined 
 let loaded: Driver | undefined
 
 /**
- * Loads better-sqlite3, its native part included. Throws `DRIVER_UNSUPPORTED` where that would crash the process, and
- * `DRIVER_UNAVAILABLE` where it cannot be loaded.
+ * Loads better-sqlite3 and its native part. Throws `DRIVER_UNSUPPORTED` when that would crash the process, and `DRIVER_UNAVAILABLE` when
+ * it cannot be loaded.
  */
 export async function loadDriver(): Promise<Driver> {
   loaded ??= await load()
@@ -67,7 +67,7 @@ async function load(): Promise<Driver> {
   const file = fileOf(driver)
   refuseUnsupported(file)
   try {
-    // The native part is loaded with the first connection.
+    // The first connection loads the native part.
     new driver(':memory:').close()
   } catch (error) {
     throw unavailable(file === undefined ? BUNDLED : nativeProblem(error, file), error)
@@ -75,7 +75,7 @@ async function load(): Promise<Driver> {
   return driver
 }
 
-/** The file the driver was loaded from; `undefined` where it is part of a bundle. Found without asking where this module is: a bundle is elsewhere. */
+/** The file of the driver; `undefined` when it is part of a bundle. Independent of the path of this module, which a bundle changes. */
 function fileOf(driver: Driver): string | undefined {
   const modules = Object.values(createRequire(process.execPath).cache)
   return modules.find((module) => module?.exports === driver)?.filename
@@ -85,7 +85,7 @@ function refuseUnsupported(file: string | undefined): void {
   if (file === undefined) return
   const { version } = createRequire(file)('../package.json') as { version: string }
   const { node } = process.versions
-  const advice = driverProblem(version, node)
+  const advice = driverAdvice(version, node)
   if (advice !== undefined) throw new UndertextError('DRIVER_UNSUPPORTED', { driver: version, node, advice })
 }
 
@@ -101,7 +101,7 @@ function notInstalled(): string {
   return `it is not installed where this program runs. Install it there: npm install better-sqlite3${version}`
 }
 
-/** Why the native part of the driver in `file` cannot be loaded, and what to do. */
+/** The reason why the native part of the driver in `file` cannot be loaded, and what to do. */
 function nativeProblem(error: unknown, file: string): string {
   const message = error instanceof Error ? error.message : ''
   const isPnpm = /[\\/]\.pnpm[\\/]/.test(file)
@@ -125,7 +125,7 @@ function brokenBy(error: unknown): string {
   return `${why}. Remove node_modules and install the packages again on this system.`
 }
 
-/** Whether the package itself was not found; a part of it would be named by its path. */
+/** Whether the package itself was not found; for a file of it, the message has a path. */
 function isAbsent(error: unknown): boolean {
   return isNotFound(error) && (error as Error).message.includes("'better-sqlite3'")
 }

@@ -1,4 +1,3 @@
-import { UndertextError } from '../../errors.ts'
 import type { JsonObject } from '../../messages/json.ts'
 import {
   type Part,
@@ -10,7 +9,7 @@ import {
 } from '../../messages/message.ts'
 import { withReplacements } from '../../messages/overlay.ts'
 import type { MessageQuery } from '../storage.ts'
-import { provenanceOf } from './compaction-row.ts'
+import { provenanceOf } from './compactions.ts'
 import type { Connection, Row } from './connection.ts'
 import { blobReader, damaged, decodeContent, parseStoredObject, parseStoredText } from './content-codec.ts'
 import {
@@ -24,46 +23,40 @@ import {
 } from './row-codec.ts'
 import { requireHead, type SessionHead } from './sessions.ts'
 
-/** A row is visible when it has neither parent and was not retired. Written out in every query that must use the index. */
+/** The condition of a visible row. Part of every query that must use the index. */
 export const VISIBLE = 'condense_parent is null and truncation_parent is null and retired_by is null'
 
 /** The same for a table alias `m`. */
 export const M_VISIBLE = 'm.condense_parent is null and m.truncation_parent is null and m.retired_by is null'
 
-/**
- * The effective history: the visible rows in order, replacements applied. One indexed query; hidden rows are
- * not touched (a test asserts the query plan).
- */
+/** The effective history: the visible rows in order, replacements applied. One indexed query that reads no hidden row (a test asserts its plan). */
 export function readView(
   connection: Connection,
   id: string,
   withProvenance: boolean,
   without: readonly number[] = [],
 ): ViewMessage[] {
-  return connection.read('getEffectiveHistory', () => {
-    return viewOf(connection, requireHead(connection, id), withProvenance, without)
-  })
+  return connection.read('getEffectiveHistory', () =>
+    viewOf(connection, requireHead(connection, id), withProvenance, without),
+  )
 }
 
-/*
- * Fewer columns are faster, so what few rows have comes together: the last column is
- * null for a message without replacements and blobs, and for no inserted row. A message's position is its anchor.
+/**
+ * The query of the view, exported for the test of its plan. Fewer columns are faster, so the last column has the values that few rows
+ * have; it is null for a message without replacements and blobs. A message's position is its anchor.
  */
-
-/** The query behind it, exported for the test of its plan. */
 export const VIEW_QUERY = `select ${PACKED_KIND}, m.anchor, m.created_at, c.content, m.id, c.metadata,
     iif(coalesce(m.shown, c.blobs, m.inserted_by) is null, null,
       json_array(m.key, m.ordinal, m.inserted_by, cast(m.shown as text), cast(c.blobs as text)))
   from undertext_messages m indexed by undertext_visible join undertext_contents c on c.key = m.key
   where m.session = ? and ${M_VISIBLE} order by m.anchor, m.ordinal`
 
-/** The same without the rows of some keys. */
+/** The same without the rows of given keys. */
 const VIEW_WITHOUT = VIEW_QUERY.replace(
   ' order by',
   ' and m.key not in (select value from json_each(?)) order by',
 )
 
-/** A row of it. */
 type ViewColumns = readonly [
   packed: number,
   anchor: number,
@@ -73,7 +66,7 @@ type ViewColumns = readonly [
   metadata: string | null,
   rare: string | null,
 ]
-/** What few rows have. */
+/** The last column. */
 type Rare = readonly [
   key: number,
   ordinal: number,
@@ -112,7 +105,7 @@ function viewOf(
 type ViewContext = {
   readonly connection: Connection
   readonly session: SessionHead
-  /** Read when the first row shows a replacement. */
+  /** Read for the first row with a replacement. */
   shownTexts: ShownTexts | undefined
   readonly blobOf: ReturnType<typeof blobReader>
 }
@@ -135,7 +128,7 @@ function readShownTexts(connection: Connection, session: number): ShownTexts {
 }
 
 function decodeViewRow(context: ViewContext, row: ViewColumns, rare: Rare | undefined): ViewMessage {
-  // By index: taking an array apart goes through its iterator, which shows over thousands of rows.
+  // By index: destructuring an array uses its iterator, which is slow over thousands of rows.
   const anchor = row[1]
   const createdAt = row[2]
   const metadata = row[5]
@@ -169,7 +162,7 @@ function replacedContent(
 ): Pick<ViewMessage, 'content' | 'replacedParts'> {
   context.shownTexts ??= readShownTexts(context.connection, context.session.no)
   const texts = context.shownTexts
-  const entries = shownOf(shown, messageId)
+  const entries = decodeShown(shown, messageId)
   return {
     replacedParts: entries.map(({ part }) => part),
     content: withReplacements(original, (part) => {
@@ -177,17 +170,6 @@ function replacedContent(
       const text = entry && texts.get(`${key}:${part}:${entry.compaction}`)
       return text === undefined ? undefined : parseStoredText(text, 'replacement', messageId)
     }),
-  }
-}
-
-/** The replacements a row shows. Throws `STORE_CORRUPT`, which `verifySession` can mend: they are an index. */
-function shownOf(shown: unknown, messageId: string): ReturnType<typeof decodeShown> {
-  try {
-    return decodeShown(shown)
-  } catch {
-    throw new UndertextError('STORE_CORRUPT', {
-      detail: `the list of replacements of ${messageId} cannot be read`,
-    })
   }
 }
 
@@ -201,20 +183,41 @@ function compactionId(connection: Connection, no: number): string {
   return connection.get('select id from undertext_compactions where no = ?', no)?.[0] as string
 }
 
-const STORED_COLUMNS = `m.key, m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.shown, c.content, c.metadata,
-  c.blobs, m.inserted_by, m.anchor, m.pinned, m.idempotency_key, m.condense_parent, m.truncation_parent, m.retired_by`
+/** The query for stored rows between two places of the log; `place` names the column. */
+function storedRows(place: string, index = ''): string {
+  return `select m.key, m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.shown, c.content, c.metadata,
+      c.blobs, m.inserted_by, m.anchor, m.pinned, m.idempotency_key, m.condense_parent, m.truncation_parent, m.retired_by
+    from undertext_messages m ${index} join undertext_contents c on c.key = m.key
+    where m.session = ? and ${place} between ? and ?`
+}
 
-/**
- * The rows as they are stored, hidden or not. A page is made of messages of the log; rows that compactions
- * inserted come with the message they stand behind.
- */
+const MESSAGES = storedRows('m.position')
+const INSERTED = storedRows('m.position is null and m.anchor')
+const SHOWN = storedRows(`${M_VISIBLE} and m.anchor`, 'indexed by undertext_visible')
+
+/** Rows in the order of the view, within the caller's transaction. */
+function rowsIn(
+  connection: Connection,
+  { no }: SessionHead,
+  range: PositionRange,
+  ...queries: string[]
+): Row[] {
+  const rows = queries.flatMap((sql) => connection.all(sql, no, ...range))
+  return rows.sort((a, b) => (a[12] as number) - (b[12] as number) || (a[4] as number) - (b[4] as number))
+}
+
+/** Stored rows, hidden or not. A page consists of messages of the log; rows that compactions inserted come with the message before them. */
 export function readMessages(connection: Connection, id: string, query: MessageQuery): StoredMessage[] {
   return connection.read('getMessages', () => {
     const session = requireHead(connection, id)
     const range = pageOf(session.messageCount, query)
     if (range === undefined) return []
-    const rows =
-      query.visible === true ? visibleRows(connection, session, range) : allRows(connection, session, range)
+    const rows = rowsIn(
+      connection,
+      session,
+      range,
+      ...(query.visible === true ? [SHOWN] : [MESSAGES, INSERTED]),
+    )
     const ids = compactionIds(connection, session.no)
     const blobOf = blobReader(connection)
     const messages = rows.map((row) => {
@@ -225,40 +228,7 @@ export function readMessages(connection: Connection, id: string, query: MessageQ
   })
 }
 
-/** The rows of some positions, hidden or not, in the order of the view. */
-function allRows(connection: Connection, { no }: SessionHead, [from, to]: PositionRange): Row[] {
-  const rows = connection.all(
-    `select ${STORED_COLUMNS} from undertext_messages m join undertext_contents c on c.key = m.key
-     where m.session = ? and m.position between ? and ?`,
-    no,
-    from,
-    to,
-  )
-  const inserted = connection.all(
-    `select ${STORED_COLUMNS} from undertext_messages m join undertext_contents c on c.key = m.key
-     where m.session = ? and m.position is null and m.anchor between ? and ?`,
-    no,
-    from,
-    to,
-  )
-  return [...rows, ...inserted].sort(
-    (a, b) => (a[12] as number) - (b[12] as number) || (a[4] as number) - (b[4] as number),
-  )
-}
-
-/** Those of the view alone. */
-function visibleRows(connection: Connection, { no }: SessionHead, [from, to]: PositionRange): Row[] {
-  return connection.all(
-    `select ${STORED_COLUMNS} from undertext_messages m indexed by undertext_visible
-       join undertext_contents c on c.key = m.key
-     where m.session = ? and ${M_VISIBLE} and m.anchor between ? and ? order by m.anchor, m.ordinal`,
-    no,
-    from,
-    to,
-  )
-}
-
-/** A row with the texts it shows in place of parts. */
+/** Adds the texts that a row shows in place of parts. */
 function withShown(
   connection: Connection,
   message: StoredMessage,
@@ -266,7 +236,7 @@ function withShown(
   ids: CompactionIds,
 ): StoredMessage {
   if (row[7] === null) return message
-  const shown = shownOf(row[7], message.id).map(({ part, compaction }): ShownText => {
+  const shown = decodeShown(row[7], message.id).map(({ part, compaction }): ShownText => {
     const [text] =
       connection.get(
         'select text from undertext_replacements where message = ? and part = ? and compaction = ?',
@@ -292,18 +262,8 @@ export function readRange(
 ): StoredMessage[] {
   const ids = compactionIds(connection, session.no)
   const blobOf = blobReader(connection)
-  const messages: StoredMessage[] = []
-  for (const [from, to] of ranges) {
-    const rows = connection.all(
-      `select ${STORED_COLUMNS} from undertext_messages m join undertext_contents c on c.key = m.key
-       where m.session = ? and m.position between ? and ? order by m.position`,
-      session.no,
-      from,
-      to,
-    )
-    for (const row of rows) messages.push(decodeStored(session, row, ids, blobOf))
-  }
-  return messages
+  const rows = ranges.flatMap((range) => rowsIn(connection, session, range, MESSAGES))
+  return rows.map((row) => decodeStored(session, row, ids, blobOf))
 }
 
 function pageOf(last: number, { after, before, limit, order }: MessageQuery): PositionRange | undefined {
@@ -319,7 +279,7 @@ function pageOf(last: number, { after, before, limit, order }: MessageQuery): Po
 /** Ids of a session's compactions by their numbers. */
 type CompactionIds = { get(no: unknown): string | undefined }
 
-/** Looked up as they are met: a page names few, and a session may have had thousands. */
+/** Looked up when a row names one: a page names few, and a session may have thousands. */
 function compactionIds(connection: Connection, session: number): CompactionIds {
   const known = new Map<unknown, string | undefined>()
   return {
@@ -358,7 +318,7 @@ function decodeStored(
   if (row[3] !== null) message.position = row[3] as number
   if (row[9] !== null) message.metadata = parseStoredObject(row[9], 'metadata', messageId)
   if (row[14] !== null) message.idempotencyKey = row[14] as string
-  if (row[7] !== null) message.replacedParts = shownOf(row[7], messageId).map(({ part }) => part)
+  if (row[7] !== null) message.replacedParts = decodeShown(row[7], messageId).map(({ part }) => part)
   if (condenseParent !== null) message.condenseParent = ids.get(condenseParent)!
   if (truncationParent !== null) message.truncationParent = ids.get(truncationParent)!
   if (retiredBy !== null) message.retiredBy = ids.get(retiredBy)!
@@ -373,7 +333,7 @@ export function readContents(connection: Connection, keys: readonly number[]): M
   return connection.read('compactSession', () => {
     const blobOf = blobReader(connection)
     const contents = new Map<number, readonly Part[]>()
-    // By pages: a long session's rows would otherwise stand in memory twice, as they are stored and as they are read.
+    // By pages, so that a long session is not in memory twice, stored and decoded.
     for (let from = 0; from < keys.length; from += CONTENTS_AT_ONCE) {
       const rows = connection.all(
         'select c.key, c.content, c.blobs from json_each(?) k join undertext_contents c on c.key = k.value',
@@ -388,7 +348,7 @@ export function readContents(connection: Connection, keys: readonly number[]): M
   })
 }
 
-/** The metadata of rows, by key; rows without any are left out. */
+/** The metadata of rows that have any, by key. */
 export function readMetadata(connection: Connection, keys: readonly number[]): Map<number, JsonObject> {
   return connection.read('compactSession', () => {
     const rows = connection.all(
@@ -403,13 +363,13 @@ export function readMetadata(connection: Connection, keys: readonly number[]): M
   })
 }
 
-/** `cross join`: one step for each shown part, not one for each pair of them. Exported for the test of its plan. */
+/** `cross join`: one step for each shown part, not for each pair of them. Exported for the test of its plan. */
 export const SHOWN_QUERY = `select m.key, r.part, r.text from json_each(?) k join undertext_messages m on m.key = k.value,
     json_each(m.shown) s cross join undertext_replacements r
     on r.message = m.key and r.part = s.value ->> 0 and r.compaction = s.value ->> 1
   where m.shown is not null`
 
-/** The texts that rows show in place of parts now, by key and part. */
+/** The texts that rows show in place of parts, by key and part. */
 export function readShown(connection: Connection, keys: readonly number[]): Map<number, Map<number, string>> {
   return connection.read('compactSession', () => {
     const rows = connection.all(SHOWN_QUERY, JSON.stringify(keys))

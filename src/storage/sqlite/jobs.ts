@@ -5,13 +5,15 @@ import { claimName, isHeld as isHeldBy, LEASE_MS } from '../process.ts'
 import type { Connection, Row } from './connection.ts'
 import { requireHead, requireSession } from './sessions.ts'
 
-/** Ended jobs a session keeps; older ones go when a new one is queued. */
+/** Number of jobs kept per session; older ones are deleted when a new one is queued. */
 const KEPT_JOBS = 100
 
 const COLUMNS = `j.id, s.id, j.state, j.run, j.attempts, j.position, j.view_epoch, j.not_before, j.error, j.created_at, j.changed_at,
   j.holder, j.expires, j.request, j.no, j.session`
 const SELECT = `select ${COLUMNS} from undertext_jobs j join undertext_sessions s on s.no = j.session`
 const OPEN = "state in ('queued', 'running')"
+/** The columns that a job loses when it ends. */
+const ENDED = 'request = null, holder = null, expires = null, changed_at = ?'
 
 type StoredJob = {
   readonly job: Job
@@ -30,10 +32,10 @@ export function enqueueJob(
 ): { readonly job: Job; readonly isNew: boolean } {
   return connection.write('compactInBackground', () => {
     const session = requireSession(connection, id)
-    const open = openOf(connection, session.no)
+    const open = findJob(connection, `j.${OPEN} and j.session = ?`, session.no)
     const now = Date.now()
     if (open !== undefined) {
-      // From now on somebody asked for it.
+      // An automatic job becomes a requested one.
       if (hurry && requestOf(open.request).isOffered === true) {
         const { config, replans } = requestOf(open.request)
         const asked = stringifyJson({ config, replans })
@@ -46,7 +48,7 @@ export function enqueueJob(
           now,
           open.no,
         )
-      return { job: byNo(connection, open.no)!.job, isNew: false }
+      return { job: findJob(connection, 'j.no = ?', open.no)!.job, isNew: false }
     }
     const no = connection.insert(
       `insert into undertext_jobs (id, session, state, request, position, view_epoch, not_before, created_at, changed_at)
@@ -71,7 +73,7 @@ export function enqueueJob(
       session.no,
       KEPT_JOBS,
     )
-    return { job: byNo(connection, no)!.job, isNew: true }
+    return { job: findJob(connection, 'j.no = ?', no)!.job, isNew: true }
   })
 }
 
@@ -81,7 +83,7 @@ export function claimJob(
   claim: JobClaim,
   mostAttempts: number,
 ): ClaimedJob | undefined {
-  // Most often there is none: that is seen without the write lock.
+  // Usually there is none, which needs no write lock.
   const seen = connection.outside('compactInBackground', () => openOfId(connection, id))
   if (seen === undefined) return undefined
   if (!isDue(seen)) return shorten(connection, seen)
@@ -92,7 +94,7 @@ export function claimJob(
     const isExhausted = open.job.attempts >= mostAttempts
     if (isExhausted) {
       connection.run(
-        `update undertext_jobs set state = 'failed', error = ?, request = null, holder = null, expires = null, changed_at = ? where no = ?`,
+        `update undertext_jobs set state = 'failed', error = ?, ${ENDED} where no = ?`,
         open.job.error ?? 'EXPIRED',
         now,
         open.no,
@@ -108,29 +110,36 @@ export function claimJob(
         open.no,
       )
     }
-    return { job: byNo(connection, open.no)!.job, request: requestOf(open.request), isExhausted }
+    return {
+      job: findJob(connection, 'j.no = ?', open.no)!.job,
+      request: requestOf(open.request),
+      isExhausted,
+    }
   })
 }
 
-/** Lets a claim that ends later than a full one would, since the clock was set back, count as long as a full one. */
-function shorten(connection: Connection, { job, no, expires }: StoredJob): undefined {
+/** Shortens a claim that expires later than a new one would, because the clock was set back, to the duration of a new one. */
+function shorten(connection: Connection, { job, expires }: StoredJob): undefined {
   const latest = Date.now() + LEASE_MS
-  if (job.state !== 'running' || expires <= latest) return
-  connection.write('compactInBackground', () => {
-    const sql = "update undertext_jobs set expires = ? where no = ? and run = ? and state = 'running'"
-    connection.run(sql, latest, no, job.runId)
+  if (job.state === 'running' && expires > latest) setExpiry(connection, job.id, job.runId!, latest)
+}
+
+function setExpiry(connection: Connection, jobId: string, runId: string, expires: number): boolean {
+  return connection.write('compactInBackground', () => {
+    const sql = "update undertext_jobs set expires = ? where id = ? and run = ? and state = 'running'"
+    return connection.run(sql, expires, jobId, runId) === 1
   })
 }
 
 /**
- * When a wait that was noted at `changedAt` is over: now, when the clock was set back since. How long ago that was nobody can tell, and
- * what made it wait is asked again.
+ * The end of a wait that was recorded at `changedAt`: now, if the clock was set back since. The time that has passed is unknown then,
+ * and the reason of the wait is checked again.
  */
 export function dueAt(notBefore: number, changedAt: number): number {
   return changedAt - Date.now() > LEASE_MS ? Math.min(notBefore, Date.now()) : notBefore
 }
 
-/** Queued and its time has come, or running and nobody is at it. */
+/** Whether a job is queued and due, or running without a live holder. */
 function isDue({ job, holder, expires }: StoredJob): boolean {
   if (job.state === 'queued') return job.notBefore <= Date.now()
   return !isHeld(job, holder, expires)
@@ -142,10 +151,7 @@ function isHeld(job: Job, holder: string | undefined, expires: number): boolean 
 }
 
 export function renewJob(connection: Connection, jobId: string, { runId, expiresAt }: JobClaim): boolean {
-  return connection.write('compactInBackground', () => {
-    const sql = "update undertext_jobs set expires = ? where id = ? and run = ? and state = 'running'"
-    return connection.run(sql, expiresAt, jobId, runId) === 1
-  })
+  return setExpiry(connection, jobId, runId, expiresAt)
 }
 
 export function endJob(connection: Connection, jobId: string, runId: string, end: JobEnd): boolean {
@@ -167,8 +173,8 @@ export function endJob(connection: Connection, jobId: string, runId: string, end
 }
 
 /**
- * Before the commit of a job's run, within its transaction: a job that was cancelled, or that somebody else took over, changes
- * nothing. With something in force the job is done at the same moment, so that no crash in between has it made again.
+ * Before the commit of a job's run, within its transaction: throws `ABORTED` for a job that was cancelled or taken over. With steps the
+ * job is done in the same transaction, so that a crash cannot repeat it.
  */
 export function settleJob(
   connection: Connection,
@@ -183,26 +189,22 @@ export function settleJob(
   )
   if (found === undefined) throw new UndertextError('ABORTED', { sessionId })
   if (!hasSteps) return
-  connection.run(
-    "update undertext_jobs set state = 'done', request = null, holder = null, expires = null, changed_at = ? where no = ?",
-    Date.now(),
-    found[0],
-  )
+  connection.run(`update undertext_jobs set state = 'done', ${ENDED} where no = ?`, Date.now(), found[0])
 }
 
 export function cancelJob(connection: Connection, jobId: string): Job | undefined {
   return connection.write('cancel', () => {
     const changed = connection.run(
-      `update undertext_jobs set state = 'cancelled', request = null, holder = null, expires = null, changed_at = ? where id = ? and ${OPEN}`,
+      `update undertext_jobs set state = 'cancelled', ${ENDED} where id = ? and ${OPEN}`,
       Date.now(),
       jobId,
     )
-    return changed === 1 ? byId(connection, jobId)?.job : undefined
+    return changed === 1 ? findJob(connection, 'j.id = ?', jobId)?.job : undefined
   })
 }
 
 export function readJob(connection: Connection, jobId: string): Job | undefined {
-  return connection.outside('getJob', () => byId(connection, jobId)?.job)
+  return connection.outside('getJob', () => findJob(connection, 'j.id = ?', jobId)?.job)
 }
 
 export function readOpenJob(
@@ -231,24 +233,14 @@ export function readWaiting(connection: Connection, limit: number): string[] {
   })
 }
 
-function openOf(connection: Connection, session: number): StoredJob | undefined {
-  const row = connection.get(`${SELECT} where j.session = ? and j.${OPEN}`, session)
+/** The first job that a condition selects. */
+function findJob(connection: Connection, where: string, value: string | number): StoredJob | undefined {
+  const row = connection.get(`${SELECT} where ${where}`, value)
   return row && decode(row)
 }
 
 function openOfId(connection: Connection, id: string): StoredJob | undefined {
-  const row = connection.get(`${SELECT} where s.id = ? and j.${OPEN}`, id)
-  return row && decode(row)
-}
-
-function byNo(connection: Connection, no: number): StoredJob | undefined {
-  const row = connection.get(`${SELECT} where j.no = ?`, no)
-  return row && decode(row)
-}
-
-function byId(connection: Connection, jobId: string): StoredJob | undefined {
-  const row = connection.get(`${SELECT} where j.id = ?`, jobId)
-  return row && decode(row)
+  return findJob(connection, `j.${OPEN} and s.id = ?`, id)
 }
 
 function decode(row: Row): StoredJob {
@@ -275,7 +267,7 @@ function decode(row: Row): StoredJob {
   }
 }
 
-/** What cannot be read counts as nothing asked: the job is made by the settings in force. */
+/** The stored request; one that cannot be read is empty, so that the job uses the current settings. */
 function requestOf(value: unknown): JobRequest {
   try {
     const { config, replans, isOffered } = JSON.parse(String(value)) as Record<string, unknown>

@@ -1,10 +1,10 @@
-import { isUndertextError, UndertextError } from '../../errors.ts'
+import { isUndertextError } from '../../errors.ts'
 import { coverageOf, encodeCoverage } from '../../model/coverage.ts'
 import { bareCondensePlan } from '../../stages/summarize.ts'
 import { isHeld, LEASE_MS } from '../process.ts'
 import type { Attempt, FailedAttempt, Lease, RunStart, Snapshot, SummaryRecord } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { recordColumns, writeCompaction } from './compaction-row.ts'
+import { recordColumns, stale, writeCompaction } from './compaction-row.ts'
 import type { Connection } from './connection.ts'
 import { readSession, requireSession, type StoredSession } from './sessions.ts'
 
@@ -27,13 +27,13 @@ export function clearLease(connection: Connection, session: number): void {
   )
 }
 
-/** Marks attempts of a session as expired whose run has no lease that counts, within the caller's transaction. */
+/** Marks attempts of a session as expired whose run has no valid lease, within the caller's transaction. */
 export function expireDead(connection: Connection, session: number): void {
   const lease = leaseOf(connection, session)
   expireAttempts(connection, session, lease !== undefined && isAlive(lease) ? lease.runId : undefined)
 }
 
-/** The same in a transaction of its own, when there are any. */
+/** The same in its own transaction, if there are any. */
 export function endDead(connection: Connection, verb: string, id: string): void {
   const no = connection.outside(verb, () => {
     const session = readSession(connection, id)
@@ -42,7 +42,7 @@ export function endDead(connection: Connection, verb: string, id: string): void 
   if (no !== undefined) connection.write(verb, () => expireDead(connection, no))
 }
 
-/** The same in all sessions, when a store is opened. */
+/** The same for all sessions, when a store is opened. */
 export function expireAllDead(connection: Connection): void {
   if (!connection.outside('openStore', () => hasRunning(connection))) return
   try {
@@ -51,29 +51,29 @@ export function expireAllDead(connection: Connection): void {
       for (const [session] of connection.all(sql)) expireDead(connection, session as number)
     })
   } catch (error) {
-    // While another connection writes, the next run of a session ends its attempts.
+    // Another connection is writing: the next run of each session marks its attempts.
     if (!isUndertextError(error, 'STORE_BUSY')) throw error
   }
 }
 
-/** The lease on a session that still counts. Without one, attempts of the session are expired. */
+/** The valid lease on a session. Without one, its running attempts are marked as expired. */
 export function leaseInTheWay(connection: Connection, id: string): Lease | undefined {
   const lease = connection.outside('compactSession', () => leaseWhere(connection, 'id', id))
   if (lease === undefined || !isAlive(lease)) {
     endDead(connection, 'compactSession', id)
     return undefined
   }
-  if (endsTooLate(lease)) connection.write('compactSession', () => shorten(connection, id, lease))
+  if (expiresTooLate(lease)) connection.write('compactSession', () => shorten(connection, id, lease))
   return lease
 }
 
-/** Claims a session, or answers the lease in the way. What a dead holder left running is marked as expired. */
+/** Claims a session, or returns the lease that prevents it. Attempts of dead holders are marked as expired. */
 export function takeLease(connection: Connection, id: string, lease: Lease): Lease | undefined {
   return connection.write('compactSession', () => {
     const session = requireSession(connection, id)
     const current = leaseOf(connection, session.no)
     if (current !== undefined && current.runId !== lease.runId && isAlive(current)) {
-      if (endsTooLate(current)) shorten(connection, id, current)
+      if (expiresTooLate(current)) shorten(connection, id, current)
       return current
     }
     expireAttempts(connection, session.no, lease.runId)
@@ -89,10 +89,7 @@ export function takeLease(connection: Connection, id: string, lease: Lease): Lea
 }
 
 export function renewLease(connection: Connection, id: string, lease: Lease): boolean {
-  return connection.write('compactSession', () => {
-    const sql = 'update undertext_sessions set lease_expires = ? where id = ? and lease_run = ?'
-    return connection.run(sql, lease.expiresAt, id, lease.runId) === 1
-  })
+  return connection.write('compactSession', () => setExpiry(connection, id, lease))
 }
 
 export function releaseLease(connection: Connection, id: string, lease: Lease): void {
@@ -107,61 +104,61 @@ function isAlive({ expiresAt, holder, runId }: Lease): boolean {
   return isHeld({ holder, run: runId, expiresAt })
 }
 
-/** Whether a lease ends later than a full one would: the clock it was written by was set back since. */
-function endsTooLate({ expiresAt }: Lease): boolean {
+function setExpiry(connection: Connection, id: string, { runId, expiresAt }: Lease): boolean {
+  const sql = 'update undertext_sessions set lease_expires = ? where id = ? and lease_run = ?'
+  return connection.run(sql, expiresAt, id, runId) === 1
+}
+
+/** Whether a lease expires later than a new one would: the clock was set back after it was written. */
+function expiresTooLate({ expiresAt }: Lease): boolean {
   return expiresAt > Date.now() + LEASE_MS
 }
 
-/** Lets a lease count as long as a full one. A holder that is alive renews it. */
-function shorten(connection: Connection, id: string, { runId }: Lease): void {
-  const sql = 'update undertext_sessions set lease_expires = ? where id = ? and lease_run = ?'
-  connection.run(sql, Date.now() + LEASE_MS, id, runId)
+/** Shortens a lease to the duration of a new one. A live holder renews it. */
+function shorten(connection: Connection, id: string, lease: Lease): void {
+  setExpiry(connection, id, { ...lease, expiresAt: Date.now() + LEASE_MS })
 }
 
 /*
- * Summaries that are asked for: noted before the question, and brought to an end whatever happens. A model call
- * costs money even when the process dies.
+ * Requested summaries: recorded before the request, and ended whatever happens. A model call costs money even when the process dies.
  */
 
-/** Notes that a summary is being asked for, before it is: what it costs must be in the audit whatever happens. */
+/** The session of a snapshot; `undefined` when it was purged since. */
+function findPlanned(connection: Connection, { session }: Snapshot): StoredSession | undefined {
+  const now = readSession(connection, session.id)
+  return now?.incarnation === session.incarnation ? now : undefined
+}
+
+/** The session of a snapshot. Throws `STALE_PLAN` when it was purged since. */
+export function requirePlanned(connection: Connection, snapshot: Snapshot): StoredSession {
+  const session = findPlanned(connection, snapshot)
+  if (session === undefined) throw stale(snapshot.session.id, 'the session was purged since')
+  return session
+}
+
+/** Records a request for a summary before it is made, so that the audit shows its cost whatever happens. */
 export function noteAttempt(
   connection: Connection,
   snapshot: Snapshot,
   run: RunStart,
-  attempt: Attempt,
+  { id, view, rows, summarizer }: Attempt,
 ): void {
   connection.write('compactSession', () => {
-    const session = readSession(connection, snapshot.session.id)
-    if (session === undefined || session.incarnation !== snapshot.session.incarnation) {
-      throw new UndertextError('STALE_PLAN', {
-        sessionId: snapshot.session.id,
-        why: 'the session was purged since',
-        messageIds: [],
-      })
-    }
+    const session = requirePlanned(connection, snapshot)
     const no = writeCompaction(connection, session, run, {
-      id: attempt.id,
-      kind: 'condense',
-      status: 'running',
-      params: null,
-      coverage: encodeCoverage(coverageOf(attempt.view, bareCondensePlan(attempt.rows), undefined)),
-      requires: null,
-      rowsHidden: attempt.rows.length,
-      partsReplaced: 0,
-      rowsInserted: 0,
-      tokensBefore: attempt.view.tokens,
-      tokensAfter: attempt.view.tokens,
-      summary: { summarizer: attempt.summarizer },
-      error: null,
-      rank: session.version,
+      ...{ id, kind: 'condense', status: 'running', rank: session.version, rowsHidden: rows.length },
+      coverage: encodeCoverage(coverageOf(view, bareCondensePlan(rows), undefined)),
+      tokensBefore: view.tokens,
+      tokensAfter: view.tokens,
+      summary: { summarizer },
     })
     writeAudit(connection, session.no, { event: 'started', compaction: no, run: run.runId, actor: run.actor })
   })
 }
 
 /**
- * Notes what an attempt has cost so far, so that it is on record also when the process dies. One that somebody else marked as
- * expired meanwhile cost the same.
+ * Records the cost of an attempt so far, in case the process dies. The cost of an attempt that was marked as expired meanwhile is
+ * recorded too.
  */
 export function noteAnswer(connection: Connection, attemptId: string, summary: SummaryRecord): void {
   connection.write('compactSession', () => {
@@ -174,10 +171,7 @@ export function noteAnswer(connection: Connection, attemptId: string, summary: S
   })
 }
 
-/**
- * Notes attempts that ended without a summary. When their session was purged since, the one that has its id now
- * is another, and nothing of the purged one belongs into its audit.
- */
+/** Records attempts that ended without a summary; does nothing when their session was purged since. */
 export function endAttempts(
   connection: Connection,
   snapshot: Snapshot,
@@ -185,65 +179,52 @@ export function endAttempts(
   ended: readonly FailedAttempt[],
 ): void {
   connection.write('compactSession', () => {
-    const session = readSession(connection, snapshot.session.id)
-    if (session?.incarnation !== snapshot.session.incarnation) return
+    const session = findPlanned(connection, snapshot)
+    if (session === undefined) return
     for (const attempt of ended) recordFailure(connection, session, run, attempt)
   })
 }
 
-/** Notes an attempt that ended without a summary: it cost something, and somebody may ask why. */
+/** Records an attempt that ended without a summary, within the caller's transaction. */
 export function recordFailure(
   connection: Connection,
   session: StoredSession,
   run: RunStart,
-  attempt: FailedAttempt,
+  { id, status, error, tokens, summary }: FailedAttempt,
 ): void {
-  const no = writeCompaction(connection, session, run, {
-    id: attempt.id,
+  const figures = { error, tokensBefore: tokens, tokensAfter: tokens }
+  const row = {
+    id,
     kind: 'condense',
-    status: attempt.status,
-    params: null,
+    status,
     coverage: '{}',
-    requires: null,
-    rowsHidden: 0,
-    partsReplaced: 0,
-    rowsInserted: 0,
-    tokensBefore: attempt.tokensBefore,
-    tokensAfter: attempt.tokensAfter,
-    summary: attempt.summary,
-    error: attempt.error,
+    summary,
     rank: session.version,
-  })
+    ...figures,
+  } as const
+  const compaction = writeCompaction(connection, session, run, row)
   connection.run('update undertext_sessions set version = version + 1 where no = ?', session.no)
-  writeAudit(connection, session.no, {
-    event: attempt.status,
-    compaction: no,
-    run: run.runId,
-    actor: run.actor,
-    detail: { error: attempt.error, tokensBefore: attempt.tokensBefore, tokensAfter: attempt.tokensAfter },
-  })
+  const entry = { event: status, compaction, run: run.runId, actor: run.actor, detail: figures }
+  writeAudit(connection, session.no, entry)
 }
 
-/** Whether attempts of a session, or of any, are noted as going on. */
-export function hasRunning(connection: Connection, session?: number): boolean {
+/** Whether attempts of a session, or of any session, are recorded as running. */
+function hasRunning(connection: Connection, session?: number): boolean {
   const running = "select 1 from undertext_compactions where status = 'running'"
   if (session === undefined) return connection.get(`${running} limit 1`) !== undefined
   return connection.get(`${running} and session = ? limit 1`, session) !== undefined
 }
 
-/** Marks attempts as expired that nobody works on any more, but those of one run, within the caller's transaction. */
-export function expireAttempts(connection: Connection, session: number, exceptRun: string | undefined): void {
+/** Marks running attempts as expired, except those of one run, within the caller's transaction. */
+function expireAttempts(connection: Connection, session: number, exceptRun: string | undefined): void {
   const rows = connection.all(
     "select no, run from undertext_compactions where session = ? and status = 'running' and run is not ?",
     session,
     exceptRun ?? null,
   )
   for (const [no, run] of rows) {
-    connection.run(
-      "update undertext_compactions set status = 'expired', changed_at = ? where no = ?",
-      Date.now(),
-      no,
-    )
+    const sql = "update undertext_compactions set status = 'expired', changed_at = ? where no = ?"
+    connection.run(sql, Date.now(), no)
     writeAudit(connection, session, { event: 'expired', compaction: no as number, run: run as string })
   }
 }

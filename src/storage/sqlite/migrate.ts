@@ -2,33 +2,21 @@ import { UndertextError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
 
-/** The schema version this version of the package knows. */
+/** The schema version of this version of the package. */
 const SUPPORTED = MIGRATIONS.length
 
-/** Triggers the promise rests on, all of them; a schema without one is not ours to write to. */
-export const GUARDS: readonly string[] = [
-  'undertext_messages_are_written_once',
-  'undertext_messages_are_not_replaced',
-  'undertext_messages_are_kept',
-  'undertext_contents_are_written_once',
-  'undertext_contents_are_not_replaced',
-  'undertext_contents_are_kept',
-  'undertext_compactions_cover_what_they_cover',
-  'undertext_compactions_are_kept',
-  'undertext_replacements_are_written_once',
-  'undertext_replacements_are_not_replaced',
-  'undertext_replacements_are_kept',
-  'undertext_blobs_are_written_once',
-  'undertext_blobs_are_not_replaced',
-  'undertext_blobs_are_kept',
-  'undertext_audit_is_not_replaced',
-  'undertext_audit_is_append_only',
-  'undertext_audit_is_kept',
-]
+/** The SQL of each trigger that keeps the history, as SQLite stores it, by name. A later migration may replace one. */
+const GUARDS: ReadonlyMap<string, string> = new Map(
+  MIGRATIONS.flat().flatMap((statement) => {
+    const at = statement.search(/^CREATE TRIGGER/m)
+    const text = statement.slice(at).replace(/;$/, '')
+    return at < 0 ? [] : [[text.split(/\s/)[2]!, text] as const]
+  }),
+)
 
 /**
- * The schema version of a database, 0 when it holds no store. Kept in a table of our own: `user_version` may
- * belong to the application that handed us its connection.
+ * The schema version of a database, 0 when it has no store. It is in a table of the store, because `user_version` may belong to the
+ * application that passed its connection.
  */
 function schemaVersion(connection: Connection): number {
   const table = connection.get("select 1 from sqlite_master where type = 'table' and name = 'undertext_meta'")
@@ -41,14 +29,13 @@ function schemaVersion(connection: Connection): number {
 }
 
 /**
- * Brings a database up to this version's schema.
+ * Migrates a database to this version's schema.
  *
- * The SQL comes from drizzle-kit; running it is ours, for two reasons. The check and the work sit under one
- * write lock, so processes opening a new file at once take turns. And a file written by a newer version is
- * refused with `STORE_TOO_NEW` instead of being read wrongly.
+ * The SQL comes from drizzle-kit, but not the migrator: here one write lock covers check and work, so that several processes can open a
+ * new file at once, and a file of a newer version is refused with `STORE_TOO_NEW`.
  *
- * A read-only connection is only checked: `NOT_A_STORE` or `STORE_TOO_OLD` when it is not up to date. Without `adopt` the
- * database of another program is `NOT_A_STORE`, too.
+ * A read-only connection is only checked: `NOT_A_STORE` or `STORE_TOO_OLD` when it is not up to date. Without `adopt`, the database of
+ * another program is also `NOT_A_STORE`.
  */
 export function migrate(connection: Connection, { adopt }: { readonly adopt: boolean }): void {
   const found = schemaVersion(connection)
@@ -58,7 +45,7 @@ export function migrate(connection: Connection, { adopt }: { readonly adopt: boo
   checkGuards(connection)
 }
 
-/** Throws `NOT_A_STORE` for the database of another program that holds no store. Writes nothing. */
+/** Throws `NOT_A_STORE` for the database of another program without a store. Writes nothing. */
 export function refuseOthers(connection: Connection): void {
   if (schemaVersion(connection) > 0 || !holdsOthers(connection)) return
   const detail =
@@ -66,7 +53,7 @@ export function refuseOthers(connection: Connection): void {
   throw notAStore(connection, detail)
 }
 
-/** Whether there is anything in a database that is not ours. */
+/** Whether a database has anything that is not part of a store. */
 export function holdsOthers(connection: Connection): boolean {
   if (connection.readPragma('main.application_id') !== '0') return true
   const ours = ['undertext', 'sqlite'].map((name) => `name not like '${name}\\_%' escape '\\'`)
@@ -94,36 +81,33 @@ function refuseNewer(found: number): void {
   if (found > SUPPORTED) throw new UndertextError('STORE_TOO_NEW', { found, supported: SUPPORTED })
 }
 
-/**
- * A migration that rebuilds a table loses its triggers in silence, and so does a careless tool. Triggers of others may be meant, so
- * they are reported and not refused.
- */
+/** A migration or a tool that rebuilds a table drops its triggers without a warning. Other triggers may be intended, so they are only reported. */
 function checkGuards(connection: Connection): void {
   const { missing, changed, foreign } = guardProblems(connection)
   if (missing.length > 0) throw notAStore(connection, `its triggers are gone (${missing.join(', ')}).`)
   if (changed.length > 0) throw notAStore(connection, `its triggers are not ours (${changed.join(', ')}).`)
-  for (const name of foreign) warnOf(connection, name)
+  for (const name of foreign) warnAbout(connection, name)
 }
 
 const warned = new Set<string>()
 
-function warnOf({ location }: Connection, name: string): void {
+function warnAbout({ location }: Connection, name: string): void {
   const what = `undertext: ${JSON.stringify(location)} has the trigger ${JSON.stringify(name)} on a table of undertext, which did not make it`
   if (warned.has(what)) return
   warned.add(what)
   process.emitWarning(what, { type: 'UndertextWarning', code: 'UNDERTEXT_TRIGGER' })
 }
 
-/** Names of triggers that are not as the migrations made them. */
+/** Names of triggers that differ from those of the migrations. */
 type GuardProblems = {
   readonly missing: readonly string[]
-  /** Under a name of ours, with another text. */
+  /** With a name of ours and other SQL. */
   readonly changed: readonly string[]
-  /** On a table of ours, made by others. */
+  /** On a table of ours, created by others. */
   readonly foreign: readonly string[]
 }
 
-/** Compares the triggers of our tables with those that the migrations make, by their SQL. */
+/** Compares the triggers of our tables with those of the migrations, by their SQL. */
 export function guardProblems(connection: Connection): GuardProblems {
   const ours = "like 'undertext\\_%' escape '\\'"
   const rows = connection.all(
@@ -135,26 +119,12 @@ export function guardProblems(connection: Connection): GuardProblems {
       .join(' union all '),
   )
   const present = new Map(rows as [string, string][])
-  const guards = guardTexts()
+  const guards = [...GUARDS.keys()]
   return {
-    missing: GUARDS.filter((name) => !present.has(name)),
-    changed: GUARDS.filter((name) => present.has(name) && present.get(name) !== guards.get(name)),
-    foreign: rows.map(([name]) => name as string).filter((name) => !guards.has(name)),
+    missing: guards.filter((name) => !present.has(name)),
+    changed: guards.filter((name) => present.has(name) && present.get(name) !== GUARDS.get(name)),
+    foreign: [...present.keys()].filter((name) => !GUARDS.has(name)),
   }
-}
-
-let texts: ReadonlyMap<string, string> | undefined
-
-/** The SQL of each guard as SQLite keeps it. A later migration may make one anew. */
-function guardTexts(): ReadonlyMap<string, string> {
-  texts ??= new Map(
-    MIGRATIONS.flat().flatMap((statement) => {
-      const at = statement.search(/^CREATE TRIGGER/m)
-      const text = statement.slice(at).replace(/;$/, '')
-      return at < 0 ? [] : [[text.split(/\s/)[2]!, text] as const]
-    }),
-  )
-  return texts
 }
 
 function notAStore(connection: Connection, detail: string): UndertextError<'NOT_A_STORE'> {

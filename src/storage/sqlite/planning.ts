@@ -25,14 +25,14 @@ import {
 import { readSession, type StoredSession } from './sessions.ts'
 
 /*
- * The index of a view: what planning works on. The driver's time for a row is a fixed part and one for each of
- * its columns, so the columns come instead, each as the text of one JSON array (figures in docs/decisions.md).
+ * The index of a view, which planning uses. The driver takes a fixed time per row and a time per column, so each column is read as the
+ * text of one JSON array instead (figures in docs/decisions.md).
  */
 
-/** Rows fetched at once, about. A text of SQLite's and a string of JavaScript's both have an end. */
+/** Approximate number of rows per page: texts of SQLite and strings of JavaScript have a maximum length. */
 const PAGE = 20_000
 
-/** What every row has. */
+/** The columns that every row has. */
 const COLUMNS = [
   'm.key',
   'm.anchor',
@@ -45,14 +45,14 @@ const COLUMNS = [
 const COUNT = COLUMNS.length + 1
 const TOOLS_NAME = 'index of calls and results'
 
-/** What few rows have, under the key of the row. */
+/** The columns that few rows have, by the key of the row. */
 const RARE = `group_concat(
     json_array(m.key, m.ordinal, m.id, cast(m.shown as text), m.size_reasoning, m.size_media)
   ) filter (where m.ordinal or m.id is not null or m.shown is not null or m.size_reasoning or m.size_media)`
 
 /**
- * One page of the index, between two anchors; exported for the test of its plan. Reads no content. The rows come in
- * the order of the index that is named, which is the order of the view; `appendPage` looks whether they did.
+ * One page of the index, between two anchors; exported for the test of its plan. Reads no content. The rows are in the order of the
+ * named index, which is that of the view; `appendPage` checks it.
  */
 export const PLANNING_QUERY = `select ${[
   ...COLUMNS.map((column) => `group_concat(${column})`),
@@ -71,7 +71,7 @@ function readIndex(connection: Connection, session: StoredSession): IndexedRow[]
     try {
       return readPages(connection, session, pageRows)
     } catch (error) {
-      // Names and ids of calls may be of any length: then a page holds fewer rows.
+      // Names and ids of calls may have any length: smaller pages are tried.
       if (pageRows === 1 || !isTooLong(error)) throw error
     }
   }
@@ -100,13 +100,13 @@ function readPages(
   }
 }
 
-/** The columns of a page, each an array with one entry a row, but for the tools, which are one flat array. */
+/** The columns of a page, each an array with one entry per row, except the tools, which are one flat array. */
 type Page = {
   readonly incarnation: string
   readonly anchors: readonly number[]
   readonly packed: readonly number[]
   readonly tools: readonly unknown[]
-  /** Where the tools of each row begin. */
+  /** The index of each row's first tool. */
   readonly toolsAt: Uint32Array
 }
 
@@ -129,7 +129,7 @@ function appendPage(
   const array = (at: number): unknown[] => parseStored(columns[at], TOOLS_NAME, 'some row') as unknown[]
   const column = (at: number): unknown[] => {
     const values = array(at)
-    // A value that is missing leaves no gap, it moves all behind it.
+    // A missing value leaves no gap: it shifts all values after it.
     if (values.length !== count) throw damaged('index of the view', 'some row')
     return values
   }
@@ -167,7 +167,7 @@ function appendPage(
 
 const NOTHING: readonly never[] = []
 
-/** A row of the view. Calls, results and replacements are decoded when asked for: most rows have none. */
+/** A row of the view. Calls, results and replacements are decoded on demand: most rows have none. */
 class IndexedRow implements ViewRow {
   readonly key: number
   readonly sizes: Sizes
@@ -253,7 +253,7 @@ class IndexedRow implements ViewRow {
   }
 }
 
-/** What planning works on, of one moment; `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
+/** The input of planning, of one moment; `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
 export function readSnapshot(
   connection: Connection,
   id: string,

@@ -6,42 +6,42 @@ import { savedBy } from '../../model/plan.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { addSizes, measurePart, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/tokens.ts'
 import { writeAudit } from './audit.ts'
-import { SIZE_TOTALS } from './commit.ts'
+import { SIZE_TOTALS, sizeColumns } from './commit.ts'
 import type { Connection, Row } from './connection.ts'
 import { blobReader, decodeContent, parseReplacement, parseStoredObject } from './content-codec.ts'
 import { VISIBLE } from './history.ts'
 import { encodeShown, encodeTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 
-/** Contents are read this many rows at a time, so that a huge session does not have to fit in memory. */
+/** Number of rows whose contents are read at a time: a large session need not fit in memory. */
 const BATCH = 1_000
 
-/** What a replacement saves, counted anew. */
+/** The recounted savings of a replacement. */
 type RecountedReplacement = {
   readonly compaction: number
   readonly part: number
   readonly saved: Sizes
   readonly active: boolean
-  /** Whether it shows the original, in place of what an older one shows. */
+  /** Whether it shows the original in place of the text of an older one. */
   readonly isOriginal: boolean
-  /** Whether what is stored of it says the same. */
+  /** Whether the stored savings are the same. */
   readonly isRight: boolean
 }
 
-/** What a row must say of itself, worked out from its content, its replacements and what is in force. */
+/** The derived columns of a row, computed from its content and its replacements. */
 export type Recounted = {
   readonly key: number
   readonly index: MessageIndex
   readonly replacements: readonly RecountedReplacement[]
   readonly shown: string | null
   readonly shownSizes: Sizes
-  /** Where blobs belong in its content, as it is stored. */
+  /** The stored list of the blobs in its content. */
   readonly blobs: string | null
 }
 
 /**
- * Counts every row of a session anew from its content, in batches, within the caller's transaction. Throws
- * `STORE_CORRUPT` for a row that cannot be read; with `onDamaged`, that is called and the row is left out.
+ * Counts every row of a session again from its content, in batches, within the caller's transaction. For a row that cannot be read
+ * it throws `STORE_CORRUPT`, or calls `onDamaged` and omits the row.
  */
 export function* recountRows(
   connection: Connection,
@@ -119,7 +119,7 @@ function recount(
   return { key, index, replacements, ...showing(index, replacements) }
 }
 
-/** What a text saves in place of a part; the original itself saves nothing. */
+/** What a text saves that is shown in place of a part; without a text the original is shown, which saves nothing. */
 export function savedOf(original: Part | undefined, text: string | null, estimator: Estimator): Sizes {
   if (text === null) return NO_SIZES
   const sizes = original === undefined ? NO_SIZES : measurePart(original, estimator)
@@ -128,7 +128,7 @@ export function savedOf(original: Part | undefined, text: string | null, estimat
   return savedBy(sizes, isResult ? 'toolResults' : 'text', units)
 }
 
-/** What a row shows by its replacements, in order of parts and compactions: of each part the newest in force. */
+/** What a row shows: for each part the newest active replacement. They are in order of parts and compactions. */
 export function showing(
   index: MessageIndex,
   replacements: readonly Omit<RecountedReplacement, 'isRight'>[],
@@ -146,7 +146,7 @@ export function showing(
   }
 }
 
-/** Counts all rows of a session anew with an estimator and records it. Throws `SESSION_NOT_FOUND`. */
+/** Counts all rows of a session again with an estimator, which is recorded. Throws `SESSION_NOT_FOUND`. */
 export function reestimate(connection: Connection, id: string, estimator: Estimator): StoredSession {
   return connection.write('reestimate', () => {
     const session = requireSession(connection, id)
@@ -161,7 +161,7 @@ export function reestimate(connection: Connection, id: string, estimator: Estima
   })
 }
 
-/** Writes what was counted anew, within the caller's transaction. */
+/** Writes the recounted figures of a row, within the caller's transaction. */
 export function writeRecounted(
   connection: Connection,
   { key, index, replacements, shown, shownSizes }: Recounted,
@@ -171,11 +171,7 @@ export function writeRecounted(
        size_media = ? where key = ?`,
     encodeTools(index),
     shown,
-    shownSizes.text,
-    shownSizes.reasoning,
-    shownSizes.toolCalls,
-    shownSizes.toolResults,
-    shownSizes.media,
+    ...sizeColumns(shownSizes),
     key,
   )
   for (const { compaction, part, saved } of replacements) {
@@ -193,34 +189,43 @@ export function writeRecounted(
   }
 }
 
-/** The counters of a session as its rows and compactions say they must be. */
-export function countAll(connection: Connection, session: number): readonly number[] {
-  const row = connection.get(
-    `with this(no) as (select ?)
-     select
-       (select count(*) from undertext_messages where session = (select no from this) and position is not null),
-       (select coalesce(max(ordinal), 0) from undertext_messages where session = (select no from this) and position is null),
-       count(*), ${SIZE_TOTALS},
-       (select count(*) from undertext_messages where session = (select no from this) and condense_parent is not null),
-       (select count(*) from undertext_messages m join undertext_compactions c on c.no = m.truncation_parent
-        where m.session = (select no from this) and c.kind <> 'manual'),
-       (select count(*) from undertext_messages m join undertext_compactions c on c.no = m.truncation_parent
-        where m.session = (select no from this) and c.kind = 'manual'),
-       (select count(*) from undertext_messages where session = (select no from this) and retired_by is not null),
-       (select count(*) from undertext_compactions where session = (select no from this) and status = 'active')
-     from undertext_messages indexed by undertext_visible where session = (select no from this) and ${VISIBLE}`,
-    session,
-  )
-  return row as number[]
+const COUNTERS = `messages, inserted, visible, size_text, size_reasoning, size_calls, size_results, size_media, hidden_condensed,
+  hidden_truncated, hidden_by_hand, retired, active_compactions`
+
+const IN_SESSION = 'session = (select no from this)'
+
+function rowsWith(condition: string): string {
+  return `(select count(*) from undertext_messages where ${IN_SESSION} and ${condition})`
 }
 
-/** Sets the counters to what they must be, within the caller's transaction. Raises version and view epoch. */
+function rowsTruncatedBy(kinds: string): string {
+  return `(select count(*) from undertext_messages m join undertext_compactions c on c.no = m.truncation_parent
+    where m.${IN_SESSION} and c.kind ${kinds})`
+}
+
+/** The counters of a session, computed from its rows and compactions, in the order of `COUNTERS`. */
+const COUNT_ALL = `with this(no) as (select ?)
+  select ${rowsWith('position is not null')},
+    (select coalesce(max(ordinal), 0) from undertext_messages where ${IN_SESSION} and position is null),
+    count(*), ${SIZE_TOTALS}, ${rowsWith('condense_parent is not null')},
+    ${rowsTruncatedBy("<> 'manual'")}, ${rowsTruncatedBy("= 'manual'")}, ${rowsWith('retired_by is not null')},
+    (select count(*) from undertext_compactions where ${IN_SESSION} and status = 'active')
+  from undertext_messages indexed by undertext_visible where ${IN_SESSION} and ${VISIBLE}`
+
+export function storedCounters(connection: Connection, session: number): Row {
+  return connection.get(`select ${COUNTERS} from undertext_sessions where no = ?`, session)!
+}
+
+export function countAll(connection: Connection, session: number): Row {
+  return connection.get(COUNT_ALL, session)!
+}
+
+/** Sets the counters to their computed values, within the caller's transaction. Raises version and view epoch. */
 export function resetCounters(connection: Connection, session: number): void {
   connection.run(
-    `update undertext_sessions set messages = ?, inserted = ?, visible = ?, size_text = ?, size_reasoning = ?, size_calls = ?,
-       size_results = ?, size_media = ?, hidden_condensed = ?, hidden_truncated = ?, hidden_by_hand = ?, retired = ?,
-       active_compactions = ?, version = version + 1, view_epoch = view_epoch + 1 where no = ?`,
-    ...countAll(connection, session),
+    `update undertext_sessions set (${COUNTERS}) = (${COUNT_ALL}), version = version + 1, view_epoch = view_epoch + 1
+     where no = ?`,
+    session,
     session,
   )
 }

@@ -5,47 +5,39 @@ import { ORIGINAL } from './content-codec.ts'
 import { M_VISIBLE } from './history.ts'
 
 /*
- * Which replacement a part shows is a function of the set of compactions in force: the newest by creation. The
- * column `shown` and the sizes of a row are an index of that, kept here. Only a row that several compactions in
- * force replace needs a look at all of them; the others are set in one statement.
+ * A part shows the replacement of the newest compaction in force, by creation. The column `shown` and the sizes of a row are an index of
+ * that. Rows that only one compaction in force replaces are updated in one statement; the others are computed from all of these.
  */
 
-/** Stores the texts of a compaction, within the caller's transaction. `keyOf` gives a row's key. */
-export function insertReplacements<
-  R extends Pick<PlannedReplacement, 'part' | 'text' | 'original' | 'saved'>,
->(
+/** The sizes that a replacement changes: SQL for each, as a list. */
+function eachSize(sql: (size: string) => string): string {
+  return ['text', 'reasoning', 'results', 'media'].map(sql).join(', ')
+}
+
+const SAVED = eachSize((size) => `saved_${size}`)
+const SUMS = eachSize((size) => `sum(saved_${size}) as saved_${size}`)
+const INSERT = `insert into undertext_replacements (compaction, message, part, text, ${SAVED}) values (?, ?, ?, ?, ?, ?, ?, ?)`
+
+/** Stores the text that a compaction shows in place of a part of a row, within the caller's transaction. */
+export function insertReplacement(
   connection: Connection,
   compaction: number,
-  replacements: readonly R[],
-  keyOf: (replacement: R) => number,
+  key: number,
+  {
+    part,
+    text,
+    original,
+    saved,
+  }: Pick<PlannedReplacement, 'part' | 'text' | 'saved'> & { original?: boolean },
 ): void {
-  let lastText: string | undefined
-  let lastJson = ''
-  for (const replacement of replacements) {
-    // Placeholders are one text over and over.
-    if (replacement.text !== lastText) {
-      lastText = replacement.text
-      lastJson = JSON.stringify(replacement.text)
-    }
-    connection.run(
-      `insert into undertext_replacements (compaction, message, part, text, saved_text, saved_reasoning, saved_results, saved_media)
-       values (?, ?, ?, ?, ?, ?, ?, ?)`,
-      compaction,
-      keyOf(replacement),
-      replacement.part,
-      replacement.original === true ? ORIGINAL : lastJson,
-      replacement.saved.text,
-      replacement.saved.reasoning,
-      replacement.saved.toolResults,
-      replacement.saved.media,
-    )
-  }
+  const json = original === true ? ORIGINAL : JSON.stringify(text)
+  const { text: savedText, reasoning, toolResults, media } = saved
+  connection.run(INSERT, compaction, key, part, json, savedText, reasoning, toolResults, media)
 }
 
 /**
- * Brings `shown` and the sizes of all rows a compaction replaces parts of in line with the compactions in force.
- * `inForce` says whether this one is to be; the status of the others is read. Answers by how much the sizes of
- * the *visible* ones of these rows changed.
+ * Updates `shown` and the sizes of all rows of which a compaction replaces parts. `inForce` is the new state of this compaction; the
+ * status of the others is read. Returns the change of the sizes of the *visible* ones of these rows.
  */
 export function refreshShown(connection: Connection, compaction: number, inForce: boolean): Sizes {
   const others = othersInForce(connection, compaction)
@@ -73,29 +65,29 @@ export function refreshShown(connection: Connection, compaction: number, inForce
   return subtractSizes(visibleTotals(connection, compaction, 'm.size_', isSingle), before)
 }
 
-/** Whether a replacement shows something else than the original. */
+/** SQL: a replacement that does not show the original. */
 const IS_SHOWN = `where text <> '${ORIGINAL}'`
 
-/** Whether one of these compactions may show originals again. Only rewinds do. */
+/** Whether one of these compactions may show originals again, which only rewinds do. */
 function mayRestore(connection: Connection, compactions: readonly number[]): boolean {
   const sql = `select 1 from undertext_compactions where kind = 'manual' and no in (select value from json_each(?))`
   return connection.get(sql, JSON.stringify(compactions)) !== undefined
 }
 
-/** Shows the replacements of a compaction on rows that were inserted just now, which nothing else can lie over. */
+/** Shows the replacements of a compaction on rows that were just inserted, which have no others. */
 export function showOnNew(connection: Connection, compaction: number): void {
   setAlone(connection, compaction, true, [])
 }
 
-/** How many parts a compaction replaces, and of how many rows. */
+/** The number of parts that a compaction replaces, and of their rows. */
 function extentOf(connection: Connection, compaction: number): readonly [parts: number, rows: number] {
   const sql = 'select count(*), count(distinct message) from undertext_replacements where compaction = ?'
   return connection.get(sql, compaction) as unknown as readonly [number, number]
 }
 
 /**
- * Sums over the visible rows a compaction replaces parts of: of its replacements (`r.saved_`) or of the rows
- * (`m.size_`), those once each; with `isSingle` there is one replacement a row, and nothing to make distinct.
+ * Sums over the visible rows of which a compaction replaces parts: of its replacements (`r.saved_`), or of the rows (`m.size_`), each
+ * counted once. `isSingle`: each row has one replacement, so rows are distinct.
  */
 function visibleTotals(
   connection: Connection,
@@ -107,7 +99,7 @@ function visibleTotals(
     ? 'undertext_replacements r'
     : '(select distinct compaction, message from undertext_replacements) r'
   const row = connection.get(
-    `select total(${column}text), total(${column}reasoning), total(${column}results), total(${column}media)
+    `select ${eachSize((size) => `total(${column}${size})`)}
      from ${rows} join undertext_messages m on m.key = r.message where r.compaction = ? and ${M_VISIBLE}`,
     compaction,
   )
@@ -115,10 +107,10 @@ function visibleTotals(
   return { ...NO_SIZES, text, reasoning, toolResults, media }
 }
 
-/** As many others in force are looked at whether they replace parts of the same rows or not. */
+/** Up to this number of others in force, it is not checked whether they replace parts of the same rows. */
 const FEW_OTHERS = 16
 
-/** The numbers of other compactions in force that replace parts, of the same rows where there are many. */
+/** The numbers of other compactions in force that replace parts; when there are many, only those with the same rows. */
 function othersInForce(connection: Connection, compaction: number): number[] {
   const session = connection.get('select session from undertext_compactions where no = ?', compaction)![0]
   const others = connection.all(
@@ -132,7 +124,7 @@ function othersInForce(connection: Connection, compaction: number): number[] {
   return rows.map(([no]) => no as number)
 }
 
-/** Cross joins: from the rows of the one to what else was ever shown there, never through all that is in force. */
+/** Cross joins, so that SQLite starts from the rows of this compaction, not from all compactions in force. */
 function overlappingOthers(connection: Connection, compaction: number): readonly (readonly unknown[])[] {
   return connection.all(
     `select distinct c.no from undertext_replacements a
@@ -143,7 +135,7 @@ function overlappingOthers(connection: Connection, compaction: number): readonly
   )
 }
 
-/** Rows of which another compaction in force replaces parts too. */
+/** Rows of which another compaction in force also replaces parts. */
 function overlappingRows(connection: Connection, compaction: number, others: readonly number[]): number[] {
   return connection
     .all(
@@ -156,22 +148,19 @@ function overlappingRows(connection: Connection, compaction: number, others: rea
     .map(([key]) => key as number)
 }
 
-/** Rows only this compaction replaces parts of: they show its replacements, or their originals. */
+/** Updates rows of which only this compaction replaces parts: they show its replacements, or their originals. */
 function setAlone(
   connection: Connection,
   compaction: number,
   inForce: boolean,
   except: readonly number[],
 ): void {
-  // Nothing beneath: what shows the original shows nothing else. Without a part, all of it is null.
+  // A replacement that shows the original is not listed. `group_concat` of no parts is null.
   const shown = `'[' || group_concat('[' || part || ',' || compaction || ']' order by part) filter (${IS_SHOWN}) || ']'`
   const sign = inForce ? '-' : '+'
   connection.run(
-    `update undertext_messages set shown = r.shown, size_text = size_text ${sign} r.saved_text,
-       size_reasoning = size_reasoning ${sign} r.saved_reasoning,
-       size_results = size_results ${sign} r.saved_results, size_media = size_media ${sign} r.saved_media
-     from (select message, ${inForce ? shown : 'null'} as shown, sum(saved_text) as saved_text,
-             sum(saved_reasoning) as saved_reasoning, sum(saved_results) as saved_results, sum(saved_media) as saved_media
+    `update undertext_messages set shown = r.shown, ${eachSize((size) => `size_${size} = size_${size} ${sign} r.saved_${size}`)}
+     from (select message, ${inForce ? shown : 'null'} as shown, ${SUMS}
            from undertext_replacements where compaction = ? group by message) r
      where undertext_messages.key = r.message and r.message not in (select value from json_each(?))`,
     compaction,
@@ -179,21 +168,15 @@ function setAlone(
   )
 }
 
-/**
- * Rows of which a compaction and an older one replace the same part. Cross join: the first is gone through in its
- * order, the second looked up.
- */
-const EXCHANGEABLE = `select mine.message, mine.part, mine.saved_text - other.saved_text as text,
-    mine.saved_reasoning - other.saved_reasoning as reasoning,
-    mine.saved_results - other.saved_results as results, mine.saved_media - other.saved_media as media
+/** Rows of which a compaction and an older one replace the same part. Cross join: the first is scanned, the second looked up. */
+const EXCHANGEABLE = `select mine.message, mine.part, ${eachSize((size) => `mine.saved_${size} - other.saved_${size} as ${size}`)}
   from undertext_replacements mine cross join undertext_replacements other
     on other.compaction = ? and other.message = mine.message and other.part = mine.part
   where mine.compaction = ?`
 
 /**
- * The plain case of an overlap, in half the time of the general one: a compaction that replaces one part of each of its
- * rows, and one older compaction in force. One entry of what a row shows is exchanged for the other. Answers how many
- * rows were.
+ * The simple case of an overlap, in half the time of the general one: a compaction that replaces one part of each of its rows, and one
+ * older compaction in force. Exchanges one entry of `shown` for the other; returns the number of rows.
  */
 function exchange(connection: Connection, compaction: number, inForce: boolean, older: number): number {
   const [from, to] = inForce ? [older, compaction] : [compaction, older]
@@ -203,9 +186,7 @@ function exchange(connection: Connection, compaction: number, inForce: boolean, 
     `update undertext_messages
      set shown = replace(shown, '[' || pair.part || ',' || cast(? as integer) || ']',
          '[' || pair.part || ',' || cast(? as integer) || ']'),
-       size_text = size_text ${sign} pair.text, size_reasoning = size_reasoning ${sign} pair.reasoning,
-       size_results = size_results ${sign} pair.results,
-       size_media = size_media ${sign} pair.media
+       ${eachSize((size) => `size_${size} = size_${size} ${sign} pair.${size}`)}
      from (${EXCHANGEABLE}) pair where undertext_messages.key = pair.message`,
     from,
     to,
@@ -219,10 +200,7 @@ function exchangeableRows(connection: Connection, compaction: number, older: num
   return new Set(rows.map(([key]) => key as number))
 }
 
-/**
- * Rows with several: for each part the newest in force. All at once, since a compaction that replaces again what
- * another had replaced does so for thousands of rows.
- */
+/** Updates rows of several compactions: each part shows the newest in force. One statement, because there may be thousands of rows. */
 function setNewest(
   connection: Connection,
   compaction: number,
@@ -230,23 +208,17 @@ function setNewest(
   others: readonly number[],
   rows: readonly number[],
 ): void {
-  // SQLite's rule for bare columns beside max(): they are of the row that holds it.
-  const newest = `select r.message, r.part, max(r.compaction) as by, r.text, r.saved_text, r.saved_reasoning, r.saved_results,
-      r.saved_media
+  // In SQLite, bare columns beside max() are of the row that has the maximum.
+  const newest = `select r.message, r.part, max(r.compaction) as by, r.text, ${eachSize((size) => `r.saved_${size}`)}
     from json_each(?) k join undertext_replacements r on r.message = k.value
     where r.compaction in (select value from json_each(?)) group by r.message, r.part`
-  const totals = `sum(saved_text) as saved_text, sum(saved_reasoning) as saved_reasoning,
-    sum(saved_results) as saved_results, sum(saved_media) as saved_media`
   const keys = JSON.stringify(rows)
   const [without, including] = [JSON.stringify(others), JSON.stringify([...others, compaction])]
   connection.run(
     `update undertext_messages set shown = after.shown,
-       size_text = size_text + before.saved_text - after.saved_text,
-       size_reasoning = size_reasoning + before.saved_reasoning - after.saved_reasoning,
-       size_results = size_results + before.saved_results - after.saved_results,
-       size_media = size_media + before.saved_media - after.saved_media
-     from (select message, ${totals} from (${newest}) group by message) before
-     join (select message, '[' || group_concat('[' || part || ',' || by || ']' order by part) filter (${IS_SHOWN}) || ']' as shown, ${totals}
+       ${eachSize((size) => `size_${size} = size_${size} + before.saved_${size} - after.saved_${size}`)}
+     from (select message, ${SUMS} from (${newest}) group by message) before
+     join (select message, '[' || group_concat('[' || part || ',' || by || ']' order by part) filter (${IS_SHOWN}) || ']' as shown, ${SUMS}
            from (${newest}) group by message) after on after.message = before.message
      where undertext_messages.key = before.message`,
     keys,

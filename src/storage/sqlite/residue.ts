@@ -8,10 +8,10 @@ import { holdsOthers } from './migrate.ts'
 import { requireSession } from './sessions.ts'
 
 /*
- * Removed rows must not stay readable in the files. Zeroing what is deleted (secure_delete) is not enough: when SQLite splits or
- * merges pages, it leaves copies of rows in the unused space of pages, and the write-ahead log keeps older versions of pages. So
- * the tables are rewritten after a removal, and the log is truncated. A row of undertext_meta, written in the transaction of the
- * removal, says what is still to be done; it goes last.
+ * Removed rows must not stay readable in the files. Zeroing deleted content (secure_delete) is not enough: when SQLite splits or merges
+ * pages, it leaves copies of rows in their unused space, and the write-ahead log keeps older versions of pages. So the tables are
+ * rewritten after a removal, and the log is truncated. A row of undertext_meta, written in the transaction of the removal, records
+ * what is still to be done; it is deleted last.
  */
 
 /** `tables`: copies of removed rows may be in pages of the database. `log`: only in the write-ahead log. */
@@ -19,12 +19,12 @@ type Stage = 'tables' | 'log'
 type Residue = { readonly stage: Stage; readonly token: string }
 
 const KEY = 'residue'
-/** While clearing fails, writes try again after this time, milliseconds. */
+/** Milliseconds after which a write tries again to clear the files. */
 const RETRY_AFTER_MS = 100
-/** What may wait, removals of a series and attempts that fail, takes at most this part of the time. */
+/** Maximum share of the time for what can wait: clearing within a series of removals, and failing attempts. */
 const MOST_OF_TIME = 0.05
 
-/** Runs a writing verb that removes rows: what it deletes is overwritten, and the files are marked as not cleared. */
+/** Runs a method that removes rows: deleted content is overwritten, and the files are marked as not cleared. */
 export function erase<T>(connection: Connection, verb: string, work: () => T): T {
   const removing = () =>
     connection.write(verb, () => {
@@ -56,12 +56,12 @@ function clearFiles(connection: Connection, { waits = true } = {}): boolean {
   const isCleared = attempt(() =>
     waits ? clear(connection) : withPragmas(connection, [['busy_timeout', '0']], () => clear(connection)),
   )
-  // On a full disk an attempt fails late.
+  // On a full disk an attempt takes long before it fails.
   if (!isCleared) retryLater(connection, waits ? 0 : performance.now() - began)
   return isCleared
 }
 
-/** Runs work that may be done later: false when SQLite refuses it now. */
+/** Runs work that can be done later; returns false when SQLite refuses it now. */
 function attempt(work: () => boolean): boolean {
   try {
     return work()
@@ -71,7 +71,7 @@ function attempt(work: () => boolean): boolean {
   }
 }
 
-/** Clears the files unless the last rewriting was a moment ago, so that a series of removals does not rewrite them each time. */
+/** Clears the files unless they were rewritten recently: a series of removals must not rewrite them each time. */
 export function clearFilesInTurn(connection: Connection): boolean {
   const { endedAt, tookMs } = connection.residue
   if (tookMs > (performance.now() - endedAt) * MOST_OF_TIME) return false
@@ -98,7 +98,7 @@ function clear(connection: Connection): boolean {
   return residueOf(connection) === undefined
 }
 
-/** Clears the files if a removal before could not, also one of another process. */
+/** Clears the files if an earlier removal, also of another process, could not. */
 export function finishClearing(connection: Connection, verb: string): void {
   if (connection.readonly || connection.closed) return
   if (connection.outside(verb, () => residueOf(connection)) === undefined) return
@@ -119,7 +119,7 @@ function mark(connection: Connection, { stage, token }: Residue): void {
   )
 }
 
-/** Another connection may have removed something since: then its mark is there, and stays. */
+/** Changes the mark, unless another connection has removed rows since and set its own. */
 function replaceMark(connection: Connection, found: Residue, stage: Stage | undefined): void {
   const now = residueOf(connection)
   if (now?.token !== found.token || now.stage !== found.stage) return
@@ -127,7 +127,7 @@ function replaceMark(connection: Connection, found: Residue, stage: Stage | unde
   else connection.run(`delete from undertext_meta where key = '${KEY}'`)
 }
 
-/** Writes all rows into new pages. VACUUM is three times as fast, but in a database of others it may change the rowids of their tables. */
+/** Writes all rows to new pages. VACUUM is three times as fast, but may change the rowids of tables that are not ours. */
 function rewrite(connection: Connection): void {
   const began = performance.now()
   overwriting(connection, () => {
@@ -141,7 +141,7 @@ function rewrite(connection: Connection): void {
 
 const OURS = "like 'undertext\\_%' escape '\\'"
 
-/** Empties each table and fills it again. The triggers are made again as they were: they are against this. */
+/** Empties and fills each table. The triggers, which forbid this, are dropped and created again. */
 function copyTables(connection: Connection): void {
   connection.write('clearFiles', () => {
     const triggers = connection.all(
@@ -159,7 +159,7 @@ function copyTables(connection: Connection): void {
   })
 }
 
-/** The columns that are stored: generated ones cannot be written. */
+/** The stored columns; generated ones cannot be written. */
 function columnsOf(connection: Connection, table: string): string {
   const names = connection.all("select name from pragma_table_info(?, 'main')", table)
   return names.map(([name]) => `"${name}"`).join(', ')
@@ -178,7 +178,7 @@ function hasTable(connection: Connection, name: string): boolean {
   )
 }
 
-/** Runs work with secure_delete on, and without leaving pages in a rollback journal that is kept. */
+/** Runs work with secure_delete, and without leaving pages in a persistent rollback journal. */
 function overwriting<T>(connection: Connection, work: () => T): T {
   const pragmas: Pragma[] = [['main.secure_delete', '1']]
   if (connection.readPragma('main.journal_mode') === 'persist') pragmas.push(['main.journal_size_limit', '0'])
@@ -187,23 +187,20 @@ function overwriting<T>(connection: Connection, work: () => T): T {
 
 type Pragma = readonly [name: string, value: string]
 
-/** Runs work under other pragmas, which are then as they were: a connection that was handed in keeps its own. */
+/** Runs work with other pragmas and restores them: a connection of the application keeps its own. */
 function withPragmas<T>(connection: Connection, pragmas: readonly Pragma[], work: () => T): T {
   const before = pragmas.map(([name]) => [name, connection.readPragma(name)] as const)
   try {
     for (const [name, value] of pragmas) connection.pragma(`${name} = ${value}`)
     return work()
   } finally {
-    // The value 2 of secure_delete has to be set by its name.
+    // The value 2 of secure_delete can only be set by its name.
     for (const [name, value] of before)
       connection.pragma(`${name} = ${name.endsWith('secure_delete') && value === '2' ? 'fast' : value}`)
   }
 }
 
-/**
- * The one verb that removes things for good. It lifts the guards for its own transaction, and leaves a receipt
- * of ids and numbers under session 0. Afterwards it clears the files.
- */
+/** Removes a session permanently, leaves a receipt of ids and numbers in the audit of session 0, and clears the files. */
 export function purgeSession(connection: Connection, id: string, request: PurgeRequest): Purged {
   const removed = removeSession(connection, id, request)
   return request.clearFiles && clearFiles(connection) ? removed : { ...removed, filesCleared: false }
@@ -231,7 +228,7 @@ function removeSession(connection: Connection, id: string, { actor, reason }: Au
   })
 }
 
-/** Removes what is left of a session without messages, itself last; answers how many compactions that were. Within `unguarded`. */
+/** Removes what is left of a session without messages, itself last; returns the number of compactions. Within `unguarded`. */
 export function dropSession(connection: Connection, no: number): number {
   const compactions = connection.run('delete from undertext_compactions where session = ?', no)
   for (const table of ['measurements', 'usage', 'jobs', 'circuits', 'operations', 'audit'])
@@ -240,7 +237,7 @@ export function dropSession(connection: Connection, no: number): number {
   return compactions
 }
 
-/** Lifts the guards, which let nothing stored go, for one piece of work within the caller's transaction. `what` is for whoever looks. */
+/** Disables the triggers that forbid deletions, for some work within the caller's transaction. `what`: what is removed, for people. */
 export function unguarded<T>(connection: Connection, what: string, work: () => T): T {
   connection.run("insert into undertext_meta (key, value) values ('purging', ?)", what)
   const result = work()

@@ -13,8 +13,9 @@ import type { View } from '../../model/view.ts'
 import type { ViewRow } from '../../model/view-row.ts'
 import { NO_SIZES, type Sizes, tokensOf } from '../../tokens/tokens.ts'
 import type { Estimators, Previewing, RewindOperation, RewindRequest, Rewound } from '../storage.ts'
-import { prepareAppend } from './append.ts'
+import { writeMessages } from './append.ts'
 import { commitStep } from './commit.ts'
+import { stale } from './compaction-row.ts'
 import {
   compactionsNumbered,
   requiredKeys,
@@ -32,9 +33,9 @@ import { readSession, requireSession, type StoredSession } from './sessions.ts'
 import { Turning, writeTurned } from './undo.ts'
 
 /**
- * Hides the end of the view from a row on and appends messages: one transaction, planned within it, so nothing that others append
- * can come between. What it hides was said last, so the view that is left is one that has been (law 2 holds for it, but for
- * calls that wait again).
+ * Hides the end of the view from a row on and appends messages, in one transaction. It is planned within the transaction, so other
+ * appends cannot come between. It hides the newest rows, so the remaining view existed before and is valid, except that tool calls may
+ * be pending again.
  */
 export function rewind(
   connection: Connection,
@@ -44,16 +45,17 @@ export function rewind(
   previewing?: Previewing,
 ): Rewound {
   const { append: messages, operation } = request
-  const write = messages.length === 0 ? undefined : prepareAppend(messages, estimators, previewing)
-  return connection.write('rewind', () => {
+  const isAppending = messages.length > 0
+  const writing = { sessionId, messages, estimators, previewing }
+  return writeMessages(connection, 'rewind', writing, (write) => {
     const session = readSession(connection, sessionId)
     const known = operation && session && knownOperation(connection, session, operation)
     if (known !== undefined) return known
-    if (!isMadeFor(request, session)) throw stale(sessionId, 'the session was changed since', [])
+    if (!isMadeFor(request, session)) throw stale(sessionId, 'the session was changed since')
     const hidden = session === undefined ? NOTHING : hideFrom(connection, session, request, estimators)
-    if (session === undefined && (write === undefined || typeof request.from === 'object'))
+    if (session === undefined && (!isAppending || typeof request.from === 'object'))
       throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
-    const appended = write?.(connection, sessionId, request.expectedPosition) ?? { messages: [] }
+    const appended = isAppending ? write(request.expectedPosition) : { messages: [] }
     if (operation !== undefined) {
       const { no } = session ?? readSession(connection, sessionId)!
       const positions = JSON.stringify(appended.messages.map(({ position }) => position))
@@ -115,7 +117,7 @@ function hideFrom(
   return { no, rows: plan.hide.length }
 }
 
-/** What a rewind's coverage notes of what it turns, in order of rank. */
+/** The part of a rewind's coverage about the compactions that it undoes and redoes, in order of rank. */
 function turning(
   lifted: readonly StoredCompaction[],
   restored: readonly StoredCompaction[],
@@ -128,12 +130,12 @@ function turning(
   }
 }
 
-/** Where a rewind goes back to: before the message at a position, or before a row of the view as it is. */
+/** The start of a rewind: the message at a position, or a row of the current view. */
 type Point = {
   readonly position: number
-  /** When that message was appended, as it says; milliseconds since 1970. */
+  /** The recorded time of that message, milliseconds since 1970. */
   readonly at: number
-  /** The row, where it is not a message: compactions before it stay, so it is in the view. */
+  /** The row, if it is not a message. Compactions before it stay, so it is in the view. */
   readonly key?: number
 }
 
@@ -160,7 +162,7 @@ function pointAt(connection: Connection, session: StoredSession, position: numbe
   return { position, at: (row?.[0] as number | undefined) ?? 0 }
 }
 
-/** The first message of the log that the row inserted by a compaction replaces. */
+/** The position of the first message that the row inserted by a compaction replaces. */
 function firstReplaced(connection: Connection, session: StoredSession, compaction: number): number {
   const [stored] = compactionsNumbered(connection, session.no, [compaction])
   const { positions, inserted } = stored!.coverage.hidden
@@ -183,9 +185,9 @@ function indexIn(view: View, { position, key }: Point): number {
 }
 
 /**
- * What was turned since a message was appended: compactions in force that were not then, and those undone that were in force then.
- * By the first entry of the audit about each; previews are part of the append that made them. Entries without a position are older
- * than this rule: they go by time, and nothing is restored by them.
+ * The compactions to undo and redo so that the same ones are active as when a message was appended. The first entry of the audit since
+ * then decides for each; previews belong to the append that made them. Entries of early versions have no position: they are compared
+ * by time, and only undone.
  */
 function turnedSince(
   connection: Connection,
@@ -221,8 +223,8 @@ function turnedSince(
 }
 
 /**
- * The compactions in force, but for previews, that cover a row at a position or after it. Before all that is visible none is
- * lifted: nothing of what they hide would show.
+ * The active compactions, except previews, that cover a row at a position or after it. A rewind from the start undoes none: the rows
+ * that they hide would be hidden by the rewind.
  */
 function reachingTo(
   connection: Connection,
@@ -251,11 +253,10 @@ function reachingTo(
   )
 }
 
-function stale(sessionId: string, why: string, messageIds: readonly string[]): UndertextError<'STALE_PLAN'> {
-  return new UndertextError('STALE_PLAN', { sessionId, why, messageIds })
-}
-
-/** Parts before a rewind that show themselves again: what points at a copy behind it, and reasoning a loop needs that it opens. */
+/**
+ * The parts before a rewind that are shown in full again: those that point to a copy that the rewind hides, and reasoning of a tool loop
+ * that becomes the last one.
+ */
 function restoredParts(
   connection: Connection,
   session: StoredSession,
@@ -282,15 +283,15 @@ type ShownPart = {
   readonly part: number
   readonly text: string | null
   readonly saved: Sizes
-  /** Keys of the copies that its compaction leans on. */
+  /** Keys of the copies that its compaction points to. */
   readonly leans: readonly number[]
-  /** Whether it was moved to a row its compaction inserted. */
+  /** Whether it was moved to the row that its compaction inserted. */
   readonly isMoved: boolean
-  /** The preview beneath it. */
+  /** The preview that it replaced. */
   readonly preview: { readonly text: string; readonly saved: Sizes } | undefined
 }
 
-/** The parts of a row that show something else, and what. */
+/** The replaced parts of a row, and the shown texts. */
 function shownParts(connection: Connection, session: StoredSession, row: ViewRow): ShownPart[] {
   const replacements = connection
     .all(
@@ -319,7 +320,7 @@ function shownParts(connection: Connection, session: StoredSession, row: ViewRow
   })
 }
 
-/** What an operation did, if it was done. Throws `OPERATION_CONFLICT` when it was another one. */
+/** The result of an operation, if it was done. Throws `OPERATION_CONFLICT` when its id was used for another one. */
 export function rewound(
   connection: Connection,
   sessionId: string,
@@ -331,7 +332,6 @@ export function rewound(
   })
 }
 
-/** What a repeated operation did the first time. Throws `OPERATION_CONFLICT` when it was another one. */
 function knownOperation(
   connection: Connection,
   session: StoredSession,

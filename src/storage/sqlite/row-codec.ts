@@ -5,9 +5,9 @@ import type { CallEntry, LineRange, ResultEntry, ShownReplacement } from '../../
 import { damaged, parseStoredLists } from './content-codec.ts'
 
 /*
- * The `tools` column: the calls and results of a row, as a JSON array without its brackets, so that the columns of
- * many rows can be put together and parsed as one flat array. First the number of entries, then each entry:
- * a call: -1 - part, id, name, 0 or [path, from?, to?, variant?] (the variant, known by being a text, stands last);
+ * The `tools` column: the calls and results of a row, as a JSON array without its brackets, so that the columns of many rows can be
+ * joined and parsed as one flat array. First the number of entries, then each entry:
+ * a call: -1 - part, id, name, 0 or [path, from?, to?, variant?] (the variant is last, and the only text after the path);
  * a result: part, id, units, media, 1 when it failed else 0, name or 0.
  */
 
@@ -36,8 +36,8 @@ function encodeFile({ path, range, variant }: IndexedCall): EncodedFile | 0 {
 }
 
 /**
- * Where the values of the row behind this one begin; `undefined` when these are not what `encodeTools` makes: taken for
- * "no calls" they would let a pair be parted.
+ * The index of the next row's values; `undefined` for values that `encodeTools` does not produce. Reading those as "no calls" could
+ * separate a call from its result.
  */
 export function skipTools(values: readonly unknown[], start: number): number | undefined {
   const entries = values[start]
@@ -73,7 +73,7 @@ function isSoundResult(values: readonly unknown[], at: number): boolean {
   )
 }
 
-/** The calls among the values that begin at `start`. Most rows hold a single entry, so lists are made for no more. */
+/** The calls among the values from `start` on. Most rows have one entry, which needs no loop. */
 export function decodeCalls(values: readonly unknown[], start: number): readonly CallEntry[] {
   const entries = values[start] as number
   if (entries === 1) return isCall(values, start + 1) ? [decodeCall(values, start + 1)] : NOTHING
@@ -86,7 +86,7 @@ export function decodeCalls(values: readonly unknown[], start: number): readonly
   return calls
 }
 
-/** The results among them. */
+/** The results among the values from `start` on. */
 export function decodeResults(values: readonly unknown[], start: number): readonly ResultEntry[] {
   const entries = values[start] as number
   if (entries === 1) return isCall(values, start + 1) ? NOTHING : [decodeResult(values, start + 1)]
@@ -139,7 +139,7 @@ function decodeResult(values: readonly unknown[], at: number): ResultEntry {
     : { part, id, units, media, failed, name: name as string }
 }
 
-/** Bits of `flags`; two, as the index of the view packs them. */
+/** The two bits of `flags`. */
 export const REASONING = 1
 export const SPEAKS = 2
 
@@ -155,17 +155,17 @@ export function encodeKind(kind: RowKind): number {
   return ROW_KINDS.indexOf(kind)
 }
 
-/** Units of what comes as one number: far apart, so that a damaged code stays itself and is unreadable. */
+/** Units of values packed into one number. They are far apart, so that a damaged value cannot be read as another. */
 const KIND_UNIT = 2 ** 40
 const ROLE_UNIT = 2 ** 20
 const FLAGS_UNIT = 2
 
-/** SQL for kind and role in one number. Fewer columns are faster (docs/decisions.md, "Rows come by columns"). */
+/** SQL for kind and role in one number: fewer columns are faster (docs/decisions.md, "Rows come by columns"). */
 export const PACKED_KIND = `m.kind * ${KIND_UNIT} + m.role * ${ROLE_UNIT}`
 /** The same with flags and pin. */
 export const PACKED_ROW = `${PACKED_KIND} + m.flags * ${FLAGS_UNIT} + m.pinned`
 
-/** Throws `STORE_CORRUPT`, as the other two. */
+/** Throws `STORE_CORRUPT`, like the other two. */
 export function unpackKind(packed: number): RowKind {
   return decodeKind(Math.floor(packed / KIND_UNIT))
 }
@@ -174,7 +174,7 @@ export function unpackRole(packed: number): Role {
   return decodeRole(Math.floor((packed % KIND_UNIT) / ROLE_UNIT))
 }
 
-/** Flags as `encodeFlags` made them. */
+/** Flags as `encodeFlags` returns them. */
 export function unpackFlags(packed: number): number {
   const flags = Math.floor((packed % ROLE_UNIT) / FLAGS_UNIT)
   return flags <= (REASONING | SPEAKS) ? flags : unreadable('index')
@@ -184,12 +184,12 @@ export function unpackPinned(packed: number): boolean {
   return packed % FLAGS_UNIT === 1
 }
 
-/** Throws `STORE_CORRUPT` for a code that is none. */
+/** Throws `STORE_CORRUPT` for an unknown code. */
 export function decodeRole(code: unknown): Role {
   return ROLES[code as number] ?? unreadable('role')
 }
 
-/** Throws `STORE_CORRUPT` for a code that is none. */
+/** Throws `STORE_CORRUPT` for an unknown code. */
 export function decodeKind(code: unknown): RowKind {
   return ROW_KINDS[code as number] ?? unreadable('kind')
 }
@@ -198,22 +198,18 @@ function unreadable(what: string): never {
   throw damaged(what, 'a row')
 }
 
-/** The replacements a row shows. Throws `STORE_CORRUPT`, naming `row`; `verifySession` can mend it. */
+/** The replacements that a row shows. Throws `STORE_CORRUPT`, naming the row; `verifySession` can repair it. */
 export function decodeShown(text: unknown, row: string | number = 'a row'): readonly ShownReplacement[] {
   if (text === null) return []
-  return (parseStoredLists(text, 'list of replacements', row) as [number, number][]).map(
-    ([part, compaction]) => ({
-      part,
-      compaction,
-    }),
-  )
+  const places = parseStoredLists(text, 'list of replacements', row) as [number, number][]
+  return places.map(([part, compaction]) => ({ part, compaction }))
 }
 
 export function encodeShown(shown: readonly ShownReplacement[]): string | null {
   return shown.length === 0 ? null : JSON.stringify(shown.map(({ part, compaction }) => [part, compaction]))
 }
 
-/** The id of a row: the caller's own, or one made of the session's incarnation and the row's place. */
+/** The id of a row: the caller's, or one of the session's incarnation and the row's place. */
 export function rowId(incarnation: string, id: unknown, position: unknown, ordinal: unknown): string {
   if (id !== null) return id as string
   return position === null ? `${incarnation}:s${ordinal}` : `${incarnation}:${position}`

@@ -11,18 +11,18 @@ import {
 } from 'drizzle-orm/sqlite-core'
 
 /*
- * The tables. Inside, sessions and compactions are integers (`no`); the caller's ids stay at the edge. Rows of
- * messages are narrow and hold no content, so that planning, tagging and counting never touch it, and a tag
- * never rewrites a long text. Figures behind these choices: docs/decisions.md.
+ * The tables. References to sessions and compactions are integers (`no`), not the ids of the caller. Rows of messages are narrow and
+ * without content, so that planning, tagging and counting never read it, and a tag never rewrites a long text. Figures for these
+ * choices: docs/decisions.md.
  */
 
-/** One conversation, its counters and its lease. The counters are moved in the transaction of every change. */
+/** Conversations, with counters and lease. The counters are updated in the transaction of every change. */
 export const sessions = sqliteTable(
   'undertext_sessions',
   {
     no: integer().primaryKey(),
     id: text().notNull(),
-    /** New at each creation, a copy's too: a purged and recreated id is another session. Ids of messages begin with it. */
+    /** New at each creation and copy: a purged and recreated id is another session. Ids of messages begin with it. */
     incarnation: text().notNull(),
     owner: text(),
     title: text(),
@@ -49,7 +49,7 @@ export const sessions = sqliteTable(
     hiddenByHand: integer('hidden_by_hand').notNull().default(0),
     retired: integer().notNull().default(0),
     activeCompactions: integer('active_compactions').notNull().default(0),
-    /** Automatic compactions that a user undid since one was made last: the threshold alone makes none while there are any. */
+    /** Automatic compactions that a user undid since the last one. With any, usage over the threshold alone triggers none. */
     undoneAutomatic: integer('undone_automatic').notNull().default(0),
     /** Raised by every change. */
     version: integer().notNull().default(0),
@@ -58,19 +58,19 @@ export const sessions = sqliteTable(
     leaseRun: text('lease_run'),
     leaseHolder: text('lease_holder'),
     leaseExpires: integer('lease_expires'),
-    /** Who is bringing it in; null once it is published. Until then no list shows it. */
+    /** The importer; null once it is published. Until then no list shows it. */
     stagedBy: text('staged_by'),
   },
   (table) => [
     uniqueIndex('undertext_sessions_id').on(table.id),
-    /** Not unique: earlier versions gave copies the incarnation of the first. */
+    /** Not unique: in earlier versions copies had the incarnation of the original. */
     index('undertext_sessions_incarnation').on(table.incarnation),
     index('undertext_sessions_staged').on(table.stagedBy).where(sql`staged_by is not null`),
     index('undertext_sessions_owner').on(table.owner, table.no).where(sql`owner is not null`),
   ],
 )
 
-/** The rows of all sessions: messages of the log, and what compactions inserted. Tags live here. */
+/** The rows of all sessions, with their tags: messages of the log, and rows that compactions inserted. */
 export const messages = sqliteTable(
   'undertext_messages',
   {
@@ -80,7 +80,7 @@ export const messages = sqliteTable(
     anchor: integer().notNull(),
     /** 0 for messages; 1, 2, 3 … in order of insertion for inserted rows. */
     ordinal: integer().notNull().default(0),
-    /** Place in the log; null for inserted rows. */
+    /** The place in the log; null for inserted rows. */
     position: integer(),
     /** Index into ROW_KINDS. */
     kind: integer().notNull().default(0),
@@ -88,19 +88,19 @@ export const messages = sqliteTable(
     role: integer().notNull(),
     /** Bits: see row-codec.ts. */
     flags: integer().notNull().default(0),
-    /** The caller's own id; ours are made of incarnation and place, and not stored. */
+    /** The id of the caller. Others consist of incarnation and place, and are not stored. */
     id: text(),
-    /** Sizes as shown now, replacements applied. */
+    /** Sizes as shown, replacements applied. */
     sizeText: integer('size_text').notNull(),
     sizeReasoning: integer('size_reasoning').notNull(),
     sizeCalls: integer('size_calls').notNull(),
     sizeResults: integer('size_results').notNull(),
     sizeMedia: integer('size_media').notNull(),
-    /** Calls and results with what planning needs of them, as JSON arrays. */
+    /** Calls and results, with the facts for planning, as JSON arrays. */
     tools: text(),
     createdAt: integer('created_at').notNull(),
     idempotencyKey: text('idempotency_key'),
-    /** Number of the compaction that inserted this row: condenseId of a summary, truncationId of a marker. */
+    /** The compaction that inserted this row: condenseId of a summary, truncationId of a marker. */
     insertedBy: integer('inserted_by'),
     condenseParent: integer('condense_parent'),
     truncationParent: integer('truncation_parent'),
@@ -123,17 +123,17 @@ export const messages = sqliteTable(
   ],
 )
 
-/** What was said, by the key of its row. Written once; a trigger refuses changes. */
+/** Contents, by the key of their row. Written once; a trigger refuses changes. */
 export const contents = sqliteTable('undertext_contents', {
   key: integer().primaryKey(),
   /** A string or an array of parts, as JSON. */
   content: text().notNull(),
   metadata: text(),
-  /** Where blobs belong in the content: JSON [path, hash, encoding] …; null when there are none. */
+  /** The places of blobs in the content: JSON [path, hash, encoding] …; null when there are none. */
   blobs: text(),
 })
 
-/** Compactions, in order of creation (`no`): what was done, by whom, why, and whether it is in force. */
+/** Compactions, in order of creation (`no`), with author, reason and status. */
 export const compactions = sqliteTable(
   'undertext_compactions',
   {
@@ -147,9 +147,9 @@ export const compactions = sqliteTable(
     actor: text(),
     reason: text(),
     params: text(),
-    /** What it hides and inserts, compactly; written once. */
+    /** The hidden and inserted rows, in a compact form; written once. */
     coverage: text().notNull(),
-    /** Keys of the rows it leans on, JSON. */
+    /** Keys of the rows that it points to, JSON. */
     requires: text(),
     rowsHidden: integer('rows_hidden').notNull().default(0),
     partsReplaced: integer('parts_replaced').notNull().default(0),
@@ -164,13 +164,13 @@ export const compactions = sqliteTable(
     error: text(),
     createdAt: integer('created_at').notNull(),
     changedAt: integer('changed_at').notNull(),
-    /** Place in the order in which things were done: what builds on what. */
+    /** The order in which compactions came into force: they build on others of lower rank. */
     rank: integer().notNull(),
-    /** The undo of a whole run that took it down: the number of that undo's audit row. */
+    /** The undo of a whole run that undid it: the number of its entry in the audit. */
     undoneWithRun: integer('undone_with_run'),
-    /** What a rewind turned when it came into force last: numbers of compactions, JSON [lifted, restored]. */
+    /** The compactions that a rewind undid and redid when it last came into force: numbers, JSON [undone, redone]. */
     turned: text(),
-    /** Anchors of the first and the last row it hides; null when it hides none. Coverage lists rows in order. */
+    /** Anchors of the first and the last hidden row; null for none. Coverage lists rows in order. */
     firstAnchor: integer('first_anchor').generatedAlwaysAs(
       sql`case when json_valid(coverage) then min(ifnull(coverage ->> '$.p[0][0]', coverage ->> '$.i[0][0]'), ifnull(coverage ->> '$.i[0][0]', coverage ->> '$.p[0][0]')) end`,
       { mode: 'virtual' },
@@ -181,7 +181,7 @@ export const compactions = sqliteTable(
     ),
   },
   (table) => [
-    /** By status and by the span of what it hides: what is in force, and what may build on what. */
+    /** By status and by the span of the hidden rows: active ones, and those that may build on each other. */
     index('undertext_compactions_spans').on(
       table.session,
       table.status,
@@ -189,7 +189,7 @@ export const compactions = sqliteTable(
       table.lastAnchor,
       table.rank,
     ),
-    /** Those in force that show texts in place of parts. */
+    /** Active ones that replace parts. */
     index('undertext_compactions_replacing')
       .on(table.session)
       .where(sql`status = 'active' and parts_replaced > 0`),
@@ -199,9 +199,9 @@ export const compactions = sqliteTable(
     uniqueIndex('undertext_compactions_id').on(table.id),
     index('undertext_compactions_session').on(table.session, table.no),
     index('undertext_compactions_run').on(table.run),
-    /** What summaries cost in a window of time. */
+    /** The cost of summaries in a window of time. */
     index('undertext_compactions_summaries').on(table.createdAt).where(sql`summarizer is not null`),
-    /** Attempts that go on, or whose process died. */
+    /** Attempts that are running, or whose process died. */
     index('undertext_compactions_running').on(table.session).where(sql`status = 'running'`),
   ],
 )
@@ -215,7 +215,7 @@ export const replacements = sqliteTable(
     part: integer().notNull(),
     /** The text, as JSON (a plain text column cannot hold NUL and lone surrogates). */
     text: text().notNull(),
-    /** What showing it saves, in sizes: the original's less its own. */
+    /** The saved sizes: those of the original minus its own. */
     savedText: integer('saved_text').notNull(),
     savedReasoning: integer('saved_reasoning').notNull().default(0),
     savedResults: integer('saved_results').notNull(),
@@ -227,7 +227,7 @@ export const replacements = sqliteTable(
   ],
 )
 
-/** What happened, append-only: ids and numbers, never content. */
+/** The audit, append-only: ids and numbers, never content. */
 export const audit = sqliteTable(
   'undertext_audit',
   {
@@ -239,18 +239,18 @@ export const audit = sqliteTable(
     at: integer().notNull(),
     actor: text(),
     detail: text(),
-    /** The log's last position at that time; null for what was written before this was noted. */
+    /** The last position of the log at that time; null in entries of earlier versions. */
     position: integer(),
   },
   (table) => [
     index('undertext_audit_session').on(table.session, table.no),
-    /** What was turned since a message was appended. */
+    /** Compactions that were undone or redone since a message was appended. */
     index('undertext_audit_turned').on(table.session, table.position).where(sql`compaction is not null`),
     index('undertext_audit_run_undone').on(table.run).where(sql`event = 'run undone'`),
   ],
 )
 
-/** The last size a provider reported for a session, by model; stale as soon as the view is another. */
+/** The last size that a provider reported for a session, by model; valid until the view changes. */
 export const measurements = sqliteTable(
   'undertext_measurements',
   {
@@ -262,7 +262,7 @@ export const measurements = sqliteTable(
     viewEpoch: integer('view_epoch').notNull(),
     tokens: integer().notNull(),
     held: integer().notNull(),
-    /** The estimate of the same request: history, what stands in every request, prompt and files. */
+    /** The estimate of the same request: history, what is in every request, prompt and files. */
     history: integer().notNull(),
     standing: integer().notNull(),
     pending: integer().notNull(),
@@ -273,7 +273,7 @@ export const measurements = sqliteTable(
   (table) => [primaryKey({ columns: [table.session, table.provider, table.model] })],
 )
 
-/** What providers billed, by session and model: sums, and how the cache did in the last request. */
+/** Billed tokens by session and model: sums, and the cached tokens of the last request. */
 export const usage = sqliteTable(
   'undertext_usage',
   {
@@ -282,12 +282,12 @@ export const usage = sqliteTable(
     /** Empty for a provider without a model. */
     model: text().notNull(),
     requests: integer().notNull(),
-    /** Tokens, sums over all requests; input without what came from the cache or went into it. */
+    /** Tokens, sums over all requests; input excludes tokens read from or written to the cache. */
     inputTokens: integer('input_tokens').notNull(),
     cacheReadTokens: integer('cache_read_tokens').notNull(),
     cacheCreationTokens: integer('cache_creation_tokens').notNull(),
     outputTokens: integer('output_tokens').notNull(),
-    /** Of the last request made from the view as it was then; null when its provider did not say. */
+    /** Of the last request of the view at that time; null when its provider did not report it. */
     lastCacheReadTokens: integer('last_cache_read_tokens'),
     lastCacheCreationTokens: integer('last_cache_creation_tokens'),
     at: integer().notNull(),
@@ -295,7 +295,7 @@ export const usage = sqliteTable(
   (table) => [primaryKey({ columns: [table.session, table.provider, table.model] })],
 )
 
-/** Compactions to be made in the background: who works at them, and what became of them. */
+/** Background compactions, their holders and states. */
 export const jobs = sqliteTable(
   'undertext_jobs',
   {
@@ -304,14 +304,14 @@ export const jobs = sqliteTable(
     session: integer().notNull(),
     /** `queued`, `running`, `done`, `failed`, `stale`, `cancelled`. */
     state: text().notNull(),
-    /** What the job was asked for, as JSON: settings of the call that can be stored. */
+    /** The request, as JSON: settings of the call that can be stored. */
     request: text(),
-    /** The log's last position and the view's epoch when it was queued. */
+    /** The last position of the log, and the view's epoch, when it was queued. */
     position: integer().notNull(),
     viewEpoch: integer('view_epoch').notNull(),
     run: text(),
     attempts: integer().notNull().default(0),
-    /** Not to be taken up before, milliseconds since 1970. */
+    /** The earliest start, milliseconds since 1970. */
     notBefore: integer('not_before').notNull(),
     holder: text(),
     expires: integer(),
@@ -327,37 +327,37 @@ export const jobs = sqliteTable(
   ],
 )
 
-/** Sessions whose unasked summaries have failed in a row; a row goes with the view and the model it is of. */
+/** Sessions whose automatic summaries failed in a row; a row is valid for its view and model. */
 export const circuits = sqliteTable('undertext_circuits', {
   session: integer().primaryKey(),
   failures: integer().notNull(),
   viewEpoch: integer('view_epoch').notNull(),
-  /** The summarizer and the model it was asked with. */
+  /** The summarizer and its model. */
   model: text().notNull(),
-  /** The last failure's code. */
+  /** The code of the last failure. */
   error: text().notNull(),
-  /** Open until then, milliseconds since 1970; null while it is closed. */
+  /** The end of the open state, milliseconds since 1970; null while it is closed. */
   openUntil: integer('open_until'),
   changedAt: integer('changed_at').notNull(),
 })
 
-/** Rewinds that came under an id of the caller's, so that a repeated one is known. */
+/** Rewinds with an id of the caller, so that a repeated one is recognized. */
 export const operations = sqliteTable(
   'undertext_operations',
   {
     session: integer().notNull(),
     id: text().notNull(),
-    /** A digest of what was asked for. */
+    /** A digest of the request. */
     digest: text().notNull(),
-    /** What it made, if it hid anything. */
+    /** Its compaction, if it hid anything. */
     compaction: integer(),
-    /** Positions of the messages it appended, as JSON. */
+    /** Positions of the appended messages, as JSON. */
     positions: text().notNull(),
   },
   (table) => [primaryKey({ columns: [table.session, table.id] })],
 )
 
-/** How many tokens a model makes of an estimated one: sums over all sessions, older reports counting less. */
+/** The ratio of a model's tokens to estimated ones: sums over all sessions; older reports count less. */
 export const calibrations = sqliteTable(
   'undertext_calibrations',
   {
@@ -375,13 +375,13 @@ export const calibrations = sqliteTable(
   (table) => [primaryKey({ columns: [table.provider, table.model, table.estimator] })],
 )
 
-/** Limits that overflow errors named, by model. */
+/** Limits in overflow errors, by model. */
 export const limits = sqliteTable(
   'undertext_limits',
   {
     provider: text().notNull(),
     model: text().notNull(),
-    /** `window`: question and answer together. `input`: the question alone. */
+    /** `window`: input and output together. `input`: the input alone. */
     kind: text().notNull(),
     tokens: integer().notNull(),
     at: integer().notNull(),
@@ -396,7 +396,7 @@ export const blobs = sqliteTable('undertext_blobs', {
   bytes: blob({ mode: 'buffer' }).notNull(),
 })
 
-/** The schema version, and the permit a purge takes out for its own transaction. */
+/** The schema version, the permit of a purge for its own transaction, and the mark of files to clear. */
 export const meta = sqliteTable('undertext_meta', {
   key: text().primaryKey(),
   value: text().notNull(),

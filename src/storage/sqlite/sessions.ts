@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { UndertextError } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type {
   MessageCounts,
@@ -7,9 +8,10 @@ import type {
   SessionFields,
   SessionFigures,
   SessionQuery,
-  SessionSaid,
+  SessionSettings,
 } from '../storage.ts'
 import { writeAudit } from './audit.ts'
+import { insertInto } from './columns.ts'
 import type { Connection, Row } from './connection.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import { encodeKind, encodeRole } from './row-codec.ts'
@@ -21,16 +23,18 @@ export type StoredSession = Session & {
   readonly retired: number
 }
 
-const COLUMNS = `no, id, incarnation, owner, title, provider, model, config, metadata, estimator, created_at,
-  updated_at, archived_at, messages, inserted, visible, size_text, size_reasoning, size_calls, size_results,
-  size_media, hidden_condensed, hidden_truncated, hidden_by_hand, retired, active_compactions, version, view_epoch, undone_automatic`
+/** The columns that stats need. */
+const FIGURES = `provider, model, config, estimator, messages, visible, size_text, size_reasoning, size_calls, size_results,
+  size_media, hidden_condensed, hidden_truncated, hidden_by_hand, active_compactions, view_epoch, undone_automatic`
+const COLUMNS = `${FIGURES}, no, id, incarnation, owner, title, metadata, created_at, updated_at, archived_at, inserted,
+  retired, version`
 
 export function readSession(connection: Connection, id: string): StoredSession | undefined {
   const row = connection.get(`select ${COLUMNS} from undertext_sessions where id = ?`, id)
   return row && decodeSession(row)
 }
 
-/** What reading the rows of a session needs of it: a few columns instead of all. */
+/** The columns needed to read the rows of a session. */
 export type SessionHead = Pick<StoredSession, 'no' | 'id' | 'incarnation' | 'messageCount'>
 
 /** Throws `SESSION_NOT_FOUND`. */
@@ -40,38 +44,78 @@ export function requireHead(connection: Connection, id: string): SessionHead {
   return { id, no: row[0] as number, incarnation: row[1] as string, messageCount: row[2] as number }
 }
 
-/** The figures of a session; stands before every call of a model, so it reads what stats need and no more. */
+/** The figures of a session. Called before every call of a model, so it reads no more columns than stats need. */
 export function readFigures(connection: Connection, id: string): SessionFigures | undefined {
-  const row = connection.get(
-    `select provider, model, estimator, messages, visible, size_text, size_reasoning, size_calls, size_results, size_media,
-       hidden_condensed, hidden_truncated, hidden_by_hand, active_compactions, view_epoch, config, undone_automatic from undertext_sessions where id = ?`,
-    id,
-  )
-  if (row === undefined) return undefined
-  const name = `session ${id}`
+  const row = connection.get(`select ${FIGURES} from undertext_sessions where id = ?`, id)
+  return row && decodeFigures(row, `session ${id}`)
+}
+
+function decodeFigures(row: Row, name: string): SessionFigures {
   const number = (at: number): number => storedNumber(row[at], name)
   return {
     provider: storedText(row[0], name),
     model: storedText(row[1], name),
-    estimator: row[2] as string,
-    messageCount: number(3),
-    visibleCount: number(4),
+    config: parseConfig(row[2], name),
+    estimator: row[3] as string,
+    messageCount: number(4),
+    visibleCount: number(5),
     visibleSizes: {
-      text: number(5),
-      reasoning: number(6),
-      toolCalls: number(7),
-      toolResults: number(8),
-      media: number(9),
+      text: number(6),
+      reasoning: number(7),
+      toolCalls: number(8),
+      toolResults: number(9),
+      media: number(10),
     },
-    hidden: { condensed: number(10), truncated: number(11), byHand: number(12) },
-    activeCompactions: number(13),
-    viewEpoch: number(14),
-    config: parseConfig(row[15], name),
+    hidden: { condensed: number(11), truncated: number(12), byHand: number(13) },
+    activeCompactions: number(14),
+    viewEpoch: number(15),
     undoneAutomatic: number(16),
   }
 }
 
-export function decodeSaid(config: unknown, provider: unknown, model: unknown, name: string): SessionSaid {
+function decodeSession(row: Row): StoredSession {
+  const name = `session no. ${row[17]}`
+  const text = (at: number): string | undefined => storedText(row[at], name)
+  const number = (at: number): number => storedNumber(row[at], name)
+  // The config of the figures is shared by all its readers; this one is returned to callers.
+  const {
+    provider,
+    model,
+    config: _,
+    estimator,
+    viewEpoch,
+    undoneAutomatic,
+    ...counters
+  } = decodeFigures(row, name)
+  return {
+    no: number(17),
+    id: row[18] as string,
+    incarnation: row[19] as string,
+    owner: text(20),
+    title: text(21),
+    provider,
+    model,
+    config: parseJson(row[2], name),
+    metadata: parseJson(row[22], name),
+    estimator,
+    createdAt: number(23),
+    updatedAt: number(24),
+    archivedAt: (row[25] as number | null) ?? undefined,
+    ...counters,
+    inserted: number(26),
+    retired: number(27),
+    version: number(28),
+    viewEpoch,
+    undoneAutomatic,
+  }
+}
+
+export function decodeSettings(
+  config: unknown,
+  provider: unknown,
+  model: unknown,
+  name: string,
+): SessionSettings {
   return {
     config: parseConfig(config, name),
     provider: storedText(provider, name),
@@ -79,19 +123,19 @@ export function decodeSaid(config: unknown, provider: unknown, model: unknown, n
   }
 }
 
-/** Configs by their text: stats stand before every call, and the settings are remembered by the object. */
+/** Configs by their text: stats are read before every call, and settings are cached by the object. */
 const parsedConfigs = new Map<string, JsonObject>()
-const MOST_CONFIGS = 100
-const LONGEST_REMEMBERED = 20_000
+const MAX_CONFIGS = 100
+const MAX_CACHED_LENGTH = 20_000
 
-/** The same text gives the same object, so nobody may change it. */
+/** Returns the same object for the same text, so nobody may change it. */
 function parseConfig(value: unknown, name: string): JsonObject | undefined {
   if (value === null) return undefined
   const before = typeof value === 'string' ? parsedConfigs.get(value) : undefined
   if (before !== undefined) return before
   const config = parseJson(value, name)
-  if (config === undefined || typeof value !== 'string' || value.length > LONGEST_REMEMBERED) return config
-  if (parsedConfigs.size >= MOST_CONFIGS) parsedConfigs.clear()
+  if (config === undefined || typeof value !== 'string' || value.length > MAX_CACHED_LENGTH) return config
+  if (parsedConfigs.size >= MAX_CONFIGS) parsedConfigs.clear()
   parsedConfigs.set(value, config)
   return config
 }
@@ -103,6 +147,20 @@ export function requireSession(connection: Connection, id: string): StoredSessio
   return session
 }
 
+const FIELDS = ['owner', 'title', 'provider', 'model', 'config', 'metadata'] as const
+const INSERT = insertInto('undertext_sessions', [
+  ...['id', 'incarnation', 'estimator', 'created_at', 'updated_at'],
+  ...FIELDS,
+])
+
+/** The values of the columns `FIELDS`. */
+function encodeFields(fields: SessionFields): (string | null)[] {
+  return FIELDS.map((name) => {
+    const value = fields[name] ?? null
+    return typeof value === 'object' && value !== null ? stringifyJson(value) : value
+  })
+}
+
 /** Inserts a session, within the caller's transaction. */
 export function insertSession(
   connection: Connection,
@@ -112,20 +170,14 @@ export function insertSession(
 ): StoredSession {
   const now = Date.now()
   connection.run(
-    `insert into undertext_sessions (id, incarnation, owner, title, provider, model, config, metadata, estimator, created_at, updated_at)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    INSERT,
     id,
-    // 96 random bits: ids of messages begin with it, so it is short and needs no escaping anywhere.
+    // 96 random bits: message ids begin with it, so it is short and needs no escaping anywhere.
     randomBytes(12).toString('base64url'),
-    fields.owner ?? null,
-    fields.title ?? null,
-    fields.provider ?? null,
-    fields.model ?? null,
-    encodeJson(fields.config),
-    encodeJson(fields.metadata),
     estimator,
     now,
     now,
+    ...encodeFields(fields),
   )
   return requireSession(connection, id)
 }
@@ -152,7 +204,7 @@ export function listSessions(connection: Connection, query: SessionQuery): Store
   })
 }
 
-/** Some columns of the sessions a query names, newest first, before the number `before`. */
+/** Some columns of the sessions of a query, newest first, with numbers below `before`. */
 function page(
   connection: Connection,
   columns: string,
@@ -173,27 +225,27 @@ function page(
 }
 
 /**
- * What SQLite can tell about a search: it knows the case of ASCII letters only, so a text with another character stays
- * a candidate. A `%` or `_` in the search only adds candidates.
+ * SQLite ignores the case of ASCII letters only, so a text with other characters is a candidate. A `%` or `_` in the search only adds
+ * candidates.
  */
-const MAY_HOLD =
+const MAY_CONTAIN =
   '(id like ? or title like ? or length(id) <> octet_length(id) or length(title) <> octet_length(title))'
 const CANDIDATES = 1_000
 
-/** The sessions that hold a text in lower case. Of the others no more than the id and the title is read. */
+/** The sessions whose id or title contains a text, given in lower case. Of the others, only these two columns are read. */
 function search(
   connection: Connection,
   query: SessionQuery & { readonly search: string },
   from: number,
 ): StoredSession[] {
   const found: StoredSession[] = []
-  const asked = { ...query, limit: CANDIDATES }
+  const paged = { ...query, limit: CANDIDATES }
   const pattern = `%${query.search}%`
   let before = from
   for (;;) {
-    const rows = page(connection, 'no, id, title', asked, before, [MAY_HOLD, pattern, pattern])
+    const rows = page(connection, 'no, id, title', paged, before, [MAY_CONTAIN, pattern, pattern])
     for (const [no, id, title] of rows) {
-      if (!holds(id, query.search) && !holds(title, query.search)) continue
+      if (!contains(id, query.search) && !contains(title, query.search)) continue
       found.push(decodeSession(connection.get(`select ${COLUMNS} from undertext_sessions where no = ?`, no)!))
       if (found.length === query.limit) return found
     }
@@ -202,15 +254,15 @@ function search(
   }
 }
 
-function holds(text: unknown, lowerCase: string): boolean {
+function contains(text: unknown, lowerCase: string): boolean {
   return typeof text === 'string' && text.toLowerCase().includes(lowerCase)
 }
 
-/** SQL for a row that keeps something and is sent nowhere: a tool's, with no part that a model is sent. */
+/** SQL for a row that is never sent: a tool message without a part for a model. */
 const IS_SILENT = `kind = ${encodeKind('message')} and role = ${encodeRole('tool')} and flags = 0 and tools is null`
 const IS_VISIBLE = 'condense_parent is null and truncation_parent is null and retired_by is null'
 
-/** What rows there are; reads all rows of the session, without their contents. */
+/** Counts the rows of a session. Reads all of them, without their contents. */
 export function countMessages(connection: Connection, id: string): MessageCounts {
   return connection.outside('countMessages', () => {
     const { no, messageCount } = requireSession(connection, id)
@@ -223,17 +275,17 @@ export function countMessages(connection: Connection, id: string): MessageCounts
   })
 }
 
-/** Sessions that are looked at first, and how many times as many each time after. */
-const CHANGED_LAST = 100
-const MORE = 10
+/** Sessions of the first page, and the factor by which pages grow. */
+const FIRST_PAGE = 100
+const PAGE_GROWTH = 10
 
 /**
- * The session with the newest message. None has one that is newer than its last change, so those that were changed last are looked at until
- * a message is newer than the changes of all that are left.
+ * The session with the newest message. No message is newer than the last change of its session, so sessions are read from the last
+ * changed one until a message is newer than the changes of all others.
  */
 export function newestSession(connection: Connection, archived: boolean): string | undefined {
   return connection.outside('listSessions', () => {
-    for (let limit = CHANGED_LAST; ; limit *= MORE) {
+    for (let limit = FIRST_PAGE; ; limit *= PAGE_GROWTH) {
       const rows = connection.all(
         `select s.id, s.updated_at, ifnull(min(s.updated_at, (select m.created_at from undertext_messages m
              where m.session = s.no and m.position = s.messages and m.ordinal = 0)), 0) as said
@@ -265,26 +317,20 @@ export function updateSession(
   })
 }
 
-/** Writes what is given of a session's fields, within the caller's transaction. */
+/** Writes the given fields of a session, within the caller's transaction. */
 export function updateFields(
   connection: Connection,
   before: StoredSession,
   fields: SessionFields & { readonly updatedAt?: number },
 ): void {
-  const pick = <T>(change: T | null | undefined, current: T | undefined): T | null =>
-    change === undefined ? (current ?? null) : change
-  const provider = pick(fields.provider, before.provider)
-  const model = pick(fields.model, before.model)
-  const moved = provider !== (before.provider ?? null) || model !== (before.model ?? null)
+  const after = { ...before, ...defined(fields) }
+  const moved = (['provider', 'model'] as const).some(
+    (name) => (after[name] ?? null) !== (before[name] ?? null),
+  )
   connection.run(
-    `update undertext_sessions set owner = ?, title = ?, provider = ?, model = ?, config = ?, metadata = ?,
-       updated_at = ?, version = version + 1, view_epoch = view_epoch + ? where no = ?`,
-    pick(fields.owner, before.owner),
-    pick(fields.title, before.title),
-    provider,
-    model,
-    encodeJson(pick(fields.config, before.config)),
-    encodeJson(pick(fields.metadata, before.metadata)),
+    `update undertext_sessions set ${FIELDS.join(' = ?, ')} = ?, updated_at = ?, version = version + 1,
+       view_epoch = view_epoch + ? where no = ?`,
+    ...encodeFields(after),
     fields.updatedAt ?? Date.now(),
     moved ? 1 : 0,
     before.no,
@@ -305,49 +351,7 @@ export function archiveSession(connection: Connection, id: string, archived: boo
   })
 }
 
-function encodeJson(value: JsonObject | null | undefined): string | null {
-  return value === null || value === undefined ? null : stringifyJson(value)
-}
-
 function parseJson(value: unknown, name: string): JsonObject | undefined {
   const text = storedText(value, name)
   return text === undefined ? undefined : parseStoredObject(text, 'config or metadata', name)
-}
-
-function decodeSession(row: Row): StoredSession {
-  const name = `session no. ${row[0]}`
-  const text = (at: number): string | undefined => storedText(row[at], name)
-  const number = (at: number): number => storedNumber(row[at], name)
-  const json = (at: number): JsonObject | undefined => parseJson(row[at], name)
-  return {
-    no: number(0),
-    id: row[1] as string,
-    incarnation: row[2] as string,
-    owner: text(3),
-    title: text(4),
-    provider: text(5),
-    model: text(6),
-    config: json(7),
-    metadata: json(8),
-    estimator: row[9] as string,
-    createdAt: number(10),
-    updatedAt: number(11),
-    archivedAt: (row[12] as number | null) ?? undefined,
-    messageCount: number(13),
-    inserted: number(14),
-    visibleCount: number(15),
-    visibleSizes: {
-      text: number(16),
-      reasoning: number(17),
-      toolCalls: number(18),
-      toolResults: number(19),
-      media: number(20),
-    },
-    hidden: { condensed: number(21), truncated: number(22), byHand: number(23) },
-    retired: number(24),
-    activeCompactions: number(25),
-    version: number(26),
-    viewEpoch: number(27),
-    undoneAutomatic: number(28),
-  }
 }

@@ -24,9 +24,9 @@ import { requireKey } from './pins.ts'
 import { decodeKind, decodeRole, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 
-/* Summaries opened: what compactions covered, looked up place by place, never by going through a session. */
+/* Opening summaries. The rows that compactions covered are looked up by their places, without a scan of the session. */
 
-/** The rows of a compaction's coverage; exported for the test of their plans. */
+/** Queries for the rows of a coverage, exported for the test of their plans. */
 export const SOURCE_QUERIES = {
   own: `select count(*), min(created_at), max(created_at), ${SIZE_TOTALS} from undertext_messages
     where session = ? and position between ? and ?`,
@@ -39,14 +39,14 @@ export const SOURCE_QUERIES = {
   insertedRows: rowsWhere('m.position is null and m.ordinal = ?'),
 } as const
 
-/** Rows with their contents. One whose content is gone is answered too, and cannot be read: part of what was said is not the whole. */
+/** Rows with their contents. A row without a content is returned too, and fails to decode, so that no message is silently left out. */
 function rowsWhere(condition: string): string {
   return `select m.key, m.kind, m.role, m.position, m.ordinal, m.anchor, m.id, m.created_at, m.shown is not null, m.inserted_by,
       c.content, c.blobs, c.metadata, m.size_text, m.size_reasoning, m.size_calls, m.size_results, m.size_media
     from undertext_messages m left join undertext_contents c on c.key = m.key where m.session = ? and ${condition}`
 }
 
-/** A summary with what it stands for, opened so many levels deep. Throws as the port says. */
+/** A summary with the rows that it represents, opened `depth` levels deep. Throws as `Storage.expand`. */
 export function expandSummary(
   connection: Connection,
   id: string,
@@ -57,15 +57,17 @@ export function expandSummary(
   return connection.read('expand', () => {
     const session = requireSession(connection, id)
     const key = requireKey(connection, session, summaryId)
-    const reader = new Reader(connection, session, estimatorOf(session))
-    const root = reader.summary(key)
+    const estimator = estimatorOf(session)
+    const below = beneathOf(connection, session, summaryRow(connection, session, key), sourcesOf)
+    const reader: Reader = { connection, session, estimator, blobOf: blobReader(connection), below }
+    const root = readSummary(reader, connection.get(rowsWhere('m.key = ?'), session.no, key)!)
     for (let level = 1, open = [root]; level <= depth && open.length > 0; level++)
-      open = open.flatMap((summary) => reader.open(summary))
+      open = open.flatMap((summary) => openSummary(reader, summary))
     return root.row
   })
 }
 
-/** The messages of the log a summary stands for, a page of them. Throws as the port says. */
+/** A page of the messages of the log that a summary represents. Throws as `Storage.sources`. */
 export function readSources(
   connection: Connection,
   id: string,
@@ -80,7 +82,7 @@ export function readSources(
   })
 }
 
-/** The compaction that inserted a summary. Throws `INVALID_INPUT` for a row that is none. */
+/** The number of the compaction that inserted a summary. Throws `INVALID_INPUT` for any other row. */
 function summaryRow(connection: Connection, session: StoredSession, key: number): number {
   const row = connection.get('select kind, inserted_by from undertext_messages where key = ?', key)!
   if (decodeKind(row[0]) !== 'summary' || row[1] === null)
@@ -126,12 +128,12 @@ function compactionOf(connection: Connection, no: number): Compaction {
     const params = row[2] === null ? undefined : parseStoredObject(row[2], 'record', name)
     return { id: row[0], hidden, params }
   } catch {
-    // A parser's own sentence would quote what it read.
+    // The error of the parser would quote the text.
     throw damaged('coverage', name)
   }
 }
 
-/** The messages of a set of rows together, as they were before any replacement. */
+/** Sums of the messages of a set of rows, without replacements. */
 function sourcesOf(connection: Connection, session: number, { positions }: RowSet): Sources | undefined {
   let all: Sources | undefined
   for (const [from, to] of positions) {
@@ -150,7 +152,7 @@ function sourcesOf(connection: Connection, session: number, { positions }: RowSe
   return all
 }
 
-/** The same for whoever asks for places alone: no row is read. */
+/** The same when only places are needed: reads no row. */
 function placesOf(_connection: Connection, _session: number, { positions }: RowSet): Sources | undefined {
   return positions.length === 0 ? undefined : { messages: 0, sizes: NO_SIZES, times: [0, 0] }
 }
@@ -160,96 +162,96 @@ type Open = {
   readonly compaction: number
 }
 
-/** Reads rows beneath one summary. What they stand for was worked out once, for all of them. */
-class Reader {
-  readonly #connection: Connection
-  readonly #session: StoredSession
-  readonly #estimator: Estimator
-  readonly #blobOf: ReturnType<typeof blobReader>
-  #beneath: ReadonlyMap<number, Beneath> = new Map()
+/** The values with which rows below one summary are read. */
+type Reader = {
+  readonly connection: Connection
+  readonly session: StoredSession
+  readonly estimator: Estimator
+  readonly blobOf: ReturnType<typeof blobReader>
+  /** The messages that each compaction below the summary represents. */
+  readonly below: ReadonlyMap<number, Beneath>
+}
 
-  constructor(connection: Connection, session: StoredSession, estimator: Estimator) {
-    this.#connection = connection
-    this.#session = session
-    this.#estimator = estimator
-    this.#blobOf = blobReader(connection)
-  }
+/** Fills in the children of a summary; returns those that can be opened in turn. */
+function openSummary(reader: Reader, { row, compaction }: Open): Open[] {
+  const { connection, session } = reader
+  const { hidden } = compactionOf(connection, compaction)
+  const rows = [
+    ...hidden.positions.flatMap((range) => connection.all(SOURCE_QUERIES.messages, session.no, ...range)),
+    ...hidden.inserted.flatMap(({ ordinal }) =>
+      connection.all(SOURCE_QUERIES.insertedRows, session.no, ordinal),
+    ),
+  ].sort((a, b) => (a[5] as number) - (b[5] as number) || (a[4] as number) - (b[4] as number))
+  const opened: Open[] = []
+  row.children = rows.map((stored) => {
+    if (stored[9] === null) return readMessage(reader, stored)
+    const inner = readSummary(reader, stored)
+    opened.push(inner)
+    return inner.row
+  })
+  return opened
+}
 
-  summary(key: number): Open {
-    const compaction = summaryRow(this.#connection, this.#session, key)
-    this.#beneath = beneathOf(this.#connection, this.#session, compaction, sourcesOf)
-    return this.#inserted(this.#connection.get(rowsWhere('m.key = ?'), this.#session.no, key)!)
+function readSummary(reader: Reader, row: Row): Open {
+  const compaction = row[9] as number
+  const found = reader.below.get(compaction)
+  const first = found?.ranges[0]
+  const last = found?.ranges.at(-1)
+  const kind = decodeKind(row[1])
+  if (found === undefined || first === undefined || last === undefined || kind === 'message')
+    throw damaged('coverage', `compaction no. ${compaction}`)
+  const { level, messages, descendants, sizes, times } = found
+  const summary: Open['row'] = {
+    ...readMessage(reader, row),
+    kind,
+    positions: [first[0], last[1]],
+    times,
+    compactionId: compactionOf(reader.connection, compaction).id,
+    level,
+    messages,
+    sourceTokens: tokensIn(reader, sizes, messages),
+    descendants,
   }
+  return { row: summary, compaction }
+}
 
-  /** Fills in the children of a summary; answers those that can be opened in turn. */
-  open({ row, compaction }: Open): Open[] {
-    const { hidden } = compactionOf(this.#connection, compaction)
-    const rows: Row[] = []
-    const take = (found: readonly Row[]): void => {
-      for (const one of found) rows.push(one)
-    }
-    for (const [from, to] of hidden.positions)
-      take(this.#connection.all(SOURCE_QUERIES.messages, this.#session.no, from, to))
-    for (const { ordinal } of hidden.inserted)
-      take(this.#connection.all(SOURCE_QUERIES.insertedRows, this.#session.no, ordinal))
-    rows.sort((a, b) => (a[5] as number) - (b[5] as number) || (a[4] as number) - (b[4] as number))
-    const opened: Open[] = []
-    row.children = rows.map((stored) => {
-      if (stored[9] === null) return this.#message(stored)
-      const inner = this.#inserted(stored)
-      opened.push(inner)
-      return inner.row
-    })
-    return opened
+function readMessage(reader: Reader, row: Row): ExpandedMessage {
+  const [
+    ,
+    ,
+    role,
+    logPosition,
+    ordinal,
+    anchor,
+    ownId,
+    createdAt,
+    isReplaced,
+    ,
+    stored,
+    blobs,
+    text,
+    ...sizes
+  ] = row
+  const id = rowId(reader.session.incarnation, ownId, logPosition, ordinal)
+  const content = decodeContent(stored as string, blobs as string | null, reader.blobOf, id)
+  const position = anchor as number
+  const at = createdAt as number
+  const measured =
+    isReplaced === 1 ? measureMessage({ content: partsOf({ content }) }, reader.estimator) : sizesOf(sizes)
+  return {
+    kind: 'message',
+    id,
+    role: decodeRole(role),
+    content,
+    ...(text !== null && { metadata: parseStoredObject(text, 'metadata', id) }),
+    createdAt: at,
+    positions: [position, position],
+    times: [at, at],
+    tokens: tokensIn(reader, measured, 1),
   }
+}
 
-  #inserted(row: Row): Open {
-    const compaction = row[9] as number
-    const found = this.#beneath.get(compaction)
-    const first = found?.ranges[0]
-    const last = found?.ranges.at(-1)
-    const kind = decodeKind(row[1])
-    if (found === undefined || first === undefined || last === undefined || kind === 'message')
-      throw damaged('coverage', `compaction no. ${compaction}`)
-    const { level, messages, descendants, sizes, times } = found
-    const summary: Open['row'] = {
-      ...this.#message(row),
-      kind,
-      positions: [first[0], last[1]],
-      times,
-      compactionId: compactionOf(this.#connection, compaction).id,
-      level,
-      messages,
-      sourceTokens: this.#tokens(sizes, messages),
-      descendants,
-    }
-    return { row: summary, compaction }
-  }
-
-  #message(row: Row): ExpandedMessage {
-    const id = rowId(this.#session.incarnation, row[6], row[3], row[4])
-    const content = decodeContent(row[10] as string, row[11] as string | null, this.#blobOf, id)
-    const isReplaced = row[8] === 1
-    const sizes = isReplaced
-      ? measureMessage({ content: partsOf({ content }) }, this.#estimator)
-      : sizesOf(row.slice(13))
-    const position = row[5] as number
-    const createdAt = row[7] as number
-    return {
-      kind: 'message',
-      id,
-      role: decodeRole(row[2]),
-      content,
-      ...(row[12] !== null && { metadata: parseStoredObject(row[12], 'metadata', id) }),
-      createdAt,
-      positions: [position, position],
-      times: [createdAt, createdAt],
-      tokens: this.#tokens(sizes, 1),
-    }
-  }
-
-  #tokens(sizes: Sizes, rows: number): number {
-    const provider = this.#session.provider ?? DEFAULT_PROVIDER
-    return tokensOf(sizes, rows, this.#estimator, provider) - this.#estimator.tokensPerConversation
-  }
+function tokensIn({ session, estimator }: Reader, sizes: Sizes, rows: number): number {
+  const provider = session.provider ?? DEFAULT_PROVIDER
+  return tokensOf(sizes, rows, estimator, provider) - estimator.tokensPerConversation
 }

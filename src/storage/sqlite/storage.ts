@@ -24,9 +24,9 @@ import { commitRun } from './commit.ts'
 import { readCompactions, type StoredCompaction, someCompactions, storedNesting } from './compactions.ts'
 import type { Connection } from './connection.ts'
 import { parseStoredObject } from './content-codec.ts'
-import { exportHead } from './export-head.ts'
-import { exportRows } from './export-rows.ts'
+import { exportHead, exportRows } from './export.ts'
 import { readContents, readMessages, readMetadata, readShown, readView } from './history.ts'
+import { beginImport, discardImport, finishImport, importsInProgress } from './imports.ts'
 import {
   cancelJob,
   claimJob,
@@ -55,10 +55,10 @@ import {
   reserveCompactions,
   restoreAudit,
   restoreCompactions,
+  restoreRows,
   settleRestored,
   takenIds,
-} from './restore-head.ts'
-import { restoreRows } from './restore-rows.ts'
+} from './restore.ts'
 import { rewind, rewound } from './rewind.ts'
 import {
   archiveSession,
@@ -73,75 +73,46 @@ import {
   updateSession,
 } from './sessions.ts'
 import { expandSummary, readSources } from './sources.ts'
-import { discardStaged, publishSession, stagedSessions, stageSession } from './staging.ts'
 import { readToolCalls, readToolOutput } from './tool-calls.ts'
 import { outcome, redo, refuseMoved, Turning, undo } from './undo.ts'
 import { forgetLimit, learnLimit, readLimits, readReadings, recordUsage } from './usage.ts'
 import { verifySession } from './verify.ts'
 
-/** The port over SQLite: each verb is one function in a file of its own, and one transaction. */
+type Verb = (connection: Connection, ...parameters: never[]) => unknown
+type Bound<F> = F extends (connection: Connection, ...parameters: infer P) => infer R
+  ? (...parameters: P) => R
+  : never
+
+/** `Storage` over SQLite. Each verb is a function whose first parameter is the connection, and one transaction. */
 export function sqliteStorage(connection: Connection, estimators: Estimators) {
+  const bound = <V extends { readonly [name: string]: Verb }>(verbs: V): { [K in keyof V]: Bound<V[K]> } => {
+    const entries = Object.entries(verbs).map(([name, verb]) => [name, verb.bind(undefined, connection)])
+    return Object.fromEntries(entries)
+  }
   const estimatorOf = (session: Pick<StoredSession, 'id' | 'estimator'>): Estimator => {
     const estimator = estimators.byName.get(session.estimator)
     if (estimator !== undefined) return estimator
     throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId: session.id, estimator: session.estimator })
   }
   return {
-    createSession: (id, fields, estimator) => createSession(connection, id, fields, estimator),
+    ...bound({ createSession, countMessages, listSessions, newestSession, updateSession, archiveSession }),
+    ...bound({ beginImport, finishImport, discardImport, importsInProgress, purgeSession, knownMessages }),
+    ...bound({ rewound, messages: readMessages, view: readView, sources: readSources, pin: pinMessages }),
+    ...bound({ requireMessages, contents: readContents, metadata: readMetadata, shownTexts: readShown }),
+    ...bound({ leaseInTheWay, takeLease, renewLease, releaseLease, noteAttempt, noteAnswer, endAttempts }),
+    ...bound({ undo, undoWhile, compactions: readCompactions, auditLog: readAudit, reestimate }),
+    ...bound({ usage: readUsage, learnLimit, forgetLimit, limits: readLimits }),
     session: (id) => connection.outside('getSession', () => readSession(connection, id)),
     figures: (id) => connection.outside('getContextStats', () => readFigures(connection, id)),
-    countMessages: (id) => countMessages(connection, id),
-    listSessions: (query) => listSessions(connection, query),
-    newestSession: (archived) => newestSession(connection, archived),
-    updateSession: (id, fields) => updateSession(connection, id, fields),
-    archiveSession: (id, archived) => archiveSession(connection, id, archived),
-    purgeSession: (id, request) => purgeSession(connection, id, request),
-    stageSession: (staged) => stageSession(connection, staged),
-    publishSession: (stagedId, id, published) => publishSession(connection, stagedId, id, published),
-    discardStaged: (stagedId, rows) => discardStaged(connection, stagedId, rows),
-    stagedSessions: () => stagedSessions(connection),
-    knownMessages: (id, messages) => knownMessages(connection, id, messages),
     append: (id, messages, expectedPosition, previewing) =>
       append(connection, id, messages, expectedPosition, estimators, previewing),
     rewind: (id, request, previewing) => rewind(connection, id, request, estimators, previewing),
-    rewound: (id, operation) => rewound(connection, id, operation),
-    messages: (id, query) => readMessages(connection, id, query),
-    view: (id, provenance, without) => readView(connection, id, provenance, without),
     toolOutput: (id, callId, position) => readToolOutput(connection, id, callId, position, estimatorOf),
     toolCalls: (id, query) => readToolCalls(connection, id, query, estimatorOf),
     expand: (id, summaryId, depth) => expandSummary(connection, id, summaryId, depth, estimatorOf),
-    sources: (id, summaryId, query) => readSources(connection, id, summaryId, query),
-    pin: (id, messageIds, pinned, authorship) => pinMessages(connection, id, messageIds, pinned, authorship),
-    requireMessages: (id, messageIds) => requireMessages(connection, id, messageIds),
     snapshot: (id, provider) => readSnapshot(connection, id, provider, estimators),
-    contents: (keys) => readContents(connection, keys),
-    metadata: (keys) => readMetadata(connection, keys),
-    shownTexts: (keys) => readShown(connection, keys),
     commit: (snapshot, run, lease) => commitRun(connection, snapshot, run, lease, estimators),
-    leaseInTheWay: (id) => leaseInTheWay(connection, id),
-    takeLease: (id, lease) => takeLease(connection, id, lease),
-    renewLease: (id, lease) => renewLease(connection, id, lease),
-    releaseLease: (id, lease) => releaseLease(connection, id, lease),
-    noteAttempt: (snapshot, run, attempt) => noteAttempt(connection, snapshot, run, attempt),
-    noteAnswer: (attemptId, summary) => noteAnswer(connection, attemptId, summary),
-    endAttempts: (snapshot, run, ended) => endAttempts(connection, snapshot, run, ended),
-    undo: (id, target, request) => undo(connection, id, target, request),
     redo: (id, target, request) => redo(connection, id, target, request, estimators),
-    undoWhile: (id, request, passes) => undoWhile(connection, id, request, passes),
-    compactions: (id, query) => readCompactions(connection, id, query),
-    auditLog: (id, query) => readAudit(connection, id, query),
-    histories: {
-      head: (id) => exportHead(connection, id),
-      rows: (exported, after) => exportRows(connection, exported, after),
-      takenIds: (ids) => takenIds(connection, ids),
-      reserve: (stagedId, compactions) => reserveCompactions(connection, stagedId, compactions),
-      writeRows: (restoring, rows) =>
-        restoreRows(connection, restoring, rows, estimatorOf(restoring.head.session)),
-      writeAudit: (restoring, entries) => restoreAudit(connection, restoring, entries),
-      writeCompactions: (restoring, from, compactions, undoneWith) =>
-        restoreCompactions(connection, restoring, from, compactions, undoneWith),
-      settle: (restoring) => settleRestored(connection, restoring),
-    },
     verify: (id, repair) => {
       finishClearing(connection, 'verifySession')
       return verifySession(connection, id, estimatorOf, repair)
@@ -149,31 +120,22 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     readings: (id, provider, model) =>
       connection.outside('getContextStats', () => readReadings(connection, id, provider, model)),
     recordUsage: (id, usage) => recordUsage(connection, id, usage, estimatorOf),
-    usage: (id) => readUsage(connection, id),
     cachedTokens: (id, provider, model) =>
       connection.outside('compactSession', () => readCachedTokens(connection, id, provider, model)),
-    learnLimit: (provider, model, limit) => learnLimit(connection, provider, model, limit),
-    forgetLimit: (provider, model) => forgetLimit(connection, provider, model),
-    limits: () => readLimits(connection),
+    histories: {
+      ...bound({ head: exportHead, rows: exportRows, takenIds, reserve: reserveCompactions }),
+      ...bound({ writeAudit: restoreAudit, writeCompactions: restoreCompactions, settle: settleRestored }),
+      writeRows: (restoring, rows) =>
+        restoreRows(connection, restoring, rows, estimatorOf(restoring.head.session)),
+    },
     jobs: {
-      enqueue: (id, job, hurry) => enqueueJob(connection, id, job, hurry),
-      claim: (id, claim, mostAttempts) => claimJob(connection, id, claim, mostAttempts),
-      renew: (jobId, claim) => renewJob(connection, jobId, claim),
-      end: (jobId, runId, end) => endJob(connection, jobId, runId, end),
-      cancel: (jobId) => cancelJob(connection, jobId),
-      job: (jobId) => readJob(connection, jobId),
-      open: (id) => readOpenJob(connection, id),
-      list: (id, limit) => readJobs(connection, id, limit),
-      waiting: (limit) => readWaiting(connection, limit),
+      ...bound({ enqueue: enqueueJob, claim: claimJob, renew: renewJob, end: endJob, cancel: cancelJob }),
+      ...bound({ job: readJob, open: readOpenJob, list: readJobs, waiting: readWaiting }),
     },
     circuits: {
-      circuit: (id) => readCircuit(connection, id),
-      fail: (id, failure, limits) => noteFailure(connection, id, failure, limits),
-      tryOnce: (id, openUntil, next) => tryOnce(connection, id, openUntil, next),
-      reset: (id) => resetCircuit(connection, id),
-      spending: (id, since, summarizer) => readSpending(connection, id, since, summarizer),
+      ...bound({ circuit: readCircuit, fail: noteFailure, tryOnce, reset: resetCircuit }),
+      ...bound({ spending: readSpending }),
     },
-    reestimate: (id, estimator) => reestimate(connection, id, estimator),
     close: () => {
       try {
         finishClearing(connection, 'close')
@@ -215,9 +177,9 @@ export function readAudit(
 }
 
 /**
- * Takes compactions out of force, newest first, as long as the session passes a test. Each is really undone and the counters
- * asked, for what shows again when one goes depends on what else is in force; the one that does not pass is taken back
- * within the transaction, so that nobody sees it. Throws as the port says.
+ * Undoes compactions, newest first, as long as the session passes a test. Each is really undone and the counters read, because the rows
+ * that become visible depend on the other compactions in force. The undo that does not pass is rolled back within the transaction.
+ * Throws as `Storage.undoWhile`.
  */
 export function undoWhile(
   connection: Connection,
@@ -230,23 +192,23 @@ export function undoWhile(
     const readings = readReadings(connection, id, provider, model)
     const figuresNow = (): SessionFigures => readFigures(connection, id)!
     const before = figuresNow()
-    const standing = someCompactions(connection, session.no, "c.status = 'active' order by c.rank desc")
+    const inForce = someCompactions(connection, session.no, "c.status = 'active' order by c.rank desc")
     const nesting = storedNesting(connection, session.no)
     const turning = new Turning(connection, session, { ...authorship, cascade: false, both: false })
     const wanted = new Set<string>(kinds)
     const turnedWith = new Set<string>()
-    const takeBack = (): void => {
+    const rollBack = (): void => {
       connection.run('rollback to undertext_step')
       connection.run('release undertext_step')
       turning.turnedWith.length = turnedWith.size
     }
-    const taken = new Set<StoredCompaction>()
+    const undone = new Set<StoredCompaction>()
     const blocked: string[] = []
     let after = before
     let refused: UndoWhileOutcome['refused']
-    // What does not fit now fits no better with more in it.
-    for (const compaction of passes(before, readings) ? standing : []) {
-      // A rewind that was undone here has turned some of those that stood.
+    // A session that does not pass now does not pass with more rows.
+    for (const compaction of passes(before, readings) ? inForce : []) {
+      // A rewind that was undone here has undone or redone some of these.
       if (!wanted.has(compaction.kind) || turnedWith.has(compaction.id)) continue
       if (!isFree(() => planUndo(id, nesting, [compaction], false))) {
         blocked.push(compaction.id)
@@ -255,24 +217,24 @@ export function undoWhile(
       connection.run('savepoint undertext_step')
       turning.undo(compaction, undefined)
       if (!isFree(() => refuseMoved(connection, session, [compaction]))) {
-        takeBack()
+        rollBack()
         blocked.push(compaction.id)
         continue
       }
       const figures = figuresNow()
       if (!passes(figures, readings)) {
-        takeBack()
+        rollBack()
         refused = { compactionId: compaction.id, figures }
         break
       }
       connection.run('release undertext_step')
-      taken.add(compaction)
+      undone.add(compaction)
       for (const turned of turning.turnedWith.slice(turnedWith.size)) turnedWith.add(turned)
       after = figures
     }
     return {
-      ...outcome([...taken], turning.turnedWith),
-      changed: taken.size > 0,
+      ...outcome([...undone], turning.turnedWith),
+      changed: undone.size > 0,
       readings,
       before,
       after,
@@ -282,7 +244,7 @@ export function undoWhile(
   })
 }
 
-/** Whether nothing in force builds on a compaction, and no conversation went on after it. */
+/** Whether a check finds no compaction that depends on this one, and no conversation that continued after it. */
 function isFree(check: () => unknown): boolean {
   try {
     check()

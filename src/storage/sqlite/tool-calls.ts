@@ -20,25 +20,25 @@ import { decodeCalls, decodeResults, decodeShown, rowId, skipTools } from './row
 import { requireSession, type StoredSession } from './sessions.ts'
 
 /*
- * Calls and results of the log, whatever compactions did to them. Read from the index that planning uses (the `tools`
- * column); contents are read only of the two messages an output is asked of.
+ * Calls and results of the log, hidden ones included. They are read from the index that planning uses (the `tools` column); contents
+ * are read only for the two messages of a requested output.
  */
 
-/** Rows looked at in one go. */
+/** Rows of the first page. */
 const PAGE = 200
 
 const TOOL_ROWS = `select m.key, m.position, m.id, m.tools, m.shown, ${M_VISIBLE}
   from undertext_messages m indexed by undertext_log where m.session = ? and m.tools is not null`
 
-/** The queries, exported for the test of their plans. `instr` finds a few too many: an id may stand in a path as well. */
+/** The queries, exported for the test of their plans. `instr` may find other rows too: a path can contain an id. */
 export const TOOL_QUERIES = {
-  behind: `${TOOL_ROWS} and m.position > ? order by m.position limit ?`,
+  after: `${TOOL_ROWS} and m.position > ? order by m.position limit ?`,
   ofId: `${TOOL_ROWS} and m.position < ? and instr(m.tools, ?) > 0 order by m.position desc limit ?`,
 } as const
 
 type EstimatorOf = (session: StoredSession) => Estimator
 
-/** One call with input and output; `undefined` when the session has none such. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+/** A call with input and output; `undefined` for an unknown one. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
 export function readToolOutput(
   connection: Connection,
   id: string,
@@ -62,8 +62,8 @@ export function readToolOutput(
 }
 
 /**
- * The rows that use an id, in order. For the newest call those from the last row with a call on will do: a result answers the
- * nearest open call before it, so earlier ones take nothing away from it.
+ * The rows that use an id, in order. For the newest call, rows from the last row with a call on are enough: a result belongs to the
+ * nearest open call before it.
  */
 function rowsOfId(
   connection: Connection,
@@ -75,7 +75,7 @@ function rowsOfId(
   const needle = JSON.stringify(callId)
   let hasCall = false
   let before = Number.MAX_SAFE_INTEGER
-  // Most ids stand in two rows, a call and its result: more are asked for only when there must be more.
+  // Most ids are in two rows, a call and its result, so more are read only when needed.
   for (let page = newestOnly ? 2 : PAGE; ; page = PAGE) {
     const found = connection.all(TOOL_QUERIES.ofId, session.no, before, needle, page)
     for (const stored of found) {
@@ -89,7 +89,7 @@ function rowsOfId(
   }
 }
 
-/** The calls behind a position, by whole messages. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
+/** The calls after a position, by whole messages. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
 export function readToolCalls(
   connection: Connection,
   id: string,
@@ -116,9 +116,9 @@ function pageOfCalls(
   let calls = 0
   let end = after
   let last = after
-  // Calls without an answer send us through the rest of the log, so what is fetched at once grows: each round pairs anew.
+  // A call without a result requires the rest of the log. Pages grow, because each round pairs all rows again.
   for (let page = PAGE; ; page *= 2) {
-    const found = connection.all(TOOL_QUERIES.behind, session.no, last, page)
+    const found = connection.all(TOOL_QUERIES.after, session.no, last, page)
     for (const stored of found) {
       const row = decodeToolRow(session, stored)
       last = row.position

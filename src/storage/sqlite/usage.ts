@@ -1,3 +1,4 @@
+import { defined } from '../../messages/defined.ts'
 import {
   type Calibration,
   type Measurement,
@@ -16,15 +17,16 @@ import {
 } from '../storage.ts'
 import { addBilled } from './billing.ts'
 import { SIZE_TOTALS, sizesOf } from './commit.ts'
+import { columnsOf } from './compaction-row.ts'
 import type { Connection, Row } from './connection.ts'
-import { damaged, storedNumber, storedText } from './content-codec.ts'
+import { damaged, storedNumber } from './content-codec.ts'
 import { VISIBLE } from './history.ts'
 import { encodeKind, encodeRole } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 
 /*
- * What providers reported: the last size of a session's request, the ratio of a model, the limits overflow errors named.
- * None of it is part of a session's history, so no version is raised.
+ * Reports of providers: the size of a session's last request, the calibration of a model, the limits in overflow errors. They are not
+ * part of a session's history, so its version stays.
  */
 
 const MEASUREMENT = `m.estimator, m.view_epoch, m.tokens, m.held, m.history, m.standing, m.pending, m.first_tokens,
@@ -32,7 +34,7 @@ const MEASUREMENT = `m.estimator, m.view_epoch, m.tokens, m.held, m.history, m.s
 const CALIBRATION_COLUMNS = 6
 const CALIBRATION = `c.grown_samples, c.grown_measured, c.grown_estimated, c.whole_samples, c.whole_measured, c.whole_estimated`
 
-/** The readings of a session for a model, in one statement: this stands before every call of a model. */
+/** The readings of a session for a model, in one statement: they are read before every call of a model. */
 export function readReadings(connection: Connection, id: string, provider: string, model: string): Readings {
   const row = connection.get(
     `select w.tokens, i.tokens, ${CALIBRATION}, ${MEASUREMENT} from undertext_sessions s
@@ -41,32 +43,21 @@ export function readReadings(connection: Connection, id: string, provider: strin
      left join undertext_calibrations c on c.provider = ? and c.model = ? and c.estimator = s.estimator
      left join undertext_measurements m on m.session = s.no and m.provider = ? and m.model = ?
      where s.id = ?`,
-    provider,
-    model,
-    provider,
-    model,
-    provider,
-    model,
-    provider,
-    model,
-    id,
+    ...[provider, model, provider, model, provider, model, provider, model, id],
   )
   if (row === undefined) return { learned: NOTHING_LEARNED, calibration: undefined, measurement: undefined }
+  const { optional } = columnsOf(row, 'limit')
   const calibration = row.slice(2, 2 + CALIBRATION_COLUMNS)
   const measurement = row.slice(2 + CALIBRATION_COLUMNS)
   return {
-    learned: { window: optionalNumber(row[0], 'limit'), input: optionalNumber(row[1], 'limit') },
+    learned: { window: optional(0), input: optional(1) },
     calibration: calibration[0] === null ? undefined : decodeCalibration(calibration),
     measurement: measurement[0] === null ? undefined : decodeMeasurement(measurement),
   }
 }
 
-function optionalNumber(value: unknown, row: string): number | undefined {
-  return value === null ? undefined : storedNumber(value, row)
-}
-
 function decodeCalibration(row: Row): Calibration {
-  const number = (at: number): number => storedNumber(row[at], 'calibration')
+  const { number } = columnsOf(row, 'calibration')
   return {
     grown: { samples: number(0), measured: number(1), estimated: number(2) },
     whole: { samples: number(3), measured: number(4), estimated: number(5) },
@@ -74,23 +65,20 @@ function decodeCalibration(row: Row): Calibration {
 }
 
 function decodeMeasurement(row: Row): Measurement {
-  const number = (at: number): number => storedNumber(row[at], 'measurement')
+  const { text, number, optional } = columnsOf(row, 'measurement')
   return {
-    estimator: storedText(row[0], 'measurement') ?? '',
+    estimator: text(0) ?? '',
     viewEpoch: number(1),
     tokens: number(2),
     held: number(3),
     estimate: { history: number(4), standing: number(5), pending: number(6) },
-    firstTokens: optionalNumber(row[7], 'measurement'),
+    firstTokens: optional(7),
     firstEstimate: number(8),
     at: number(9),
   }
 }
 
-/**
- * Notes what a provider reported of a request. When the view is not the one it was made from, only what was billed. Throws
- * `SESSION_NOT_FOUND`.
- */
+/** Records a provider's report of a request; when the view has changed since, only the billed tokens. Throws `SESSION_NOT_FOUND`. */
 export function recordUsage(
   connection: Connection,
   id: string,
@@ -102,9 +90,9 @@ export function recordUsage(
     const { provider, model, tokens } = usage
     const before = readReadings(connection, id, provider, model)
     const isRefuted = usage.wentThrough && refuteLimits(connection, usage)
-    const isLearnt = usage.limit !== undefined && writeLimit(connection, usage, usage.limit)
+    const isLearned = usage.limit !== undefined && writeLimit(connection, usage, usage.limit)
     const learned =
-      isRefuted || isLearnt ? readReadings(connection, id, provider, model).learned : before.learned
+      isRefuted || isLearned ? readReadings(connection, id, provider, model).learned : before.learned
     const isStale = usage.viewEpoch !== undefined && usage.viewEpoch !== session.viewEpoch
     if (usage.billed !== undefined) addBilled(connection, session.no, usage, usage.billed, isStale)
     if (isStale || tokens === 0 || session.visibleCount === 0)
@@ -113,16 +101,16 @@ export function recordUsage(
     const history = tokensOf(sent.sizes, sent.rows, estimatorOf(session), provider)
     const estimate = { history, standing: usage.standing, pending: usage.pending }
     const { viewEpoch, estimator } = session
-    const learnt = recordReport(before, { tokens, viewEpoch, estimator, estimate, at: Date.now() })
-    writeMeasurement(connection, session.no, usage, learnt.measurement)
-    writeCalibration(connection, usage, estimator, learnt.calibration)
-    return { recorded: true, before, after: { ...learnt, learned }, estimate }
+    const measured = recordReport(before, { tokens, viewEpoch, estimator, estimate, at: Date.now() })
+    writeMeasurement(connection, session.no, usage, measured.measurement)
+    writeCalibration(connection, usage, estimator, measured.calibration)
+    return { recorded: true, before, after: { ...measured, learned }, estimate }
   })
 }
 
 /**
- * The visible rows that were in a request: up to a position, or all but the answers at the end, which cannot have been in
- * the request they answer. Looks at what stands behind, never at the whole view.
+ * The visible rows that were in a request: up to a position, or all except the assistant's messages at the end, which are its answer.
+ * Reads only the rows after those, never the whole view.
  */
 function sentRows(
   connection: Connection,
@@ -132,18 +120,18 @@ function sentRows(
   const last =
     position === undefined ? lastAsked(connection, no) : ([position, Number.MAX_SAFE_INTEGER] as const)
   if (last === undefined) return { sizes: visibleSizes, rows: visibleCount }
-  const behind = connection.get(
+  const after = connection.get(
     `select count(*), ${SIZE_TOTALS} from undertext_messages indexed by undertext_visible
      where session = ? and ${VISIBLE} and (anchor, ordinal) > (?, ?)`,
     no,
     ...last,
   )!
   const sizes = new SizesSum(visibleSizes)
-  sizes.subtract(sizesOf(behind.slice(1)))
-  return { sizes: sizes.value, rows: visibleCount - storedNumber(behind[0], `session no. ${no}`) }
+  sizes.subtract(sizesOf(after.slice(1)))
+  return { sizes: sizes.value, rows: visibleCount - storedNumber(after[0], `session no. ${no}`) }
 }
 
-/** The place of the last visible row that is no message of the assistant's; `undefined` when there is none. */
+/** The place of the last visible row that is not a message of the assistant; `undefined` when there is none. */
 function lastAsked(connection: Connection, session: number): readonly [number, number] | undefined {
   const row = connection.get(
     `select anchor, ordinal from undertext_messages indexed by undertext_visible
@@ -204,7 +192,7 @@ function writeCalibration(
   )
 }
 
-/** A request of that size went through, so lower limits are not there any more; answers whether there were any. */
+/** A request of this size succeeded, so lower limits are wrong and removed; returns whether there were any. */
 function refuteLimits(connection: Connection, { provider, model, tokens }: UsageReport): boolean {
   const refuted = connection.run(
     'delete from undertext_limits where provider = ? and model = ? and tokens < ?',
@@ -215,7 +203,7 @@ function refuteLimits(connection: Connection, { provider, model, tokens }: Usage
   return refuted > 0
 }
 
-/** Keeps the lowest limit of a kind; answers whether this one is. */
+/** Stores a limit if it is the lowest of its kind; returns whether it is. */
 function writeLimit(
   connection: Connection,
   { provider, model }: ModelKey,
@@ -233,7 +221,7 @@ function writeLimit(
   return written > 0
 }
 
-/** Notes a limit a provider named for a model; answers the one of its kind that counts now. */
+/** Records a limit that a provider named for a model; returns the limit of its kind that applies now. */
 export function learnLimit(
   connection: Connection,
   provider: string,
@@ -252,7 +240,7 @@ export function learnLimit(
   })
 }
 
-/** Forgets what was learnt of a model's limits; answers whether there was anything. */
+/** Removes the learned limits of a model; returns whether there were any. */
 export function forgetLimit(connection: Connection, provider: string, model: string): boolean {
   return connection.write(
     'forgetLimit',
@@ -261,26 +249,17 @@ export function forgetLimit(connection: Connection, provider: string, model: str
   )
 }
 
-/** All limits that were learnt, by provider and model. */
+/** All learned limits, by provider and model. */
 export function readLimits(connection: Connection): LearnedLimit[] {
-  return connection.outside('listLimits', () =>
-    connection
-      .all('select provider, model, kind, tokens, at from undertext_limits order by provider, model, kind')
-      .map((row) => {
-        const model = storedText(row[1], 'limit') ?? ''
-        return {
-          provider: storedText(row[0], 'limit') ?? '',
-          ...(model !== '' && { model }),
-          kind: decodeKind(row[2]),
-          tokens: storedNumber(row[3], 'limit'),
-          at: storedNumber(row[4], 'limit'),
-        }
-      }),
-  )
-}
-
-function decodeKind(value: unknown): LearnedLimit['kind'] {
-  const kind = LIMIT_KINDS.find((one) => one === value)
-  if (kind === undefined) throw damaged('record', 'limit')
-  return kind
+  return connection.outside('listLimits', () => {
+    const sql =
+      'select provider, model, kind, tokens, at from undertext_limits order by provider, model, kind'
+    return connection.all(sql).map((row) => {
+      const { text, number } = columnsOf(row, 'limit')
+      const kind = LIMIT_KINDS.find((one) => one === row[2])
+      if (kind === undefined) throw damaged('record', 'limit')
+      const model = defined({ model: text(1) || undefined })
+      return { provider: text(0) ?? '', ...model, kind, tokens: number(3), at: number(4) }
+    })
+  })
 }

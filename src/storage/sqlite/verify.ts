@@ -1,42 +1,60 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { defined } from '../../messages/defined.ts'
 import { pairToolUse } from '../../messages/pairing.ts'
-import type { Finding, FindingCode } from '../../model/coverage.ts'
-import { countRows, holdsRow, type RowSet } from '../../model/coverage.ts'
-import type { MessageIndex } from '../../model/message-parts.ts'
+import { countRows, type Finding, type FindingCode, holdsRow, type RowSet } from '../../model/coverage.ts'
 import { COMPACTION_STATUSES } from '../../model/nesting.ts'
 import { isCondensing } from '../../model/plan.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { writeAudit } from './audit.ts'
+import { sizeColumns } from './commit.ts'
 import { loadCompactions, type StoredCompaction } from './compactions.ts'
 import type { Connection, Row } from './connection.ts'
 import { blobPlaces } from './content-codec.ts'
 import { endDead } from './lease.ts'
 import { guardProblems } from './migrate.ts'
-import { countAll, type Recounted, recountRows, resetCounters, writeRecounted } from './recount.ts'
+import {
+  countAll,
+  type Recounted,
+  recountRows,
+  resetCounters,
+  storedCounters,
+  writeRecounted,
+} from './recount.ts'
 import { encodeTools, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 
-/** What a row's tags must be, by what is in force. */
-type Tags = { condenseParent: number | null; truncationParent: number | null; retiredBy: number | null }
+/** The codes of what is derived from something else, so that a repair can compute it again. */
+const REPAIRABLE: ReadonlySet<FindingCode> = new Set([
+  ...(['TAG_MISSING', 'TAG_WRONG', 'TAG_CYCLE', 'ORPHAN_TAG', 'FOREIGN_TAG'] as const),
+  ...(['SIZE_DRIFT', 'INDEX_DRIFT', 'COUNTER_DRIFT'] as const),
+])
 
-/** What became of a blob. */
+const TAG_NAMES = ['condenseParent', 'truncationParent', 'retiredBy'] as const
+/** The tags of a row in the order of `TAG_NAMES`: numbers of compactions. */
+type Tags = [condense: number | null, truncate: number | null, retire: number | null]
+
 type BlobState = 'missing' | { readonly damaged: boolean; readonly references: number }
 
-type TaggedRow = Tags & {
+type TaggedRow = {
   readonly key: number
   readonly id: string
   readonly position: number | null
   readonly ordinal: number
   readonly insertedBy: number | null
+  readonly tags: Tags
+  /** The stored index of tool calls, replacements and sizes. */
+  readonly tools: unknown
+  readonly shown: unknown
+  readonly sizes: Row
 }
 
 /**
- * Holds a session to what must be true of it: tags and shown replacements against coverage and statuses,
- * counters and sizes against the rows, positions, pairs, contents, blobs, guards.
+ * Checks the invariants of a session: tags and shown replacements match the compactions; counters and sizes match the rows;
+ * positions, pairs, contents, blobs and guards are intact.
  *
- * With `repair`, everything that is an index of something else is rebuilt from it, in one transaction, and a row
- * of the audit says so. Contents are never touched. Throws `SESSION_NOT_FOUND`.
+ * With `repair`, everything that is derived from something else is computed again, in one transaction, and recorded in the audit.
+ * Contents are never changed. Throws `SESSION_NOT_FOUND`.
  */
 export function verifySession(
   connection: Connection,
@@ -44,18 +62,18 @@ export function verifySession(
   estimator: (session: StoredSession) => Estimator,
   repair: boolean,
 ): { findings: Finding[]; repaired: boolean } {
-  const look = (): { findings: Finding[]; repaired: boolean } => {
+  const check = (): { findings: Finding[]; repaired: boolean } => {
     const session = requireSession(connection, id)
-    const check = new Check(connection, session, estimator(session))
-    const findings = check.run()
+    const checks = new Check(connection, session, estimator(session))
+    const findings = checks.run()
     if (!repair || !findings.some(({ repairable }) => repairable)) return { findings, repaired: false }
-    check.mend()
+    checks.repair()
     writeAudit(connection, session.no, { event: 'repaired', detail: { findings: findings.length } })
     return { findings, repaired: true }
   }
-  // An attempt whose process died has ended, whichever verb finds it first.
+  // Attempts whose process died are marked as expired first.
   if (!connection.readonly) endDead(connection, 'verifySession', id)
-  return repair ? connection.write('verifySession', look) : connection.read('verifySession', look)
+  return repair ? connection.write('verifySession', check) : connection.read('verifySession', check)
 }
 
 class Check {
@@ -64,9 +82,10 @@ class Check {
   readonly #estimator: Estimator
   readonly #findings: Finding[] = []
   readonly #rows: readonly TaggedRow[]
-  readonly #compactions: readonly StoredCompaction[]
+  readonly #byKey: ReadonlyMap<number, TaggedRow>
+  readonly #compactions: ReadonlyMap<number, StoredCompaction>
   readonly #recounted: Recounted[] = []
-  readonly #expected = new Map<number, Tags>()
+  readonly #expected = new Map<TaggedRow, Tags>()
   /** The rows that compactions inserted, by the compaction's number. */
   readonly #inserted: ReadonlyMap<number, TaggedRow>
 
@@ -74,40 +93,51 @@ class Check {
     this.#connection = connection
     this.#session = session
     this.#estimator = estimator
-    this.#compactions = loadCompactions(connection, session.no)
+    this.#compactions = new Map(loadCompactions(connection, session.no).map((one) => [one.no, one] as const))
     this.#rows = connection
       .all(
-        `select key, id, position, ordinal, inserted_by, condense_parent, truncation_parent, retired_by
+        `select key, id, position, ordinal, inserted_by, condense_parent, truncation_parent, retired_by, tools, shown,
+           size_text, size_reasoning, size_calls, size_results, size_media
          from undertext_messages where session = ? order by anchor, ordinal`,
         session.no,
       )
-      .map((row) => this.#decode(row))
+      .map(
+        ([key, id, position, ordinal, insertedBy, condense, truncate, retire, tools, shown, ...sizes]) => ({
+          key: key as number,
+          id: rowId(session.incarnation, id, position, ordinal),
+          position: position as number | null,
+          ordinal: ordinal as number,
+          insertedBy: insertedBy as number | null,
+          tags: [condense, truncate, retire] as Tags,
+          tools,
+          shown,
+          sizes,
+        }),
+      )
+    this.#byKey = new Map(this.#rows.map((row) => [row.key, row] as const))
     this.#inserted = new Map(
       this.#rows.flatMap((row) => (row.insertedBy === null ? [] : [[row.insertedBy, row] as const])),
     )
   }
 
   run(): Finding[] {
-    this.#guards()
-    this.#positions()
-    this.#insertions()
-    this.#records()
-    this.#tags()
-    this.#contents()
-    this.#pairs()
-    this.#counters()
+    this.#checkGuards()
+    this.#checkPositions()
+    this.#checkInsertions()
+    this.#checkCompactions()
+    this.#checkTags()
+    this.#checkContents()
+    this.#checkPairs()
+    this.#checkCounters()
     return this.#findings
   }
 
-  /** Rebuilds tags, shown replacements, sizes, index columns and counters, within the caller's transaction. */
-  mend(): void {
-    for (const { key } of this.#rows) {
-      const tags = this.#expected.get(key)!
+  /** Writes tags, shown replacements, sizes, index columns and counters again, within the caller's transaction. */
+  repair(): void {
+    for (const [{ key }, tags] of this.#expected) {
       this.#connection.run(
         'update undertext_messages set condense_parent = ?, truncation_parent = ?, retired_by = ? where key = ?',
-        tags.condenseParent,
-        tags.truncationParent,
-        tags.retiredBy,
+        ...tags,
         key,
       )
     }
@@ -115,73 +145,40 @@ class Check {
     resetCounters(this.#connection, this.#session.no)
   }
 
-  #decode([
-    key,
-    id,
-    position,
-    ordinal,
-    insertedBy,
-    condenseParent,
-    truncationParent,
-    retiredBy,
-  ]: Row): TaggedRow {
-    return {
-      key: key as number,
-      id: rowId(this.#session.incarnation, id, position, ordinal),
-      position: position as number | null,
-      ordinal: ordinal as number,
-      insertedBy: insertedBy as number | null,
-      condenseParent: condenseParent as number | null,
-      truncationParent: truncationParent as number | null,
-      retiredBy: retiredBy as number | null,
-    }
+  #report(code: FindingCode, detail: string, messageId?: string, compactionId?: string): void {
+    const repairable = REPAIRABLE.has(code)
+    this.#findings.push({ code, detail, repairable, ...defined({ messageId, compactionId }) })
   }
 
-  #found(
-    code: FindingCode,
-    detail: string,
-    repairable: boolean,
-    messageId?: string,
-    compactionId?: string,
-  ): void {
-    this.#findings.push({
-      code,
-      detail,
-      repairable,
-      ...(messageId !== undefined && { messageId }),
-      ...(compactionId !== undefined && { compactionId }),
-    })
-  }
-
-  #guards(): void {
+  #checkGuards(): void {
     const { missing, changed, foreign } = guardProblems(this.#connection)
-    for (const name of missing) this.#found('GUARD_MISSING', `the trigger ${name} is gone`, false)
-    for (const name of changed) this.#found('GUARD_CHANGED', `the trigger ${name} is not ours`, false)
+    for (const name of missing) this.#report('GUARD_MISSING', `the trigger ${name} is missing`)
+    for (const name of changed) this.#report('GUARD_CHANGED', `the trigger ${name} was changed`)
     for (const name of foreign)
-      this.#found('FOREIGN_TRIGGER', `the trigger ${name} on a table of ours was made by others`, false)
+      this.#report('FOREIGN_TRIGGER', `the trigger ${name} on a table of this package is not part of it`)
   }
 
-  #positions(): void {
+  #checkPositions(): void {
     let expected = 1
     for (const { position, id } of this.#rows) {
       if (position === null) continue
       if (position !== expected)
-        this.#found('POSITION_GAP', `position ${position} where ${expected} was due`, false, id)
+        this.#report('POSITION_GAP', `position ${position} follows ${expected - 1}`, id)
       expected = position + 1
     }
   }
 
-  /** A compaction stands for what it covers with one row; a second would say the same things twice. */
-  #insertions(): void {
+  /** A compaction is replaced by one row; a second would repeat the same content. */
+  #checkInsertions(): void {
     for (const row of this.#rows) {
       if (row.insertedBy === null || this.#inserted.get(row.insertedBy) === row) continue
-      const id = this.#compactions.find(({ no }) => no === row.insertedBy)?.id
-      this.#found('INSERTED_TWICE', 'its compaction inserted another row too', false, row.id, id)
+      const { id } = this.#compactions.get(row.insertedBy) ?? {}
+      this.#report('INSERTED_TWICE', 'its compaction inserted another row too', row.id, id)
     }
   }
 
-  /** What compactions say of themselves must be what is there: undo, redo and exports go by it. Nothing else tells it, so nothing mends it. */
-  #records(): void {
+  /** Undo, redo and exports depend on the figures of a compaction. Nothing else contains them, so they cannot be repaired. */
+  #checkCompactions(): void {
     const replaced = new Map(
       this.#connection.all(
         `select c.no, count(*) from undertext_compactions c join undertext_replacements r on r.compaction = c.no
@@ -189,108 +186,85 @@ class Check {
         this.#session.no,
       ) as [number, number][],
     )
-    const damaged = (id: string, detail: string): void =>
-      this.#found('COMPACTION_DAMAGED', detail, false, undefined, id)
-    const ranks = new Map(this.#compactions.map(({ no, rank }) => [no, rank] as const))
-    for (const { no, id, status, rank, coverage, turned, rowsHidden, partsReplaced } of this.#compactions) {
-      if (!COMPACTION_STATUSES.includes(status)) damaged(id, 'its status is none')
+    const report = (id: string, detail: string): void =>
+      this.#report('COMPACTION_DAMAGED', detail, undefined, id)
+    for (const compaction of this.#compactions.values()) {
+      const { no, id, status, rank, coverage, turned, rowsHidden, partsReplaced } = compaction
+      if (!COMPACTION_STATUSES.includes(status)) report(id, 'its status is unknown')
       if (status !== 'active' && status !== 'undone') continue
-      // What its undo turns back came into force before it.
+      // What a rewind undid or redid came into force before it.
       const others = [...turned.lifted, ...turned.restored]
-      const isEarlier = (other: number): boolean => (ranks.get(other) ?? rank) < rank
+      const isEarlier = (other: number): boolean => (this.#compactions.get(other)?.rank ?? rank) < rank
       if (others.length > 0 && (coverage.rewinds !== true || !others.every(isEarlier)))
-        damaged(id, 'it turned compactions that no rewind here can have turned')
+        report(id, 'it undid or redid compactions that it cannot have undone or redone')
       const parts = replaced.get(no) ?? 0
       if (parts !== partsReplaced)
-        damaged(id, `it replaces ${partsReplaced} parts, and ${parts} texts are there`)
+        report(id, `it replaces ${partsReplaced} parts, but ${parts} texts are stored`)
       const rows = countRows(coverage.hidden)
-      if (rows !== rowsHidden) damaged(id, `it hides ${rowsHidden} rows, and ${rows} are named`)
+      if (rows !== rowsHidden) report(id, `it hides ${rowsHidden} rows, but its coverage has ${rows}`)
     }
   }
 
-  #tags(): void {
+  #checkTags(): void {
     this.#expectTags()
-    const byNo = new Map(this.#compactions.map((compaction) => [compaction.no, compaction] as const))
+    const nameOf = (no: number | null): string =>
+      no === null ? 'none' : (this.#compactions.get(no)?.id ?? `no. ${no}`)
     for (const row of this.#rows) {
-      for (const parent of [row.condenseParent, row.truncationParent, row.retiredBy]) {
-        if (parent !== null && !byNo.has(parent)) this.#strayTag(row, parent)
+      for (const tag of row.tags)
+        if (tag !== null && !this.#compactions.has(tag)) this.#reportStrayTag(row, tag)
+      const expected = this.#expected.get(row)!
+      for (const [at, name] of TAG_NAMES.entries()) {
+        const [found, due] = [row.tags[at]!, expected[at]!]
+        if (found === due) continue
+        const code = found === null ? 'TAG_MISSING' : 'TAG_WRONG'
+        this.#report(code, `${name} is ${nameOf(found)}, and must be ${nameOf(due)}`, row.id)
       }
-      const expected = this.#expected.get(row.key)!
-      for (const tag of ['condenseParent', 'truncationParent', 'retiredBy'] as const) {
-        if (row[tag] === expected[tag]) continue
-        const code = row[tag] === null ? 'TAG_MISSING' : 'TAG_WRONG'
-        const name = (no: number | null): string => (no === null ? 'none' : (byNo.get(no)?.id ?? `no. ${no}`))
-        this.#found(code, `${tag} is ${name(row[tag])}, and must be ${name(expected[tag])}`, true, row.id)
-      }
-      this.#cycle(row, byNo)
+      this.#checkCycle(row)
     }
   }
 
-  /** The tags as coverage and statuses say: what is in force hides what it covers. */
+  /** Computes the tags from the compactions: active ones hide the rows that they cover. */
   #expectTags(): void {
     const byPosition = new Map<number, Tags>()
     const byOrdinal = new Map<number, Tags>()
-    for (const { key, position, ordinal } of this.#rows) {
-      const tags = { condenseParent: null, truncationParent: null, retiredBy: null }
-      this.#expected.set(key, tags)
-      if (position === null) byOrdinal.set(ordinal, tags)
-      else byPosition.set(position, tags)
+    for (const row of this.#rows) {
+      const tags: Tags = [null, null, null]
+      this.#expected.set(row, tags)
+      if (row.position === null) byOrdinal.set(row.ordinal, tags)
+      else byPosition.set(row.position, tags)
     }
-    const each = (set: RowSet, mark: (tags: Tags) => void): void => {
-      for (const [from, to] of set.positions) {
-        for (let position = from; position <= to; position++) {
-          const tags = byPosition.get(position)
-          if (tags !== undefined) mark(tags)
-        }
+    const setTag = (set: RowSet, tag: 0 | 1 | 2, no: number): void => {
+      const mark = (tags: Tags | undefined): void => {
+        if (tags !== undefined) tags[tag] = no
       }
-      for (const { ordinal } of set.inserted) {
-        const tags = byOrdinal.get(ordinal)
-        if (tags !== undefined) mark(tags)
-      }
+      for (const [from, to] of set.positions)
+        for (let position = from; position <= to; position++) mark(byPosition.get(position))
+      for (const { ordinal } of set.inserted) mark(byOrdinal.get(ordinal))
     }
-    for (const { no, kind, status, coverage } of this.#compactions) {
-      if (status === 'active') {
-        each(coverage.hidden, (tags) => {
-          if (isCondensing(kind)) tags.condenseParent = no
-          else tags.truncationParent = no
-        })
-      } else if (coverage.inserted !== undefined) {
-        each({ positions: [], inserted: [coverage.inserted] }, (tags) => {
-          tags.retiredBy = no
-        })
-      }
+    for (const { no, kind, status, coverage } of this.#compactions.values()) {
+      if (status === 'active') setTag(coverage.hidden, isCondensing(kind) ? 0 : 1, no)
+      else if (coverage.inserted !== undefined)
+        setTag({ positions: [], inserted: [coverage.inserted] }, 2, no)
     }
   }
 
-  #strayTag(row: TaggedRow, parent: number): void {
-    const other = this.#connection.get('select id from undertext_compactions where no = ?', parent)
+  #reportStrayTag(row: TaggedRow, no: number): void {
+    const other = this.#connection.get('select id from undertext_compactions where no = ?', no)
     if (other === undefined)
-      this.#found('ORPHAN_TAG', `a tag names compaction no. ${parent}, which is not there`, true, row.id)
+      this.#report('ORPHAN_TAG', `a tag names compaction no. ${no}, which does not exist`, row.id)
     else
-      this.#found(
-        'FOREIGN_TAG',
-        'a tag names a compaction of another session',
-        true,
-        row.id,
-        other[0] as string,
-      )
+      this.#report('FOREIGN_TAG', 'a tag names a compaction of another session', row.id, other[0] as string)
   }
 
-  /** Follows the hiding parents of an inserted row upwards; coming back to it would hide it by itself. */
-  #cycle(row: TaggedRow, byNo: ReadonlyMap<number, StoredCompaction>): void {
-    if (row.insertedBy === null) return
+  /** Follows the hiding parents of an inserted row: a path back to the row would hide it by itself. */
+  #checkCycle(row: TaggedRow): void {
     const seen = new Set<number>()
-    for (let at: TaggedRow | undefined = row; at !== undefined; ) {
-      const parent: number | null = at.condenseParent ?? at.truncationParent
+    for (let at = row.insertedBy === null ? undefined : row; at !== undefined; ) {
+      const parent = hidingParent(at)
       if (parent === null) return
       if (parent === row.insertedBy || seen.has(parent)) {
-        this.#found(
-          'TAG_CYCLE',
-          'it is hidden by what it inserted itself',
-          true,
-          row.id,
-          byNo.get(parent)?.id,
-        )
+        const { id } = this.#compactions.get(parent) ?? {}
+        this.#report('TAG_CYCLE', 'it is hidden by the compaction that inserted it', row.id, id)
         return
       }
       seen.add(parent)
@@ -298,101 +272,66 @@ class Check {
     }
   }
 
-  #contents(): void {
-    const stored = new Map<number, Row>(
-      this.#connection
-        .all(
-          `select key, tools, shown, size_text, size_reasoning, size_calls, size_results, size_media
-           from undertext_messages where session = ?`,
-          this.#session.no,
-        )
-        .map((row) => [row[0] as number, row] as const),
-    )
-    const ids = new Map(this.#rows.map(({ key, id }) => [key, id] as const))
+  #checkContents(): void {
     const present = new Set<number>()
     const damaged = new Map<number, string>()
     const blobs = new Map<number, string>()
-    const recountedRows = recountRows(
-      this.#connection,
-      this.#session.no,
-      this.#estimator,
-      (key, error, places) => {
-        damaged.set(key, error.facts.detail)
-        if (places !== null) blobs.set(key, places)
-      },
-    )
-    for (const recounted of recountedRows) {
-      this.#recounted.push(recounted)
-      if (recounted.blobs !== null) blobs.set(recounted.key, recounted.blobs)
-      present.add(recounted.key)
-      this.#row(ids.get(recounted.key)!, stored.get(recounted.key)!, recounted)
+    const onDamaged: Parameters<typeof recountRows>[3] = (key, error, places) => {
+      damaged.set(key, error.facts.detail)
+      if (places !== null) blobs.set(key, places)
+    }
+    for (const row of recountRows(this.#connection, this.#session.no, this.#estimator, onDamaged)) {
+      this.#recounted.push(row)
+      if (row.blobs !== null) blobs.set(row.key, row.blobs)
+      present.add(row.key)
+      this.#checkRow(this.#byKey.get(row.key)!, row)
     }
     for (const { key, id } of this.#rows)
       if (!present.has(key) && !damaged.has(key))
-        this.#found('CONTENT_MISSING', 'its content is gone', false, id)
-    const lacking = this.#blobs(blobs, ids, damaged)
+        this.#report('CONTENT_MISSING', 'its content is missing', id)
+    const lacking = this.#checkBlobs(blobs, damaged)
     for (const [key, detail] of damaged)
-      if (!lacking.has(key)) this.#found('CONTENT_DAMAGED', detail, false, ids.get(key))
+      if (!lacking.has(key)) this.#report('CONTENT_DAMAGED', detail, this.#byKey.get(key)?.id)
   }
 
-  #row(id: string, stored: Row, { index, replacements, shown, shownSizes }: Recounted): void {
-    const sizes = stored.slice(3, 8)
-    const expected = [
-      shownSizes.text,
-      shownSizes.reasoning,
-      shownSizes.toolCalls,
-      shownSizes.toolResults,
-      shownSizes.media,
-    ]
-    if (!isDeepStrictEqual(sizes, expected)) {
-      this.#found('SIZE_DRIFT', `sizes are ${sizes.join(' ')}, and must be ${expected.join(' ')}`, true, id)
-    }
-    if (replacements.some(({ isRight }) => !isRight)) {
-      this.#found('SIZE_DRIFT', 'what its replacements save is counted wrongly', true, id)
-    }
-    if (stored[1] !== encodeTools(index))
-      this.#found('INDEX_DRIFT', 'the index of its calls and results is wrong', true, id)
-    if (stored[2] !== shown)
-      this.#found('TAG_WRONG', 'it shows other replacements than those in force', true, id)
+  #checkRow(row: TaggedRow, { index, replacements, shown, shownSizes }: Recounted): void {
+    const expected = sizeColumns(shownSizes)
+    if (!isDeepStrictEqual(row.sizes, expected))
+      this.#report(
+        'SIZE_DRIFT',
+        `sizes are ${row.sizes.join(' ')}, and must be ${expected.join(' ')}`,
+        row.id,
+      )
+    if (replacements.some(({ isRight }) => !isRight))
+      this.#report('SIZE_DRIFT', 'the savings of its replacements are wrong', row.id)
+    if (row.tools !== encodeTools(index))
+      this.#report('INDEX_DRIFT', 'the index of its calls and results is wrong', row.id)
+    if (row.shown !== shown)
+      this.#report('TAG_WRONG', 'it shows other replacements than the active ones', row.id)
   }
 
-  /** Answers the rows that lack a blob: that they cannot be read is said by that. */
-  #blobs(
-    blobs: ReadonlyMap<number, string>,
-    ids: ReadonlyMap<number, string>,
-    damaged: ReadonlyMap<number, string>,
-  ): ReadonlySet<number> {
+  /** Returns the rows that lack a blob: they are not reported as damaged too. */
+  #checkBlobs(blobs: ReadonlyMap<number, string>, damaged: ReadonlyMap<number, string>): ReadonlySet<number> {
     const known = new Map<string, BlobState>()
     const lacking = new Set<number>()
     for (const [key, places] of blobs) {
-      for (const hash of this.#hashesOf(key, places, damaged)) {
-        const state = known.get(hash) ?? this.#blob(hash)
+      for (const hash of hashesOf(key, places, damaged)) {
+        const state = known.get(hash) ?? this.#blobState(hash)
         known.set(hash, state)
-        const id = ids.get(key)
+        const id = this.#byKey.get(key)?.id
         if (state === 'missing') {
           lacking.add(key)
-          this.#found('BLOB_MISSING', `blob ${hash} is gone`, false, id)
+          this.#report('BLOB_MISSING', `blob ${hash} is missing`, id)
           continue
         }
-        if (state.damaged) this.#found('BLOB_DAMAGED', `the bytes of blob ${hash} are others`, false, id)
-        if (state.references < 1)
-          this.#found('BLOB_REFERENCES', `blob ${hash} counts no reference`, false, id)
+        if (state.damaged) this.#report('BLOB_DAMAGED', `the bytes of blob ${hash} do not match its hash`, id)
+        if (state.references < 1) this.#report('BLOB_REFERENCES', `blob ${hash} has no reference`, id)
       }
     }
     return lacking
   }
 
-  /** A list of blobs that cannot be read was found damaged with its row. */
-  #hashesOf(key: number, blobs: string, damaged: ReadonlyMap<number, string>): ReadonlySet<string> {
-    try {
-      return new Set(blobPlaces(blobs, key).map(([, , hash]) => hash))
-    } catch (error) {
-      if (damaged.has(key)) return new Set()
-      throw error
-    }
-  }
-
-  #blob(hash: string): BlobState {
+  #blobState(hash: string): BlobState {
     const row = this.#connection.get(
       'select reference_count, bytes from undertext_blobs where hash = ?',
       Buffer.from(hash, 'hex'),
@@ -402,53 +341,44 @@ class Check {
     return { damaged: sum !== hash, references: row[0] as number }
   }
 
-  /** A call and its result are hidden by the same compaction or both visible, but for results that came late. */
-  #pairs(): void {
+  /** A call and its result are hidden by the same compaction or both visible, except for late results. */
+  #checkPairs(): void {
     const rows = this.#rows.filter(({ position }) => position !== null)
-    const indexes = new Map<number, MessageIndex>(
-      this.#recounted.map(({ key, index }) => [key, index] as const),
-    )
+    const indexes = new Map(this.#recounted.map(({ key, index }) => [key, index] as const))
     const { pairs } = pairToolUse(rows.map(({ key }) => indexes.get(key)))
-    const open = this.#compactions.filter(({ coverage }) => coverage.openCalls)
-    const late = new Set(open.map(({ no }) => no))
-    const rewinds = new Set(
-      this.#compactions.filter(({ coverage }) => coverage.rewinds === true).map(({ no }) => no),
-    )
-    const placeOf = ({ position, ordinal }: TaggedRow) => ({ position: position ?? undefined, ordinal })
+    const coverageOf = (no: number | null) => (no === null ? undefined : this.#compactions.get(no)?.coverage)
+    const open = [...this.#compactions.values()].filter(({ coverage }) => coverage.openCalls)
     for (const { call, result } of pairs) {
       const [a, b] = [rows[call.row]!, rows[result.row]!]
-      const [parentA, parentB] = [
-        a.condenseParent ?? a.truncationParent,
-        b.condenseParent ?? b.truncationParent,
-      ]
-      if (parentA === parentB || (parentA !== null && late.has(parentA))) continue
-      // A rewind may begin between a call and its result: the call waits again.
-      if (parentB !== null && rewinds.has(parentB)) continue
-      // A result that came while its call was hidden may be hidden by itself, and the call come back without it.
-      if (parentA === null && open.some(({ coverage }) => holdsRow(coverage.hidden, placeOf(a)))) continue
-      this.#found('PARTED_PAIR', 'a call and its result are not hidden together', false, b.id)
+      const [parentA, parentB] = [hidingParent(a), hidingParent(b)]
+      if (parentA === parentB || coverageOf(parentA)?.openCalls === true) continue
+      // A rewind may begin between a call and its result: the call becomes pending again.
+      if (coverageOf(parentB)?.rewinds === true) continue
+      // A late result may be hidden by itself, and its call become visible without it.
+      const place = { position: a.position!, ordinal: a.ordinal }
+      if (parentA === null && open.some(({ coverage }) => holdsRow(coverage.hidden, place))) continue
+      this.#report('PARTED_PAIR', 'a call and its result are not hidden together', b.id)
     }
   }
 
-  #counters(): void {
+  #checkCounters(): void {
+    const stored = storedCounters(this.#connection, this.#session.no)
     const counted = countAll(this.#connection, this.#session.no)
-    const { session } = { session: this.#session }
-    const kept = [
-      session.messageCount,
-      session.inserted,
-      session.visibleCount,
-      session.visibleSizes.text,
-      session.visibleSizes.reasoning,
-      session.visibleSizes.toolCalls,
-      session.visibleSizes.toolResults,
-      session.visibleSizes.media,
-      session.hidden.condensed,
-      session.hidden.truncated,
-      session.hidden.byHand,
-      session.retired,
-      session.activeCompactions,
-    ]
-    if (isDeepStrictEqual(kept, counted)) return
-    this.#found('COUNTER_DRIFT', `counters are ${kept.join(' ')}, and must be ${counted.join(' ')}`, true)
+    if (isDeepStrictEqual(stored, counted)) return
+    this.#report('COUNTER_DRIFT', `counters are ${stored.join(' ')}, and must be ${counted.join(' ')}`)
+  }
+}
+
+function hidingParent({ tags: [condense, truncate] }: TaggedRow): number | null {
+  return condense ?? truncate
+}
+
+/** The hashes in the stored list of a row's blobs; a list that cannot be read was reported with the row. */
+function hashesOf(key: number, blobs: string, damaged: ReadonlyMap<number, string>): ReadonlySet<string> {
+  try {
+    return new Set(blobPlaces(blobs, key).map(([, , hash]) => hash))
+  } catch (error) {
+    if (damaged.has(key)) return new Set()
+    throw error
   }
 }

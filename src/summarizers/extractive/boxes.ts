@@ -3,24 +3,24 @@ import { type Call, isObject } from '../calls.ts'
 import { oneLine, shorten } from '../text.ts'
 import type { Conversation, Writing } from './conversation.ts'
 
-/** A line with a check box, as it was last seen. */
+/** A line with a check box in its newest state. */
 type Box = {
   readonly text: string
   readonly isDone: boolean
-  /** File it was written to. */
+  /** The file that contains it. */
   readonly where?: string
 }
 
 const BOX = /^[ \t]{0,12}(?:[-*+]|\d{1,3}[.)])[ \t]+\[([ xX~-])\][ \t]+(\S.*)$/gm
 
-/** Units of one text searched for check boxes, and of all texts that hold any; and most boxes known at a time. */
+/** Units searched for check boxes of one text, and of all texts with boxes; and the maximum number of boxes. */
 const BOX_UNITS = 100_000
 const ALL_BOX_UNITS = 400_000
 const MAX_BOXES = 500
 
 /**
- * Check boxes anywhere in what was said and in what tools were told to write, in the order of their list. Where
- * a text replaces another, so do its boxes; a box seen again has the newer state.
+ * The check boxes of messages and of texts that tools wrote, in the order of their list. When a text replaces another, so
+ * do its boxes; a repeated box has the newer state.
  */
 export function checkBoxes({ said, calls }: Conversation, keyOf: (text: string) => string): Box[] {
   const writings: Writing[] = []
@@ -53,7 +53,7 @@ export function checkBoxes({ said, calls }: Conversation, keyOf: (text: string) 
 
 const NO_WRITINGS: readonly Writing[] = []
 
-/** Names of arguments that hold what is replaced and what by. */
+/** Names of the arguments for the replaced text and its replacement. */
 const REPLACEMENTS = [
   ['oldText', 'newText'],
   ['old_string', 'new_string'],
@@ -87,7 +87,7 @@ function hasBox(text: string): boolean {
   return text.includes('[ ] ') || text.includes('[x] ') || text.includes('[X] ')
 }
 
-/** Boxes not checked: those behind the last one that is come first, for lists are worked from the top. */
+/** Unchecked boxes: those after the last checked one come first, because lists are worked from the top. */
 export function openBoxes(boxes: readonly Box[]): Box[] {
   const reached = boxes.findLastIndex(({ isDone }) => isDone)
   return [...boxes.slice(reached + 1), ...boxes.slice(0, Math.max(0, reached))].filter(

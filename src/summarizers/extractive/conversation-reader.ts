@@ -22,16 +22,16 @@ import { MAX_FAILURES } from './problems.ts'
 import { todoItems } from './tasks.ts'
 
 /*
- * What a user wrote, without what the user quotes, pastes or forwards: others' rules are not the user's own.
+ * The user's own words, without quoted, pasted or forwarded text: rules of other people are not the user's.
  */
 
-/** Tags in which clients wrap what the user says: what is between them is the user's. */
+/** Tags that clients put around the user's own words. */
 const OWN_TAGS = new Set(
   'task query question request user user_query user_message user_input message prompt goal instruction instructions rule rules requirements constraints feedback answer important'.split(
     ' ',
   ),
 )
-/** Tags between which other people's text stands, even on one line. */
+/** Tags around other people's text, even on one line. */
 const QUOTING_TAGS = new Set(
   'document doc file file_content content context source quote blockquote email mail article page webpage web_page search_result search_results tool_result result output log logs transcript attachment'.split(
     ' ',
@@ -44,13 +44,13 @@ type Tag = { readonly name: string; readonly closes: boolean; readonly at: numbe
 
 const FENCE = /^\s{0,12}(?:`{3,80}|~{3,80})/
 const QUOTED = /^\s{0,40}>/
-/** What stands above a mail that is passed on. */
+/** The line above a forwarded mail. */
 const FORWARDED =
   /^\s{0,8}(?:[-_]{3,20} ?(?:original message|forwarded message|ursprüngliche nachricht|weitergeleitete nachricht|message d['’]origine|message transféré|mensaje original|mensaje reenviado|原始邮件|转发邮件) ?[-_]{3,20}|begin forwarded message:|anfang der weitergeleiteten nachricht:|début du message transféré ?:)\s{0,8}$/i
 const MAIL_FROM = /^\s{0,8}\*{0,2}(?:From|Von|De|发件人|差出人)\*{0,2}[:：]\*{0,2} ?\S/i
 const MAIL_HEADER =
   /(?:^|\s)\*{0,2}(?:Sent|Date|To|Subject|Gesendet|Datum|An|Betreff|Envoyé|Objet|À|Enviado|Fecha|Para|Asunto|发送时间|收件人|主题|送信日時|宛先|件名)\*{0,2}[:：]/
-/** A line of a log: a moment or a level at its head, as programs write them. */
+/** A line of a log: it begins with a time or a level. */
 const LOGGED = new RegExp(
   [
     '\\[?\\d{4}[-/]\\d\\d[-/]\\d\\d[T ]\\d\\d:\\d\\d',
@@ -65,14 +65,13 @@ const LOGGED = new RegExp(
     .map((head) => `^\\s{0,12}${head}`)
     .join('|'),
 )
-/** A line that names, in brackets, the source it was taken from. */
+/** A line that names its source in brackets. */
 const SOURCED =
   /^\s{0,12}(?:[-*+] )?\[(?:web|web ?page|search|browser|page|site|website|url|https?|tool|result|search result|docs?|document|e?mail|system|assistant|bot|log|output|stdout|stderr|source|retrieved|file|attachment|quote|snippet|external|rss|feed|article|wiki|slack|ticket|comment)(?:[\s:#/-][^\]\n]{0,200}|\d{0,4})\](?!\()/i
 
 /**
- * A user's text without quoted lines, fences, blocks between `"""` or tags, forwarded mails, lines of logs and of
- * named sources. What merely mentions such marks stays, and so does what is opened and never closed, except a fence.
- * Time grows with the text's length.
+ * A user's text without quoted lines, fences, blocks between `"""` or tags, forwarded mails, lines of logs and of named
+ * sources. Text that only mentions such marks is kept, and so is an unclosed block, except a fence. Linear time.
  */
 export function ownWords(text: string): string {
   const tags = blockTags(text)
@@ -82,7 +81,7 @@ export function ownWords(text: string): string {
   for (let from = 0; from < text.length; ) {
     const found = text.indexOf('\n', from)
     const end = found < 0 ? text.length : found
-    // What a pattern looks at of a line; the rest of a very long one is kept or dropped with it.
+    // Patterns read the beginning of a line; the rest of a very long line is kept or dropped with it.
     const line = text.slice(from, Math.min(end, from + 400))
     if (fence !== undefined) {
       const closing = line.trim()
@@ -119,13 +118,13 @@ export function ownWords(text: string): string {
   return kept.join('')
 }
 
-/** Whether a line that begins with marks opens a fence: three more of them would close it on the line. */
+/** Whether a line that begins with a fence mark opens a fence: another mark on the line would close it. */
 function isFence(line: string, mark: string): boolean {
   const behind = line.trimStart().slice(mark.length)
   return !behind.includes(mark.slice(0, 3)) && !(mark.startsWith('~') && behind.trim().includes(' '))
 }
 
-/** Where a line opens a block of three quotes: they stand at its beginning or at its end. */
+/** Where a line opens a block of three quotes: at its beginning or its end. */
 function opensQuotes(text: string, from: number, end: number): number {
   let first = from
   while (first < end && first - from < 40 && isSpace(text.charCodeAt(first))) first++
@@ -139,10 +138,10 @@ function isSpace(unit: number): boolean {
   return unit === 0x20 || unit === 0x09 || unit === 0x0d
 }
 
-/** Whether a line that begins like a mail's sender is followed by more of a mail's head. */
+/** Whether a line that looks like a mail's sender is followed by more header lines. */
 function isMailHead(text: string, from: number): boolean {
   const [sender = '', ...next] = text.slice(from, from + 600).split('\n')
-  // "From: and Sent: are parsed" speaks of mails.
+  // "From: and Sent: are parsed" is a sentence about mails.
   if (MAIL_HEADER.test(sender.slice(6)) && !/:\*{0,2} ?(?:and|or|und|oder|et|ou|y|o)\b/i.test(sender))
     return true
   return next.slice(0, 3).some((line) => MAIL_HEADER.test(line))
@@ -150,7 +149,7 @@ function isMailHead(text: string, from: number): boolean {
 
 type Block = { readonly from: number; readonly to: number }
 
-/** Finds the blocks between tags, from the text's beginning to its end. */
+/** Finds the blocks between tags. */
 function blockTags(text: string): { next(from: number, end: number): Block | undefined } {
   const tags: Tag[] = []
   const lastClose = new Map<string, number>()
@@ -171,7 +170,7 @@ function blockTags(text: string): { next(from: number, end: number): Block | und
         const open = tags[place]!
         const last = lastClose.get(open.name) ?? -1
         if (open.closes || last < place || !standsAtEdge(text, open, from, end)) continue
-        // The tag that closes it, or the last of its name where they do not match up.
+        // The closing tag, or the last one of its name when tags are unbalanced.
         let depth = 0
         let close = place
         for (; close <= last; close++) {
@@ -196,21 +195,20 @@ function standsAtEdge(text: string, { at, end: behind }: Tag, from: number, end:
   )
 }
 
-/** Calls that are added at least before those that have their input and output are looked through again. */
+/** The minimum number of calls between two passes over the calls with input and output. */
 const CALLS_BETWEEN = 2_000
 
 /**
- * The calls of a conversation while it is read. Those whose input and output nothing reads any more, however many calls
- * follow, are replaced by what is kept of them: all but the newest, those without a result, and those that the rooms for
- * facts and for outlines of files reach.
+ * The calls of a conversation while it is read. A call whose input and output will not be read again is reduced to its kept
+ * part: all but the newest calls, the calls without a result, and the calls within the limits for facts and outlines.
  */
 class SeenCalls {
   readonly all: SeenCall[] = []
-  /** Calls that have their input and output. */
+  /** The calls with input and output. */
   #whole: Call[] = []
-  /** How many those may become: twice as many as were left, so that the work stays linear. */
+  /** Their maximum number before the next pass: twice the number left, so that the work stays linear. */
   #most = CALLS_BETWEEN
-  /** Of those that were looked at, the line that tells what went wrong. */
+  /** The error line of each call that was read. */
   readonly #problems = new WeakMap<Call, string | undefined>()
 
   add(call: Call): void {
@@ -244,7 +242,7 @@ class SeenCalls {
   }
 }
 
-/** The calls among those with a result that are read for facts and outlines, as far as the rooms go. */
+/** The calls with a result that are read for facts and outlines, within their limits. */
 function reachedIn(calls: readonly Call[]): ReadonlySet<Call> {
   const reached = new Set<Call>()
   for (const { call } of textsToOutline(calls)) reached.add(call)
@@ -258,7 +256,7 @@ function reachedIn(calls: readonly Call[]): ReadonlySet<Call> {
   return reached
 }
 
-/** `problem`: the line that tells what went wrong, where fewer newer calls failed than are reported. */
+/** `problem` is the error line when the call is among the newest failures that are reported. */
 function shrunk(
   call: Call,
   { failed, at }: NonNullable<Call['result']>,
@@ -289,11 +287,11 @@ function detachedIf(text: string | undefined): string | undefined {
   return text === undefined ? undefined : detached(text)
 }
 
-/** How much is looked at of one text: units of its beginning and of its end. Rules and results stand there. */
+/** The units of one text that are read, at its beginning and its end, where rules and results are. */
 const USER_ENDS = [6_000, 2_000] as const
 const ASSISTANT_ENDS = [2_500, 1_500] as const
 
-/** Reads a conversation for extraction, one message after another. Markers of truncations say nothing and are passed over. */
+/** Reads a conversation for extraction, one message after another. Truncation markers are ignored. */
 export class ConversationReader {
   readonly #said: Said[] = []
   readonly #summaries: string[] = []
@@ -315,13 +313,13 @@ export class ConversationReader {
       const written = withoutInserts(text)
       const shown = endsOf(written, USER_ENDS)
       if (shown.trim() === '') return
-      // Of the whole: a block that is cut off would be open at one end.
+      // Of the whole text: a block that is cut would stay open.
       const own = ownWords(written)
       this.#said.push({ by: 'user', text: shown, at, own: own === written ? shown : endsOf(own, USER_ENDS) })
     }
   }
 
-  /** What was read. Call it after the last message. */
+  /** Returns the conversation. Call it after the last message. */
   conversation(): Conversation {
     const said = this.#said
     const calls = this.#calls.all
@@ -342,7 +340,7 @@ function textOf(message: Message): string {
   return texts.length === 1 ? texts[0]!.text : texts.map(({ text }) => text).join('\n')
 }
 
-/** Blocks that programs put into a user's message: not the user's words. */
+/** Blocks that programs add to a user's message. */
 const INSERTS = [
   'system-reminder',
   'environment_details',

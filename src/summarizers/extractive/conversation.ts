@@ -2,7 +2,7 @@ import { headOf } from '../../messages/characters.ts'
 import { type Call, isObject, mainArgument, outputHead, outputTail, targetOf } from '../calls.ts'
 import { cleanLine, oneLine, shorten, shortenPath } from '../text.ts'
 
-/** Newest calls that are asked what their commands tell. */
+/** The number of newest calls whose commands are read. */
 export const NEWEST_CALLS = 2_000
 
 /** The shell command a call runs, if it is that kind of call; no more than its first 2,000 units. */
@@ -13,7 +13,7 @@ export function shellCommand(call: Call): string | undefined {
   return command === undefined ? undefined : headOf(command, 2_000)
 }
 
-/** A shell command without the change of directory before it and the trimming of its output behind it. */
+/** A shell command without the change of directory before it and the filter of its output after it. */
 export function shellGist(command: string): string {
   return command
     .trim()
@@ -24,7 +24,7 @@ export function shellGist(command: string): string {
     .trimEnd()
 }
 
-/** Shell commands that move, copy, make or remove files: changes that no editing tool shows. */
+/** Shell commands that move, copy, create or remove files: changes that no editing tool reports. */
 export function shellChanges(calls: readonly Call[]): string[] {
   const changes = new Set<string>()
   for (const call of calls.slice(-NEWEST_CALLS)) {
@@ -39,7 +39,7 @@ export function shellChanges(calls: readonly Call[]): string[] {
   return [...changes].slice(-8)
 }
 
-/** Subjects of the commits that calls made. */
+/** The subjects of the commits of calls. */
 export function commits(calls: readonly SeenCall[]): string[] {
   const subjects: string[] = []
   for (const call of calls) {
@@ -49,7 +49,7 @@ export function commits(calls: readonly SeenCall[]): string[] {
   return subjects.slice(-40)
 }
 
-/** The subject of the commit that a call made; `undefined` for every other call. */
+/** The subject of a call's commit; `undefined` for every other call. */
 export function commitSubject(call: Call): string | undefined {
   if (call.result?.failed === true) return undefined
   const command = shellCommand(call)
@@ -60,7 +60,7 @@ export function commitSubject(call: Call): string | undefined {
   return shorten(oneLine(text.split('\n')[0] ?? ''), 140)
 }
 
-/** The directory that commands change to most, when they name it in full. */
+/** The absolute directory that commands change to most often. */
 export function workingDirectory(calls: readonly Call[]): string | undefined {
   const counts = new Map<string, number>()
   let most: string | undefined
@@ -73,7 +73,7 @@ export function workingDirectory(calls: readonly Call[]): string | undefined {
   return most
 }
 
-/** The branch that commands went to last. */
+/** The branch of the last checkout. */
 export function branch(calls: readonly Call[]): string | undefined {
   for (const call of calls.slice(-NEWEST_CALLS).reverse()) {
     const command = shellCommand(call) ?? ''
@@ -84,21 +84,21 @@ export function branch(calls: readonly Call[]): string | undefined {
 }
 
 /*
- * Which line of an output tells what went wrong. Tools of many languages put a headline first ("FAILED", "Traceback")
- * and what matters below it.
+ * Finds the line of an output that describes the error. Tools of many languages print a headline first ("FAILED",
+ * "Traceback") and the message below it.
  */
 
 const ERROR_LINE =
   /\b\w*(?:Error|Exception)\b\s*[:(]|^\s*(?:error|fatal|panic|FAIL(?:ED)?|Traceback|✗|×|npm ERR!)|\berror(?:\[\w+\]| [A-Z]{2,}\d+)|: (?:error|command not found|No such file)|"error"\s*:\s*["{]/i
-/** Lines about errors that do not say which. */
+/** Lines about errors without a message. */
 const NO_NEWS =
   /\b(?:0|no) errors?\b|\bnpm (?:error|ERR!) (?:Lifecycle|code|errno|path|command|workspace|location|in workspace|A complete)/i
 const EXIT_LINE = /\bexit(?:ed)?(?: with)?(?: code| status):? [1-9]/i
-/** Lines that say that something failed, not what: told where nothing else is. */
+/** Lines that report a failure without its cause: used when there is no other line. */
 const HEADLINE =
   /^\s*(?:-{3} )?(?:FAIL(?:ED|URES?)?\b|failures?:|Traceback\b|✗|×|●|\[ERROR\]\s*(?:Tests run|Failures|Errors):|Tests run:)/i
 
-/** The line of an output, blank ones aside, that tells what went wrong; `undefined` when none does. */
+/** The line of an output that describes the error; `undefined` when there is none. */
 function tellingLine(lines: readonly string[]): string | undefined {
   const headline = lines.find((line) => ERROR_LINE.test(line) && !NO_NEWS.test(line))
   const isHeadline = headline !== undefined && HEADLINE.test(headline)
@@ -114,7 +114,7 @@ function tellingLine(lines: readonly string[]): string | undefined {
   )
 }
 
-/** Python: what was raised stands below the frames of a traceback; of several, the last reached the top. */
+/** Python: the exception follows the frames of a traceback; the last of several reached the top. */
 function lastRaised(lines: readonly string[]): string | undefined {
   let raised: string | undefined
   let indent = -1
@@ -129,7 +129,7 @@ function lastRaised(lines: readonly string[]): string | undefined {
   return raised
 }
 
-/** Rust: where it panicked, and behind it the message of the next line. */
+/** Rust: the place of the panic, followed by the message of the next line. */
 function panicked(lines: readonly string[]): string | undefined {
   const at = lines.findIndex((line) => /^\s*thread '[^']{0,200}'(?: \(\d+\))? panicked at /.test(line))
   if (at < 0) return undefined
@@ -137,7 +137,7 @@ function panicked(lines: readonly string[]): string | undefined {
   return line.endsWith(':') ? `${line} ${lines[at + 1]?.trim() ?? ''}` : line
 }
 
-/** A failed test: Go, and the many that say what was expected and what came instead. */
+/** A failed test: Go, and frameworks that print the expected and the actual value. */
 function asserted(lines: readonly string[]): string | undefined {
   const direct = lines.find(
     (line) =>
@@ -158,36 +158,36 @@ function isReceived(line: string): boolean {
   return /^\s*(?:Received|Actual|But was|Got)\b[^:]{0,40}: *\S/i.test(line)
 }
 
-/** Something the user or the assistant said, on its place; of a long text the beginning and the end. */
+/** A text of the user or the assistant with its position; a long text has only its beginning and end. */
 export type Said = {
   readonly by: 'user' | 'assistant'
   readonly text: string
   readonly at: number
-  /** Of a user's text what is not quoted, pasted or forwarded; of an assistant's all. */
+  /** A user's text without quoted, pasted or forwarded text; an assistant's whole text. */
   readonly own: string
 }
-/** A request of the user's and everything up to the next one. */
+/** A request of the user and everything before the next one. */
 export type Exchange = {
   readonly request: Said
   readonly replies: readonly Said[]
   readonly calls: readonly SeenCall[]
 }
 
-/** What the extractor looks at, read from the messages once. */
+/** The extractor's input, read from the messages once. */
 export type Conversation = {
   readonly said: readonly Said[]
   readonly replies: readonly Said[]
   readonly exchanges: readonly Exchange[]
   readonly calls: readonly SeenCall[]
-  /** Texts of summaries that stand among the messages, oldest first. */
+  /** Texts of summaries among the messages, oldest first. */
   readonly summaries: readonly string[]
 }
 
-/** Most units of a call's label, and beside what went wrong. */
+/** The maximum units of a call's label by itself, and beside an error. */
 export const LABEL_UNITS = 80
 export const PROBLEM_LABEL_UNITS = 70
 
-/** A call as a reader wants to see it: name and target. */
+/** A call as text: name and target. */
 export function callLabel(call: Call, max: number): string {
   const command = shellCommand(call)
   const target = command === undefined ? targetOf(call) : oneLine(headOf(shellGist(command), 2 * max))
@@ -196,21 +196,21 @@ export function callLabel(call: Call, max: number): string {
   return `${call.name} \`${shown.replaceAll('`', "'")}\``
 }
 
-/** The end of a path: enough to know the file by, where its whole path stands elsewhere. */
+/** The end of a path, which identifies a file whose whole path is listed elsewhere. */
 function lastSegments(path: string): string {
   const segments = path.split('/')
   return segments.length <= 4 ? path : `…/${segments.slice(-3).join('/')}`
 }
 
-/** Units looked at of a result: its beginning and its end, where errors stand; of a failed one more of the end. */
+/** The units of a result that are read: its beginning and its end, where errors are; more of the end of a failed one. */
 const RESULT_ENDS = 600
 const FAILED_END = 3_000
 
-/** The line of a result that tells what went wrong, if something did. */
+/** The line of a result that describes the error, if it failed. */
 export function errorLine(call: Call): string | undefined {
   if (call.result === undefined) return undefined
   const { output, failed } = call.result
-  // A file's text may speak of errors without there being one, and so may a list of matches.
+  // A file's text or a list of matches can mention errors without being one.
   if (!failed && (call.effect !== 'other' || isSearch(call))) return undefined
   const start = outputHead(output, RESULT_ENDS)
   const end = outputTail(output, start.length, failed ? FAILED_END : RESULT_ENDS)
@@ -226,30 +226,30 @@ function isSearch(call: Call): boolean {
   return SEARCH_TOOL.test(call.name) || SEARCH_COMMAND.test(shellGist(shellCommand(call) ?? ''))
 }
 
-/** What is kept of an old call, so that its input and output need not be. */
+/** The kept part of an old call, which replaces its input and output. */
 export type KeptOfCall = {
   readonly label: string
-  /** The line of its result that tells what went wrong, and its name beside that. */
+  /** The line of its result that describes the error, and its label beside that. */
   readonly problem: { readonly line: string; readonly label: string } | undefined
   readonly isCommand: boolean
   readonly commit: string | undefined
-  /** What a file says of itself that the call wrote as a whole. */
+  /** The first comment or heading of the file that the call wrote as a whole. */
   readonly about: string | undefined
   readonly writings: readonly Writing[]
   readonly todo: readonly TodoItem[]
 }
 
-/** A call with its input and output, or with what is kept of them. */
+/** A call with its input and output, or with the kept part of them. */
 export type SeenCall = Call & { readonly kept?: KeptOfCall }
 
-/** An item of a list of tasks that a tool keeps. */
+/** An item of a tool's list of tasks. */
 export type TodoItem = {
   readonly text: string
   readonly isDone: boolean
   readonly isActive: boolean
 }
 
-/** A text with boxes, what it stands in for, and where. */
+/** A text with boxes, the text that it replaces, and its file. */
 export type Writing = {
   readonly text: string
   readonly old: string

@@ -4,18 +4,18 @@ import { type Call, isObject, outputHead } from '../calls.ts'
 import { oneLine } from '../text.ts'
 import type { Conversation, SeenCall } from './conversation.ts'
 
-/** Words of many languages that look like the name of a function or stand where one would. */
+/** Words of many programming languages that look like a function name. */
 export const KEYWORDS: ReadonlySet<string> = new Set(
   'if else elif for while do switch case catch try except finally return function constructor with new super this self await async yield throw raise typeof instanceof in of is not and or def fn func fun class interface type enum struct trait impl const let var val static import export from default extends implements match when where pub mut ref print true false null undefined None True False void string number boolean int float bool str any unknown never get set init assert expect describe test it Map Set Array Object String Number Boolean Date Error Promise Symbol RegExp Math JSON len range list dict tuple println printf format'.split(
     ' ',
   ),
 )
 
-/** Shortest and longest name that is told. */
+/** The minimum and maximum length of a name. */
 const SHORTEST = 3
 const LONGEST = 60
 
-/** Whether a name says something by itself: humps, underscores or digits within, as programs name things. */
+/** Whether a name looks like an identifier: camel case, underscores or digits within. */
 export function isTellingName(name: string): boolean {
   return (
     name.length >= SHORTEST &&
@@ -25,8 +25,7 @@ export function isTellingName(name: string): boolean {
 }
 
 /**
- * Counts the names in a text of code: those of several words, and those that are called. A text is gone through once,
- * unit by unit.
+ * Counts the names in code: names of several words, and names that are called. Reads the text once, unit by unit.
  */
 export function countNames(text: string, counts: Map<string, number>): void {
   let start = -1
@@ -60,36 +59,36 @@ export function countNames(text: string, counts: Map<string, number>): void {
   }
 }
 
-/** Paths, and names of files of usual kinds. */
+/** Paths, and file names with a common extension. */
 const PATHS =
   /(?:[\w@.~-]{0,60}\/){1,12}[\w@.-]{2,60}|\b[\w-]{1,60}\.(?:[cm]?[jt]sx?|jsonl?|md|txt|py|rs|go|java|kt|rb|php|cs|cpp|[ch]|sql|ya?ml|toml|lock|sh|css|html|vue|svelte|csv|log|env)\b/g
 
-/** Counts the paths and files that a text names. */
+/** Counts the paths and file names of a text. */
 export function countPaths(text: string, counts: Map<string, number>): void {
   for (const [match] of text.matchAll(PATHS)) {
     const path = withoutTrailing(match, '.-')
-    // "and/or" is none.
+    // "and/or" is not a path.
     if (path.length > LONGEST * 2 || !/\.\w|\/.*\//.test(path)) continue
     counts.set(path, (counts.get(path) ?? 0) + 2)
   }
 }
 
-/** A number, an id, a day, an amount: what one cannot guess, with what it was called. */
+/** A number, an id, a date or an amount, with its name. */
 export type Fact = { readonly name: string; readonly value: string; readonly weight: number }
 
-/** Units of one result or of one call's arguments that are read, and of all of them. */
+/** The units that are read of one result or of one call's arguments, and of all of them. */
 const ONE_UNITS = 12_000
 export const ALL_FACT_UNITS = 600_000
-/** Units of texts that are searched for mentions: of one, and of all. */
+/** The units that are searched for mentions: of one text, and of all. */
 const TEXT_UNITS = 3_000
 const ALL_TEXT_UNITS = 400_000
-/** Most facts kept, and most leaves of one value looked at. */
+/** The maximum number of facts, and of leaves read of one value. */
 const MAX_FACTS = 400
 const MAX_LEAVES = 600
 
-/** A value worth carrying: in one word, with a digit or an at sign. */
+/** A value worth keeping: one word with a digit or an at sign. */
 const VALUE = /^(?:(?=[^\d@]{0,40}[\d@])[\w@.#$:+/%-]{3,64}|[A-Z]{5,20})$/
-/** A time of day says little without its day. */
+/** A time of day means little without its date. */
 const TIME = /^\d{1,2}:\d\d(?::\d\d)?(?:\+\d)?$/
 const MENTION =
   /[€£¥] ?\d[\d.,]{0,14}|\b\d[\d.,]{0,14}[ \u00a0\u202f]?(?:€|£|¥|[万億亿千]?[元円]|(?:EUR|USD|GBP|CHF)\b)|\b\d{1,2}\.\d{1,2}\.\d{4}\b|\$\d[\d,]{0,12}(?:\.\d{1,2})?|#?\b(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9][\w-]{2,60}\b|[\w.+-]{1,60}@[\w-]{1,60}\.[\w.-]{2,40}/g
@@ -97,8 +96,8 @@ const MENTION =
 type Known = { name: string; mentions: number; last: number }
 
 /**
- * Ids, figures and days that tools were given and gave as data, and that were spoken of; those that came up often and
- * lately first. What files and commands hold is told elsewhere.
+ * Ids, figures and dates from the data of tools and from messages, frequent and recent ones first. The content of files and
+ * commands is covered elsewhere.
  */
 export function factsIn({ calls, said }: Conversation, earlier: readonly Fact[]): Fact[] {
   const known = new Map<string, Known>()
@@ -130,7 +129,7 @@ export function factsIn({ calls, said }: Conversation, earlier: readonly Fact[])
     .map(([value, { name, mentions, last }]) => ({
       name,
       value,
-      // What came up often and lately, what looks like a key, and what is one of few of its name: not one of forty prices.
+      // Frequent and recent values, keys, and values whose name is rare: not one of forty prices.
       weight:
         Math.min(6, mentions) +
         (3 * last) / end +
@@ -149,18 +148,18 @@ function kindWeight(name: string, value: string): number {
   return MONEY.test(name) || isMoney(value) ? 2 : 0
 }
 
-/** A sum with the sign of its currency. */
+/** An amount with a currency sign. */
 function isMoney(value: string): boolean {
   return /^[$€£¥]|^\d.*(?:[€£¥元円]|EUR|USD|GBP|CHF)$/.test(value)
 }
 
 const MONEY = /amount|price|total|cost|fee|fare|balance|paid|sum\b/i
 
-/** The name of what was only spoken of. */
+/** The name of values that only messages mention. */
 const MENTIONED = 'mentioned'
-/** Units of a value in which a key is looked for: those of an earlier summary may have any length. */
+/** The units of a value that are searched for a key: values of an earlier summary may have any length. */
 const LONGEST_KEY = 200
-/** Letters and digits together, or a word of capitals. */
+/** Letters and digits together, or a word in capitals. */
 const KEY = /^(?=.{5})(?:[^\d]*[A-Za-z_][\w-]*\d|\d+[A-Za-z]|[A-Z]{5})/
 
 function mention(fact: Known, at: number, times: number): void {
@@ -168,17 +167,17 @@ function mention(fact: Known, at: number, times: number): void {
   fact.last = Math.max(fact.last, at)
 }
 
-/** Whether a call runs a command line: that is no data. */
+/** Whether a call runs a command line, which is not data. */
 export function isCommandLine({ input, kept }: SeenCall): boolean {
   return kept?.isCommand ?? (isObject(input) && (input.command !== undefined || input.cmd !== undefined))
 }
 
-/** The room a call takes of that for all facts. */
+/** The units of a call that count towards the limit for all facts. */
 export function factUnits(call: SeenCall): number {
   return call.result === undefined || isCommandLine(call) ? 100 : ONE_UNITS / 4
 }
 
-/** Notes the values of a call's arguments and of its result. */
+/** Records the values of a call's arguments and of its result. */
 function addCall(call: SeenCall, known: Map<string, Known>): void {
   const note = (at: number, times: number) => (name: string, value: string) => {
     const fact = known.get(value)
@@ -193,7 +192,7 @@ function addCall(call: SeenCall, known: Map<string, Known>): void {
   if (data !== undefined) leaves(data, note(call.result!.at, 1))
 }
 
-/** The data a result consists of, if it is data. */
+/** A result as data, if it is data. */
 export function dataOf({ result }: Call): Json | undefined {
   if (result === undefined) return undefined
   const { output } = result
@@ -207,7 +206,7 @@ export function dataOf({ result }: Call): Json | undefined {
   }
 }
 
-/** Visits the values of data that are worth carrying, with their names. */
+/** Visits the values of data that are worth keeping, with their names. */
 function leaves(data: Json, visit: (name: string, value: string) => void): void {
   let left = MAX_LEAVES
   const walk = (value: Json | undefined, name: string, around: string, depth: number): void => {
@@ -221,7 +220,7 @@ function leaves(data: Json, visit: (name: string, value: string) => void): void 
       for (const item of value as readonly Json[]) walk(item, name, around, depth + 1)
     else if (isObject(value)) {
       for (const [key, inner] of Object.entries(value)) {
-        // Data kept under ids: the id is no name.
+        // A map with ids as keys: an id is not a name.
         const isName = !/\d/.test(key)
         walk(
           inner,
@@ -238,7 +237,7 @@ function leaves(data: Json, visit: (name: string, value: string) => void): void 
 
 const LEAD = 'Facts — '
 
-/** Facts as a line of at most about `max` units, the weightiest chosen, grouped by name: `Facts — user_id: a; date: b, c`. */
+/** Facts as a line of at most about `max` units, most important first, grouped by name: `Facts — user_id: a; date: b, c`. */
 export function writeFacts(facts: readonly Fact[], max: number): string {
   const groups = new Map<string, string[]>()
   let room = max - LEAD.length
@@ -254,7 +253,7 @@ export function writeFacts(facts: readonly Fact[], max: number): string {
   return LEAD + [...groups].map(([name, values]) => `${name}: ${values.join(', ')}`).join('; ')
 }
 
-/** Facts from a line that `writeFacts` wrote. */
+/** Reads facts from a line of `writeFacts`. */
 export function readFacts(line: string): Fact[] | undefined {
   if (!line.startsWith(LEAD)) return undefined
   return line

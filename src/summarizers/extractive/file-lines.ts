@@ -4,19 +4,19 @@ import { isProse, noFacts } from './files.ts'
 import { type Definition, noOutline, type Outline } from './outline.ts'
 
 /*
- * Files as lines of a summary, and back: what was done to a file and what it defines; what it takes from others and
- * which names it works with.
+ * Writes files as lines of a summary, and reads them back: what was done to a file and what it defines; its imports and the
+ * names it uses.
  */
 
-/** Most definitions, members of one, modules and names told of one file. */
+/** The maximum number of definitions, members of one, modules and names of one file. */
 const MAX_DEFINES = 150
 const MAX_MEMBERS = 120
 const MAX_MODULES = 40
 const MAX_USES = 500
 
 /**
- * A file as lines: path, what was done, what it defines, what it says of itself; and, in a second one, the definitions
- * for which `room` units of the first were too few. The second is empty when there are none.
+ * A file as two lines: path, what was done, definitions, description; and the definitions that did not fit into `room` units of
+ * the first line. The second line is empty when all fit.
  */
 export function writeFile(
   file: FileFacts,
@@ -33,7 +33,7 @@ export function writeFile(
   ]
 }
 
-/** Definitions that take at most about `room` units, and the others; one with many members may stand in both. */
+/** The definitions that fit into about `room` units, and the others; one with many members can be in both. */
 function share(all: readonly Definition[], room: number): readonly [Definition[], Definition[]] {
   const first: Definition[] = []
   const rest: Definition[] = []
@@ -81,7 +81,7 @@ function readDefinitions(text: string): Map<string, Definition> {
   return defines
 }
 
-/** A file from a line that `writeFile` wrote. */
+/** Reads a file from a line of `writeFile`. */
 export function readFile(line: string): FileFacts | undefined {
   const [, path, done, rest = ''] =
     /^`([^`]+)` — ((?:(?:written|changed|\d{1,9} edits?|\d{1,9} reads?)(?:, )?)+)(.*)$/s.exec(line) ?? []
@@ -105,8 +105,8 @@ export function readFile(line: string): FileFacts | undefined {
 }
 
 /**
- * What a file takes from others and the names it works with, as a line; `told` are names that stand elsewhere, and
- * those of this line are added to them. Empty when nothing is left to tell.
+ * The imports of a file and the names it uses, as a line. Names in `told` are left out, and the names of this line are added
+ * to them. Empty when no name is left.
  */
 export function writeNames({ outline }: FileFacts, path: string, told: Set<string>): string {
   const modules: string[] = []
@@ -128,7 +128,7 @@ export function writeNames({ outline }: FileFacts, path: string, told: Set<strin
   return parts.length === 0 ? '' : `\`${path}\` ${parts.join('; ')}`
 }
 
-/** Names of several words first, the most frequent of them in front. */
+/** Names of several words first, most frequent first. */
 function byCount(uses: ReadonlyMap<string, number>): string[] {
   return [...uses]
     .filter(([name, count]) => count > 1 || isTellingName(name))
@@ -142,7 +142,7 @@ export function definedNames({ defines }: Outline): string[] {
   return [...defines.values()].flatMap(({ name, members }) => [name, ...members])
 }
 
-/** A file from a line that `writeNames` wrote, or the second that `writeFile` did. */
+/** Reads a file from a line of `writeNames`, or from the second line of `writeFile`. */
 export function readNames(line: string): FileFacts | undefined {
   const [, path, rest = ''] = /^`([^`]+)` ((?:imports |uses |names |also defines )[^\n]*)$/.exec(line) ?? []
   if (path === undefined) return undefined
@@ -157,7 +157,7 @@ export function readNames(line: string): FileFacts | undefined {
     const names = before.endsWith(' from ') ? before.slice(0, -' from '.length).split(', ') : []
     if (pieces[at] !== '') outline.imports.set(pieces[at]!, new Set(names.filter((name) => name !== '')))
   }
-  // A name that was told once is told again.
+  // A name that was listed once is listed again.
   for (const name of uses.split(', ')) if (name !== '') outline.uses.set(name, 2)
   return { ...noFacts(path), outline }
 }
@@ -172,12 +172,12 @@ function importsAndUses(text: string): readonly [imports: string, uses: string] 
 
 const READS = 'Read: '
 
-/** Files that were only read, as one line. */
+/** The files that were only read, as one line. */
 export function writeReads(files: readonly FileFacts[]): string {
   return READS + files.map(({ path, reads }) => `\`${path}\`${reads > 1 ? ` ×${reads}` : ''}`).join(', ')
 }
 
-/** Files from a line that `writeReads` wrote. */
+/** Reads files from a line of `writeReads`. */
 export function readReads(line: string): FileFacts[] {
   if (!line.startsWith(`${READS}\``)) return []
   return [...line.matchAll(/`([^`]+)`(?: ×(\d+))?/g)].map(([, path = '', reads]) => {

@@ -12,11 +12,11 @@ export type FileFacts = {
   created: boolean
   edits: number
   reads: number
-  /** Whether it was changed in a way that was not seen. */
+  /** Whether it was changed by an unknown edit. */
   changed: boolean
-  /** What its texts tell, newest first. */
+  /** The outline of its texts, newest first. */
   readonly outline: Outline
-  /** What the file says of itself in its first lines. */
+  /** The description in its first lines. */
   about: string
   /** Order of last use, higher is later. */
   last: number
@@ -85,13 +85,13 @@ export function isModified({ created, edits, changed }: FileFacts): boolean {
   return created || edits > 0 || changed
 }
 
-/** How much a file matters to somebody who goes on: changes first, then use, then how lately. */
+/** The importance of a file for the rest of the conversation: changes first, then use, then recency. */
 export function weightOfFile(file: FileFacts, latest: number): number {
   const use = Math.min(30, 3 * file.edits + (file.created ? 6 : 0) + 2 * file.reads)
   return use + (latest === 0 ? 0 : (20 * file.last) / latest) + (isModified(file) ? 10 : 0)
 }
 
-/** Arguments that hold what is written. */
+/** The arguments with the written text. */
 const WRITTEN = [
   'content',
   'contents',
@@ -113,10 +113,10 @@ function writtenText(input: Json): string {
   return ''
 }
 
-/** Units at a file's beginning in which it may say what it is. */
+/** The units at a file's beginning that are searched for a description. */
 const ABOUT_UNITS = 600
 
-/** What a file says of itself that a call writes as a whole; `undefined` for every other call. */
+/** The description of a file that a call writes as a whole; `undefined` for every other call. */
 export function aboutWhole(call: Call): string | undefined {
   const isWritten = call.effect === 'write' && isWhole(call)
   return isWritten ? aboutOf(headOf(writtenText(call.input), ABOUT_UNITS)) : undefined
@@ -131,12 +131,12 @@ function isWhole({ name, input }: Call): boolean {
   return (hasContent && !/edit|replace|insert|append|patch|diff/i.test(name)) || input.command === 'create'
 }
 
-/** Units of one file's texts that are searched for names, of one text, and of all texts. */
+/** The units that are searched for names: of one file's texts, of one text, and of all texts. */
 const FILE_UNITS = 200_000
 const TEXT_UNITS = 120_000
 const ALL_UNITS = 2_000_000
 
-/** What the newest texts of each file tell, those that tools showed and those they were told to write. */
+/** The outlines of the newest texts of each file, read or written by tools. */
 function outlineFiles(files: ReadonlyMap<string, FileFacts>, calls: readonly SeenCall[]): void {
   for (const { key, code } of textsToOutline(calls)) {
     const { outline } = files.get(key)!
@@ -147,7 +147,7 @@ function outlineFiles(files: ReadonlyMap<string, FileFacts>, calls: readonly See
   }
 }
 
-/** The texts that outlines are read from, newest first, as far as the rooms go. */
+/** The texts for outlines, newest first, within the limits. */
 export function* textsToOutline(
   calls: readonly SeenCall[],
 ): Generator<{ readonly call: Call; readonly key: string; readonly code: string }> {
@@ -156,7 +156,7 @@ export function* textsToOutline(
   for (let i = calls.length - 1; i >= 0 && room > 0; i--) {
     const call = calls[i]!
     if (call.kept !== undefined || call.effect === 'other' || call.result?.failed === true) continue
-    // A text of several files is none of one of them.
+    // A text of several files cannot be assigned to one of them.
     if (call.paths.length !== 1) continue
     const key = keyOf(call.paths[0]!)
     if (!isCode(key)) continue
@@ -171,17 +171,17 @@ export function* textsToOutline(
   }
 }
 
-/** Whether a file is written for people: what it names is not what it defines. */
+/** Whether a file is prose: it mentions names without defining them. */
 export function isProse(path: string): boolean {
   return /\.(?:mdx?|rst|adoc|txt)$/i.test(path)
 }
 
-/** Data and markup hold no code. */
+/** Data and markup contain no code. */
 function isCode(path: string): boolean {
   return !/\.(?:jsonl?|lock|csv|tsv|log|svg|html|css|min\.js|map)$/i.test(path)
 }
 
-/** The file's text in a result; of what was written, all but what it takes the place of. */
+/** The file's text in a result or in the arguments, without the replaced text. */
 function textsOf({ effect, input, result }: Call): string[] {
   if (effect === 'read') return result === undefined ? [] : [outputHead(result.output, TEXT_UNITS)]
   return writtenTexts(input, 0)
@@ -213,7 +213,7 @@ function aboutOf(code: string): string {
   return ''
 }
 
-/** Files of an earlier summary with those of a later conversation. */
+/** Merges the files of an earlier summary with those of a later conversation. */
 export function mergeFiles(
   earlier: readonly FileFacts[],
   later: ReadonlyMap<string, FileFacts>,
@@ -239,7 +239,7 @@ function joined(before: FileFacts, after: FileFacts): FileFacts {
   }
 }
 
-/** The directory that spares most when its files are named relative to it; `undefined` when it spares little. */
+/** The directory that shortens the paths most when they are relative to it; `undefined` when it saves little. */
 export function commonRoot(paths: readonly string[]): string | undefined {
   const savings = new Map<string, number>()
   for (const path of paths.slice(0, 500)) {

@@ -6,30 +6,30 @@ import type { FileFacts } from './files.ts'
 import { isWrittenRule, type Rule, readRule, rulesInSummary } from './rules.ts'
 import { isDefaultTitle, readTerms, type Terms, type Topic, topicOf, topicsOf } from './terms.ts'
 
-/** An earlier summary, taken apart: what each part of a new one can carry on. */
+/** The parsed parts of an earlier summary, for the parts of a new one. */
 export type Previous = {
   readonly rules: readonly Rule[]
   readonly terms: Terms
   readonly files: readonly FileFacts[]
   readonly facts: readonly Fact[]
-  /** Lines of each topic that are none of the above, as they stand. */
+  /** The other lines of each topic, unchanged. */
   readonly lines: ReadonlyMap<Topic, readonly string[]>
-  /** What no section held: text of other tools and models. */
+  /** Text outside all sections, from other tools and models. */
   readonly earlier: readonly string[]
 }
 
-/** Title under which text without a section of ours is carried on. */
+/** The title for text without a known section. */
 export const EARLIER = 'Earlier'
 
-/** The section of a digest, which is merged by itself. */
+/** The section of a digest, which is merged separately. */
 const TOOL_CALLS = 'Tool Calls'
 
 /** The line that names the directory the files below it are relative to. */
 const ROOT = /^Root: `([^`]+)`$/
 
 /**
- * Takes earlier summaries apart, oldest first. `titles` are those of the sections wanted now; their parts are
- * known by place, all others by the words of their headings.
+ * Parses earlier summaries, oldest first. `titles` are those of the requested sections, which are matched exactly; other
+ * headings are matched by their words.
  */
 export function readPrevious(texts: readonly string[], titles: readonly string[]): Previous {
   const rules: Rule[] = []
@@ -75,7 +75,7 @@ function addAll<Key, Item>(lists: Map<Key, Item[]>, key: Key, items: readonly It
   for (const item of items) list.push(item)
 }
 
-/** Rules stand in sections of their own, or as quotations in the one that takes them in. */
+/** Rules are in sections of their own, or are quotations in another section. */
 function holdsRules(topic: Topic | undefined, item: string): boolean {
   if (topic === 'rules' || topic === 'decisions') return true
   return (topic === 'request' || topic === 'pending') && isWrittenRule(item)
@@ -85,7 +85,7 @@ function isAbsolute(path: string): boolean {
   return /^(?:\/|~|[A-Za-z]:|\w+:\/\/)/.test(path)
 }
 
-/** "Next Steps" of somebody else is a list of tasks; our own is one step, and stale. */
+/** "Next Steps" of another writer is a list of tasks; our own is one outdated step. */
 function foreignTopic(title: string): Topic | undefined {
   const topic = topicOf(title)
   if (isDefaultTitle(title)) return topic
@@ -98,10 +98,10 @@ function foreignTopic(title: string): Topic | undefined {
 
 type Part = { readonly title: string | undefined; readonly items: readonly string[] }
 
-/** Longest line that is taken for a heading. */
+/** The maximum length of a heading. */
 const MAX_HEADING = 200
 const HEADING = /^(#{1,6})\s(.+)$/
-/** A heading without a mark: `1. Current Work:` or `**Current Work**`, of a default title only. */
+/** A default title without a heading mark: `1. Current Work:` or `**Current Work**`. */
 const BARE_HEADING = /^(?:\d{1,2}[.)]\s*)?\*{0,2}([A-Z][\w ]{3,60}?):?\*{0,2}:?\s*$/
 
 /** The parts of a summary: a heading each, and the list items and paragraphs under it. */
@@ -147,7 +147,7 @@ function headingOf(line: string): string | undefined {
   if (line.length > MAX_HEADING) return undefined
   const [, marks = '', rest] = HEADING.exec(line) ?? []
   const title = rest === undefined ? undefined : titleIn(rest)
-  // A deeper heading that names no section is text of the section it stands in.
+  // A deeper heading that is not a section is text of its section.
   if (title !== undefined) return marks.length <= 2 || isDefaultTitle(title) ? title : undefined
   const bare = BARE_HEADING.exec(line)?.[1]
   return bare !== undefined && isDefaultTitle(bare) ? bare : undefined
@@ -156,45 +156,44 @@ function headingOf(line: string): string | undefined {
 /** One line of a summary. */
 export type Bullet = {
   readonly text: string
-  /** How much it matters, 0 to 1,000, against all others. */
+  /** Its importance compared with all others, 0 to 1,000. */
   readonly rank: number
-  /** Whether it may be shortened: as prose, or as a list by dropping items behind a comma. Default: all or nothing. */
+  /** How it may be shortened: as prose, or as a list by dropping items after a comma. Default: not at all. */
   readonly cut?: 'prose' | 'list'
-  /** Goes in before the shares of the sections count. */
+  /** Is included before the shares of the sections apply. */
   readonly vital?: boolean
-  /** Its length was chosen by the room there is: it goes in before all others. */
+  /** Its length was chosen by the available room: it is included before all others. */
   readonly isSized?: boolean
-  /** Belongs to the section's heading: shown whenever the section is. */
+  /** Belongs to the section's heading and is shown with it. */
   readonly isIntro?: boolean
 }
 
 export type Section = {
   readonly title: string
-  /** Part of the room it may take while others are waiting; the shares of all sections make about 1. */
+  /** Its share of the room while other sections follow; the shares of all sections sum to about 1. */
   readonly share: number
   readonly bullets: readonly Bullet[]
 }
 
-/** Least units worth starting a section's share with, and worth shortening a bullet to. */
+/** The minimum units of a section's share, and of a shortened bullet. */
 const LEAST_SHARE = 160
 const LEAST_CUT = 60
 
-/** Below so many units not every section can have a place. */
+/** Below this many units not every section fits. */
 const SHORT = 2_400
-/** Share from which a section counts as large. */
+/** The share of a large section. */
 const LARGE_SHARE = 0.3
 
 function size({ share }: Section): number {
   return share >= LARGE_SHARE ? 1 : 0
 }
 
-/** How many times its share a section may take for its vital bullets. */
+/** How many times its share a section may use for its vital bullets. */
 const VITAL_SHARES = 2
 
 /**
- * Renders sections as Markdown of at most `max` units. What does not fit is left out, least important first:
- * vital bullets are taken first, then each section fills its share, then what room is left goes by rank.
- * Bullets stay in the order given.
+ * Renders sections as Markdown of at most `max` units. The least important bullets are left out: vital bullets are chosen
+ * first, then each section fills its share, then the remaining room is filled by rank. Bullets keep their order.
  */
 export function fitSections(sections: readonly Section[], max: number): string {
   const filled = sections.filter(({ bullets }) => bullets.some(({ isIntro }) => isIntro !== true))
@@ -212,7 +211,7 @@ export function fitSections(sections: readonly Section[], max: number): string {
       ({ vital }) => vital === true,
     )
   }
-  // Where there is room for all, the small sections come before the large ones that could take everything.
+  // With enough room, small sections come before large ones that could use all of it.
   const order = max < SHORT ? fitter.byImportance : fitter.byImportance.toSorted((a, b) => size(a) - size(b))
   for (const section of order) fitter.fill(section, Math.max(max * section.share, LEAST_SHARE))
   fitter.fillRest()
@@ -223,7 +222,7 @@ export function fitSections(sections: readonly Section[], max: number): string {
   return first === undefined ? '' : shorten(first.text, max)
 }
 
-/** What a line quotes, where it is long enough to be known by. */
+/** The quotation of a line when it is long enough to identify it. */
 const QUOTE = /^[^"]{0,40}"([^"]{24,})/
 
 class Fitter {
@@ -236,7 +235,7 @@ class Fitter {
   #room: number
 
   constructor(sections: readonly Section[], max: number) {
-    // The last section has no blank line behind it.
+    // The last section is not followed by a blank line.
     this.#room = max + 2
     this.#sections = sections
     for (const section of sections) {
@@ -252,7 +251,7 @@ class Fitter {
     this.byImportance = sections.toSorted((a, b) => top(b) - top(a))
   }
 
-  /** Takes bullets of a section in order of rank until `limit` units of it are used. */
+  /** Chooses bullets of a section in order of rank until `limit` units are used. */
   fill(section: Section, limit: number, wanted: (bullet: Bullet) => boolean = () => true): void {
     for (const bullet of this.#ranked.get(section) ?? []) {
       if (!wanted(bullet)) continue
@@ -262,7 +261,7 @@ class Fitter {
     }
   }
 
-  /** Takes what is left over, of all sections, in order of rank, while there is room. */
+  /** Chooses remaining bullets of all sections in order of rank while there is room. */
   fillRest(): void {
     const rest = this.#sections.flatMap((section) => {
       return (this.#ranked.get(section) ?? []).map((bullet) => ({ section, bullet }))
@@ -287,7 +286,7 @@ class Fitter {
     )
   }
 
-  /** Takes a bullet whole or cut, or more of it than before, where it costs no more than `room`. */
+  /** Chooses a bullet whole or shortened, or more of it than before, for at most `room` units. */
   #take(section: Section, bullet: Bullet, room: number): void {
     const chosen = this.#chosen.get(section)
     if (chosen === undefined) return
@@ -303,7 +302,7 @@ class Fitter {
     this.#used.set(section, this.#usedBy(section) + fixed + text.length)
   }
 
-  /** Whether what a bullet quotes stands in a bullet taken before: short of room, nothing is said twice. */
+  /** Whether an earlier chosen bullet contains the quotation of this one. */
   #isTold({ text, vital }: Bullet): boolean {
     const [, quote] = QUOTE.exec(text) ?? []
     if (quote === undefined) return false
@@ -327,10 +326,10 @@ function cutTo(bullet: Bullet, max: number): string | undefined {
   return end < LEAST_CUT / 2 ? undefined : bullet.text.slice(0, end)
 }
 
-/** `- ` and the line's end. */
+/** `- ` and the line break. */
 const BULLET_COST = 3
 
-/** `## `, the line's end, the blank line behind the section, and what belongs to the heading. */
+/** `## `, the line break, the blank line after the section, and the bullets of the heading. */
 function sectionCost({ title, bullets }: Section): number {
   return bullets.reduce(
     (sum, { isIntro, text }) => sum + (isIntro ? BULLET_COST + text.length : 0),

@@ -2,10 +2,10 @@ import { headOf } from '../../messages/characters.ts'
 import { countNames, isTellingName, KEYWORDS } from './facts.ts'
 
 /*
- * Definitions that no word announces: functions of C and its kin, and what SQL creates.
+ * Definitions without a keyword: functions of C and related languages, and objects that SQL creates.
  */
 
-/** Words that stand before a name and a bracket in no head of a function. */
+/** Words that never precede a name and a parenthesis in the head of a function. */
 const NO_TYPE =
   /^(?:return|else|if|for|while|do|switch|case|new|throw|await|yield|typeof|delete|go|defer|import|from|export|function|class|interface|record|trait|impl|type|module|namespace|def|fn|fun|func|sub|proc|let|var|val|using|use|goto|sizeof|assert|print|echo|test|describe|it|and|or|not|in|is|when|match|unless|until|object|protocol|with)\b/
 const HEAD =
@@ -15,8 +15,8 @@ const HEAD =
 const PARAMETER = /^(?:(?:const|struct|unsigned) )?[\w:<>]{1,60}[ *&]{1,4}\w{1,60}(?:\[\w{0,20}\])?,/
 
 /**
- * The name of the function whose head a line of C or C++ without indent is, and the type it belongs to. `opensNext`:
- * the next line begins with a brace.
+ * The name of a function from its head, an unindented line of C or C++, and its type. `opensNext`: the next line begins with a
+ * brace.
  */
 function functionOfC(
   text: string,
@@ -27,7 +27,7 @@ function functionOfC(
   if (name === undefined) return undefined
   const isOpen = text.endsWith('{') && behind.includes(')')
   const isWhole = opensNext && behind.includes(')')
-  // Arguments on lines of their own: prose has a blank before its brackets.
+  // Parameters on lines of their own: prose has a space before its parentheses.
   const isBroken = text.endsWith(',') && space === '' && PARAMETER.test(behind)
   if (!isOpen && !isWhole && !isBroken) return undefined
   const owner = scope.split('::').at(-2)
@@ -37,47 +37,47 @@ function functionOfC(
 const CREATED =
   /^create\s{1,4}(?:or\s{1,4}replace\s{1,4})?(?:(?:global|local|temp|temporary|unlogged|unique|virtual|materialized)\s{1,4}){0,2}(table|view|index|function|procedure|trigger|type|sequence|schema)\s{1,4}(?:concurrently\s{1,4})?(?:if\s{1,4}not\s{1,4}exists\s{1,4})?([\w."`[\]]{1,120})/i
 
-/** What a line of SQL creates. */
+/** The object that a line of SQL creates. */
 function createdBySql(text: string): { readonly name: string; readonly kind: string } | undefined {
   const [, kind, path] = CREATED.exec(text) ?? []
   const name = path
     ?.replaceAll(/["`[\]]/g, '')
     .split('.')
     .at(-1)
-  // "Create table views" is prose: what is created has its brackets, its body or its table behind it.
+  // "Create table views" is prose: SQL continues with parentheses, a body or a table.
   if (kind === undefined || name === undefined || !/^[A-Za-z_]\w*$/.test(name)) return undefined
   if (!/^CREATE/.test(text) && !/\(|\b(?:as|on|returns)\b|;$/i.test(text)) return undefined
   return { name, kind: kind.toLowerCase() }
 }
 
-/** What a piece of code defines. */
+/** A definition in code. */
 export type Definition = {
   readonly name: string
   /** `class`, `interface`, `type` and the like; empty for functions and constants. */
   readonly kind: string
   /** Methods and fields. */
   members: readonly string[]
-  /** Of a constant, when it is short. */
+  /** The value of a constant, when it is short. */
   readonly value?: string
 }
 
-/** What a piece of code consists of, as far as its lines tell; of any language that writes definitions by words. */
+/** The outline of code, read line by line, for any language that defines names by keywords. */
 export type Outline = {
   readonly defines: Map<string, Definition>
-  /** Names taken from each module. */
+  /** The names imported from each module. */
   readonly imports: Map<string, Set<string>>
-  /** Other names it uses, and how often. */
+  /** Other names, with their counts. */
   readonly uses: Map<string, number>
 }
 
-/** Longest line that is read, and most lines of an import over several. */
+/** The longest line that is read, and the maximum lines of an import. */
 const LINE_UNITS = 300
 const IMPORT_LINES = 80
-/** Most members told of one definition, and most definitions of one text. */
+/** The maximum number of members of a definition, and of definitions of a text. */
 const MAX_MEMBERS = 150
 const MAX_DEFINITIONS = 200
 
-/** Words before a definition, and the words of definition. */
+/** Modifiers, and the keywords of definitions. */
 const MODIFIERS = new Set(
   'export default declare public private protected internal static final abstract async pub unsafe override open sealed data inline virtual suspend partial readonly'.split(
     ' ',
@@ -90,20 +90,20 @@ const FUNCTIONS = new Set('function def fn fun func sub proc'.split(' '))
 const VALUES = new Set('const let var val static'.split(' '))
 const IMPORTS = new Set(['import', 'from', 'use', 'require', 'using', 'include'])
 
-/** A name behind a word of definition, what is between them (`*`, a receiver) and what follows. */
+/** A name after a keyword, the text between them (`*`, a receiver) and the text after it. */
 const NAMED = /^(?:\*\s*)?(?:\(([^()]{0,80})\)\s*)?([A-Za-z_$][\w$]*)\s*(.{0,80})/
 const LITERAL = /^(?::[^=]{1,40})?=\s*(-?\d[\w.]{0,20}|"[^"]{1,40}"|'[^']{1,40}')\s*[;,]?\s*$/
 const CONSTANT =
   /^([A-Z][A-Z0-9_]{2,60})(?::[^=]{1,40})?\s*=\s*(-?\d[\w.]{0,20}|"[^"]{1,40}"|'[^']{1,40}')\s*;?$/
-/** Of a line of members: the name that is called or declared, behind at most three words. */
+/** The declared name in a line of a member, after at most three words. */
 const METHOD = /^(?:[\w.<>[\]?*&]{1,40}\s+){0,3}[#*]?([A-Za-z_$][\w$]{1,60})\s*(?:<[^<>()]{0,40}>)?\(/
 const FIELD = /^(?:[\w<>[\],.]{1,40}\s+){0,4}#?([A-Za-z_$][\w$]{1,60})[?!]?\s*[:=;]/
-/** A number of a line in front of it, as tools that show files write it. */
+/** A line number at the beginning of a line, as tools that show files print it. */
 const NUMBERED = /^\s{0,8}\d{1,7}(?:\t|→|\| ?|: |:(?=\S))/
 
-/** `public:` and the like: not a member, and not where members stand. */
+/** `public:` and similar labels, which are not members and have another indent. */
 const SECTION = /^(?:public|private|protected|signals|slots)\b[\w ]{0,20}:$/
-/** Words that are often called and yet are names that members have. */
+/** Words that are often called but are also names of members. */
 const MEMBER_NAMES = new Set(
   'get set init match format test any number string object print is of not with'.split(' '),
 )
@@ -112,7 +112,7 @@ export function noOutline(): Outline {
   return { defines: new Map(), imports: new Map(), uses: new Map() }
 }
 
-/** Two outlines of one file; what `first` tells comes first. */
+/** Merges two outlines of one file, `first` first. */
 export function mergeOutlines(first: Outline, second: Outline): Outline {
   const merged = noOutline()
   for (const { defines, imports, uses } of [first, second]) {
@@ -132,7 +132,7 @@ export function mergeOutlines(first: Outline, second: Outline): Outline {
 
 type Container = { readonly of: Definition; readonly indent: number; inner: number }
 
-/** Adds to an outline what a text of code tells. Looks at each line once, at its beginning. */
+/** Adds the definitions of a text to an outline. Reads the beginning of each line once. */
 export function readOutline(code: string, outline: Outline): void {
   countNames(code, outline.uses)
   const isNumbered = NUMBERED.test(headOf(code, 40))
@@ -157,7 +157,7 @@ export function readOutline(code: string, outline: Outline): void {
     }
     const indent = line.length - line.trimStart().length
     if (container !== undefined && indent <= container.indent) container = undefined
-    // The first line of a body tells how far its members stand in; what stands deeper is within one of them.
+    // The indent of a body's first line is that of its members; deeper lines are inside a member.
     if (container !== undefined && container.inner === 0 && !SECTION.test(text)) container.inner = indent
     const { word, rest } = firstWord(text)
     const created = word === 'create' || word === 'CREATE' ? createdBySql(text) : undefined
@@ -188,10 +188,10 @@ export function readOutline(code: string, outline: Outline): void {
       continue
     }
     if (container === undefined) {
-      // A function of a shell.
+      // A shell function.
       const shell = /^([A-Za-z_]\w{1,60})\(\)\s*\{/.exec(text)?.[1]
       if (shell !== undefined && indent === 0) put(outline, { name: shell, kind: '', members: [] })
-      // A constant of a language without a word for it.
+      // A constant in a language without a keyword for it.
       const [, name, value] = (indent === 0 && CONSTANT.exec(text)) || []
       if (name !== undefined && value !== undefined) put(outline, { name, kind: '', members: [], value })
       continue
@@ -201,13 +201,13 @@ export function readOutline(code: string, outline: Outline): void {
   if (pending !== undefined) readImport(pending, outline)
 }
 
-/** The first word of a line that is no modifier, and what follows it. */
+/** The first word of a line that is not a modifier, and the text after it. */
 function firstWord(text: string): { readonly word: string; readonly rest: string } {
   let at = 0
   for (let tries = 0; tries < 6; tries++) {
     const [whole, word] = /^([A-Za-z_]+)(?:\([a-z]{1,10}\))?[!*]?\s*/.exec(text.slice(at, at + 60)) ?? []
     if (whole === undefined || word === undefined) return { word: '', rest: '' }
-    // "const fn" and "static async def" are modifiers before a word of definition; "const x" is one itself.
+    // "const fn" and "static async def" have modifiers before the keyword; in "const x" the keyword is const.
     const next = /^[a-z]+/.exec(text.slice(at + whole.length, at + whole.length + 12))?.[0] ?? ''
     const leads = MODIFIERS.has(word) || (VALUES.has(word) && (FUNCTIONS.has(next) || next === 'enum'))
     if (!leads || (word === 'static' && !/^[a-z]/.test(next)))
@@ -226,11 +226,11 @@ function define(
 ): Definition | undefined {
   const [, receiver, name = '', behind = ''] = NAMED.exec(rest) ?? []
   if (name.length < 2 || (KEYWORDS.has(name) && !MEMBER_NAMES.has(name))) return undefined
-  // What stands deeper than members do is a member's own.
+  // Deeper lines belong to a member.
   if (container !== undefined && container.inner > 0 && indent > container.inner && !CONTAINERS.has(word))
     return undefined
   if (FUNCTIONS.has(word)) {
-    // Go names the type a function belongs to in front of it; elsewhere the class around it.
+    // In Go the type is before the function's name; elsewhere it is the class around the function.
     const owner = receiver === undefined ? container?.of : ownerOf(receiver, outline)
     if (owner !== undefined) addMember(owner, name)
     else return put(outline, { name, kind: '', members: [] })
@@ -271,12 +271,12 @@ function addMember(owner: Definition, name: string | undefined): void {
   if (owner.members.length < MAX_MEMBERS) owner.members = [...owner.members, name]
 }
 
-/** Most modules told of one text, and most names of one module. */
+/** The maximum number of modules of a text, and of names of a module. */
 const MAX_MODULES = 80
 const MAX_IMPORTED = 60
 
 function readImport(statement: string, { imports }: Outline): void {
-  // Go lists its modules in brackets.
+  // Go lists its modules in parentheses.
   if (/^import\s*\(/.test(statement) && statement.includes('"')) {
     for (const [, module = ''] of headOf(statement, 8_000).matchAll(/"([^"\s]{1,120})"/g))
       if (imports.size < MAX_MODULES && !imports.has(module)) imports.set(module, new Set())

@@ -14,19 +14,19 @@ import {
 import { countNames, countPaths, dataOf } from './facts.ts'
 import { gist, informative } from './requests.ts'
 
-/** What calls answered, those about files aside. */
+/** The results of calls that are not about files. */
 type Result = { readonly text: string; readonly key: string; readonly at: number }
 
-/** Newest calls looked at, units read of one answer, and of all. */
+/** The number of newest calls, and the units that are read of one result and of all. */
 const MAX_CALLS = 300
 const ONE_UNITS = 6_000
 const ALL_UNITS = 400_000
-/** Most units told of one answer. */
+/** The maximum units of one result's line. */
 const TOLD_UNITS = 700
 
 /**
- * What calls answered, newest first, one line each: data as names and values, of other text the files and names in it
- * that are not among `told`, to which they are added.
+ * The results of calls, newest first, one line each: data as names and values; of other text, the files and names that are not
+ * in `told`, to which they are added.
  */
 export function resultsIn({ calls }: Conversation, told: Set<string>): Result[] {
   const found: Result[] = []
@@ -53,7 +53,7 @@ export function resultsIn({ calls }: Conversation, told: Set<string>): Result[] 
   return found
 }
 
-/** Data in words: `name value, name value`; of a list of objects of one shape the names once and the values of each. */
+/** Data as text: `name value, name value`; for a list of objects of one shape, the names once and the values of each. */
 function tell(data: Json | undefined, depth: number): string {
   if (data === null || data === undefined || depth > 5) return ''
   if (typeof data !== 'object') return shorten(oneLine(String(data)), 80)
@@ -87,7 +87,7 @@ function tellCell(value: Json | undefined, depth: number): string {
   return typeof value === 'object' && value !== null ? `(${text})` : text
 }
 
-/** Most names told of one answer. */
+/** The maximum number of names of one result. */
 const MAX_NAMES = 40
 
 function namesIn(call: Call, told: Set<string>): string[] {
@@ -104,19 +104,19 @@ function namesIn(call: Call, told: Set<string>): string[] {
   return fresh
 }
 
-/** Something that went wrong, and what came of it. */
+/** An error and its outcome. */
 type Problem = {
   readonly text: string
-  /** `failed`: nothing shows that it was overcome. */
+  /** `failed`: there is no sign that it was solved. */
   readonly kind: 'complaint' | 'failed' | 'overcome'
   readonly at: number
 }
 
-/** Newest failed calls and complaints that are looked into. */
+/** The number of newest failed calls and complaints that are read. */
 export const MAX_FAILURES = 60
 const MAX_COMPLAINTS = 20
 
-/** Problems of a conversation, oldest first: failed calls with what followed, and what the user complained of. */
+/** The problems of a conversation, oldest first: failed calls with what followed, and the user's complaints. */
 export function problemsIn(conversation: Conversation): Problem[] {
   return [...failures(conversation), ...complaints(conversation)].sort((a, b) => a.at - b.at)
 }
@@ -157,7 +157,7 @@ function problemLine(call: SeenCall): string | undefined {
   return call.kept === undefined ? errorLine(call) : call.kept.problem?.line
 }
 
-/** What makes two calls the same: a later one that went well overcomes one that failed. */
+/** The identity of a call: a later successful call solves an earlier failed one. */
 function keyOf(call: SeenCall): string {
   return `${call.name} ${call.kept?.label ?? callLabel(call, LABEL_UNITS)}`
 }
@@ -203,7 +203,7 @@ function complaints({ exchanges }: Conversation): Problem[] {
 const FINDING =
   /\b(?:because|bug|cause[ds]?|since|due to|the (?:issue|problem|reason|error)|missing|fixed|should|wasn['’]t|isn['’]t|doesn['’]t|didn['’]t|instead)\b/i
 
-/** What a reply found out, else its gist. */
+/** The finding of a reply, else its main sentence. */
 function finding(text: string): string | undefined {
   const prose = headOf(withoutFences(text), 1_500)
   const found = sentencesOf(prose).find(

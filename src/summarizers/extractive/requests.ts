@@ -1,7 +1,7 @@
 import { headOf } from '../../messages/characters.ts'
 import { oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 
-/** Words with which people ask for things. */
+/** Words of requests. */
 const ASKS =
   /\b(?:want|need|please|can|could|would|should|make|add|fix|use|create|write|remove|change|implement|refactor|update|test|check|explain|show|find|move|rename|why|how|what|where|problem|error|bug|instead|must|never|always|don['’]t|only|prefer)\b/gi
 const CODE_LIKE = /`[^`]+`|\b\w+[._/]\w+|@\S+|\b[a-z]+[A-Z]\w*|\b[A-Z]\w*\d\w*/g
@@ -12,10 +12,10 @@ const SMALL_TALK =
 const ASKS_OTHER =
   /\b(?:bitte|warum|wieso|muss|soll|kannst|ändere|füge|behebe|erstelle|schreibe|entferne|teste|prüfe|erkläre|fehler|statt|niemals|immer|nur|pourquoi|comment|peux|pouvez|corrige|corrigez|ajoute|ajoutez|écris|supprime|erreur|jamais|toujours|puedes|podrías|corrige|añade|agrega|escribe|elimina|nunca|siempre|por favor)\b|为什么|怎么|如何|请|帮我|修复|添加|增加|修改|删除|创建|实现|测试|检查|解释|错误|不要|必须|なぜ|どう|ください|直して|追加|修正|削除|作って|作成|実装|テスト|確認|エラー|必ず|ないで/gi
 
-/** Units of a text that are weighed sentence by sentence. */
+/** The units of a text that are weighed by sentence. */
 const WEIGHED = 6_000
 
-/** The sentences of a text that say most, in its own words and order, `…` where some are left out. */
+/** The most important sentences of a text in their order, with `…` for the others. */
 export function informative(text: string, max: number): string {
   const prose = withoutFences(headOf(text, WEIGHED))
   const whole = oneLine(prose)
@@ -55,16 +55,16 @@ function weigh(sentence: string, place: number, count: number): number {
   if (place === 0) weight += 2
   if (place === count - 1) weight += 1
   const letters = words.match(/\p{L}/gu)?.length ?? 0
-  // Pasted output and tables are mostly signs and digits.
+  // Pasted output and tables consist mostly of signs and digits.
   return letters < words.length * 0.5 ? weight - 3 : weight
 }
 
-/** Whether a request asks for nothing by itself: "ok", "yes, continue", "thanks". */
+/** Whether a request contains nothing new: "ok", "yes, continue", "thanks". */
 export function isSmallTalk(text: string): boolean {
   return text.length < 60 && SMALL_TALK.test(oneLine(text))
 }
 
-/** The sentence of a reply that says what it is about; empty when all is flourish, intention or question. */
+/** The main sentence of a reply; empty when it contains only pleasantries, intentions and questions. */
 export function gist(text: string, max: number): string {
   const sentences = sentencesOf(withoutFences(headOf(text, 1_500)))
   const telling = sentences.findIndex(
@@ -79,7 +79,7 @@ export function gist(text: string, max: number): string {
   return telling < 0 ? '' : shorten(withList(sentences, telling), max)
 }
 
-/** A sentence, and with it what it announces when it ends with a colon. */
+/** A sentence, and the text it announces when it ends with a colon. */
 export function withList(sentences: readonly string[], at: number): string {
   const sentence = sentences[at] ?? ''
   return sentence.endsWith(':') ? [sentence, ...sentences.slice(at + 1, at + 5)].join(' ') : sentence

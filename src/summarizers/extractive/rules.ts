@@ -4,11 +4,11 @@ import type { Said } from './conversation.ts'
 import { informative } from './requests.ts'
 
 /*
- * Words that make a sentence a rule: English, and the plainest ones of German, French, Spanish, Chinese and Japanese.
- * A word that means something else in English (`sin`, `solo`, `sans`, `usa`) is none of them.
+ * Cue words of rules: English, and the most common of German, French, Spanish, Chinese and Japanese. Words with another meaning in
+ * English (`sin`, `solo`, `sans`, `usa`) are left out.
  */
 
-/** Cues by how strongly they make a rule. A sentence needs 2 in all. */
+/** Cues by strength. A rule needs a sum of 2. */
 const CUES: readonly (readonly [weight: number, words: string])[] = [
   [3, 'must|must not|mustn’t|never|always|do not|don’t|from now on|under no circumstances'],
   [3, 'important|importantly|not allowed|forbidden|mandatory|required'],
@@ -38,7 +38,7 @@ const CUES: readonly (readonly [weight: number, words: string])[] = [
   [1, 'solamente|por favor|quiero|utiliza|utilice|al menos'],
 ]
 
-/** The same in writing without blanks between words. */
+/** The same for scripts without spaces between words. */
 const EAST_ASIAN_CUES: readonly (readonly [weight: number, words: string])[] = [
   [3, '不要|绝对|絕對|必须|必須|不能|务必|務必|禁止|不得|不许|不可以|一定要|始终|永远|永遠|从不|總是|总是'],
   [2, '不应该|避免|确保|確保|优先|而不是|改用|决定|決定|从现在起|从现在开始|以后都'],
@@ -68,23 +68,23 @@ const EVERY = `${LATIN}|${anyOf(EAST_ASIAN_CUES)}`
 
 const LATIN_CUE = new RegExp(LATIN, 'gi')
 const EVERY_CUE = new RegExp(EVERY, 'gi')
-/** The same for whole texts, so that the two searches do not share a place. */
+/** The same for whole texts, so that the two searches do not share `lastIndex`. */
 const LATIN_SEARCH = new RegExp(LATIN, 'gi')
 const EVERY_SEARCH = new RegExp(EVERY, 'gi')
 
-/** A pattern that finds the cues of a text, set to its beginning. One at a time: it is shared. */
+/** The shared pattern for the cues of a text, reset to its beginning. Not reentrant. */
 export function cuesFor(text: string): RegExp {
   const cues = isEastAsian(text) ? EVERY_SEARCH : LATIN_SEARCH
   cues.lastIndex = 0
   return cues
 }
 
-/** Whether a text holds signs of Chinese or Japanese. */
+/** Whether a text contains Chinese or Japanese characters. */
 export function isEastAsian(text: string): boolean {
   return /[\u3040-\u30ff\u3400-\u9fff]/.test(text)
 }
 
-/** Phrases that hold a cue and state no rule. */
+/** Phrases that contain a cue but are not a rule. */
 const NOT_A_RULE =
   /\b(?:do(?:n['’]t| not) (?:know|think|see|have|understand|get|remember|believe|mean|care|mind|worry|exist|work|seem)|never ?mind|(?:it|there|that|this|you|he|she|they) must (?:be|have been) (?:a|an|the|some|in|on|because|something|wrong)|must (?:admit|say)|important to note|(?:an?|the|this|some|more|most|very|any) important (?!to\b|that\b)|as always|(?:have|has|had|was|were|is|are|i['’]ve|we['’]ve|it['’]s) (?:always|never)|if you (?:want|need)|let['’]s see|not only|want me to|i need to|we need to see)\b/gi
 const NOT_A_RULE_OTHER =
@@ -92,7 +92,7 @@ const NOT_A_RULE_OTHER =
 const NOT_A_RULE_EAST_ASIAN =
   /能不能|要不要|不要紧|绝对(?:路径|值|定位)|絶対(?:パス|値)|不能(?:运行|工作|用|打开|启动|编译|正常|登录|显示|访问|加载|连接)|不得不|只是|いつも(?:ありがとう|お世話)|決定的/g
 
-/** How strongly a sentence states a rule: 2 and more is one. Every cue counts once. */
+/** The strength of a sentence as a rule: 2 and more is a rule. Every cue counts once. */
 export function weightOf(sentence: string): number {
   const isEast = isEastAsian(sentence)
   let told = sentence.replace(NOT_A_RULE, ' ').replace(NOT_A_RULE_OTHER, ' ')
@@ -108,7 +108,7 @@ export function weightOf(sentence: string): number {
   return weight
 }
 
-/** A constraint, preference or decision, in the words of who stated it. */
+/** A constraint, preference or decision, in its author's words. */
 export type Rule = {
   readonly by: 'User' | 'Assistant' | 'Earlier'
   readonly text: string
@@ -116,11 +116,11 @@ export type Rule = {
   readonly weight: number
 }
 
-/** Shortest rule, in units; Chinese and Japanese say as much in half of them. */
+/** The minimum length of a rule, units; half of it in Chinese and Japanese. */
 const MIN_RULE = 12
 const MIN_EAST_ASIAN = 5
 
-/** What the user states: sentences with cues, lists under a line that announces rules, corrections. */
+/** The user's rules: sentences with cues, lists under a line that announces rules, corrections. */
 function rulesOfUser(text: string): Rule[] {
   const rules: Rule[] = []
   const prose = withoutFences(text)
@@ -151,7 +151,7 @@ function rulesOfUser(text: string): Rule[] {
   return rules
 }
 
-/** A question that asks for knowledge, not one that asks for something to be done. */
+/** A question for information, not a request in the form of a question. */
 function isPlainQuestion(sentence: string): boolean {
   return (
     /[?？]$/.test(sentence) &&
@@ -161,7 +161,7 @@ function isPlainQuestion(sentence: string): boolean {
   )
 }
 
-/** Items of a list that starts at a place in a text, blank lines before it aside. */
+/** The items of a list at a position of a text, after optional blank lines. */
 function listAfter(text: string, from: number): string[] {
   const items: string[] = []
   for (const line of headOf(text.slice(from, from + 3_001), 3_000).split('\n')) {
@@ -180,11 +180,11 @@ function isCorrection(text: string): boolean {
 const CONCEDES =
   /^(?:you['’]re (?:absolutely |completely |totally )?right|you are (?:absolutely )?right|good (?:catch|point|idea|thinking|call)|great (?:catch|point|idea)|agreed|fair point)\b/i
 
-/** Strong enough for an assistant, who says "let's" and "we need to" all day. */
+/** The minimum strength for an assistant, whose "let's" and "we need to" are frequent. */
 const ASSISTANT_CUE =
   /\b(?:we (?:must|will|agreed|decided)|you must|must (?:not|never)|(?:will|should) never|instead of|decided|agreed|from now on|by design)\b/i
 
-/** What the assistant lays down, at most one sentence a text. */
+/** The assistant's decisions, at most one sentence per text. */
 function ruleOfAssistant(text: string): Rule | undefined {
   const prose = withoutFences(text)
   const cue = ASSISTANT_CUE.exec(prose)
@@ -195,14 +195,14 @@ function ruleOfAssistant(text: string): Rule | undefined {
   return { by: 'Assistant', text: sentence, weight: 1 }
 }
 
-/** Most rules of the assistant's that one extraction adds, the newest. */
+/** The maximum number of the assistant's rules of one extraction, the newest. */
 const MAX_ASSISTANT_RULES = 15
 
-/** Texts at the beginning that are always searched, and rules of later texts after which the search ends. */
+/** The number of first texts that are always searched, and of later rules after which the search ends. */
 const FIRST_TEXTS = 50
 const MAX_RULES = 1_500
 
-/** The rules stated in a conversation, oldest first. Equal ones are told apart later, when they are merged. */
+/** The rules of a conversation, oldest first. Repeated ones are removed later, when they are merged. */
 export function rulesIn(said: readonly Said[]): Rule[] {
   const later: Rule[][] = []
   let found = 0
@@ -223,7 +223,7 @@ function rulesOf(said: readonly Said[], i: number): Rule[] {
   if (by === 'user') {
     const rules = rulesOfUser(own)
     if (rules.length > 0) return rules
-    // What the assistant gives in to is a decision, however it was put.
+    // A point that the assistant concedes is a decision, in any wording.
     const next = said[i + 1]
     const isGranted = next?.by === 'assistant' && CONCEDES.test(next.text)
     return isGranted && own.trim() !== '' ? [{ by: 'User', text: informative(own, 400), weight: 2 }] : []
@@ -232,7 +232,7 @@ function rulesOf(said: readonly Said[], i: number): Rule[] {
   return rule === undefined ? [] : [rule]
 }
 
-/** What follows "you're right": the point as the assistant understood it. */
+/** The text after "you're right": the point as the assistant understood it. */
 function concession(text: string): Rule | undefined {
   const point = sentencesOf(headOf(withoutFences(text), 1_000))
     .slice(0, 4)
@@ -252,7 +252,7 @@ export function writeRule({ by, text }: Rule): string {
   return `${by}: "${text}"`
 }
 
-/** A rule from a line that `writeRule` wrote; any other line of a constraints section is a rule as it stands. */
+/** Reads a rule from a line of `writeRule`; any other line of a constraints section is a rule itself. */
 export function readRule(line: string): Rule {
   const [, by, quoted] = WRITTEN.exec(line) ?? []
   const text = quoted ?? line
@@ -267,7 +267,7 @@ export function isWrittenRule(line: string): boolean {
   return WRITTEN.test(line)
 }
 
-/** Rules of a text that somebody else wrote, where no section holds them. */
+/** The rules in a text of another writer without a section for rules. */
 export function rulesInSummary(text: string): Rule[] {
   return rulesOfUser(text)
     .filter(({ weight }) => weight >= 3)
@@ -275,7 +275,7 @@ export function rulesInSummary(text: string): Rule[] {
     .map((rule) => ({ ...rule, by: 'Earlier' }))
 }
 
-/** Each rule once, the older place kept. Case, punctuation and spacing make no difference. */
+/** Each rule once, at its older position. Case, punctuation and spacing are ignored. */
 export function distinctRules(rules: readonly Rule[]): Rule[] {
   const seen = new Set<string>()
   return rules.filter(({ text }) => {

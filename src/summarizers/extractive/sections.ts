@@ -19,24 +19,24 @@ import { distinctRules, isEastAsian, type Rule, rulesIn, writeRule } from './rul
 import { intention, isCommitted, taskKey, tasksIn, unanswered } from './tasks.ts'
 import { mergeTerms, type Topic, termsIn, writeTerms } from './terms.ts'
 
-/** Most units of the first request, of a later one, and of one line of the task's evolution. */
+/** The maximum units of the first request, of a later one, and of one line of the task's evolution. */
 const FIRST_REQUEST = 2_000
 const LATER_REQUEST = 320
 const REQUEST_LINE = 140
 const OUTCOME_LINE = 160
 
-/** Exchanges looked at besides the first: the newest. */
+/** The number of newest exchanges that are read besides the first. */
 const MAX_EXCHANGES = 150
 
-/** The exchanges worth telling: the first and the newest, with their place among all. */
+/** The first and the newest exchanges, with their index among all. */
 function telling(exchanges: readonly Exchange[]): readonly Exchange[] {
   if (exchanges.length <= MAX_EXCHANGES + 1) return exchanges
   return [...exchanges.slice(0, 1), ...exchanges.slice(-MAX_EXCHANGES)]
 }
 
 /**
- * What the user asked for, in the user's words: the first request in full as far as that goes, of the others
- * the sentences that say most. `isContinued`: something came before the first one here.
+ * The user's requests in the user's words: the first in full up to its limit, the most important sentences of the others.
+ * `isContinued`: an earlier summary precedes the first one.
  */
 export function requestBullets({ exchanges }: Conversation, isContinued: boolean): Bullet[] {
   const asked = telling(exchanges).filter(({ request }) => !isSmallTalk(request.text))
@@ -54,7 +54,7 @@ export function requestBullets({ exchanges }: Conversation, isContinued: boolean
     }
     const told = informative(request.text, LATER_REQUEST)
     const age = asked.length - 1 - i
-    // The evolution has a line for each as well; here the long ones count.
+    // The evolution also has a line for each; the long ones are listed here.
     bullets.push({
       text: `"${told}"`,
       rank: 860 - Math.min(300, 15 * age) + Math.min(60, told.length / 4),
@@ -64,7 +64,7 @@ export function requestBullets({ exchanges }: Conversation, isContinued: boolean
   return bullets
 }
 
-/** One line for each request, oldest first: what was asked, what came of it, what was committed on the way. */
+/** One line for each request, oldest first: the request, its outcome, its commits. */
 export function evolutionBullets({ exchanges }: Conversation): Bullet[] {
   const told = telling(exchanges)
   const bullets: Bullet[] = []
@@ -89,7 +89,7 @@ export function evolutionBullets({ exchanges }: Conversation): Bullet[] {
   return bullets
 }
 
-/** What a closing reply says was reached. */
+/** The result that a closing reply states. */
 function outcomeOf(text: string, isCommitted: boolean): string {
   const prose = withoutFences(headOf(text, 2_500))
   const sentences = sentencesOf(prose)
@@ -120,7 +120,7 @@ function milestones({ replies }: Exchange): string[] {
   return reached.length <= 4 ? reached : [0, 1, 2, 3].map((i) => reached[Math.floor(i * stride)]!)
 }
 
-/** What was going on at the end: the request at hand, the last replies, the last calls. */
+/** The state at the end: the current request, the last replies, the last calls. */
 export function currentBullets({ exchanges, replies, calls }: Conversation): Bullet[] {
   const bullets: Bullet[] = []
   const asked = exchanges.findLast(({ request }) => !isSmallTalk(request.text)) ?? exchanges.at(-1)
@@ -142,14 +142,14 @@ export function currentBullets({ exchanges, replies, calls }: Conversation): Bul
   return bullets
 }
 
-/** The last reply: whole when short, else what it begins and ends with. */
+/** The last reply: whole when short, else its beginning and end. */
 function closingOf(text: string): string {
   const whole = oneLine(withoutFences(text))
   if (whole.length <= 700) return whole
   return `${shorten(whole, 400)} ${oneLine(tailOf(whole, 260).replace(/^\S*\s/, ''))}`
 }
 
-/** The bullets of every topic, of a conversation with what an earlier summary carries on. */
+/** The bullets of every topic, of a conversation and of an earlier summary. */
 export function bulletsByTopic(
   conversation: Conversation,
   previous: Previous,
@@ -182,7 +182,7 @@ function carried(previous: Previous, topic: Topic): readonly string[] {
   return previous.lines.get(topic) ?? []
 }
 
-/** Lines that are told anew each time, where there is nothing new to tell. */
+/** Lines that are renewed each time, for a conversation without new ones. */
 function stale(previous: Previous, topic: Topic, rank: number): Bullet[] {
   return carried(previous, topic).map((text, i) => ({ text, rank: rank - i, cut: 'prose' }))
 }
@@ -190,7 +190,7 @@ function stale(previous: Previous, topic: Topic, rank: number): Bullet[] {
 function requests(conversation: Conversation, previous: Previous): Bullet[] {
   const before = carried(previous, 'request')
   const history = before.map((text, i): Bullet => {
-    // The first stays, of the others the newer ones.
+    // The first is kept, and the newer ones of the others.
     if (i === 0) return { text, rank: 1_000, cut: 'prose', vital: true }
     return {
       text: shortenQuote(text, CARRIED_REQUEST),
@@ -202,11 +202,11 @@ function requests(conversation: Conversation, previous: Previous): Bullet[] {
   return distinct([...history, ...requestBullets(conversation, isContinued)])
 }
 
-/** Units of a later request, and of a step of the task, once they are history. */
+/** The units of a later request and of a step of the task from an earlier summary. */
 const CARRIED_REQUEST = 200
 const CARRIED_STEP = 130
 
-/** Shortens a line that quotes; what came of a request goes first. */
+/** Shortens a line with a quotation; the outcome of a request is dropped first. */
 function shortenQuote(text: string, max: number): string {
   if (text.length <= max) return text
   const [asked = text] = text.split('" → ')
@@ -214,20 +214,20 @@ function shortenQuote(text: string, max: number): string {
   return text.endsWith('"') ? `${shorten(text.slice(0, -1), max - 1)}"` : shorten(text, max)
 }
 
-/** Part of a summary's room that its line of facts may take. */
+/** The share of a summary for its line of facts. */
 const FACTS_SHARE = 0.4
-/** Of a summary of a few lines they are the larger part. */
+/** The same for a summary of a few lines. */
 const MOST_FACTS_SHARE = 0.8
 const FEW_FACTS = 600
 /**
- * Of a summary so short a first request in Chinese or Japanese, which says much in few units, comes before the facts,
- * up to half of it; and what two headings take. In other writing the facts keep more of what is needed later
- * (bench:retention: 0.690 of the identifiers against 0.518).
+ * In such a short summary, a first request in Chinese or Japanese, which needs few units, comes before the facts and takes up to half
+ * of it, plus two headings. In other scripts the facts retain more identifiers that are needed later (bench:retention: 0.690 against
+ * 0.518).
  */
 const TINY = 400
 const HEADINGS = 70
 
-/** Units the facts may take of a summary of `max` units with this first request. */
+/** The maximum units of the facts in a summary of `max` units with this first request. */
 function factsRoom(max: number, request: string): number {
   const room = Math.max(max * FACTS_SHARE, Math.min(FEW_FACTS, max * MOST_FACTS_SHARE))
   if (max > TINY || !isEastAsian(request)) return room
@@ -267,17 +267,17 @@ function concepts(conversation: Conversation, previous: Previous, told: Set<stri
   ]
 }
 
-/** The call in a line about what it answered. */
+/** The call in a line about its result. */
 const RESULT = /^(.{1,120}?) (?:gave|showed) /
 
 /** A line with nothing but a path. */
 const PATH_LINE = /^`([^`]+)`$/
 
-/** Units of one file's first line, as a part of the room and at least. */
+/** The units of one file's first line: a share of the room, and the minimum. */
 const FILE_SHARE = 0.02
 const LEAST_FILE_UNITS = 160
 
-/** Most files that were only read that are named. */
+/** The maximum number of listed files that were only read. */
 const MAX_READS = 40
 
 function fileBullets(
@@ -298,7 +298,7 @@ function fileBullets(
 
   const bullets: Bullet[] = []
   if (root !== undefined) bullets.push({ text: `Root: \`${root}\``, rank: 0, isIntro: true })
-  // Short of room every file has a line before one has all of its names.
+  // Every file gets a line before one gets all of its names.
   const room = Math.max(LEAST_FILE_UNITS, max * FILE_SHARE)
   const more: Bullet[] = []
   for (const [i, file] of described.entries()) {
@@ -324,7 +324,7 @@ function fileBullets(
     bullets.push({ text: `Shell: \`${change}\``, rank: 700 + i })
   }
   const paths = new Set(files.map(({ path }) => path))
-  // Of lines in another hand those that say more than a path that is listed anyway.
+  // Lines of another writer are kept when they contain more than a listed path.
   const foreign = carried(previous, 'files').filter((line) => !paths.has(PATH_LINE.exec(line)?.[1] ?? ''))
   return distinct([...bullets, ...older(foreign, 620)])
 }
@@ -350,7 +350,7 @@ function pending(conversation: Conversation, previous: Previous): Bullet[] {
   const question = unanswered(conversation)
   const subjects = commits(conversation.calls)
   const known = new Set(open.map(({ text }) => taskKey(text)))
-  // What was open before stays, marked as such, unless it is known to be done or is open again.
+  // An earlier open task is kept and marked, unless it is done or listed again.
   const before = carried(previous, 'pending')
     .filter((text) => !text.startsWith(ANSWER) && !/^and \d+ more unchecked/.test(text))
     .filter((text) => !done.has(taskKey(text)) && !known.has(taskKey(text)) && !isCommitted(text, subjects))
@@ -390,7 +390,7 @@ function nextBullets(conversation: Conversation): Bullet[] {
   return bullets
 }
 
-/** Most files named as required. */
+/** The maximum number of required files. */
 const MAX_REQUIRED = 10
 
 function required(previous: Previous, files: readonly FileFacts[]): Bullet[] {
@@ -403,11 +403,11 @@ function required(previous: Previous, files: readonly FileFacts[]): Bullet[] {
   return [...fresh, ...older(foreign, 560)]
 }
 
-/** Rules are never shortened; the user's, and those carried on from others, go in before the shares count. */
+/** Rules are never shortened; the user's rules and carried over rules are included before the shares apply. */
 function ruleBullets(rules: readonly Rule[]): Bullet[] {
   return rules.map((rule, i) => {
     const base = rule.by === 'Assistant' ? 600 : 900 + 15 * rule.weight
-    // Of equally strong ones the older goes first: it has been carried this far.
+    // Among equally strong ones the older comes first.
     return { text: writeRule(rule), rank: base - Math.min(14, i / 100), vital: rule.by !== 'Assistant' }
   })
 }
@@ -422,7 +422,7 @@ function questions(conversation: Conversation): Bullet[] {
   return lines.map((text) => ({ text, rank: 940, cut: 'prose' }))
 }
 
-/** Lines of an earlier summary, the newer ones mattering more. */
+/** Lines of an earlier summary; newer ones rank higher. */
 function older(lines: readonly string[], rank: number): Bullet[] {
   return lines.map((text, i) => ({ text, rank: rank - Math.min(200, 5 * (lines.length - i)), cut: 'prose' }))
 }

@@ -6,11 +6,11 @@ import { checkBoxes, openBoxes } from './boxes.ts'
 import type { Conversation, SeenCall, TodoItem } from './conversation.ts'
 import { informative, isSmallTalk } from './requests.ts'
 
-/** What is still to be done, and what is known to be done. */
+/** Open and finished tasks. */
 type Tasks = { readonly open: readonly Task[]; readonly done: ReadonlySet<string> }
 type Task = { readonly text: string; readonly rank: number }
 
-/** Tasks by where they were written down: what is newest and most explicit first. */
+/** Tasks by source: newest and most explicit first. */
 export function tasksIn(conversation: Conversation): Tasks {
   const boxes = checkBoxes(conversation, taskKey)
   const todo = todoList(conversation.calls)
@@ -40,7 +40,7 @@ export function tasksIn(conversation: Conversation): Tasks {
   return { open, done }
 }
 
-/** Whether a commit's subject says that a task was done: the same label in front, or most of its words. */
+/** Whether a commit's subject shows that a task was done: the same label first, or most of its words. */
 export function isCommitted(task: string, subjects: readonly string[]): boolean {
   const words = taskKey(task).split(' ')
   const label = words[0] ?? ''
@@ -53,10 +53,10 @@ export function isCommitted(task: string, subjects: readonly string[]): boolean 
   })
 }
 
-/** Most unchecked boxes shown. */
+/** The maximum number of unchecked boxes. */
 const MAX_BOXES = 10
 
-/** What makes two tasks the same: their first words. */
+/** The identity of a task: its first words. */
 export function taskKey(text: string): string {
   return headOf(text, 1_000)
     .toLowerCase()
@@ -65,7 +65,7 @@ export function taskKey(text: string): string {
     .trim()
 }
 
-/** The last list of tasks that was given to a tool for keeping one: objects with a status. */
+/** The last list of tasks that a tool received: objects with a status. */
 function todoList(calls: readonly SeenCall[]): readonly TodoItem[] {
   for (let i = calls.length - 1; i >= 0; i--) {
     const call = calls[i]!
@@ -77,7 +77,7 @@ function todoList(calls: readonly SeenCall[]): readonly TodoItem[] {
 
 const NO_ITEMS: readonly TodoItem[] = []
 
-/** The list of tasks that a call gives to a tool for keeping one; empty for every other call. */
+/** The list of tasks in a call's arguments; empty for every other call. */
 export function todoItems({ name, input }: Call): readonly TodoItem[] {
   if (!/todo|plan|task/i.test(name) || !isObject(input)) return NO_ITEMS
   for (const value of Object.values(input)) {
@@ -107,7 +107,7 @@ function itemOf(value: Json): TodoItem[] {
 const ANNOUNCES =
   /^(?:\*\*|#{1,4} )?(?:(?:what['’]s |still )?(?:remaining|left|pending|outstanding|to ?-?do|open|not (?:yet )?done|up next|next)(?: (?:steps?|tasks?|work|items?|to do|points?|packages?|up))*|next steps?|still to (?:do|be done))\b[^\n]{0,60}$/i
 
-/** The list under the last line that announces what remains, in the last few replies. */
+/** The list under the last line that announces open work, in the last few replies. */
 function remainingList({ replies }: Conversation): string[] {
   for (const { text } of replies.slice(-8).reverse()) {
     const lines = withoutFences(text).split('\n')
@@ -127,7 +127,7 @@ function remainingList({ replies }: Conversation): string[] {
   return []
 }
 
-/** Lines of the last replies that say something is still to be done. */
+/** Lines of the last replies about open work. */
 function notes({ replies }: Conversation): string[] {
   const found: string[] = []
   for (const { text } of replies.slice(-30).reverse()) {
@@ -141,7 +141,7 @@ function notes({ replies }: Conversation): string[] {
   return found
 }
 
-/** The user's last request, when nothing was said to it. */
+/** The user's last request, when it has no reply. */
 export function unanswered({ exchanges }: Conversation): string | undefined {
   const last = exchanges.at(-1)
   if (last === undefined || last.replies.length > 0 || isSmallTalk(last.request.text)) return undefined
@@ -151,7 +151,7 @@ export function unanswered({ exchanges }: Conversation): string | undefined {
 const INTENTION =
   /^(?:next|now|then|after (?:this|that)|first)\b|\b(?:i['’]ll|i will|i['’]m going to|let me|let['’]s)\b|\bwe (?:should|need to|can|will) (?:now|next|then)\b|\bnext (?:\w+ ){0,2}(?:step|task|item|is)\b/i
 
-/** The last thing the assistant said it would do, or asked, in the last few replies. */
+/** The assistant's last intention or question, in the last few replies. */
 export function intention({ replies }: Conversation): { readonly says?: string; readonly asks?: string } {
   const [last] = replies.slice(-1)
   if (last === undefined) return {}

@@ -11,7 +11,7 @@ import {
   workingDirectory,
 } from './conversation.ts'
 
-/** What a section is about, whatever its title. */
+/** The topic of a section, independent of its title. */
 const TOPICS = [
   'request',
   'concepts',
@@ -33,7 +33,7 @@ const DEFAULTS: ReadonlyMap<string, Topic> = new Map(
   SUMMARY_SECTIONS.map((title, i) => [keyOf(title), TOPICS[i]!] as const),
 )
 
-/** Words of other titles, each with the topics it may mean, likeliest first. Earlier lines win. */
+/** Words of other titles, each with its possible topics, most likely first. Earlier lines take precedence. */
 const WORDS: readonly (readonly [RegExp, readonly Topic[]])[] = [
   [/decision|decided|agreed/, ['decisions', 'rules']],
   [/constraint|rule|preference|convention|guideline|requirement|instruction/, ['rules', 'request']],
@@ -57,7 +57,7 @@ const WORDS: readonly (readonly [RegExp, readonly Topic[]])[] = [
 
 /**
  * The topics of a list of titles: exact ones of the default titles first, the others by the words in them,
- * each topic once. A title that fits none that is free is answered with `undefined` and left out.
+ * each topic once. A title without a free topic returns `undefined` and is left out.
  */
 export function topicsOf(titles: readonly string[]): (Topic | undefined)[] {
   const topics = titles.map((title) => DEFAULTS.get(keyOf(title)))
@@ -74,7 +74,7 @@ export function topicsOf(titles: readonly string[]): (Topic | undefined)[] {
   return topics
 }
 
-/** The topic of one heading in a summary somebody else wrote. */
+/** The topic of one heading in a summary of another writer. */
 export function topicOf(title: string): Topic | undefined {
   return DEFAULTS.get(keyOf(title)) ?? candidates(title)[0]
 }
@@ -89,7 +89,7 @@ function candidates(title: string): readonly Topic[] {
   return WORDS.filter(([words]) => words.test(key)).flatMap(([, topics]) => topics)
 }
 
-/** Case, numbering and punctuation make no difference. */
+/** Case, numbering and punctuation are ignored. */
 function keyOf(title: string): string {
   return title
     .toLowerCase()
@@ -98,10 +98,10 @@ function keyOf(title: string): string {
     .trim()
 }
 
-/** The words a reader needs: lists by label, most telling first. */
+/** The key terms: lists by label, most important first. */
 export type Terms = ReadonlyMap<string, readonly string[]>
 
-/** Labels of the lists, in the order shown, and most items of each. */
+/** The labels of the lists in order, and the maximum number of items of each. */
 const TERM_LISTS: ReadonlyMap<string, number> = new Map([
   ['Working directory', 2],
   ['Branch', 2],
@@ -112,7 +112,7 @@ const TERM_LISTS: ReadonlyMap<string, number> = new Map([
   ['Values', 16],
 ])
 
-/** Units of one text, and of all, that are searched for terms. */
+/** The units that are searched for terms: of one text, and of all. */
 const TEXT_UNITS = 1_500
 const ALL_UNITS = 600_000
 
@@ -120,7 +120,7 @@ const ALL_UNITS = 600_000
 const TERM =
   /`[^`\n]{2,60}`|@[a-z0-9][\w.-]{0,60}\/[\w.-]{1,60}|\b[a-z]{1,30}(?:[A-Z][a-z0-9]{1,30}){1,8}\b|\b(?:[A-Z][a-z0-9]{1,30}){2,8}\b|\b[A-Za-z][A-Za-z0-9]{0,30}(?:_[A-Za-z0-9]{1,30}){1,8}\b|\b[\w-]{1,60}\.(?:[cm]?[jt]sx?|json|md|py|rs|go|java|kt|rb|php|cs|cpp|[ch]|sql|ya?ml|toml|sh|css|html|vue|svelte)\b|\$\d[\d,]{0,12}(?:\.\d{1,2})?|\b\d{4}-\d\d-\d\d\b|\b(?=[A-Z0-9-]{0,11}[0-9])[A-Z0-9]{2,12}(?:-[A-Z0-9]{1,12}){0,3}\b/g
 
-/** The key terms of a conversation. A term counts once a text; what is in code marks counts more. */
+/** The key terms of a conversation. A term counts once per text; a term in code marks counts more. */
 export function termsIn({ said, calls }: Conversation): Terms {
   const scores = new Map<string, number>()
   const perText = Math.max(200, Math.min(TEXT_UNITS, Math.floor(ALL_UNITS / Math.max(1, said.length))))
@@ -152,12 +152,12 @@ export function termsIn({ said, calls }: Conversation): Terms {
   ])
 }
 
-/** Lists with those of an earlier summary behind them, each item once, no longer than the list may be. */
+/** Lists followed by those of an earlier summary, each item once, up to the maximum of the list. */
 export function mergeTerms(earlier: Terms, later: Terms): Terms {
   const all = new Map<string, readonly string[]>()
   for (const [label, max] of TERM_LISTS) {
     const newer = later.get(label) ?? []
-    // At least a third for what was there before, so that it does not vanish at once.
+    // At least a third for earlier terms, so that they do not vanish at once.
     const older = (earlier.get(label) ?? []).filter((term) => !newer.includes(term))
     const kept = newer.slice(0, Math.max(Math.ceil((max * 2) / 3), max - older.length))
     all.set(label, [...kept, ...older].slice(0, max))
@@ -170,7 +170,7 @@ export function writeTerms(label: string, items: readonly string[]): string {
   return `${label}: ${items.map((item) => `\`${item}\``).join(', ')}`
 }
 
-/** A list from a line that `writeTerms` wrote, perhaps shortened since. */
+/** Reads a list from a line of `writeTerms`, which may be shortened. */
 export function readTerms(line: string): readonly [label: string, items: readonly string[]] | undefined {
   const colon = line.indexOf(': `')
   const label = line.slice(0, Math.max(0, colon))
@@ -192,7 +192,7 @@ function isPackage(term: string): boolean {
   return term.startsWith('@')
 }
 
-/** Numbers of orders, bookings, tickets and accounts; amounts and days. */
+/** Numbers of orders, bookings, tickets and accounts; amounts and dates. */
 function isValue(term: string): boolean {
   return (
     /^(?:[A-Z0-9]{5,12}|[A-Z]{1,10}-\d{1,10}|[a-z]+(?:_[a-z]+)*_\d{3,12}|\$[\d,.]+|[\d-]{10})$/.test(term) &&
@@ -200,7 +200,7 @@ function isValue(term: string): boolean {
   )
 }
 
-/** A command line, quoted in what was said. */
+/** A command line, quoted in a message. */
 function isCommand(term: string): boolean {
   return /^(?:npm|npx|yarn|pnpm|bun|deno|node|python3?|pip|uv|pytest|cargo|go|make|mvn|gradle|docker|kubectl|tsc|curl|psql) \S/.test(
     term,
@@ -215,7 +215,7 @@ function byCount(scores: ReadonlyMap<string, number>, least: number): string[] {
     .map(([term]) => term)
 }
 
-/** Capitals and digits that are too short to be a value. */
+/** Capitals and digits too short to be a value. */
 function isShout(term: string): boolean {
   return /^[A-Z0-9-]+$/.test(term)
 }
@@ -230,7 +230,7 @@ function tools(calls: readonly Call[]): string[] {
   return byCount(counts, 1).map((name) => oneLine(name).replaceAll('`', "'"))
 }
 
-/** Command lines run more than once, without what differs from run to run. */
+/** Command lines that ran more than once, without the parts that differ between runs. */
 function commands(calls: readonly Call[]): string[] {
   const counts = new Map<string, number>()
   for (const call of calls.slice(-NEWEST_CALLS)) {

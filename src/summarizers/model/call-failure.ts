@@ -1,18 +1,18 @@
 import { errorName } from '../../errors.ts'
 
 /*
- * What went wrong with a call of a model, told by the fields that the AI SDK, the providers' own clients and fetch give their errors.
- * Nothing of an error is kept but its kind: its words, headers and bodies hold keys and conversations.
+ * Classifies a failed call of a model by the fields that the AI SDK, the providers' own clients and fetch give their errors. Only the
+ * kind of an error is kept: its message, headers and body can contain keys and conversation text.
  */
 
-/** Longest wait that a server's retry-after is heeded for, milliseconds. Source: the AI SDK does the same. */
+/** A longer retry-after than this is ignored, milliseconds, as in the AI SDK. */
 const MOST_WAIT_MS = 60_000
-/** Waits grow by this factor. Source: the AI SDK does the same. */
+/** The factor between two waits, as in the AI SDK. */
 const BACKOFF = 2
-/** Errors within errors are looked at this deep. */
+/** The maximum depth of nested errors. */
 const MOST_DEPTH = 5
 
-/** Names of the AI SDK's errors, without their `AI_`. */
+/** The names of the AI SDK's errors, without `AI_`. */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['APICallError', 'CONNECTION_FAILED'],
   ['JSONParseError', 'INVALID_RESPONSE'],
@@ -23,7 +23,7 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ['NoSuchModelError', 'MODEL_UNKNOWN'],
   ['NoSuchProviderError', 'MODEL_UNKNOWN'],
   ['LoadAPIKeyError', 'NO_API_KEY'],
-  // A model's id without a provider goes to Vercel's gateway; the AI SDK tells of a missing key in these words.
+  // A model id without a provider goes to Vercel's gateway; the AI SDK reports its missing key in these words.
   ['GatewayAuthenticationError', 'NO_API_KEY'],
   ['GatewayError', 'NO_API_KEY'],
   ['UnsupportedModelVersionError', 'MODEL_UNSUPPORTED'],
@@ -33,14 +33,14 @@ const NAMES: ReadonlyMap<string, string> = new Map([
 type Fields = { readonly [field: string]: unknown }
 
 /**
- * What a failed call is called: `HTTP_429` and the like, `CONNECTION_FAILED`, `INVALID_RESPONSE` (the server said yes, and something
- * nobody can read), `MODEL_UNKNOWN`, `NO_API_KEY`, `MODEL_UNSUPPORTED` (a model of another version of the AI SDK), `ABORTED`, else the error's name.
+ * The kind of a failed call: `HTTP_429` and the like, `CONNECTION_FAILED`, `INVALID_RESPONSE` (a success with an unreadable body),
+ * `MODEL_UNKNOWN`, `NO_API_KEY`, `MODEL_UNSUPPORTED` (a model of another version of the AI SDK), `ABORTED`, else the error's name.
  */
 export function callFailure(error: unknown): string {
   try {
     return nameOf(innermost(error))
   } catch {
-    // Even asking can throw.
+    // A getter or a proxy can throw.
     return 'Error'
   }
 }
@@ -53,7 +53,7 @@ function nameOf(error: unknown): string {
   return (typeof name === 'string' && NAMES.get(name.replace(/^AI_/, ''))) || errorName(error)
 }
 
-/** Whether a call may be made again: what the error says of itself, else its status, else a connection that was lost. */
+/** Whether a call may be repeated: the error's own statement, else its status, else a lost connection. */
 export function mayRetry(error: unknown): boolean {
   const { isRetryable } = fieldsOf(error)
   if (typeof isRetryable === 'boolean') return isRetryable
@@ -62,7 +62,7 @@ export function mayRetry(error: unknown): boolean {
   return isConnectionLost(error)
 }
 
-/** How long to wait before the next call, milliseconds: what the server asks for, else longer each time. */
+/** The wait before the next call, milliseconds: the server's request, else longer each time. */
 export function waitBefore(error: unknown, attempt: number, firstWaitMs: number): number {
   const asked = retryAfter(error)
   if (asked !== undefined && asked >= 0 && asked <= MOST_WAIT_MS) return asked
@@ -92,7 +92,7 @@ function numberIn(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,9}(?:\.\d{1,9})?$/.test(text) ? Number(text) : undefined
 }
 
-/** The error that a give-up after retries tells of. */
+/** The last error inside the error that a client throws after its retries. */
 function innermost(error: unknown): unknown {
   let inner = error
   for (let depth = 0; depth < MOST_DEPTH; depth++) {
@@ -110,7 +110,7 @@ function statusOf(error: unknown): number | undefined {
   )
 }
 
-/** Codes of Node's sockets and of undici, on the error or on what caused it. */
+/** Codes of Node's sockets and of undici, on the error or on its cause. */
 function isConnectionLost(error: unknown): boolean {
   let some = error
   for (let depth = 0; depth < MOST_DEPTH && typeof some === 'object' && some !== null; depth++) {

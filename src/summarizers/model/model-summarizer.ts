@@ -11,21 +11,21 @@ import { callFailure, mayRetry, waitBefore } from './call-failure.ts'
 import { MAX_OUTPUT_CHARS, MESSAGE_LINE_TOKENS, summarizationPrompt } from './prompt.ts'
 
 const perMillion = z.number().nonnegative()
-/** Prices of a model's tokens, US dollars for a million. */
+/** Prices of a model's tokens, US dollars per million. */
 const priceSchema = z.strictObject({
   input: perMillion,
   output: perMillion,
-  /** Of input read from the provider's cache. Default: as `input`. */
+  /** Input read from the provider's cache. Default: `input`. */
   cacheRead: perMillion.optional(),
-  /** Of input written to it. Default: as `input`. */
+  /** Input written to the cache. Default: `input`. */
   cacheWrite: perMillion.optional(),
 })
-/** What a model's tokens cost. */
+/** Prices of a model's tokens. */
 export type ModelPrice = z.output<typeof priceSchema>
 
 const MILLION = 1_000_000
 
-/** What tokens cost, US dollars; `undefined` when nobody said how many there were. `inputTokens` counts cached ones too. */
+/** The cost of the tokens, US dollars; `undefined` when their number is unknown. `inputTokens` includes cached tokens. */
 function costOf(usage: SummaryUsage | undefined, price: ModelPrice): number | undefined {
   const { inputTokens, outputTokens, cacheReadTokens = 0, cacheCreationTokens = 0 } = usage ?? {}
   if (inputTokens === undefined && outputTokens === undefined) return undefined
@@ -39,35 +39,35 @@ function costOf(usage: SummaryUsage | undefined, price: ModelPrice): number | un
 }
 
 /**
- * Output tokens that a model may use for thinking besides its summary. Models that think count it among their output, and one that is
- * given the summary's length alone has none left to write.
+ * Output tokens for reasoning besides the summary. Reasoning models count it as output, so a limit of the summary's length alone would
+ * leave nothing for the text.
  */
 const THINKING_TOKENS = 4_000
-/** Times that a call is made again. Source: the AI SDK's default. */
+/** The maximum number of retries, as in the AI SDK. */
 const MAX_RETRIES = 2
-/** The first wait before a call is made again, milliseconds. Source: the AI SDK's default. */
+/** The first wait before a retry, milliseconds, as in the AI SDK. */
 const FIRST_WAIT_MS = 2_000
-/** Share of the room that messages may take: our estimate of what they take may be too low, and each has a line above it. */
+/** The share of the room for messages: their estimate can be too low, and each has a line above it. */
 const ROOM_SHARE = 0.8
-/** Share of the room that the list of files may take: what is not in it stands in the messages all the same. */
+/** The share of the room for the list of files, which the messages contain too. */
 const FILES_SHARE = 0.1
-/** Messages have this room at least, tokens. */
+/** The minimum room for messages, tokens. */
 const LEAST_ROOM = 200
 
-/** What `generate` is given. */
+/** The arguments of `generate`. */
 export type GenerateRequest = {
   readonly system: string
   readonly prompt: string
-  /** Most tokens of output, thinking included. */
+  /** The maximum tokens of output, including reasoning. */
   readonly maxOutputTokens: number
   readonly temperature?: number
-  /** Provider and model that the caller's config names, for a function that can choose. */
+  /** The provider and model of the caller's config, for a function that can choose. */
   readonly provider?: string
   readonly model?: string
   readonly signal: AbortSignal
 }
 
-/** What it answers. */
+/** The result of `generate`. */
 export type GenerateAnswer = {
   readonly text: string
   readonly reasoning?: string | undefined
@@ -75,49 +75,49 @@ export type GenerateAnswer = {
   readonly usage?: SummaryUsage | undefined
   /** The model that answered, as the provider names it. */
   readonly model?: string | undefined
-  /** US dollars. Default: by `price`. */
+  /** US dollars. Default: computed from `price`. */
   readonly cost?: number | undefined
 }
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'
-/** Its options, checked. */
+/** The checked options. */
 export const modelSummarizerSchema = z.strictObject({
   /** For the audit. */
   name: nameSchema,
   /** Calls the model once. */
   generate: z.custom<(request: GenerateRequest) => Promise<GenerateAnswer>>(isFunction, 'must be a function'),
-  /** Provider and model called where the caller's config names none; the registry of windows knows what they take. */
+  /** The provider and model when the caller's config names none; they select the context window. */
   provider: nameSchema.optional(),
   model: nameSchema.optional(),
-  /** Most tokens of one request, all included. Default: the model's window less its output; of an unknown model, of 128,000. */
+  /** The maximum tokens of one request in total. Default: the model's window minus its output; 128,000 minus its output for an unknown model. */
   maxInputTokens: z.int().positive().optional(),
-  /** Output tokens for thinking, besides the summary. Default 4,000. */
+  /** Output tokens for reasoning besides the summary. Default 4,000. */
   thinkingTokens: z.int().nonnegative().optional(),
-  /** Default: the model's own. Models that think take no other. */
+  /** Default: the model's own. Reasoning models accept no other. */
   temperature: z.number().min(0).max(2).optional(),
-  /** How often a call is made again that failed and may be repeated. Default 2. */
+  /** The maximum number of retries of a call that failed and may be repeated. Default 2. */
   maxRetries: z.int().nonnegative().max(100).optional(),
-  /** The first wait before that, milliseconds; doubled each time, and what the server asks for counts. Default 2,000. */
+  /** The wait before the first retry, milliseconds; it doubles each time, and a server's retry-after takes precedence. Default 2,000. */
   retryWaitMs: z.int().nonnegative().optional(),
-  /** How long one request may take, retries included, milliseconds. Default: as long as the run's `summaryTimeoutMs`. */
+  /** The time limit of one request including retries, milliseconds. Default: the run's `summaryTimeoutMs`. */
   timeoutMs: z.int().positive().optional(),
-  /** US dollars for a million tokens. */
+  /** US dollars per million tokens. */
   price: priceSchema.optional(),
-  /** Most characters of one tool output that the model is shown, from both ends. Default 8,000. */
+  /** The maximum characters of one tool output that the model receives, from both ends. Default 8,000. */
   maxOutputChars: z.int().nonnegative().optional(),
-  /** Whether a provider and model named by a config can be called. Default: they can. */
+  /** Whether the provider and model of a config can be called. Default: true. */
   canUse: z.custom<NonNullable<Summarizer['canUse']>>(isFunction, 'must be a function').optional(),
 })
-/** What `modelSummarizer` is made with. */
+/** Options of `modelSummarizer`. */
 export type ModelSummarizerOptions = z.input<typeof modelSummarizerSchema>
 type Checked = z.output<typeof modelSummarizerSchema>
 
 /**
- * A summarizer that asks a model through a function of the caller's: it builds the request, repeats calls that failed for the moment, and
- * reports usage and cost. The answer is judged by the run. Throws `INVALID_INPUT` for options that are none.
+ * Returns a summarizer that calls a model through a function of the caller: it builds the request, retries calls that failed temporarily,
+ * and reports usage and cost. The run judges the answer. Throws `INVALID_INPUT` for invalid options.
  *
- * `summarize` rejects with `MODEL_CALL_FAILED`, whose facts name what went wrong and never what was said; `originalErrorOf` has
- * what `generate` threw.
+ * `summarize` rejects with `MODEL_CALL_FAILED`, whose facts name the kind of failure and never conversation text; `originalErrorOf`
+ * returns the error that `generate` threw.
  */
 export function modelSummarizer(options: ModelSummarizerOptions): Summarizer {
   const checked = check(modelSummarizerSchema, options, 'modelSummarizer')
@@ -189,7 +189,7 @@ function toSummaryAnswer(
   }
 }
 
-/** Calls until it works, the error may not be repeated, there were enough attempts, or the signal says stop. */
+/** Calls until a call succeeds, the error cannot be retried, the retries are used up, or the signal aborts. */
 async function repeated<T>(
   { maxRetries = MAX_RETRIES, retryWaitMs = FIRST_WAIT_MS }: Checked,
   signal: AbortSignal,
@@ -221,7 +221,7 @@ function promptOptions(
   }
 }
 
-/** One that ran into its limit is given more room to think. */
+/** A repeated request after an answer that reached its limit gets more room for reasoning. */
 function outputTokens(
   { thinkingTokens = THINKING_TOKENS }: Checked,
   { maxTokens, retryOf }: Pick<SummaryRequest, 'maxTokens' | 'retryOf'>,
@@ -230,7 +230,7 @@ function outputTokens(
   return maxTokens + thinkingTokens * (ranOut ? 2 : 1)
 }
 
-/** Tokens of messages that go into one request, besides the prompt's own text. */
+/** The tokens of messages that fit into one request beside the prompt's own text. */
 function roomFor(
   options: Checked,
   request: Parameters<NonNullable<Summarizer['inputTokensFor']>>[0],
@@ -241,7 +241,7 @@ function roomFor(
   return Math.max(LEAST_ROOM, Math.floor((inputRoom(options, request) - own) * ROOM_SHARE))
 }
 
-/** Tokens of a whole request. */
+/** The maximum tokens of a whole request. */
 function inputRoom(
   options: Checked,
   request: Pick<SummaryRequest, 'provider' | 'model' | 'maxTokens' | 'retryOf'>,
@@ -251,7 +251,7 @@ function inputRoom(
   return options.maxInputTokens ?? window - outputTokens(options, request)
 }
 
-/** The files that were changed, then those that were read, as far as their paths fit; the first that does not ends both. */
+/** The changed files, then the read files, until the first path that does not fit. */
 function filesWithin({ read, modified }: SummaryRequest['files'], tokens: number): SummaryRequest['files'] {
   let left = tokens
   const fits = (path: string): boolean => {

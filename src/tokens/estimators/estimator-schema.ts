@@ -2,6 +2,7 @@ import { z } from 'zod'
 
 /** The unit of a length: UTF-16 units (default), or UTF-8 bytes as in the Rust originals. */
 const LENGTH_UNITS = ['utf16', 'utf8'] as const
+/** The unit in which an estimator measures text. */
 export type LengthUnit = (typeof LENGTH_UNITS)[number]
 
 export const lengthUnitSchema = z.enum(LENGTH_UNITS)

@@ -13,6 +13,7 @@ const configSchema = z.strictObject({
   autoSummarizeThreshold: z.int().min(0).max(100).default(75),
   enableAutoSummarize: z.boolean().default(true),
 })
+/** Limits of the statistics of nca. */
 export type NcaStatsConfig = z.input<typeof configSchema>
 
 /** How full a context is, by the rules of `nca`. */
@@ -70,6 +71,7 @@ const optionsSchema = z.strictObject({
   /** The unit of a character: a UTF-16 unit (default) or a UTF-8 byte, as in the Rust original. */
   unit: lengthUnitSchema.default('utf16'),
 })
+/** Options of the estimator of nca. */
 export type NcaOptions = z.input<typeof optionsSchema>
 
 /** Tokens of one message: floor(characters / divisor) + 50 per call + 10. Throws `INVALID_INPUT`. */

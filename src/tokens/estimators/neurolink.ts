@@ -110,6 +110,7 @@ export function getProviderMultiplier(provider?: string): number {
  * NeuroLink).
  */
 export const MARGIN_MODES = ['multiplicative', 'additive'] as const
+/** How the safety margin of a provider applies. */
 export type MarginMode = (typeof MARGIN_MODES)[number]
 
 function withMargin(base: number, provider: string | undefined, mode: MarginMode): number {

@@ -20,6 +20,7 @@ const counterSchema = z.strictObject({
   /** The unit of a character: a UTF-16 unit (default) or a UTF-8 byte, as in the Rust original. */
   unit: lengthUnitSchema.default('utf16'),
 })
+/** Options of `createTokenCounter`. */
 export type TokenCounterOptions = z.input<typeof counterSchema>
 
 /** The token counter of neuron over plain data: every text is rounded up separately. */

@@ -13,6 +13,7 @@ const budgetSchema = z.strictObject({
   tools: z.array(z.unknown()).default([]),
   history: z.array(z.looseObject({})).default([]),
 })
+/** A request for the budget of PromptFleet. */
 export type ContextBudgetInput = Omit<z.input<typeof budgetSchema>, 'history'> & {
   readonly history?: readonly PromptfleetMessage[]
 }

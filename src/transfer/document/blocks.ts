@@ -14,19 +14,18 @@ import type { DocumentSettings } from './options.ts'
 import { counted, figure, size } from './options.ts'
 
 /*
- * What stands in a message, as a document shows it: the same for Markdown and HTML. Texts are as they were said; whoever writes
- * them down makes them harmless.
+ * The content of a message in a document, the same for Markdown and HTML. Texts are unchanged; the writers escape them.
  */
 
-/** Words somebody said. */
+/** The text of a message. */
 type Prose = { readonly type: 'prose'; readonly text: string }
 
-/** Text that stands as it is: arguments, outputs. */
+/** Verbatim text: arguments, outputs. */
 export type Code = {
   readonly type: 'code'
   readonly text: string
   readonly language: 'json' | ''
-  /** What is not in the document, where it was cut. */
+  /** The size of the omitted rest, when it was cut. */
   readonly left: string | undefined
 }
 
@@ -35,7 +34,7 @@ export type Block =
   | Code
   | { readonly type: 'reasoning'; readonly text: string }
   | { readonly type: 'picture'; readonly picture: Picture; readonly words: string }
-  /** An image or a file that is named only; the address where it has one. */
+  /** An image or a file that is only named; its URL if it has one. */
   | { readonly type: 'media'; readonly words: string; readonly address?: string | undefined }
   | { readonly type: 'call'; readonly name: string; readonly id: string; readonly input: Code }
   | {
@@ -46,18 +45,18 @@ export type Block =
       readonly output: readonly Block[]
     }
   | { readonly type: 'provider'; readonly provider: string; readonly data: Code }
-  /** A part that shows another text: what it shows, and the original unless it is to be left out. */
+  /** A replaced part: the shown text, and the original unless it is omitted. */
   | {
       readonly type: 'replacement'
       readonly compactionId: string
-      /** The tool, where the output of one is replaced. */
+      /** The tool of a replaced output. */
       readonly tool: { readonly name: string | undefined; readonly id: string } | undefined
       readonly shown: string
       readonly size: string
       readonly original: readonly Block[]
     }
 
-/** What a message holds, in order. */
+/** The blocks of a message, in order. */
 export function blocksOf(row: StoredMessage, settings: DocumentSettings): Block[] {
   return partsOf(row).flatMap((part, index): Block[] => {
     const blocks = blocksOfPart(part, settings)
@@ -163,7 +162,7 @@ function mediaBlock(part: ImagePart | FilePart, { images }: DocumentSettings): B
     : { type: 'media', words, address }
 }
 
-/** Lines and characters up to which an output stands open. */
+/** The maximum lines and characters of an output that is not folded. */
 const OPEN_LINES = 12
 const OPEN_CHARACTERS = 1_000
 
@@ -180,7 +179,7 @@ export function isLong(blocks: readonly Block[]): boolean {
   return lines > OPEN_LINES
 }
 
-/** How long an output is: `120 lines`. */
+/** The length of an output: `120 lines`. */
 export function lengthOf(blocks: readonly Block[]): string {
   const lines = blocks.reduce((sum, block) => sum + (block.type === 'code' ? lineCount(block.text) : 0), 0)
   return counted(lines, 'line')
@@ -192,7 +191,7 @@ function lineCount(text: string): number {
   return text.endsWith('\n') ? lines - 1 : lines
 }
 
-/** A picture that may stand in a document: a raster image whose bytes say themselves what it is. */
+/** A picture for a document: a raster image that is recognized by its bytes. */
 export type Picture = { readonly mediaType: string; readonly base64: string }
 
 /** An image or a file: its picture, the number of its stored bytes, or its web address. */
@@ -203,7 +202,7 @@ type Media = {
 }
 
 /**
- * Reads an image or a file. Only PNG, JPEG, GIF and WebP become pictures, recognised by their first bytes and not by their declared type;
+ * Reads an image or a file. Only PNG, JPEG, GIF and WebP become pictures, recognized by their first bytes and not by their declared type;
  * SVG never does, because it is a document with scripts.
  */
 export function mediaOf(part: ImagePart | FilePart): Media {
@@ -222,7 +221,7 @@ function bytesOf(data: string | Uint8Array): Buffer | undefined {
   if (typeof data !== 'string') return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
   const head = /^data:[^,]*;base64,/i.exec(data.slice(0, 1_000))
   if (head !== null) return Buffer.from(data.slice(head[0].length), 'base64')
-  // Other addresses have no bytes here.
+  // Other URLs have no bytes here.
   if (/^[a-z][a-z0-9+.-]*:/i.test(data)) return undefined
   return Buffer.from(data, 'base64')
 }

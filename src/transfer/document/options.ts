@@ -3,17 +3,17 @@ import { check, nameSchema } from '../../messages/check.ts'
 import type { PositionRange } from '../../messages/message.ts'
 import { onOneLine, withUnseenShown } from '../../messages/unseen.ts'
 
-/** What documents for people can be told. */
+/** Options of documents for people. */
 export const documentSchema = z.strictObject({
-  /** Hidden rows: left out, with a word where they stood, or shown with the reason why they are hidden. Default: omitted in Markdown, shown in HTML. */
+  /** Hidden rows: omitted with a note in their place, or shown with the reason. Default: omitted in Markdown, shown in HTML. */
   hidden: z.enum(['omit', 'show']).optional(),
-  /** Pictures: within the document, or a word with their size. Default: a word in Markdown, within in HTML. */
+  /** Images: inline, or a word with their size. Default: a word in Markdown, inline in HTML. */
   images: z.enum(['inline', 'word']).optional(),
-  /** Characters of a tool's output beyond which the rest is left out, and said to be. Default: none is. */
+  /** The maximum characters of a tool's output; the rest is omitted with a note. Default: no limit. */
   cutOutputs: z.int().positive().optional(),
   /** The title. Default: the session's own, else its id. */
   title: nameSchema.optional(),
-  /** When the document was made, milliseconds since 1970, to be said in it. Default: it is not said, so that the same session gives the same bytes. */
+  /** The time of the export, milliseconds since 1970, shown in the document. Default: none, so that the same session yields the same bytes. */
   exportedAt: z.int().min(-8.64e15).max(8.64e15).optional(),
 })
 
@@ -33,7 +33,7 @@ export function documentSettings(
   return { ...checked, hidden: checked.hidden ?? defaults.hidden, images: checked.images ?? defaults.images }
 }
 
-/** A whole number with its thousands apart: `12,345`. */
+/** An integer with separated thousands: `12,345`. */
 export function figure(value: number): string {
   return String(Math.round(value)).replace(/\B(?=(?:\d{3})+$)/g, ',')
 }
@@ -43,13 +43,13 @@ export function counted(count: number, word: string): string {
   return `${figure(count)} ${word}${count === 1 ? '' : 's'}`
 }
 
-/** A time in UTC to the second: the same bytes wherever a document is made. */
+/** A time in UTC to the second: the same bytes in every time zone. */
 export function time(ms: number): string {
   if (!Number.isFinite(ms) || Math.abs(ms) > 8.64e15) return 'at no time there is'
   return `${new Date(ms).toISOString().slice(0, -5).replace('T', ' ')} UTC`
 }
 
-/** Bytes as people say them: `612 bytes`, `34 KB`, `1.2 MB`. */
+/** Bytes for people: `612 bytes`, `34 KB`, `1.2 MB`. */
 export function size(bytes: number): string {
   if (bytes < 1_000) return counted(bytes, 'byte')
   if (bytes < 1_000_000) return `${Math.round(bytes / 1_000)} KB`
@@ -57,8 +57,8 @@ export function size(bytes: number): string {
 }
 
 /*
- * Positions as people read them, in documents and on the terminal. Their digits stand together: a position names a message, and can be
- * given back to a command as it is.
+ * Positions in documents and on the terminal, without separated thousands: a position identifies a message and can be copied into a
+ * command.
  */
 
 /** `3`, `3–41, 44`. */
@@ -73,14 +73,14 @@ export function positionWords(ranges: readonly PositionRange[]): string {
 }
 
 /**
- * A text as a document may have it, with nothing invisible in it: controls as their pictures (`␛`), directions, invisible characters and
- * halves of pairs by number (`⟨U+202E⟩`). Line breaks and tabs stay; two-character line breaks become one. The result is well-formed.
+ * A text without invisible characters: control characters become symbols (`␛`), directional and invisible characters and lone surrogates
+ * become numbers (`⟨U+202E⟩`). Line breaks and tabs stay; CRLF becomes LF. The result is well-formed.
  */
 export function visibleText(text: string): string {
   return withUnseenShown(text, (code) => `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`)
 }
 
-/** The same on one line: line breaks and tabs are shown as well. */
+/** The same on one line: line breaks and tabs are shown too. */
 export function visibleLine(text: string): string {
   return onOneLine(visibleText(text))
 }

@@ -8,14 +8,14 @@ import type { Store } from '../../store/store.ts'
 import type { Sizes } from '../../tokens/tokens.ts'
 import { counted, figure, positionWords, time } from './options.ts'
 
-/** The words both documents say of a session, its compactions and its rows. What stands apart was said by others, and is made harmless by the writer. */
+/** The texts of both documents about a session, its compactions and its rows. Foreign text is marked, and the writer escapes it. */
 export type Fact = {
   readonly name: string
-  /** Our own words. */
+  /** Our own text. */
   readonly words: string
-  /** Somebody's: an id, the name of a model. */
+  /** Foreign text: an id, the name of a model. */
   readonly given?: string
-  /** The position the words lead to. */
+  /** The position that the text links to. */
   readonly position?: number
 }
 
@@ -119,19 +119,19 @@ export function compactionFacts({ compaction, changes, standsFor }: DocumentComp
   ]
 }
 
-/** A compaction in a few words: `compaction 2 (condense, in force)`. */
+/** A compaction in short: `compaction 2 (condense, in force)`. */
 export function compactionName({ number, compaction }: DocumentCompaction): string {
   return `compaction ${number} (${compaction.kind}, ${statusWords(compaction)})`
 }
 
-/** What a row is called: its position and who speaks, or what it stands for. */
+/** The name of a row: its position and role, or the positions it replaces. */
 export function rowName(row: StoredMessage, by: DocumentCompaction | undefined): string {
   if (row.kind === 'message') return `${row.position} · ${row.role}`
   const word = row.kind === 'summary' ? 'Summary' : 'Marker'
   return by === undefined || by.standsFor.length === 0 ? word : `${word} of ${positionWords(by.standsFor)}`
 }
 
-/** What a document needs of a store. */
+/** The methods of a store that a document needs. */
 export type DocumentStore = Pick<
   Store,
   'getSession' | 'getMessages' | 'listCompactions' | 'getAuditLog' | 'getContextStats'
@@ -139,27 +139,27 @@ export type DocumentStore = Pick<
 
 type Session = Awaited<ReturnType<DocumentStore['getSession']>>
 
-/** A compaction by the number it has in a document, with what became of it. */
+/** A compaction with its number in a document and its history. */
 export type DocumentCompaction = {
-  /** 1 for the first that was made. */
+  /** 1 for the first one. */
   readonly number: number
   readonly compaction: Compaction
   /** When it was undone, redone, or ended, oldest first. */
   readonly changes: readonly Pick<AuditEntry, 'event' | 'at' | 'actor'>[]
-  /** The positions of the log it hides in the end, through all summaries beneath it. */
+  /** The positions of the log that it hides, including those of the summaries below it. */
   readonly standsFor: readonly PositionRange[]
 }
 
-/** What a document says before the conversation. */
+/** The contents of a document before the conversation. */
 export type SessionDocument = {
   readonly session: Session
-  /** Absent for a session without messages, and where the store was not given its estimator. */
+  /** Absent for a session without messages, and when the store does not have its estimator. */
   readonly stats: ContextStats | undefined
   readonly compactions: readonly DocumentCompaction[]
   readonly byId: ReadonlyMap<string, DocumentCompaction>
 }
 
-/** Reads what stands before the conversation. Throws `SESSION_NOT_FOUND`. */
+/** Reads the contents before the conversation. Throws `SESSION_NOT_FOUND`. */
 export async function readDocument(store: DocumentStore, sessionId: string): Promise<SessionDocument> {
   const session = await store.getSession(sessionId)
   const stats = await statsOf(store, session)
@@ -184,7 +184,7 @@ async function statsOf(store: DocumentStore, session: Session): Promise<ContextS
   }
 }
 
-/** Whether anything of a session was changed since the document was begun. */
+/** Whether the session has changed since the beginning of the export. */
 export async function hasChanged(store: DocumentStore, session: Session): Promise<boolean> {
   const now = await store.getSession(session.id)
   return now.version !== session.version || now.incarnation !== session.incarnation
@@ -211,14 +211,14 @@ async function changesOf(
 /** Why a row is hidden, and by which compaction. */
 export type HiddenReason = { readonly why: string; readonly by: DocumentCompaction | undefined }
 
-/** `undefined` for a row that is seen. */
+/** `undefined` for a visible row. */
 export function hiddenReason(row: StoredMessage, { byId }: SessionDocument): HiddenReason | undefined {
   if (!row.hidden) return undefined
-  // An inserted row whose compaction is not in force is hidden for that, whatever covered it before.
+  // An inserted row of an inactive compaction is hidden for that reason, whatever covered it before.
   if (row.retiredBy !== undefined)
     return { why: 'its compaction is not in force', by: byId.get(row.retiredBy) }
   if (row.condenseParent !== undefined)
-    return { why: 'a summary stands for it', by: byId.get(row.condenseParent) }
+    return { why: 'a summary replaces it', by: byId.get(row.condenseParent) }
   const by = byId.get(row.truncationParent!)
   return { why: by === undefined ? 'a compaction hides it' : hidingWords(by.compaction), by }
 }
@@ -226,7 +226,7 @@ export function hiddenReason(row: StoredMessage, { byId }: SessionDocument): Hid
 function hidingWords({ kind, params }: Compaction): string {
   if (kind === 'truncate') return 'it was truncated'
   if (kind !== 'manual') return 'a compaction hides it'
-  return params.rewind === true ? 'it was taken back' : 'it was hidden by hand'
+  return params.rewind === true ? 'it was rewound' : 'it was hidden manually'
 }
 
 /** The compaction that inserted a row. */
@@ -234,7 +234,7 @@ export function insertedBy(row: StoredMessage, { byId }: SessionDocument): Docum
   return byId.get(row.condenseId ?? row.truncationId ?? '')
 }
 
-/** Where a compaction stands, in words. */
+/** The status of a compaction in words. */
 export function statusWords({ status }: Compaction): string {
   return status === 'active' ? 'in force' : status
 }

@@ -12,12 +12,11 @@ import {
 import { codeBlockAt, piecesOf } from '../markdown/message-markdown.ts'
 
 /*
- * What somebody wrote, as HTML. All of it is escaped; the only elements made of it are blocks of code between fences, code within a
- * line, bold lines for headings, and links to addresses of the web that stand there in full. No part of it becomes the name of
- * an element, an attribute other than such an address, or the scheme of an address.
+ * Foreign text as HTML. All of it is escaped; its only elements are fenced code, inline code, bold lines for headings, and links to complete web
+ * URLs. No part of it becomes the name of an element, an attribute other than such a URL, or the scheme of a URL.
  */
 
-/** Any text as the content of an element or of a quoted attribute, with nothing invisible in it. */
+/** A text as the content of an element or of a quoted attribute, without invisible characters. */
 function escaped(text: string): string {
   return entities(visibleText(text))
 }
@@ -31,7 +30,7 @@ function entities(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/** The words of a message. */
+/** The text of a message. */
 export function messageHtml(text: string): string {
   const lines = visibleText(text).split('\n')
   const blocks: string[] = []
@@ -56,7 +55,7 @@ export function messageHtml(text: string): string {
   return blocks.join('\n')
 }
 
-/** Text as it stands, in a box that scrolls by itself, also by keys. */
+/** Verbatim text in its own scrollable box, also by keyboard. */
 export function codeHtml(text: string): string {
   return `<pre tabindex="0"><code>${escaped(text)}</code></pre>`
 }
@@ -87,7 +86,7 @@ function linkHtml(address: string): string {
   return `<a href="${safe}" rel="noopener noreferrer nofollow">${safe}</a>`
 }
 
-/** An address as a link when it is one of the web and says nothing invisible, else as text. */
+/** A URL as a link if it is a web address without invisible characters, else as text. */
 export function addressHtml(address: string): string {
   const [whole] = address.match(ADDRESS) ?? []
   return whole === address ? linkHtml(address) : escapedLine(address)
@@ -149,7 +148,7 @@ details { margin: .4rem 0; } summary { cursor: pointer; font-size: .8125rem; col
   .row { background: none; break-inside: auto; } pre { max-height: none; white-space: pre-wrap; overflow-wrap: anywhere; } h3, .label { break-after: avoid; } }
 `
 
-/** Conveniences, and nothing the page could not be read without: a filter by text, opening and closing all folds, open folds on paper. */
+/** Optional conveniences: a filter by text, opening and closing all folds, open folds on paper. */
 const PAGE_SCRIPT = `
 (() => {
   const root = document.documentElement
@@ -182,7 +181,7 @@ const PAGE_SCRIPT = `
 })()
 `
 
-/** Everything but this style and this script is refused by the browser, whatever else should stand in the page; pictures are data. */
+/** The browser rejects everything in the page but this style, this script, and pictures as data. */
 const POLICY = [
   "default-src 'none'",
   `style-src '${hashOf(PAGE_STYLE)}'`,
@@ -240,7 +239,7 @@ export const PAGE_MIDDLE = `</ol>
 <main id="conversation" tabindex="-1" aria-label="Conversation">
 `
 
-/** The end of the page. `note` is what is said behind the conversation. */
+/** The end of the page. `note` is the text after the conversation. */
 export function pageEnd(note: string): string {
   return `${note}</main>
 </div>
@@ -286,7 +285,7 @@ function compactionHtml(one: DocumentCompaction, { hidden }: DocumentSettings): 
   const { number, compaction } = one
   const isActive = compaction.status === 'active'
   const facts = compactionFacts(one).map((fact) => factHtml(fact, hidden === 'show'))
-  // Rows of a compaction that is not in force are hidden.
+  // Rows of an inactive compaction are hidden.
   const isThere = compaction.insertedIds.length > 0 && (isActive || hidden === 'show')
   const inserted = isThere ? `\n<p><a href="#r-${number}">What it inserted</a></p>` : ''
   const who = compaction.actor === undefined ? '' : `, ${escapedLine(compaction.actor)}`

@@ -1,22 +1,21 @@
 import { visibleText } from '../document/options.ts'
 
 /*
- * The Markdown of a message, kept as far as it stays in its place. Code, lists, quotes, emphasis, tables and links to web addresses are
- * what they were. What could leave the message or reach the reader is made harmless: raw HTML is shown as it was written, headings go
- * below those of the document, blocks of code are closed, pictures become links, definitions of links (which hold for a whole document)
- * and links to anything but the web stay text. A renderer may read Markdown otherwise than we do, so nothing here rests on finding out what
- * it takes for code in a line: `<` is written as itself only between fences that are ours.
+ * The Markdown of a message, confined to its place. Code, lists, quotes, emphasis, tables and links to web addresses stay. Anything that could
+ * affect the rest of the document or the reader is disabled: raw HTML is shown as text, headings move below those of the document, unclosed
+ * code is closed, images become links, link definitions (which apply to a whole document) and links to anything but the web stay text.
+ * Renderers differ in what they treat as inline code, so nothing depends on it: `<` is literal only between our own fences.
  */
 
-/** Levels of headings the document itself uses. */
+/** The heading levels of the document itself. */
 const OWN_LEVELS = 3
-/** Quotes within quotes beyond which a sign of quoting is a character. */
+/** The maximum depth of nested quotes; deeper `>` are text. */
 const QUOTE_DEPTH = 8
 
-/** Most columns that code keeps before each of its lines: the columns times the lines are written. */
+/** The maximum indent of code, because it is repeated on each line. */
 const DEEPEST_CODE = 80
 
-/** What a message said, ready to stand in the document. */
+/** The text of a message, safe for the document. */
 export function messageMarkdown(text: string): string {
   const kept = keptLines(visibleText(text).split('\n'), 0).join('\n')
   return kept.replace(/^\n+/, '').trimEnd()
@@ -32,7 +31,7 @@ function keptLines(lines: readonly string[], depth: number): string[] {
   return course.out
 }
 
-/** Keeps what begins at a line; answers the line behind it. */
+/** Keeps the block that begins at a line; returns the line after it. */
 function keepBlock(lines: readonly string[], at: number, course: Course): number {
   return keepCode(lines, at, course) ?? keepQuote(lines, at, course) ?? keepLine(lines[at]!, at, course)
 }
@@ -49,10 +48,10 @@ function keepCode(lines: readonly string[], at: number, course: Course): number 
   if (isIndented) return keepIndented(lines, at, course)
   const item = /^(\s*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)+)(?=`{3,}[^`]*$|~{3,})/.exec(line)
   if (item === null) return undefined
-  // Code that begins on the line of its list item: the sign of the item gets a line of its own.
+  // Code that begins on the line of its list item: the item's mark gets a line of its own.
   const marker = spaced(item[1]!)
   const behind = codeBlockAt(lines, at, ' '.repeat(marker.length) + line.slice(item[1]!.length))!
-  // Alone on its line it would underline a paragraph, and make a heading of it.
+  // Alone on its line it would underline a paragraph and turn it into a heading.
   if (!course.isBlank) course.out.push('')
   course.out.push(marker.trimEnd())
   course.isBlank = false
@@ -65,7 +64,7 @@ function keepCode(lines: readonly string[], at: number, course: Course): number 
 function writeCode(lines: readonly string[], indent: number, info: string, course: Course): void {
   const margin = ' '.repeat(Math.min(indent, DEEPEST_CODE))
   const fence = fenceAround(lines.join('\n'))
-  // So far to the right it could go on the paragraph before.
+  // With this indent it could continue the previous paragraph.
   if (indent >= 4 && !course.isBlank) course.out.push('')
   course.out.push(`${margin}${fence}${info}`)
   for (const line of lines) course.out.push(line === '' ? '' : margin + line)
@@ -109,7 +108,7 @@ function keepLine(line: string, at: number, course: Course): number {
   return at + 1
 }
 
-/** What would make a heading of the line before. */
+/** A line that would turn the line before it into a heading. */
 function isUnderline(line: string): boolean {
   return /^[ \t>]*(?:=+|-+)[ \t]*$/.test(line) && line.trim() !== ''
 }
@@ -120,7 +119,7 @@ function escapedUnderline(line: string): string {
 
 function keptText(text: string): string {
   const kept = keptInline(text)
-  // Code behind it may have become elements, so that only now it is a fence.
+  // Code after it may have become elements, so that it is a fence only now.
   if (/^(?:`{3,}[^`]*$|~{3,}|>)/.test(kept)) return `\\${kept}`
   const heading = /^(#{1,6})(?=[ \t]|$)/.exec(text)
   if (heading === null) return kept
@@ -128,7 +127,7 @@ function keptText(text: string): string {
   return `${'#'.repeat(level)}${keptInline(text.slice(heading[1]!.length))}`
 }
 
-/** A line of words. Code within it stays as it is where it holds nothing of what is escaped, and else becomes `<code>`. */
+/** A line of text. Inline code stays if nothing in it is escaped; otherwise it becomes `<code>`. */
 function keptInline(line: string): string {
   return piecesOf(line)
     .map(({ text, fence }) => {
@@ -138,7 +137,7 @@ function keptInline(line: string): string {
     .join('')
 }
 
-/** The begin of a link to anything but the web, a letter, a place in the document or a path beside it; or one that is spelled in another way. */
+/** The beginning of a link to anything but the web, mail, a place in the document or a relative path; or an encoded one. */
 const OTHER_LINK = /\]\((?!https?:\/\/|mailto:|#|\.{0,2}\/|[\w./-]+[)#? ])/gi
 
 function keptWords(text: string): string {
@@ -149,7 +148,7 @@ function keptWords(text: string): string {
     .replace(OTHER_LINK, ']&#40;')
 }
 
-/** Any text as characters that mean nothing to HTML and Markdown, within a line. */
+/** A text within a line, escaped for HTML and Markdown. */
 export function inertText(text: string): string {
   return text.replace(
     /[&<>`*_~[\]{}#!|\\$@]/g,
@@ -164,17 +163,17 @@ const NAMED: ReadonlyMap<string, string> = new Map([
 ])
 
 /*
- * Fenced code in what somebody wrote. Source: CommonMark 0.31, section 4.5. A fence that is never closed goes on to the end.
+ * Fenced code in a message. Source: CommonMark 0.31, section 4.5. An unclosed fence ends with the text.
  */
 
 /** A block of code between fences. */
 type CodeBlock = {
   /** Columns before the fence. */
   readonly indent: number
-  /** The language, or what else was said of the code: letters, digits and a few signs, nothing that says something to a renderer. */
+  /** The language of the code: letters, digits and a few signs that have no meaning for a renderer. */
   readonly info: string
   readonly lines: readonly string[]
-  /** The line behind it. */
+  /** The line after it. */
   readonly next: number
 }
 
@@ -229,7 +228,7 @@ function closes(line: string, fence: string, indent: number): boolean {
   return spaces <= indent + 3 && run.length >= fence.length && run === fence[0]!.repeat(run.length)
 }
 
-/** Braces and signs of equality mean attributes, or raw HTML, to some renderers. */
+/** Braces and equals signs are attributes or raw HTML for some renderers. */
 function infoOf(said: string): string {
   return said
     .trim()
@@ -238,7 +237,7 @@ function infoOf(said: string): string {
     .trim()
 }
 
-/** A piece of a line: words, or code with the backticks around it. */
+/** A piece of a line: text, or code with its backticks. */
 type Piece = { readonly text: string; readonly fence: string | undefined }
 
 /** The pieces of a line, in order. Source: CommonMark 0.31, section 6.1, within one line. */

@@ -12,7 +12,7 @@ const FORM: TranscriptForm = {
   leadingFields: ['system'],
 }
 
-/** Transcripts of Anthropic's Messages; a system prompt beside the messages becomes a leading system message. */
+/** Transcripts of Anthropic's Messages API; a system prompt beside the messages becomes a leading system message. */
 export const anthropic: Source = {
   name: 'anthropic',
   title: 'a transcript of Anthropic’s (Messages)',

@@ -12,25 +12,25 @@ import type { NoteEvent, Place, SourceEvent } from '../source.ts'
 import { moment } from './claude-code-fields.ts'
 import type { BranchReader } from './tree-conversations.ts'
 
-/** The name under which everything of ChatGPT's is kept. */
+/** The name of ChatGPT's metadata. */
 const CHATGPT = 'chatgpt'
 
-/** What a message of ChatGPT's says. */
+/** The content of a ChatGPT message. */
 type ChatgptContent = {
   readonly parts: readonly (TextPart | ReasoningPart | ProviderPart)[]
   /** The same as one text. */
   readonly text: string
-  /** Fields of the content that the parts do not say. */
+  /** Fields of the content that the parts do not contain. */
   readonly rest: JsonObject
   readonly notes: readonly string[]
-  /** Whether it is something a tool is called with. */
+  /** Whether it is the input of a tool call. */
   readonly isCallable: boolean
   readonly isError: boolean
-  /** Whether it is context about the user, which speaks for nobody. */
+  /** Whether it is context about the user. */
   readonly isContext: boolean
 }
 
-/** Reads a content by its `content_type`. What is of a type not known here and has no text is kept whole. */
+/** Reads a content by its `content_type`. An unknown type without text is stored whole. */
 function contentOf(content: JsonObject): ChatgptContent {
   const { content_type: type } = content
   switch (type) {
@@ -72,7 +72,7 @@ function made(
   return { parts, text, rest, notes, isCallable: false, isError: false, isContext: false, ...marks }
 }
 
-/** The texts of some fields, one under the other. */
+/** The texts of some fields, joined by line breaks. */
 function said(content: JsonObject, names: readonly string[], marks: Marks = {}): ChatgptContent {
   const texts = names
     .map((name) => content[name])
@@ -91,7 +91,7 @@ function fromParts(content: JsonObject, isCallable: boolean): ChatgptContent {
   return made(parts, without(content, ['parts']), { notes, isCallable })
 }
 
-/** Words for what the export has only a pointer to. */
+/** Placeholders for files that the export only references. */
 const WORDS: readonly (readonly [type: RegExp, word: string])[] = [
   [/image_asset_pointer$/, '[image]'],
   [/video/, '[video]'],
@@ -106,7 +106,7 @@ function fromPart(part: JsonObject, i: number, notes: string[]): TextPart | Prov
   }
   const word = WORDS.find(([pattern]) => pattern.test(type))?.[1]
   if (word !== undefined) {
-    notes.push(`content.parts[${i}]: the file has only a pointer to it, so a word stands for it`)
+    notes.push(`content.parts[${i}]: the file has only a reference to it, so a word replaces it`)
     return { type: 'text', text: word, providerOptions: { [CHATGPT]: { part } } }
   }
   notes.push(`content.parts[${i}]: the neutral form has no part for it`)
@@ -128,7 +128,7 @@ function fromThoughts(content: JsonObject): ChatgptContent {
   return made(parts, without(content, ['thoughts']))
 }
 
-/** Content nobody is sent. */
+/** Content that is never sent. */
 function kept(content: JsonObject): ChatgptContent {
   return made(
     [{ type: 'provider', provider: CHATGPT, data: { content } }],
@@ -153,7 +153,7 @@ function fromUnknown(content: JsonObject): ChatgptContent {
   )
 }
 
-/** The fields the parts do not say; the type always stays. */
+/** The fields that the parts do not contain; always includes the type. */
 function without(content: JsonObject, names: readonly string[]): JsonObject {
   const entries = Object.entries(content).filter(([name]) => name === 'content_type' || !names.includes(name))
   return Object.fromEntries(entries)
@@ -161,7 +161,7 @@ function without(content: JsonObject, names: readonly string[]): JsonObject {
 
 const ROLES: ReadonlySet<unknown> = new Set<Role>(['system', 'user', 'assistant', 'tool'])
 
-/** A call that no tool has answered yet: the tool it was made of, and its id. */
+/** An open call: its tool and its id. */
 type OpenCall = { readonly tool: string; readonly id: string }
 
 /** Reads the messages of one branch, in order. */
@@ -214,7 +214,7 @@ export class ChatgptMessages implements BranchReader {
     }
   }
 
-  /** The first answer of the tool that was called belongs to the call; another one stands for itself. */
+  /** The first message of the called tool is the result of the call; a second one is a message of its own. */
   #answer(
     id: string,
     name: string | undefined,
@@ -247,12 +247,12 @@ function problemOf(message: unknown): string | undefined {
   return problem === undefined ? undefined : `message: holds ${problem}`
 }
 
-/** A tool may be named with the function that was called (`web.run`) or without (`web`). */
+/** A tool may be named with the called function (`web.run`) or without (`web`). */
 function isSameTool(called: string, name: string): boolean {
   return called === name || called.startsWith(`${name}.`) || name.startsWith(`${called}.`)
 }
 
-/** A message ChatGPT does not send: kept whole, for nobody to read. */
+/** A message that ChatGPT does not send: stored whole, never sent. */
 function unsent(message: JsonObject): Pick<NewMessage, 'role' | 'content'> {
   const { role } = message.author as JsonObject
   const data = { message: { content: message.content ?? null } }
@@ -262,7 +262,7 @@ function unsent(message: JsonObject): Pick<NewMessage, 'role' | 'content'> {
   }
 }
 
-/** What is called with: JSON where the text is an object of it, else the text as code. */
+/** The input of a call: the object if the text is one in JSON, else the text as code. */
 function inputOf({ text }: ChatgptContent): Json {
   try {
     const value = JSON.parse(text) as unknown
@@ -280,13 +280,13 @@ function outputOf({ parts, text, isError }: ChatgptContent): ToolResultOutput {
   return { type: 'content', value: parts.map(contentPart) }
 }
 
-/** A result holds no reasoning: it is a text there. */
+/** A result cannot contain reasoning: it becomes text. */
 function contentPart(part: Part): Extract<Part, { type: 'text' | 'provider' }> {
   if (part.type === 'text' || part.type === 'provider') return part
   return { type: 'text', text: part.type === 'reasoning' ? part.text : '' }
 }
 
-/** The key, the time, and everything of a message that has no place elsewhere. */
+/** The key, the time, and the remaining fields of a message. */
 function about(id: string, message: JsonObject, content: ChatgptContent): Partial<NewMessage> {
   const { id: own, author, content: _, ...rest } = message
   const { role: __, ...speaker } = author as JsonObject

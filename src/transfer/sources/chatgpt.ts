@@ -18,7 +18,7 @@ const FORM: TreeForm = {
   readerAt: (at) => new ChatgptMessages(at),
 }
 
-/** The export of ChatGPT, `conversations.json`. What the neutral form has no place for stays in metadata. */
+/** The export of ChatGPT, `conversations.json`. Fields without a place in the neutral form are in metadata. */
 export const chatgpt: Source = {
   name: 'chatgpt',
   title: 'an export of ChatGPT',
@@ -42,7 +42,7 @@ function fieldsOf({ title, create_time, default_model_slug, ...rest }: JsonObjec
   }
 }
 
-/** Reads the `mapping` of a conversation; `undefined` when there is none. What its messages hold is not looked at. */
+/** Reads the `mapping` of a conversation, without the contents of its messages; `undefined` when there is none. */
 export function treeOf({
   mapping,
   current_node,
@@ -64,7 +64,7 @@ function childrenOf({ children }: JsonObject): readonly unknown[] {
   return Array.isArray(children) ? children : []
 }
 
-/** A node that names no parent belongs to the one that names it as its child. */
+/** A node without a parent belongs to the node that lists it as a child. */
 function adopt(nodes: Map<string, JsonObject>, child: unknown, parent: string): void {
   const node = typeof child === 'string' ? nodes.get(child) : undefined
   if (node !== undefined && typeof node.parent !== 'string') nodes.set(child as string, { ...node, parent })

@@ -12,16 +12,16 @@ import {
   type ToolResultOutput,
 } from '../../messages/message.ts'
 
-/** The name under which everything of Claude's page is kept. */
+/** The name of the metadata of Claude's page. */
 export const CLAUDE = 'claude'
 
-/** What a block says, calls and results aside. */
+/** A block, except calls and results. */
 type BlockPart = TextPart | ReasoningPart | ImagePart | FilePart | ProviderPart
 
-/** Hears what was kept unread, or has a word in its place; what was `mended` besides. */
+/** Receives what was stored unread or replaced by a word, and what was `mended` (repaired). */
 export type OnNote = (why: string, kind?: 'kept' | 'mended') => void
 
-/** Reads a block; `undefined` for one that says nothing. What is of a type not known here and has no text is kept whole. */
+/** Reads a block; `undefined` for an empty one. An unknown type without text is stored whole. */
 export function partOfBlock(block: Json, path: string, onNote: OnNote): BlockPart | undefined {
   if (typeof block === 'string') return said(block, {})
   if (!isObject(block)) return unread(block, path, onNote)
@@ -46,13 +46,13 @@ export function partOfBlock(block: Json, path: string, onNote: OnNote): BlockPar
   return isText ? said(text, without(block as JsonObject, ['text'])) : unread(block, path, onNote)
 }
 
-/** A block or a file that the neutral form has no part for, kept whole. */
+/** A block or a file without a part in the neutral form, stored whole. */
 export function unread(block: Json, path: string, onNote: OnNote): ProviderPart {
   onNote(`${path}: the neutral form has no part for it`)
   return { type: 'provider', provider: CLAUDE, data: block }
 }
 
-/** A file of which an export has no more than a pointer, which is kept beside the word for it. */
+/** A file that the export only references: a word, with the reference in its metadata. */
 export function word(
   isImage: boolean,
   name: unknown,
@@ -60,7 +60,7 @@ export function word(
   path: string,
   onNote: OnNote,
 ): TextPart {
-  onNote(`${path}: the file has only a pointer to it, so a word stands for it`)
+  onNote(`${path}: the file has only a reference to it, so a word replaces it`)
   return { type: 'text', text: fileWord(isImage, name), providerOptions: { [CLAUDE]: pointer } }
 }
 
@@ -70,7 +70,7 @@ export function fileWord(isImage: boolean, name: unknown): string {
   return mediaWord({ type: 'file', data: '', mediaType: isImage ? 'image/*' : '', ...filename })
 }
 
-/** Fields without those that are told elsewhere, and those that say nothing. */
+/** Fields without those that are stored elsewhere, and without empty ones. */
 export function without(fields: JsonObject, names: readonly string[]): JsonObject {
   const isTelling = (value: Json | undefined): boolean =>
     value !== null && !(Array.isArray(value) && value.length === 0)
@@ -79,7 +79,7 @@ export function without(fields: JsonObject, names: readonly string[]): JsonObjec
   )
 }
 
-/** What a tool answered, with the fields of its texts that an output has no place for. */
+/** A tool's output, with the fields of its texts that have no place in an output. */
 export function outputOf(
   { content, is_error }: JsonObject,
   path: string,
@@ -115,7 +115,7 @@ function said(text: string, rest: JsonObject): TextPart | undefined {
   return text.trim() === '' ? undefined : { type: 'text', text, ...keptUnder(CLAUDE, rest) }
 }
 
-/** Where the thoughts themselves are not told, their summaries. */
+/** The summaries of thoughts, when the thoughts are missing. */
 function thought(fields: JsonObject): ReasoningPart | undefined {
   const { thinking, summaries } = fields
   const list: readonly Json[] = Array.isArray(summaries) ? summaries : []
@@ -131,7 +131,7 @@ function textsOf(fields: JsonObject, names: readonly string[]): string {
   return texts.filter((text) => typeof text === 'string' && text.trim() !== '').join('\n\n')
 }
 
-/** A picture or a document with its bytes or its address, as Anthropic's API has it. */
+/** An image or a document with its bytes or its URL, as in Anthropic's API. */
 function media(block: Json): BlockPart {
   const [read] = fromAnthropic([{ role: 'user', content: [block] }], { lenient: true })
   const [part] = typeof read?.content === 'string' ? [] : (read?.content ?? [])

@@ -1,13 +1,13 @@
 import type { PositionRange } from '../../messages/message.ts'
 import { rangesOf } from './claude-code-fields.ts'
-import type { Facts } from './claude-code-way.ts'
-import { type Node, Way } from './claude-code-way.ts'
+import type { Facts } from './claude-code-tree.ts'
+import { EntryTree, type Node } from './claude-code-tree.ts'
 
-/* What a compaction of Claude Code's can cover: a piece of what is visible that parts nothing. */
+/* The rows that a compaction of Claude Code can cover: adjacent visible rows that include both halves of each call. */
 
 type Spoken = { readonly ordinal: number; readonly facts: Pick<Facts, 'results'> }
 
-/** Of what is not kept the longest piece that follows each other. */
+/** The longest run of adjacent rows that are not kept. */
 function longestRun<T>(before: readonly T[], kept: ReadonlySet<T>): T[] {
   let longest: T[] = []
   let run: T[] = []
@@ -19,7 +19,7 @@ function longestRun<T>(before: readonly T[], kept: ReadonlySet<T>): T[] {
   return longest
 }
 
-/** A piece cut down until no call is parted from its result. */
+/** A run, shortened until it separates no call from its result. */
 function wholeRun<T extends Spoken>(
   run: readonly T[],
   before: readonly T[],
@@ -32,7 +32,7 @@ function wholeRun<T extends Spoken>(
       return caller === undefined ? [] : [[caller, result] as const]
     }),
   )
-  // The run follows each other, so it is from a place in `before` up to one.
+  // The rows are adjacent, so they are a range of `before`.
   let from = run.length === 0 ? 0 : at.get(run[0]!)!
   let to = from + run.length
   const isIn = (index: number): boolean => from <= index && index < to
@@ -40,20 +40,20 @@ function wholeRun<T extends Spoken>(
     const parted = pairs.find(([caller, result]) => isIn(caller) !== isIn(result))
     if (parted === undefined) return before.slice(from, to)
     const [caller, result] = parted
-    // A call loses what follows it, a result what goes before.
+    // A call excludes the rows after it, a result the rows before it.
     if (isIn(caller)) to = caller
     else from = result + 1
   }
   return []
 }
 
-/** A compaction that parts more calls from their results than this covers nothing. */
+/** A compaction that separates more calls from their results than this covers nothing. */
 const MOST_CUTS = 100
 
 /**
- * The rows a summary stands for, given the ordinals of its boundary and its own entry: what is covered, and between what stays rows that say
- * nothing and earlier summaries. Where all that is said is kept, what stands before it, if anything is seen of that (`isSeen`), else the
- * compaction's own entries.
+ * The rows that a summary replaces, given the ordinals of its boundary and its own entry: the covered rows, and bookkeeping rows and earlier
+ * summaries between kept rows. When all messages are kept, the rows before them if any of these is visible (`isSeen`), else the compaction's own
+ * entries.
  */
 function coversOf(
   covered: readonly Spoken[],
@@ -71,76 +71,75 @@ function coversOf(
 }
 
 /*
- * Whoever rewinds or edits in Claude Code goes on from an earlier entry (src/transfer/sources/claude-code-way.ts); what lies behind that one
- * is taken back from then on. A compaction begins anew at its boundary.
+ * A rewind or an edit in Claude Code continues from an earlier entry (src/transfer/sources/claude-code-tree.ts); the entries after that one are
+ * rewound. A compaction starts a new path at its boundary.
  *
- * `Branches` goes along with the entries and says when which of them are taken back, come back, or are covered by a summary. It knows nothing
- * of what they say.
+ * `Branches` follows the entries and reports which of them are rewound, restored, or covered by a summary. It does not read their contents.
  *
- * Each of these costs as much as there is to be gone through, so a file could be made that costs the square of its length. `Effort` sees to it
- * that none does: from some entry on rewinds are not told one by one but once, at the end. The entry depends on those before it alone, so a
- * file that has grown is read alike.
+ * Each of these visits all affected entries, so a malicious file could cost the square of its length. `Effort` prevents this: from some entry on,
+ * rewinds are not reported one by one but once, at the end. That entry depends only on those before it, so a file that has grown is read in the
+ * same way.
  */
 
 export type Made = {
   readonly id: string
   readonly kind: 'condense' | 'manual'
   readonly covers: readonly PositionRange[]
-  /** Whether what it hides came back later. */
+  /** Whether its hidden entries were restored later. */
   undone: boolean
 }
 
-/** What an entry brings along. */
+/** The effects of an entry. */
 export type Step = {
-  /** What it takes back, as a compaction that is told before it. */
+  /** The entries it rewinds, as a compaction before it. */
   readonly leaves?: Made
-  /** The compaction whose summary it is, told behind it. */
+  /** The compaction whose summary it is, after it. */
   readonly condenses?: Made
-  /** What is wrong with its place. */
+  /** The problems of its place. */
   readonly mended: readonly string[]
 }
 
-/** Entries that may be gone through, for the file and for each entry of it; and what a compaction costs where it is stored. */
+/** The number of entries that may be visited, for the file and per entry; and the cost of storing a compaction. */
 const EFFORT = 4_000_000
 const EFFORT_PER_ENTRY = 32
 const EFFORT_PER_COMPACTION = 4_000
 
 const TOO_MANY = 'so many rewinds and compactions that from here on'
-const REWINDS_AT_END = `${TOO_MANY} rewinds are told as one, at the end of the file`
+const REWINDS_AT_END = `${TOO_MANY} rewinds are combined at the end of the file`
 const NOT_CONDENSED = `${TOO_MANY} what a compaction covered stays visible`
 
 type Hiding = { readonly made: Made; readonly nodes: readonly Node[]; readonly boundary: Node | undefined }
 
 export class Branches {
-  /** All compactions so far. What became of one is known at the end. */
+  /** All compactions so far. Their final state is known at the end. */
   readonly made: Made[] = []
-  readonly #way = new Way()
-  /** What is said and neither taken back nor covered, in order. */
+  readonly #tree = new EntryTree()
+  /** The messages that are neither rewound nor covered, in order. */
   #visible: Node[] = []
   readonly #callers = new Map<string, Node>()
   readonly #condensed: Hiding[] = []
   readonly #hiddenBy = new Map<Node, Hiding>()
   #boundary: Node | undefined
-  /** Whether ordinals on the way no longer ascend. */
+  /** Whether ordinals on the path no longer ascend. */
   #isRelinked = false
-  /** Entries that were gone through, other than once each. */
+  /** The number of repeated visits of entries. */
   #effort = 0
   #isSpent = false
 
-  /** Entries that were gone through beyond the entries themselves: what an import costs. */
+  /** The number of visits beyond one per entry: the cost of an import. */
   get effort(): number {
     return this.#effort
   }
 
   /** Whether there is an entry of this uuid. */
   has(uuid: string): boolean {
-    return this.#way.knows(uuid)
+    return this.#tree.knows(uuid)
   }
 
-  /** Takes the next entry, which is message number `ordinal`. Its uuid is new. */
+  /** Adds the next entry, message number `ordinal`. Its uuid is new. */
   add(facts: Facts, ordinal: number): Step {
     const mended: string[] = []
-    const node = this.#way.add(facts, ordinal, mended)
+    const node = this.#tree.add(facts, ordinal, mended)
     if (facts.isBeside) return { mended }
     for (const call of facts.calls) this.#callers.set(call, node)
     if (this.#isSpent) return { mended: [...mended, ...this.#defer(node)] }
@@ -150,7 +149,7 @@ export class Branches {
     if (facts.compaction === 'boundary') this.#boundary = node
     if (facts.compaction === 'summary') return { ...leaves, condenses: this.#condense(node, mended), mended }
     if (!facts.isSpoken) return { ...leaves, mended }
-    if (this.#boundary !== undefined && this.#way.isOn(this.#boundary)) {
+    if (this.#boundary !== undefined && this.#tree.isOn(this.#boundary)) {
       mended.push('a compaction whose summary is not in the file: what it covered stays visible')
       this.#boundary = undefined
     }
@@ -158,31 +157,31 @@ export class Branches {
     return { ...leaves, mended }
   }
 
-  /** Takes an entry without following it, and says what of it is lost. */
+  /** Adds an entry without following it, and reports what is lost. */
   #defer(node: Node): string[] {
-    this.#way.defer(node)
+    this.#tree.defer(node)
     if (node.facts.isSpoken) this.#visible.push(node)
     return node.facts.compaction === 'summary' ? [NOT_CONDENSED] : []
   }
 
-  /** What is taken back at the end, where entries were not followed one by one. */
+  /** The entries that are rewound at the end, when entries were not followed one by one. */
   end(ordinal: number): Made | undefined {
-    const { leaf } = this.#way
+    const { leaf } = this.#tree
     if (!this.#isSpent || leaf === undefined) return undefined
     return this.#turnTo(leaf, ordinal + 1)
   }
 
-  /** Goes on from where an entry stands. What is only shown beside the way does not lead anywhere. */
+  /** Continues the path at an entry. Entries that are only displayed do not continue it. */
   #follow(node: Node): { readonly leaves?: Made } {
-    if (this.#way.goesOnTo(node)) return {}
+    if (this.#tree.goesOnTo(node)) return {}
     if (!node.facts.isSpoken && node.facts.compaction === undefined) return {}
     const leaves = this.#turnTo(node, node.ordinal)
     return leaves === undefined ? {} : { leaves }
   }
 
-  /** Makes the way lead to a node, before the entry with the ordinal `next`; what it leaves is taken back. */
+  /** Moves the path to a node, before the entry with the ordinal `next`; abandoned entries are rewound. */
   #turnTo(node: Node, next: number): Made | undefined {
-    const { fork, fresh, left: gone } = this.#way.turnTo(node)
+    const { fork, fresh, left: gone } = this.#tree.turnTo(node)
     this.#effort += fresh.size + gone + this.#condensed.length
     this.#bringBack(fresh)
     const left = this.#notKept(this.#isRelinked ? 0 : (fork?.ordinal ?? 0))
@@ -197,10 +196,10 @@ export class Branches {
     return made
   }
 
-  /** Takes out of force what no longer holds: compactions whose boundary was left, and what hides entries of the new way. */
+  /** Undoes compactions that no longer apply: those whose boundary was abandoned, and those that hide entries of the new path. */
   #bringBack(fresh: ReadonlySet<Node>): void {
     for (const hiding of this.#condensed) {
-      const isLeft = !this.#way.isOn(hiding.boundary!)
+      const isLeft = !this.#tree.isOn(hiding.boundary!)
       if (isLeft && !hiding.made.undone) this.#lift(hiding)
       else if (!isLeft && hiding.made.undone) this.#putBack(hiding)
     }
@@ -236,7 +235,7 @@ export class Branches {
     this.#visible = this.#visible.filter((node) => !nodes.has(node))
   }
 
-  /** What is visible behind a place and is neither on the way nor goes with what is. */
+  /** The visible entries after a place that are neither on the path nor belong to an entry of it. */
   #notKept(behind: number): Node[] {
     const left: Node[] = []
     for (let at = this.#visible.length - 1; at >= 0; at--) {
@@ -248,7 +247,7 @@ export class Branches {
     return left.reverse()
   }
 
-  /** Where all that was ever said is left from some place on, what says nothing goes along. */
+  /** When all messages from some place on are abandoned, the bookkeeping rows are rewound too. */
   #coversOf(left: readonly Node[], next: number): PositionRange[] {
     const first = left[0]!.ordinal
     const isBehind = (node: Node): boolean => node.ordinal >= first
@@ -258,26 +257,26 @@ export class Branches {
     return isEnd ? [[first, next - 1]] : rangesOf(left.map(({ ordinal }) => ordinal))
   }
 
-  /** On the way, of one answer with what is, or a result of one of its calls: parallel calls stand beside each other. */
+  /** Whether an entry is on the path, belongs to an answer on it, or is a result of its calls: parallel calls are siblings. */
   #isKept(node: Node): boolean {
-    if (this.#way.isOn(node) || this.#isOfAnswerOnWay(node)) return true
+    if (this.#tree.isOn(node) || this.#isOfAnswerOnPath(node)) return true
     const { results } = node.facts
     if (results.length === 0) return false
     const askers = [node.parent, ...results.map((id) => this.#callers.get(id))]
-    return askers.some((asker) => asker !== undefined && this.#isOfAnswerOnWay(asker))
+    return askers.some((asker) => asker !== undefined && this.#isOfAnswerOnPath(asker))
   }
 
-  #isOfAnswerOnWay(node: Node): boolean {
+  #isOfAnswerOnPath(node: Node): boolean {
     const { messageId, calls } = node.facts
-    if (messageId === undefined) return calls.length > 0 && this.#way.isOn(node)
-    return this.#way.isAnswerOn(messageId)
+    if (messageId === undefined) return calls.length > 0 && this.#tree.isOn(node)
+    return this.#tree.isAnswerOn(messageId)
   }
 
-  /** A summary stands for all that is visible before its boundary, save what the compaction kept. */
+  /** A summary replaces all visible entries before its boundary, except those that the compaction kept. */
   #condense(summary: Node, mended: string[]): Made {
     const boundary = this.#boundary ?? summary
     this.#boundary = undefined
-    const kept = this.#way.keptBy(boundary.facts.preserved)
+    const kept = this.#tree.keptBy(boundary.facts.preserved)
     const before = this.#visible.filter(({ ordinal }) => ordinal < boundary.ordinal)
     this.#effort += kept.length + before.length
     const covered = wholeRun(longestRun(before, new Set(kept)), before, (id) => {
@@ -285,7 +284,9 @@ export class Branches {
       return this.#callers.get(id)
     })
     if (covered.length + kept.length < before.length)
-      mended.push('a compaction that kept what stands apart, or parted calls from their results, covers less')
+      mended.push(
+        'a compaction that kept messages apart from each other, or separated calls from their results, covers less',
+      )
     const covers = coversOf(covered, before, {
       boundary: boundary.ordinal,
       summary: summary.ordinal,
@@ -295,11 +296,11 @@ export class Branches {
     const hiding = { made, nodes: covered, boundary }
     this.#condensed.push(hiding)
     this.#hide(hiding)
-    if (this.#way.relink(boundary, summary, kept)) this.#isRelinked = true
+    if (this.#tree.relink(boundary, summary, kept)) this.#isRelinked = true
     return made
   }
 
-  /** Whether a row up to this one is surely seen: a summary, or rows that nothing hid. */
+  /** Whether a row up to this one is certainly visible: a summary, or rows that are not hidden. */
   #isSeen(to: number): boolean {
     this.#effort += this.made.length
     const inForce = this.made.filter(({ undone, covers }) => !undone && covers[0]![0] <= to)

@@ -4,13 +4,13 @@ import { isStorableText, MAX_NAME_LENGTH } from '../../messages/check.ts'
 import { isObject, type JsonObject, jsonProblem } from '../../messages/json.ts'
 import type { PositionRange } from '../../messages/message.ts'
 
-/** Fields in which transcripts keep when something was said. */
+/** Fields with the time of a message in transcripts. */
 const FIELDS = ['createdAt', 'created_at', 'timestamp', 'create_time', 'created', 'ts'] as const
 
-/** From here on a number is milliseconds, below it seconds: the year 1973 as the one, 5138 as the other. */
+/** From this number on a time is in milliseconds, below it in seconds: the year 1973 as milliseconds, 5138 as seconds. */
 const MILLISECONDS_FROM = 1e11
 
-/** When something was made, in milliseconds since 1970, where one of its fields says so. */
+/** The time in one of the fields, milliseconds since 1970, if any. */
 export function momentOf(value: unknown): number | undefined {
   if (!isObject(value)) return undefined
   for (const name of FIELDS) {
@@ -20,7 +20,7 @@ export function momentOf(value: unknown): number | undefined {
   return undefined
 }
 
-/** A time as files have it: seconds or milliseconds since 1970, or a date in ISO 8601. */
+/** A time of a file: seconds or milliseconds since 1970, or a date in ISO 8601. */
 export function moment(value: unknown): number | undefined {
   if (typeof value === 'number' && value > 0) {
     const time = Math.round(value < MILLISECONDS_FROM ? value * 1000 : value)
@@ -31,12 +31,12 @@ export function moment(value: unknown): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-/* Fields that entries of several systems have, read as sessions and messages can hold them. */
+/* Common fields of entries of several systems, checked for sessions and messages. */
 
-/** How deep an entry lies in the metadata it is kept in. */
+/** The depth of an entry in its metadata. */
 export const DEPTH_KEPT = 2
 
-/** A value of a file as an entry of an agent's session; or why it is none. */
+/** A value of a file as an entry of an agent's session; or why it is not one. */
 export function entryOf(value: unknown): { readonly entry: JsonObject } | { readonly problem: string } {
   if (!isObject(value) || typeof value.type !== 'string')
     return { problem: 'an entry must be an object with a type' }
@@ -44,36 +44,36 @@ export function entryOf(value: unknown): { readonly entry: JsonObject } | { read
   return problem === undefined ? { entry: value as JsonObject } : { problem: `it holds ${problem}` }
 }
 
-/** A text that says something; `undefined` for an empty one, and for what is none. */
+/** A text with content; `undefined` for an empty one and for any other value. */
 export function textIn(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** A time, in milliseconds since 1970, of a number of such or a date as text; `undefined` for what is neither. */
+/** A time, milliseconds since 1970, from such a number or a date string; `undefined` for any other value. */
 export function timeOf(value: unknown): number | undefined {
   const time = typeof value === 'string' ? Date.parse(value) : value
   return typeof time === 'number' && Number.isSafeInteger(time) && time >= 0 ? time : undefined
 }
 
-/** A text as the title of a session, cut to what one can hold; `undefined` for what cannot be one. */
+/** A text as the title of a session, cut to its maximum length; `undefined` for any other value. */
 export function titleOf(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   const title = value.trim().slice(0, MAX_NAME_LENGTH).toWellFormed()
   return title === '' || !isStorableText(title) ? undefined : title
 }
 
-/** A name (of a model, a provider) that a session can hold; `undefined` for what is none. */
+/** A name (of a model, a provider) that is valid for a session; `undefined` for any other value. */
 export function nameOf(value: unknown): string | undefined {
   if (typeof value !== 'string' || value === '' || value.length > MAX_NAME_LENGTH) return undefined
   return isStorableText(value) ? value : undefined
 }
 
-/** How deep a field of a conversation lies in the metadata it is kept in. */
+/** The depth of a conversation's field in its metadata. */
 const FIELD_DEPTH = 2
 
 /**
- * The fields of a conversation that stand beside its messages, as far as a session can hold them, each by itself: what is wrong with one says
- * nothing of the others. `without` are the fields that hold the messages. `problems` says why others are left out.
+ * The fields of a conversation beside its messages, as far as a session can hold them. Each is checked separately. `without` are the fields with
+ * the messages. `problems` has the reasons for omitted fields.
  */
 export function fieldsBeside(
   given: { readonly [field: string]: unknown },
@@ -86,7 +86,7 @@ export function fieldsBeside(
   return { fields: Object.fromEntries(fields) as JsonObject, problems }
 }
 
-/** Ordinals as ranges, inclusive, ascending; each counts once, in whatever order it is given. */
+/** Ordinals in any order as inclusive ascending ranges without repetition. */
 export function rangesOf(ordinals: Iterable<number>): PositionRange[] {
   const ranges: [number, number][] = []
   for (const ordinal of [...new Set(ordinals)].sort((a, b) => a - b)) {
@@ -97,9 +97,9 @@ export function rangesOf(ordinals: Iterable<number>): PositionRange[] {
   return ranges
 }
 
-/* What somebody typed, among the many things that Claude Code notes as the words of a user. */
+/* Distinguishes typed prompts from the other entries that Claude Code records as the user's. */
 
-/** How such an entry begins that nobody typed: commands and what came of them, notifications, interruptions. */
+/** The beginnings of entries that were not typed: commands and their output, notifications, interruptions. */
 const NOT_TYPED = [
   '<command-',
   '<local-command-',
@@ -111,13 +111,13 @@ const NOT_TYPED = [
   'This session is being continued from a previous conversation',
 ]
 
-/** How what Claude Code puts before the words of a user begins: `<system-reminder>`, `<ide_opened_file>`, `<ide_selection>` … */
+/** The elements that Claude Code adds before a typed prompt: `<system-reminder>`, `<ide_opened_file>`, `<ide_selection>` … */
 const PUT_BEFORE = ['<system-reminder>', '<ide_']
 
-/** Longest title that is made of a prompt, in characters. */
+/** The maximum length of a title from a prompt, characters. */
 const LONGEST = 80
 
-/** A title for a session that begins with this entry; `undefined` where nobody typed it. */
+/** A title for a session that begins with this entry; `undefined` if it was not typed. */
 function titleOfPrompt(entry: JsonObject): string | undefined {
   const { type, message, isMeta, isCompactSummary, isVisibleInTranscriptOnly } = entry
   if (type !== 'user' || !isObject(message) || message.role !== 'user') return undefined
@@ -136,7 +136,7 @@ function textsOf(content: unknown): string[] {
   )
 }
 
-/** A text without the elements that Claude Code put before it. */
+/** A text without the elements that Claude Code added before it. */
 function withoutPutBefore(text: string): string {
   let from = 0
   for (;;) {
@@ -161,29 +161,29 @@ function shortened(text: string): string | undefined {
   return titleOf(isLonger ? `${line.slice(0, LONGEST - 1).trimEnd()}…` : line)
 }
 
-/** The entries that say how a session is called, the one that counts most first, and the field that says it. */
+/** The entries with a title and their field, most important first. */
 const TITLES = { 'custom-title': 'customTitle', 'ai-title': 'aiTitle' } as const
 
-/** Fields of entries that describe the session: the last word counts. */
+/** Fields of entries that describe the session: the last value counts. */
 const KEPT = ['cwd', 'gitBranch', 'version', 'sessionId', 'agentId'] as const
 
-/** Most titles that are remembered. */
+/** The maximum number of titles in memory. */
 const MOST_TITLES = 1_000
 
-/** Gathers what the entries of a session of Claude Code say of the session itself. */
+/** Collects the fields of a Claude Code session from its entries. */
 export class SessionFields {
   readonly #titles = new Map<string, string>()
-  /** Titles by the uuid of the entry they were made for. Claude Code used to write those of other sessions too. */
+  /** Titles by the uuid of their entry. Claude Code used to write those of other sessions too. */
   readonly #summaries = new Map<string, string>()
   readonly #metadata = new Map<string, string>()
-  /** Custom and generated titles, the last ones of many. */
+  /** Custom and generated titles, the last ones. */
   readonly #seenTitles = new Set<string>()
   #createdAt: number | undefined
-  /** Made of the first words somebody typed. */
+  /** From the first typed prompt. */
   #prompted: string | undefined
   #model: string | undefined
 
-  /** `isOwn`: of this conversation, and not of another one in the same file. */
+  /** `isOwn`: belongs to this conversation, not to another one in the same file. */
   see(entry: JsonObject, isOwn: boolean): void {
     const { type, message, timestamp, summary, leafUuid } = entry
     this.#createdAt ??= timeOf(timestamp)
@@ -203,7 +203,7 @@ export class SessionFields {
       if (value !== undefined) this.#metadata.set(field, value)
     }
     const model = type === 'assistant' && isObject(message) ? nameOf(message.model) : undefined
-    // So Claude Code names who makes up an answer when none came.
+    // Claude Code's name for the author of a synthetic answer.
     if (model !== undefined && model !== '<synthetic>') this.#model = model
   }
 
@@ -218,12 +218,12 @@ export class SessionFields {
     return this.#createdAt
   }
 
-  /** The last word on a field. */
+  /** The last value of a field. */
   of(field: (typeof KEPT)[number]): string | undefined {
     return this.#metadata.get(field)
   }
 
-  /** What is known so far. `isKnown` says whether an entry is in the file. */
+  /** The fields so far. `isKnown` returns whether an entry is in the file. */
   event(isKnown: (uuid: string) => boolean): FieldsEvent {
     const summaries = [...this.#summaries].filter(([uuid]) => isKnown(uuid)).map(([, summary]) => summary)
     const title =

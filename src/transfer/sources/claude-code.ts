@@ -6,12 +6,12 @@ import { jsonOf, readFilledLines, UNFINISHED } from '../lines.ts'
 import type { Head, Input, NoteEvent, Source, SourceEvent } from '../source.ts'
 import { Branches, type Made, type Step } from './claude-code-branches.ts'
 import { entryOf, SessionFields, timeOf } from './claude-code-fields.ts'
-import { type Facts, factsOf } from './claude-code-way.ts'
+import { type Facts, factsOf } from './claude-code-tree.ts'
 import { textOf } from './transcript.ts'
 
 /**
- * Sessions of Claude Code. Every entry is a row, in the form the Claude Agent SDK's adapter keeps it in; most say nothing to a model. What was
- * taken back is hidden by compactions of kind `manual`, what was compacted by summaries.
+ * Sessions of Claude Code. Every entry is a row, in the form of the Claude Agent SDK's adapter; most are never sent to a model. Rewound entries are
+ * hidden by compactions of kind `manual`, compacted ones by summaries.
  */
 export const claudeCode: Source = {
   name: 'claude-code',
@@ -36,7 +36,7 @@ function isEntry({
   readonly [field: string]: unknown
 }): boolean {
   if (typeof type !== 'string') return false
-  // Of a long line only the beginning may be known; its ids can stand at its end.
+  // Only the beginning of a long line may be known; its ids can be at its end.
   if (typeof isSidechain === 'boolean' && parentUuid !== undefined) return true
   if (typeof uuid === 'string') return parentUuid !== undefined || typeof sessionId === 'string'
   if (type === 'summary') return typeof leafUuid === 'string'
@@ -45,7 +45,7 @@ function isEntry({
 }
 
 async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined> {
-  // Whether something taken back came back is known at the end only.
+  // Whether rewound entries were restored is known only at the end.
   const undone = new Set<string>()
   const first = new Telling(undone, undefined)
   for await (const line of entriesOf(input)) if ('entry' in line) first.place(line)
@@ -63,7 +63,7 @@ async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined>
   yield* telling.end()
 }
 
-/** A file is called after its session, or its subagent: so the entries say it too. Ids of subagents are too short to be the only ones. */
+/** A file is named after its session or subagent, as its entries confirm. Ids of subagents are too short to be unique. */
 function namesOf(
   fileName: string,
   { ofSession, ofAgent }: Telling,
@@ -102,14 +102,14 @@ function hashedEntry(
   return { ...made, hash }
 }
 
-/** What Claude Code had changed in what it sent, and the file does not say in full, by the type or subtype of the entry. */
+/** Changes that Claude Code made to its requests and that the file does not fully describe, by type or subtype of the entry. */
 const UNSAID: { readonly [type: string]: string } = {
   microcompact_boundary: 'tool outputs that Claude Code had cleared are shown in full',
   'content-replacement': 'outputs that Claude Code had replaced are shown in full',
   'marble-origami-commit': 'messages that Claude Code had collapsed are shown in full',
 }
 
-/** Tells the events of entries, one after the other. */
+/** Yields the events of entries, one after the other. */
 class Telling {
   readonly branches = new Branches()
   readonly #undone: ReadonlySet<string>
@@ -120,26 +120,26 @@ class Telling {
     string,
     { readonly line: number; readonly kind: NoteEvent['kind']; count: number }
   >()
-  /** Whether this is a session's own transcript, and no subagent's; what is said first knows. */
+  /** Whether this is a session's own transcript, not a subagent's; the first message decides. */
   #isMain: boolean | undefined
   #ordinal = 0
   #line = 1
   /** The time of the last entry that has one. */
   #time: number | undefined
 
-  /** `createdAt`: when the conversation began, for lines before any time is told. */
+  /** `createdAt`: the beginning of the conversation, for lines before the first time. */
   constructor(undone: ReadonlySet<string>, createdAt: number | undefined) {
     this.#undone = undone
     this.#time = createdAt
   }
 
-  /** Finds where an entry stands; `undefined` for one that stands in the file already. */
+  /** Finds the place of an entry; `undefined` for a repeated one. */
   place({ line, entry, hash }: Entry): Placed | undefined {
     if (entry.type === 'user' || entry.type === 'assistant') this.#isMain ??= entry.isSidechain !== true
     const facts = factsOf(entry, this.#isMain ?? true)
     const known = facts && this.#hashes.get(facts.uuid)
     if (known !== undefined && known === hash) {
-      this.#count(line, 'left-out', 'an entry that stands in the file twice counts once')
+      this.#count(line, 'left-out', 'a repeated entry counts once')
       return undefined
     }
     this.#ordinal += 1
@@ -157,18 +157,18 @@ class Telling {
     return this.#fields.createdAt
   }
 
-  /** The session it is, or is of. */
+  /** Its session, or the session of the subagent. */
   get ofSession(): string | undefined {
     return this.#fields.of('sessionId')
   }
 
-  /** What the file of a subagent is called; `undefined` for a session's own transcript. */
+  /** The name of a subagent's file; `undefined` for a session's own transcript. */
   get ofAgent(): string | undefined {
     const agent = this.#isMain === false ? this.#fields.of('agentId') : undefined
     return agent && `agent-${agent}`
   }
 
-  /** What is left to be taken back when all entries have been placed. */
+  /** The entries that remain to be rewound at the end. */
   settle(): Made | undefined {
     return this.branches.end(this.#ordinal)
   }
@@ -193,11 +193,11 @@ class Telling {
   #messageOf(entry: JsonObject, facts: Facts | undefined, hash: string): NewMessage {
     if (facts === undefined) return { ...silentMessageOf(entry), ...this.#keyOf(entry, hash) }
     const [message] = messagesOf([entry], this.#isMain ?? true)
-    // A summary is sent as what its compaction inserts.
+    // A summary is sent as the row that its compaction inserts.
     return facts.compaction === undefined ? message! : { ...message!, ...silentMessageOf(entry) }
   }
 
-  /** What is known at the end: fields of the session, and how often something was mended. */
+  /** The result at the end: fields of the session, and the number of repairs. */
   *end(): Generator<SourceEvent, void, undefined> {
     const left = this.settle()
     if (left !== undefined) yield this.#compaction(left, {}, this.#line)
@@ -211,7 +211,7 @@ class Telling {
       }
   }
 
-  /** An entry that no uuid names is named by its bytes, and which of those with these bytes it is: lines before it may go. */
+  /** The key of an entry without a uuid: its bytes, and its index among equal ones, because earlier lines may be removed. */
   #keyOf({ timestamp }: JsonObject, hash: string): Pick<NewMessage, 'createdAt' | 'idempotencyKey'> {
     const nth = (this.#times.get(hash) ?? 0) + 1
     this.#times.set(hash, nth)
@@ -228,7 +228,7 @@ class Telling {
       at: { line },
       compaction: {
         id,
-        // Without words there is no summary; what it covered is hidden all the same.
+        // Without text there is no summary; its messages are hidden nevertheless.
         kind: kind === 'condense' && text === '' ? 'truncate' : kind,
         covers,
         ...(text !== '' && { text }),

@@ -17,7 +17,7 @@ import { DEPTH_KEPT, moment, textIn } from './claude-code-fields.ts'
 import { messageAt, placedOf } from './claude-tree.ts'
 import type { BranchReader } from './tree-conversations.ts'
 
-/** A call that no tool has answered yet. `isOwn`: its id is of the export. `batch`: which calls were made together. */
+/** An open call. `isOwn`: its id is from the export. `batch` identifies calls that were made together. */
 type OpenCall = {
   readonly id: string
   readonly name: string
@@ -26,8 +26,8 @@ type OpenCall = {
 }
 
 /**
- * Puts results to the calls they answer: by id where the export has them, else by the name of the tool, in order, among the calls that were made
- * together just before.
+ * Assigns results to their calls: by id if the export has them, else by the name of the tool, in order, among the last calls that were made
+ * together.
  */
 class ClaudeCalls {
   #open: OpenCall[] = []
@@ -53,7 +53,7 @@ class ClaudeCalls {
     }
   }
 
-  /** A block `tool_result`. One that answers no call stands for itself. */
+  /** A block `tool_result`. One without a call is a message of its own. */
   result(block: JsonObject, place: string, path: string, onNote: OnNote): ToolResultPart {
     this.#isCalling = false
     const wanted = textIn(block.tool_use_id)
@@ -79,12 +79,12 @@ class ClaudeCalls {
     }
   }
 
-  /** Something else is said: calls behind it are not made together with those before. */
+  /** Another block: later calls are not part of the same batch. */
   say(): void {
     this.#isCalling = false
   }
 
-  /** A person speaks: calls without an answer get none. */
+  /** A user's message: open calls get no result. */
   forget(): void {
     this.#isCalling = false
     this.#open = []
@@ -104,18 +104,18 @@ class ClaudeCalls {
   }
 }
 
-/** The id of a call: its own field, or one within what it is called with. */
+/** The id of a call: its own field, or one in its input. */
 function ownId({ id, input }: JsonObject): string | undefined {
   return textIn(id) ?? (isObject(input) ? textIn(input._tool_call_id) : undefined)
 }
 
-/** What Claude's page writes where an old reader of a message cannot show a block of it. */
+/** The text that Claude's page writes for blocks that an old reader cannot show. */
 const STAND_IN =
   /```\s*(?:This block is not supported on your current device yet\.[^\S\n]*|Viewing artifacts created via [^\n`]*)(?:\n\s*)?```/g
 
 /**
- * What a message's field `text` says that its blocks do not: an export repeats there what the blocks say, with stand-ins for calls and results.
- * `words` are the texts of the blocks in order. Answers what is left of it, or `undefined` for nothing.
+ * The part of a message's field `text` that its blocks do not contain: an export repeats the texts of the blocks there, with placeholders for
+ * calls and results. `words` are the texts of the blocks in order. Returns `undefined` when nothing is left.
  */
 export function unsaidOf(text: string, words: readonly string[]): string | undefined {
   const shown = text.replace(STAND_IN, '')
@@ -137,10 +137,10 @@ const SPEAKERS: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
   ['assistant', 'assistant'],
 ])
 
-/** Blocks that say no more than when they came, and stand between results too: they are kept in the metadata. */
+/** Blocks with times only, also between results: they are stored in the metadata. */
 const BUDGET = 'token_budget'
 
-/** What one message of the export becomes: calls and results stand in messages of their own. */
+/** The messages of one message of the export: results are in messages of their own. */
 type Piece = { readonly role: Role; readonly parts: Part[] }
 
 /** Reads the messages of one branch, in order. */
@@ -181,7 +181,7 @@ export class ClaudeMessages implements BranchReader {
     yield* notes
   }
 
-  /** The pieces of a message. Its field `text` is one of them where no block says a text; `isMore` where blocks do, and it says more. */
+  /** The pieces of a message. Its field `text` is one of them if no block has text; `isMore` if it contains more than the blocks. */
   #piecesOf(id: string, given: JsonObject, onNote: OnNote): { pieces: readonly Piece[]; isMore: boolean } {
     const role = SPEAKERS.get(given.sender)!
     const pieces = this.#piecesOfBlocks(id, blocksOf(given), role, onNote)
@@ -229,7 +229,7 @@ function blocksOf({ content }: JsonObject): readonly Json[] {
   return Array.isArray(content) ? content : []
 }
 
-/** Puts a part behind the others: to the last piece where the same one speaks. */
+/** Appends a part: to the last piece if it has the same role. */
 function put(pieces: Piece[], role: Role, part: Part | undefined): void {
   if (part === undefined) return
   const last = pieces.at(-1)
@@ -241,7 +241,7 @@ function wordsOf(part: Part): string[] {
   return part.type === 'text' || part.type === 'reasoning' ? [part.text] : []
 }
 
-/** What a person gave along: texts as they were taken out of files, and words for what is not in the export. */
+/** A user's attachments: extracted texts of files, and words for files that are not in the export. */
 function filesOf(given: JsonObject, onNote: OnNote): Part[] {
   const attached = objectsIn(given.attachments).map((attachment, i): Part => {
     const { extracted_content: text, ...rest } = attachment
@@ -256,12 +256,12 @@ function filesOf(given: JsonObject, onNote: OnNote): Part[] {
   return [...attached, ...files]
 }
 
-/** A list of objects; none where anything else is in it, which then stays in the metadata. */
+/** A list of objects; empty if it contains anything else, and the field then stays in the metadata. */
 function objectsIn(value: Json | undefined): readonly JsonObject[] {
   return Array.isArray(value) && value.every(isObject) ? (value as readonly JsonObject[]) : []
 }
 
-/** Everything of a message that has no place elsewhere. */
+/** The remaining fields of a message. */
 function about(id: string, given: JsonObject, isMore: boolean): JsonObject {
   const told = ['content', 'sender']
   if (!isMore) told.push('text')

@@ -5,13 +5,12 @@ import { moment } from './claude-code-fields.ts'
 import { messageTree } from './message-tree.ts'
 import type { TreeRead } from './tree-conversations.ts'
 
-/** What a first message names as its parent. */
+/** The parent of a first message. */
 const NO_PARENT = /^0{8}-0{4}-[04]000-[08]000-0{12}$/
 
 /**
- * Reads the `chat_messages` of a conversation; `undefined` when there are none. Where a message names its parent they are a tree, else they follow
- * one another. An export does not say where a conversation stands (`current_leaf_message_uuid`, as the page itself has it): it stands where the
- * last word was said.
+ * Reads the `chat_messages` of a conversation; `undefined` when there are none. Messages with parents are a tree, otherwise they are a sequence. An
+ * export does not mark the current branch (the page does, in `current_leaf_message_uuid`): it is the one with the newest message.
  */
 export function treeOf(given: { readonly [field: string]: unknown }, at: Place): TreeRead | undefined {
   const list = given.chat_messages
@@ -40,10 +39,10 @@ export function treeOf(given: { readonly [field: string]: unknown }, at: Place):
   return { tree: messageTree(nodes, given.current_leaf_message_uuid, timeOf), told }
 }
 
-/** A message with its place among the messages of its conversation, from 1. */
+/** A message with its number in its conversation, from 1. */
 type PlacedGiven = { readonly element: number; readonly given: JsonObject }
 
-/** What a node of such a tree holds. */
+/** The value of a node. */
 export function placedOf(message: unknown): PlacedGiven {
   return message as PlacedGiven
 }
@@ -66,7 +65,7 @@ function parentOf({
 }
 
 function again(at: Place, isSame: boolean): SourceEvent {
-  if (isSame) return { type: 'note', at, kind: 'left-out', why: 'the same message stands before it' }
+  if (isSame) return { type: 'note', at, kind: 'left-out', why: 'it repeats an earlier message' }
   return { type: 'problem', at, why: 'message.uuid: another message before it has this uuid' }
 }
 

@@ -16,8 +16,8 @@ const FORM: TreeForm = {
 }
 
 /**
- * The export of Claude's web page and apps, `conversations.json`; and single conversations as the page itself gets them, which say their model
- * and where they stand besides. What the neutral form has no place for stays in metadata.
+ * The export of Claude's web page and apps, `conversations.json`; and single conversations as the page itself receives them, which also have their
+ * model and current branch. Fields without a place in the neutral form are in metadata.
  */
 export const claude: Source = {
   name: 'claude',
@@ -42,7 +42,7 @@ function fieldsOf({ name, created_at, model, ...rest }: JsonObject): FieldsEvent
   }
 }
 
-/** Files that an export has beside its conversations, by the fields that each of their values has. */
+/** The other files of an export, by the fields of their values. */
 const BESIDE: readonly (readonly [fields: readonly string[], what: string])[] = [
   [['uuid', 'prompt_template', 'docs'], 'projects'],
   [['uuid', 'full_name', 'email_address'], 'users'],

@@ -11,25 +11,25 @@ import { messageProblem } from '../../messages/message-check.ts'
 import type { NoteEvent, Place } from '../source.ts'
 import { saysNothing } from './transcript-shape.ts'
 
-/** One message as it stands in its file. `ordinal` counts the conversation's places from 1, readable or not. */
+/** One message of a file. `ordinal` counts the conversation's places from 1, readable or not. */
 export type Given = { readonly at: Place; readonly ordinal: number; readonly value: unknown }
 
-/** What became of it. */
+/** The result. */
 export type Told = { readonly given: Given; readonly notes: readonly NoteEvent[] } & (
   | { readonly message: NewMessage }
   | { readonly why: string }
 )
 
-/** Reads the messages of one conversation, in order. It may hold back a few of them to see what follows. */
+/** Reads the messages of one conversation, in order. It may hold back a few of them until the next ones are known. */
 export type MessageReader = {
   push(given: Given): readonly Told[]
   flush(): readonly Told[]
 }
 
-/** What refusals call a message whose place is told beside it. */
+/** The name of a message in problems that include its place. */
 const PATH = 'message'
 
-/** Runs conversions, and puts what they note and refuse to the message at hand. */
+/** Runs conversions, and assigns their notes and problems to the current message. */
 class Telling {
   #notes: NoteEvent[] = []
   #at: Place = {}
@@ -61,7 +61,7 @@ export function chatCompletionsReader(): MessageReader {
   return atOnce((given) => telling.tell(given, () => read(given.value, given.ordinal - 1, PATH)))
 }
 
-/** Messages of Anthropic's. A `system` message among them, which the API does not have, is one all the same. */
+/** Messages of Anthropic's API. A `system` message, which the API does not have, is accepted too. */
 export function anthropicMessagesReader(): MessageReader {
   const telling = new Telling()
   const reader = anthropicReader(telling.options)
@@ -74,7 +74,7 @@ export function anthropicMessagesReader(): MessageReader {
   )
 }
 
-/** Items of OpenAI's Responses: each is read when the one behind it is known. */
+/** Items of OpenAI's Responses: each is read when the next one is known. */
 export function responsesItemsReader(): MessageReader {
   const telling = new Telling()
   const read = responsesReader(telling.options)
@@ -95,10 +95,10 @@ export function responsesItemsReader(): MessageReader {
   }
 }
 
-/** Most flat calls and results that are held to be joined by neighbourhood. */
+/** The maximum number of adjacent flat calls and results that are joined. */
 const LONGEST_RUN = 1_000
 
-/** Plain and neutral messages, flat calls and results, and among them messages of any form: each as it says itself. */
+/** Plain and neutral messages, flat calls and results, and messages of any other form among them: each in its own form. */
 export function anyMessageReader(): MessageReader {
   const telling = new Telling()
   const readers = {
@@ -111,7 +111,7 @@ export function anyMessageReader(): MessageReader {
     const form = detectFormat([value])
     if (form === 'openai' || form === 'anthropic' || form === 'openai-responses')
       return readers[form](value, ordinal - 1, PATH)
-    // Neutral, or nothing: said by the check of the store.
+    // Neutral, or invalid: the store's check decides.
     return value as NewMessage
   }
   let run: Given[] = []
@@ -131,7 +131,7 @@ export function anyMessageReader(): MessageReader {
   }
 }
 
-/** Flat messages together; where one of them is refused, the others without it. */
+/** Flat messages together; if one of them is rejected, the others without it. */
 function tellRun(run: readonly Given[], telling: Telling): Told[] {
   const refused = run.flatMap((given): Told[] => {
     const told = telling.tell(given, () => readChatMessages([given.value], 0, telling.options)[0]!)

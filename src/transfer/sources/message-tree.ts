@@ -3,22 +3,22 @@ import { isObject, type JsonObject } from '../../messages/json.ts'
 /** A node of a conversation: a message, or none (the root). */
 type MessageNode = { readonly id: string; readonly message: unknown }
 
-/** Nodes by their id, in the order of the file: `parent` names the node before, `message` holds what was said. */
+/** Nodes by their id, in the order of the file, with their parent and message. */
 type NodesById = ReadonlyMap<string, JsonObject>
 
-/** The messages of a conversation as a tree: who answers whom. */
+/** The messages of a conversation as a tree. */
 export type MessageTree = {
-  /** The node the conversation stands on; `undefined` for one without nodes. */
+  /** The end of the current branch; `undefined` for a conversation without nodes. */
   readonly current: string | undefined
   /** The ends of the other branches, in the order of the file. */
   readonly otherBranches: readonly string[]
-  /** From the root to a node. Parents that are not there, or stand beneath their own children, end the way. */
+  /** The path from the root to a node. It begins after a missing parent or a circle. */
   pathTo(id: string): readonly MessageNode[]
-  /** Whether the way to a node ends like that. */
+  /** Whether the path to a node begins like that. */
   isCut(id: string): boolean
 }
 
-/** A tree of its nodes. `current` is the node it stands on where the file says so, else it is the leaf that was said last. */
+/** A tree of its nodes. `current` is the end of the current branch if the file has one, else the newest leaf. */
 export function messageTree(
   nodes: NodesById,
   current: unknown,
@@ -27,7 +27,7 @@ export function messageTree(
   const parents = new Set([...nodes.values()].map(({ parent }) => parent))
   const leaves = [...nodes.keys()].filter((id) => !parents.has(id))
   const isNamed = typeof current === 'string' && nodes.has(current)
-  // Where all stand in circles there are no leaves.
+  // There are no leaves when all nodes are in circles.
   const ends = leaves.length > 0 ? leaves : [...nodes.keys()]
   const stands = isNamed ? current : newest(ends, nodes, timeOf)
   const pathTo = (id: string): readonly MessageNode[] => path(id, nodes)
@@ -38,8 +38,8 @@ export function messageTree(
 }
 
 /**
- * Whether a message stands on the way to a node that does not stand on another way. What was found is kept for the nodes passed: many branches
- * share most of their way.
+ * Whether the path to a node has a message that is not on another path. Results are cached for the visited nodes, because branches share most of
+ * their path.
  */
 function saysMore(nodes: NodesById, other: ReadonlySet<string>): (from: string) => boolean {
   const known = new Map<unknown, boolean>([...other].map((id) => [id, false]))
@@ -61,20 +61,20 @@ function saysMore(nodes: NodesById, other: ReadonlySet<string>): (from: string) 
 }
 
 function path(from: string, nodes: NodesById): MessageNode[] {
-  const way: MessageNode[] = []
+  const path: MessageNode[] = []
   const seen = new Set<string>()
   let id: unknown = from
   while (typeof id === 'string' && !seen.has(id)) {
     const node = nodes.get(id)
     if (node === undefined) break
     seen.add(id)
-    way.push({ id, message: node.message ?? null })
+    path.push({ id, message: node.message ?? null })
     id = node.parent
   }
-  return way.reverse()
+  return path.reverse()
 }
 
-/** The leaf that was said last; the last one where no time is told. */
+/** The newest leaf; the last one when there are no times. */
 function newest(
   leaves: readonly string[],
   nodes: NodesById,

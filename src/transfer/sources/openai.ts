@@ -16,7 +16,7 @@ const FORM: TranscriptForm = {
   leadingFields: ['instructions'],
 }
 
-/** Transcripts of OpenAI's: messages of Chat Completions, or items of the Responses API. */
+/** OpenAI transcripts: messages of Chat Completions, or items of the Responses API. */
 export const openai: Source = {
   name: 'openai',
   title: 'a transcript of OpenAI’s (Chat Completions or Responses)',
@@ -35,7 +35,7 @@ export const openai: Source = {
 
 const OF_AGENTS = "items of OpenAI's Agents SDK, which fromAgentItems reads"
 
-/** They are like items of the Responses API but for the names of fields; calls and results tell them. */
+/** Agents items differ from items of the Responses API only in field names; calls and results identify them. */
 function isOfAgents(values: readonly unknown[]): boolean {
   const calls = values
     .filter(isObject)
@@ -50,7 +50,7 @@ function onlyOpenAI(forms: ReadonlySet<string>): boolean {
   return [...forms].every((form) => form === 'openai' || form === 'openai-responses')
 }
 
-/** Whether items of the Responses API are among them; an item may be told by no other. */
+/** Whether items of the Responses API are among them; an item may be followed by no other. */
 function isResponses(sample: readonly unknown[]): boolean {
   return sample.some((item) => detectFormat([item]) === 'openai-responses')
 }

@@ -2,8 +2,8 @@
  * Entries of pi's session files as messages. Format: docs/session.md and src/core/session-manager.ts of packages/coding-agent in
  * badlogic/pi-mono, versions 1 to 3.
  *
- * `metadata.pi` is the entry without what the message says: with `message` for the other fields of its message (`usage`, `stopReason`,
- * `api` …). Fields of a part that have no place in the neutral form are its options under `pi`.
+ * `metadata.pi` is the entry without the content of its message, with the message's other fields (`usage`, `stopReason`, `api` …) in `message`.
+ * Fields of a part without a place in the neutral form are its options under `pi`.
  */
 
 import { keptUnder } from '../../ecosystems/wire.ts'
@@ -18,10 +18,10 @@ import type {
   ToolResultOutput,
 } from '../../messages/message.ts'
 
-/** The name under which everything of pi's is kept. */
+/** The name of pi's metadata. */
 export const PI = 'pi'
 
-/** An entry as a message; `undefined` when it is meant to say something and cannot be read. */
+/** An entry as a message; `undefined` when it should have content and is unreadable. */
 export function messageOfEntry(entry: JsonObject): Message | undefined {
   switch (entry.type) {
     case 'message':
@@ -40,12 +40,12 @@ export function messageOfEntry(entry: JsonObject): Message | undefined {
   }
 }
 
-/** A row that says nothing to anybody and keeps an entry. Its role is the tool's, so that nobody takes it for words. */
+/** A bookkeeping row with an entry. Its role is `tool`, so that it does not count as a turn. */
 export function silentEntry(entry: JsonObject): Message {
   return { role: 'tool', content: [], metadata: { [PI]: entry } }
 }
 
-/** What a model reads of a branch that was left. */
+/** The text for an abandoned branch. */
 function branchSummaryText(summary: string): string {
   return `Summary of another branch of this conversation, which was left:\n\n${summary}`
 }
@@ -56,7 +56,7 @@ function ofMessage(entry: JsonObject, message: JsonObject): Message | undefined 
     case 'user':
     case 'assistant':
       return said(message.role, content, { ...entry, message: fields })
-    // Version 2 calls the same another name, and pi renames it in the file.
+    // Version 2 has another name for it, which pi renames in the file.
     case 'hookMessage':
     case 'custom':
       return said('user', content, { ...entry, message: { ...fields, role: 'custom' } })
@@ -107,7 +107,7 @@ function partOf(block: Json, isAnthropic: boolean): Part {
   const { type, ...rest } = block as JsonObject
   if (type === 'thinking' && typeof rest.thinking === 'string') {
     const { thinking, thinkingSignature, ...extra } = rest
-    // Only Anthropic's API takes the signature back as it is, beside the text it signs.
+    // Only Anthropic's API accepts the signature unchanged, beside the signed text.
     const isSigned = isAnthropic && typeof thinkingSignature === 'string' && extra.redacted !== true
     const signed = isSigned ? { anthropic: { signature: thinkingSignature } } : {}
     const own = thinkingSignature === undefined || isSigned ? extra : { ...extra, thinkingSignature }
@@ -131,7 +131,7 @@ function partOf(block: Json, isAnthropic: boolean): Part {
   return simplePartOf(block)
 }
 
-/** The blocks that may also stand within a tool result. What is not known is kept as it is, and sent nowhere. */
+/** The blocks that a tool result can contain too. Unknown ones are stored whole, and never sent. */
 function simplePartOf(block: Json): TextPart | ImagePart | ProviderPart {
   if (isObject(block)) {
     const { type, ...rest } = block as JsonObject
@@ -147,7 +147,7 @@ function simplePartOf(block: Json): TextPart | ImagePart | ProviderPart {
   return { type: 'provider', provider: PI, data: block }
 }
 
-/** What a model reads of a command that the user ran by hand. */
+/** The text for a command that the user ran. */
 function bashText({ command, output, exitCode, cancelled, truncated, fullOutputPath }: JsonObject): string {
   const lines = [`I ran \`${String(command)}\`:`, '', '```', ...(output ? [String(output)] : []), '```']
   if (cancelled === true) lines.push('', 'It was cancelled.')

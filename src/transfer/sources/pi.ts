@@ -8,45 +8,45 @@ import { entryOf, nameOf, timeOf, titleOf } from './claude-code-fields.ts'
 import { messageOfEntry, PI, silentEntry } from './pi-message.ts'
 
 /*
- * The tree in one of pi's session files: which entries there are, in a few words each, and which of them a conversation is made of.
- * What pi sends is a path from a leaf to the root, seen through the last compaction on it.
+ * The tree in one of pi's session files: its entries in short form, and the entries of each conversation. pi sends a path from the root to a leaf,
+ * as compacted by its last compaction.
  */
 
-/** What is kept of an entry: nothing of what it says. */
+/** An entry in short form, without content. */
 type PiEntry = {
   readonly line: number
   readonly type: string
   readonly id: string | undefined
-  /** Index of the entry it follows. */
+  /** The index of the entry it follows. */
   readonly parent: number | undefined
   readonly use: ToolUse | undefined
-  /** Of a compaction: index of the first entry it keeps; absent when the file has none such before it. */
+  /** For a compaction: the index of the first entry it keeps; absent when it is not in the file before it. */
   readonly firstKept: number | undefined
   readonly hasSummary: boolean
 }
 
 /** A conversation of the file. The header is its first row, then the entries of the path follow. */
 type PiBranch = {
-  /** The entry the branch begins with, where it parted from another; absent for the current one. */
+  /** The first entry of a branch after it left another; absent for the current one. */
   readonly from: number | undefined
   /** Indexes of entries, root first. */
   readonly path: readonly number[]
 }
 
-/** What a compaction covers: the rows from 1 to `to`. */
+/** The coverage of a compaction: the rows from 1 to `to`. */
 type PiCompaction = {
   readonly to: number
   readonly undone: boolean
-  /** Whether it would have parted a call from its result, and covers less. */
+  /** Whether it covers less, because it would have separated a call from its result. */
   readonly mended: boolean
 }
 
-/** Types that are a conversation's; the others alone are no branch. */
+/** Types of conversation entries; other entries alone are not a branch. */
 const SPEAKING = new Set(['message', 'custom_message', 'branch_summary', 'compaction'])
 
 class PiTree {
   readonly entries: PiEntry[] = []
-  /** Indexes of entries whose parent is not before them in the file. */
+  /** The indexes of entries whose parent is not before them in the file. */
   readonly orphans = new Set<number>()
   readonly #byId = new Map<string, number>()
   /** Version 1 has no ids: each entry follows the one before it. */
@@ -56,7 +56,7 @@ class PiTree {
     this.#isLine = typeof version !== 'number' || version < 2
   }
 
-  /** Takes the next entry. Answers why it cannot be read, or `undefined`. */
+  /** Adds the next entry. Returns why it is unreadable, or `undefined`. */
   add(entry: JsonObject, line: number): string | undefined {
     const index = this.entries.length
     const { id, parentId, type } = entry
@@ -79,13 +79,13 @@ class PiTree {
 
   #firstKept({ firstKeptEntryId, firstKeptEntryIndex }: JsonObject): number | undefined {
     if (typeof firstKeptEntryId === 'string') return this.#byId.get(firstKeptEntryId)
-    // Version 1 counts the header as well.
+    // Version 1 counts the header too.
     if (!this.#isLine || typeof firstKeptEntryIndex !== 'number') return undefined
     const index = firstKeptEntryIndex - 1
     return index >= 0 && index < this.entries.length ? index : undefined
   }
 
-  /** The current branch, which the last entry ends, and behind it the others, in the order of their leaves. */
+  /** The current branch, which ends with the last entry, then the others, in the order of their leaves. */
   branches(): PiBranch[] {
     const { entries } = this
     if (entries.length === 0) return [{ from: undefined, path: [] }]
@@ -124,7 +124,7 @@ class PiTree {
     })
     return new Map(
       cuts.map(([index, to, wanted], at) => {
-        // Of several only the last counts, also where it keeps what an earlier one had hidden.
+        // Only the last one counts, even if it keeps entries that an earlier one had hidden.
         const undone = cuts.slice(at + 1).some(([, later]) => later < to)
         return [index, { to, undone, mended: to !== wanted }] as const
       }),
@@ -132,10 +132,10 @@ class PiTree {
   }
 }
 
-/** The last row at or before `to` behind which a cut parts no call from its result. The header, row 1, has neither. */
+/** The last row at or before `to` after which a cut separates no call from its result. The header, row 1, has neither. */
 function wholeCut(pairs: Pairing['pairs'], to: number): number {
   let cut = to
-  // From the last call on: a cut that moves before one of them can part only calls before it.
+  // From the last call on: a cut that moves before one of them can only separate earlier calls.
   for (const { call, result } of pairs.toSorted((a, b) => b.call.row - a.call.row))
     if (call.row < cut && result.row >= cut) cut = call.row
   return cut
@@ -155,8 +155,8 @@ function useOf({ type, message }: JsonObject): ToolUse | undefined {
 }
 
 /**
- * Sessions of pi, the coding agent. The branch that the last entry ends is the session; the other branches are conversations of their own,
- * or counted in a note. Every entry of a branch is a row, also those that say nothing.
+ * Sessions of pi, the coding agent. The branch with the last entry is the session; the other branches are conversations of their own, or counted in
+ * a note. Every entry of a branch is a row, including bookkeeping.
  */
 export const pi: Source = {
   name: PI,
@@ -184,7 +184,7 @@ async function* read(input: Input, options: ReadOptions): AsyncGenerator<SourceE
   }
 }
 
-/** What a first reading finds. */
+/** The result of a first reading. */
 type Survey = {
   readonly id: string
   readonly header: JsonObject
@@ -213,7 +213,7 @@ async function survey(input: Input): Promise<Survey | undefined> {
   return head && { ...head, id: head.header.id as string, title, problems }
 }
 
-/** The entry on a line, or why there is none. */
+/** The entry of a line, or why it is invalid. */
 function entryOn(line: JsonLine): JsonObject | string {
   const read = 'problem' in line ? line : entryOf(line.value)
   return 'problem' in read ? read.problem : read.entry
@@ -270,7 +270,7 @@ function* tellEntry(entry: JsonObject, line: number): Generator<SourceEvent, voi
   const message = messageOfEntry(entry)
   if (message === undefined)
     yield { type: 'note', at: { line }, kind: 'kept', why: 'a message of a form that is not known here' }
-  // Version 1 has no ids; nothing is ever written between its lines.
+  // Version 1 has no ids; its files are only appended to.
   const idempotencyKey = keyOfUuid(entry.id) ?? `%line-${line}`
   const told: MessageEvent['message'] = {
     ...(message ?? silentEntry(entry)),
@@ -318,7 +318,7 @@ function headFields({ header, title }: Survey): FieldsEvent {
   }
 }
 
-/** What an entry says of the model in use, as a field of the session. */
+/** The model in an entry, as a field of the session. */
 function modelOf({ type, provider, modelId, message }: JsonObject): FieldsEvent | undefined {
   if (type === 'model_change') return { type: 'fields', ...modelFields(provider, modelId) }
   if (type !== 'message' || !isObject(message) || message.role !== 'assistant') return undefined
@@ -330,7 +330,7 @@ function modelFields(givenProvider: unknown, givenModel: unknown): Pick<FieldsEv
   return { ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) }
 }
 
-/** When an entry was made: its message knows it best. */
+/** The time of an entry: that of its message if it has one. */
 function created({ timestamp, message }: JsonObject): { readonly createdAt?: number } {
   const createdAt = (isObject(message) ? timeOf(message.timestamp) : undefined) ?? timeOf(timestamp)
   return createdAt === undefined ? {} : { createdAt }

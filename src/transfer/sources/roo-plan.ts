@@ -4,28 +4,28 @@ import { pairToolUse, type ToolUse } from '../../messages/pairing.ts'
 import { rangesOf } from './claude-code-fields.ts'
 
 /*
- * Roo Code's tags as compactions. Roo shows what stands from the last summary on, less what a marker among that hides; earlier
- * summaries hide what carries their tag. So the last summary covers all before it, an earlier one what is tagged as its, a marker what is
- * tagged as its and still visible. What the tags of a file cannot mean is mended, and noted.
+ * Roo Code's tags as compactions. Roo shows the messages from the last summary on, except those that a later marker hides; earlier summaries hide
+ * the messages with their tag. So the last summary covers everything before it, an earlier one the messages with its tag, a marker the visible
+ * messages with its tag. Inconsistent tags are repaired and noted.
  */
 
 export type RooCompaction = {
-  /** Index of the summary or the marker. */
+  /** The index of the summary or the marker. */
   readonly owner: number
-  /** Index of the last element it covers or its own: compactions are in the order of these. */
+  /** The index of the last element it covers, or its own: compactions are in this order. */
   readonly after: number
   readonly kind: 'condense' | 'truncate'
   readonly covers: readonly PositionRange[]
 }
 
 export type RooPlan = {
-  /** The place among the messages of each element that is one. */
+  /** The number of each element that is a message. */
   readonly ordinals: ReadonlyMap<number, number>
   readonly compactions: readonly RooCompaction[]
   readonly notes: readonly RooNote[]
 }
 
-/** What the elements of a file become. */
+/** The plan for the elements of a file. */
 export function planOfRoo(elements: readonly RooElement[]): RooPlan {
   return new Planner(elements).plan()
 }
@@ -34,14 +34,14 @@ class Planner {
   readonly #elements: readonly RooElement[]
   readonly #partners: ReadonlyMap<number, readonly number[]>
   readonly #lastSummary: number
-  /** The elements that carry the tag of a summary or a marker, by its id. */
+  /** The elements with the tag of a summary or a marker, by its id. */
   readonly #condensed = new Map<string, number[]>()
   readonly #truncated = new Map<string, number[]>()
   readonly #summaries = new Set<string | undefined>()
-  /** The last element that goes with what a compaction so far covers. */
+  /** The last element that belongs to the coverage of a compaction so far. */
   #coveredTo = -1
   readonly #ordinals = new Map<number, number>()
-  /** Where each element stands in the view's order: its ordinal, or the last one its row stands for. */
+  /** The place of each element in the order of the view: its ordinal, or the last ordinal that its row replaces. */
   readonly #anchors = new Map<number, number>()
   readonly #visible = new Set<number>()
   readonly #compactions: RooCompaction[] = []
@@ -78,7 +78,7 @@ class Planner {
     const ordinal = this.#ordinals.size + 1
     this.#ordinals.set(index, ordinal)
     this.#anchors.set(index, ordinal)
-    // A result that the last summary took along with its call.
+    // A result that the last summary covers with its call.
     if (index > this.#coveredTo) this.#visible.add(index)
   }
 
@@ -101,7 +101,7 @@ class Planner {
     else this.#coversNothing(index, tagged)
   }
 
-  /** What carries a summary's tag, and what stands between: a summary stands for messages that follow each other. */
+  /** The elements with a summary's tag and those between them: a summary replaces adjacent messages. */
   #span(tagged: readonly number[]): number[] {
     const own = new Set(tagged.filter((at) => this.#visible.has(at)))
     if (own.size === 0) return []
@@ -115,8 +115,8 @@ class Planner {
   }
 
   /**
-   * Behind the last summary, Roo leaves out results whose calls stand before it. A message of nothing else goes with its calls, where it
-   * follows the summary at once. Answers the index of the last such message, or that of the summary.
+   * After the last summary, Roo omits results whose calls precede it. A message with nothing else is covered with its calls if it directly
+   * follows the summary. Returns the index of the last such message, or that of the summary.
    */
   #answersBehind(summary: number): number {
     let last = summary
@@ -130,7 +130,7 @@ class Planner {
     return last
   }
 
-  /** Of rows that a summary is to cover those up to where no call is parted from a result behind it. */
+  /** The rows for a summary, up to the last place where no call is separated from a later result. */
   #wholeRun(rows: readonly number[], after: number): number[] {
     let covered = this.#inOrder(rows)
     for (;;) {
@@ -141,7 +141,7 @@ class Planner {
         )
       const first = covered.findIndex(isParted)
       if (first === -1) return covered
-      // A result whose call stands before all that is covered is left out at the beginning, a call at the end.
+      // A result whose call precedes the covered rows is excluded at the beginning, a call at the end.
       const start = this.#anchors.get(covered[0]!)!
       const answersEarlier = (this.#partners.get(covered[first]!) ?? []).some(
         (other) => (this.#anchors.get(other) ?? start) < start,
@@ -150,7 +150,7 @@ class Planner {
     }
   }
 
-  /** Behind which element a marker's messages have all been told. */
+  /** The element after which all messages of a marker are known. */
   #markerDue(index: number): number {
     const behind = taggedIn(this.#truncated, this.#elements[index]!.id).at(-1) ?? -1
     return index < this.#lastSummary ? index : Math.max(index, behind)
@@ -193,7 +193,7 @@ class Planner {
   #make(owner: number, kind: RooCompaction['kind'], covered: readonly number[], after: number): void {
     for (const index of covered) this.#visible.delete(index)
     const ordinals = covered.flatMap((index) => this.#ordinals.get(index) ?? [])
-    // Inserted rows are named by the place they stand at.
+    // Inserted rows are identified by their place.
     const anchors = covered.map((index) => this.#anchors.get(index)!)
     const told = this.#ordinals.size
     const behind = Array.from(
@@ -207,7 +207,7 @@ class Planner {
     this.#coveredTo = Math.max(this.#coveredTo, after)
   }
 
-  /** A summary or a marker that has nothing to hide: a message, but for a marker whose messages are in the file, which is dropped. */
+  /** A summary or a marker without messages to hide becomes a message; a marker whose messages are in the file is dropped. */
   #coversNothing(index: number, tagged: readonly number[]): void {
     const { kind } = this.#elements[index]!
     const isThere = tagged.some((at) => at !== index)
@@ -229,7 +229,7 @@ function taggedIn(tags: ReadonlyMap<string, readonly number[]>, id: string | und
   return (id === undefined ? undefined : tags.get(id)) ?? []
 }
 
-/** The elements that hold the calls and results of each element's results and calls. */
+/** The elements with the other halves of each element's calls and results. */
 function partnersOf(elements: readonly RooElement[]): Map<number, number[]> {
   const partners = new Map<number, number[]>()
   const { pairs } = pairToolUse(elements.map(({ kind, use }) => (kind === 'message' ? use : undefined)))
@@ -240,7 +240,7 @@ function partnersOf(elements: readonly RooElement[]): Map<number, number[]> {
   return partners
 }
 
-/** What tags of elements cannot mean: owners that are not there, and two on one message. */
+/** Inconsistent tags: missing owners, and two tags on one message. */
 function tagNotes(elements: readonly RooElement[]): RooNote[] {
   const notes: RooNote[] = []
   const note = (index: number, why: string): void => {
@@ -271,17 +271,17 @@ function tagNotes(elements: readonly RooElement[]): RooNote[] {
   return notes
 }
 
-/** What is kept of an element: nothing of what it says. */
+/** An element in short form, without content. */
 export type RooElement = {
   readonly kind: 'message' | 'summary' | 'marker'
-  /** Of a summary or a marker: the id that tags name. */
+  /** For a summary or a marker: the id that tags refer to. */
   readonly id: string | undefined
   readonly condenseParent: string | undefined
   readonly truncationParent: string | undefined
   readonly use: ToolUse | undefined
-  /** Whether it brings results of tools and nothing else. */
+  /** Whether it contains only tool results. */
   readonly onlyResults: boolean
 }
 
-/** What was mended or kept of the element with this index. */
+/** The repair or note of the element with this index. */
 type RooNote = { readonly index: number; readonly kind: 'mended' | 'kept'; readonly why: string }

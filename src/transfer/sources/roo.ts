@@ -15,12 +15,12 @@ import { textOf, useOfBlocks } from './transcript.ts'
  * Elements of Roo Code's `api_conversation_history.json` as messages. Format: src/core/task-persistence/apiMessages.ts of
  * RooCodeInc/Roo-Code: messages of Anthropic's API, with a time, tags, and blocks and items for other providers among them.
  *
- * `metadata.roo` holds an element's other fields, but for its tags: they change, and are compactions here.
+ * `metadata.roo` holds an element's other fields except its tags, which change and are compactions here.
  */
 
 const ROO = 'roo'
 
-/** The names of tools by the ids of their calls, as they are met. */
+/** The names of tools by the ids of their calls so far. */
 type ToolNames = Map<string, string>
 
 /** Blocks of Anthropic's API. Other blocks in such a file are for other providers, and must not be sent to this one. */
@@ -34,7 +34,7 @@ const ANTHROPIC_BLOCKS = new Set([
   'redacted_thinking',
 ])
 
-/** An element as a message; `undefined` for one that is none of a conversation's. */
+/** An element as a message; `undefined` for one that is not a message. */
 function messageOfElement(element: JsonObject, names: ToolNames): Message | undefined {
   const { role, content, type } = element
   const metadata = metadataOf(element)
@@ -53,7 +53,7 @@ function metadataOf(element: JsonObject): { readonly metadata?: JsonObject } {
   return Object.keys(rest).length === 0 ? {} : { metadata: { [ROO]: rest } }
 }
 
-/** An item of reasoning, as OpenAI's Responses have it, or plain. */
+/** An item of reasoning, from OpenAI's Responses, or plain. */
 function ofReasoning({ type, id, summary, encrypted_content, text }: JsonObject): Message {
   if (typeof text === 'string' && encrypted_content === undefined)
     return { role: 'assistant', content: [{ type: 'reasoning', text }] }
@@ -86,7 +86,7 @@ function partOf(block: Json, role: 'user' | 'assistant', names: ToolNames): Part
   return named(part, names)
 }
 
-/** A result with the name of its tool, which the call before it knows. */
+/** A result with the name of its tool, from its call. */
 function named(part: Part, names: ToolNames): Part {
   if (part.type === 'tool-call') names.set(part.toolCallId, part.toolName)
   if (part.type !== 'tool-result' || part.toolName !== undefined) return part
@@ -94,12 +94,12 @@ function named(part: Part, names: ToolNames): Part {
   return toolName === undefined ? part : { ...part, toolName }
 }
 
-/** What Roo Code keeps in a task's folder: what a model was sent, under its name and its earlier one, and what was shown. */
+/** The files in a task's folder: the messages for the model, under their current and earlier name, and the displayed messages. */
 const HISTORY = 'api_conversation_history.json'
 const EARLIER = 'claude_messages.json'
 const SHOWN = 'ui_messages.json'
 
-const WHAT_WAS_SHOWN = `what Roo Code showed, not what was said: import ${HISTORY}, which lies in the same folder`
+const WHAT_WAS_SHOWN = `the displayed messages of Roo Code, not the conversation: import ${HISTORY} in the same folder`
 
 const TAGS = [
   'condenseId',
@@ -111,8 +111,8 @@ const TAGS = [
 ]
 
 /**
- * Task histories of Roo Code. A task is called after its folder. Summaries and markers are no messages: they are what their compactions
- * insert. `ui_messages.json`, which lies beside, is known and not read.
+ * Task histories of Roo Code. A task is named after its folder. Summaries and markers are not messages: their compactions insert them.
+ * `ui_messages.json` in the same folder is recognized and rejected.
  */
 export const roo: Source = {
   name: ROO,
@@ -128,7 +128,7 @@ function recognises({ name, shape, values }: Head): boolean {
   return shape === 'list' && values.some((value) => isObject(value) && isTagged(value))
 }
 
-/** Such a file is called alike in every task: what tells them apart is the folder. */
+/** The file has the same name in every task; the folder is its id. */
 function isTaskFile(name: string): boolean {
   return name === HISTORY || name === EARLIER
 }
@@ -161,22 +161,22 @@ async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined>
       type: 'note',
       at: {},
       kind: 'kept',
-      why: `${file.late} stand behind messages of a later time: the order is the file's`,
+      why: `${file.late} follow messages of a later time: the order is the file's`,
     }
   yield* tell(input, plan)
 }
 
-/** What a first reading finds. */
+/** The result of a first reading. */
 type Survey = {
   readonly plan: RooPlan
-  /** The element of the file that each element of the plan is. */
+  /** The element of the file for each element of the plan. */
   readonly places: readonly number[]
   readonly createdAt: number | undefined
-  /** How many stand behind one of a later time. */
+  /** The number of elements after one with a later time. */
   readonly late: number
 }
 
-/** What there is, or why it cannot be read. */
+/** The history, or why it cannot be read. */
 async function survey(input: Input): Promise<Survey | string> {
   const elements: RooElement[] = []
   const places: number[] = []
@@ -207,7 +207,7 @@ async function isShown(input: Input): Promise<boolean> {
   return false
 }
 
-/** Why a value is no element of a history. */
+/** Why a value is not an element of a history. */
 function problemOf(value: unknown): string | undefined {
   if (!isObject(value)) return 'a message must be an object'
   const problem = jsonProblem(value, DEPTH_KEPT)
@@ -232,8 +232,8 @@ function elementOf(value: JsonObject): RooElement {
 }
 
 /**
- * The second reading: messages in their order, and behind them the compactions: a call of a tool that waited when Roo Code hid it waits no
- * more when something follows it.
+ * The second reading: the messages in order, then the compactions, because a call that was open when Roo Code hid it is no longer open once
+ * something follows it.
  */
 async function* tell(input: Input, plan: RooPlan): AsyncGenerator<SourceEvent, void, undefined> {
   const owners = new Map(plan.compactions.map((one) => [one.owner, one] as const))
@@ -291,7 +291,7 @@ function compactionEvent(
     at: placeOf(read),
     compaction: {
       id,
-      // Without words there is no summary; what it covered is hidden all the same.
+      // Without text there is no summary; its messages are hidden nevertheless.
       kind: text === '' ? 'truncate' : kind,
       covers,
       ...(text !== '' && { text }),
@@ -300,7 +300,7 @@ function compactionEvent(
   }
 }
 
-/** Idempotency keys: the time of a message, which Roo Code knows it by, and its place among those of that time. */
+/** Idempotency keys: the time of a message, by which Roo Code identifies it, and its index among those of that time. */
 class Keys {
   readonly #seen = new Map<number, number>()
 

@@ -3,32 +3,32 @@ import { isObject } from '../../messages/json.ts'
 import type { Head } from '../source.ts'
 
 /*
- * How a file of messages is laid out, and which forms its messages have: told by its head.
+ * Detects the layout of a file of messages, and the forms of its messages, from its head.
  */
 
-/** The fields of an object whose lists hold messages. */
+/** The fields with a list of messages. */
 export const MESSAGE_LISTS = ['messages', 'input'] as const
-/** The field of an object whose list holds conversations. */
+/** The field with a list of conversations. */
 export const CONVERSATION_LIST = 'conversations'
 
 /**
- * `messages`: a message a line, or an element. `conversations`: a conversation a line, or an element. `object`: one object with the messages of
- * one conversation. `collection`: one object with a list of conversations.
+ * `messages`: one message per line or element. `conversations`: one conversation per line or element. `object`: one object with the messages of one
+ * conversation. `collection`: one object with a list of conversations.
  */
 type Layout = 'messages' | 'conversations' | 'object' | 'collection'
 
 type TranscriptShape = {
   readonly layout: Layout
-  /** The forms that are told by more than plain text. */
+  /** The forms that are recognized by more than plain text. */
   readonly forms: ReadonlySet<MessageFormat>
-  /** Whether a system prompt stands beside the messages, as Anthropic has it. */
+  /** Whether there is a system prompt beside the messages, as in Anthropic's API. */
   readonly hasSystem: boolean
 }
 
-/** Most messages of one conversation that are looked at. */
+/** The maximum number of messages that are read per conversation. */
 const SAMPLE = 50
 
-/** What a head says of a file of messages; `undefined` when less than half of what is looked at are messages. */
+/** The shape of a file of messages from its head; `undefined` when fewer than half of the values are messages. */
 export function transcriptShape(head: Head): TranscriptShape | undefined {
   const layout = layoutOf(head)
   if (layout === undefined) return undefined
@@ -58,7 +58,7 @@ function saysInput(value: unknown): boolean {
   return isObject(value) && typeof value.input === 'string' && typeof value.model === 'string'
 }
 
-/** Conversations of the head; each message by itself where the file is one conversation. */
+/** The conversations of the head; single messages if the file is one conversation. */
 function conversationsIn({ values }: Head, layout: Layout): readonly unknown[] {
   if (layout !== 'collection') return values
   const [collection] = values
@@ -66,7 +66,7 @@ function conversationsIn({ values }: Head, layout: Layout): readonly unknown[] {
   return Array.isArray(list) ? (list as readonly unknown[]) : []
 }
 
-/** The messages of a conversation: a list, or an object with one. `undefined` for what is no conversation. */
+/** The messages of a conversation: a list, or an object with one. `undefined` for any other value. */
 export function messagesOf(value: unknown): readonly unknown[] | undefined {
   if (Array.isArray(value)) return value as readonly unknown[]
   if (!isObject(value) || value.role !== undefined) return undefined
@@ -77,7 +77,7 @@ export function messagesOf(value: unknown): readonly unknown[] | undefined {
   return undefined
 }
 
-/** What a message of these roles may have beside a content, or in its place. */
+/** The fields that a message of these roles can have besides a content, or instead of it. */
 const INSTEAD = [
   'tool_calls',
   'function_call',
@@ -90,17 +90,17 @@ const INSTEAD = [
 ]
 const SPEAKERS = new Set<unknown>(['system', 'developer', 'user', 'assistant'])
 
-/** Whether a message has a role and nothing that it says, where the forms known here have it: of a form that is not, as the AI SDK's `parts`. */
+/** Whether a message has a role and no content in any known field: it has an unknown form, such as the AI SDK's `parts`. */
 export function saysNothing(message: unknown): boolean {
   if (!isObject(message) || !SPEAKERS.has(message.role) || message.content !== undefined) return false
-  // Items of the Responses API have a role and no content where they are no message.
+  // Items of the Responses API other than messages can have a role and no content.
   if (typeof message.type === 'string' && message.type !== 'message') return false
   return !INSTEAD.some((name) => message[name] !== undefined)
 }
 
 const PLAIN_ROLES = new Set<unknown>(['system', 'user', 'assistant'])
 
-/** Whether a message is a role and texts, which is the same in every form. */
+/** Whether a message is a role and texts, which are the same in every form. */
 function isPlain(message: unknown): boolean {
   return (
     isObject(message) &&

@@ -19,7 +19,7 @@ const FORM: TranscriptForm = {
   leadingFields: ['system'],
 }
 
-/** Plain `{ role, content }`, neutral messages, flat calls and results, and files in which forms are mixed. */
+/** Plain `{ role, content }`, neutral messages, flat calls and results, and files with mixed forms. */
 export const messages: Source = {
   name: 'messages',
   title: 'messages with a role and a content',
@@ -30,15 +30,15 @@ export const messages: Source = {
   read: (input) => readTranscript(input, FORM),
 }
 
-/** The ids and keys that messages of one conversation bring along: within a session each names one message. */
+/** The ids and keys of the messages of one conversation: each is unique within a session. */
 class OwnNames {
   readonly #ids = new Set<string>()
   readonly #bodies = new Map<string, string>()
 
-  /** Takes the names of the next message. Answers why it cannot have them, or `undefined`. The same body under one key is the same message. */
+  /** Adds the ids of the next message. Returns why they are invalid, or `undefined`. The same body under one key is the same message. */
   take(message: NewMessage): string | undefined {
     const { id, idempotencyKey: key } = message
-    // What else is wrong with a message is said by whoever stores it.
+    // The store reports other problems of a message.
     if ((id === undefined && key === undefined) || messageProblem(message) !== undefined) return undefined
     const body = key === undefined ? undefined : bodyOf(message)
     const known = key === undefined ? undefined : this.#bodies.get(key)
@@ -57,23 +57,23 @@ function bodyOf({ role, content, metadata = {} }: NewMessage): string {
     .digest('base64url')
 }
 
-/** What the sources of transcripts do not have in common. */
+/** The differences between the sources of transcripts. */
 export type TranscriptForm = {
   readonly name: SourceName
-  /** The provider the messages were made for, where their form says so. */
+  /** The provider of the messages, if their form implies it. */
   readonly provider?: string
-  /** A reader for the messages of one conversation. `sample` is what is known of them beforehand. */
+  /** A reader for the messages of one conversation. `sample` is its shape. */
   reader(sample: readonly unknown[]): MessageReader
-  /** The messages that stand beside the list, in fields of the conversation, as they would stand in it. */
+  /** The messages in other fields of the conversation, as they would be in the list. */
   leading(fields: JsonObject): readonly unknown[]
-  /** The fields those stand in. */
+  /** Those fields. */
   readonly leadingFields: readonly string[]
 }
 
-/** A value of the file, or why there is none. */
+/** A value of the file, or why it is unreadable. */
 type Unit = { readonly at: Place } & ({ readonly value: unknown } | { readonly problem: string })
 
-/** Reads a file of messages: a message or a conversation a line or an element, or one object with a list. */
+/** Reads a file of messages: one message or conversation per line or element, or one object with a list. */
 export async function* readTranscript(
   input: Input,
   form: TranscriptForm,
@@ -99,7 +99,7 @@ async function* linesOf(input: Input): AsyncGenerator<Unit, void, undefined> {
   for await (const { line, ...read } of readJsonLines(input.bytes())) yield { at: { line }, ...read }
 }
 
-/** The elements of the list at the root, or of lists of the object there. */
+/** The elements of the root list, or of the lists of the root object. */
 async function* unitsIn(input: Input, lists: readonly string[]): AsyncGenerator<Unit, void, undefined> {
   for await (const piece of readElements(input.bytes(), { lists, fields: () => false })) {
     const unit = unitOf(piece)
@@ -113,7 +113,7 @@ function unitOf(piece: JsonElement): Unit | undefined {
   return piece.type === 'element' ? { at, value: piece.value } : { at, problem: piece.why }
 }
 
-/** One object: its fields are read first, for what they say stands before the messages. */
+/** One object: its fields are read first, because their messages precede the list. */
 async function* objectOf(input: Input, form: TranscriptForm): AsyncGenerator<SourceEvent, void, undefined> {
   const fields: (readonly [key: string, value: unknown])[] = []
   const sample: unknown[] = []
@@ -157,7 +157,7 @@ async function* conversationsOf(
   }
 }
 
-/** The beginning of a conversation; answers its fields. */
+/** The beginning of a conversation; returns its fields. */
 function* beginning(
   given: { readonly [key: string]: unknown },
   at: Place,
@@ -190,7 +190,7 @@ function fieldsOf(fields: JsonObject, form: TranscriptForm): FieldsEvent {
   }
 }
 
-/** Reads what stands beside the list; answers how many messages that were. */
+/** Reads the messages in other fields; returns their number. */
 function* leadingOf(
   fields: JsonObject,
   form: TranscriptForm,
@@ -221,11 +221,11 @@ async function* messagesIn(
     }
   }
   yield* events(reader.flush(), form, names)
-  // A model is one of its provider's: where that is not known, it says too little.
+  // A model without its provider is not enough.
   if (model !== undefined && form.provider !== undefined) yield { type: 'fields', model }
 }
 
-/** The model that wrote a message, as answers of APIs say it. */
+/** The model that wrote a message, from an API's answer. */
 function modelOf(value: unknown): string | undefined {
   return isObject(value) && value.role === 'assistant' ? nameOf(value.model) : undefined
 }
@@ -257,9 +257,9 @@ function stored(message: NewMessage, { value, ordinal }: Given, form: Transcript
   }
 }
 
-/* What a content in the form of Anthropic's API says of itself, before it is read as a message. */
+/* Properties of a content in Anthropic's form, before it is read as a message. */
 
-/** The words of a content, its texts in paragraphs. */
+/** The texts of a content as paragraphs. */
 export function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
@@ -269,7 +269,7 @@ export function textOf(content: unknown): string {
   return texts.join('\n\n')
 }
 
-/** The calls and results among the blocks of Anthropic's API in a content, by their place. */
+/** The calls and results among the Anthropic blocks of a content, by place. */
 export function useOfBlocks(content: unknown): ToolUse | undefined {
   if (!Array.isArray(content)) return undefined
   const idsOf = (type: string, field: string): { part: number; id: string }[] =>

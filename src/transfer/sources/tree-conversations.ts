@@ -8,8 +8,8 @@ import { fieldsBeside } from './claude-code-fields.ts'
 import type { MessageTree } from './message-tree.ts'
 
 /*
- * Files of conversations whose messages are a tree: a list of them, one by itself, or one a line. The branch a conversation stands on becomes
- * a session; the others are told with `branches`, each as the whole way from the root.
+ * Files of conversations whose messages are a tree: a list of them, a single one, or one per line. The current branch of a conversation becomes a
+ * session; with `branches` so do the others, each from the root.
  */
 
 type Fields = { readonly [field: string]: unknown }
@@ -17,20 +17,20 @@ type Fields = { readonly [field: string]: unknown }
 /** Reads the messages of one branch, in order. */
 export type BranchReader = {
   read(id: string, message: unknown): Iterable<SourceEvent>
-  /** How many messages without any content were left out. */
+  /** The number of omitted messages without content. */
   readonly blank: number
 }
 
-/** The messages of a conversation, with what is told of them whichever branch is read. */
+/** The messages of a conversation, with the notes for any branch. */
 export type TreeRead = { readonly tree: MessageTree; readonly told?: readonly SourceEvent[] }
 
-/** How a system writes such conversations. */
+/** The format of a system's conversations. */
 export type TreeForm = {
-  /** Fields that may hold what a conversation is called; the first one that does counts. */
+  /** Fields with the id of a conversation; the first one present counts. */
   readonly idFields: readonly string[]
-  /** The field that holds the messages. */
+  /** The field with the messages. */
   readonly messages: string
-  /** What is said of a value without them. */
+  /** The problem of a value without them. */
   readonly missing: string
   treeOf(given: Fields, at: Place): TreeRead | undefined
   fieldsOf(fields: JsonObject): FieldsEvent
@@ -52,7 +52,7 @@ export async function* readTrees(
   }
 }
 
-/** A conversation of the file, with what else is wrong where it stands; or why there is none. */
+/** A conversation of the file, with other problems at its place; or why it is unreadable. */
 type Unit = { readonly at: Place } & (Given | { readonly problem: string })
 type Given = { readonly value: unknown; readonly bad?: readonly SourceEvent[] }
 

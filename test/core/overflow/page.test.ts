@@ -35,7 +35,7 @@ it('lists the wordings of the code, in their order', () => {
 })
 
 it('counts the labelled sets as they are', () => {
-  expect(rowsUnder('## How it was tried').map((row) => [row[1], row[5]])).toEqual(
+  expect(rowsUnder('## How it was tested').map((row) => [row[1], row[5]])).toEqual(
     [
       [OVERFLOWS, OTHERS],
       [LATER_OVERFLOWS, LATER_OTHERS],

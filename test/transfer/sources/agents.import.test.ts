@@ -192,6 +192,6 @@ it('a task of Roo Code', async () => {
   )
   await expect(importFile(store, wrong)).rejects.toMatchObject({
     code: 'FILE_UNRECOGNISED',
-    message: expect.stringContaining('import api_conversation_history.json, which lies in the same folder'),
+    message: expect.stringContaining('import api_conversation_history.json in the same folder'),
   })
 })

@@ -358,7 +358,7 @@ describe('contents', () => {
         type: 'note',
         at: { line: 1, element: 1 },
         kind: 'kept',
-        why: 'content.parts[0]: the file has only a pointer to it, so a word stands for it',
+        why: 'content.parts[0]: the file has only a reference to it, so a word replaces it',
       },
     ])
   })

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { claudeCode } from '../../../src/transfer/sources/claude-code.ts'
 import { Branches } from '../../../src/transfer/sources/claude-code-branches.ts'
-import { factsOf } from '../../../src/transfer/sources/claude-code-way.ts'
+import { factsOf } from '../../../src/transfer/sources/claude-code-tree.ts'
 import { BRANCHED, branchedLines } from './branched.ts'
 import { eventsOf, eventsOfType, foldEvents, inputOf, notesOf, spokenOf } from './support.ts'
 
@@ -30,7 +30,7 @@ it('shows the way to the last entry where rewinds are too many to be told one by
   const said = spokenOf(folded!).map((row) => ('inserted' in row ? row.text : row.content))
   expect(said.map((content) => (content as unknown as { text: string }[])[0]!.text)).toEqual(['m0', ...odd])
   expect(notesOf(events)).toEqual([
-    'mended: so many rewinds and compactions that from here on rewinds are told as one, at the end of the file',
+    'mended: so many rewinds and compactions that from here on rewinds are combined at the end of the file',
   ])
   const compactions = eventsOfType(events, 'compaction')
   expect(compactions.length).toBeLessThan(1_000)

@@ -162,7 +162,7 @@ it('a compaction that kept half of a call covers less', async () => {
   const events = await eventsOf(claudeCode, told([...entries, boundary('b', 'a1', tail), summary('s', 'b')]))
   expect(shown(foldEvents(events)[0]!)).toEqual(['[s]', 'c1', 'r1', 'a1'])
   expect(notesOf(events)).toEqual([
-    'mended: a compaction that kept what stands apart, or parted calls from their results, covers less',
+    'mended: a compaction that kept messages apart from each other, or separated calls from their results, covers less',
   ])
 })
 
@@ -198,7 +198,7 @@ it('an entry that comes twice counts once, and another of its uuid is kept silen
   expect(folded!.messages).toHaveLength(5)
   expect(entryOf(folded!.messages[4]!)).toEqual(other)
   expect(notesOf(events)).toEqual([
-    'left-out: an entry that stands in the file twice counts once (4 times, first here)',
+    'left-out: a repeated entry counts once (4 times, first here)',
     'kept: an entry of a uuid that another has already is stored, and sent nowhere',
   ])
 })

@@ -274,7 +274,7 @@ describe('a message', () => {
         },
       },
     ])
-    const pointer = 'the file has only a pointer to it, so a word stands for it'
+    const pointer = 'the file has only a reference to it, so a word replaces it'
     expect(notesIn(events)).toEqual([
       `kept: content[1].content[1]: ${pointer}`,
       `kept: content[1].content[2]: ${pointer}`,
@@ -311,7 +311,7 @@ describe('a message', () => {
       },
     ])
     expect(messagesIn(events)[0]?.metadata).toEqual({ claude: { created_at: TIME, updated_at: TIME } })
-    const pointer = 'the file has only a pointer to it, so a word stands for it'
+    const pointer = 'the file has only a reference to it, so a word replaces it'
     expect(notesIn(events)).toEqual([
       `kept: attachments[2]: ${pointer}`,
       `kept: files[0]: ${pointer}`,

@@ -212,7 +212,7 @@ describe('a bad place', () => {
     expect([messagesIn(events).length, problemsIn(events), notesIn(events)]).toEqual([
       1,
       [],
-      ['left-out: the same message stands before it'],
+      ['left-out: it repeats an earlier message'],
     ])
     const path = await fileWith('c.json', JSON.stringify([talk([]), { uuid: 'x', chat_messages: {} }]))
     expect(problemsIn((await readFile(path)).events)).toEqual([

@@ -174,7 +174,7 @@ it('keeps the order of the file, and names messages by their time', async () => 
   ]
   const { view, notes, folded } = await read(elements)
   expect(view).toEqual(['a', 'b', 'c', 'd'])
-  expect(notes).toEqual(["kept: 2 stand behind messages of a later time: the order is the file's"])
+  expect(notes).toEqual(["kept: 2 follow messages of a later time: the order is the file's"])
   expect(folded.messages.map(({ idempotencyKey }) => idempotencyKey)).toEqual([
     '%time-30',
     '%time-10',
@@ -246,7 +246,7 @@ const head = (values: unknown[], name = 'x.json') => ({ name, shape: 'list' as c
 
 it('refuses what Roo Code only showed, and a form it does not know', async () => {
   const only = async (value: unknown, name?: string) => eventsOf(roo, told(value, name))
-  const shown = `what Roo Code showed, not what was said: import ${NAME}, which lies in the same folder`
+  const shown = `the displayed messages of Roo Code, not the conversation: import ${NAME} in the same folder`
   const list = [{ ts: 1, type: 'say', say: 'text', text: 'x' }]
   for (const name of ['ui_messages.json', 'renamed.json']) {
     expect(roo.isBeside!(head(list, name))).toBe(shown)

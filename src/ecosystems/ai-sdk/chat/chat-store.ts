@@ -1,57 +1,80 @@
+import { isDeepStrictEqual } from 'node:util'
+import { v7 as uuidv7 } from 'uuid'
 import type { SessionInput } from '../../../config/store-options.ts'
 import { invalid } from '../../../errors.ts'
 import { check, nameSchema, taken } from '../../../messages/check.ts'
+import { defined } from '../../../messages/defined.ts'
 import { isObject } from '../../../messages/json.ts'
+import { type Message, partsOf, type StoredMessage } from '../../../messages/message.ts'
+import type { PreparedRequest } from '../../../requests/prepared.ts'
+import { noteSession } from '../../recovering.ts'
+import { AI_SDK, keptPartTo } from '../fields.ts'
 import { validateMessages } from '../load.ts'
+import { recoveringModel } from '../middleware.ts'
+import { toModelMessages } from '../model-messages.ts'
 import {
   type ChatStoreOptions,
   chatOptionsSchema,
   type LoadOptions,
   loadSchema,
   type TurnOptions,
+  turnSchema,
 } from '../options.ts'
-import type { SdkUIMessage, UIMessageLike } from '../types.ts'
+import { CAME_LATE, hideRows } from '../session-reading.ts'
 import {
+  namesOf,
+  type SdkModel,
+  type SdkModelMessage,
+  type SdkPart,
+  type SdkUIMessage,
+  type SdkVersion,
+  type UIMessageLike,
+  versionOf,
+} from '../types.ts'
+import {
+  type Chat,
   type ChatStorage,
   changeChat,
+  type GivenMessage,
+  isSameOrOlder,
   type OnConflict,
   readChat,
+  readGiven,
   type SaveResult,
+  type StoredUIMessage,
+  type TargetMessage,
   targetOfSave,
 } from './log.ts'
-import type { ChatRequest } from './request.ts'
-import { beginTurn, type ChatTurn, type TurnSetting } from './turn.ts'
-import { type GivenMessage, readGiven } from './versions.ts'
+import { type ChatRequest, lastMessageOf, readRequest, targetOfRequest } from './request.ts'
 
 /** The argument of `save`. */
 export type SaveInput = {
   readonly chatId: string
   /** The whole chat, as `onFinish` receives it. */
   readonly messages: readonly UIMessageLike[]
-  /** Default: that of the chat store. */
+  /** Default: the option of the chat store. */
   readonly onConflict?: OnConflict | undefined
-  /** The field of the request's body: the message that was edited or regenerated. It and all later messages are rewound. */
+  /** The field of the request's body: the edited or regenerated message. It and all later messages are rewound. */
   readonly messageId?: string | undefined
 }
 
-/** Chats of `useChat`, kept in a store. */
+/** Chats of `useChat` in a store. */
 export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
   /** Creates a chat and returns its id. Throws `SESSION_EXISTS`. */
   create(session?: SessionInput): Promise<string>
   /**
-   * The chat as people see it, validated by the AI SDK: all messages, also those compacted for models, except rewound ones (regenerated
-   * answers, edited messages). Throws `SESSION_NOT_FOUND`, `AI_SDK_UNAVAILABLE`, and `INVALID_INPUT` for what the AI SDK refuses.
+   * The chat as people see it, validated by the AI SDK: all messages, including those compacted for models, except rewound ones
+   * (regenerated answers, edited messages). Throws `SESSION_NOT_FOUND`, `AI_SDK_UNAVAILABLE`, and `INVALID_INPUT` for messages that the AI SDK refuses.
    */
   load(chatId: string, options?: LoadOptions): Promise<UI_MESSAGE[]>
   /**
-   * Stores a chat as it is now: appends new messages, and rewinds those it no longer has, in one transaction. Saving the same chat again
-   * does nothing. A list that does not continue the stored chat is a conflict (see `OnConflict`). Throws `INVALID_INPUT`, `HISTORY_DIVERGED`.
+   * Stores a chat: appends new messages and rewinds removed ones, in one transaction. Saving the same chat again does nothing. A list that does not continue the stored chat is a conflict (see `OnConflict`). Throws `INVALID_INPUT`, `HISTORY_DIVERGED`.
    */
   save(input: SaveInput): Promise<SaveResult>
   /**
-   * Begins a turn. `request` is a `ChatRequest` from a browser, checked here: a message, an edit, results of tools, or the regeneration of
-   * an answer. Stores it, and returns what to send to the model, compacted when that is due, and the function that stores the answer. The
-   * body `useChat` posts can be passed as it is; the application decides who may write to the chat.
+   * Begins a turn. `request` is the body that `useChat` posts (a `ChatRequest`; it is checked): a message, an edit, tool results, or the
+   * regeneration of an answer. Stores it, and returns the request for the model, compacted when necessary, and the function that stores the
+   * answer. The application decides who may write to the chat.
    *
    * Throws `INVALID_INPUT`, `MESSAGE_NOT_FOUND`, what `prepareRequest` throws.
    */
@@ -62,8 +85,8 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
 }
 
 /**
- * Keeps chats of the AI SDK's UI (`useChat`) in a store: the functions its guide to message persistence asks for. The id of a chat is that
- * of a session. `UI_MESSAGE` is the application's own type of messages. Throws `INVALID_INPUT`.
+ * Stores chats of the AI SDK's UI (`useChat`), with the functions that its guide to message persistence needs. The id of a chat is the id of
+ * its session. `UI_MESSAGE` is the application's own type of messages. Throws `INVALID_INPUT`.
  */
 export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   store: ChatStorage,
@@ -72,7 +95,6 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   if (!isObject(store) || !('prepareRequest' in store))
     throw invalid('chatStore: store: must be a store, as `await openStore(…)` returns it')
   const { onConflict, generateMessageId, actor, ...defaults } = check(chatOptionsSchema, options, 'chatStore')
-  const setting: TurnSetting = { store, defaults, generateMessageId, actor }
   return {
     async create(session = {}) {
       return (await store.createSession(session)).id
@@ -80,7 +102,7 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     async load(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'load: chatId')
       const validation = { ...defaults, ...check(loadSchema, given, 'load') }
-      const { stored } = await readChat(store, id, validation.tools)
+      const { stored } = await readChat({ store, chatId: id }, validation.tools)
       const messages = stored.map(({ message }) => message)
       await validateMessages(messages, validation, 'load')
       return messages as unknown as UI_MESSAGE[]
@@ -88,23 +110,25 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     async save(input) {
       if (!isObject(input)) throw invalid('save: must be given an object')
       const chatId = check(nameSchema, input.chatId, 'save: chatId')
-      const how = { onConflict: conflictMode(input.onConflict ?? onConflict), messageId: input.messageId }
+      const mode = check(chatOptionsSchema.shape.onConflict, input.onConflict, 'save: onConflict')
+      const how = { onConflict: mode ?? onConflict ?? 'merge', messageId: input.messageId }
       const given = givenMessages(taken(input.messages))
-      return changeChat(store, chatId, ({ stored }) => targetOfSave(chatId, stored, given, how), actor)
+      return changeChat({ store, chatId, actor }, ({ stored }) => targetOfSave(chatId, stored, given, how))
     },
     async resume<MODEL>(request: unknown, given: object = {}) {
       if (!isObject(request)) throw invalid('resume: must be given the body of a request')
       const chatId = check(nameSchema, request.id, 'resume: request.id')
-      const turn = await beginTurn<UI_MESSAGE>(setting, chatId, taken(request as ChatRequest), given)
-      return turn as ChatTurn<UI_MESSAGE, MODEL>
+      const chat = { store, chatId, actor }
+      const turn = await beginTurn(
+        chat,
+        taken(request as ChatRequest),
+        check(turnSchema, given, 'resume'),
+        defaults,
+      )
+      const ids = { generateMessageId: generateMessageId ?? uuidv7 }
+      return { ...turn, ...ids } as unknown as ChatTurn<UI_MESSAGE, MODEL>
     },
   }
-}
-
-function conflictMode(mode: OnConflict = 'merge'): OnConflict {
-  if (mode !== 'merge' && mode !== 'replace' && mode !== 'error')
-    throw invalid('save: onConflict: must be merge, replace or error')
-  return mode
 }
 
 /** Throws `INVALID_INPUT`, also for two messages with the same id. */
@@ -117,4 +141,230 @@ function givenMessages(messages: unknown): GivenMessage[] {
     seen.add(message.id)
   }
   return given
+}
+
+/** The argument of a stream's `onFinish`. Source: `UIMessageStreamOnFinishCallback` of ai 6, `…OnEndCallback` of ai 7. */
+export type AnswerEnd = { readonly responseMessage: UIMessageLike }
+
+/** A turn of a chat: the arguments for `streamText` and `toUIMessageStreamResponse`. */
+export type ChatTurn<UI_MESSAGE, MODEL = TurnOptions['model']> = {
+  readonly chatId: string
+  /** For `streamText`: the view, prepared for the provider. */
+  readonly messages: SdkModelMessage[]
+  /**
+   * For `streamText`: the given model, which now also sends a shorter request after an overflow, and records the usage of each call. A name
+   * is returned unchanged.
+   */
+  readonly model: MODEL
+  /** For `streamText`: the system prompt with its additions; absent when it is empty. */
+  readonly system?: string
+  /** For `streamText`: the middleware `undertext` must not store the turn again. */
+  readonly providerOptions: { undertext: { skip: true } }
+  /** The chat as people see it, with the request's message. */
+  readonly originalMessages: UI_MESSAGE[]
+  /** Returns the id of the answer. */
+  readonly generateMessageId: () => string
+  /** Stores the answer, or the beginning of a stopped one; ignores an empty one. */
+  readonly onFinish: (end: AnswerEnd) => Promise<void>
+  /** The name of `onFinish` in ai 7. */
+  readonly onEnd: (end: AnswerEnd) => Promise<void>
+  /** The prepared request, with its token counts and compaction runs. */
+  readonly request: PreparedRequest
+  /** The change of the chat before the model is called. */
+  readonly saved: SaveResult
+}
+
+/** Begins a turn; see `resume` of `chatStore`. */
+async function beginTurn(
+  chat: Chat,
+  request: ChatRequest,
+  options: TurnOptions,
+  defaults: LoadOptions,
+): Promise<Omit<ChatTurn<SdkUIMessage>, 'generateMessageId'>> {
+  const { store, chatId } = chat
+  const { tools, metadataSchema, dataSchemas, validate, system, maxOutputTokens, signal, owner } = options
+  const validation = { ...defaults, ...defined({ tools, metadataSchema, dataSchemas, validate }) }
+  const message = lastMessageOf(request)
+  if (message !== undefined) await validateMessages([message], validation, 'resume')
+  const read = readRequest(request)
+  const saved = await changeChat(chat, async ({ stored, isRewound }) => {
+    const target = targetOfRequest(chatId, read, stored, isRewound)
+    const checked = new Set<TargetMessage | undefined>([...stored, read.message])
+    const brought = target.messages.filter((one) => !checked.has(one)).map((one) => one.message)
+    await validateMessages(brought, validation, 'resume')
+    return target
+  })
+  const { stored } = await readChat(chat, validation.tools)
+  const { version, ...names } = namesIn(options)
+  const preparation = {
+    ...options.request,
+    ...defined({ ...names, system, maxOutputTokens, signal }),
+    alsoReads: [AI_SDK],
+    // A call that was just approved has no result yet: the AI SDK runs it next.
+    ...(isAnsweredRequest(stored.at(-1)?.rows ?? []) && { pendingCalls: 'keep' as const }),
+  }
+  await noteSession(store, chatId, { ...names, owner })
+  const prepared = await store.prepareRequest(chatId, preparation)
+  const end = endOf(chat, saved, read.isRegeneration)
+  const prompt = promptOf(prepared, version)
+  const originalMessages = stored.map((one) => one.message)
+  const turn = { store, chatId, options: preparation, messages: prompt.messages.length }
+  return {
+    chatId,
+    messages: await withModelOutputs(prompt.messages, originalMessages, validation.tools),
+    model: isModel(options.model) ? recoveringModel(options.model, turn) : options.model,
+    ...defined({ system: prompt.system }),
+    providerOptions: { undertext: { skip: true } },
+    originalMessages,
+    onFinish: end,
+    onEnd: end,
+    request: prepared,
+    saved,
+  }
+}
+
+function namesIn({ model, provider, version }: TurnOptions): {
+  readonly provider?: string | undefined
+  readonly model?: string | undefined
+  readonly version: SdkVersion
+} {
+  if (typeof model !== 'object') return { provider, model, version: version ?? 'v3' }
+  const names = namesOf(model)
+  const { specificationVersion } = model as { readonly specificationVersion?: unknown }
+  const own = typeof specificationVersion === 'string' ? versionOf({ specificationVersion }) : 'v3'
+  return { provider: provider ?? names.provider, model: names.model, version: version ?? own }
+}
+
+function isModel(model: unknown): model is SdkModel {
+  return isObject(model) && typeof model.doStream === 'function'
+}
+
+/** Whether a chat ends with approval responses whose calls have no results yet. */
+function isAnsweredRequest(rows: readonly Message[]): boolean {
+  const last = rows.at(-1)
+  return (
+    last?.role === 'tool' &&
+    partsOf(last).some(
+      (part) => part.type === 'provider' && keptPartTo(part)?.type === 'tool-approval-response',
+    )
+  )
+}
+
+/** Stores the answer of a turn. */
+function endOf(chat: Chat, began: SaveResult, isRegeneration: boolean): (end: AnswerEnd) => Promise<void> {
+  const { store, chatId, actor } = chat
+  return async (end) => {
+    if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
+    const responseMessage = taken(end.responseMessage)
+    if (!hasContent(responseMessage)) {
+      // The regeneration produced nothing: the earlier answer is restored.
+      const { compactionId, rowsAppended } = began
+      if (isRegeneration && compactionId !== undefined && rowsAppended === 0)
+        await store.undoCompaction(chatId, compactionId, { both: true, ...defined({ actor }) })
+      return
+    }
+    const answer = readGiven(responseMessage, 'responseMessage')
+    let isLate = false
+    const { lastRowId, rowsAppended } = await changeChat(chat, ({ stored }) => {
+      const isLastRow = ({ id }: StoredMessage): boolean => id === began.lastRowId
+      isLate = began.lastRowId !== undefined && !stored.some(({ rows }) => rows.some(isLastRow))
+      return { messages: withAnswer(stored, answer), isConflict: false }
+    })
+    if (!isLate || rowsAppended === 0 || lastRowId === undefined) return
+    // The question was rewound meanwhile: the answer is stored, and not part of the chat. Others may have appended after it.
+    const rows = (await store.getMessages(chatId)).filter(({ kind }) => kind === 'message')
+    const last = rows.findIndex(({ id }) => id === lastRowId) + 1
+    const late = rows.slice(Math.max(0, last - rowsAppended), last)
+    const visible = late.filter(({ hidden }) => !hidden)
+    await hideRows(store, chatId, visible, CAME_LATE, actor)
+  }
+}
+
+function withAnswer(stored: readonly StoredUIMessage[], answer: GivenMessage): readonly TargetMessage[] {
+  const last = stored.at(-1)
+  // The middleware already stored it, with the id of its row.
+  if (last?.isOtherOrigin === true && isSameOrOlder(answer, last)) return stored
+  const at = stored.findIndex(({ message }) => message.id === answer.message.id && message.id !== '')
+  if (at === -1) return [...stored, answer]
+  return stored.map((there, index) => (index === at && !isSameOrOlder(answer, there) ? answer : there))
+}
+
+/** Whether an answer has more than step marks and empty texts. */
+function hasContent(message: unknown): boolean {
+  if (!isObject(message) || !Array.isArray(message.parts)) return true
+  return message.parts.some((part) => {
+    if (!isObject(part)) return true
+    if (part.type === 'text') return part.text !== ''
+    // A signature may replace text that is not shown.
+    if (part.type === 'reasoning') return part.text !== '' || part.providerMetadata !== undefined
+    return part.type !== 'step-start'
+  })
+}
+
+/**
+ * A prepared request as input of `streamText`. Leading system messages (of the application, a summary) are added to the system prompt; later
+ * ones become user messages, because ai 7 refuses system messages and ai 6 warns. Source: `standardizePrompt` of both.
+ */
+function promptOf(
+  { system, messages }: PreparedRequest,
+  version: SdkVersion,
+): { readonly system?: string; readonly messages: SdkModelMessage[] } {
+  const start = messages.findIndex(({ role }) => role !== 'system')
+  const front = messages.slice(0, start === -1 ? messages.length : start)
+  const texts = front
+    .flatMap((message) => partsOf(message))
+    .flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []))
+  const whole = [...(system === undefined ? [] : [system]), ...texts]
+  const rest = messages
+    .slice(front.length)
+    .map((message) => (message.role === 'system' ? { ...message, role: 'user' as const } : message))
+  return {
+    ...(whole.length > 0 && { system: whole.join('\n\n') }),
+    messages: toModelMessages(rest, { version }),
+  }
+}
+
+type ToModelOutput = (call: {
+  readonly toolCallId: string
+  readonly input: unknown
+  readonly output: unknown
+}) => unknown
+
+/**
+ * Converts results with `toModelOutput` of the application's tools, as `convertToModelMessages` of ai 6 and 7 does. The placeholder of a
+ * compacted result is kept.
+ */
+async function withModelOutputs(
+  messages: SdkModelMessage[],
+  chat: readonly SdkUIMessage[],
+  tools: object | undefined,
+): Promise<SdkModelMessage[]> {
+  const toModel = new Map(
+    Object.entries(tools ?? {}).flatMap(([name, tool]) =>
+      isObject(tool) && typeof tool.toModelOutput === 'function'
+        ? [[name, tool.toModelOutput.bind(tool) as ToModelOutput] as const]
+        : [],
+    ),
+  )
+  if (toModel.size === 0) return messages
+  const shownParts = new Map<unknown, SdkPart>()
+  for (const part of chat.flatMap((message) => message.parts as readonly SdkPart[]))
+    shownParts.set(part.toolCallId, part)
+
+  const converted = async (part: SdkPart): Promise<SdkPart> => {
+    const convert = part.type === 'tool-result' ? toModel.get(part.toolName as string) : undefined
+    const shown = shownParts.get(part.toolCallId)
+    if (convert === undefined || shown?.state !== 'output-available') return part
+    const { input, output } = shown
+    const stored = { type: typeof output === 'string' ? 'text' : 'json', value: output }
+    if (!isDeepStrictEqual(part.output, stored)) return part
+    return { ...part, output: await convert({ toolCallId: part.toolCallId as string, input, output }) }
+  }
+  return Promise.all(
+    messages.map(async (message) => {
+      if (typeof message.content === 'string') return message
+      const content = await Promise.all((message.content as readonly SdkPart[]).map(converted))
+      return { ...message, content } as SdkModelMessage
+    }),
+  )
 }

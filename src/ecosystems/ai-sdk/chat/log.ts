@@ -1,17 +1,16 @@
 import { isUndertextError, UndertextError } from '../../../errors.ts'
 import { defined } from '../../../messages/defined.ts'
+import { canonicalJson } from '../../../messages/json.ts'
 import { type NewMessage, partsOf, type StoredMessage } from '../../../messages/message.ts'
 import { unlessUnknown } from '../../../store/arguments.ts'
 import type { Store } from '../../../store/store.ts'
-import { rewoundIds } from '../session-reading.ts'
-import { uiRowOf } from '../ui-rows.ts'
-import {
-  commonRows,
-  type GivenMessage,
-  isSameOrOlder,
-  type StoredUIMessage,
-  storedMessagesOf,
-} from './versions.ts'
+import { Conversion } from '../../conversion.ts'
+import { rowsOfUIMessage } from '../from-ui-messages.ts'
+import { unitsOf } from '../prompt-matching.ts'
+import { readLog } from '../session-reading.ts'
+import { type UIMessageOptions, uiMessagesOf } from '../to-ui-messages.ts'
+import type { SdkUIMessage, UIMessageLike } from '../types.ts'
+import { groupsOf, uiMetadata, uiRowOf } from '../ui-rows.ts'
 
 /** What a chat needs of a store. */
 export type ChatStorage = Pick<
@@ -30,7 +29,7 @@ export type ChatStorage = Pick<
   | 'withOverflowRecovery'
 >
 
-/** The reason of a chat's rewinds in the audit. */
+/** The reason in the audit for a chat's rewinds. */
 const REWIND_REASON = 'the chat went on from an earlier message (undertext/ai-sdk)'
 
 /** A chat as it is stored. */
@@ -42,25 +41,21 @@ type ChatLog = {
   readonly isRewound: (id: string) => boolean
 }
 
-/** Reads a chat as people see it: the log without rewound messages, compacted or not. Throws `SESSION_NOT_FOUND`. */
-export async function readChat(store: ChatStorage, chatId: string, tools?: 'all' | object): Promise<ChatLog> {
-  const rows = await store.getMessages(chatId)
-  const messages = rows.filter(({ kind }) => kind === 'message')
-  const isTouched = rows.some(({ truncationParent }) => truncationParent !== undefined)
-  const out = isTouched ? rewoundIds(rows, await store.listCompactions(chatId)) : new Set<string>()
-  const former = messages.filter(({ id }) => !out.has(id))
-  const gone = new Set(messages.filter(({ id }) => out.has(id)).map(({ metadata }) => uiRowOf(metadata)?.id))
-  return {
-    stored: storedMessagesOf(former, tools),
-    position: messages.at(-1)?.position ?? 0,
-    isRewound: (id) => gone.has(id),
-  }
+/** A chat, and the actor of its rewinds in the audit. */
+export type Chat = {
+  readonly store: ChatStorage
+  readonly chatId: string
+  readonly actor: string | undefined
 }
 
-/** The same; an unknown chat has no messages. */
-async function readChatOrNone(store: ChatStorage, chatId: string): Promise<ChatLog> {
-  const log = await unlessUnknown(readChat(store, chatId))
-  return log ?? { stored: [], position: 0, isRewound: () => false }
+/** Reads a chat as people see it: the log without rewound messages, compacted or not. Throws `SESSION_NOT_FOUND`. */
+export async function readChat(
+  { store, chatId }: Pick<Chat, 'store' | 'chatId'>,
+  tools?: object,
+): Promise<ChatLog> {
+  const { log, rewound, position } = await readLog(store, chatId, await store.getMessages(chatId))
+  const rewoundIds = new Set(rewound.map(({ metadata }) => uiRowOf(metadata)?.id))
+  return { stored: storedMessagesOf(log, tools), position, isRewound: (id) => rewoundIds.has(id) }
 }
 
 /** The result of a change of a chat. */
@@ -69,7 +64,7 @@ export type SaveResult = {
   readonly rowsAppended: number
   /** Rows that were hidden. */
   readonly rowsHidden: number
-  /** The compaction of kind `manual` that hid them: `undoCompaction` shows them again. */
+  /** The compaction of kind `manual` that hid them; `undoCompaction` restores them. */
   readonly compactionId?: string
   /** Whether the saved list did not continue the stored chat (see `onConflict`). */
   readonly isConflict: boolean
@@ -77,28 +72,27 @@ export type SaveResult = {
   readonly lastRowId?: string
 }
 
-/** How often a change is decided again when another writer was faster. */
+/** How often a change is tried if other writers are faster. */
 const MOST_TRIES = 50
 
 /**
- * Makes a chat what `decide` returns, in one transaction; decides again when others write meanwhile. Rows stay as long as they are the
- * same from the beginning; a rewind hides the rest, and new rows are appended.
+ * Changes a chat to what `decide` returns, in one transaction; calls it again if others write meanwhile. Rows that are the same from the
+ * beginning stay; a rewind hides the rest, and new rows are appended.
  */
 export async function changeChat(
-  store: ChatStorage,
-  chatId: string,
+  chat: Chat,
   decide: (log: ChatLog) => Target | Promise<Target>,
-  actor: string | undefined,
 ): Promise<SaveResult> {
   for (let tries = 1; ; tries++) {
-    const log = await readChatOrNone(store, chatId)
+    const known = await unlessUnknown(readChat(chat))
+    const log = known ?? { stored: [], position: 0, isRewound: () => false }
     const target = await decide(log)
     const nothing = { rowsAppended: 0, rowsHidden: 0, isConflict: target.isConflict }
     const change = changeTo(log.stored, target.messages)
     const last = log.stored.at(-1)?.rows.at(-1)
     if (change === undefined) return { ...nothing, ...(last && { lastRowId: last.id }) }
     try {
-      return { ...nothing, ...(await commit(store, chatId, log, change, actor)) }
+      return { ...nothing, ...(await commit(chat, log, change)) }
     } catch (error) {
       const isRace = isUndertextError(error, 'POSITION_CONFLICT') || isUndertextError(error, 'STALE_PLAN')
       if (!isRace || tries >= MOST_TRIES) throw error
@@ -109,7 +103,7 @@ export async function changeChat(
 /** Rows to hide, from the first on, and rows to append. */
 type Change = { readonly hide: readonly StoredMessage[]; readonly append: readonly NewMessage[] }
 
-/** `undefined` when nothing changes. */
+/** Returns `undefined` if nothing changes. */
 function changeTo(stored: readonly StoredUIMessage[], wanted: readonly TargetMessage[]): Change | undefined {
   let same = 0
   while (same < stored.length && wanted[same] === stored[same]) same++
@@ -123,24 +117,22 @@ function changeTo(stored: readonly StoredUIMessage[], wanted: readonly TargetMes
   const common = commonRows(former.rows, version.rows)
   const append = appended.slice(common.rows)
   const left = hidden.slice(common.rows)
-  // More results of the same step: they are appended after the stored ones.
+  // More results of the same step are appended after the stored ones.
   const isMore = left.length === 1 && common.parts > 0 && common.parts === partsOf(left[0]!).length
   if (!isMore) return { hide: left, append }
   const [results, ...rest] = append
   return { hide: [], append: [{ ...results!, content: partsOf(results!).slice(common.parts) }, ...rest] }
 }
 
-/** A row as it is appended again when what is before it changes: its ids and keys stay with the stored row. */
+/** A row without ids and keys, which belong to the stored row: it is appended again after an earlier row changed. */
 function withoutIds({ role, content, metadata, createdAt }: NewMessage): NewMessage {
   return defined({ role, content, metadata, createdAt })
 }
 
 async function commit(
-  store: ChatStorage,
-  chatId: string,
+  { store, chatId, actor }: Chat,
   { position, stored }: ChatLog,
   { hide, append }: Change,
-  actor: string | undefined,
 ): Promise<Omit<SaveResult, 'isConflict'>> {
   const [first] = hide
   if (first === undefined) {
@@ -161,11 +153,11 @@ async function commit(
 }
 
 /**
- * What to do with a list that does not continue the stored chat: it lacks messages, or has others in their place.
+ * How to save a list that does not continue the stored chat: messages are missing or replaced.
  *
  * - `merge` (default): no stored message is lost. A newer version in the list replaces the stored one; new messages are appended.
- * - `replace`: the list is the chat from now on; messages that it lacks are rewound.
- * - `error`: the save is refused (`HISTORY_DIVERGED`).
+ * - `replace`: the list becomes the chat; messages that are missing are rewound.
+ * - `error`: `save` throws `HISTORY_DIVERGED`.
  */
 export type OnConflict = 'merge' | 'replace' | 'error'
 
@@ -180,12 +172,12 @@ export type Target = {
 }
 
 /**
- * A chat after a whole list of it is saved. Pure.
+ * Returns a chat after a whole list is saved.
  *
- * Where list and log differ, these are no conflicts: a list that continues the log; a user's message with another text under its own id
- * (an edit); another answer in place of the last one (a regeneration); an assistant's last message in a newer version; and anything in
- * place of `messageId`. An older version of a message changes nothing. Any other list that lacks stored messages is a conflict: another
- * tab may have written them. Throws `HISTORY_DIVERGED` for a conflict with `onConflict: 'error'`.
+ * These differences are not conflicts: messages after the log's end; another text of a user's message (an edit); another answer instead of
+ * the last one (a regeneration); a newer version of the assistant's last message; a replacement of `messageId`. An older version of a
+ * message changes nothing. Any other list without stored messages is a conflict, because another tab may have written them. Throws
+ * `HISTORY_DIVERGED` for a conflict with `onConflict: 'error'`.
  */
 export function targetOfSave(
   chatId: string,
@@ -223,7 +215,7 @@ export function targetOfSave(
   return { messages: merged(stored, given), isConflict: true }
 }
 
-/** All stored messages, in newer versions where there are some, and new messages after them. */
+/** All stored messages, in their newest versions, and new messages after them. */
 function merged(stored: readonly StoredUIMessage[], given: readonly GivenMessage[]): TargetMessage[] {
   const versions = new Map(given.map((one) => [one.message.id, one]))
   const kept = stored.map((former) => {
@@ -232,4 +224,111 @@ function merged(stored: readonly StoredUIMessage[], given: readonly GivenMessage
     return version === undefined || isSameOrOlder(version, former) ? former : version
   })
   return [...kept, ...given.filter(({ message }) => versions.has(message.id))]
+}
+
+/** A message to save, and its rows. */
+export type GivenMessage = {
+  readonly message: SdkUIMessage
+  readonly rows: readonly NewMessage[]
+}
+
+/** A stored message, and its rows. */
+export type StoredUIMessage = {
+  readonly message: SdkUIMessage
+  readonly rows: readonly StoredMessage[]
+  /** Whether some of its rows do not come from a chat: a browser then has another id for it. */
+  readonly isOtherOrigin: boolean
+}
+
+/** Converts a message to rows, and back to the message as it will be loaded. Throws `INVALID_INPUT`. */
+export function readGiven(message: UIMessageLike, place: string): GivenMessage {
+  const conversion = new Conversion('ai-sdk UIMessage')
+  const rows = rowsOfUIMessage(message, place, conversion)
+  const [read] = uiMessagesOf(groupsOf(rows), {}, conversion)
+  return { message: read!, rows }
+}
+
+/** The messages of stored rows, in order. */
+function storedMessagesOf(rows: readonly StoredMessage[], tools?: object): StoredUIMessage[] {
+  const groups = groupsOf(rows)
+  const options = defined({ tools: tools as UIMessageOptions['tools'] })
+  const messages = uiMessagesOf(groups, options, new Conversion('ai-sdk UIMessage'))
+  return groups.map(({ rows: own, uiId }, index) => ({
+    message: messages[index]!,
+    rows: own.map(({ index: at }) => rows[at]!),
+    isOtherOrigin: uiId === undefined || own.some(({ ui }) => ui === undefined),
+  }))
+}
+
+/** Whether the given version is the stored one, or an older one that the stored one begins with. */
+export function isSameOrOlder(
+  given: GivenMessage,
+  { message, rows, isOtherOrigin }: StoredUIMessage,
+): boolean {
+  const other = given.message.id === '' ? { ...message, id: '' } : message
+  if (canonicalJson(given.message) === canonicalJson(other)) return true
+  if (isOtherOrigin) return hasSameContent(given, rows)
+  if (given.message.id !== message.id) return false
+  if (commonRows(rows, given.rows).isPrefix) return true
+  // A shorter version is older, even if its metadata (usage, a model's name) changed since.
+  const older = commonRows(rows.map(withoutFirst), given.rows.map(withoutFirst))
+  return older.isPrefix && older.rows < rows.length
+}
+
+/** A row without the fields of its whole message. */
+function withoutFirst(row: NewMessage): NewMessage {
+  const ui = uiRowOf(row.metadata)
+  if (ui === undefined || row.metadata === undefined) return row
+  const { first: _, ...rest } = ui
+  return { ...row, metadata: { ...row.metadata, ...uiMetadata(rest) } }
+}
+
+/** Compares only texts, calls and results: rows of other origins have other ids, and no layout. */
+function hasSameContent(given: GivenMessage, rows: readonly StoredMessage[]): boolean {
+  const comparable = (list: readonly NewMessage[]): string => {
+    const { utterances, calls, results } = unitsOf(list)
+    const texts = utterances.map(({ role, text, digest }) => [role, text, digest ?? ''])
+    const system = list.filter(({ role }) => role === 'system').map(({ content }) => partsOf({ content }))
+    return canonicalJson([texts, calls.map(({ id }) => id), results.map(({ id }) => id), system])
+  }
+  return given.message.role === roleOf(rows) && comparable(given.rows) === comparable(rows)
+}
+
+function roleOf([first]: readonly NewMessage[]): string {
+  return first?.role === 'tool' ? 'assistant' : (first?.role ?? 'assistant')
+}
+
+/** How many rows two versions have in common. */
+type Common = {
+  /** How many rows are the same. */
+  readonly rows: number
+  /** How many results of the next row are the same. */
+  readonly parts: number
+  /** Whether `stored` begins with all of `wanted`. */
+  readonly isPrefix: boolean
+}
+
+/** Compares rows of two versions from the beginning. Results may be split into rows differently. */
+function commonRows(stored: readonly NewMessage[], wanted: readonly NewMessage[]): Common {
+  let rows = 0
+  while (rows < stored.length && rows < wanted.length && bodyOf(stored[rows]!) === bodyOf(wanted[rows]!))
+    rows++
+  const [a, b] = [stored[rows], wanted[rows]]
+  const parts = a === undefined || b === undefined ? 0 : commonResults(a, b)
+  const isPrefix = b === undefined || (rows === wanted.length - 1 && parts > 0 && parts === partsOf(b).length)
+  return { rows, parts, isPrefix }
+}
+
+/** How many results both rows begin with, if one of them has no others. */
+function commonResults(a: NewMessage, b: NewMessage): number {
+  if (a.role !== 'tool' || b.role !== 'tool') return 0
+  if (canonicalJson(a.metadata ?? {}) !== canonicalJson(b.metadata ?? {})) return 0
+  const [left, right] = [partsOf(a), partsOf(b)]
+  const most = Math.min(left.length, right.length)
+  const isSame = canonicalJson(left.slice(0, most)) === canonicalJson(right.slice(0, most))
+  return isSame ? most : 0
+}
+
+function bodyOf({ role, content, metadata }: NewMessage): string {
+  return canonicalJson([role, content, metadata ?? {}])
 }

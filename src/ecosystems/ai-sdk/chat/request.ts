@@ -2,15 +2,15 @@ import { invalid, UndertextError } from '../../../errors.ts'
 import { isObject } from '../../../messages/json.ts'
 import type { SdkPart, SdkUIMessage, UIMessageLike } from '../types.ts'
 import type { Target, TargetMessage } from './log.ts'
-import { type GivenMessage, isSameOrOlder, readGiven, type StoredUIMessage } from './versions.ts'
+import { type GivenMessage, isSameOrOlder, readGiven, type StoredUIMessage } from './log.ts'
 
-/** States in which a browser may send the outcome of a call. */
+/** States in which a browser may send the result of a call. */
 const OPEN = ['input-streaming', 'input-available', 'approval-requested', 'approval-responded']
 
 /**
- * A stored message with the outcomes of its calls in a browser's version: outputs (`addToolOutput`) and answers to requests for approval.
- * Everything else is as stored: a browser may not change arguments, known outputs, texts and metadata, and further parts (an answer that
- * was never stored) are not read. `undefined` where it is not a version of the message.
+ * A stored message with the results of its calls from a browser: outputs (`addToolOutput`) and approval responses. Everything else stays as
+ * stored: a browser cannot change arguments, known outputs, texts or metadata, and its further parts (an answer that was never stored) are
+ * ignored. Returns `undefined` for a message that is not a version of the stored one.
  */
 function withOutcomes(given: UIMessageLike, { message: former }: StoredUIMessage): GivenMessage | undefined {
   const shown: readonly unknown[] = Array.isArray(given.parts) ? given.parts : []
@@ -49,7 +49,7 @@ function withOutcome(part: SdkPart, now: SdkPart): SdkPart {
   }
 }
 
-/** A request for approval, with the browser's answer to this very request. */
+/** An approval request, with the browser's response if it has the same id. */
 function answered(read: object, now: unknown): object {
   if (!isObject(now) || now.id !== (read as { readonly id?: unknown }).id) return read
   const { approved, reason } = now
@@ -58,8 +58,8 @@ function answered(read: object, now: unknown): object {
 }
 
 /**
- * What a browser sends: the body `useChat` posts (`DefaultChatTransport`), or the one message `prepareSendMessagesRequest` leaves of it. Of a
- * whole list only the end is read: the user's last messages, and the assistant's message before them. The rest is in the log.
+ * The request of a browser: the body that `useChat` posts (`DefaultChatTransport`), or only its last message
+ * (`prepareSendMessagesRequest`). Of a whole list only the end is read: the user's last messages and the assistant's message before them.
  */
 export type ChatRequest = {
   /** The chat. */
@@ -67,23 +67,23 @@ export type ChatRequest = {
   readonly message?: UIMessageLike | undefined
   readonly messages?: readonly UIMessageLike[] | undefined
   readonly trigger?: 'submit-message' | 'regenerate-message' | undefined
-  /** The message that is edited, or the answer that is regenerated. */
+  /** The edited message, or the regenerated answer. */
   readonly messageId?: string | undefined
 }
 
-/** A request, read. */
+/** A checked request. */
 type ReadRequest = {
   /** The browser's last message. */
   readonly message: GivenMessage | undefined
-  /** Of a list, the user's messages directly before it: requests that never arrived. */
+  /** The user's messages directly before it in a list: their requests never arrived. */
   readonly earlier: readonly GivenMessage[]
-  /** Of a list, the assistant's message before those: outputs of its tools may have come without a request. */
+  /** The assistant's message before those in a list: it may have tool outputs that were not sent yet. */
   readonly before: UIMessageLike | undefined
   readonly isRegeneration: boolean
   readonly messageId: string | undefined
 }
 
-/** The message of a request; `undefined` where there is none. Throws `INVALID_INPUT`. */
+/** The message of a request, or `undefined`. Throws `INVALID_INPUT`. */
 export function lastMessageOf(request: unknown): unknown {
   if (!isObject(request)) throw invalid('request: must be an object')
   const { message, messages, trigger, messageId } = request
@@ -124,8 +124,8 @@ function endOf(messages: readonly UIMessageLike[]): Pick<ReadRequest, 'earlier' 
 }
 
 /**
- * A chat after a request, before the answer. `isRewound`: whether a message of that id was rewound. Throws `MESSAGE_NOT_FOUND` for an unknown
- * message, and `INVALID_INPUT` for changed texts of an assistant: a browser may only send outcomes of calls.
+ * Returns a chat after a request, before the answer. `isRewound` returns whether a message with that id was rewound. Throws
+ * `MESSAGE_NOT_FOUND` for an unknown message, and `INVALID_INPUT` for a changed text of an assistant.
  */
 export function targetOfRequest(
   chatId: string,
@@ -145,11 +145,11 @@ function regenerated(
   const named = stored.findIndex((one) => one.message.id === messageId)
   const shown = stored.findIndex((one) => one.message.id === message?.message.id)
   if (named !== -1) {
-    // A user's message: its answers are regenerated.
+    // The answers to a user's message are regenerated.
     const kept = stored.slice(0, stored[named]!.message.role === 'assistant' ? named : named + 1)
     return shown === -1 && message?.message.role === 'user' ? [...kept, message] : kept
   }
-  // An answer that broke off may not be stored; its question is, or never arrived itself.
+  // A broken answer may not be stored; its question is stored, or never arrived.
   if (shown !== -1) return stored.slice(0, shown + 1)
   if (message?.message.role === 'user') return [...stored, message]
   if (messageId !== undefined) throw notFound(chatId, messageId)
@@ -169,25 +169,25 @@ function submitted(
     if (role !== 'assistant' || former === undefined || at !== stored.length - 1)
       throw invalid('request.message: must be a user’s, or the assistant’s that the chat ends with')
     if (isSameOrOlder(message, former)) return stored
-    const grown = withOutcomes(message.message, former)
-    if (grown === undefined)
+    const updated = withOutcomes(message.message, former)
+    if (updated === undefined)
       throw invalid('request.message: must have the assistant’s own text, and only outcomes of its calls')
-    return isSameOrOlder(grown, former) ? stored : [...stored.slice(0, at), grown]
+    return isSameOrOlder(updated, former) ? stored : [...stored.slice(0, at), updated]
   }
   const named = stored.findIndex((one) => one.message.id === messageId)
   if (messageId !== undefined && messageId !== id && named === -1) throw notFound(chatId, messageId)
-  // The id of an assistant's message names the subject of the request, and is no edit.
+  // The id of an assistant's message is not an edit.
   const edited = stored[named]?.message.role === 'user' ? named : at
   const old = stored[edited]
   if (old === undefined) return [...stored, message]
   const isSame = old.message.id === id && isSameOrOlder(message, old)
-  // Sent again, as after an answer that failed; later messages of others stay.
+  // Sent again, as after a failed answer: later messages of others stay.
   const isRepeat = isSame && messageId === undefined
   if (isRepeat && stored.slice(edited + 1).some((one) => one.message.role !== 'assistant')) return stored
   return [...stored.slice(0, edited), isSame ? old : message]
 }
 
-/** Adds what a list has besides its last message: messages of requests that never arrived, and outputs for the message before. */
+/** Adds the other messages of a list: those whose requests never arrived, and tool outputs for the message before them. */
 function withEarlier(
   { message, earlier, before }: ReadRequest,
   wanted: readonly TargetMessage[],
@@ -197,12 +197,14 @@ function withEarlier(
   const [known, last] = isLast ? [wanted.slice(0, -1), wanted.slice(-1)] : [wanted, []]
   const index = known.findLastIndex((one) => one.message.role !== 'user')
   const former = known[index]
-  const grown =
+  const updated =
     former !== undefined && 'isOtherOrigin' in former && former.message.id === before?.id
       ? withOutcomes(before, former)
       : undefined
   const now =
-    grown === undefined || isSameOrOlder(grown, former as StoredUIMessage) ? known : known.with(index, grown)
+    updated === undefined || isSameOrOlder(updated, former as StoredUIMessage)
+      ? known
+      : known.with(index, updated)
   const isNew = ({ message: { id } }: GivenMessage): boolean =>
     !isRewound(id) && wanted.every((one) => one.message.id !== id)
   return [...now, ...earlier.filter(isNew), ...last]

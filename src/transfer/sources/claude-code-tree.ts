@@ -4,56 +4,56 @@ import { textIn } from './claude-code-fields.ts'
 import { useOfBlocks } from './transcript.ts'
 
 /*
- * Claude Code only ever adds entries. Each names the one it follows, so a file is a tree, and what is sent is the way from the last entry
- * to the root.
+ * Claude Code only adds entries. Each names the one it follows, so a file is a tree, and the conversation is the path from the last entry to the
+ * root.
  */
 
-/** An entry in its place. */
+/** An entry in the tree. */
 export type Node = {
   parent: Node | undefined
   readonly ordinal: number
   readonly facts: Facts
 }
 
-/** The tree, and the way through it as the entries come. */
-export class Way {
+/** The tree, and the current path as entries are added. */
+export class EntryTree {
   readonly #nodes = new Map<string, Node>()
   /** From the last entry to the root. */
-  readonly #way = new Set<Node>()
-  /** The entry that the next one may follow, and the end of the way as it is: they differ once `defer` was called. */
+  readonly #path = new Set<Node>()
+  /** The entry that the next one may follow, and the end of the path: they differ after `defer`. */
   #leaf: Node | undefined
   #tip: Node | undefined
-  /** How many entries of an answer are on the way. */
+  /** The number of entries of an answer on the path. */
   readonly #answers = new Map<string, number>()
-  /** What stands in the place of a summary for those that follow it. */
+  /** The entry that replaces a summary for its followers. */
   readonly #instead = new Map<Node, Node>()
 
-  /** Whether there is an entry of this uuid, on the way or not. */
+  /** Whether there is an entry of this uuid, on the path or not. */
   knows(uuid: string): boolean {
     return this.#nodes.has(uuid)
   }
 
   isOn(node: Node): boolean {
-    return this.#way.has(node)
+    return this.#path.has(node)
   }
 
-  /** Puts an entry in its place in the tree, not yet on the way. What is wrong with the place is added to `mended`. */
+  /** Adds an entry to the tree, not yet to the path. Repairs of its place are added to `mended`. */
   add(facts: Facts, ordinal: number, mended: string[]): Node {
     const node: Node = { parent: this.#parentOf(facts, mended), ordinal, facts }
     this.#nodes.set(facts.uuid, node)
     return node
   }
 
-  /** Goes on to a node that follows the end of the way; answers false where it does not. */
+  /** Extends the path to a node that follows its end; returns false if it does not. */
   goesOnTo(node: Node): boolean {
-    if (this.#leaf !== node.parent || (this.#leaf === undefined && this.#way.size > 0)) return false
+    if (this.#leaf !== node.parent || (this.#leaf === undefined && this.#path.size > 0)) return false
     this.#put(node)
     this.#leaf = node
     this.#tip = node
     return true
   }
 
-  /** Goes on to a node without leading the way there; `turnTo` can make up for it later. */
+  /** Continues at a node without moving the path; `turnTo` can move it later. */
   defer(node: Node): void {
     if (this.#leaf === node.parent || node.facts.isSpoken || node.facts.compaction !== undefined)
       this.#leaf = node
@@ -64,14 +64,14 @@ export class Way {
     return this.#leaf
   }
 
-  /** Whether any entry of an answer is on the way. */
+  /** Whether any entry of an answer is on the path. */
   isAnswerOn(messageId: string): boolean {
     return (this.#answers.get(messageId) ?? 0) > 0
   }
 
   #put(node: Node): void {
-    if (this.#way.has(node)) return
-    this.#way.add(node)
+    if (this.#path.has(node)) return
+    this.#path.add(node)
     this.#countAnswer(node, 1)
   }
 
@@ -81,7 +81,7 @@ export class Way {
     this.#answers.set(messageId, (this.#answers.get(messageId) ?? 0) + by)
   }
 
-  /** Makes the way lead to a node. Returns where it leaves the old one, what is new on it, and how many entries it left. */
+  /** Moves the path to a node. Returns where it leaves the old one, its new entries, and the number of abandoned entries. */
   turnTo(node: Node): {
     readonly fork: Node | undefined
     readonly fresh: ReadonlySet<Node>
@@ -89,13 +89,13 @@ export class Way {
   } {
     const fresh = new Set<Node>()
     let fork: Node | undefined = node
-    while (fork !== undefined && !this.#way.has(fork) && !fresh.has(fork)) {
+    while (fork !== undefined && !this.#path.has(fork) && !fresh.has(fork)) {
       fresh.add(fork)
       fork = fork.parent
     }
-    if (fork !== undefined && !this.#way.has(fork)) fork = undefined
+    if (fork !== undefined && !this.#path.has(fork)) fork = undefined
     let left = 0
-    for (let at = this.#tip; at !== undefined && at !== fork && this.#way.delete(at); at = at.parent) {
+    for (let at = this.#tip; at !== undefined && at !== fork && this.#path.delete(at); at = at.parent) {
       this.#countAnswer(at, -1)
       left += 1
     }
@@ -105,16 +105,16 @@ export class Way {
     return { fork, fresh, left }
   }
 
-  /** What a compaction kept, in its order; nothing where that is not all on the way. */
+  /** The kept entries of a compaction, in order; none if any is not on the path. */
   keptBy(preserved: Preserved | undefined): Node[] {
     if (preserved === undefined) return []
     const nodes = preserved.uuids.map((uuid) => this.#nodes.get(uuid))
-    if (nodes.some((node) => node === undefined || !this.#way.has(node))) return []
+    if (nodes.some((node) => node === undefined || !this.#path.has(node))) return []
     if (!preserved.isSegment) return nodes as Node[]
     const [head, tail] = nodes as [Node, Node]
     const kept: Node[] = []
-    // What a compaction says it kept may have led parents in a circle.
-    for (let at: Node | undefined = tail; at !== undefined && kept.length < this.#way.size; at = at.parent) {
+    // The kept entries of a compaction can create circles of parents.
+    for (let at: Node | undefined = tail; at !== undefined && kept.length < this.#path.size; at = at.parent) {
       kept.push(at)
       if (at === head) return kept.reverse()
     }
@@ -122,8 +122,8 @@ export class Way {
   }
 
   /**
-   * What was kept stands behind the summary from now on, or between boundary and summary, as the compaction says. Answers whether
-   * anything was.
+   * Moves the kept entries after the summary, or between boundary and summary, as the compaction specifies. Returns whether there were
+   * any.
    */
   relink(boundary: Node, summary: Node, kept: readonly Node[]): boolean {
     const [head] = kept
@@ -150,7 +150,7 @@ export class Way {
         mended.push('the entry it follows is not in the file: taken to follow the one before it')
       return this.#leaf
     }
-    // A compaction begins anew, and what it covered is still there.
+    // A compaction starts a new path, and its covered entries stay in the tree.
     if (compaction === undefined) return undefined
     const before = logicalParent === undefined ? undefined : this.#nodes.get(logicalParent)
     return before ?? this.#leaf
@@ -158,22 +158,22 @@ export class Way {
 }
 
 /*
- * What of an entry of Claude Code's says where it stands in its conversation. Format: the files themselves, and what the Claude Agent SDK
- * (`getSessionMessages`) makes of them.
+ * The fields of a Claude Code entry that define its place in the conversation. Format: the files themselves, and their reading by the Claude Agent
+ * SDK (`getSessionMessages`).
  */
 
 export type Facts = {
   readonly uuid: string
-  /** The entry it follows; `null` for one that says it follows none. */
+  /** The entry it follows; `null` for none. */
   readonly parent: string | null | undefined
-  /** Of another conversation, a subagent's: no part of this one. */
+  /** Whether it belongs to a subagent's conversation. */
   readonly isBeside: boolean
   readonly isSpoken: boolean
   readonly compaction: 'boundary' | 'summary' | undefined
   readonly logicalParent: string | undefined
-  /** What a compaction kept, in order, and what it stands behind. */
+  /** The kept entries of a compaction in order, and the entry they follow. */
   readonly preserved: Preserved | undefined
-  /** Lines of one answer share it. */
+  /** The lines of one answer share it. */
   readonly messageId: string | undefined
   readonly calls: readonly string[]
   readonly results: readonly string[]
@@ -182,11 +182,11 @@ export type Facts = {
 export type Preserved = {
   readonly anchor: string
   readonly uuids: readonly string[]
-  /** Whether `uuids` are only the first and the last, and what lies between is found by parents. */
+  /** Whether `uuids` are only the first and the last, and the others are found by their parents. */
   readonly isSegment: boolean
 }
 
-/** The facts of an entry; `undefined` for one without a uuid, which stands nowhere. */
+/** The fields of an entry; `undefined` for one without a uuid, which is not in the tree. */
 export function factsOf(entry: JsonObject, isMain: boolean): Facts | undefined {
   const { uuid, parentUuid, logicalParentUuid, type, subtype, message, isSidechain } = entry
   if (typeof uuid !== 'string' || uuid === '') return undefined

@@ -1,0 +1,152 @@
+import { defined } from '../../messages/defined.ts'
+import { type JsonObject, stringifyJson } from '../../messages/json.ts'
+import type { CompactionStatus } from '../../model/nesting.ts'
+import type { CompactionKind } from '../../model/plan.ts'
+import type { Row } from './connection.ts'
+import { damaged, parseStored, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
+
+/** How the value of a field is stored in its column. `read` throws `STORE_CORRUPT`, naming the row. */
+type Codec<T> = {
+  read(value: unknown, row: string, references: References): T
+  write(value: T, references: References): unknown
+}
+
+/** Compactions: numbers in the database, ids in a file. */
+export type References = {
+  readonly ids: ReadonlyMap<number, string>
+  readonly numbers: ReadonlyMap<string, number>
+}
+
+const plain = (value: unknown): unknown => value ?? null
+
+const text: Codec<string> = {
+  read: (value, row) => {
+    const found = storedText(value, row)
+    if (found === undefined) throw damaged('record', row)
+    return found
+  },
+  write: plain,
+}
+const number: Codec<number> = { read: storedNumber, write: plain }
+const optionalText: Codec<string | undefined> = { read: storedText, write: plain }
+const optionalNumber: Codec<number | undefined> = {
+  read: (value, row) => (value === null ? undefined : storedNumber(value, row)),
+  write: plain,
+}
+const json: Codec<JsonObject | undefined> = {
+  read: (value, row) => (value === null ? undefined : parseStoredObject(value, 'record', row)),
+  write: (value) => (value === undefined ? null : stringifyJson(value)),
+}
+const positions: Codec<number[]> = {
+  read: (value, row) => parseStored(value, 'positions', row) as number[],
+  write: (value) => JSON.stringify(value),
+}
+const compaction: Codec<string | undefined> = {
+  read: (value, _row, { ids }) => ids.get(value as number),
+  write: (value, { numbers }) => (value === undefined ? null : numbers.get(value)!),
+}
+
+export type Fields = { readonly [name: string]: Codec<unknown> }
+type Values<F extends Fields> = { [K in keyof F]: F[K] extends Codec<infer T> ? T : never }
+
+/** Fields of a record, each stored in the column of its name (`inputTokens` in `input_tokens`), in the order of the record. */
+export class Columns<F extends Fields> {
+  readonly names: readonly string[]
+  readonly #fields: readonly (readonly [string, Codec<unknown>])[]
+
+  constructor(fields: F) {
+    this.#fields = Object.entries(fields) as [string, Codec<unknown>][]
+    this.names = this.#fields.map(([name]) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+  }
+
+  /** Fields from the columns of a row that begin at an index, without absent ones. Throws `STORE_CORRUPT`, naming the row. */
+  read(row: Row, from: number, name: string, references: References) {
+    const values = this.#fields.map(([field, codec], at) => [
+      field,
+      codec.read(row[from + at], name, references),
+    ])
+    return defined(Object.fromEntries(values) as Values<F>)
+  }
+
+  /** The values of the columns. */
+  write(record: object, references: References): unknown[] {
+    const values = record as { readonly [field: string]: unknown }
+    return this.#fields.map(([field, codec]) => codec.write(values[field], references))
+  }
+}
+
+export const AUDIT = new Columns({
+  event: text,
+  compaction,
+  run: optionalText,
+  at: number,
+  actor: optionalText,
+  detail: json,
+  position: optionalNumber,
+})
+
+export const USAGE = new Columns({
+  provider: text,
+  model: text,
+  requests: number,
+  inputTokens: number,
+  cacheReadTokens: number,
+  cacheCreationTokens: number,
+  outputTokens: number,
+  lastCacheReadTokens: optionalNumber,
+  lastCacheCreationTokens: optionalNumber,
+  at: number,
+})
+
+export const MEASUREMENT = new Columns({
+  provider: text,
+  model: text,
+  estimator: text,
+  viewEpoch: number,
+  tokens: number,
+  held: number,
+  history: number,
+  standing: number,
+  pending: number,
+  firstTokens: optionalNumber,
+  firstEstimate: number,
+  at: number,
+})
+
+export const OPERATION = new Columns({ id: text, digest: text, compaction, positions })
+
+/** The fields of a compaction before its coverage. */
+export const COMPACTION_ORIGIN = new Columns({
+  id: text,
+  run: text,
+  kind: text as Codec<CompactionKind>,
+  status: text as Codec<CompactionStatus>,
+  trigger: text,
+  actor: optionalText,
+  reason: optionalText,
+  params: json,
+})
+
+/** Those after it. */
+export const COMPACTION_FIGURES = new Columns({
+  rowsHidden: number,
+  partsReplaced: number,
+  tokensBefore: number,
+  tokensAfter: number,
+  summarizer: optionalText,
+  model: optionalText,
+  promptVersion: optionalText,
+  usage: json,
+  cost: optionalNumber,
+  error: optionalText,
+  createdAt: number,
+  changedAt: number,
+  rank: number,
+})
+
+/** The SQL that inserts a row with values for some columns. */
+export function insertInto(table: string, columns: readonly string[]): string {
+  return `insert into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`
+}
+
+export const INSERT_CONTENT = insertInto('undertext_contents', ['key', 'content', 'metadata', 'blobs'])

@@ -1,0 +1,345 @@
+import { UndertextError } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
+import type { RowSet } from '../../model/coverage.ts'
+import {
+  type CompactionRecord,
+  type HistoryHead,
+  type ReplacementRecord,
+  type RequiredRecord,
+  type RowRecord,
+  type RowSetRecord,
+  recordId,
+  type SessionRecord,
+} from '../records/records.ts'
+import { Hiding, namedTags, withoutBytes } from '../records/row-fields.ts'
+import type { ExportedHead, ExportedRows } from '../storage.ts'
+import {
+  AUDIT,
+  COMPACTION_FIGURES,
+  COMPACTION_ORIGIN,
+  type Columns,
+  type Fields,
+  MEASUREMENT,
+  OPERATION,
+  type References,
+  USAGE,
+} from './columns.ts'
+import { coverageOf, decodeTurned, placeOf, requiredKeys } from './compactions.ts'
+import type { Connection, Row } from './connection.ts'
+import { blobReader, damaged, decodeContent, parseReplacement, parseStoredObject } from './content-codec.ts'
+import { decodeKind, decodeRole, rowId } from './row-codec.ts'
+import { requireSession, type StoredSession } from './sessions.ts'
+
+/** The state with which the rows of an export are read. */
+type ExportedWithin = {
+  readonly no: number
+  /** Ids of compactions by their numbers. */
+  readonly ids: ReadonlyMap<number, string>
+  /** Keys of pinned rows. */
+  readonly pinned: ReadonlySet<number>
+  readonly hiding: Hiding
+}
+
+/** Everything of a session that is small or changes, read at one moment. Throws `SESSION_NOT_FOUND`, `STORE_CORRUPT`. */
+export function exportHead(connection: Connection, id: string): ExportedHead {
+  return connection.read('exportSession', () => {
+    const session = requireSession(connection, id)
+    const { no } = session
+    const all = (table: string, columns: string, order: string): Row[] =>
+      connection.all(`select ${columns} from undertext_${table} where session = ? order by ${order}`, no)
+    const ids = new Map(all('compactions', 'no, id', 'no') as unknown as [number, string][])
+    const references: References = { ids, numbers: new Map() }
+    const records = <T extends string, F extends Fields>(
+      type: T,
+      columns: Columns<F>,
+      table: string,
+      order: string,
+    ) =>
+      all(table, columns.names.join(', '), order).map((row, index) => ({
+        type,
+        ...columns.read(row, 0, `${type} no. ${index + 1}`, references),
+      }))
+    const entries = all('audit', 'no', 'no').map(([entry], index) => [entry as number, index + 1] as const)
+    const head: HistoryHead = {
+      session: sessionRecord(connection, session),
+      compactions: exportCompactions(connection, session, references, new Map(entries)),
+      audit: records('audit', AUDIT, 'audit', 'no'),
+      usage: records('usage', USAGE, 'usage', 'provider, model'),
+      measurements: records('measurement', MEASUREMENT, 'measurements', 'provider, model'),
+      operations: records('operation', OPERATION, 'operations', 'id'),
+    }
+    const pinned = connection
+      .all('select key from undertext_messages where session = ? and pinned = 1', no)
+      .map(([key]) => key as number)
+    const hiding = new Hiding(head.compactions)
+    return { head, within: { no, ids, pinned: new Set(pinned), hiding } satisfies ExportedWithin }
+  })
+}
+
+/** The last position and ordinal come from the rows: a wrong counter must not cost a message. */
+function sessionRecord(connection: Connection, session: StoredSession): SessionRecord {
+  const rows = connection.get(
+    `select (select max(position) from undertext_messages where session = ? and position is not null),
+       (select max(ordinal) from undertext_messages where session = ? and position is null)`,
+    session.no,
+    session.no,
+  )!
+  const { id, incarnation, estimator, createdAt, updatedAt, version, viewEpoch, undoneAutomatic } = session
+  const { owner, title, provider, model, config, metadata, archivedAt } = session
+  return {
+    ...{ type: 'session', id, incarnation },
+    ...defined({ owner, title, provider, model, config, metadata }),
+    ...{ estimator, createdAt, updatedAt },
+    ...defined({ archivedAt }),
+    messages: (rows[0] as number | null) ?? 0,
+    inserted: (rows[1] as number | null) ?? 0,
+    ...{ version, viewEpoch },
+    ...(undoneAutomatic > 0 && { undoneAutomatic }),
+  }
+}
+
+/** The compactions of a session, oldest first. `entries`: the audit's entries by their numbers, counted from 1. Throws `STORE_CORRUPT`. */
+function exportCompactions(
+  connection: Connection,
+  session: StoredSession,
+  references: References,
+  entries: ReadonlyMap<number, number>,
+): CompactionRecord[] {
+  const columns = [...COMPACTION_ORIGIN.names, ...COMPACTION_FIGURES.names].map((name) => `c.${name}`)
+  const rows = connection.all(
+    `select c.no, c.id, c.coverage, c.requires, c.turned, c.undone_with_run, m.anchor, m.ordinal, ${columns.join(', ')}
+     from undertext_compactions c left join undertext_messages m on m.inserted_by = c.no
+     where c.session = ? group by c.no order by c.no`,
+    session.no,
+  )
+  const requirements = requirementsOf(connection, session, rows)
+  const named = (numbers: readonly number[]): string[] => numbers.map((no) => references.ids.get(no)!)
+  return rows.map((row) => {
+    const [no, id, coverage, requires, turned, undoneWith, anchor, ordinal] = row
+    const name = `compaction no. ${no}`
+    const origin = COMPACTION_ORIGIN.read(row, 8, name, references)
+    const figures = COMPACTION_FIGURES.read(row, 8 + COMPACTION_ORIGIN.names.length, name, references)
+    const place = placeOf(anchor, ordinal)
+    const { hidden, beside, inserted, openCalls, rewinds, lifts, restores } = coverageOf(
+      origin.id,
+      coverage,
+      place,
+    )
+    const { lifted, restored } = decodeTurned(origin.id, turned)
+    const undoneWithRun = origin.status === 'undone' ? entries.get(undoneWith as number) : undefined
+    return {
+      type: 'compaction',
+      ...origin,
+      ...defined({
+        hides: rowSetRecord(hidden),
+        beside: rowSetRecord(beside),
+        inserts: inserted && ([inserted.anchor, inserted.ordinal] as const),
+        openCalls: openCalls || undefined,
+        rewinds,
+        lifts: lifts && named(lifts),
+        restores: restores && named(restores),
+        turned: turned === null ? undefined : { lifted: named(lifted), restored: named(restored) },
+        requires: requires === null ? undefined : requirements(id as string, requires),
+      }),
+      ...figures,
+      ...defined({ undoneWithRun }),
+    }
+  })
+}
+
+function rowSetRecord({ positions, inserted }: RowSet): RowSetRecord | undefined {
+  if (positions.length === 0 && inserted.length === 0) return undefined
+  return {
+    ...(positions.length > 0 && { positions }),
+    ...(inserted.length > 0 && {
+      inserted: inserted.map(({ anchor, ordinal }) => [anchor, ordinal] as const),
+    }),
+  }
+}
+
+/** Returns a function for the parts that a compaction depends on, by ids: one query for all compactions. */
+function requirementsOf(
+  connection: Connection,
+  session: StoredSession,
+  compactions: readonly Row[],
+): (id: string, requires: unknown) => RequiredRecord[] {
+  const keys = compactions.flatMap(([, id, , requires]) =>
+    requiredKeys(id as string, requires).flatMap(([key, , by = []]) => [key, ...by]),
+  )
+  const rows = connection.all(
+    'select key, id, position, ordinal from undertext_messages where key in (select value from json_each(?))',
+    JSON.stringify(keys),
+  )
+  const ids = new Map(
+    rows.map(([key, id, position, ordinal]) => [key, rowId(session.incarnation, id, position, ordinal)]),
+  )
+  return (compaction, requires) => {
+    const idOf = (key: number): string => {
+      const id = ids.get(key)
+      if (id === undefined) throw damaged('list of required parts', `compaction ${compaction}`)
+      return id
+    }
+    return requiredKeys(compaction, requires).map(([key, part, by]) => ({
+      message: idOf(key),
+      part,
+      ...defined({ by: by?.map(idOf) }),
+    }))
+  }
+}
+
+/** Maximum messages of a page, and bytes of their contents; a single message may be larger. */
+const MAX_ROWS = 500
+const MAX_BYTES = 4_000_000
+
+/**
+ * The rows after a position as they were when the head was read: pins and tags follow from the head, and all else is written once. Throws
+ * `SESSION_NOT_FOUND` when the session was purged since, `STORE_CORRUPT`.
+ */
+export function exportRows(connection: Connection, exported: ExportedHead, after: number): ExportedRows {
+  return connection.read('exportSession', () => {
+    const { session } = exported.head
+    const { no } = exported.within as ExportedWithin
+    requireSame(connection, exported)
+    const last = lastOfPage(connection, no, after, session.messages)
+    const rows = readRows(connection, exported, after, last)
+    const replacements = readReplacements(connection, exported, rows)
+    const reader = rowReader(connection, exported)
+    const records = rows.flatMap((row) => {
+      const record = reader(row)
+      const id = recordId(session.incarnation, record)
+      const shown = replacements.get(row[0] as number) ?? []
+      return [record, ...shown.map((one): ReplacementRecord => ({ ...one, message: id }))]
+    })
+    return { records, next: last >= session.messages ? undefined : last }
+  })
+}
+
+function requireSame(connection: Connection, { head, within }: ExportedHead): void {
+  const { id, incarnation, messages } = head.session
+  const row = connection.get(
+    'select no, messages from undertext_sessions where id = ? and incarnation = ?',
+    id,
+    incarnation,
+  )
+  if (row?.[0] !== (within as ExportedWithin).no)
+    throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+  if ((row[1] as number) < messages)
+    throw new UndertextError('STORE_CORRUPT', { detail: `messages of session ${id} are missing` })
+}
+
+/** The last position of a page. Sizes are computed without reading the contents. */
+function lastOfPage(connection: Connection, no: number, after: number, messages: number): number {
+  const sizes = connection.all(
+    `select m.position, octet_length(c.content) + ifnull(octet_length(c.metadata), 0)
+       + iif(c.blobs is null, 0, (select total(octet_length(b.bytes)) from json_each(c.blobs) p
+           join undertext_blobs b on b.hash = unhex(p.value ->> 2)))
+       + (select total(octet_length(r.text)) from undertext_replacements r where r.message = m.key)
+     from undertext_messages m join undertext_contents c on c.key = m.key
+     where m.session = ? and m.position > ? and m.position <= ? order by m.position limit ?`,
+    no,
+    after,
+    messages,
+    MAX_ROWS,
+  )
+  let bytes = 0
+  let last = after
+  for (const [position, size] of sizes) {
+    bytes += size as number
+    if (bytes > MAX_BYTES && last !== after) return last
+    last = position as number
+  }
+  return sizes.length < MAX_ROWS ? messages : last
+}
+
+const COLUMNS = `m.key, m.kind, m.role, m.position, m.anchor, m.ordinal, m.id, m.created_at, m.idempotency_key, c.content,
+  c.metadata, c.blobs, m.inserted_by`
+const ROWS = `select ${COLUMNS} from undertext_messages m join undertext_contents c on c.key = m.key where m.session = ?`
+
+/** The messages of a page and the inserted rows after them, in the order of the view. */
+function readRows(connection: Connection, { head, within }: ExportedHead, after: number, to: number): Row[] {
+  const { no } = within as ExportedWithin
+  const ordinals = head.compactions.flatMap(({ inserts }) =>
+    inserts !== undefined && inserts[0] > (after === 0 ? -1 : after) && inserts[0] <= to ? [inserts[1]] : [],
+  )
+  const messages = connection.all(`${ROWS} and m.position > ? and m.position <= ?`, no, after, to)
+  const inserted = connection.all(
+    `${ROWS} and m.position is null and m.ordinal in (select value from json_each(?))`,
+    no,
+    JSON.stringify(ordinals),
+  )
+  return [...messages, ...inserted].sort(
+    (a, b) => (a[4] as number) - (b[4] as number) || (a[5] as number) - (b[5] as number),
+  )
+}
+
+function rowReader(connection: Connection, { head, within }: ExportedHead): (row: Row) => RowRecord {
+  const { ids, pinned, hiding } = within as ExportedWithin
+  const blobOf = blobReader(connection)
+  return (row) => {
+    const [
+      key,
+      kind,
+      role,
+      position,
+      anchor,
+      ordinal,
+      id,
+      createdAt,
+      idempotencyKey,
+      stored,
+      text,
+      blobs,
+      by,
+    ] = row
+    const type = decodeKind(kind)
+    const decoded = decodeContent(stored as string, blobs as string | null, blobOf, key as number)
+    const { content, bytes } = withoutBytes(decoded)
+    const place = type === 'message' ? { type, position: position as number } : undefined
+    const tags = hiding.tagsOf(place ?? { type: type as 'summary', ordinal: ordinal as number })
+    const { retired, ...parents } = namedTags(tags, head.compactions)
+    const metadata = text === null ? undefined : parseStoredObject(text, 'metadata', key as number)
+    const fields = {
+      ...{ role: decodeRole(role), content },
+      ...defined({ bytes: bytes.length === 0 ? undefined : bytes, metadata }),
+      createdAt: createdAt as number,
+      ...defined({
+        idempotencyKey: (idempotencyKey as string | null) ?? undefined,
+        pinned: pinned.has(key as number) ? (true as const) : undefined,
+      }),
+      ...parents,
+    }
+    if (place !== undefined) return { ...place, ...(id !== null && { id: id as string }), ...fields }
+    const compaction = ids.get(by as number)
+    if (compaction === undefined) throw damaged('compaction', key as number)
+    return {
+      type: type as 'summary' | 'marker',
+      ...{ anchor: anchor as number, ordinal: ordinal as number, compaction },
+      ...(retired === true && { retired }),
+      ...fields,
+    }
+  }
+}
+
+/** The replacements of rows, by their keys, without those of later compactions. */
+function readReplacements(
+  connection: Connection,
+  { within }: ExportedHead,
+  rows: readonly Row[],
+): ReadonlyMap<number, Omit<ReplacementRecord, 'message'>[]> {
+  const { ids } = within as ExportedWithin
+  const found = connection.all(
+    `select r.message, r.compaction, r.part, r.text from json_each(?) k
+     join undertext_replacements r on r.message = k.value order by r.message, r.part, r.compaction`,
+    JSON.stringify(rows.map(([key]) => key)),
+  )
+  const byKey = new Map<number, Omit<ReplacementRecord, 'message'>[]>()
+  for (const [key, no, part, text] of found) {
+    const compaction = ids.get(no as number)
+    if (compaction === undefined) continue
+    const list = byKey.get(key as number) ?? []
+    const shown = parseReplacement(text, key as number)
+    list.push({ type: 'replacement', compaction, part: part as number, text: shown } as (typeof list)[number])
+    byKey.set(key as number, list)
+  }
+  return byKey
+}
