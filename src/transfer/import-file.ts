@@ -79,7 +79,7 @@ function unkept(file: string, error: unknown): UndertextError<'FILE_UNREADABLE'>
 export type ImportStreamOptions = ImportFileOptions & {
   /** Its name in errors and the report. Default: `stream`. */
   readonly called?: string
-  /** Hears how many bytes have come so far. */
+  /** Receives the number of bytes read so far. */
   readonly onBytes?: (bytes: number) => void
 }
 
@@ -111,17 +111,17 @@ const MOST_STEPS = 200
 
 /** Reports the progress of an import by bytes: the same calls at any speed. */
 class Progress {
-  readonly #tell: (progress: ImportProgress) => void
+  readonly #onProgress: (progress: ImportProgress) => void
   readonly #size: number
   readonly #step: number
   #phase: ImportProgress['phase'] = 'check'
   #bytes = 0
-  #told = 0
+  #reported = 0
   #messages = 0
 
   constructor(size: number, tell: ((progress: ImportProgress) => void) | undefined) {
     this.#size = size
-    this.#tell = tell ?? (() => undefined)
+    this.#onProgress = tell ?? (() => undefined)
     this.#step = Math.max(STEP_BYTES, Math.ceil(size / MOST_STEPS))
   }
 
@@ -129,13 +129,13 @@ class Progress {
     this.#phase = phase
     this.#bytes = 0
     this.#messages = 0
-    this.#say()
+    this.#report()
   }
 
   /** The position of a reading; a repeated reading counts once it passes the last one. */
   reached(bytes: number): void {
     this.#bytes = Math.max(this.#bytes, bytes)
-    if (this.#bytes - this.#told >= this.#step) this.#say()
+    if (this.#bytes - this.#reported >= this.#step) this.#report()
   }
 
   counted(messages: number): void {
@@ -144,12 +144,12 @@ class Progress {
 
   end(): void {
     this.#bytes = this.#size
-    this.#say()
+    this.#report()
   }
 
-  #say(): void {
-    this.#told = this.#bytes
-    this.#tell({ phase: this.#phase, bytes: this.#bytes, size: this.#size, messages: this.#messages })
+  #report(): void {
+    this.#reported = this.#bytes
+    this.#onProgress({ phase: this.#phase, bytes: this.#bytes, size: this.#size, messages: this.#messages })
   }
 }
 

@@ -125,7 +125,7 @@ export type CheckedImportFile = z.output<typeof importFileSchema>
 /** The most problems, and the most notes, of one file that a report lists; all are counted. */
 export const MAX_LISTED = 20
 
-/** What an import needs of a store. */
+/** What an import needs from a store. */
 export type ImportStore = Pick<Store, 'importSession' | 'restoreSession' | 'getSession'> &
   Partial<Pick<Store, 'countMessages'>>
 

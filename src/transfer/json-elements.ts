@@ -22,7 +22,7 @@ type Piece = { readonly line: number } & (
 /** Bytes from several chunks; `undefined` when there are more than the limit. */
 type Raw = Buffer | undefined
 
-type Mode = 'start' | 'value' | 'key' | 'field' | 'next' | 'behind' | 'lost'
+type Mode = 'start' | 'value' | 'key' | 'field' | 'next' | 'after' | 'lost'
 
 const QUOTE = 0x22
 const ESCAPE = 0x5c
@@ -82,7 +82,7 @@ class JsonSplitter {
   /** The problem of the end, if any. */
   finish(why: string): Piece[] {
     this.#pieces = []
-    if (this.#mode === 'behind' || this.#mode === 'lost' || this.#mode === 'start') return []
+    if (this.#mode === 'after' || this.#mode === 'lost' || this.#mode === 'start') return []
     const isElement = this.#isInList && this.#isTaking
     const line = this.#isTaking ? this.#takenLine : this.#line
     this.#pieces.push({ kind: 'problem', line, ...(isElement && { element: this.#element + 1 }), why })
@@ -97,7 +97,7 @@ class JsonSplitter {
     switch (this.#mode) {
       case 'start':
         return this.#open(byte, at)
-      case 'behind':
+      case 'after':
         return this.#lose('text follows its end', at)
       case 'next':
         return this.#next(byte, at)
@@ -144,7 +144,7 @@ class JsonSplitter {
 
   #close(at: number): number {
     if (this.#isInList && this.#isObject) this.#mode = 'next'
-    else this.#mode = 'behind'
+    else this.#mode = 'after'
     this.#isInList = false
     return at + 1
   }

@@ -9,7 +9,7 @@ import type { CheckedConversation, CheckedImportFile } from './import-report.ts'
 const PAGE = 100
 
 type SessionRowsOptions = {
-  /** With the texts that rows show in place of parts. */
+  /** With the texts that replace parts. */
   readonly shown?: boolean
   /** Only rows of the view. */
   readonly visible?: boolean
@@ -29,8 +29,8 @@ export async function* sessionRows(
   const last = Math.min(to, messageCount)
   for (let done = 0; done <= last - from; done += PAGE) {
     const first = order === 'forward' ? from + done : Math.max(from, last - done - PAGE + 1)
-    const behind = order === 'forward' ? Math.min(last, first + PAGE - 1) : last - done
-    yield* await store.getMessages(id, { ...options, order, after: first - 1, before: behind + 1 })
+    const upTo = order === 'forward' ? Math.min(last, first + PAGE - 1) : last - done
+    yield* await store.getMessages(id, { ...options, order, after: first - 1, before: upTo + 1 })
   }
 }
 

@@ -129,10 +129,10 @@ class FileWriter {
       const counts = this.#countsOf(done)
       const isNew = !dryRun && done.status !== 'unchanged'
       const visible = isNew ? (await this.#importing.store.countMessages?.(sessionId))?.visible : undefined
-      const told = dryRun
+      const outcome = dryRun
         ? ({ status: 'checked', ...counts } as const)
         : { ...done, ...counts, ...(visible !== undefined && { visible }) }
-      return outcomeOf(sessionId, checked, told, skipBad)
+      return outcomeOf(sessionId, checked, outcome, skipBad)
     } catch (error) {
       if (!isUndertextError(error) || !OF_CONVERSATION.has(error.code)) throw error
       return outcomeOf(name, checked, { status: 'refused', why: whyOf(error), code: error.code })
@@ -183,7 +183,7 @@ class FileWriter {
     })
   }
 
-  /** The one conversation of a file, from its beginning. */
+  /** The only conversation of a file, from its beginning. */
   async *#afresh(): AsyncGenerator<ImportEvent, void, undefined> {
     const cursor = this.#open()
     try {

@@ -33,11 +33,11 @@ export function sharesOf(
 ): readonly { readonly name: string; readonly key: keyof Sizes; readonly share: number }[] {
   const total = CATEGORIES.reduce((sum, [key]) => sum + sizes[key], 0)
   let before = 0
-  let told = 0
+  let shared = 0
   return CATEGORIES.flatMap(([key, name]) => {
     before += sizes[key]
-    const share = total === 0 ? 0 : Math.round((before / total) * 1_000) - told
-    told += share
+    const share = total === 0 ? 0 : Math.round((before / total) * 1_000) - shared
+    shared += share
     return sizes[key] > 0 ? [{ name, key, share }] : []
   })
 }
