@@ -25,7 +25,7 @@ export {
   type RestoreFromOptions,
   restoreFrom,
 } from './transfer/history-lines.ts'
-export { importFile } from './transfer/import-file.ts'
+export { type ImportStreamOptions, importFile, importStream } from './transfer/import-file.ts'
 export type {
   ImportedCompactions,
   ImportedConversation,
@@ -35,11 +35,10 @@ export type {
   ImportProgress,
   ImportReport,
   ImportStatus,
+  ImportStore,
   ImportTotals,
 } from './transfer/import-report.ts'
-export { type ImportStreamOptions, importStream } from './transfer/import-stream.ts'
 export { type Line, readLines } from './transfer/lines.ts'
 export { SOURCE_NAMES, type SourceName } from './transfer/source.ts'
 export type { ViewFormat } from './transfer/view-formats.ts'
 export { VIEW_FORMATS } from './transfer/view-formats.ts'
-export type { ImportStore } from './transfer/write-file.ts'

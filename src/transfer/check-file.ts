@@ -1,30 +1,14 @@
 import type { MessageEvent } from '../history/import/import-types.ts'
 import { messageProblem } from '../messages/message-check.ts'
 import { inConversations } from './history-lines.ts'
-import { type ImportNote, type ImportProblem, TOLD } from './import-report.ts'
-import type {
-  ConversationEvent,
-  FileInput,
-  PlacedMessage,
-  ReadOptions,
-  Source,
-  SourceEvent,
-} from './source.ts'
-
-/** The result of checking one conversation. */
-export type CheckedConversation = {
-  readonly id: string | undefined
-  readonly otherwise: string | undefined
-  readonly branchOf: string | undefined
-  /** Messages that can be stored. */
-  readonly messages: number
-  readonly problemCount: number
-  readonly noteCount: number
-  readonly problems: readonly ImportProblem[]
-  readonly notes: readonly ImportNote[]
-  /** The bytes that had been read when the conversation ended. */
-  readonly mark: string
-}
+import {
+  type CheckedConversation,
+  type Importing,
+  type ImportNote,
+  type ImportProblem,
+  MAX_LISTED,
+} from './import-report.ts'
+import type { ConversationEvent, FileInput, PlacedMessage, Source, SourceEvent } from './source.ts'
 
 type Open = {
   -readonly [K in Exclude<keyof CheckedConversation, 'problems' | 'notes'>]: CheckedConversation[K]
@@ -33,12 +17,10 @@ type Open = {
   readonly notes: ImportNote[]
 }
 
-/** Reads a file to its end and collects its contents by conversation. `onMessages` receives the number of messages so far. */
+/** Reads a file to its end and collects what is in it, by conversation. */
 export async function checkFile(
-  input: FileInput,
   source: Source,
-  options: ReadOptions,
-  onMessages: (count: number) => void,
+  { input, options, onMessages }: Importing,
 ): Promise<CheckedConversation[]> {
   const checked = new Conversations(input, onMessages)
   for await (const event of inConversations(source.read(input, options))) checked.take(event)
@@ -99,13 +81,13 @@ class Conversations {
   #note(note: ImportNote): void {
     const here = this.#open!
     here.noteCount += 1
-    if (++this.#notes <= TOLD) here.notes.push(note)
+    if (++this.#notes <= MAX_LISTED) here.notes.push(note)
   }
 
   #problem(problem: ImportProblem): void {
     const here = this.#open!
     here.problemCount += 1
-    if (++this.#problems <= TOLD) here.problems.push(problem)
+    if (++this.#problems <= MAX_LISTED) here.problems.push(problem)
   }
 
   #close(): void {

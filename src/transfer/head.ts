@@ -1,5 +1,5 @@
 import { isObject } from '../messages/json.ts'
-import { readElements } from './document/options.ts'
+import { readElements } from './json-elements.ts'
 import { jsonOf, readFilledLines } from './lines.ts'
 import type { Head, Input } from './source.ts'
 import { CONVERSATION_LIST, MESSAGE_LISTS } from './sources/transcript-shape.ts'

@@ -1,29 +1,108 @@
-import { isUndertextError, UndertextError } from '../errors.ts'
+import { constants } from 'node:fs'
+import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Readable, Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { invalid, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { storeSchema } from '../store/arguments.ts'
-import { type CheckedConversation, checkFile } from './check-file.ts'
 import { detectSource } from './detect.ts'
-import {
-  checkHistories,
-  historyNames,
-  historyOutcome,
-  historyRefused,
-  restoreHistories,
-} from './import-histories.ts'
+import { importHistories } from './import-histories.ts'
 import {
   type CheckedImportFile,
-  type ImportedConversation,
   type ImportFileOptions,
+  type Importing,
   type ImportProgress,
   type ImportReport,
+  type ImportStore,
   importFileSchema,
   reportOf,
 } from './import-report.ts'
-import type { Done } from './outcomes.ts'
-import { sessionNames } from './session-rows.ts'
-import type { Source } from './source.ts'
 import { FileInput } from './source.ts'
-import { type ImportStore, writeFile } from './write-file.ts'
+import { importConversations } from './write-file.ts'
+
+/** The content of a stream, which can be read several times. */
+type Spooled = { readonly input: FileInput; readonly remove: () => Promise<void> }
+
+type SpoolOptions = {
+  readonly signal: AbortSignal | undefined
+  /** Receives the number of bytes so far. */
+  readonly onBytes: ((bytes: number) => void) | undefined
+}
+
+/**
+ * Writes a stream to a private temporary file. Its name is removed as soon as it is open, so that nothing is left however the process ends; on
+ * systems that keep the names of open files, `remove` removes it.
+ *
+ * Throws `IMPORT_ABORTED`, and `FILE_UNREADABLE` when there is no room or the stream fails. `called` is its name in errors.
+ */
+async function spool(stream: Readable, called: string, { signal, onBytes }: SpoolOptions): Promise<Spooled> {
+  const folder = await mkdtemp(join(tmpdir(), 'undertext-import-')).catch((error: unknown) => {
+    throw unkept(called, error)
+  })
+  const remove = () => rm(folder, { recursive: true, force: true }).catch(() => undefined)
+  let handle: FileHandle | undefined
+  try {
+    handle = await open(join(folder, 'input'), READ_AND_WRITE, 0o600)
+    await remove()
+    await pipeline(stream, writerTo(handle, onBytes), { ...(signal !== undefined && { signal }) })
+    return { input: await FileInput.nameless(handle, called), remove }
+  } catch (error) {
+    await handle?.close()
+    await remove()
+    if (signal?.aborted) throw new UndertextError('IMPORT_ABORTED', { file: called, imported: 0 })
+    throw unkept(called, error)
+  }
+}
+
+const READ_AND_WRITE = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL
+
+function writerTo(handle: FileHandle, onBytes: SpoolOptions['onBytes']): Writable {
+  let bytes = 0
+  return new Writable({
+    write(chunk: Uint8Array, _encoding, done) {
+      bytes += chunk.length
+      onBytes?.(bytes)
+      handle.appendFile(chunk).then(() => done(), done)
+    },
+  })
+}
+
+function unkept(file: string, error: unknown): UndertextError<'FILE_UNREADABLE'> {
+  const { code } = error as NodeJS.ErrnoException
+  const why = code === undefined ? 'it failed' : `the system says ${code}`
+  const detail = `it could not be put into a temporary file: ${why}. TMPDIR names the folder for these.`
+  return new UndertextError('FILE_UNREADABLE', { file, detail })
+}
+
+export type ImportStreamOptions = ImportFileOptions & {
+  /** Its name in errors and the report. Default: `stream`. */
+  readonly called?: string
+  /** Receives the number of bytes read so far. */
+  readonly onBytes?: (bytes: number) => void
+}
+
+/**
+ * Imports a stream as `importFile` imports a file. Because a file is read twice, the stream is first written to a private temporary file, which is
+ * removed at the end. Stored data does not depend on its path: conversations without an id are named `name`, else `called`.
+ *
+ * Throws what `importFile` throws; `FILE_UNREADABLE` also when there is no room for the temporary file or the stream fails.
+ */
+export async function importStream(
+  store: ImportStore,
+  stream: Readable,
+  { called = 'stream', onBytes, ...options }: ImportStreamOptions = {},
+): Promise<ImportReport> {
+  if (typeof called !== 'string' || called === '') throw invalid('importStream: called must be a text')
+  const checked = check(importFileSchema, { name: called, ...options }, 'importStream')
+  const spooled = await spool(stream, called, { signal: checked.signal, onBytes })
+  try {
+    return await importInput(store, called, spooled.input, checked)
+  } finally {
+    await spooled.remove()
+  }
+}
 
 /** The minimum bytes between two reports: about ten per second at 40 MB per second. */
 const STEP_BYTES = 4 * 1024 * 1024
@@ -32,7 +111,7 @@ const MOST_STEPS = 200
 
 /** Reports the progress of an import by bytes: the same calls at any speed. */
 class Progress {
-  readonly #tell: (progress: ImportProgress) => void
+  readonly #onProgress: (progress: ImportProgress) => void
   readonly #size: number
   readonly #step: number
   #phase: ImportProgress['phase'] = 'check'
@@ -42,7 +121,7 @@ class Progress {
 
   constructor(size: number, tell: ((progress: ImportProgress) => void) | undefined) {
     this.#size = size
-    this.#tell = tell ?? (() => undefined)
+    this.#onProgress = tell ?? (() => undefined)
     this.#step = Math.max(STEP_BYTES, Math.ceil(size / MOST_STEPS))
   }
 
@@ -50,13 +129,13 @@ class Progress {
     this.#phase = phase
     this.#bytes = 0
     this.#messages = 0
-    this.#say()
+    this.#report()
   }
 
   /** The position of a reading; a repeated reading counts once it passes the last one. */
   reached(bytes: number): void {
     this.#bytes = Math.max(this.#bytes, bytes)
-    if (this.#bytes - this.#reported >= this.#step) this.#say()
+    if (this.#bytes - this.#reported >= this.#step) this.#report()
   }
 
   counted(messages: number): void {
@@ -65,12 +144,12 @@ class Progress {
 
   end(): void {
     this.#bytes = this.#size
-    this.#say()
+    this.#report()
   }
 
-  #say(): void {
+  #report(): void {
     this.#reported = this.#bytes
-    this.#tell({ phase: this.#phase, bytes: this.#bytes, size: this.#size, messages: this.#messages })
+    this.#onProgress({ phase: this.#phase, bytes: this.#bytes, size: this.#size, messages: this.#messages })
   }
 }
 
@@ -97,134 +176,41 @@ export async function importFile(
   return importInput(store, path, await FileInput.open(path, checked.followLinks), checked)
 }
 
-/** Imports an open file and closes it. `path` is its name in errors and the report. Throws like `importFile`. */
+/** Imports an open file and closes it. Errors and the report call it `path`. Throws what `importFile` throws. */
 export async function importInput(
   store: ImportStore,
   path: string,
   input: FileInput,
   options: CheckedImportFile,
 ): Promise<ImportReport> {
+  const { signal, dryRun } = options
+  const progress = new Progress(input.size, options.onProgress)
+  input.onBlock = (bytes) => {
+    if (signal?.aborted) throw new UndertextError('IMPORT_ABORTED', { file: path, imported: 0 })
+    progress.reached(bytes)
+  }
+  const importing: Importing = {
+    ...{ store, path, input, options },
+    onMessages: (count) => progress.counted(count),
+    onWrite: () => {
+      progress.end()
+      progress.begin('write')
+    },
+  }
   try {
-    return await new FileImport(store, path, input, options).run()
+    const found = await detectSource(input, options.source, options.checkSource)
+    if ('looks' in found) throw new UndertextError('FILE_UNRECOGNISED', { file: path, looks: found.looks })
+    progress.begin('check')
+    const { source } = found
+    const isHistory = source === 'history'
+    const conversations = await (isHistory
+      ? importHistories(importing)
+      : importConversations(source, importing))
+    progress.end()
+    const file = input.name === '' ? path : input.name
+    const name = isHistory ? 'undertext' : source.name
+    return reportOf({ file, size: input.size, source: name, dryRun, conversations })
   } finally {
     await input.close()
-  }
-}
-
-class FileImport {
-  readonly #store: ImportStore
-  readonly #path: string
-  readonly #input: FileInput
-  readonly #options: CheckedImportFile
-  readonly #progress: Progress
-
-  constructor(store: ImportStore, path: string, input: FileInput, options: CheckedImportFile) {
-    this.#store = store
-    this.#path = path
-    this.#input = input
-    this.#options = options
-    this.#progress = new Progress(input.size, options.onProgress)
-  }
-
-  async run(): Promise<ImportReport> {
-    this.#watch()
-    const source = await this.#source()
-    const isHistory = source === 'history'
-    this.#progress.begin('check')
-    const conversations = await (isHistory ? this.#histories() : this.#conversations(source))
-    this.#progress.end()
-    const { name, size } = this.#input
-    const file = name === '' ? this.#path : name
-    const { dryRun } = this.#options
-    return reportOf({ file, size, source: isHistory ? 'undertext' : source.name, dryRun, conversations })
-  }
-
-  async #conversations(source: Source): Promise<ImportedConversation[]> {
-    const checked = await checkFile(this.#input, source, this.#reading, this.#onMessages)
-    const names = sessionNames(checked, this.#input.name, this.#options)
-    return this.#written(source, checked, names)
-  }
-
-  async #histories(): Promise<ImportedConversation[]> {
-    const importing = {
-      store: this.#store,
-      path: this.#path,
-      input: this.#input,
-      options: this.#options,
-      onMessages: this.#onMessages,
-    }
-    const histories = await checkHistories(importing)
-    const names = historyNames(histories, importing)
-    if (!this.#options.dryRun) {
-      this.#beginWriting()
-      return restoreHistories(histories, names, importing)
-    }
-    const done: ImportedConversation[] = []
-    for (const [i, history] of histories.entries()) {
-      const { messages } = history.counts
-      const would = await this.#wouldBe(names[i]!, messages, historyRefused(history))
-      done.push(historyOutcome(names[i]!, history, would, i))
-    }
-    return done
-  }
-
-  /** Reports the end of the check first. */
-  #beginWriting(): void {
-    this.#progress.end()
-    this.#progress.begin('write')
-  }
-
-  readonly #onMessages = (count: number): void => this.#progress.counted(count)
-
-  get #reading(): { readonly branches: boolean } {
-    return { branches: this.#options.branches }
-  }
-
-  /** Reports the progress, and stops when the signal aborted. */
-  #watch(): void {
-    const { signal } = this.#options
-    this.#input.onBlock = (bytes) => {
-      if (signal?.aborted) throw new UndertextError('IMPORT_ABORTED', { file: this.#path, imported: 0 })
-      this.#progress.reached(bytes)
-    }
-  }
-
-  async #source(): Promise<Source | 'history'> {
-    const { source, checkSource } = this.#options
-    const found = await detectSource(this.#input, source, checkSource)
-    if ('source' in found) return found.source
-    throw new UndertextError('FILE_UNRECOGNISED', { file: this.#path, looks: found.looks })
-  }
-
-  async #written(
-    source: Source,
-    conversations: readonly CheckedConversation[],
-    names: readonly string[],
-  ): Promise<ImportedConversation[]> {
-    this.#beginWriting()
-    return writeFile(conversations, names, {
-      store: this.#store,
-      path: this.#path,
-      input: this.#input,
-      source,
-      reading: this.#reading,
-      options: this.#options,
-      onMessages: this.#onMessages,
-    })
-  }
-
-  async #wouldBe(name: string, messages: number, why: string | undefined): Promise<Done> {
-    if (why !== undefined) return { status: 'refused', why }
-    if (messages === 0) return { status: 'empty' }
-    return { status: 'checked', messages, existing: await this.#messagesOf(name) }
-  }
-
-  async #messagesOf(sessionId: string): Promise<number> {
-    try {
-      return (await this.#store.getSession(sessionId)).messageCount
-    } catch (error) {
-      if (isUndertextError(error, 'SESSION_NOT_FOUND')) return 0
-      throw error
-    }
   }
 }

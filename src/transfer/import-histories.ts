@@ -1,26 +1,23 @@
 import { isUndertextError, UndertextError } from '../errors.ts'
 import type { SessionRestore } from '../history/restore-session.ts'
-import type { PositionRange } from '../messages/message.ts'
-import { mergeRanges } from '../model/expansion.ts'
-import type { Compaction } from '../storage/storage.ts'
 import { type CheckedHistory, checkHistory, restoreFrom } from './history-lines.ts'
-import { type CheckedImportFile, type ImportedConversation, TOLD, withCount } from './import-report.ts'
+import {
+  type Done,
+  type ImportedConversation,
+  type Importing,
+  type ImportStore,
+  MAX_LISTED,
+  outcomeOf,
+  refused,
+  withCount,
+} from './import-report.ts'
 import { type Line, readLines } from './lines.ts'
-import { type Done, outcomeOf, refused } from './outcomes.ts'
 import { historyTaken, sessionNames } from './session-rows.ts'
 import type { FileInput } from './source.ts'
-import type { ImportStore } from './write-file.ts'
 
-type HistoryImport = {
-  readonly store: ImportStore
-  readonly path: string
-  readonly input: FileInput
-  readonly options: CheckedImportFile
-  readonly onMessages: (count: number) => void
-}
-
-/** The histories of a file, and their problems. */
-export async function checkHistories({ input, onMessages }: HistoryImport): Promise<CheckedHistory[]> {
+/** Imports a file of histories: checks all of them, then restores the valid ones in order, each by itself. */
+export async function importHistories(importing: Importing): Promise<ImportedConversation[]> {
+  const { store, path, input, options, onMessages, onWrite } = importing
   const histories: CheckedHistory[] = []
   let messages = 0
   for await (const history of checkHistory(readLines(input.bytes()))) {
@@ -28,59 +25,20 @@ export async function checkHistories({ input, onMessages }: HistoryImport): Prom
     messages += history.counts.messages
     onMessages(messages)
   }
-  return histories
-}
-
-/** The ids of the sessions of histories: the original ones, unless others are requested. */
-export function historyNames(
-  histories: readonly CheckedHistory[],
-  { input, options }: HistoryImport,
-): string[] {
-  const named = histories.map(({ session }) => ({ id: session?.id }))
-  return sessionNames(named, input.name, options)
-}
-
-/** An entry of the report. */
-export function historyOutcome(
-  name: string,
-  history: CheckedHistory,
-  done: Done,
-  nth: number,
-): ImportedConversation {
-  const { problem, counts } = history
-  const checked = {
-    branchOf: undefined,
-    messages: counts.messages,
-    problemCount: problem === undefined ? 0 : 1,
-    noteCount: 0,
-    problems: problem === undefined || nth >= TOLD ? [] : [problem],
-    notes: [],
-  }
-  return outcomeOf(name, checked, done)
-}
-
-/** Why a checked history is not restored. Histories are never restored in part: `skipBad` leaves out the whole history. */
-export function historyRefused({ problem, counts }: CheckedHistory): string | undefined {
-  return refused({ messages: counts.messages, problemCount: problem === undefined ? 0 : 1 }, false)
-}
-
-/** Restores the valid histories of a file, one after the other. */
-export async function restoreHistories(
-  histories: readonly CheckedHistory[],
-  names: readonly string[],
-  importing: HistoryImport,
-): Promise<ImportedConversation[]> {
-  const { path, input, options, onMessages } = importing
-  const lines = new LineCursor(readLines(input.bytes()))
+  const ids = histories.map(({ session }) => ({ id: session?.id }))
+  const names = sessionNames(ids, input.name, options)
   const done: ImportedConversation[] = []
-  let messages = 0
+  if (options.dryRun) {
+    for (const [i, history] of histories.entries())
+      done.push(historyOutcome(names[i]!, history, await checkedOutcome(store, names[i]!, history), i))
+    return done
+  }
+  onWrite()
+  const lines = new LineCursor(readLines(input.bytes()))
+  messages = 0
   try {
     for (const [i, history] of histories.entries()) {
-      const why = historyRefused(history)
-      const outcome: Done =
-        why === undefined
-          ? await restoreOrFind(names[i]!, history, lines, importing)
-          : { status: 'refused', why }
+      const outcome = refusalOf(history) ?? (await restoreOrFind(names[i]!, history, lines, importing))
       for await (const _ of lines.until(history.lastLine)); // the rest after a rejection
       done.push(historyOutcome(names[i]!, history, outcome, i))
       messages += history.counts.messages
@@ -94,32 +52,65 @@ export async function restoreHistories(
   }
 }
 
+/** Why the check refused a history. `skipBad` cannot restore a part of one. */
+function refusalOf({ problem, counts }: CheckedHistory): Done | undefined {
+  const why = refused({ messages: counts.messages, problemCount: problem === undefined ? 0 : 1 }, false)
+  return why === undefined ? undefined : { status: 'refused', why }
+}
+
+async function checkedOutcome(store: ImportStore, name: string, history: CheckedHistory): Promise<Done> {
+  const { messages } = history.counts
+  const refusal = refusalOf(history)
+  if (refusal !== undefined) return refusal
+  if (messages === 0) return { status: 'empty' }
+  return { status: 'checked', messages, existing: (await existing(store, name))?.messageCount ?? 0 }
+}
+
+function historyOutcome(
+  name: string,
+  { problem, counts }: CheckedHistory,
+  done: Done,
+  index: number,
+): ImportedConversation {
+  const checked = {
+    branchOf: undefined,
+    messages: counts.messages,
+    problemCount: problem === undefined ? 0 : 1,
+    noteCount: 0,
+    problems: problem === undefined || index >= MAX_LISTED ? [] : [problem],
+    notes: [],
+  }
+  return outcomeOf(name, checked, done)
+}
+
 async function restoreOrFind(
   id: string,
   history: CheckedHistory,
   lines: LineCursor,
-  importing: HistoryImport,
+  importing: Importing,
 ): Promise<Done> {
   const { store, input } = importing
-  const wasThere = await isThere(store, id)
+  const before = await existing(store, id)
   const done = await restore(id, lines.until(history.lastLine), importing)
   if (done.status !== 'refused' || done.code !== 'SESSION_EXISTS') return done
-  // Another process created it meanwhile; perhaps from the same history.
-  const found = wasThere ? done : await restore(id, linesOf(input, history), importing)
+  // Another process created the session in the meantime, perhaps from the same history.
+  const found = before === undefined ? await restore(id, linesOf(input, history), importing) : done
   return 'code' in found && found.code === 'SESSION_EXISTS' ? { ...found, why: historyTaken(id) } : found
 }
 
-async function isThere(store: ImportStore, id: string): Promise<boolean> {
+async function existing(
+  store: ImportStore,
+  id: string,
+): Promise<Awaited<ReturnType<ImportStore['getSession']>> | undefined> {
   try {
-    await store.getSession(id)
-    return true
+    return await store.getSession(id)
   } catch (error) {
-    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return false
+    if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
     throw error
   }
 }
 
-/** The lines of one history, read again. */
+/** Reads the lines of one history again. */
 async function* linesOf(
   input: FileInput,
   { line, lastLine }: CheckedHistory,
@@ -133,7 +124,7 @@ async function* linesOf(
 async function restore(
   id: string,
   lines: AsyncIterable<Line>,
-  { store, path, options }: HistoryImport,
+  { store, path, options }: Importing,
 ): Promise<Done> {
   const { owner, signal } = options
   try {
@@ -172,7 +163,7 @@ class LineCursor {
     this.#lines = lines
   }
 
-  /** Yields the remaining lines up to a given one; the others stay for the next caller. */
+  /** The remaining lines up to and including `last`; the next call continues after it. */
   async *until(last: number): AsyncGenerator<Line, void, undefined> {
     while (this.#number < last) {
       const { done, value } = await this.#lines.next()
@@ -185,29 +176,4 @@ class LineCursor {
   async close(): Promise<void> {
     await this.#lines.return()
   }
-}
-
-/**
- * A function that says which positions of the log a compaction hides in the end, through all summaries beneath it. `compactions` are those
- * of a session.
- */
-export function standsFor(
-  compactions: readonly Compaction[],
-): (compaction: Compaction) => readonly PositionRange[] {
-  const byOrdinal = new Map(compactions.map((one) => [one.coverage.inserted?.ordinal, one]))
-  const known = new Map<string, readonly PositionRange[]>()
-  const positionsOf = ({ id, coverage: { hidden } }: Compaction): readonly PositionRange[] => {
-    const found = known.get(id)
-    if (found !== undefined) return found
-    // Coverage that goes in a circle, as only damage makes it, ends here.
-    known.set(id, [])
-    const beneath = hidden.inserted.flatMap(({ ordinal }) => {
-      const inner = byOrdinal.get(ordinal)
-      return inner === undefined ? [] : positionsOf(inner)
-    })
-    const positions = mergeRanges([...hidden.positions, ...beneath])
-    known.set(id, positions)
-    return positions
-  }
-  return positionsOf
 }

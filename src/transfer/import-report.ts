@@ -1,7 +1,76 @@
 import { z } from 'zod'
 import { type ErrorCode, isUndertextError, UndertextError } from '../errors.ts'
+import type { SessionImport } from '../history/import/import-types.ts'
 import { labelSchema, nameSchema } from '../messages/check.ts'
-import { type NoteEvent, type Place, SOURCE_NAMES, type SourceName } from './source.ts'
+import type { Store } from '../store/store.ts'
+import { type FileInput, type NoteEvent, type Place, SOURCE_NAMES, type SourceName } from './source.ts'
+
+/** The reason for rejecting a conversation without any readable place. */
+export const NOTHING_READ = 'nothing of it can be read'
+
+/** Why a checked conversation is not stored; `undefined` when it is. */
+export function refused(
+  { messages, problemCount }: Pick<CheckedConversation, 'messages' | 'problemCount'>,
+  skipBad: boolean,
+): string | undefined {
+  if (problemCount === 0) return undefined
+  if (messages === 0) return NOTHING_READ
+  if (skipBad) return undefined
+  return problemCount === 1 ? 'one place cannot be read' : `${problemCount} places cannot be read`
+}
+
+/** The result of a conversation. */
+export type Done =
+  | (Pick<SessionImport, 'status' | 'messages' | 'existing' | 'compactions'> & Beside)
+  | { readonly status: 'refused'; readonly why: string; readonly code?: ErrorCode }
+  | { readonly status: 'empty' }
+  | ({ readonly status: 'checked'; readonly messages: number; readonly existing: number } & Beside)
+
+/** The fields of an entry besides the messages. */
+type Beside = { readonly bookkeeping?: number; readonly visible?: number }
+
+/** An entry of the report. */
+export function outcomeOf(
+  sessionId: string,
+  checked: Omit<CheckedConversation, 'mark' | 'id' | 'otherwise'>,
+  done: Done,
+  skipBad = false,
+): ImportedConversation {
+  const { branchOf, problemCount, noteCount, problems, notes } = checked
+  return {
+    sessionId,
+    ...(branchOf !== undefined && { branchOf }),
+    status: done.status,
+    messages: 'messages' in done ? done.messages : 0,
+    existing: 'existing' in done ? done.existing : 0,
+    bookkeeping: ('bookkeeping' in done ? done.bookkeeping : undefined) ?? 0,
+    ...('visible' in done && done.visible !== undefined && { visible: done.visible }),
+    compactions: compactionsOf('compactions' in done ? done.compactions : []),
+    skipped: skipBad ? problemCount : 0,
+    problemCount,
+    noteCount,
+    problems,
+    notes,
+    ...('why' in done && { why: done.why }),
+    ...('code' in done && { code: done.code }),
+  }
+}
+
+/** The maximum number of listed rejections of one conversation. */
+const REFUSALS = 20
+
+function compactionsOf(outcomes: SessionImport['compactions']): ImportedCompactions {
+  const count = (status: string): number => outcomes.filter((each) => each.status === status).length
+  const refusals = outcomes.flatMap(({ id, status, why }) =>
+    status === 'refused' ? [{ id, why: why ?? 'it cannot be' }] : [],
+  )
+  return {
+    applied: count('applied'),
+    known: count('known'),
+    refused: refusals.length,
+    refusals: refusals.slice(0, REFUSALS),
+  }
+}
 
 /** The progress of an import. */
 export type ImportProgress = {
@@ -53,8 +122,40 @@ export const importFileSchema = z.strictObject({
 export type ImportFileOptions = z.input<typeof importFileSchema>
 export type CheckedImportFile = z.output<typeof importFileSchema>
 
-/** The maximum number of listed problems and of listed notes of one file; all are counted. */
-export const TOLD = 20
+/** The most problems, and the most notes, of one file that a report lists; all are counted. */
+export const MAX_LISTED = 20
+
+/** What an import needs from a store. */
+export type ImportStore = Pick<Store, 'importSession' | 'restoreSession' | 'getSession'> &
+  Partial<Pick<Store, 'countMessages'>>
+
+/** The result of checking one conversation. */
+export type CheckedConversation = {
+  readonly id: string | undefined
+  readonly otherwise: string | undefined
+  readonly branchOf: string | undefined
+  /** Messages that can be stored. */
+  readonly messages: number
+  readonly problemCount: number
+  readonly noteCount: number
+  readonly problems: readonly ImportProblem[]
+  readonly notes: readonly ImportNote[]
+  /** The bytes that had been read when the conversation ended. */
+  readonly mark: string
+}
+
+/** An import in progress. */
+export type Importing = {
+  readonly store: ImportStore
+  /** The name of the file in errors. */
+  readonly path: string
+  readonly input: FileInput
+  readonly options: CheckedImportFile
+  /** Receives the number of messages read in the current phase. */
+  readonly onMessages: (count: number) => void
+  /** Called between the check and the writing. */
+  readonly onWrite: () => void
+}
 
 /**
  * The result of a conversation.

@@ -3,14 +3,13 @@ import { nameSchema } from '../messages/check.ts'
 import type { StoredMessage } from '../messages/message.ts'
 import type { Session } from '../storage/storage.ts'
 import type { Store } from '../store/store.ts'
-import type { CheckedConversation } from './check-file.ts'
-import type { CheckedImportFile } from './import-report.ts'
+import type { CheckedConversation, CheckedImportFile } from './import-report.ts'
 
 /** The number of messages per read. */
 const PAGE = 100
 
 type SessionRowsOptions = {
-  /** With the texts that rows show in place of parts. */
+  /** With the texts that replace parts. */
   readonly shown?: boolean
   /** Only rows of the view. */
   readonly visible?: boolean
@@ -30,8 +29,8 @@ export async function* sessionRows(
   const last = Math.min(to, messageCount)
   for (let done = 0; done <= last - from; done += PAGE) {
     const first = order === 'forward' ? from + done : Math.max(from, last - done - PAGE + 1)
-    const end = order === 'forward' ? Math.min(last, first + PAGE - 1) : last - done
-    yield* await store.getMessages(id, { ...options, order, after: first - 1, before: end + 1 })
+    const upTo = order === 'forward' ? Math.min(last, first + PAGE - 1) : last - done
+    yield* await store.getMessages(id, { ...options, order, after: first - 1, before: upTo + 1 })
   }
 }
 

@@ -1,14 +1,18 @@
 import { type ErrorCode, isUndertextError, UndertextError } from '../errors.ts'
 import type { CompactionEvent, ImportEvent, SessionImport } from '../history/import/import-types.ts'
 import type { NewMessage, PositionRange } from '../messages/message.ts'
-import type { Store } from '../store/store.ts'
-import { type CheckedConversation, storable } from './check-file.ts'
+import { checkFile, storable } from './check-file.ts'
 import { EventCursor } from './history-lines.ts'
-import type { CheckedImportFile, ImportedConversation } from './import-report.ts'
-import { withCount } from './import-report.ts'
-import { outcomeOf, refused } from './outcomes.ts'
-import { nameTaken, otherName } from './session-rows.ts'
-import type { FileInput, ReadOptions, Source, SourceEvent } from './source.ts'
+import {
+  type CheckedConversation,
+  type ImportedConversation,
+  type Importing,
+  outcomeOf,
+  refused,
+  withCount,
+} from './import-report.ts'
+import { nameTaken, otherName, sessionNames } from './session-rows.ts'
+import type { Source, SourceEvent } from './source.ts'
 
 /**
  * Yields the events of one conversation that are stored: without notes, problems and messages that the store would reject. The coverage of
@@ -52,20 +56,6 @@ export class StoredEvents {
   }
 }
 
-/** The methods of a store that an import needs. */
-export type ImportStore = Pick<Store, 'importSession' | 'restoreSession' | 'getSession'> &
-  Partial<Pick<Store, 'countMessages'>>
-
-type Writing = {
-  readonly store: ImportStore
-  readonly path: string
-  readonly input: FileInput
-  readonly source: Source
-  readonly reading: ReadOptions
-  readonly options: CheckedImportFile
-  readonly onMessages: (count: number) => void
-}
-
 /** Errors of a single conversation that do not affect the others. */
 const OF_CONVERSATION: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'INVALID_INPUT',
@@ -83,22 +73,25 @@ type Events = AsyncIterable<ImportEvent> | (() => AsyncIterable<ImportEvent> | r
 const HELD_EVENTS = 20_000
 
 /**
- * Reads a checked file again and stores its conversations under `names`, one after the other. Throws `FILE_CHANGED` when the bytes differ from the
- * checked ones; the current conversation is then not stored.
+ * Imports the conversations of a file: checks all of it, then reads it again and stores them in order. Throws `FILE_CHANGED` when the second
+ * reading differs from the first; the conversation it was storing is not stored then.
  */
-export async function writeFile(
-  conversations: readonly CheckedConversation[],
-  names: readonly string[],
-  writing: Writing,
+export async function importConversations(
+  source: Source,
+  importing: Importing,
 ): Promise<ImportedConversation[]> {
-  const writer = new FileWriter(writing)
+  const { input, options, path } = importing
+  const conversations = await checkFile(source, importing)
+  const names = sessionNames(conversations, input.name, options)
+  importing.onWrite()
+  const writer = new FileWriter(source, importing)
   const done: ImportedConversation[] = []
   try {
     for (const [i, checked] of conversations.entries())
       done.push(await writer.write(checked, names[i]!, conversations.length === 1))
     return done
   } catch (error) {
-    throw withCount(error, writing.path, writing.options.signal, done)
+    throw withCount(error, path, options.signal, done)
   } finally {
     await writer.close()
   }
@@ -109,19 +102,21 @@ function whyOf(error: UndertextError): string {
 }
 
 class FileWriter {
-  readonly #writing: Writing
+  readonly #source: Source
+  readonly #importing: Importing
   readonly #cursor: EventCursor
   #messages = 0
   /** The places of the conversation's bookkeeping rows. */
   #silent: number[] = []
 
-  constructor(writing: Writing) {
-    this.#writing = writing
+  constructor(source: Source, importing: Importing) {
+    this.#source = source
+    this.#importing = importing
     this.#cursor = this.#open()
   }
 
   async write(checked: CheckedConversation, name: string, isOnly: boolean): Promise<ImportedConversation> {
-    const { skipBad, dryRun } = this.#writing.options
+    const { skipBad, dryRun } = this.#importing.options
     const why = refused(checked, skipBad)
     if (why !== undefined || checked.messages === 0) {
       if (!isOnly) await this.#next()
@@ -133,11 +128,11 @@ class FileWriter {
       const { sessionId } = done
       const counts = this.#countsOf(done)
       const isNew = !dryRun && done.status !== 'unchanged'
-      const visible = isNew ? (await this.#writing.store.countMessages?.(sessionId))?.visible : undefined
-      const count = dryRun
+      const visible = isNew ? (await this.#importing.store.countMessages?.(sessionId))?.visible : undefined
+      const outcome = dryRun
         ? ({ status: 'checked', ...counts } as const)
         : { ...done, ...counts, ...(visible !== undefined && { visible }) }
-      return outcomeOf(sessionId, checked, count, skipBad)
+      return outcomeOf(sessionId, checked, outcome, skipBad)
     } catch (error) {
       if (!isUndertextError(error) || !OF_CONVERSATION.has(error.code)) throw error
       return outcomeOf(name, checked, { status: 'refused', why: whyOf(error), code: error.code })
@@ -162,7 +157,7 @@ class FileWriter {
 
   /** Stores it under its id, or under its alternative id if the first belongs to another conversation. */
   async #importAs(name: string, checked: CheckedConversation, events: Events): Promise<SessionImport> {
-    const other = otherName(checked, this.#writing.options)
+    const other = otherName(checked, this.#importing.options)
     try {
       return await this.#import(name, checked, events)
     } catch (error) {
@@ -173,22 +168,22 @@ class FileWriter {
   }
 
   #import(name: string, { mark }: CheckedConversation, events: Events): Promise<SessionImport> {
-    const { store, source, options } = this.#writing
+    const { store, options } = this.#importing
     const { owner, actor, reason, signal, dryRun } = options
     return store.importSession(name, events, {
-      source: source.name,
+      source: this.#source.name,
       dryRun,
       ...(owner !== undefined && { owner }),
       ...(actor !== undefined && { actor }),
       ...(reason !== undefined && { reason }),
       ...(signal !== undefined && { signal }),
       beforePublish: () => {
-        if (this.#writing.input.mark() !== mark) throw this.#changed()
+        if (this.#importing.input.mark() !== mark) throw this.#changed()
       },
     })
   }
 
-  /** The one conversation of a file, from its beginning. */
+  /** The only conversation of a file, from its beginning. */
   async *#afresh(): AsyncGenerator<ImportEvent, void, undefined> {
     const cursor = this.#open()
     try {
@@ -227,19 +222,19 @@ class FileWriter {
       if (taken.type === 'message') {
         ordinal += 1
         if (isSilent(taken.message)) this.#silent.push(ordinal)
-        this.#writing.onMessages(++this.#messages)
+        this.#importing.onMessages(++this.#messages)
       }
       yield taken
     }
   }
 
   #open(): EventCursor {
-    const { source, input, reading } = this.#writing
-    return new EventCursor(source.read(input, reading))
+    const { input, options } = this.#importing
+    return new EventCursor(this.#source.read(input, options))
   }
 
   #changed(): UndertextError<'FILE_CHANGED'> {
-    return new UndertextError('FILE_CHANGED', { file: this.#writing.path, imported: 0 })
+    return new UndertextError('FILE_CHANGED', { file: this.#importing.path, imported: 0 })
   }
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { type ElementOptions, type JsonElement, readElements } from '../../src/transfer/document/options.ts'
+import { type ElementOptions, type JsonElement, readElements } from '../../src/transfer/json-elements.ts'
 import { all, chunked } from './support/chunked.ts'
 
 const read = (text: string | Uint8Array, options?: ElementOptions, sizes = [7]): Promise<JsonElement[]> =>

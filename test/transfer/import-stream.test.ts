@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import { expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
-import { importStream } from '../../src/transfer/import-stream.ts'
+import { importStream } from '../../src/transfer/import-file.ts'
 
 const LINES = '{"role":"user","content":"Hello."}\n{"role":"assistant","content":"Hi."}\n'
 

@@ -168,16 +168,16 @@ export class AppliedCompactions {
   async #follow(
     sessionId: string,
     { id: compactionId, runId, status }: Compaction,
-    value: ImportedCompaction,
+    given: ImportedCompaction,
   ): Promise<CompactionOutcome> {
-    const { id } = value
-    const isAsImported = (status === 'undone') === (value.undone === true)
-    const stays = isAsImported || (await this.#wasTurnedHere(sessionId, compactionId))
-    if (value.undone === true && (status === 'undone' || !stays))
+    const { id } = given
+    const isAsGiven = (status === 'undone') === (given.undone === true)
+    const stays = isAsGiven || (await this.#wasTurnedHere(sessionId, compactionId))
+    if (given.undone === true && (status === 'undone' || !stays))
       this.#asleep.push({ id: compactionId, runId })
     if (stays) return { id, status: this.#rewound.has(id) ? 'applied' : 'known', compactionId }
     try {
-      if (value.undone === true)
+      if (given.undone === true)
         await this.#storage.undo(sessionId, runId, { ...this.#request(), cascade: true })
       else await this.#putBack(sessionId, runId)
     } catch (error) {
@@ -215,10 +215,10 @@ export class AppliedCompactions {
     snapshot: Snapshot,
     { reason, undone }: ImportedCompaction,
     steps: readonly CommitStep[],
-    done: { readonly id: string; readonly compactionId: string; readonly rowsLeft: number },
+    given: { readonly id: string; readonly compactionId: string; readonly rowsLeft: number },
   ): Promise<void> {
     const sessionId = snapshot.session.id
-    const { id, compactionId, rowsLeft } = done
+    const { id, compactionId, rowsLeft } = given
     const { actor } = this.#run
     const authorship = { actor, reason: labelOf(reason) ?? this.#run.reason }
     try {

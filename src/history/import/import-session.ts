@@ -104,20 +104,20 @@ export async function lookThrough(
   options: CheckedImport,
 ): Promise<SessionImport> {
   const session = await host.storage.session(sessionId)
-  const value = { sessionId, compactions: [] }
+  const result = { sessionId, compactions: [] }
   const checked = checkedEvents(events, sessionId, options)
   if (session === undefined) {
     let messages = 0
     for await (const event of checked) if (event.type === 'message') messages += 1
     await options.beforePublish?.()
-    return { ...value, status: 'imported', messages, existing: 0 }
+    return { ...result, status: 'imported', messages, existing: 0 }
   }
   requireOwn(session, options)
   const known = new KnownBeginning(host, session)
   await settleAll(known, checked)
   await options.beforePublish?.()
   const { fresh, existing } = known
-  return { ...value, status: fresh > 0 ? 'extended' : 'unchanged', messages: fresh, existing }
+  return { ...result, status: fresh > 0 ? 'extended' : 'unchanged', messages: fresh, existing }
 }
 
 async function settleAll(known: KnownBeginning, events: AsyncIterable<ImportEvent>): Promise<void> {

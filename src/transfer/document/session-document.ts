@@ -2,10 +2,10 @@ import type { ContextStats } from '../../compaction/stats.ts'
 import { isUndertextError } from '../../errors.ts'
 import { listIn } from '../../messages/lists.ts'
 import type { PositionRange, StoredMessage } from '../../messages/message.ts'
+import { mergeRanges } from '../../model/expansion.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Sizes } from '../../tokens/tokens.ts'
-import { standsFor } from '../import-histories.ts'
 import { counted, figure, positionWords, time } from './options.ts'
 
 /** The texts of both documents about a session, its compactions and its rows. Foreign text is marked, and the writer escapes it. */
@@ -33,11 +33,11 @@ export function sharesOf(
 ): readonly { readonly name: string; readonly key: keyof Sizes; readonly share: number }[] {
   const total = CATEGORIES.reduce((sum, [key]) => sum + sizes[key], 0)
   let before = 0
-  let done = 0
+  let shared = 0
   return CATEGORIES.flatMap(([key, name]) => {
     before += sizes[key]
-    const share = total === 0 ? 0 : Math.round((before / total) * 1_000) - done
-    done += share
+    const share = total === 0 ? 0 : Math.round((before / total) * 1_000) - shared
+    shared += share
     return sizes[key] > 0 ? [{ name, key, share }] : []
   })
 }
@@ -237,4 +237,29 @@ export function insertedBy(row: StoredMessage, { byId }: SessionDocument): Docum
 /** The status of a compaction in words. */
 export function statusWords({ status }: Compaction): string {
   return status === 'active' ? 'in force' : status
+}
+
+/**
+ * Returns a function that lists the positions of the log that a compaction hides, through all summaries beneath it. `compactions` are
+ * those of one session.
+ */
+export function standsFor(
+  compactions: readonly Compaction[],
+): (compaction: Compaction) => readonly PositionRange[] {
+  const byOrdinal = new Map(compactions.map((one) => [one.coverage.inserted?.ordinal, one]))
+  const known = new Map<string, readonly PositionRange[]>()
+  const positionsOf = ({ id, coverage: { hidden } }: Compaction): readonly PositionRange[] => {
+    const found = known.get(id)
+    if (found !== undefined) return found
+    // Damaged coverage may be circular.
+    known.set(id, [])
+    const beneath = hidden.inserted.flatMap(({ ordinal }) => {
+      const inner = byOrdinal.get(ordinal)
+      return inner === undefined ? [] : positionsOf(inner)
+    })
+    const positions = mergeRanges([...hidden.positions, ...beneath])
+    known.set(id, positions)
+    return positions
+  }
+  return positionsOf
 }

@@ -1,7 +1,7 @@
 import type { FieldsEvent } from '../../history/import/import-types.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
-import { placeOf, readElements } from '../document/options.ts'
 import { readHead } from '../head.ts'
+import { placeOf, readElements } from '../json-elements.ts'
 import { readJsonLines } from '../lines.ts'
 import type { Input, Place, ReadOptions, SourceEvent } from '../source.ts'
 import { fieldsBeside } from './claude-code-fields.ts'

@@ -1,5 +1,5 @@
 import type { ImportedConversation, ImportReport } from '../../../transfer/import-report.ts'
-import { NOTHING_READ } from '../../../transfer/outcomes.ts'
+import { NOTHING_READ } from '../../../transfer/import-report.ts'
 import type { Place } from '../../../transfer/source.ts'
 import type { Context, Output } from '../../command.ts'
 import { indentedJson } from '../../context.ts'

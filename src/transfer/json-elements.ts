@@ -1,10 +1,14 @@
+import { isUtf8 } from 'node:buffer'
+import { ENDS_WITHIN, jsonOf, MAX_LINE_BYTES } from './lines.ts'
+import type { Place } from './source.ts'
+
 /*
  * Finds where the values of one JSON list, or the fields of one JSON object, begin and end, from brackets and strings alone. Values are not
  * parsed: an invalid value does not hide later ones, as long as its brackets are balanced.
  */
 
 /** A piece of the file. The bytes of a value are unchanged, without leading white space. */
-export type Piece = { readonly line: number } & (
+type Piece = { readonly line: number } & (
   | {
       readonly kind: 'value'
       readonly list: string | undefined
@@ -16,7 +20,7 @@ export type Piece = { readonly line: number } & (
 )
 
 /** Bytes from several chunks; `undefined` when there are more than the limit. */
-export type Raw = Buffer | undefined
+type Raw = Buffer | undefined
 
 type Mode = 'start' | 'value' | 'key' | 'field' | 'next' | 'after' | 'lost'
 
@@ -40,7 +44,7 @@ type SplitterOptions = {
 }
 
 /** Divides the chunks of one file into pieces. Holds chunks while a value extends over them. */
-export class JsonSplitter {
+class JsonSplitter {
   readonly #options: SplitterOptions
   #mode: Mode = 'start'
   #line = 1
@@ -244,4 +248,116 @@ export class JsonSplitter {
     if (!this.#holds || this.#size > this.#options.maxBytes) return undefined
     return taken.length === 1 ? taken[0]! : Buffer.concat(taken)
   }
+}
+
+/**
+ * A piece of a file with one JSON value: an element of its list, a field of its object, or a problem at a place. `list` is the field with
+ * the list, absent for the list at the root. Elements and lines count from 1.
+ */
+export type JsonElement = { readonly line: number } & (
+  | { readonly type: 'element'; readonly list?: string; readonly element: number; readonly value: unknown }
+  | { readonly type: 'field'; readonly key: string; readonly value: unknown }
+  | {
+      readonly type: 'problem'
+      readonly element?: number
+      /** Whether it is an unreadable field that does not affect the rest. */
+      readonly isField?: true
+      readonly why: string
+    }
+)
+
+export type ElementOptions = {
+  /** The fields of an object at the root whose lists are read element by element. Default: none. */
+  readonly lists?: readonly string[]
+  /** The other fields to report. Default: all. */
+  readonly fields?: (key: string) => boolean
+  /** The maximum bytes of one element or field. Default: the maximum length of a JavaScript string. */
+  readonly maxBytes?: number
+}
+
+/**
+ * Yields the elements of one JSON list, or the fields of one object and the elements of its lists, each parsed separately, for any division
+ * into chunks. Only the current piece is held. Invalid JSON or UTF-8, text after the end, and an end within a piece are problems; a bad
+ * piece does not hide later ones while its brackets are balanced.
+ */
+export async function* readElements(
+  bytes: AsyncIterable<Uint8Array>,
+  options: ElementOptions = {},
+): AsyncGenerator<JsonElement, void, undefined> {
+  const { lists = [], fields = () => true, maxBytes = MAX_LINE_BYTES } = options
+  // A field with an invalid name is reported as a problem.
+  const isWanted = (key: Raw): boolean => {
+    const name = keyOf(key)
+    return name === undefined || fields(name)
+  }
+  const splitter = new JsonSplitter({
+    isList: (key) => lists.includes(keyOf(key) ?? ''),
+    isWanted,
+    maxBytes,
+  })
+  const isTold = (piece: Piece): boolean => piece.kind !== 'field' || isWanted(piece.key)
+  for await (const chunk of withoutMark(bytes))
+    for (const piece of splitter.push(chunk)) if (isTold(piece)) yield elementOf(piece, maxBytes)
+  for (const piece of splitter.finish(ENDS_WITHIN)) yield elementOf(piece, maxBytes)
+}
+
+function elementOf(piece: Piece, maxBytes: number): JsonElement {
+  const { line } = piece
+  if (piece.kind === 'problem') return { type: 'problem', line, why: piece.why, ...elementIn(piece) }
+  const read = readPiece(piece.bytes, maxBytes)
+  if (piece.kind === 'field') {
+    const key = keyOf(piece.key)
+    const isField = true
+    if ('problem' in read) return { type: 'problem', line, isField, why: read.problem }
+    if (key === undefined) return { type: 'problem', line, isField, why: 'the name of a field is no JSON' }
+    return { type: 'field', line, key, value: read.value }
+  }
+  if ('problem' in read) return { type: 'problem', line, why: read.problem, ...elementIn(piece) }
+  const list = piece.list === undefined ? undefined : keyOf(Buffer.from(piece.list))
+  return {
+    type: 'element',
+    line,
+    element: piece.element,
+    value: read.value,
+    ...(list !== undefined && { list }),
+  }
+}
+
+/** The place of a piece in its file. */
+export function placeOf(piece: JsonElement): Place {
+  return { line: piece.line, ...elementIn(piece) }
+}
+
+function elementIn(piece: Piece | JsonElement): { readonly element?: number } {
+  return 'element' in piece && piece.element !== undefined ? { element: piece.element } : {}
+}
+
+function readPiece(bytes: Raw, maxBytes: number): ReturnType<typeof jsonOf> {
+  if (bytes === undefined) return { problem: `it is longer than ${maxBytes} bytes` }
+  return isUtf8(bytes) ? jsonOf(bytes.toString('utf8'), true) : { problem: 'it is no UTF-8' }
+}
+
+/** A field's name from its JSON. */
+function keyOf(bytes: Raw): string | undefined {
+  const read = bytes === undefined ? undefined : readPiece(bytes, MAX_LINE_BYTES)
+  return read !== undefined && 'value' in read && typeof read.value === 'string' ? read.value : undefined
+}
+
+/** The chunks without the byte order mark of the first three bytes. */
+async function* withoutMark(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void, undefined> {
+  let head: Buffer | undefined = Buffer.alloc(0)
+  for await (const given of bytes) {
+    let chunk = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
+    if (head !== undefined) {
+      chunk = head.length === 0 ? chunk : Buffer.concat([head, chunk])
+      if (chunk.length < 3) {
+        head = chunk
+        continue
+      }
+      head = undefined
+      if (chunk[0] === 0xef && chunk[1] === 0xbb && chunk[2] === 0xbf) chunk = chunk.subarray(3)
+    }
+    yield chunk
+  }
+  if (head !== undefined && head.length > 0) yield head
 }
