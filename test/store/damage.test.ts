@@ -133,7 +133,7 @@ describe('damaged rows', () => {
       {
         code: 'COMPACTION_DAMAGED',
         compactionId: pruned!.id,
-        detail: 'it replaces 1 parts, and 0 texts are there',
+        detail: 'it replaces 1 parts, but 0 texts are stored',
         repairable: false,
       },
     ])
