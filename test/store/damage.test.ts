@@ -140,7 +140,7 @@ describe('damaged rows', () => {
     // What was repaired otherwise is right now, and this is still said.
     expect((await store.verifySession('s')).findings).toEqual(await codes())
     damage("update undertext_compactions set status = 'weird'")
-    expect(await codes()).toMatchObject([{ code: 'COMPACTION_DAMAGED', detail: 'its status is none' }])
+    expect(await codes()).toMatchObject([{ code: 'COMPACTION_DAMAGED', detail: 'its status is unknown' }])
   })
 
   it('of what a rewind turned are found: its undo would turn something else', async () => {
