@@ -133,14 +133,14 @@ describe('damaged rows', () => {
       {
         code: 'COMPACTION_DAMAGED',
         compactionId: pruned!.id,
-        detail: 'it replaces 1 parts, and 0 texts are there',
+        detail: 'it replaces 1 parts, but 0 texts are stored',
         repairable: false,
       },
     ])
     // What was repaired otherwise is right now, and this is still said.
     expect((await store.verifySession('s')).findings).toEqual(await codes())
     damage("update undertext_compactions set status = 'weird'")
-    expect(await codes()).toMatchObject([{ code: 'COMPACTION_DAMAGED', detail: 'its status is none' }])
+    expect(await codes()).toMatchObject([{ code: 'COMPACTION_DAMAGED', detail: 'its status is unknown' }])
   })
 
   it('of what a rewind turned are found: its undo would turn something else', async () => {
