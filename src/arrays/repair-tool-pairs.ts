@@ -216,16 +216,16 @@ function repairOnce<M extends PlainMessage>(messages: readonly M[], options: Rep
   } else {
     const openBatch = openBatches(rows, pairing)
     for (const [row, slots] of slotsByRow(rows, uncalled)) {
-      const added = callsFor(slots.filter(({ inside }) => !inside))
       const batch = openBatch(row)
-      if (batch === undefined) editOf(row).before.push(...added)
-      else editOf(batch).callsAfter.push(...added)
-      editOf(row).completed.push(...slots.filter(({ inside }) => inside))
+      const target = batch === undefined ? editOf(row).before : editOf(batch).callsAfter
+      for (const message of callsFor(slots.filter(({ inside }) => !inside))) target.push(message)
+      for (const slot of slots) if (slot.inside) editOf(row).completed.push(slot)
     }
     const ends = batchEnds(rows, (row) => edits.hasBefore(places[row]!))
     for (const [row, slots] of slotsByRow(rows, calls)) {
-      editOf(ends[row]!).resultsAfter.push(...resultsFor(slots.filter(({ inside }) => !inside)))
-      editOf(row).completed.push(...slots.filter(({ inside }) => inside))
+      const target = editOf(ends[row]!).resultsAfter
+      for (const message of resultsFor(slots.filter(({ inside }) => !inside))) target.push(message)
+      for (const slot of slots) if (slot.inside) editOf(row).completed.push(slot)
     }
   }
   return {

@@ -19,14 +19,14 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 /** One line for each, for people. */
 export const EXIT_MEANINGS: { readonly [code in ExitCode]: string } = {
   0: 'done',
-  1: 'no: verify found something, or there was nothing to do',
-  2: 'the command was used wrongly',
+  1: 'no: verify found a problem, or there was nothing to do',
+  2: 'wrong usage',
   3: 'not found: a store, session, message, compaction or file',
-  4: 'refused by the state of the session: others build on it, another program was first, a plan is out of date',
-  5: 'the store cannot be used: busy, full, damaged, of another version, or no store',
+  4: 'rejected because of the state of the session: later compactions depend on it, another program was faster, a plan is out of date',
+  5: 'the store cannot be used: busy, full, damaged, of another version, or not a store',
   6: 'bad data in a file',
   7: 'a model, a tokenizer or the network failed',
-  70: 'a defect of undertext',
+  70: 'a bug in undertext',
   130: 'interrupted, or declined',
 }
 
@@ -227,7 +227,7 @@ export function failureOf(error: unknown, isInterrupted: boolean): Failure {
   return {
     code: 'DEFECT',
     exit: EXIT.defect,
-    message: `This should not have happened (${name}). It is a defect of undertext.`,
+    message: `This should not have happened (${name}). It is a bug in undertext.`,
     facts: { name },
     hint: 'UNDERTEXT_DEBUG=1 shows where it happened.',
   }

@@ -205,7 +205,7 @@ function countKnown(stored: readonly Utterance[], given: readonly Utterance[]): 
     while (commonRun(log, from, prompt) < log.length - from) from++
     return prompt[log.length - from - 1]?.upTo ?? 0
   })
-  return Math.max(...counts)
+  return counts.reduce((most, count) => Math.max(most, count), 0)
 }
 
 /**
@@ -238,7 +238,7 @@ function splitParts(
       } else if (isAfter(event, end) || left.get(event.id)?.shift() === undefined) fresh.add(event)
       else matched++
     }
-    missing.push(...[...left.values()].flat())
+    for (const unmatched of left.values()) for (const event of unmatched) missing.push(event)
   }
   return { fresh, matched, missing }
 }

@@ -119,7 +119,7 @@ class MessageWriter {
       this.#conversion.at(row.index)
       const id = row.ui?.steering
       if (id !== undefined) this.#parts.push({ type: 'steering-message', id, parts: this.#shownParts(row) })
-      else if (role !== 'assistant') this.#parts.push(...this.#shownParts(row))
+      else if (role !== 'assistant') this.#addAll(this.#shownParts(row))
       else if (row.row.role === 'assistant') this.#addStep(row)
       else this.#addAnswers(row)
     }
@@ -143,7 +143,7 @@ class MessageWriter {
       const [at, entry] = placeOf(shown)
       const call = at === undefined ? undefined : row.parts[at]
       if (call?.type !== 'tool-call') {
-        this.#parts.push(...this.#partOf(row, shown))
+        this.#addAll(this.#partOf(row, shown))
         continue
       }
       const isNamed = ui === undefined ? this.#isKnown(call.toolName) : entry?.dynamic !== true
@@ -156,7 +156,11 @@ class MessageWriter {
     if (ui === undefined) this.#addAnswers(row)
     const { approvals, sources } = ownOfMessage(row.row.metadata)
     for (const request of listOf(approvals)) this.#request(request)
-    for (const source of listOf(sources)) this.#parts.push(...sourceTo(source))
+    for (const source of listOf(sources)) this.#addAll(sourceTo(source))
+  }
+
+  #addAll(parts: readonly SdkPart[]): void {
+    for (const part of parts) this.#parts.push(part)
   }
 
   /** Adds results, approval requests and approval responses. */
@@ -165,7 +169,7 @@ class MessageWriter {
       const place = `[${index}].content[${at}]`
       if (part.type === 'tool-result') this.#result(part, place)
       else if (part.type === 'provider') this.#approval(part)
-      else if (row.role !== 'assistant') this.#parts.push(...this.#partTo(part, place))
+      else if (row.role !== 'assistant') this.#addAll(this.#partTo(part, place))
     }
   }
 

@@ -132,7 +132,7 @@ export function missingRows(
       no,
       no,
     )
-    missing.push(...idsOf(session, rows))
+    for (const id of idsOf(session, rows)) missing.push(id)
   })
   return notVisible(session, compaction, 'these are hidden, retired or pinned', missing)
 }

@@ -155,8 +155,10 @@ export class Turning {
       // The undo of a rewind redoes compactions, which may build on the rest: that is planned again.
       const rewind = plan.findIndex(({ coverage }) => coverage.rewinds === true)
       const step = rewind === -1 ? plan : plan.slice(0, rewind + 1)
-      for (const compaction of step) this.undo(compaction, withRun)
-      undone.push(...step)
+      for (const compaction of step) {
+        this.undo(compaction, withRun)
+        undone.push(compaction)
+      }
       if (step.length === plan.length) return undone
       rest = rest.filter((one) => !includesNo(step, one))
     }
