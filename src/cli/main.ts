@@ -86,7 +86,7 @@ function createProgram(argv: readonly string[], io: Io, run: Runner): Command {
 }
 
 function commandLines(program: Command): string {
-  // `visibleCommands` adds `help`, which is none of ours.
+  // `visibleCommands` adds `help`, which is not a command of this program.
   const listed = program.createHelp().visibleCommands(program).slice(0, -1)
   const width = Math.max(...listed.map((command) => command.name().length))
   return listed.map((command) => `  ${command.name().padEnd(width)}  ${command.summary()}`).join('\n')

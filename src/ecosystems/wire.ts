@@ -175,7 +175,7 @@ function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    return text // a stray percent sign: the text as it stands
+    return text // a stray percent sign: the unchanged text
   }
 }
 

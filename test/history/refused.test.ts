@@ -125,16 +125,16 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
     change('header', 0, () => ({ version: 2 })),
     /version 2, and this package reads up to 1/,
   ],
-  'a record of no type': [change('audit', 0, () => ({ type: CANARY })), /its type is none/],
+  'a record of no type': [change('audit', 0, () => ({ type: CANARY })), /its type is unknown/],
   'a record that is a list': [
     (list) => {
       list[1] = [] as Loose
       return 1
     },
-    /its type is none/,
+    /its type is unknown/,
   ],
   'an unknown field': [change('message', 0, () => ({ colour: CANARY })), /Unrecognized key/],
-  'no session': [remove('session', 0), /session must come behind the header/],
+  'no session': [remove('session', 0), /session must follow the header/],
   'an incarnation of another form': [change('session', 0, () => ({ incarnation: 'x' })), /incarnation/],
   'an id with a NUL': [change('session', 0, () => ({ id: 'a\0b' })), /NUL/],
   'a config that cannot be': [change('session', 0, () => ({ config: { threshold: 'much' } })), /threshold/],
@@ -154,7 +154,7 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
       list.splice(2, 0, session!)
       return 1
     },
-    /session must come behind/,
+    /session must follow/,
   ],
   'a compaction behind the audit': [
     (list) => {

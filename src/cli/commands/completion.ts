@@ -45,7 +45,7 @@ _undertext() {
       _files
       return
     fi
-    # Without a description there is no colon; in one a backslash stands twice.
+    # Without a description there is no colon; backslashes in one are doubled.
     about="\${\${line#*$'\\t'}//\\\\/\\\\\\\\}"
     found+=("\${line%%$'\\t'*}\${about:+:$about}")
   done < <(undertext __complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)

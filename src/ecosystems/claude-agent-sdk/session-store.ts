@@ -150,7 +150,7 @@ export class UndertextSessionStore {
 
   /**
    * Returns the SDK's summaries of the sessions that `listSessions` lists. Entries appended since the last call
-   * are read and folded in, whoever appended them. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` if no
+   * are read and folded in, including those of other writers. Rejects with `CLAUDE_AGENT_SDK_UNAVAILABLE` if no
    * `foldSessionSummary` was given and none can be loaded.
    */
   async listSessionSummaries(projectKey: string): Promise<SessionSummaryEntry[]> {

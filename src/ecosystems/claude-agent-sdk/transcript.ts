@@ -61,13 +61,13 @@ async function unknownOf(
     if (idempotencyKey === undefined) return [message]
     if (known.has(entryOf(message)?.uuid)) return []
     if (last === undefined) return [message]
-    const [plain] = idempotencyKey.split(BEHIND)
-    return [{ ...message, idempotencyKey: `${plain}${BEHIND}${last.position}` }]
+    const [plain] = idempotencyKey.split(SUFFIX)
+    return [{ ...message, idempotencyKey: `${plain}${SUFFIX}${last.position}` }]
   })
 }
 
 /** Separates a key from the position of the deletion before it. No key contains it otherwise. */
-const BEHIND = '%-'
+const SUFFIX = '%-'
 
 /*
  * Which rows of a session are the transcript's entries now. Every appended row counts, whatever compactions of

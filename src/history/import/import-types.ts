@@ -171,7 +171,7 @@ export async function* checkedEvents(
       throw invalid('importSession: an event is no event')
     if (event.type === 'message') checkMessages([event.message], 'importSession: message')
     else if (event.type !== 'fields' && event.type !== 'compaction')
-      throw invalid('importSession: an event has a type that is none')
+      throw invalid('importSession: an event has an unknown type')
     yield event
   }
   refuseAborted()

@@ -11,18 +11,18 @@ import type {
 } from './records.ts'
 import { Hiding } from './row-fields.ts'
 
-/** The order in which the kinds of records come. */
+/** The order of the kinds of records. */
 const ORDER = ['session', 'compaction', 'audit', 'usage', 'measurement', 'operation'] as const
 
-/** Bytes of a record of the audit, as JSON: a row of it stays small whoever wrote the file. */
+/** The maximum bytes of an audit record as JSON, which bounds a row of any file. */
 const MAX_AUDIT_BYTES = 16_384
 
 /** Statuses of attempts that never changed a row. */
 const isAttempt = ({ status }: CompactionRecord): boolean => status !== 'active' && status !== 'undone'
 
 /**
- * The records before the rows, held to each other: what names something names what is there, and what is in force hides every row at most
- * once. `add` takes them in order, `close` looks at the whole.
+ * Checks the records before the rows against each other: references exist, and active compactions hide every row at most once. `add` receives
+ * them in order, `close` checks the whole.
  */
 export class HeadCheck {
   session: SessionRecord | undefined
@@ -34,11 +34,11 @@ export class HeadCheck {
     operation: [] as OperationRecord[],
   }
   readonly #compactions = new Map<string, CompactionRecord>()
-  /** Names of which there may be one each: compactions, models of figures, operations. */
+  /** Unique names: compactions, models of figures, operations. */
   readonly #names = new Set<string>()
   #phase = 0
 
-  /** What is wrong with the next record, or `undefined`. */
+  /** Returns the problem of the next record, or `undefined`. */
   add(record: HeadRecord): string | undefined {
     const phase = ORDER.indexOf(record.type)
     if (record.type === 'session') {
@@ -46,7 +46,7 @@ export class HeadCheck {
       this.session = record
       return undefined
     }
-    if (this.session === undefined) return 'the session must come behind the header'
+    if (this.session === undefined) return 'the session must follow the header'
     if (phase < this.#phase) return `a record of the type ${record.type} must come earlier`
     this.#phase = phase
     const problem = this.#problem(record, this.session)
@@ -54,7 +54,7 @@ export class HeadCheck {
     return problem
   }
 
-  /** What is wrong with all of them together; else the head. */
+  /** Returns the problem of all of them together, or the head. */
   close(): string | { readonly head: HistoryHead; readonly hiding: Hiding } {
     const { session } = this
     if (session === undefined) return 'the session is missing'
@@ -118,7 +118,7 @@ export class HeadCheck {
     return undefined
   }
 
-  /** Every ordinal is inserted by one compaction, and a row is covered only by what came after it. */
+  /** Every ordinal is inserted by one compaction, and a row is covered only by later compactions. */
   #insertions(session: SessionRecord): string | undefined {
     const inserters = new Map<number, CompactionRecord>()
     for (const record of this.#lists.compaction) {
@@ -132,7 +132,7 @@ export class HeadCheck {
       const covered = [...(record.hides?.inserted ?? []), ...(record.beside?.inserted ?? [])]
       for (const [anchor, ordinal] of covered) {
         const inserter = inserters.get(ordinal)!
-        if (inserter.inserts![0] !== anchor) return 'a compaction covers a row that stands elsewhere'
+        if (inserter.inserts![0] !== anchor) return 'a compaction covers a row at another place'
         if (inserter.rank >= record.rank) return 'a compaction covers a row of a later one'
       }
     }
@@ -163,7 +163,7 @@ export class HeadCheck {
     return undefined
   }
 
-  /** A rewind turns what came before it. */
+  /** A rewind turns only earlier compactions. */
   #turned(): string | undefined {
     for (const record of this.#lists.compaction) {
       const { lifts, restores, turned, rewinds, rank } = record
@@ -187,7 +187,7 @@ function attemptProblem(record: CompactionRecord): string | undefined {
   return isBare ? undefined : 'one that was never in force inserts and replaces nothing'
 }
 
-/** An attempt may name rows that its run was going to insert and never did. */
+/** An attempt may name rows that its run did not insert. */
 function isWithin(
   { positions = [], inserted = [] }: RowSetRecord,
   session: SessionRecord,

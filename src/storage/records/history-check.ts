@@ -21,24 +21,24 @@ import {
 } from './records.ts'
 import { type Hiding, namedTags, withBytes } from './row-fields.ts'
 
-/** What of a row the records behind it are held to. */
+/** The fields of a row that later records are checked against. */
 type LastRow = {
   readonly id: string
   readonly content: NewMessage['content']
-  /** The last replacement of it: part, and the compaction's place in the list. */
+  /** Its last replacement: part, and the compaction's index in the list. */
   part: number
   by: number
 }
 
 /**
- * The rows and what is shown in their place, one after the other: without gaps, in the order of the view, with the tags that coverage and
- * statuses say.
+ * Checks the rows and their replacements one after the other: without gaps, in the order of the view, with the tags that follow from coverage and
+ * statuses.
  */
 class RowCheck {
   readonly #head: HistoryHead
   readonly #hiding: Hiding
   readonly #indexes: ReadonlyMap<string, number>
-  /** Parts that compactions lean on, by the ids of their rows: the highest. Taken out when the row has come. */
+  /** The highest part that compactions depend on, by row id. Removed when the row is checked. */
   readonly #required = new Map<string, number>()
   readonly #replaced: number[]
   readonly counts = { messages: 0, inserted: 0, replacements: 0 }
@@ -89,7 +89,7 @@ class RowCheck {
 
   #inserted({ type, anchor, ordinal, compaction }: InsertedRecord): string | undefined {
     const isNext = anchor > this.#anchor || (anchor === this.#anchor && ordinal > this.#ordinal)
-    if (anchor !== this.counts.messages || !isNext) return 'it must stand behind the message of its anchor'
+    if (anchor !== this.counts.messages || !isNext) return 'it must follow the message of its anchor'
     this.#anchor = anchor
     this.#ordinal = ordinal
     this.counts.inserted += 1
@@ -126,7 +126,7 @@ class RowCheck {
 
   replacement({ compaction, message, part, text }: ReplacementRecord): string | undefined {
     const row = this.#row
-    if (row?.id !== message) return 'it must stand behind the row it is of'
+    if (row?.id !== message) return 'it must follow its row'
     const by = this.#indexes.get(compaction)
     if (by === undefined) return 'its compaction is not there'
     if (part < row.part || (part === row.part && by <= row.by))
@@ -142,7 +142,7 @@ class RowCheck {
     return mayShow(original, text) ? undefined : 'no text may be shown in place of that part'
   }
 
-  /** What is missing when the end has come. */
+  /** Returns what is missing at the end. */
   close(): string | undefined {
     const { session, compactions } = this.#head
     if (this.counts.messages !== session.messages) return 'there are fewer messages than the session says'
@@ -155,8 +155,8 @@ class RowCheck {
 }
 
 /**
- * Holds the records of one history to what must be true of them, one after the other, and holds no more of them than what comes before
- * the rows. Says what is wrong by field and rule, never by what somebody said. After a problem it is of no use any more.
+ * Checks the records of one history one after the other, keeping only the records before the rows. Problems have field and rule, never content.
+ * After a problem it must not be used again.
  */
 export class HistoryCheck {
   #hasHeader = false
@@ -166,23 +166,23 @@ export class HistoryCheck {
   #hiding: Hiding | undefined
   #isDone = false
 
-  /** What is wrong with the next record, or `undefined`. */
+  /** Returns the problem of the next record, or `undefined`. */
   take(value: unknown): string | undefined {
     const problem = this.#isDone ? 'the history has ended' : (versionProblem(value) ?? formProblem(value))
     return problem ?? this.#next(value as HistoryRecord)
   }
 
-  /** The session of it, as soon as it is known. */
+  /** Its session, once it is known. */
   get session(): HistoryHead['session'] | undefined {
     return this.#headCheck.session
   }
 
-  /** What came before the rows, once the first of them or the end has come. */
+  /** The records before the rows, once the first row or the end is known. */
   get head(): { readonly head: HistoryHead; readonly hiding: Hiding } | undefined {
     return this.#head && { head: this.#head, hiding: this.#hiding! }
   }
 
-  /** Whether the record that says so was the last. */
+  /** Whether the end record was read. */
   get isDone(): boolean {
     return this.#isDone
   }
@@ -230,7 +230,7 @@ export class HistoryCheck {
   }
 }
 
-/** A format of another name, or of a later version, is said so before anything else is looked at. */
+/** Reports another format or a later version before any other problem. */
 function versionProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { type, format, version } = value as { readonly [name: string]: unknown }

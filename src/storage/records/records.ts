@@ -6,31 +6,29 @@ import { COMPACTION_STATUSES } from '../../model/nesting.ts'
 import { COMPACTION_KINDS } from '../../model/plan.ts'
 
 /*
- * A session as a list of records, from which the very same session can be made: docs/history-format.md. Every record is plain JSON.
- * What is small or changes comes first (session, compactions, audit, figures), then the rows in the order of the view, each followed by
- * the texts shown in its place, then a record that says how many there were. Nothing is in it that belongs to a machine: leases, jobs,
- * circuits, calibrations, limits.
+ * A session as a list of records, from which the same session can be restored: docs/history-format.md. Every record is plain JSON. Small and
+ * changing data come first (session, compactions, audit, figures), then the rows in the order of the view, each followed by its replacements,
+ * then a record with the counts. State of a machine is not included: leases, jobs, circuits, calibrations, limits.
  */
 
 export const HISTORY_FORMAT = 'undertext history'
 export const HISTORY_VERSION = 1
 
 /*
- * What each record must look like by itself. Only looked at, never copied from: zod's copies would drop a `__proto__` key of what
- * somebody said.
+ * The schema of each record. Records are checked and never copied, because zod's copies would drop a `__proto__` key of a content.
  */
 
-/** No count or sum is larger, so that adding to it stays exact. */
+/** The maximum of counts and sums, so that additions stay exact. */
 const MAX_COUNT = 1_000_000_000_000_000
 const count = z.int().nonnegative().max(MAX_COUNT)
 const ordinal = z.int().positive()
 const time = z.int()
 const flag = z.literal(true).optional()
-/** Longest text of a column that no message is in, in UTF-16 units: an error, a model's name. */
+/** The maximum length of other texts, such as an error or a model's name, UTF-16 units. */
 const MAX_NOTE_LENGTH = 10_000
 const note = z.string().max(MAX_NOTE_LENGTH).refine(isStorableText, 'must not contain NUL or lone surrogates')
 
-/** Of an incarnation: 96 random bits in base64url, as ids of messages begin with it. */
+/** An incarnation: 96 random bits in base64url, the prefix of ids of messages. */
 const incarnation = z.string().regex(/^[\w-]{16}$/, 'must be 16 characters of base64url')
 
 const range = z.tuple([ordinal, ordinal]).refine(([from, to]) => from <= to, 'must not end before it begins')
@@ -54,7 +52,7 @@ const header = z.strictObject({
   version: z.literal(HISTORY_VERSION),
   /** Version of the package that wrote it. */
   package: labelSchema,
-  /** Milliseconds since 1970, as all times. */
+  /** Milliseconds since 1970, like all times. */
   exportedAt: time,
 })
 
@@ -72,7 +70,7 @@ const session = z.strictObject({
   createdAt: time,
   updatedAt: time,
   archivedAt: time.optional(),
-  /** Messages in the log, and rows compactions inserted. */
+  /** The numbers of messages in the log and of inserted rows. */
   messages: count,
   inserted: count,
   version: count,
@@ -81,7 +79,7 @@ const session = z.strictObject({
   undoneAutomatic: count.optional(),
 })
 
-/** A part a compaction depends on, and ids of the rows that point at it. */
+/** A part that a compaction depends on, and the ids of the rows that point to it. */
 const required = z.strictObject({ message: nameSchema, part: count, by: z.array(nameSchema).optional() })
 
 const compaction = z.strictObject({
@@ -95,15 +93,15 @@ const compaction = z.strictObject({
   reason: note.optional(),
   params: jsonObjectSchema.optional(),
   hides: rowSet.optional(),
-  /** Rows within its span that were visible and stayed so. */
+  /** Rows within its span that stayed visible. */
   beside: rowSet.optional(),
   inserts: place.optional(),
   openCalls: flag,
   rewinds: flag,
-  /** Ids of compactions that it takes out of force, and of those that it brings back. */
+  /** Ids of the compactions that it undoes, and of those that it redoes. */
   lifts: z.array(nameSchema).optional(),
   restores: z.array(nameSchema).optional(),
-  /** Those of them that it turned when it came into force last. */
+  /** Those of them that it turned at its last activation. */
   turned: z.strictObject({ lifted: z.array(nameSchema), restored: z.array(nameSchema) }).optional(),
   requires: z.array(required).optional(),
   rowsHidden: count,
@@ -118,9 +116,9 @@ const compaction = z.strictObject({
   error: note.optional(),
   createdAt: time,
   changedAt: time,
-  /** Its place in the order in which compactions were put in force. */
+  /** Its position in the order of activation. */
   rank: count,
-  /** The undo of a whole run, of its own or of one it built on, that took it down: which record of the audit that is, counted from 1. */
+  /** The number of the audit record, from 1, of the undo of a whole run (its own or one it depends on) that undid it. */
   undoneWithRun: ordinal.optional(),
 })
 
@@ -171,14 +169,14 @@ const operation = z.strictObject({
   id: nameSchema,
   digest: nameSchema,
   compaction: nameSchema.optional(),
-  /** Positions of the messages it appended. */
+  /** The positions of the messages it appended. */
   positions: z.array(ordinal),
 })
 
-/** Where bytes are in a content as base64: the part, and the entry of a tool result's content or −1. */
+/** The places of base64 bytes in a content: the part, and the entry of a tool result's content or −1. */
 const bytesPlace = z.tuple([count, z.int().min(-1)])
 
-/** Content and metadata are checked apart, part by part. */
+/** Content and metadata are checked separately, part by part. */
 const rowFields = {
   role: z.enum(ROLES),
   /** A text or a list of parts, as JSON. */
@@ -187,7 +185,7 @@ const rowFields = {
   metadata: z.custom<JsonObject>().optional(),
   createdAt: time,
   pinned: flag,
-  /** What hides it. For readers: coverage and statuses say the same, and it is held to them. */
+  /** The compaction that hides it, for readers: it must agree with coverage and statuses. */
   condenseParent: nameSchema.optional(),
   truncationParent: nameSchema.optional(),
 }
@@ -205,7 +203,7 @@ const insertedFields = {
   anchor: count,
   ordinal,
   compaction: nameSchema,
-  /** Its compaction is not in force. */
+  /** Whether its compaction is inactive. */
   retired: flag,
   ...rowFields,
 }
@@ -227,14 +225,14 @@ const end = z.strictObject({
   messages: count,
   inserted: count,
   replacements: count,
-  /** Of all lines before it, in hex; where the records are lines of a file. */
+  /** Of all lines before it, in hexadecimal, when the records are lines of a file. */
   sha256: z
     .string()
     .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
     .optional(),
 })
 
-/** What a schema accepts, as it is read: nothing may be changed, and a field that is absent is not there. */
+/** A record as it is read: immutable, with absent fields missing. */
 type RecordOf<S extends z.ZodType> = Read<z.output<S>>
 type Read<T> = unknown extends T
   ? T
@@ -248,31 +246,31 @@ type Read<T> = unknown extends T
 export type HeaderRecord = RecordOf<typeof header>
 /** The session and its settings. */
 export type SessionRecord = RecordOf<typeof session>
-/** A set of rows; what is empty is left out. */
+/** A set of rows; empty fields are left out. */
 export type RowSetRecord = RecordOf<typeof rowSet>
 export type RequiredRecord = RecordOf<typeof required>
-/** A compaction. They come in the order in which they were noted. */
+/** A compaction. Compactions are in the order of their recording. */
 export type CompactionRecord = RecordOf<typeof compaction>
 /** An entry of the audit log. */
 export type AuditRecord = RecordOf<typeof audit>
-/** What a provider billed, sums. */
+/** The sums that a provider billed. */
 export type UsageRecord = RecordOf<typeof usage>
-/** The last size a provider reported. */
+/** The last size that a provider reported. */
 export type MeasurementRecord = RecordOf<typeof measurement>
-/** A rewind that came under an id of the caller's. */
+/** A rewind with an operation id of the caller. */
 export type OperationRecord = RecordOf<typeof operation>
 export type BytesPlace = RecordOf<typeof bytesPlace>
 /** A message of the log. */
 export type MessageRecord = RecordOf<typeof message>
-/** A row a compaction inserted. */
+/** A row that a compaction inserted. */
 export type InsertedRecord = RecordOf<typeof summary> | RecordOf<typeof marker>
 /** A record of a row: a message, or an inserted summary or marker. */
 export type RowRecord = MessageRecord | InsertedRecord
-/** A text shown in place of a part of the row before it, or the original itself (`null`). */
+/** A text that replaces a part of the preceding row, or its original (`null`). */
 export type ReplacementRecord = RecordOf<typeof replacement>
 /** The last record: the number of records and their checksum. */
 export type EndRecord = RecordOf<typeof end>
-/** How many records of each kind there were. */
+/** The numbers of records of each kind. */
 export type HistoryCounts = Omit<EndRecord, 'type' | 'sha256'>
 
 /** A record between the header and the rows. */
@@ -287,7 +285,7 @@ export type HeadRecord =
 /** A record of an exported history. */
 export type HistoryRecord = HeaderRecord | HeadRecord | RowRecord | ReplacementRecord | EndRecord
 
-/** Everything of a session that is small or changes, as it was at one moment. */
+/** The small and changing data of a session at one moment. */
 export type HistoryHead = {
   readonly session: SessionRecord
   readonly compactions: readonly CompactionRecord[]
@@ -311,7 +309,7 @@ export function isRow(record: HistoryRecord): record is RowRecord {
   return record.type === 'message' || record.type === 'summary' || record.type === 'marker'
 }
 
-/** The id of the row a record is of, in a session of this incarnation. */
+/** The id of a record's row, in a session of this incarnation. */
 export function recordId(incarnation: string, row: RowRecord): string {
   if (row.type === 'message') return row.id ?? `${incarnation}:${row.position}`
   return `${incarnation}:s${row.ordinal}`
@@ -333,11 +331,11 @@ export const RECORD_SCHEMAS: { readonly [T in HistoryRecord['type']]: z.ZodObjec
   end,
 }
 
-/** What is wrong with the form of a record, or `undefined` when it has one. Names fields, never what stands in them. */
+/** The problem of a record's form, or `undefined`. Has fields, never content. */
 export function formProblem(record: unknown): string | undefined {
   if (typeof record !== 'object' || record === null) return 'a record must be an object'
   const { type } = record as { readonly type?: unknown }
   const known = typeof type === 'string' && Object.hasOwn(RECORD_SCHEMAS, type)
-  if (!known) return 'its type is none that a history has'
+  if (!known) return 'its type is unknown'
   return problemOf(RECORD_SCHEMAS[type as HistoryRecord['type']], record)
 }

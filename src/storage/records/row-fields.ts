@@ -2,19 +2,19 @@ import type { Part, ToolResultContent } from '../../messages/message.ts'
 import { isCondensing } from '../../model/plan.ts'
 import type { BytesPlace, CompactionRecord, MessageRecord, RowRecord } from './records.ts'
 
-/** The tags a row carries: indexes into the list of compactions. */
+/** The tags of a row: indexes into the list of compactions. */
 export type RowTags = {
   readonly condenseParent?: number
   readonly truncationParent?: number
   readonly retiredBy?: number
 }
 
-/** A range of positions that a compaction in force hides. */
+/** A range of positions that an active compaction hides. */
 type HiddenRange = { readonly from: number; readonly to: number; readonly by: number }
 
 /**
- * What coverage and statuses say of the tags of any row, by its place. What is in force hides every row at most once, so the ranges
- * are disjoint and a row is found by halving.
+ * The tags of any row by its place, from coverage and statuses. Active compactions hide every row at most once, so the ranges are disjoint and a
+ * row is found by bisection.
  */
 export class Hiding {
   readonly #compactions: readonly CompactionRecord[]
@@ -34,12 +34,12 @@ export class Hiding {
     this.#ranges = ranges.sort((a, b) => a.from - b.from)
   }
 
-  /** Whether two ranges that hide at the same time overlap; then no tag can be right. */
+  /** Whether two active ranges overlap; then no tag can be right. */
   get isTwice(): boolean {
     return this.#ranges.some(({ from }, index) => index > 0 && this.#ranges[index - 1]!.to >= from)
   }
 
-  /** The compaction that inserted the row of an ordinal: its index. */
+  /** The index of the compaction that inserted the row of an ordinal. */
   inserterOf(ordinal: number): number | undefined {
     return this.#inserters.get(ordinal)
   }
@@ -83,13 +83,13 @@ export function namedTags(
 }
 
 /*
- * Bytes in a content, as JSON has none: base64 in their place, and beside the content a list of the places, so that nothing somebody said
- * can be taken for it.
+ * Bytes in a content, which JSON does not support: base64 in their place, and beside the content a list of the places, so that no text can be
+ * mistaken for bytes.
  */
 
 type Media = Part | ToolResultContent
 
-/** A content without bytes, and where base64 stands for them now. */
+/** A content with base64 in place of bytes, and the places. */
 export function withoutBytes(content: string | readonly Part[]): {
   readonly content: string | readonly Part[]
   readonly bytes: readonly BytesPlace[]
@@ -104,7 +104,7 @@ export function withoutBytes(content: string | readonly Part[]): {
   return { content: bytes.length === 0 ? content : plain, bytes }
 }
 
-/** The content as it was, or `undefined` when one of the places holds no base64 or is none. */
+/** The original content, or `undefined` when a place is invalid or has no base64. */
 export function withBytes(
   content: string | readonly Part[],
   bytes: readonly BytesPlace[],

@@ -152,7 +152,7 @@ export class Connection {
   }
 
   #enter(verb: string): void {
-    // Nobody else closes a connection of our own or begins a transaction on it, so the driver need not be called.
+    // No one else closes our own connection or begins a transaction on it, so the driver need not be called.
     if (this.#closed || (!this.#owned && !this.database.open)) throw new UndertextError('STORE_CLOSED', {})
     if (this.#owned && this.#isStuck) this.#rollBack()
     if ((!this.#owned || this.#isStuck) && this.database.inTransaction)

@@ -97,7 +97,7 @@ function separate(data: string | Uint8Array): { bytes: Uint8Array; encoding: Enc
 
 /**
  * Parses stored JSON. Throws `STORE_CORRUPT` with the row's id or key. The error of `JSON.parse` is not its cause, because that quotes
- * the text, which is somebody's conversation.
+ * the text, which is a conversation.
  */
 export function parseStored(text: unknown, what: string, row: string | number): unknown {
   try {

@@ -7,7 +7,7 @@ import { clearFilesInTurn, dropSession, erase, unguarded } from './residue.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 
 /*
- * Imports in progress: sessions that are written in batches, so that nobody waits long for the write lock, under a temporary name and in
+ * Imports in progress: sessions that are written in batches, so that no writer waits long for the lock, under a temporary name and in
  * no list. A finished import gets its own name. One that is never finished is removed without a receipt.
  */
 

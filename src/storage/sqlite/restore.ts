@@ -104,7 +104,7 @@ const INSERT_COMPACTION = insertInto('undertext_compactions', [
 
 /**
  * Writes compactions, from an index of their list on; `undoneWith` has the numbers of the audit's entries. Throws `SESSION_EXISTS`
- * when an id was taken meanwhile: somebody else restores the same history.
+ * when an id was taken meanwhile, because another process restores the same history.
  */
 export function restoreCompactions(
   connection: Connection,
@@ -181,7 +181,7 @@ const FIGURES = [
 /** Writes the figures, the operations and the counters, and deletes the placeholder of the numbers. */
 export function settleRestored(connection: Connection, restoring: Restoring): void {
   const { importId, head } = restoring
-  // Counting reads all rows. Nobody else writes to an import in progress, so it needs no write lock.
+  // Counting reads all rows. An import in progress has no other writer, so it needs no write lock.
   const counted = connection.read('restoreSession', () =>
     countAll(connection, requireImport(connection, importId).no),
   )

@@ -128,7 +128,7 @@ const parsedConfigs = new Map<string, JsonObject>()
 const MAX_CONFIGS = 100
 const MAX_CACHED_LENGTH = 20_000
 
-/** Returns the same object for the same text, so nobody may change it. */
+/** Returns the same object for the same text; it must not be changed. */
 function parseConfig(value: unknown, name: string): JsonObject | undefined {
   if (value === null) return undefined
   const before = typeof value === 'string' ? parsedConfigs.get(value) : undefined
@@ -288,10 +288,10 @@ export function newestSession(connection: Connection, archived: boolean): string
     for (let limit = FIRST_PAGE; ; limit *= PAGE_GROWTH) {
       const rows = connection.all(
         `select s.id, s.updated_at, ifnull(min(s.updated_at, (select m.created_at from undertext_messages m
-             where m.session = s.no and m.position = s.messages and m.ordinal = 0)), 0) as said
+             where m.session = s.no and m.position = s.messages and m.ordinal = 0)), 0) as written
          from (select no, id, updated_at, messages from undertext_sessions
            where (archived_at is not null) = ? and staged_by is null order by updated_at desc, no desc limit ?) s
-         order by said desc, s.no desc`,
+         order by written desc, s.no desc`,
         archived ? 1 : 0,
         limit,
       )

@@ -53,7 +53,7 @@ export type Printer = {
   toolLabel(words: string, tool: ToolName, failed: boolean): string
   /** The same as the summary of a collapsible section. */
   resultSummary(words: string, tool: ToolName, failed: boolean, length: string): string
-  /** Somebody's words on one line. */
+  /** Foreign text on one line. */
   line(text: string): string
   compaction(by: DocumentCompaction): string
   replaced(tool: string | undefined, words: string, shown: string, original: string): string
@@ -93,7 +93,7 @@ async function* piecesOf(
   }
   for await (const row of sessionRows(store, session, { shown: true })) {
     if (!isShown(row)) {
-      // Hidden summaries and markers are not counted: nobody wrote them.
+      // Hidden summaries and markers are not counted, because they are not messages.
       if (row.kind === 'message') left++
       continue
     }

@@ -73,7 +73,7 @@ function hiddenWords({ condensed, truncated, byHand }: Session['hidden']): strin
   const causes = [
     { count: condensed, words: 'by summaries' },
     { count: truncated, words: 'by truncation' },
-    { count: byHand, words: 'by hand' },
+    { count: byHand, words: 'manually' },
   ].filter(({ count }) => count > 0)
   if (causes.length === 0) return ''
   const hidden = `${figure(condensed + truncated + byHand)} messages`

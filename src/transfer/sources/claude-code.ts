@@ -103,7 +103,7 @@ function hashedEntry(
 }
 
 /** Changes that Claude Code made to its requests and that the file does not fully describe, by type or subtype of the entry. */
-const UNSAID: { readonly [type: string]: string } = {
+const INCOMPLETE: { readonly [type: string]: string } = {
   microcompact_boundary: 'tool outputs that Claude Code had cleared are shown in full',
   'content-replacement': 'outputs that Claude Code had replaced are shown in full',
   'marble-origami-commit': 'messages that Claude Code had collapsed are shown in full',
@@ -240,7 +240,7 @@ class Telling {
   }
 
   #noteMissing({ type, subtype, snipMetadata }: JsonObject, line: number): void {
-    const why = UNSAID[String(type === 'system' ? subtype : type)]
+    const why = INCOMPLETE[String(type === 'system' ? subtype : type)]
     if (why !== undefined) this.#count(line, 'kept', why)
     if (snipMetadata !== undefined)
       this.#count(line, 'kept', 'messages that Claude Code had cut out are shown')

@@ -29,12 +29,12 @@ export function messageTree(
   const isNamed = typeof current === 'string' && nodes.has(current)
   // There are no leaves when all nodes are in circles.
   const ends = leaves.length > 0 ? leaves : [...nodes.keys()]
-  const stands = isNamed ? current : newest(ends, nodes, timeOf)
+  const end = isNamed ? current : newest(ends, nodes, timeOf)
   const pathTo = (id: string): readonly MessageNode[] => path(id, nodes)
   const isCut = (id: string): boolean => typeof nodes.get(path(id, nodes)[0]?.id ?? '')?.parent === 'string'
-  const onCurrent = new Set(stands === undefined ? [] : pathTo(stands).map((node) => node.id))
+  const onCurrent = new Set(end === undefined ? [] : pathTo(end).map((node) => node.id))
   const otherBranches = leaves.filter(saysMore(nodes, onCurrent))
-  return { current: stands, otherBranches, pathTo, isCut }
+  return { current: end, otherBranches, pathTo, isCut }
 }
 
 /**
