@@ -39,6 +39,6 @@ export type {
   ImportTotals,
 } from './transfer/import-report.ts'
 export { type Line, readLines } from './transfer/lines.ts'
-export { SOURCE_NAMES, type SourceName } from './transfer/source.ts'
+export { type NoteEvent, SOURCE_NAMES, type SourceName } from './transfer/source.ts'
 export type { ViewFormat } from './transfer/view-formats.ts'
 export { VIEW_FORMATS } from './transfer/view-formats.ts'

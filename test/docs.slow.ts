@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { ENTRY_FILES } from './support/entries.ts'
 import { examplesOf, runAsUser } from './support/run-as-user.ts'
 
 const REPOSITORY = join(import.meta.dirname, '..')
@@ -84,6 +85,16 @@ it('runs the example of adding a model', async () => {
       console.log((await store.getContextStats(id, provider, model))!.contextWindow.tokens)
     await store.close()`)
   expect(out.trim().split('\n')).toEqual(['400000', '32768', '8192'])
+})
+
+describe('the API reference', () => {
+  it.each(ENTRY_FILES)('S0-90 has every class and function of %s', async (file) => {
+    const page = read(`docs/reference/${file.replace(/^src\/|\.ts$/g, '')}.md`).replaceAll('\\', '')
+    const names = Object.keys(await import(`../${file}`))
+    expect(names.length).toBeGreaterThan(0)
+    const missing = names.filter((name) => !new RegExp(`^### ${name}(?:\\(\\))?$`, 'm').test(page))
+    expect(missing).toEqual([])
+  })
 })
 
 describe('links', () => {

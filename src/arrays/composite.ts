@@ -23,6 +23,7 @@ const optionsSchema = z.strictObject({
   ...strategyShape,
   ...summaryShape,
 })
+/** Options of `composite`. */
 export type CompositeOptions = z.input<typeof optionsSchema>
 
 /**
@@ -165,6 +166,7 @@ function changedText(strategy: UserStrategy, before: Part, after: Part): string 
 /** A strategy of the application with a budget, which returns the messages to send. */
 export type BudgetStrategy = {
   readonly name: string
+  /** Returns the messages to send, which may be fewer or shorter. */
   apply(
     messages: readonly ChatMessage[],
     budget: { readonly availableForHistory: number },

@@ -136,6 +136,7 @@ const summarizeConfigSchema = z.strictObject({
  */
 export type SummarizeConfig = z.input<typeof summarizeConfigSchema>
 
+/** The result of `summarizeMessages`. */
 export type SummarizeResult = {
   readonly summarized: boolean
   /** [summary, …recent messages]; system messages stay in their places, usually before the summary. */

@@ -118,6 +118,7 @@ const optionsSchema = z.strictObject({
    */
   danglingParents: z.enum(['hidden', 'visible']).optional(),
 })
+/** Options of `getEffectiveHistory`. */
 export type EffectiveHistoryFilter = z.input<typeof optionsSchema>
 
 /**

@@ -131,6 +131,7 @@ const optionsSchema = z.strictObject({
    */
   pendingCalls: z.enum(['answer', 'keep']).optional(),
 })
+/** Options of `repairToolPairs`. */
 export type RepairOptions = z.input<typeof optionsSchema>
 
 /** The list without half pairs, and their numbers. */

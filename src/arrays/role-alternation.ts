@@ -15,6 +15,7 @@ const validationSchema = z.strictObject({
   /** Whether the first turn must be the user's. Default false. */
   firstMustBeUser: z.boolean().optional(),
 })
+/** Options of `validateRoleAlternation`. */
 export type RoleAlternationOptions = z.input<typeof validationSchema>
 
 const repairSchema = z.strictObject({
@@ -26,6 +27,7 @@ const repairSchema = z.strictObject({
   /** Whether the first turn must be the user's. Default false. */
   firstMustBeUser: z.boolean().optional(),
 })
+/** Options of `repairRoleAlternation`. */
 export type RoleRepairOptions = z.input<typeof repairSchema>
 
 /** A problem with the turns of a list. Contains no text of the conversation. */

@@ -23,8 +23,10 @@ const truncationConfigSchema = z.strictObject({
   /** The text of the marker. Default: `TRUNCATION_MARKER`. */
   marker: z.string().min(1).optional(),
 })
+/** Options of `truncateWithSlidingWindow`. */
 export type TruncationConfig = z.input<typeof truncationConfigSchema>
 
+/** The result of `truncateWithSlidingWindow`. */
 export type TruncationResult = {
   readonly truncated: boolean
   /** The remaining messages: [first pair…, marker, …kept messages]. */
@@ -81,8 +83,10 @@ const deduplicationConfigSchema = z.strictObject({
   /** Whether a result that begins with text like "Read file x" counts as a read. Default true. */
   byText: z.boolean().optional(),
 })
+/** Options of `deduplicateFileReads`. */
 export type DeduplicationConfig = z.input<typeof deduplicationConfigSchema>
 
+/** The result of `deduplicateFileReads`. */
 export type DeduplicationResult<M extends ChatMessage = ChatMessage> = {
   /** Whether anything was replaced: the saving reached `minimumSavings`. */
   readonly deduplicated: boolean
@@ -132,8 +136,10 @@ const pruneConfigSchema = z.strictObject({
   /** The provider for which tokens are counted. Default: none, multiplier 1. */
   provider: z.string().optional(),
 })
+/** Options of `pruneToolOutputs`. */
 export type PruneConfig = z.input<typeof pruneConfigSchema>
 
+/** The result of `pruneToolOutputs`. */
 export type PruneResult<M extends ChatMessage = ChatMessage> = {
   /** Whether anything was pruned: the saving reached `minimumSavings`. */
   readonly pruned: boolean

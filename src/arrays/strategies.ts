@@ -248,8 +248,10 @@ function stageOptions<T extends object, K extends keyof T>(
 
 /** The kinds of strategies that a configuration may name. */
 export const STRATEGY_KINDS = ['sliding_window', 'sliding_window_with_summary', 'priority_based'] as const
+/** The name of a kind of strategy of `createStrategy`. */
 export type ContextStrategyKind = (typeof STRATEGY_KINDS)[number]
 
+/** Options of `createStrategy`. */
 export type CreateStrategyOptions = StrategyOptions
 
 const MAKERS: { readonly [K in ContextStrategyKind]: (options: CreateStrategyOptions) => Strategy } = {
@@ -285,6 +287,7 @@ export function createStrategy(
 }
 
 const dropReasoningSchema = z.strictObject({ ...dropReasoningShape, ...strategyShape })
+/** Options of `dropReasoning`. */
 export type DropReasoningOptions = z.input<typeof dropReasoningSchema>
 
 /**
@@ -310,6 +313,7 @@ function withoutEmptied(after: ChatMessage, before: ChatMessage): ChatMessage | 
 }
 
 const clearToolResultsSchema = z.strictObject({ ...clearToolResultsShape, ...strategyShape })
+/** Options of `clearToolResults`. */
 export type ClearToolResultsOptions = z.input<typeof clearToolResultsSchema>
 
 /**
@@ -350,6 +354,7 @@ function clearedPart(part: Part): Part {
 }
 
 const prioritySchema = z.strictObject({ ...priorityShape, ...strategyShape })
+/** Options of `priority`. */
 export type PriorityOptions = z.input<typeof prioritySchema>
 
 /**
@@ -364,6 +369,7 @@ export function priority(options: PriorityOptions = {}): Strategy {
 }
 
 const summarizeOlderSchema = z.strictObject({ ...summarizeOlderShape, ...strategyShape, ...summaryShape })
+/** Options of `summarizeOlder`. */
 export type SummarizeOlderOptions = z.input<typeof summarizeOlderSchema>
 
 /**
@@ -378,6 +384,7 @@ export function summarizeOlder(options: SummarizeOlderOptions): Strategy {
 }
 
 const slidingWindowSchema = z.strictObject({ ...slidingWindowShape, ...strategyShape, ...summaryShape })
+/** Options of `slidingWindow`. */
 export type SlidingWindowOptions = z.input<typeof slidingWindowSchema>
 
 /**

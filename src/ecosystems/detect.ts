@@ -1,6 +1,7 @@
 import type { JsonObject } from '../messages/json.ts'
 import { isObject } from './wire.ts'
 
+/** The name of a message format. */
 export type MessageFormat = 'anthropic' | 'flat' | 'gemini' | 'openai' | 'openai-responses' | 'neutral'
 
 const ROLES_ANYWHERE = new Set([

@@ -133,6 +133,7 @@ export const viewSchema = z
   })
   .refine(({ rendered, full }) => rendered === false || !full, 'rendered and full exclude each other')
 
+/** Options of `exportView`. */
 export type ExportViewOptions = z.input<typeof viewSchema>
 
 /**

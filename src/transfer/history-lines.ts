@@ -87,6 +87,7 @@ export type HistoryLine = { readonly number: number } & (
   | { readonly text: string }
   | { readonly problem: string }
 )
+/** The lines of a file of histories. */
 export type HistoryLines = AsyncIterable<HistoryLine> | Iterable<HistoryLine>
 
 /** The problem of a line: field and rule, never content. */
@@ -246,6 +247,7 @@ export type RestoredHistory = {
   readonly lastLine: number
 } & ({ readonly restored: SessionRestore } | { readonly refused: RefusedHistory })
 
+/** Options of `restoreFrom`. */
 export type RestoreFromOptions = Pick<RestoreOptions, 'owner' | 'signal'> & {
   /** The ids of the sessions, in the order of the histories. `undefined` keeps the original id. */
   readonly ids?: readonly (string | undefined)[]

@@ -76,6 +76,7 @@ function unkept(file: string, error: unknown): UndertextError<'FILE_UNREADABLE'>
   return new UndertextError('FILE_UNREADABLE', { file, detail })
 }
 
+/** Options of `importStream`. */
 export type ImportStreamOptions = ImportFileOptions & {
   /** Its name in errors and the report. Default: `stream`. */
   readonly called?: string

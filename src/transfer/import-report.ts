@@ -119,6 +119,7 @@ export const importFileSchema = z.strictObject({
   onProgress: progressSchema.optional(),
 })
 
+/** Options of `importFile`. */
 export type ImportFileOptions = z.input<typeof importFileSchema>
 export type CheckedImportFile = z.output<typeof importFileSchema>
 
@@ -173,6 +174,7 @@ export type ImportProblem = Place & { readonly why: string }
 /** Something that was repaired, left out or stored unread. */
 export type ImportNote = Place & { readonly kind: NoteEvent['kind']; readonly why: string }
 
+/** The imported compactions of a conversation. */
 export type ImportedCompactions = {
   readonly applied: number
   /** Compactions that were imported before. */
@@ -182,6 +184,7 @@ export type ImportedCompactions = {
   readonly refusals: readonly { readonly id: string; readonly why: string }[]
 }
 
+/** A conversation in the report of an import. */
 export type ImportedConversation = {
   readonly sessionId: string
   /** For a branch: the id of the conversation that it left, in its own system. */
@@ -208,6 +211,7 @@ export type ImportedConversation = {
   readonly code?: ErrorCode
 }
 
+/** The sums of a report. */
 export type ImportTotals = {
   readonly conversations: number
   readonly imported: number

@@ -138,6 +138,7 @@ export const SOURCE_NAMES = [
   'anthropic',
   'messages',
 ] as const
+/** The name of a kind of file. */
 export type SourceName = (typeof SOURCE_NAMES)[number]
 
 /** A place in a file. Lines and elements count from 1. */

@@ -12,4 +12,5 @@ export const VIEW_FORMATS = [
   'openai-agents',
 ] as const
 
+/** The name of a format of an exported view. */
 export type ViewFormat = (typeof VIEW_FORMATS)[number]

@@ -237,7 +237,7 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
     changeHead('compaction', 3, (r) => ({
       hides: { ...r.hides, inserted: r.hides!.inserted!.map(([anchor, ordinal]) => [anchor - 1, ordinal]) },
     })),
-    /stands elsewhere/,
+    /another place/,
   ],
   'one row inserted by two': [
     changeHead('compaction', 2, () => ({ inserts: [9, 1] })),

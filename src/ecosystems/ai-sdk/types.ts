@@ -39,11 +39,13 @@ export type LanguageModelLike =
       readonly specificationVersion: string
       readonly provider: string
       readonly modelId: string
+      /** Calls the model once. */
       doGenerate(options: never): PromiseLike<unknown>
     }
 
 /** A registry of `createProviderRegistry`, or another object that returns models by id. */
 export type ModelRegistry = {
+  /** Returns the model of an id such as `openai:gpt-5`. */
   languageModel(id: never): LanguageModelLike
 }
 
@@ -99,7 +101,9 @@ export type SdkModel = {
   readonly provider: string
   readonly modelId: string
   // Methods, so that a model with narrower params fits.
+  /** Calls the model once. */
   doGenerate(params: never): PromiseLike<unknown>
+  /** Calls the model once and streams its answer. */
   doStream(params: never): PromiseLike<unknown>
 }
 
@@ -109,11 +113,13 @@ export type SdkModel = {
  */
 export type SdkMiddleware = {
   readonly specificationVersion: never
+  /** Wraps `doGenerate` of the model. */
   readonly wrapGenerate: <R>(call: {
     readonly doGenerate: () => PromiseLike<R>
     readonly params: object
     readonly model: SdkModel
   }) => Promise<R>
+  /** Wraps `doStream` of the model. */
   readonly wrapStream: <R>(call: {
     readonly doStream: () => PromiseLike<R>
     readonly params: object

@@ -31,6 +31,7 @@ export type AnthropicTextBlock = { type: 'text'; text: string; [field: string]: 
 export type AnthropicImageSource =
   | { type: 'base64'; media_type: 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'; data: string }
   | { type: 'url'; url: string }
+/** An image block of the Messages API. */
 export type AnthropicImageBlock = { type: 'image'; source: AnthropicImageSource; [field: string]: Field }
 
 /** The source of a document. */
@@ -38,6 +39,7 @@ export type AnthropicDocumentSource =
   | { type: 'base64'; media_type: 'application/pdf'; data: string }
   | { type: 'text'; media_type: 'text/plain'; data: string }
   | { type: 'url'; url: string }
+/** A document block of the Messages API. */
 export type AnthropicDocumentBlock = {
   type: 'document'
   source: AnthropicDocumentSource

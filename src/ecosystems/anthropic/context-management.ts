@@ -55,8 +55,11 @@ const OURS: ReadonlyMap<unknown, z.ZodType> = new Map<unknown, z.ZodType>([
   ['clear_thinking', clearThinkingEdit],
 ])
 
+/** Compacts the conversation on the provider's side. */
 export type CompactEdit = z.input<typeof compactEdit>
+/** Clears old tool results. */
 export type ClearToolUsesEdit = z.input<typeof clearToolUsesEdit>
+/** Clears old thinking. */
 export type ClearThinkingEdit = z.input<typeof clearThinkingEdit>
 /** An edit of the kinds above, or one in the provider's own form, which is passed on unchanged. */
 export type ContextEdit =

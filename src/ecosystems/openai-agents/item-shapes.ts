@@ -402,6 +402,7 @@ export type AgentMessageItem =
 /** A call of a function. */
 export type AgentFunctionCallItem = Item<'function_call'>
 
+/** The result of a function call. */
 export type AgentFunctionResultItem = Item<'function_call_result'> & {
   output: string | Content<'output'> | Content<'outputs'>[]
 }
@@ -423,6 +424,7 @@ export type AgentKeptItem = Item<
   'hosted_tool_call' | 'tool_search_call' | 'tool_search_output' | 'compaction' | 'unknown'
 >
 
+/** A reasoning item. */
 export type AgentReasoningItem = Item<'reasoning'>
 
 /** An item of the SDK: its `AgentInputItem`. */

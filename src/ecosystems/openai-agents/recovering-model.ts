@@ -20,11 +20,16 @@ type AgentRequest = {
 
 /** A model of the SDK. */
 export type AgentModel = {
+  /** Calls the model once. */
   getResponse(request: never): Promise<object>
+  /** Calls the model once and streams its answer. */
   getStreamedResponse(request: never): AsyncIterable<object>
 }
 /** A provider of models of the SDK. */
-export type AgentModelProvider = { getModel(name?: string): AgentModel | Promise<AgentModel> }
+export type AgentModelProvider = {
+  /** Returns the model of a name, or the default model. */
+  getModel(name?: string): AgentModel | Promise<AgentModel>
+}
 
 /** The history as `getItems` returned it, and what was stored since. */
 export type HandedOut = {

@@ -55,6 +55,7 @@ export type OpenAIFilePart = {
   file: { file_data?: string; file_id?: string; filename?: string }
 }
 
+/** A content part of Chat Completions. */
 export type OpenAIPart =
   | OpenAITextPart
   | OpenAIRefusalPart

@@ -17,6 +17,7 @@ export const documentSchema = z.strictObject({
   exportedAt: z.int().min(-8.64e15).max(8.64e15).optional(),
 })
 
+/** Options of `exportMarkdown` and `exportHtml`. */
 export type DocumentOptions = z.input<typeof documentSchema>
 
 /** The options with the defaults of one format. */
