@@ -29,8 +29,8 @@ type PiEntry = {
 type PiBranch = {
   /** The first entry of a branch after it left another; absent for the current one. */
   readonly from: number | undefined
-  /** Indexes of entries, root first. */
-  readonly path: readonly number[]
+  /** The index of its last entry; absent for a file without entries. */
+  readonly leaf: number | undefined
 }
 
 /** The coverage of a compaction: the rows from 1 to `to`. */
@@ -88,24 +88,29 @@ class PiTree {
   /** The current branch, which ends with the last entry, then the others, in the order of their leaves. */
   branches(): PiBranch[] {
     const { entries } = this
-    if (entries.length === 0) return [{ from: undefined, path: [] }]
-    const parents = new Set(entries.flatMap(({ parent }) => parent ?? []))
-    const current = this.#pathTo(entries.length - 1)
-    const seen = new Set(current)
-    const branches: PiBranch[] = [{ from: undefined, path: current }]
+    const parents = new Set(entries.map(({ parent }) => parent))
+    const last = entries.length === 0 ? undefined : entries.length - 1
+    const seen = new Set(this.pathTo(last))
+    const branches: PiBranch[] = [{ from: undefined, leaf: last }]
     for (let leaf = 0; leaf < entries.length; leaf++) {
       if (parents.has(leaf) || seen.has(leaf)) continue
-      const path = this.#pathTo(leaf)
-      const own = path.filter((index) => !seen.has(index))
-      for (const index of own) seen.add(index)
-      if (own.some((index) => SPEAKING.has(entries[index]!.type))) branches.push({ from: own[0], path })
+      let from = leaf
+      let speaks = false
+      // Each entry is visited once: the entries before a seen one are seen too.
+      for (let at: number | undefined = leaf; at !== undefined && !seen.has(at); at = entries[at]!.parent) {
+        seen.add(at)
+        from = at
+        speaks ||= SPEAKING.has(entries[at]!.type)
+      }
+      if (speaks) branches.push({ from, leaf })
     }
     return branches
   }
 
-  #pathTo(leaf: number): number[] {
+  /** The indexes of the entries from the root to a leaf. */
+  pathTo(leaf: number | undefined): number[] {
     const path: number[] = []
-    for (let at: number | undefined = leaf; at !== undefined; at = this.entries[at]!.parent) path.push(at)
+    for (let at = leaf; at !== undefined; at = this.entries[at]!.parent) path.push(at)
     return path.reverse()
   }
 
@@ -113,32 +118,40 @@ class PiTree {
   compactionsOf(path: readonly number[]): Map<number, PiCompaction> {
     const ordinals = new Map(path.map((index, at) => [index, at + 2] as const))
     const uses = [undefined, ...path.map((index) => this.entries[index]!.use)]
-    const { pairs } = pairToolUse(uses)
+    const wholeCuts = wholeCutsOf(pairToolUse(uses).pairs, uses.length)
     const cuts = path.flatMap((index): (readonly [number, number, number])[] => {
       const { type, firstKept } = this.entries[index]!
       if (type !== 'compaction') return []
       const own = ordinals.get(index)!
       const kept = firstKept === undefined ? undefined : ordinals.get(firstKept)
       const wanted = (kept !== undefined && kept < own ? kept : own) - 1
-      return [[index, wholeCut(pairs, wanted), wanted]]
+      return [[index, wholeCuts[wanted]!, wanted]]
     })
-    return new Map(
-      cuts.map(([index, to, wanted], at) => {
-        // Only the last one counts, even if it keeps entries that an earlier one had hidden.
-        const undone = cuts.slice(at + 1).some(([, later]) => later < to)
-        return [index, { to, undone, mended: to !== wanted }] as const
-      }),
-    )
+    const compactions = new Map<number, PiCompaction>()
+    let lowest = Number.POSITIVE_INFINITY
+    for (const [index, to, wanted] of cuts.toReversed()) {
+      // Only the last one counts, even if it keeps entries that an earlier one had hidden.
+      compactions.set(index, { to, undone: lowest < to, mended: to !== wanted })
+      lowest = Math.min(lowest, to)
+    }
+    return compactions
   }
 }
 
-/** The last row at or before `to` after which a cut separates no call from its result. The header, row 1, has neither. */
-function wholeCut(pairs: Pairing['pairs'], to: number): number {
-  let cut = to
-  // From the last call on: a cut that moves before one of them can only separate earlier calls.
-  for (const { call, result } of pairs.toSorted((a, b) => b.call.row - a.call.row))
-    if (call.row < cut && result.row >= cut) cut = call.row
-  return cut
+/** For each number of rows the largest number, at most that, after which a cut separates no call from its result. */
+function wholeCutsOf(pairs: Pairing['pairs'], rows: number): number[] {
+  const changes = new Array<number>(rows + 2).fill(0)
+  for (const { call, result } of pairs) {
+    changes[call.row + 1]! += 1
+    changes[result.row + 1]! -= 1
+  }
+  let open = 0
+  let whole = 0
+  return changes.map((change, cut) => {
+    open += change
+    if (open === 0) whole = cut
+    return whole
+  })
 }
 
 function useOf({ type, message }: JsonObject): ToolUse | undefined {
@@ -176,11 +189,11 @@ async function* read(input: Input, options: ReadOptions): AsyncGenerator<SourceE
   yield* tellBranch(input, file, current!, file.id)
   if (others.length > 0 && !options.branches) yield branchNote(file, others)
   if (!options.branches) return
-  const ids = new Map(current!.path.map((index) => [index, file.id] as const))
+  const ids = new Map(file.tree.pathTo(current!.leaf).map((index) => [index, file.id] as const))
   for (const branch of others) {
     const id = `${file.id}/${nameOfEntry(file, branch.from!)}`
     yield* tellBranch(input, file, branch, id, ids)
-    for (const index of branch.path) if (!ids.has(index)) ids.set(index, id)
+    for (const index of file.tree.pathTo(branch.leaf)) if (!ids.has(index)) ids.set(index, id)
   }
 }
 
@@ -228,7 +241,8 @@ async function* tellBranch(
 ): AsyncGenerator<SourceEvent, void, undefined> {
   const { tree, header, line } = file
   const at = { line }
-  const parting = owners && branch.path.findLast((index) => owners.has(index))
+  const path = tree.pathTo(branch.leaf)
+  const parting = owners && path.findLast((index) => owners.has(index))
   const branchOf = owners && (owners.get(parting ?? -1) ?? file.id)
   yield { type: 'conversation', at, id, ...(branchOf !== undefined && { branchOf }) }
   yield headFields(file)
@@ -238,8 +252,8 @@ async function* tellBranch(
     at,
     message: { ...silentEntry(kept), idempotencyKey: '%session', ...created(header) },
   }
-  const onPath = new Set(branch.path)
-  const compactions = tree.compactionsOf(branch.path)
+  const onPath = new Set(path)
+  const compactions = tree.compactionsOf(path)
   let index = -1
   let model: FieldsEvent | undefined
   let ordinal = 1
