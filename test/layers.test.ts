@@ -85,6 +85,15 @@ describe('the source', () => {
     expect(others).toEqual([])
   })
 
+  it('loads drizzle in the schema only, which no other file loads', () => {
+    const SCHEMA = join('storage', 'sqlite', 'schema.ts')
+    const loading = files.filter((file) =>
+      packagesOf(readFileSync(join(SOURCES, file), 'utf8')).some((name) => name.startsWith('drizzle-orm')),
+    )
+    expect(loading).toEqual([SCHEMA])
+    expect(imports.filter(({ to }) => to === SCHEMA)).toEqual([])
+  })
+
   it('keeps the pure layers pure: beside other files they import zod and hashes only', () => {
     const packages = files
       .filter((file) => PURE.has(layerOf(file)))
