@@ -340,7 +340,7 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
   ],
   'a summary somewhere else': [
     change('summary', 0, () => ({ anchor: 3 })),
-    /behind the message of its anchor/,
+    /follow the message of its anchor/,
   ],
   'a summary that is a marker': [change('summary', 0, () => ({ type: 'marker' })), /inserts no such row/],
   'a summary left out': [
@@ -352,7 +352,7 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
   ],
   'a replacement of a row that is not before it': [
     change('replacement', 0, () => ({ message: 'own' })),
-    /behind the row/,
+    /follow its row/,
   ],
   'a replacement by nobody': [
     change('replacement', 0, () => ({ compaction: 'nobody' })),
