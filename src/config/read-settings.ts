@@ -169,6 +169,15 @@ const SWITCHES = {
   tokenThreshold: 'thresholdTokens',
 }
 
+/** NeuroLink's names of the parts of a request, and the name that `prepareRequest` has for the setting `maxTokens`. */
+const REQUEST = {
+  systemPrompt: 'system',
+  currentPrompt: 'prompt',
+  toolDefinitions: 'tools',
+  fileAttachments: 'files',
+  maxOutputTokens: 'maxTokens',
+}
+
 const CONTEXT_COMPACTION = table({ ...SWITCHES, enabled: 'auto' }, {}, { isOpen: true })
 
 const CONVERSATION_MEMORY = table(
@@ -180,7 +189,7 @@ const CONVERSATION_MEMORY = table(
 
 /** NeuroLink's `conversationMemory`, nca's `memory`, and names of both beside the settings. */
 const ROOT = table(
-  SWITCHES,
+  { ...SWITCHES, ...REQUEST },
   {
     contextCompaction: CONTEXT_COMPACTION,
     conversationMemory: CONVERSATION_MEMORY,

@@ -121,6 +121,7 @@ import type {
   Storage,
   UndoOutcome,
 } from '../storage/storage.ts'
+import { withRequestNames } from '../tokens/budget.ts'
 import { listPrices } from '../tokens/prices.ts'
 import { canonicalProvider } from '../tokens/providers.ts'
 import {
@@ -559,7 +560,11 @@ export class Store<S extends Storage = Storage> {
    * Reports of 0 tokens are ignored.
    */
   async recordUsage(sessionId: string, usage: UsageInput): Promise<UsageResult> {
-    return recordUsage(this.#context, checkId(sessionId), check(usageSchema, usage, 'recordUsage'))
+    return recordUsage(
+      this.#context,
+      checkId(sessionId),
+      check(usageSchema, withRequestNames(usage), 'recordUsage'),
+    )
   }
 
   /**
@@ -583,7 +588,12 @@ export class Store<S extends Storage = Storage> {
     request: OverflowInput = {},
   ): Promise<OverflowResult> {
     const id = checkId(sessionId)
-    return recordOverflow(this.#context, id, error, check(overflowSchema, request, 'recordOverflow'))
+    return recordOverflow(
+      this.#context,
+      id,
+      error,
+      check(overflowSchema, withRequestNames(request), 'recordOverflow'),
+    )
   }
 
   /**
@@ -756,7 +766,7 @@ export class Store<S extends Storage = Storage> {
    */
   async undoIfFits(sessionId: string, options: UndoIfFitsOptions = {}): Promise<UndoIfFitsResult> {
     const id = checkId(sessionId)
-    const checked = check(undoIfFitsSchema, options, 'undoIfFits')
+    const checked = check(undoIfFitsSchema, withRequestNames(options), 'undoIfFits')
     const session = await this.#context.requireSession(id)
     const chosen = this.#context.modelFor(session, checked.provider, checked.model)
     const { provider, model } = chosen
@@ -923,7 +933,10 @@ export class Store<S extends Storage = Storage> {
    * Throws what `compactSession` throws. An unknown session, or one without messages, is not an error.
    */
   async beforeTurn(sessionId: string, options: BeforeTurnOptions = {}): Promise<BeforeTurnResult> {
-    return this.#turns.before(checkId(sessionId), check(beforeTurnSchema, options, 'beforeTurn'))
+    return this.#turns.before(
+      checkId(sessionId),
+      check(beforeTurnSchema, withRequestNames(options), 'beforeTurn'),
+    )
   }
 
   /**
@@ -933,7 +946,10 @@ export class Store<S extends Storage = Storage> {
    * Throws what `append` and `compactSession` throw; appended messages stay.
    */
   async afterTurn(sessionId: string, options: AfterTurnOptions = {}): Promise<AfterTurnResult> {
-    return this.#turns.after(checkId(sessionId), check(afterTurnSchema, options, 'afterTurn'))
+    return this.#turns.after(
+      checkId(sessionId),
+      check(afterTurnSchema, withRequestNames(options), 'afterTurn'),
+    )
   }
 
   async #settingsOf(sessionId: string): Promise<ResolvedSettings> {

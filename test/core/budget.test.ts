@@ -12,12 +12,12 @@ describe('checkContextBudget', () => {
   it('counts all five categories', () => {
     const result = checkContextBudget({
       provider: 'openai',
-      systemPrompt: text(400),
+      system: text(400),
       conversationMessages: [{ role: 'user', content: text(400) }],
-      currentPrompt: text(800),
+      prompt: text(800),
       // {"name":"x"} is 12 characters.
-      toolDefinitions: [{ name: 'x' }, { name: 'x' }],
-      fileAttachments: [{ content: text(400) }, { content: '' }],
+      tools: [{ name: 'x' }, { name: 'x' }],
+      files: [{ content: text(400) }, { content: '' }],
     })
     expect(result.breakdown).toEqual({
       systemPrompt: 119,
@@ -66,7 +66,7 @@ describe('checkContextBudget', () => {
         provider: 'openai',
         contextWindow: 1_000,
         maxTokens: 0,
-        systemPrompt: text(characters),
+        system: text(characters),
       })
     expect(check(691 * 4)).toMatchObject({ estimatedInputTokens: 799, shouldCompact: false })
     expect(check(692 * 4)).toMatchObject({ estimatedInputTokens: 800, usageRatio: 0.8, shouldCompact: true })
@@ -94,7 +94,7 @@ describe('checkContextBudget', () => {
   it('counts for the provider, by whichever name', () => {
     // 100 × 1.23 × 1.15 = 141.45
     for (const provider of ['anthropic', 'Anthropic'])
-      expect(checkContextBudget({ provider, systemPrompt: text(400) }).breakdown.systemPrompt).toBe(146)
+      expect(checkContextBudget({ provider, system: text(400) }).breakdown.systemPrompt).toBe(146)
     expect(checkContextBudget({ provider: 'openai', model: 'gpt-4' }).availableInputTokens).toBe(
       getAvailableInputTokens('openai', 'gpt-4'),
     )
@@ -109,7 +109,7 @@ describe('checkContextBudget', () => {
       },
     }
     const tools = [circle, { big: 10n }, undefined, () => 1, throwing]
-    expect(checkContextBudget({ provider: 'openai', toolDefinitions: tools }).breakdown.toolDefinitions).toBe(
+    expect(checkContextBudget({ provider: 'openai', tools: tools }).breakdown.toolDefinitions).toBe(
       1_000,
     )
   })

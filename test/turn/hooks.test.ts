@@ -73,7 +73,7 @@ describe('before a turn', () => {
   it('answers for a session without messages, and for one there is not', async () => {
     await store.createSession({ id: 'empty' })
     for (const id of ['empty', 'unknown']) {
-      const turn = await store.beforeTurn(id, { systemPrompt: 'Be brief.' })
+      const turn = await store.beforeTurn(id, { system: 'Be brief.' })
       expect(turn).toMatchObject({ usage: null, stats: null, tokensBefore: 0, systemPrompt: 'Be brief.' })
     }
   })

@@ -49,7 +49,7 @@ describe('PersistentContext', () => {
     const systemPrompt = new PersistentContext().addSection(role).render()
     // 8 + 27 characters are 9 tokens, with the margin 11; 4 for the message.
     expect(systemPrompt).toHaveLength(35)
-    const { breakdown } = checkContextBudget({ provider: 'openai', systemPrompt })
+    const { breakdown } = checkContextBudget({ provider: 'openai', system: systemPrompt })
     expect(breakdown.systemPrompt).toBe(15)
   })
 

@@ -308,10 +308,10 @@ export function describeReading({ open, keeps }: Contract): void {
       const store = await open()
       await appendAll(store, chat(1))
       const stats = await store.getContextStats(S, 'openai', 'gpt-4', {
-        systemPrompt: units(100), // 115 + 4
-        currentPrompt: units(20), // 23 + 4
-        toolDefinitions: [{ name: 'x'.repeat(89) }], // 100 characters of JSON: 25
-        fileAttachments: [{ content: units(40) }], // 46
+        system: units(100), // 115 + 4
+        prompt: units(20), // 23 + 4
+        tools: [{ name: 'x'.repeat(89) }], // 100 characters of JSON: 25
+        files: [{ content: units(40) }], // 46
         maxTokens: 1_000,
       })
       expect(stats!.breakdown).toEqual({
@@ -343,7 +343,7 @@ export function describeReading({ open, keeps }: Contract): void {
       expect(await store.needsCompaction('other', 'openai', 'gpt-4', { ...answer, threshold: 0.81 })).toBe(
         false,
       )
-      expect(await store.needsCompaction(S, 'openai', 'gpt-4', { ...answer, currentPrompt: 'x' })).toBe(true)
+      expect(await store.needsCompaction(S, 'openai', 'gpt-4', { ...answer, prompt: 'x' })).toBe(true)
     })
 
     test("use the session's own provider and model", async () => {

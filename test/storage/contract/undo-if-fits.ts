@@ -88,7 +88,7 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
       const pending = { maxTokens: 128_000 - available }
       // 6,000 tokens at 40 %: all 4,784 fit, and with 3,000 more of a prompt three of four summaries stay.
       const prompt = 'x'.repeat(4 * 2_600)
-      const first = await store.undoIfFits(S, { ...pending, currentPrompt: prompt })
+      const first = await store.undoIfFits(S, { ...pending, prompt: prompt })
       expect(first.before.breakdown.currentPrompt).toBe(2_990 + 4)
       expect(first.compactionIds).toHaveLength(2)
       expect(first.after.estimatedInputTokens).toBe(tokensWith(2) + 2_994)
