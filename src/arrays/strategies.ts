@@ -318,7 +318,7 @@ export type ClearToolResultsOptions = z.input<typeof clearToolResultsSchema>
 
 /**
  * Replaces all tool results except the newest `keep` by "[tool result cleared]". Nothing else changes. In an array a cleared result
- * is no longer marked as failed; in a store it is, because only its text is replaced.
+ * is no longer marked as failed; in a store it still is, because only its text is replaced.
  *
  * A stage for `compactSession`, and a strategy over plain arrays. Throws `INVALID_INPUT`.
  */

@@ -351,8 +351,8 @@ export class Compactor {
   }
 
   /**
-   * Works while no other run calls a model for the session: the summary would be paid for, and stale. Waits for such a run at most
-   * `waitMs` milliseconds; then, and where the session cannot be leased, it works all the same. `hasWaited`: the view may have changed.
+   * Runs `work` while no other run calls a model for the session, whose summary would otherwise be paid for and then stale. Waits for such a run at most
+   * `waitMs` milliseconds; after that, or if the session cannot be leased, `work` runs anyway. `hasWaited`: the view may have changed.
    * Runs within the work must not call a model. Throws `ABORTED` and what the work throws.
    */
   async undisturbed<T>(

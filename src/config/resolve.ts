@@ -200,7 +200,7 @@ const DEFAULT_LAYER: Layer = { source: 'default', values: DEFAULTS }
  * Resolves layers, highest precedence first: each setting has the value of the first layer that gives it. Below them are the
  * preset that they choose and the defaults. Tables of context windows are merged, so that one layer can add a model to another's.
  *
- * `autoSummarizeThreshold` is also the `threshold`, unless one is given with at least its precedence: for nca it is the only one.
+ * `autoSummarizeThreshold` is also the `threshold`, unless a threshold is given with at least the same precedence, because nca has no other threshold.
  */
 export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
   const preset = layers.find(({ values }) => values.preset !== undefined)?.values.preset ?? DEFAULTS.preset

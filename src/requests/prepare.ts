@@ -24,7 +24,7 @@ import { type BeforeTurnResult, type TurnHooks, usageOf } from './turn-hooks.ts'
 
 /** Share of the time left that a summarizer may take: the rest is for a run without it. */
 const SUMMARIZER_SHARE = 0.9
-/** Most runs that bring one request down to what fits; each must have made it smaller. */
+/** The maximum number of runs to make one request fit; each must have made it smaller. */
 const MOST_RUNS = 4
 
 /** What preparing needs of a store. */
@@ -222,7 +222,7 @@ export class RequestPreparer {
       const preview = await this.#port.preview(sessionId, {
         ...runOptions(own, pending),
         ...defined({ stages, signal: deadline.signal }),
-        // The second time the planner's estimate was wrong by `over`: aim lower by that.
+        // On a repeat, the planner's estimate was off by `over`: aim lower by that amount.
         contextWindowTarget: Math.max(1, availableInputTokens - (isAgain ? over : 0)),
         target: 1,
         ...WITHOUT_WAITING,

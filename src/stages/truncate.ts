@@ -11,7 +11,7 @@ import { MINIMUM_MESSAGES } from './summarize.ts'
 
 /** The marker's text. */
 export const TRUNCATION_MARKER = '[Earlier conversation history was truncated to fit within context limits]'
-/** The share of the messages after the first pair that NeuroLink's documentation hides. */
+/** The share of the messages after the first pair that NeuroLink hides, according to its documentation. */
 export const TRUNCATION_FRACTION = 0.5
 
 /** The share of the target for the first exchange; beyond it only its request is kept. */
@@ -132,8 +132,8 @@ function isMarker(row: ViewRow): boolean {
 }
 
 /**
- * The rule by fraction: that share of the messages after the first pair, oldest first, an even number, or the next smaller even number
- * that splits no group. When the request would still not fit its window, as many as necessary.
+ * The rule by fraction hides that share of the messages after the first pair, oldest first, rounded down to an even number that splits
+ * no group. If the request would still not fit its window, it hides as many as necessary.
  */
 function hideByFraction(
   view: View,

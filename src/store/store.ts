@@ -145,8 +145,7 @@ export let storageOf: (store: Store) => Storage
 /**
  * A store of conversations, made by `openStore`.
  *
- * Every verb except `getContextStats`, `needsCompaction`, `compactSession` and `whenIdle` throws `SESSION_NOT_FOUND` for an
- * unknown session. All verbs throw `INVALID_INPUT` for invalid arguments, `STORE_CLOSED`, `STORE_BUSY`, `STORE_CORRUPT`,
+ * Methods that need an existing session throw `SESSION_NOT_FOUND` for an unknown one, unless their own comment says otherwise. All verbs throw `INVALID_INPUT` for invalid arguments, `STORE_CLOSED`, `STORE_BUSY`, `STORE_CORRUPT`,
  * `STORE_UNAVAILABLE` and `IN_TRANSACTION` (for a connection of the application); verbs that write throw `STORE_READONLY` and
  * `STORE_FULL`. After an error nothing is written and the store remains usable, with one exception: `compactSession` and
  * `hideMessages` read their result after the commit; when only that read fails, the work is done.
@@ -246,7 +245,7 @@ export class Store<S extends Storage = Storage> {
     return publicSession(await this.#context.storage.updateSession(checkId(sessionId), fields))
   }
 
-  /** Returns the id of the session with the newest message by its own time, whenever it was stored; `undefined` when there is none. */
+  /** Returns the id of the session whose newest message has the latest `createdAt`, whenever it was stored; `undefined` when there is none. */
   async newestSession(options: { readonly archived?: boolean } = {}): Promise<string | undefined> {
     const { archived } = check(newestSchema, options, 'newestSession')
     return this.#context.storage.newestSession(archived)
@@ -254,7 +253,7 @@ export class Store<S extends Storage = Storage> {
 
   /**
    * Moves a session out of the ordinary list, or back into it. When the setting `autoCompactOnFinish` is on, the session is compacted
-   * first; what `compactSession` throws then keeps it in the list. Nothing else changes.
+   * first; if that compaction throws, the session stays in the list. Nothing else changes.
    */
   async archiveSession(sessionId: string, archived = true): Promise<Session> {
     const id = checkId(sessionId)
@@ -358,7 +357,7 @@ export class Store<S extends Storage = Storage> {
   /**
    * Returns the rows as they are stored, hidden rows included, with their tags. `limit` counts messages of the log; summaries and
    * markers follow the message that they are stored after. For the next page pass the last position as `after` (or, backward, the
-   * first as `before`). With `shown` each row that shows other texts in place of parts lists them. With `visible` hidden rows are
+   * first as `before`). With `shown`, each row lists the texts that it shows in place of its parts. With `visible` hidden rows are
    * omitted and not read; a page may then be empty although others follow: the next one is `after` plus `limit`.
    */
   async getMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<StoredMessage[]> {

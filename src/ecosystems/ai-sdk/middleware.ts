@@ -56,8 +56,8 @@ export type UndertextStore = Pick<
 type Call = Awaited<ReturnType<typeof beginCall>>
 
 /**
- * A middleware for the AI SDK's `wrapLanguageModel` (ai 5, 6 and 7). Calls of the model keep their conversation in a session of the store,
- * and send the session's view, compacted when necessary.
+ * A middleware for the AI SDK's `wrapLanguageModel` (ai 5, 6 and 7). Each call of the model stores its conversation in a session
+ * and sends the session's view, compacted when necessary.
  *
  * - The log decides which messages of a prompt are new: an application may pass only its new message, or its whole history.
  * - New messages and the answer are stored together when the answer is complete. A failed call and a broken or cancelled stream store

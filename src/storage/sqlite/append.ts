@@ -65,7 +65,7 @@ type AppendRequest = {
 /**
  * Adds messages at the end of a session, all or none, and creates the session when there is none.
  *
- * A retry of an append that was written returns its rows, whatever position it expects: it was sent before its first attempt moved the
+ * A retry of an append that was written returns its rows, whatever position it expects, because that position dates from before the first attempt moved the
  * end.
  */
 export function append(
