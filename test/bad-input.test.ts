@@ -516,8 +516,7 @@ table('stats and budgets', 'INVALID_INPUT', {
   'a threshold that is NaN': (s) => s.needsCompaction('s', 'openai', 'gpt-4', { threshold: Number.NaN }),
   'negative output': (s) => s.getContextStats('s', 'openai', 'gpt-4', { maxTokens: -1 }),
   'a fraction of output': (s) => s.getContextStats('s', 'openai', 'gpt-4', { maxTokens: 0.5 }),
-  'a prompt that is a list': (s) =>
-    s.getContextStats('s', 'openai', 'gpt-4', { prompt: bad([CANARY]) }),
+  'a prompt that is a list': (s) => s.getContextStats('s', 'openai', 'gpt-4', { prompt: bad([CANARY]) }),
   'tools that are an object': (s) => s.getContextStats('s', 'openai', 'gpt-4', { tools: bad({}) }),
   'files without content': (s) =>
     s.getContextStats('s', 'openai', 'gpt-4', { files: [bad({ name: CANARY })] }),

@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { invalid } from '../errors.ts'
 import { check, shareSchema, taken } from '../messages/check.ts'
+import { isObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
 import { type Estimate, expectedTokens, type Outlook, PLAIN_OUTLOOK } from './calibration.ts'
 import type { Estimator } from './estimators/estimator-schema.ts'
@@ -123,13 +125,15 @@ export const requestSchema = z.strictObject({
 export type PendingRequest = z.input<typeof requestSchema>
 
 /** NeuroLink's names of the parts of a request, which are accepted in their place. */
-const NEUROLINK_NAMES: ReadonlyMap<string, string> = new Map([
-  ['maxTokens', 'maxOutputTokens'],
-  ['systemPrompt', 'system'],
-  ['currentPrompt', 'prompt'],
-  ['toolDefinitions', 'tools'],
-  ['fileAttachments', 'files'],
-])
+export const NEUROLINK_PARTS = {
+  systemPrompt: 'system',
+  currentPrompt: 'prompt',
+  toolDefinitions: 'tools',
+  fileAttachments: 'files',
+}
+const NEUROLINK_NAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries({ ...NEUROLINK_PARTS, maxTokens: 'maxOutputTokens' }),
+)
 
 /** The parts of a request under NeuroLink's names. */
 export type NeurolinkRequest = {
@@ -140,14 +144,18 @@ export type NeurolinkRequest = {
   readonly fileAttachments?: { content: string; [field: string]: unknown }[] | undefined
 }
 
-/** Options with NeuroLink's names replaced. A part under both names stays, and is rejected as an unknown option. */
+/** Options with NeuroLink's names replaced. Throws `INVALID_INPUT` for a part that is given under both names. */
 export function withRequestNames<T>(options: T): T {
-  if (typeof options !== 'object' || options === null) return options
-  const entries = Object.entries(options).map(([name, value]) => {
-    const own = NEUROLINK_NAMES.get(name)
-    return [own === undefined || Object.hasOwn(options, own) ? name : own, value] as const
-  })
-  return Object.fromEntries(entries) as T
+  // Most options have none of these names; what is not an object is rejected by the check that follows.
+  if (!isObject(options) || !Object.keys(options).some((name) => NEUROLINK_NAMES.has(name))) return options
+  const named = new Map<string, unknown>()
+  for (const [given, value] of Object.entries(options)) {
+    const name = NEUROLINK_NAMES.get(given) ?? given
+    if (named.get(name) !== undefined && value !== undefined)
+      throw invalid(`${name} is given twice, under two names`)
+    named.set(name, value ?? named.get(name))
+  }
+  return Object.fromEntries(named) as T
 }
 
 /** Tokens of a request by category. */

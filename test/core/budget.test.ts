@@ -51,11 +51,11 @@ describe('checkContextBudget', () => {
 
   const large = text(400_000)
   it.each([
-    ['systemPrompt', { systemPrompt: large }],
+    ['systemPrompt', { system: large }],
     ['conversationHistory', { conversationMessages: [{ role: 'user', content: large }] }],
-    ['currentPrompt', { currentPrompt: large }],
-    ['toolDefinitions', { toolDefinitions: [{ description: large }] }],
-    ['fileAttachments', { fileAttachments: [{ content: large }] }],
+    ['currentPrompt', { prompt: large }],
+    ['toolDefinitions', { tools: [{ description: large }] }],
+    ['fileAttachments', { files: [{ content: large }] }],
   ])('%s alone, made large, makes compaction due', (_, request) => {
     expect(checkContextBudget({ provider: 'openai', ...request }).shouldCompact).toBe(true)
   })
@@ -65,7 +65,7 @@ describe('checkContextBudget', () => {
       checkContextBudget({
         provider: 'openai',
         contextWindow: 1_000,
-        maxTokens: 0,
+        maxOutputTokens: 0,
         system: text(characters),
       })
     expect(check(691 * 4)).toMatchObject({ estimatedInputTokens: 799, shouldCompact: false })
@@ -74,15 +74,15 @@ describe('checkContextBudget', () => {
   })
 
   it('takes another threshold, and says what is over the window', () => {
-    const request = { provider: 'openai', contextWindow: 1_000, maxTokens: 900, systemPrompt: text(400) }
+    const request = { provider: 'openai', contextWindow: 1_000, maxOutputTokens: 900, system: text(400) }
     expect(checkContextBudget(request)).toMatchObject({ usageRatio: 1.19, withinBudget: false })
-    const half = { ...request, maxTokens: 762, compactionThreshold: 0.5 }
+    const half = { ...request, maxOutputTokens: 762, compactionThreshold: 0.5 }
     expect(checkContextBudget(half)).toMatchObject({ usageRatio: 0.5, shouldCompact: true })
     expect(checkContextBudget({ ...half, compactionThreshold: 0.51 }).shouldCompact).toBe(false)
   })
 
   it('calls a window full that has no room for input', () => {
-    const none = { provider: 'openai', contextWindow: 1_000, maxTokens: 2_000 }
+    const none = { provider: 'openai', contextWindow: 1_000, maxOutputTokens: 2_000 }
     expect(checkContextBudget(none)).toMatchObject({
       availableInputTokens: -1_000,
       usageRatio: 1,
@@ -109,8 +109,6 @@ describe('checkContextBudget', () => {
       },
     }
     const tools = [circle, { big: 10n }, undefined, () => 1, throwing]
-    expect(checkContextBudget({ provider: 'openai', tools: tools }).breakdown.toolDefinitions).toBe(
-      1_000,
-    )
+    expect(checkContextBudget({ provider: 'openai', tools: tools }).breakdown.toolDefinitions).toBe(1_000)
   })
 })

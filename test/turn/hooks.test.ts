@@ -167,7 +167,7 @@ describe('before a turn', () => {
       .addRule(everyNTurns(5), 'Keep it short.')
       .addRule(onTokenThreshold(600), 'Context is long.')
     const dump = await store.getMessages('s')
-    const options = { systemPrompt: 'Be kind.', persistentContext, injector }
+    const options = { system: 'Be kind.', persistentContext, injector }
     const fifth = await store.beforeTurn('s', { ...options, turnNumber: 5 })
     expect(fifth.systemPrompt).toBe('Be kind.\n\n## Role\nEngineer.\n\nKeep it short.\n\nContext is long.')
     expect(fifth.injected).toEqual(['Keep it short.', 'Context is long.'])
