@@ -23,6 +23,7 @@ export {
   DEFAULT_COMPACTION_TARGET,
   DEFAULT_COMPACTION_THRESHOLD,
   DEFAULT_PROVIDER,
+  type NeurolinkRequest,
   type PendingRequest,
 } from './tokens/budget.ts'
 export { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from './tokens/estimators/built-in.ts'
