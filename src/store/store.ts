@@ -880,8 +880,9 @@ export class Store<S extends Storage = Storage> {
    * `usage` may be a provider's response as it came. A usage that cannot be read is reported (`usageProblem`) and never thrown, because
    * the answer was paid for.
    *
-   * `request` is the result of `prepareRequest`: the usage then counts for exactly that request, whatever was appended or compacted
-   * since. With idempotency keys on all messages the call can be repeated: then nothing is written, counted or emitted twice.
+   * `request` is the result of `prepareRequest`: the usage then counts for exactly that request, whatever was appended since. After a
+   * compaction it no longer describes the view, and `usage.recorded` is false. With idempotency keys on all messages the call can be
+   * repeated: then nothing is written, counted or emitted twice.
    *
    * Throws what `append` and `recordUsage` throw; appended messages stay.
    */
