@@ -192,7 +192,7 @@ describe('undo and redo by the id of a run', () => {
     const redone = await run('redo', 'talk', runId)
     expect(redone).toMatchObject({ exit: 0, out: expect.stringMatching(/^Nothing to redo:\n/) })
     expect(redone.out.replaceAll('\n', ' ')).toContain(
-      `${id} was not undone with this run: \`undertext redo\` with its own id, or that of the run or rewind it was undone with, redoes it.`,
+      `${id} was not undone with this run. To redo it, pass its own id to \`undertext redo\`, or the id of the run or rewind that it was undone with.`,
     )
     expect((await run('redo', 'talk', runId, '--json')).json).toMatchObject({
       changed: false,

@@ -199,7 +199,7 @@ it('an entry that comes twice counts once, and another of its uuid is kept silen
   expect(entryOf(folded!.messages[4]!)).toEqual(other)
   expect(notesOf(events)).toEqual([
     'left-out: a repeated entry counts once (4 times, first here)',
-    'kept: an entry of a uuid that another has already is stored, and sent nowhere',
+    'kept: an entry whose uuid another entry already has is stored, but not sent to a model',
   ])
 })
 
