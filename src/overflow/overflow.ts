@@ -1,8 +1,6 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { figuresNear, type OverflowFigures } from './figures.ts'
-import { GENERAL_WORDINGS, OWN_PROTOCOLS, TABLE_WORDINGS, type Wording } from './general-wordings.ts'
-import { OWN_WORDINGS } from './own-wordings.ts'
 import {
   hintsAtSize,
   isAboutAnswer,
@@ -18,9 +16,7 @@ import {
 } from './providers.ts'
 import { type ErrorNode, readError } from './read-error.ts'
 import { normalizeText } from './text.ts'
-
-/** Every wording in the order of matching: the first match determines the provider. */
-export const WORDINGS: readonly Wording[] = [...OWN_WORDINGS, ...TABLE_WORDINGS, ...GENERAL_WORDINGS]
+import { OWN_PROTOCOLS, WORDINGS, type Wording } from './wordings.ts'
 
 /** A wording of the caller. */
 export type OverflowPattern = {
@@ -268,10 +264,9 @@ function calledProviders(
 
 function maySay(wording: Wording, provider: string): boolean {
   if (provider === '') return false
-  if (wording.provider === null) return true
-  if (wording.provider === provider) return true
-  if (wording.also === 'compatible') return !OWN_PROTOCOLS.includes(provider)
-  return wording.also === 'anyone' || (wording.also?.includes(provider) ?? false)
+  if (wording.provider === null || wording.provider === provider) return true
+  const also = (name: string): boolean => wording.also.includes(name)
+  return also(provider) || also('anyone') || (also('compatible') && !OWN_PROTOCOLS.includes(provider))
 }
 
 function fieldsOf(node: ErrorNode): OverflowFigures {
