@@ -1,3 +1,5 @@
+import { defined } from '../messages/defined.ts'
+
 /*
  * How errors contain figures, in normalised text. The first match of each list is used.
  */
@@ -180,14 +182,14 @@ export function figuresNear(text: string, at: number): OverflowFigures | undefin
     value !== excess && (value !== limit || occurrences(near, value) > 1)
   const actual = both ?? first(near, ACTUAL, sent) ?? inputTokens
   if (actual === undefined && limit === undefined && excess === undefined) return undefined
-  return {
-    ...(actual === undefined ? {} : { actualTokens: actual }),
-    ...(limit === undefined ? {} : { budgetTokens: limit }),
-    ...(inputTokens === undefined || both === undefined ? {} : { inputTokens }),
-    ...(outputTokens === undefined || both === undefined ? {} : { outputTokens }),
-    ...(excess === undefined ? {} : { excessTokens: excess }),
-    ...(limitKind === undefined ? {} : { limitKind }),
-  }
+  return defined({
+    actualTokens: actual,
+    budgetTokens: limit,
+    inputTokens: both && inputTokens,
+    outputTokens: both && outputTokens,
+    excessTokens: excess,
+    limitKind,
+  })
 }
 
 /** "658 of text input, 732 of tool input": the parts of an input, summed. */

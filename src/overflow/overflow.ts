@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import { figuresNear, type OverflowFigures } from './figures.ts'
 import {
   hintsAtSize,
@@ -111,7 +112,14 @@ export function overflowReader(
 function detailsOf(overflow: Overflow): ProviderOverflowDetails | null {
   let best: OverflowFigures | undefined
   for (const { node, text, at } of overflow.places) {
-    const figures = { ...fieldsOf(node), ...figuresNear(text, at) }
+    const figures = {
+      ...defined({
+        actualTokens: node.promptTokens,
+        budgetTokens: node.contextTokens,
+        limitKind: node.contextTokens === undefined ? undefined : ('window' as const),
+      }),
+      ...figuresNear(text, at),
+    }
     if (figures.actualTokens !== undefined && figures.budgetTokens !== undefined) {
       best = figures
       break
@@ -267,13 +275,4 @@ function maySay(wording: Wording, provider: string): boolean {
   if (wording.provider === null || wording.provider === provider) return true
   const also = (name: string): boolean => wording.also.includes(name)
   return also(provider) || also('anyone') || (also('compatible') && !OWN_PROTOCOLS.includes(provider))
-}
-
-function fieldsOf(node: ErrorNode): OverflowFigures {
-  return {
-    ...(node.promptTokens === undefined ? {} : { actualTokens: node.promptTokens }),
-    ...(node.contextTokens === undefined
-      ? {}
-      : { budgetTokens: node.contextTokens, limitKind: 'window' as const }),
-  }
 }
