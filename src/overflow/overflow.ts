@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import { figuresNear, type OverflowFigures } from './figures.ts'
-import { GENERAL_WORDINGS, OWN_PROTOCOLS, TABLE_WORDINGS, type Wording } from './general-wordings.ts'
-import { OWN_WORDINGS } from './own-wordings.ts'
 import {
   hintsAtSize,
   isAboutAnswer,
@@ -18,9 +17,7 @@ import {
 } from './providers.ts'
 import { type ErrorNode, readError } from './read-error.ts'
 import { normalizeText } from './text.ts'
-
-/** Every wording in the order of matching: the first match determines the provider. */
-export const WORDINGS: readonly Wording[] = [...OWN_WORDINGS, ...TABLE_WORDINGS, ...GENERAL_WORDINGS]
+import { OWN_PROTOCOLS, WORDINGS, type Wording } from './wordings.ts'
 
 /** A wording of the caller. */
 export type OverflowPattern = {
@@ -115,7 +112,14 @@ export function overflowReader(
 function detailsOf(overflow: Overflow): ProviderOverflowDetails | null {
   let best: OverflowFigures | undefined
   for (const { node, text, at } of overflow.places) {
-    const figures = { ...fieldsOf(node), ...figuresNear(text, at) }
+    const figures = {
+      ...defined({
+        actualTokens: node.promptTokens,
+        budgetTokens: node.contextTokens,
+        limitKind: node.contextTokens === undefined ? undefined : ('window' as const),
+      }),
+      ...figuresNear(text, at),
+    }
     if (figures.actualTokens !== undefined && figures.budgetTokens !== undefined) {
       best = figures
       break
@@ -268,17 +272,7 @@ function calledProviders(
 
 function maySay(wording: Wording, provider: string): boolean {
   if (provider === '') return false
-  if (wording.provider === null) return true
-  if (wording.provider === provider) return true
-  if (wording.also === 'compatible') return !OWN_PROTOCOLS.includes(provider)
-  return wording.also === 'anyone' || (wording.also?.includes(provider) ?? false)
-}
-
-function fieldsOf(node: ErrorNode): OverflowFigures {
-  return {
-    ...(node.promptTokens === undefined ? {} : { actualTokens: node.promptTokens }),
-    ...(node.contextTokens === undefined
-      ? {}
-      : { budgetTokens: node.contextTokens, limitKind: 'window' as const }),
-  }
+  if (wording.provider === null || wording.provider === provider) return true
+  const also = (name: string): boolean => wording.also.includes(name)
+  return also(provider) || also('anyone') || (also('compatible') && !OWN_PROTOCOLS.includes(provider))
 }
