@@ -46,7 +46,9 @@ async function isClean(store: Store, id = 's'): Promise<void> {
   if (keeps.has(store)) expect((await store.verifySession(id)).findings).toEqual([])
 }
 
-describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
+const overEach = describe.each(Object.entries(OVER))
+
+overEach('the owner of an import over %s', (_, open) => {
   it('adds nothing to the session of another owner', async () => {
     const store = await open()
     await store.importSession('s', talk(1, 3), { ...SOURCE, owner: 'ann' })
@@ -72,7 +74,9 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     expect(again).toMatchObject({ status: 'unchanged', messages: 0 })
     expect((await store.getSession('s')).owner).toBe('ann')
   })
+})
 
+overEach('an import with compactions, over %s', (_, open) => {
   it('brings in a conversation with what is known of it', async () => {
     const store = await open()
     const fields: ImportEvent = {
@@ -210,7 +214,9 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     expect(done.compactions.map(({ status }) => status)).toEqual(['refused', 'refused', 'refused'])
     expect(await view(store)).toEqual(['m1', 'm2'])
   })
+})
 
+overEach('a repeated import over %s', (_, open) => {
   it('adds nothing a second time, also when it was compacted or taken back since', async () => {
     const store = await open()
     const events = [...talk(1, 4), compaction({ id: 'c', kind: 'condense', covers: [[1, 2]], text: 'Sum.' })]
@@ -332,7 +338,9 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     await expect(store.importSession('s', () => events, SOURCE)).rejects.toMatchObject({ code })
     expect(await store.getSession('s')).toEqual(before)
   })
+})
 
+overEach('an import in progress over %s', (_, open) => {
   it('is seen by nobody before it is whole, and leaves nothing when it fails', async () => {
     const store = await open()
     const seen: unknown[] = []
@@ -396,7 +404,9 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     expect(session.title?.startsWith('a b\ufffdx')).toBe(true)
     expect(session.model).toBeUndefined()
   })
+})
 
+overEach('what the source undid, in an import over %s', (_, open) => {
   it('follows what its own system undoes and puts back, nested as it was, until people say otherwise', async () => {
     const store = await open()
     const file = (inner: boolean, outer: boolean, rewound: boolean): ImportEvent[] => [

@@ -101,7 +101,9 @@ export function describeConcurrency({ open, keeps }: Contract): void {
       expect((await run)!.compacted).toBe(true)
       expect(await shape(store)).toEqual(['summary', 10, 11, 12])
     })
+  })
 
+  describe('runs at the same time', () => {
     test('two calls with the same request share one run', async () => {
       const store = await open()
       await appendAll(store, chat(6))
@@ -189,7 +191,9 @@ export function describeConcurrency({ open, keeps }: Contract): void {
         expect(await settled).toBe('STALE_PLAN')
       },
     )
+  })
 
+  describe('an aborted or failed run', () => {
     test('an aborted call ends at once, though the summarizer does not hear the signal', async () => {
       const store = await open()
       await appendAll(store, chat(6))

@@ -202,7 +202,9 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       expect(both.map(({ block: outcome }) => outcome).sort()).toEqual(['known', 'recorded'])
       expect(await store.listCompactions(S)).toHaveLength(1)
     })
+  })
 
+  describe("what a provider's compaction block hides", () => {
     test('leaves pinned messages, and shows them behind it', async () => {
       const store = await open()
       const ids = await appendAll(store, BEFORE)
@@ -339,7 +341,9 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
         ],
       })
     })
+  })
 
+  describe("a provider's compaction block in a format", () => {
     test('that stands alone in a paused answer', async () => {
       const store = await open()
       await store.append(S, [say('user', 'a'), assistant(block('So far.'))])

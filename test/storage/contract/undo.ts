@@ -134,7 +134,9 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       await store.redoCompaction(S, first)
       expect(await shape(store)).toEqual(['summary', 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16])
     })
+  })
 
+  describe('undo and redo of a run', () => {
     test('a run comes off and goes back whole', async () => {
       const store = await open()
       const loops = Array.from({ length: 4 }, (_, at) => [
@@ -227,7 +229,9 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       await store.undoCompaction(S, run!.runId, { cascade: true })
       expect(await shape(store)).toEqual(Array.from({ length: 16 }, (_, at) => at + 1))
     })
+  })
 
+  describe('undo and redo of compactions that depend on each other', () => {
     test('a replacement under a live condensation may be undone: the original shows when that goes', async () => {
       const store = await open()
       await appendAll(store, [
