@@ -9,7 +9,7 @@ const README = readFileSync(join(REPOSITORY, 'README.md'), 'utf8')
 const CONTRIBUTING = readFileSync(join(REPOSITORY, 'CONTRIBUTING.md'), 'utf8')
 const blocks = examplesOf(README)
 
-it('has a first example that prints what the README says', async () => {
+it('has a first example that prints the output of the README', async () => {
   const [, printed = ''] = /```text\n([\s\S]*?)```/.exec(README) ?? []
   expect(await runAsUser(blocks[0]!)).toBe(printed)
 })

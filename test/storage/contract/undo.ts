@@ -56,7 +56,7 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       expect((await store.getCompaction(S, id)).status).toBe('active')
     })
 
-    test('a second undo and a second redo say so and write nothing', async () => {
+    test('a second undo and a second redo report it and write nothing', async () => {
       const store = await open()
       await appendAll(store, chat(6))
       const id = await condense(store, 3, 8)
@@ -166,7 +166,7 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       expect(await standing(store)).toEqual(after)
     })
 
-    test('compactions of a run stand in the audit in the order they were made', async () => {
+    test('compactions of a run are in the audit in the order they were made', async () => {
       const store = await open()
       await appendAll(store, [
         ...Array.from({ length: 4 }, (_, at) => [
@@ -189,7 +189,7 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       expect(compactionIds, 'newest first').toEqual(run!.compactions.map(({ id }) => id).reverse())
     })
 
-    test('redoing a run puts back exactly those that its undo took down', async () => {
+    test('redoing a run redoes exactly those that its undo undid', async () => {
       const store = await open()
       await appendAll(store, chat(8, 100))
       const ids = (await store.getMessages(S)).map(({ id }) => id)
