@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { isJsonObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
 import { textsByRow, withReplacements } from '../messages/overlay.ts'
 import { joinByNeighbourhood } from '../model/join-neighbours.ts'
+import { checkLaws } from '../model/laws.ts'
 import {
   type ChatMessage,
   indexMessage,
@@ -12,10 +14,18 @@ import {
   roleOf,
   sizesOf,
 } from '../model/message-parts.ts'
-import { isCondensing, type PlannedInsert, type PlannedReplacement, type PlannedStep } from '../model/plan.ts'
+import {
+  applyPlan,
+  isCondensing,
+  type Plan,
+  type PlannedInsert,
+  type PlannedReplacement,
+  type PlannedStep,
+} from '../model/plan.ts'
 import { View } from '../model/view.ts'
 import type { ShownReplacement, ViewRow } from '../model/view-row.ts'
 import { CLEARED_PLACEHOLDER, PRUNE_PLACEHOLDER } from '../stages/prune.ts'
+import type { StageContext } from '../stages/stage.ts'
 import { estimatorNamed } from '../tokens/estimators/built-in.ts'
 import { type Estimator, isEstimator } from '../tokens/estimators/estimator-schema.ts'
 import type { TokenCounter } from '../tokens/estimators/neuron.ts'
@@ -77,10 +87,10 @@ function ofCounter(counter: TokenCounter): ArrayEstimator {
   }
 }
 
-/** An array in the form that planning needs: its visible messages as rows, and their contents by key. */
-export type ArrayRows = {
+/** An array in the form that planning needs: its visible messages as rows. A row's key is its message's index + 1. */
+export type ArrayRows = Pick<StageContext, 'contentOf' | 'metadataOf'> & {
   readonly view: View
-  /** The parts of each visible message, by key. A row's key is its message's index + 1. */
+  /** The parts of each visible message, by key. */
   readonly parts: ReadonlyMap<number, readonly Part[]>
 }
 
@@ -107,7 +117,15 @@ export function rowsOf(
     parts.set(index + 1, content)
     return rowOf(message, index, content, estimator)
   })
-  return { view: new View(rows, estimator, provider), parts }
+  return {
+    view: new View(rows, estimator, provider),
+    parts,
+    contentOf: ({ key }) => parts.get(key) ?? [],
+    metadataOf: ({ key }) => {
+      const metadata = messages[key - 1]?.metadata
+      return isJsonObject(metadata) ? metadata : undefined
+    },
+  }
 }
 
 function rowOf(
@@ -155,6 +173,12 @@ function isReplacement(part: Part): boolean {
     /^\[Output pruned to save context\b[^\n]{0,80}\]$/.test(value) ||
     /^\[File .{1,1000} - refer to latest read below\]$/.test(value)
   )
+}
+
+/** Applies a plan to a view; throws what `checkLaws` throws. `number` is unique among the plans for the same rows. */
+export function stepOf(view: View, plan: Plan, number = 1): PlannedStep {
+  checkLaws('', view, plan)
+  return applyPlan(view, plan, -number, number)
 }
 
 /** A plan to apply to an array, with the id of its tags and its inserted row. */
