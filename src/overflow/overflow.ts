@@ -134,11 +134,7 @@ function detailsOf(overflow: Overflow): ProviderOverflowDetails | null {
  */
 export function extractErrorMessage(error: unknown): string | null {
   if (typeof error === 'string') return error.trim() === '' ? null : error
-  for (const node of readError(error)) {
-    const text = node.firstText
-    if (text !== undefined) return text
-  }
-  return null
+  return readError(error).find(({ firstText }) => firstText !== undefined)?.firstText ?? null
 }
 
 type Place = { readonly node: ErrorNode; readonly text: string; readonly at: number }
