@@ -166,15 +166,17 @@ export async function summarizeMessages(
 ): Promise<SummarizeResult> {
   const checked = check(summarizeConfigSchema, config, 'summarizeMessages')
   const run = await runPipeline(messages, pipelineConfig(checked), 'summarizeMessages')
-  const summaries = run.steps.map(({ plan }) => plan.insert!)
+  // A summary's own text is without the digest of tool calls after it.
+  const texts = run.steps.map(({ plan }) => {
+    const { text, metadata } = plan.insert!
+    return typeof metadata.textLength === 'number' ? text.slice(0, metadata.textLength) : text
+  })
   const failure = run.failed[0]?.error
   return {
-    summarized: summaries.length > 0,
+    summarized: texts.length > 0,
     ...applySteps(run.given, run.steps),
     condenseIds: run.steps.map(({ id }) => id),
-    ...(summaries.length > 0 && {
-      summaryText: summaries.map(({ text, metadata }) => ownText(text, metadata.textLength)).join('\n\n'),
-    }),
+    ...(texts.length > 0 && { summaryText: texts.join('\n\n') }),
     ...defined({ failure }),
   }
 }
@@ -216,11 +218,6 @@ function withMemoryConfig(
     }),
     summarize: (request) => summarizer.summarize(Object.assign({}, request, { memoryConfig })),
   }
-}
-
-/** A summary's text without the digest of tool calls after it. */
-function ownText(text: string, textLength: unknown): string {
-  return typeof textLength === 'number' ? text.slice(0, textLength) : text
 }
 
 type Snapshot = PlannedRun['snapshot']

@@ -187,14 +187,15 @@ type Mergeable = PlainMessage & {
   readonly pinned?: unknown
 }
 
-/**
- * Merges messages of one role: texts joined by a blank line, lists of parts and of calls concatenated. Other fields are those of the first; `metadata.mergedMessages` counts the messages.
- */
+/** Merges messages of one role as `repairRoleAlternation` describes. */
 function mergeTurns(messages: readonly PlainMessage[]): PlainMessage {
   const all: readonly Mergeable[] = messages
   const [first] = all
   const calls = all.flatMap(({ tool_calls: some }) => (Array.isArray(some) ? (some as unknown[]) : []))
-  const mergedMessages = all.reduce((sum, message) => sum + countOf(message), 0)
+  const mergedMessages = all.reduce((sum, { metadata }) => {
+    const count = fieldOf(metadata, 'mergedMessages')
+    return sum + (typeof count === 'number' ? count : 1)
+  }, 0)
   return {
     ...first!,
     content: mergeContents(all.map(({ content }) => content)),
@@ -202,11 +203,6 @@ function mergeTurns(messages: readonly PlainMessage[]): PlainMessage {
     ...(all.some(({ pinned }) => pinned === true) && { pinned: true }),
     metadata: { ...(first?.metadata as object | undefined), mergedMessages },
   } as PlainMessage
-}
-
-function countOf({ metadata }: Mergeable): number {
-  const count = fieldOf(metadata, 'mergedMessages')
-  return typeof count === 'number' ? count : 1
 }
 
 function mergeContents(contents: readonly unknown[]): unknown {

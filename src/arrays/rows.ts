@@ -195,45 +195,30 @@ type AppliedArray = {
   readonly messages: ChatMessage[]
 }
 
-/** An entry while plans are applied. `anchor` is its index in the given array + 1. */
-type Entry = {
-  readonly key: number
-  readonly anchor: number
-  readonly original: ChatMessage
-  shown: ChatMessage
-  tags: Pick<ChatMessage, 'condenseParent' | 'truncationParent'>
-}
-
 /** Applies plans to an array, in order. The array and its objects are not changed. */
 export function applySteps(messages: readonly ChatMessage[], steps: readonly ArrayStep[]): AppliedArray {
-  const entries: Entry[] = messages.map((message, index) => ({
-    key: index + 1,
-    anchor: index + 1,
-    original: message,
-    shown: message,
-    tags: {},
-  }))
-  const byKey = new Map(entries.map((entry) => [entry.key, entry] as const))
+  // `anchor` is the index in the given array + 1.
+  const entries = messages.map((original, index) => ({ anchor: index + 1, original, tagged: original }))
+  const byKey = new Map(entries.map((entry) => [entry.anchor, entry]))
 
   for (const { plan, id, inserted } of steps) {
     for (const [{ key }, texts] of textsByRow(plan.replace)) {
       const entry = byKey.get(key)!
-      entry.shown = showing(entry.shown, texts)
+      entry.tagged = showing(entry.tagged, texts)
     }
+    const tag = isCondensing(plan.kind) ? { condenseParent: id } : { truncationParent: id }
     for (const { key } of plan.hide) {
-      byKey.get(key)!.tags = isCondensing(plan.kind) ? { condenseParent: id } : { truncationParent: id }
+      const entry = byKey.get(key)!
+      entry.tagged = { ...entry.original, ...tag }
     }
     if (plan.insert === undefined || inserted === undefined) continue
     const message = insertedMessage(plan.insert, id)
-    const { key, anchor } = inserted
-    const entry: Entry = { key, anchor, original: message, shown: message, tags: {} }
-    entries.splice(entries.findLastIndex((other) => other.anchor === anchor) + 1, 0, entry)
-    byKey.set(key, entry)
+    const entry = { anchor: inserted.anchor, original: message, tagged: message }
+    entries.splice(entries.findLastIndex(({ anchor }) => anchor === entry.anchor) + 1, 0, entry)
+    byKey.set(inserted.key, entry)
   }
 
-  const tagged = entries.map(({ original, shown, tags }) =>
-    Object.keys(tags).length === 0 ? shown : { ...original, ...tags },
-  )
+  const tagged = entries.map((entry) => entry.tagged)
   return { tagged, messages: tagged.filter(isVisible) }
 }
 
@@ -258,12 +243,6 @@ function showing<M extends ChatMessage>(message: M, texts: ReadonlyMap<number, s
 /** A summary or a marker as a message; `id` is the id of its tags. */
 export function insertedMessage({ kind, role, text, metadata }: PlannedInsert, id: string): ChatMessage {
   return kind === 'summary'
-    ? {
-        id: `summary-${id}`,
-        role,
-        content: text,
-        metadata,
-        condenseId: id,
-      }
+    ? { id: `summary-${id}`, role, content: text, metadata, condenseId: id }
     : { id: `truncation-${id}`, role, content: text, truncationId: id, isTruncationMarker: true }
 }

@@ -70,8 +70,12 @@ export type StrategyStep = {
 }
 
 /** Tokens of the visible messages of an array, whole. */
-export function tokensIn(items: readonly Item[], { estimator, provider }: RunOptions, what: string): number {
-  return Math.ceil(rowsOf(messagesOf(items), provider, what, estimator).view.tokens)
+export function tokensIn(items: readonly Item[], options: RunOptions, what: string): number {
+  return Math.ceil(rowsIn(items, options, what).view.tokens)
+}
+
+function rowsIn(items: readonly Item[], { provider, estimator }: RunOptions, what: string): ArrayRows {
+  return rowsOf(messagesOf(items), provider, what, estimator)
 }
 
 /** How items pass through a strategy, also within another one, whose options are the defaults. */
@@ -99,7 +103,7 @@ export async function runStageOnItems(
   if (passing !== undefined) return passing(items, run, options)
   if ('stages' in stage) return runComposite(items, stage, run, options)
   if ('summaries' in stage) return runSummaries(items, stage, run, options)
-  const rows = rowsOf(messagesOf(items), options.provider, run.what, options.estimator)
+  const rows = rowsIn(items, options, run.what)
   const context = contextOf(rows, run, options)
   const draft: PlanDraft | undefined = await stage.plan(rows.view, context)
   if (draft === undefined) return items
@@ -153,7 +157,7 @@ async function runSummaries(
 ): Promise<readonly Item[]> {
   let left = items
   for (let round = 0; round < (stage.rounds ?? 1); round++) {
-    const rows = rowsOf(messagesOf(left), options.provider, run.what, options.estimator)
+    const rows = rowsIn(left, options, run.what)
     const drafts = stage.summaries(rows.view, contextOf(rows, run, options))
     const problem = tasksProblem(drafts)
     if (problem !== undefined) throw invalid(`${run.what}: ${stage.name}: ${problem}`)

@@ -71,9 +71,7 @@ export function isOtherCode(code: string): boolean {
 }
 
 /** Statuses of logins, bills and rate limits: only `certain` wordings match with them. */
-export function isOtherStatus(status: number | undefined): boolean {
-  return status !== undefined && [401, 402, 403, 408, 429].includes(status)
-}
+export const OTHER_STATUSES: readonly (number | undefined)[] = [401, 402, 403, 408, 429]
 
 /** Whether RESOURCE_EXHAUSTED is about the size of a request. */
 export function hintsAtSize(near: string): boolean {
@@ -81,11 +79,6 @@ export function hintsAtSize(near: string): boolean {
     /\btokens?\b|context|prompt|too long|length/.test(near) &&
     ![RATE, BILL, TIMEOUT].some((sign) => sign.test(near))
   )
-}
-
-/** Whether the word token follows a wording, as in `ValidationException.*token`. */
-export function speaksOfTokens(text: string, at: number): boolean {
-  return /\btokens?\b/.test(text.slice(at, at + 2000))
 }
 
 /** Provider by name, of a table of names by provider. */
