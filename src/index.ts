@@ -176,7 +176,7 @@ export type {
 export type { FirstChanged } from './model/prompt-cache.ts'
 export type { ToolCall, ToolCallStatus, ToolOutput, ToolOutputShown, ToolPlace } from './model/tool-calls.ts'
 export type { Turns } from './model/turns.ts'
-export type { Lean, PreviewedPart, View } from './model/view.ts'
+export type { PointerTarget, PreviewedPart, View } from './model/view.ts'
 export type { CallEntry, LineRange, ResultEntry, ShownReplacement, ViewRow } from './model/view-row.ts'
 export type { OverflowFigures } from './overflow/figures.ts'
 export {

@@ -76,7 +76,7 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   const needing = emptied.length === 0 ? [] : partedReasoning(view, emptied)
   if (needing.length > 0) refuse('reasoning stays with the tool loop that needs it', needing)
 
-  if (plan.requires.length > 0) checkLeans(view, plan, refuse)
+  if (plan.requires.length > 0) checkPointers(view, plan, refuse)
 }
 
 /**
@@ -110,17 +110,21 @@ export function partedReasoning(
 }
 
 /** Checks that every row a plan points to shows its original, or the preview of its append, also under this plan. */
-function checkLeans(view: View, plan: Plan, refuse: (why: string, rows: readonly ViewRow[]) => never): void {
+function checkPointers(
+  view: View,
+  plan: Plan,
+  refuse: (why: string, rows: readonly ViewRow[]) => never,
+): void {
   const hidden = new Set(plan.hide.map(({ key }) => key))
   const replaced = new Set(plan.replace.map(({ row, part }) => `${row.key}:${part}`))
-  const leaned = plan.requires.filter(
+  const broken = plan.requires.filter(
     ({ row, part }) =>
       view.previewOf(row, part) === false || replaced.has(`${row.key}:${part}`) || hidden.has(row.key),
   )
-  if (leaned.length > 0) {
+  if (broken.length > 0) {
     refuse(
-      'the plan leans on these, so they must stay as they are',
-      leaned.map(({ row }) => row),
+      'the plan refers to these, so they must not change',
+      broken.map(({ row }) => row),
     )
   }
 }
@@ -131,8 +135,8 @@ function checkLeans(view: View, plan: Plan, refuse: (why: string, rows: readonly
  */
 export function checkStale(sessionId: string, before: View, now: View, plan: Plan): void {
   const current = new Map(now.rows.map((row) => [row.key, row] as const))
-  const leanedOn = plan.requires.map(({ row }) => row)
-  const changed = [...plan.hide, ...plan.replace.map(({ row }) => row), ...leanedOn].filter((row) => {
+  const targets = plan.requires.map(({ row }) => row)
+  const changed = [...plan.hide, ...plan.replace.map(({ row }) => row), ...targets].filter((row) => {
     const other = current.get(row.key)
     return other === undefined || !sameTags(row, other)
   })
@@ -160,7 +164,15 @@ export function recheckSteps(
   lastPosition: number,
 ): void {
   const known = view.rows.filter(({ anchor }) => anchor <= lastPosition)
-  let now = new View(known, view.estimator, view.provider, undefined, undefined, view.leans, view.previews)
+  let now = new View(
+    known,
+    view.estimator,
+    view.provider,
+    undefined,
+    undefined,
+    view.pointerTargets,
+    view.previews,
+  )
   for (const step of steps) {
     checkStale(sessionId, step.before, now, step.plan)
     const plan = rebasePlan(step.plan, now)

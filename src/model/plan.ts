@@ -317,7 +317,7 @@ export function planRewind(
 /** The rows before `from` with deduplicated parts that point to copies after it, and the keys of these copies. */
 export function pointingAfter(view: View, from: number): Pointing[] {
   const copies = new Map<number, number[]>()
-  for (const { key, by } of view.leans) {
+  for (const { key, by } of view.pointerTargets) {
     if ((view.indexOf(key) ?? -1) < from) continue
     for (const pointing of by) {
       const index = view.indexOf(pointing)

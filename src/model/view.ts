@@ -52,7 +52,7 @@ export function compareRows(
 }
 
 /** The target of pointers: a part whose content other rows refer to since a deduplication, and the keys of these rows (`by`). */
-export type Lean = { readonly key: number; readonly part: number; readonly by: readonly number[] }
+export type PointerTarget = { readonly key: number; readonly part: number; readonly by: readonly number[] }
 
 /** A tool result that a preview shortened at its append, and the sizes that this saves. */
 export type PreviewedPart = {
@@ -69,7 +69,7 @@ export class View {
   readonly estimator: Estimator
   readonly provider: string
   /** Parts that deduplications in force point to. */
-  readonly leans: readonly Lean[]
+  readonly pointerTargets: readonly PointerTarget[]
   /** Parts with a preview in force, shown or not. */
   readonly previews: readonly PreviewedPart[]
   #previewed: ReadonlyMap<string, PreviewedPart> | undefined
@@ -82,7 +82,7 @@ export class View {
     provider: string,
     sizes = sumSizes(rows),
     turns?: Turns,
-    leans: readonly Lean[] = [],
+    pointerTargets: readonly PointerTarget[] = [],
     previews: readonly PreviewedPart[] = [],
   ) {
     this.rows = rows
@@ -90,7 +90,7 @@ export class View {
     this.estimator = estimator
     this.provider = provider
     this.#turns = turns
-    this.leans = leans
+    this.pointerTargets = pointerTargets
     this.previews = previews
   }
 
@@ -107,12 +107,12 @@ export class View {
   }
 
   /** Whether a visible row points to this part, so that it should stay unchanged. */
-  isLeanedOn(key: number, part: number): boolean {
-    return this.leans.some(
-      (lean) =>
-        lean.key === key &&
-        lean.part === part &&
-        lean.by.some((pointing) => this.indexOf(pointing) !== undefined),
+  isPointerTarget(key: number, part: number): boolean {
+    return this.pointerTargets.some(
+      (target) =>
+        target.key === key &&
+        target.part === part &&
+        target.by.some((pointing) => this.indexOf(pointing) !== undefined),
     )
   }
 
@@ -173,14 +173,17 @@ export class View {
     for (const row of inserted) sizes.add(row.sizes)
     // Replacements change no structure, so the groups, which are by index, stay.
     const turns = hidden.length === 0 && inserted.length === 0 ? this.turns : undefined
-    const leans = [...this.leans, ...requires.map(({ row, part, by }) => ({ key: row.key, part, by }))]
+    const targets = [
+      ...this.pointerTargets,
+      ...requires.map(({ row, part, by }) => ({ key: row.key, part, by })),
+    ]
     return new View(
       insertInOrder(kept, inserted),
       this.estimator,
       this.provider,
       sizes.value,
       turns,
-      leans,
+      targets,
       this.previews,
     )
   }

@@ -82,7 +82,7 @@ export function keepsGroups(view: View, stays: (row: ViewRow) => boolean): Set<n
 
 /** Adds rows that a staying row points to (survivors of deduplications), with their groups. */
 export function keepSurvivors(view: View, stays: Set<number>): void {
-  for (const { key, by } of view.leans) {
+  for (const { key, by } of view.pointerTargets) {
     const survivor = view.indexOf(key)
     if (survivor === undefined || stays.has(survivor)) continue
     const isPointedAt = by.some((pointing) => stays.has(view.indexOf(pointing) ?? -1))

@@ -215,7 +215,7 @@ class Chosen {
     this.#view = view
     this.#taken = new Uint8Array(view.rows.length)
     for (const group of groups) for (const index of group.indexes) this.#groups.set(index, group)
-    for (const { key, by } of view.leans) {
+    for (const { key, by } of view.pointerTargets) {
       const survivor = view.indexOf(key)
       if (survivor === undefined) continue
       for (const pointing of by) {

@@ -115,7 +115,7 @@ export function planClearedResults(
       if (tool !== undefined && excluded.has(tool)) continue
       seen += 1
       const preview = view.previewOf(row, result.part)
-      if (stays || preview === false || view.isLeanedOn(row.key, result.part)) continue
+      if (stays || preview === false || view.isPointerTarget(row.key, result.part)) continue
       replace.push(replaceResult(row, result, PRUNE_PLACEHOLDER, units, preview))
     }
   }

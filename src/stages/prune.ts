@@ -63,7 +63,7 @@ export function clearToolResultsStage(
           seen += 1
           const preview = view.previewOf(row, result.part)
           if (seen <= keep || isFixed || preview === false) continue
-          if (view.isLeanedOn(row.key, result.part)) continue
+          if (view.isPointerTarget(row.key, result.part)) continue
           const tool = result.name ?? view.turns.callOf(index, result.part)?.name
           if (tool !== undefined && protectedTools.includes(tool)) continue
           const tokens = view.estimator.toTokens(result.units, view.provider) + result.media
@@ -147,7 +147,7 @@ export const prune: PlanningStage<Plan | undefined> = {
       // Failed results keep their error text.
       if (row.pinned || result.failed) return
       // An older read points to this one.
-      if (view.leans.length > 0 && view.isLeanedOn(row.key, result.part)) return
+      if (view.pointerTargets.length > 0 && view.isPointerTarget(row.key, result.part)) return
       const placeholder = placeholderOf(result, tool, tokensOfResult(view, result))
       const saving = tokens - placeholder.tokens
       if (saving <= 0) return

@@ -113,7 +113,7 @@ describe('a file attached again', () => {
     expect(second).toContain(POINTER_B)
   })
 
-  it('is leaned on: the newest copy is named, undo is exact, redo needs it', async () => {
+  it('is a pointer target: the newest copy is named, undo is exact, redo needs it', async () => {
     await using store = await open([attach('One', a()), say('assistant', 'Yes.'), attach('Two', a())])
     const before = await view(store)
     const run = (await store.compactSession(S, ONLY))!

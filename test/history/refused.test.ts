@@ -259,17 +259,17 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
     /undo of a run/,
   ],
   'a run undone and in force': [change('compaction', 2, () => ({ undoneWithRun: 1 })), /for undone ones/],
-  'a part leant on that is not there': [
+  'a missing part that a compaction refers to': [
     (list) => {
       const { message } = list[at(list, 'compaction')]!.requires![0]!
       patchAt(list, at(list, 'compaction'), () => ({ requires: [{ message, part: 9 }] }))
       return list.findIndex(({ position }) => message.endsWith(`:${position}`))
     },
-    /leans on a part/,
+    /refers to a part/,
   ],
-  'a row leant on that is not there': [
+  'a missing row that a compaction refers to': [
     changeSeenAtEnd('compaction', 0, () => ({ requires: [{ message: 'nobody', part: 0 }] })),
-    /leans on a row/,
+    /refers to a row/,
   ],
   'an audit of a compaction that is not there': [
     change('audit', 0, () => ({ compaction: 'nobody' })),

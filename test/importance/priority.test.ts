@@ -193,7 +193,7 @@ describe('what is kept', () => {
     }
     const pointing = deduplicate.plan(rows.view, contextOf(rows.parts, 0, settings))!
     const { after } = applyPlan(rows.view, pointing, -1, 1)
-    expect(after.leans).toHaveLength(1)
+    expect(after.pointerTargets).toHaveLength(1)
     const given = [{ messageIds: ['#0'], importance: 1 }]
     for (const target of [0, 60, 100, 130, 150, 170, 200, 1_000]) {
       const plan = priorityStage({ scores: given }).plan(after, contextOf(rows.parts, target))

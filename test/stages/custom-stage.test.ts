@@ -156,7 +156,7 @@ describe('a stage of the application', () => {
       }),
       'a part twice',
     ],
-    ['leans on nothing', () => ({ requires: 5 }) as never, 'requires is not a list'],
+    ['refers to nothing', () => ({ requires: 5 }) as never, 'requires is not a list'],
     ['has params that are no JSON', () => ({ params: { big: 5n } }) as never, 'params is not a JSON object'],
     [
       'inserts for nothing',

@@ -921,7 +921,7 @@ export class ModelStorage implements Storage {
       snapshot.view.provider,
       undefined,
       undefined,
-      all.leans,
+      all.pointerTargets,
       all.previews,
     )
     const keys = new Map<number, number>()

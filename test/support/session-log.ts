@@ -7,7 +7,7 @@ import { checkLaws, partedReasoning } from '../../src/model/laws.ts'
 import { indexMessage } from '../../src/model/message-parts.ts'
 import { type Nested, type Nesting, planLift, planRedo, planUndo } from '../../src/model/nesting.ts'
 import { type CompactionKind, isCondensing, savedBy } from '../../src/model/plan.ts'
-import { compareRows, type Lean, type PreviewedPart, View } from '../../src/model/view.ts'
+import { compareRows, type PointerTarget, type PreviewedPart, View } from '../../src/model/view.ts'
 import type { ViewRow } from '../../src/model/view-row.ts'
 import type { Estimator } from '../../src/tokens/estimators/estimator-schema.ts'
 import { measureMessage, measurePart } from '../../src/tokens/tokens.ts'
@@ -44,7 +44,7 @@ export type LogCompaction = Nested & {
     readonly part: number
     readonly text: string | null
   }[]
-  readonly requires: readonly Lean[]
+  readonly requires: readonly PointerTarget[]
   /** Which undo of a whole run took it down. */
   readonly undoneWithRun: number | undefined
   /** What a rewind turned when it came into force last: numbers of compactions. */
@@ -118,8 +118,8 @@ export function indexView(log: SessionLog, estimator: Estimator, provider: strin
       shown: [...tags.shown].map(([part, { compaction }]) => ({ part, compaction })),
     }
   })
-  const leans = log.compactions.flatMap(({ status, requires }) => (status === 'active' ? requires : []))
-  return new View(rows, estimator, provider, undefined, undefined, leans, previewedParts(log, estimator))
+  const targets = log.compactions.flatMap(({ status, requires }) => (status === 'active' ? requires : []))
+  return new View(rows, estimator, provider, undefined, undefined, targets, previewedParts(log, estimator))
 }
 
 /** What previews in force lie over. */
@@ -325,7 +325,7 @@ function checkReplaced(
   })
   if (gone.length > 0)
     refuse(
-      'it leans on these, and they are hidden or replaced',
+      'it points to these, and they are hidden or replaced',
       gone.map(({ key }) => nameOf(key)),
     )
 }

@@ -71,7 +71,7 @@ class RowCheck {
     if (problem !== undefined || this.#row === undefined) return problem
     const part = this.#required.get(this.#row.id)
     if (part === undefined) return undefined
-    if (part >= partsOf(this.#row).length) return 'a compaction leans on a part it does not have'
+    if (part >= partsOf(this.#row).length) return 'a compaction refers to a part that its row does not have'
     this.#required.delete(this.#row.id)
     return undefined
   }
@@ -148,7 +148,7 @@ class RowCheck {
     if (this.counts.messages !== session.messages) return 'there are fewer messages than the session says'
     if (this.counts.inserted !== session.inserted)
       return 'there are fewer inserted rows than the session says'
-    if (this.#required.size > 0) return 'a compaction leans on a row that is not there'
+    if (this.#required.size > 0) return 'a compaction refers to a row that is not there'
     const wrong = compactions.findIndex(({ partsReplaced }, index) => partsReplaced !== this.#replaced[index])
     return wrong === -1 ? undefined : 'partsReplaced of a compaction is not the number of its replacements'
   }

@@ -5,7 +5,7 @@ import { type Coverage, decodeCoverage, type Place, spanPlaces } from '../../mod
 import { mergeRanges } from '../../model/expansion.ts'
 import type { CompactionStatus, Nesting } from '../../model/nesting.ts'
 import type { CompactionKind } from '../../model/plan.ts'
-import type { Lean, PreviewedPart } from '../../model/view.ts'
+import type { PointerTarget, PreviewedPart } from '../../model/view.ts'
 import type { Compaction, Trigger } from '../storage.ts'
 import { columnsOf } from './compaction-row.ts'
 import type { Connection, Row } from './connection.ts'
@@ -132,7 +132,7 @@ export function requiredKeys(id: string, requires: unknown): readonly RequiredKe
 }
 
 /** The parts that active deduplications point to, within the caller's transaction. */
-export function loadLeans(connection: Connection, session: number): Lean[] {
+export function loadPointerTargets(connection: Connection, session: number): PointerTarget[] {
   const rows = connection.all(
     "select id, requires from undertext_compactions where session = ? and status = 'active' and requires is not null",
     session,

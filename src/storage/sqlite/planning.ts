@@ -4,7 +4,7 @@ import { compareRows, View } from '../../model/view.ts'
 import type { CallEntry, ResultEntry, ShownReplacement, ViewRow } from '../../model/view-row.ts'
 import type { Sizes } from '../../tokens/tokens.ts'
 import type { Estimators, Snapshot } from '../storage.ts'
-import { loadLeans, loadPreviews } from './compactions.ts'
+import { loadPointerTargets, loadPreviews } from './compactions.ts'
 import type { Connection } from './connection.ts'
 import { damaged, parseStored } from './content-codec.ts'
 import { M_VISIBLE } from './history.ts'
@@ -289,7 +289,7 @@ export function viewIndex(
     provider,
     session.visibleSizes,
     undefined,
-    loadLeans(connection, session.no),
+    loadPointerTargets(connection, session.no),
     loadPreviews(connection, session.no),
   )
 }

@@ -265,7 +265,9 @@ function restoredParts(
 ): PlannedReplacement[] {
   const pointers = pointingAfter(view, from).flatMap(({ row, copies }) => {
     const wanted = new Set(copies)
-    return shownParts(connection, session, row).filter(({ leans }) => leans.some((key) => wanted.has(key)))
+    return shownParts(connection, session, row).filter(({ copies: own }) =>
+      own.some((key) => wanted.has(key)),
+    )
   })
   const thoughts = thinkingAgain(view, from).flatMap((row) =>
     shownParts(connection, session, row).filter(
@@ -284,7 +286,7 @@ type ShownPart = {
   readonly text: string | null
   readonly saved: Sizes
   /** Keys of the copies that its compaction points to. */
-  readonly leans: readonly number[]
+  readonly copies: readonly number[]
   /** Whether it was moved to the row that its compaction inserted. */
   readonly isMoved: boolean
   /** The preview that it replaced. */
@@ -306,7 +308,7 @@ function shownParts(connection: Connection, session: StoredSession, row: ViewRow
       ...{ row, compaction, kind, part: part as number },
       text: parseReplacement(stored, row.id),
       saved: { ...NO_SIZES, ...({ text, reasoning, toolResults, media } as Partial<Sizes>) },
-      leans: requiredKeys(id as string, requires).map(([key]) => key),
+      copies: requiredKeys(id as string, requires).map(([key]) => key),
       isMoved: inserted !== 0,
     }))
   return replacements.flatMap((one) => {
