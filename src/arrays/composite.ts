@@ -19,7 +19,12 @@ export type CompositePart = Strategy | Stage | UserStrategy
 
 const optionsSchema = z.strictObject({
   /** Applied in this order. */
-  stages: z.array(z.custom<CompositePart>(isPart, 'must be a strategy or a stage')),
+  stages: z.array(
+    z.custom<CompositePart>(
+      (value) => isStage(value) || isUserStrategy(value),
+      'must be a strategy or a stage',
+    ),
+  ),
   ...strategyShape,
   ...summaryShape,
 })
@@ -47,10 +52,6 @@ function partStage(part: CompositePart): Stage {
   const passing = (items: readonly Item[], run: ArrayRun): Promise<Item[]> =>
     passUserStrategy(items, part, targetOf(run))
   return Object.assign(stageFrom(part), { [PASSING]: passing })
-}
-
-function isPart(value: unknown): boolean {
-  return isStage(value) || isUserStrategy(value)
 }
 
 /**
