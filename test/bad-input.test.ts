@@ -187,7 +187,7 @@ describe('ids that are data', () => {
     await own.close()
   })
 
-  test('a session nobody made is not found, whatever it is called', async () => {
+  test('an unknown session is not found under any name', async () => {
     const lenient = [
       'createSession',
       'append',
@@ -253,7 +253,7 @@ describe('options', () => {
     close: (s, o) => s.close(o),
   }
   for (const [verb, act] of Object.entries(OPTIONS)) {
-    test(`${verb} with options that are none`, async () => {
+    test(`${verb} rejects values that are not options`, async () => {
       for (const value of [null, 5, 'x', true, [], ['x'], Symbol('x'), () => ({}), { misspelt: 1 }]) {
         await refuses((s) => act(s, bad(value)), 'INVALID_INPUT', `${verb}(${String(value)})`)
       }
@@ -605,7 +605,7 @@ describe('what is attached is counted, not looked into', () => {
     ).toMatchObject({ compacted: false })
   })
 
-  test('tools that go in a circle count as the seed says', async () => {
+  test('circular tools count by the rule of the seed', async () => {
     const tool: Record<string, unknown> = { name: 'x' }
     tool.self = tool
     const stats = await store.getContextStats('s', 'openai', 'gpt-4', { tools: [tool, { n: 1n }] })

@@ -73,7 +73,7 @@ describe('checkContextBudget', () => {
     expect(check(693 * 4)).toMatchObject({ estimatedInputTokens: 801, shouldCompact: true })
   })
 
-  it('takes another threshold, and says what is over the window', () => {
+  it('accepts another threshold, and reports what exceeds the window', () => {
     const request = { provider: 'openai', contextWindow: 1_000, maxOutputTokens: 900, system: text(400) }
     expect(checkContextBudget(request)).toMatchObject({ usageRatio: 1.19, withinBudget: false })
     const half = { ...request, maxOutputTokens: 762, compactionThreshold: 0.5 }

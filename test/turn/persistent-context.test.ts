@@ -53,7 +53,7 @@ describe('PersistentContext', () => {
     expect(breakdown.systemPrompt).toBe(15)
   })
 
-  it('keeps its sections whatever becomes of the values they were made of', () => {
+  it('keeps its sections when the values they were built from change', () => {
     const section = { ...role }
     const context = new PersistentContext().addSection(section)
     section.content = 'changed'

@@ -36,7 +36,7 @@ export function describeReading({ open, keeps }: Contract): void {
       ).toHaveLength(10)
     })
 
-    test('rows that compactions inserted come with the message they stand behind', async () => {
+    test('rows that compactions inserted come with the message before them', async () => {
       const store = await open()
       await appendAll(store, chat(5))
       await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'First.' })
@@ -264,7 +264,7 @@ export function describeReading({ open, keeps }: Contract): void {
       expect(await store.compactSession(S)).toBeNull()
     })
 
-    test('worked out by hand', async () => {
+    test('computed manually', async () => {
       const store = await open()
       await appendAll(store, [
         say('user', 'Hello there'), // 11 characters: 3
@@ -394,7 +394,7 @@ export function describeReading({ open, keeps }: Contract): void {
       await agree()
     })
 
-    test('say what is hidden by what', async () => {
+    test('report what is hidden by what', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(9))
       await store.hideMessages(S, [ids[16]!])
