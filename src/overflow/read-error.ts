@@ -1,3 +1,5 @@
+import { words } from './text.ts'
+
 /** The most entries of a list that are read from each end. */
 const MAX_ENTRIES = 200
 
@@ -28,8 +30,6 @@ function read(value: object, key: string | number): unknown {
     return undefined
   }
 }
-
-const words = (text: string): readonly string[] => text.trim().split(/\s+/)
 
 /*
  * The keys that are read. An allow-list, because errors also contain the request (`requestBodyValues`, `config`, `request`, `input`,

@@ -1,3 +1,5 @@
+import { words } from './text.ts'
+
 /**
  * The grade of a wording. `certain`: it occurs in overflow errors only. `likely`: an overflow unless the error looks like a rate limit, a
  * bill, a login, a timeout or a limit of the answer. `loose`: words of many errors, an overflow only without any contrary sign.
@@ -28,9 +30,7 @@ export type Wording = {
 export const OWN_PROTOCOLS: readonly string[] = ['anthropic', 'cohere', 'google', 'mistral', 'vertex']
 
 /** Anthropic, and the providers that serve its models and pass on their errors. */
-const CLAUDE = 'anthropic bedrock vertex azure openrouter github-copilot databricks snowflake litellm'.split(
-  ' ',
-)
+const CLAUDE = words('anthropic bedrock vertex azure openrouter github-copilot databricks snowflake litellm')
 
 const certain = grade('certain')
 const likely = grade('likely')
