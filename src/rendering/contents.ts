@@ -177,11 +177,16 @@ function cleanDraft(draft: Draft, profile: ProviderProfile, note: Note): Draft {
   return redraft(draft, 'user', parts)
 }
 
+/** Whether a part is a result with an empty text. */
+export function holdsEmptyText(part: Part): boolean {
+  if (part.type !== 'tool-result' || part.output.type !== 'content') return false
+  return part.output.value.some((item) => item.type === 'text' && item.text === '')
+}
+
 /** The result without empty texts. */
 function cleanResult(result: ToolResultPart, messageId: string, note: Note): ToolResultPart {
   const { output } = result
-  if (output.type !== 'content' || !output.value.some((item) => item.type === 'text' && item.text === ''))
-    return result
+  if (output.type !== 'content' || !holdsEmptyText(result)) return result
   note({ kind: 'empty-text-dropped', messageId, toolCallId: result.toolCallId })
   const value = output.value.filter((item) => item.type !== 'text' || item.text !== '')
   return { ...result, output: { ...output, value } }
