@@ -11,7 +11,7 @@ import { compositeStage } from '../stages/composite.ts'
 import { keepsGroups, staying } from '../stages/cut.ts'
 import { isStage } from '../stages/registry.ts'
 import type { CompositeStage, PlanDraft, ReplacementDraft, Stage, StageContext } from '../stages/stage.ts'
-import { type ArrayRun, copyMessage, type Item, originsOf, PASSING, targetOf } from './run-strategy.ts'
+import { type ArrayRun, copyMessage, type Item, PASSING, targetOf } from './run-strategy.ts'
 import { type Strategy, strategyOf, strategyShape, summaryShape } from './strategies.ts'
 
 /** The parts of a composite: strategies of this package, stages, and strategies of the application. */
@@ -19,7 +19,12 @@ export type CompositePart = Strategy | Stage | UserStrategy
 
 const optionsSchema = z.strictObject({
   /** Applied in this order. */
-  stages: z.array(z.custom<CompositePart>(isPart, 'must be a strategy or a stage')),
+  stages: z.array(
+    z.custom<CompositePart>(
+      (value) => isStage(value) || isUserStrategy(value),
+      'must be a strategy or a stage',
+    ),
+  ),
   ...strategyShape,
   ...summaryShape,
 })
@@ -47,10 +52,6 @@ function partStage(part: CompositePart): Stage {
   const passing = (items: readonly Item[], run: ArrayRun): Promise<Item[]> =>
     passUserStrategy(items, part, targetOf(run))
   return Object.assign(stageFrom(part), { [PASSING]: passing })
-}
-
-function isPart(value: unknown): boolean {
-  return isStage(value) || isUserStrategy(value)
 }
 
 /**
@@ -222,7 +223,7 @@ function strategyFailed(strategy: UserStrategy, error: string): UndertextError<'
   return new UndertextError('STRATEGY_FAILED', { strategy: stageNameOf(strategy), error })
 }
 
-/** The messages that a strategy returned. An added message has no origin. */
+/** The messages that a strategy returned. */
 async function passUserStrategy(
   items: readonly Item[],
   strategy: UserStrategy,
@@ -232,14 +233,13 @@ async function passUserStrategy(
   const returned = await runUserStrategy(strategy, copies, target)
   const places = findPlaces(copies, returned)
   const kept = new Set(places)
-  const gone = items.flatMap((item, at) => (kept.has(at) ? [] : originsOf(item)))
+  const gone = items.flatMap((item, at) => (kept.has(at) ? [] : item.origins))
   const added = places.filter((place) => place === undefined).length
   return returned.map((message, at): Item => {
     const item = items[places[at] ?? -1]
     if (item !== undefined) return { ...item, message }
     // One new message replaces the dropped ones; with more it would be ambiguous.
-    const standsFor = added === 1 ? gone : []
-    return { message, origin: undefined, summary: { text: textOf(message), standsFor } }
+    return { message, origins: added === 1 ? gone : [], summary: textOf(message) }
   })
 }
 

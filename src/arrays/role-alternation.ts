@@ -99,33 +99,28 @@ export function repairRoleAlternation<M extends PlainMessage = ChatMessage>(
   const turns = turnsOf(messages, 'repairRoleAlternation')
   const dropped = new Set<number>()
   const groups = groupTurns(turns, how === 'drop' ? (index) => dropped.add(index) : undefined)
-
-  let opening: number | undefined
+  /** What is shown instead of a message, by its index. */
+  const shown = new Map<number, readonly M[]>()
+  for (const group of groups.filter(({ length }) => length > 1)) {
+    const [head, ...rest] = group
+    for (const { index } of rest) shown.set(index, [])
+    shown.set(head!.index, [mergeTurns(group.map(({ index }) => messages[index]!)) as M])
+  }
   for (const group of firstMustBeUser ? groups : []) {
-    if (group[0]!.first === 'user') break
+    const { first, index } = group[0]!
+    if (first === 'user') break
     if (how === 'merge' || !group.every((turn) => turn.isDroppable)) {
-      opening = group[0]!.index
+      const opening = synthesized({ role: 'user', content: CONTINUATION_TEXT }) as M
+      shown.set(index, [opening, ...(shown.get(index) ?? [messages[index]!])])
       break
     }
-    for (const { index } of group) dropped.add(index)
+    for (const turn of group) dropped.add(turn.index)
   }
-  const gone = new Set(dropped)
-  const mergedAt = new Map<number, M>()
-  for (const group of groups) {
-    const [head, ...rest] = group
-    if (head === undefined || rest.length === 0 || dropped.has(head.index)) continue
-    mergedAt.set(head.index, mergeTurns(group.map(({ index }) => messages[index]!)) as M)
-    for (const { index } of rest) gone.add(index)
-  }
-  const repaired = messages.flatMap((message, index) => {
-    if (gone.has(index)) return []
-    const own = mergedAt.get(index) ?? message
-    return index === opening ? [synthesized({ role: 'user', content: CONTINUATION_TEXT }) as M, own] : [own]
-  })
+  for (const index of dropped) shown.set(index, [])
   return {
-    repaired: gone.size > 0 || opening !== undefined,
-    messages: repaired,
-    merged: gone.size - dropped.size,
+    repaired: shown.size > 0,
+    messages: messages.flatMap((message, index) => shown.get(index) ?? [message]),
+    merged: [...shown.values()].filter(({ length }) => length === 0).length - dropped.size,
     dropped: dropped.size,
   }
 }

@@ -188,7 +188,7 @@ async function condenseTasks(
     const withLevel = { ...metadata, ...defined({ level }) }
     const insert: PlannedInsert = { kind: 'summary', role: 'system', text, metadata: withLevel, sizes }
     const number = made.size + 1
-    const covered = rows.flatMap(({ key }) => originsOf(items[key - 1]!))
+    const covered = rows.flatMap(({ key }) => items[key - 1]!.origins)
     made.set(-number, insertedItem(insert, covered, options.manner, answer.text))
     now = stepOf(now, condensePlan(rows, insert, {}), number).after
   }
@@ -260,23 +260,18 @@ function summarizerFailed({ name }: Summarizer, error: string): UndertextError<'
 /** A message while strategies are applied. */
 export type Item = {
   readonly message: ChatMessage
-  /** Its index in the given array; `undefined` for an added message. */
-  readonly origin: number | undefined
-  /** For an added summary: its own text, and the indexes of the messages that it replaces. */
-  readonly summary?: { readonly text: string; readonly standsFor: readonly number[] }
+  /** Its index in the given array; for a summary, the indexes of the messages that it replaces. */
+  readonly origins: readonly number[]
+  /** The own text of an added summary. */
+  readonly summary?: string
 }
 
 export function itemsOf(messages: readonly ChatMessage[]): Item[] {
-  return messages.flatMap((message, origin) => (isVisible(message) ? [{ message, origin }] : []))
+  return messages.flatMap((message, origin) => (isVisible(message) ? [{ message, origins: [origin] }] : []))
 }
 
 export function messagesOf(items: readonly Item[]): ChatMessage[] {
   return items.map(({ message }) => message)
-}
-
-/** The index of an item in the given array, or the indexes of the messages that it replaces. */
-export function originsOf({ origin, summary }: Item): readonly number[] {
-  return origin === undefined ? (summary?.standsFor ?? []) : [origin]
 }
 
 /** The items as a planned step leaves them. A row's key is its item's index + 1; the inserted row's is negative. */
@@ -285,24 +280,24 @@ function afterStep(items: readonly Item[], { plan, after }: PlannedStep, manner:
   return after.rows.map(({ key }): Item => {
     const item = items[key - 1]
     if (item !== undefined) return { ...item, message: shown[key - 1]! }
-    const covered = plan.hide.flatMap((row) => originsOf(items[row.key - 1]!))
+    const covered = plan.hide.flatMap((row) => items[row.key - 1]!.origins)
     return insertedItem(plan.insert!, covered, manner)
   })
 }
 
-/** The message that a plan inserts. `standsFor`: indexes in the given array; `ownText`: the text without digest and frame. */
+/** The message that a plan inserts. `ownText`: the text without digest and frame. */
 function insertedItem(
   insert: PlannedInsert,
-  standsFor: readonly number[],
+  origins: readonly number[],
   { role, before, after }: Manner,
   ownText = insert.text,
 ): Item {
   const id = uuidv7()
-  if (insert.kind === 'marker') return { message: insertedMessage(insert, id), origin: undefined }
+  if (insert.kind === 'marker') return { message: insertedMessage(insert, id), origins: [] }
   const text = `${before}${insert.text}${after}`
   const metadata = { ...insert.metadata, isSummary: true }
   const message = insertedMessage({ ...insert, role, text, metadata }, id)
-  return { message, origin: undefined, summary: { text: ownText, standsFor } }
+  return { message, origins, summary: ownText }
 }
 
 /** A copy of a message and its parts, so that callers can change them. */

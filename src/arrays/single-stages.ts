@@ -13,7 +13,6 @@ import { KEEP_RECENT_RATIO } from '../stages/summarize.ts'
 import { TRUNCATION_FRACTION, TRUNCATION_MARKER, truncate } from '../stages/truncate.ts'
 import { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from '../tokens/budget.ts'
 import { tokensOfText } from '../tokens/tokens.ts'
-import { getEffectiveHistory } from './effective-history.ts'
 import { type ArrayRows, type ArrayStep, applySteps, replaceParts, rowsOf, stepOf } from './rows.ts'
 
 const truncationConfigSchema = z.strictObject({
@@ -56,19 +55,11 @@ export function truncateWithSlidingWindow(
     truncationFraction: fraction,
     truncationMarker: marker,
   })
-  if (step === undefined) {
-    return {
-      truncated: false,
-      messages: getEffectiveHistory(messages),
-      messagesRemoved: 0,
-      tagged: [...messages],
-    }
-  }
   return {
-    truncated: true,
-    ...applySteps(messages, [step]),
-    messagesRemoved: step.plan.hide.filter(({ kind }) => kind === 'message').length,
-    truncationId: step.id,
+    truncated: step !== undefined,
+    ...applySteps(messages, step === undefined ? [] : [step]),
+    messagesRemoved: step?.plan.hide.filter(({ kind }) => kind === 'message').length ?? 0,
+    ...defined({ truncationId: step?.id }),
   }
 }
 
@@ -115,11 +106,10 @@ export function deduplicateFileReads<M extends ChatMessage>(
     pathArguments: checked.pathArguments,
     deduplicateByText: checked.byText,
   })?.plan
-  if (plan === undefined) return { deduplicated: false, messages: [...messages], filesDeduped: 0 }
   return {
-    deduplicated: true,
-    messages: replaceParts(messages, plan.replace),
-    filesDeduped: Number(plan.params.files),
+    deduplicated: plan !== undefined,
+    messages: replaceParts(messages, plan?.replace ?? []),
+    filesDeduped: Number(plan?.params.files ?? 0),
   }
 }
 
@@ -167,11 +157,11 @@ export function pruneToolOutputs<M extends ChatMessage>(
     pruneProtectedTools: checked.protectedTools,
     prunePlaceholder: checked.placeholder,
   })?.plan
-  if (plan === undefined) return { pruned: false, messages: [...messages], tokensSaved: 0 }
+  const replace = plan?.replace ?? []
   return {
-    pruned: true,
-    messages: replaceParts(messages, plan.replace),
-    tokensSaved: plan.replace.reduce((sum, replacement) => sum + savedTokens(rows.view, replacement), 0),
+    pruned: plan !== undefined,
+    messages: replaceParts(messages, replace),
+    tokensSaved: replace.reduce((sum, replacement) => sum + savedTokens(rows.view, replacement), 0),
   }
 }
 

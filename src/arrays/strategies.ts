@@ -20,7 +20,6 @@ import {
   type Item,
   itemsOf,
   messagesOf,
-  originsOf,
   PASSING,
   type RunOptions,
   runStageOnItems,
@@ -179,15 +178,17 @@ export function strategyOf<S extends Stage>(
       const after = isOver ? await pass(items, { target, mustShrink: true, what: name, steps }) : items
       const tokensAfter = estimate(after)
       if (isOver && !('stages' in stage)) steps.push({ name, tokensBefore, tokensAfter })
-      const kept = new Set(after.map(({ origin }) => origin))
+      const kept = new Set(after.flatMap(({ origins, summary }) => (summary === undefined ? origins : [])))
       return {
         messages: messagesOf(after).map(copyMessage),
-        hidden: items.flatMap((item) => (kept.has(item.origin) ? [] : originsOf(item))),
+        hidden: items.flatMap(({ origins }) => origins.filter((origin) => !kept.has(origin))),
         overBudget: tokensAfter > target,
         tokensBefore,
         tokensAfter,
         steps,
-        summaries: after.flatMap(({ summary }) => summary ?? []),
+        summaries: after.flatMap(({ summary: text, origins: standsFor }) =>
+          text === undefined ? [] : [{ text, standsFor }],
+        ),
       }
     },
   }

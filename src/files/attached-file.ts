@@ -5,7 +5,6 @@ import { check } from '../messages/check.ts'
 import { listIn } from '../messages/lists.ts'
 
 /** The place of a file in a text of `buildFileContextSection`, marks included. */
-
 export type FileBlock = {
   /** UTF-16 units: from the first unit of its mark to the place after its end mark. */
   readonly from: number
@@ -28,7 +27,7 @@ const LONGEST_MARK = 2_000
 const MARK = /^\[file (data-[0-9a-f]{24}) ("(?:[^"\\]|\\.)*")(, a summary|, only its beginning)?\]$/
 /** The name of a file without a path: a number, which is another file in the next section. */
 const NUMBERED = /^file \d+$/
-/** The longest path that a mark contains whole; see `fileName`. */
+/** The longest path that a mark or a name contains whole, UTF-16 units. */
 const LONGEST_PATH = 300
 
 /**
@@ -140,9 +139,6 @@ export function checkFiles(files: unknown, what: string): void {
   check(filesSchema, files, what)
 }
 
-/** The longest file name that is shown, UTF-16 units. */
-const MOST_NAME_UNITS = 300
-
 /**
  * The name of a file for models and people: its path on one line, in quotes, escaped so that it cannot end the quotes or a tag; its
  * number when it has no path.
@@ -150,16 +146,15 @@ const MOST_NAME_UNITS = 300
 export function fileName(file: Pick<AttachedFile, 'path'>, index: number): string {
   const { path } = file
   if (path === undefined || path === '') return `"file ${index + 1}"`
-  const shown = path.length > MOST_NAME_UNITS ? `${headOf(path, MOST_NAME_UNITS)}…` : path
-  return JSON.stringify(shown).replaceAll(UNSAFE, escapeUnit)
+  const shown = path.length > LONGEST_PATH ? `${headOf(path, LONGEST_PATH)}…` : path
+  return JSON.stringify(shown).replaceAll(
+    UNSAFE,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }
 
 /** Angle brackets, and the line breaks and invisible controls that JSON does not escape. */
 const UNSAFE = /[<>\u007f-\u009f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g
-
-function escapeUnit(unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
-}
 
 /**
  * A mark that occurs in none of the texts that it encloses. It is a hash of these texts: the same texts give the same prompt, and no
@@ -168,5 +163,5 @@ function escapeUnit(unit: string): string {
 export function fenceFor(texts: readonly string[]): string {
   const hash = createHash('sha256')
   for (const text of texts) hash.update(`${text.length}\0`).update(text, 'utf8')
-  return `data-${hash.digest('hex').slice(0, 24)}`
+  return `data-${hash.digest('hex').slice(0, FENCE_UNITS)}`
 }

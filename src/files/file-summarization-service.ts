@@ -123,9 +123,9 @@ export class FileSummarizationService {
 
     const drafts = files.map(({ path, content }): FileDraft => ({ path, content, how: 'kept' }))
     const tasks = affordable(planFileSummarization(files, budget), budgetTokens)
-    await inParallel(tasks, this.#concurrency, async ({ index, tokens, targetTokens }) => {
-      const file = drafts[index] as FileDraft
-      const draft = await this.#draftOf(file, tokens, targetTokens, { ...room, question, signal })
+    await inParallel(tasks, this.#concurrency, async (task) => {
+      const { index } = task
+      const draft = await this.#draftOf(drafts[index]!, task, room, question, signal)
       if (draft === undefined) throw aborted()
       drafts[index] = draft
     })
@@ -135,33 +135,23 @@ export class FileSummarizationService {
   /** The summary of one file, or its beginning; `undefined` after the signal. */
   async #draftOf(
     { path, content }: FileDraft,
-    tokens: number,
-    targetTokens: number,
-    {
-      provider,
-      estimator,
-      question,
-      signal,
-    }: Room & { readonly question: string | undefined; readonly signal: AbortSignal | undefined },
+    { tokens, targetTokens }: Task,
+    { provider, estimator }: Room,
+    question: string | undefined,
+    signal: AbortSignal | undefined,
   ): Promise<FileDraft | undefined> {
     const cut = (text: string, most: number): string =>
       truncateToTokenBudget(text, most, provider, { estimator }).text
     const given = tokens > this.#maxInputTokens ? cut(content, this.#maxInputTokens) : content
-    const isBeginning = given.length < content.length
-    const request = {
-      content: given,
-      targetTokens,
-      ...defined({ path, question, isBeginning: isBeginning || undefined }),
-    }
+    const isBeginning = given.length < content.length || undefined
+    const request = { content: given, targetTokens, ...defined({ path, question, isBeginning }) }
     const prompt = buildFileSummarizationPrompt(request)
     const answer = await ask(this.#summarize, { ...request, prompt, tokens }, this.#timeoutMs, signal)
-    if ('failure' in answer) {
-      if (answer.failure === 'ABORTED') return undefined
-      return { path, content: cut(content, targetTokens), how: 'truncated', error: answer.failure }
-    }
-    if (tokensOfText(answer.text, estimator, provider) >= tokens)
-      return { path, content: cut(content, targetTokens), how: 'truncated', error: 'INFLATED' }
-    return { path, content: cut(answer.text, targetTokens), how: 'summarized' }
+    if ('text' in answer && tokensOfText(answer.text, estimator, provider) < tokens)
+      return { path, content: cut(answer.text, targetTokens), how: 'summarized' }
+    const error = 'failure' in answer ? answer.failure : 'INFLATED'
+    if (error === 'ABORTED') return undefined
+    return { path, content: cut(content, targetTokens), how: 'truncated', error }
   }
 }
 

@@ -77,61 +77,56 @@ const ACTUAL = figures([
 
 type LimitKind = 'window' | 'input' | undefined
 
+function limits(kind: LimitKind, sources: readonly string[]) {
+  return { kind, patterns: figures(sources) }
+}
+
 /** The allowed size, the most specific wording first. */
-const LIMITS: readonly (readonly [kind: LimitKind, patterns: readonly RegExp[]])[] = [
-  [
-    'window',
-    figures([
-      `${VERDICT}[0-9,._]{1,15}${OUT_OF}#`,
-      'exceed context limit: [0-9,._]{1,15} \\+ [0-9,._]{1,15} > #',
-      "exceed(?:s|ed)? (?:the )?(?:model(?:'s)? )?(?:max(?:imum)? )?(?:allowed )?context(?: length| window| size| limit)?(?: of| is|:)? ?\\(?#",
-      String.raw`context[ _]?(?:length|window|size|limit)s?(?: limit| size)?(?: (?:for|of) (?:this|the) model| (?:for|of) [a-z][\w./:-]{1,80})?(?:,? (?:is|was|has|of|only|just|at most|up to|about|limited|to|exceeded|allowed|supported|configured)| ?[:=(>]){0,4} ?#`,
-      '# (?:tokens? )?(?:maximum )?context (?:length|window|size|limit)',
-      '# token (?:context|window)',
-      String.raw`n(?:um)?_ctx\W{1,4}#`,
-      String.raw`max_(?:seq|model)_len\W{1,4}#`,
-      'maximum model length (?:of|is|:)? ?\\(?#',
-      'model (?:token limit|maximum|max)(?::| is| of)? ?\\(?#',
-      'inputs tokens \\+ max_new_tokens must be (?:<=|<|less than|at most) #',
-      'prompt and prediction\\) cannot exceed #',
-      'tokens > # maximum',
-    ]),
-  ],
-  [undefined, figures(['[0-9] > #(?! ?\\+)'])],
-  [
-    'input',
-    figures([
-      '(?:maximum|max) (?:allowed )?(?:prompt|input)(?: token)?(?: length| size| tokens?| count| limit)*(?: is| of|:|=| allowed)* ?\\(?#',
-      'maximum number of (?:input )?tokens(?: allowed| supported)?(?: for (?:this|the) model)?(?: is| of|:)? ?\\(?#',
-      '(?:input tokens exceed the configured|prompt token count of [0-9,._]{1,15} exceeds the) limit of #',
-      'but (?:the )?model only supports up to #',
-      'range of input length should be \\[\\d+, ?#',
-      'inputs must have less than #',
-      'in the prompt cannot exceed #',
-    ]),
-  ],
-  [
-    undefined,
-    figures([
-      'max size: # tokens',
-      'max tokens of # exceeded',
-      'requested [0-9,._]{1,15} tokens,? (?:but )?(?:the )?max(?:imum)?(?: is| of)? #',
-      '(?:maximum|max)(?: allowed| supported| permitted)?(?: number of)?(?: total)?(?: sequence| token| tokens| length| limit| size| count| position| embeddings)*(?: allowed| supported| permitted)?(?: is| are| of|:|=| to)* ?\\(?#',
-      'limit(?:ed|s)?(?! \\(2013\\))(?: is| of| was| to| for this model| for this model is|:|=)* ?\\(?#',
-      "(?:cannot|can not|must not|may not|can't|should not) (?:exceed|be (?:more|longer|greater|larger) than)(?: the)?[^0-9.;]{0,40}#",
-      'must be (?:<=|<|at most|less than|smaller than|below|under|no more than|shorter than)[^0-9.;]{0,40}#',
-      '(?:supports?|accepts?|allows?|allowed|handle|handles)(?: only| at most| up to| a maximum of| just)* #',
-      '(?:exceed(?:s|ed)?|more than|longer than|greater than|larger than|over|above|beyond) (?!by )(?:the )?(?:(?!by )[a-z]+ ){0,3}?\\(?# ?tokens?',
-      '(?:up to|at most|no more than|only) # tokens',
-      '# ?(?:tokens? )?(?:is the |is |are )?(?:maximum|max|limit|allowed|permitted)\\b',
-      '[0-9] > #\\)',
-      'cannot truncate to #',
-      '最大(?:上下文|输入|提示)?[^0-9。]{0,10}#',
-      'tokens > #',
-      'tokens? exceed(?:s|ed)? #',
-      '[0-9] ?/ ?# tokens',
-    ]),
-  ],
+const LIMITS = [
+  limits('window', [
+    `${VERDICT}[0-9,._]{1,15}${OUT_OF}#`,
+    'exceed context limit: [0-9,._]{1,15} \\+ [0-9,._]{1,15} > #',
+    "exceed(?:s|ed)? (?:the )?(?:model(?:'s)? )?(?:max(?:imum)? )?(?:allowed )?context(?: length| window| size| limit)?(?: of| is|:)? ?\\(?#",
+    String.raw`context[ _]?(?:length|window|size|limit)s?(?: limit| size)?(?: (?:for|of) (?:this|the) model| (?:for|of) [a-z][\w./:-]{1,80})?(?:,? (?:is|was|has|of|only|just|at most|up to|about|limited|to|exceeded|allowed|supported|configured)| ?[:=(>]){0,4} ?#`,
+    '# (?:tokens? )?(?:maximum )?context (?:length|window|size|limit)',
+    '# token (?:context|window)',
+    String.raw`n(?:um)?_ctx\W{1,4}#`,
+    String.raw`max_(?:seq|model)_len\W{1,4}#`,
+    'maximum model length (?:of|is|:)? ?\\(?#',
+    'model (?:token limit|maximum|max)(?::| is| of)? ?\\(?#',
+    'inputs tokens \\+ max_new_tokens must be (?:<=|<|less than|at most) #',
+    'prompt and prediction\\) cannot exceed #',
+    'tokens > # maximum',
+  ]),
+  limits(undefined, ['[0-9] > #(?! ?\\+)']),
+  limits('input', [
+    '(?:maximum|max) (?:allowed )?(?:prompt|input)(?: token)?(?: length| size| tokens?| count| limit)*(?: is| of|:|=| allowed)* ?\\(?#',
+    'maximum number of (?:input )?tokens(?: allowed| supported)?(?: for (?:this|the) model)?(?: is| of|:)? ?\\(?#',
+    '(?:input tokens exceed the configured|prompt token count of [0-9,._]{1,15} exceeds the) limit of #',
+    'but (?:the )?model only supports up to #',
+    'range of input length should be \\[\\d+, ?#',
+    'inputs must have less than #',
+    'in the prompt cannot exceed #',
+  ]),
+  limits(undefined, [
+    'max size: # tokens',
+    'max tokens of # exceeded',
+    'requested [0-9,._]{1,15} tokens,? (?:but )?(?:the )?max(?:imum)?(?: is| of)? #',
+    '(?:maximum|max)(?: allowed| supported| permitted)?(?: number of)?(?: total)?(?: sequence| token| tokens| length| limit| size| count| position| embeddings)*(?: allowed| supported| permitted)?(?: is| are| of|:|=| to)* ?\\(?#',
+    'limit(?:ed|s)?(?! \\(2013\\))(?: is| of| was| to| for this model| for this model is|:|=)* ?\\(?#',
+    "(?:cannot|can not|must not|may not|can't|should not) (?:exceed|be (?:more|longer|greater|larger) than)(?: the)?[^0-9.;]{0,40}#",
+    'must be (?:<=|<|at most|less than|smaller than|below|under|no more than|shorter than)[^0-9.;]{0,40}#',
+    '(?:supports?|accepts?|allows?|allowed|handle|handles)(?: only| at most| up to| a maximum of| just)* #',
+    '(?:exceed(?:s|ed)?|more than|longer than|greater than|larger than|over|above|beyond) (?!by )(?:the )?(?:(?!by )[a-z]+ ){0,3}?\\(?# ?tokens?',
+    '(?:up to|at most|no more than|only) # tokens',
+    '# ?(?:tokens? )?(?:is the |is |are )?(?:maximum|max|limit|allowed|permitted)\\b',
+    '[0-9] > #\\)',
+    'cannot truncate to #',
+    '最大(?:上下文|输入|提示)?[^0-9。]{0,10}#',
+    'tokens > #',
+    'tokens? exceed(?:s|ed)? #',
+    '[0-9] ?/ ?# tokens',
+  ]),
 ]
 
 /** The parts of an input when they are listed separately. */
@@ -169,7 +164,7 @@ export function figuresNear(text: string, at: number): OverflowFigures | undefin
   const outputTokens = first(near, OUTPUT)
   let limit: number | undefined
   let limitKind: LimitKind
-  for (const [kind, patterns] of LIMITS) {
+  for (const { kind, patterns } of LIMITS) {
     limit = first(near, patterns)
     limitKind = kind
     if (limit !== undefined) break

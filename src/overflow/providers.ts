@@ -1,4 +1,5 @@
 import { canonicalProvider } from '../tokens/providers.ts'
+import { words } from './text.ts'
 
 /**
  * Signs that an error with words of an overflow is something else. Matched against normalised text near the wording, and against
@@ -84,7 +85,7 @@ export function hintsAtSize(near: string): boolean {
 /** Provider by name, of a table of names by provider. */
 function byName(names: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   return new Map(
-    Object.entries(names).flatMap(([provider, list]) => list.split(' ').map((name) => [name, provider])),
+    Object.entries(names).flatMap(([provider, list]) => words(list).map((name) => [name, provider])),
   )
 }
 
@@ -162,7 +163,8 @@ export function providerInText(text: string): string | undefined {
 
 /** Words of LiteLLM that identify no provider: it uses OpenAI for every provider with OpenAI's protocol. */
 const NO_PROVIDERS: ReadonlySet<string> = new Set(
-  'openai api apiconnection badrequest bad_request internalserver contextwindowexceeded serviceunavailable validation value runtime http unknown'.split(
-    ' ',
-  ),
+  words(`
+    openai api apiconnection badrequest bad_request internalserver
+    contextwindowexceeded serviceunavailable validation value runtime http unknown
+  `),
 )

@@ -1,3 +1,5 @@
+import { words } from './text.ts'
+
 /** The most entries of a list that are read from each end. */
 const MAX_ENTRIES = 200
 
@@ -28,8 +30,6 @@ function read(value: object, key: string | number): unknown {
     return undefined
   }
 }
-
-const words = (text: string): readonly string[] => text.trim().split(/\s+/)
 
 /*
  * The keys that are read. An allow-list, because errors also contain the request (`requestBodyValues`, `config`, `request`, `input`,
@@ -232,14 +232,16 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
     if (typeof found === 'string' && found !== '' && found.length <= MAX_CODE_LENGTH) node.codes.push(found)
   }
   for (const key of STATUS_KEYS) node.status ??= httpStatus(read(value, key))
-  node.status ??= httpStatus(readIn(read(value, '$metadata'), 'httpStatusCode'))
+  const metadata = read(value, '$metadata')
+  if (typeof metadata === 'object' && metadata !== null)
+    node.status ??= httpStatus(read(metadata, 'httpStatusCode'))
   node.group.status ??= node.status
   if (node.group.codes.length < MAX_ENTRIES) for (const found of node.codes) node.group.codes.push(found)
   for (const key of PROVIDER_KEYS) {
     const found = read(value, key)
     if (typeof found === 'string' && found.length <= MAX_CODE_LENGTH) node.provider ??= found
   }
-  if (typeof read(value, '$metadata') === 'object' && name !== 'ModelError') node.provider ??= 'bedrock'
+  if (typeof metadata === 'object' && name !== 'ModelError') node.provider ??= 'bedrock'
   const url = read(value, 'url')
   node.host = hostOf(url)
   node.isOtherCall = typeof url === 'string' && OTHER_CALL.test(url.slice(0, 1_000))
@@ -285,10 +287,6 @@ function addText(node: ErrorNode, text: string, push: Push): void {
 function isSilent(body: unknown, message: unknown, status: number | undefined): boolean {
   if ((status !== 400 && status !== 413) || typeof body !== 'string' || body.trim() !== '') return false
   return message === undefined || (typeof message === 'string' && REASON_PHRASE.test(message.trim()))
-}
-
-function readIn(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null ? read(value, key) : undefined
 }
 
 function httpStatus(value: unknown): number | undefined {

@@ -1,3 +1,6 @@
+/** A list of words. */
+export const words = (text: string): readonly string[] => text.trim().split(/\s+/)
+
 /** Texts up to this length, in UTF-16 units, are read whole; of longer ones only windows. */
 const WHOLE_TEXT_LENGTH = 16_384
 /** The size of a window on each side of a word that may belong to an overflow. */
@@ -45,9 +48,10 @@ const QUOTATION =
 
 /** Words after which a quotation is the provider's message. */
 const REPORTS: ReadonlySet<string> = new Set(
-  'message error errors exception returned returns responded response replied answered with failed rejected reason code status because some body detail'.split(
-    ' ',
-  ),
+  words(`
+    message error errors exception returned returns responded response replied answered
+    with failed rejected reason code status because some body detail
+  `),
 )
 
 /** A run of backslashes is matched only from its first one: from each of them the time would be quadratic. */

@@ -1,3 +1,5 @@
+import { words } from './text.ts'
+
 /**
  * The grade of a wording. `certain`: it occurs in overflow errors only. `likely`: an overflow unless the error looks like a rate limit, a
  * bill, a login, a timeout or a limit of the answer. `loose`: words of many errors, an overflow only without any contrary sign.
@@ -28,9 +30,7 @@ export type Wording = {
 export const OWN_PROTOCOLS: readonly string[] = ['anthropic', 'cohere', 'google', 'mistral', 'vertex']
 
 /** Anthropic, and the providers that serve its models and pass on their errors. */
-const CLAUDE = 'anthropic bedrock vertex azure openrouter github-copilot databricks snowflake litellm'.split(
-  ' ',
-)
+const CLAUDE = words('anthropic bedrock vertex azure openrouter github-copilot databricks snowflake litellm')
 
 const certain = grade('certain')
 const likely = grade('likely')
@@ -273,7 +273,6 @@ export const WORDINGS: readonly Wording[] = [
     'Extra usage is required for long context requests.',
     /extra usage is required for (?:long context|1m context)/,
   ),
-  loose('anthropic', 'input is too long'),
   loose(CLAUDE, 'too many tokens'),
   certain(['litellm', 'anyone'], 'litellm.ContextWindowExceededError', /contextwindowexceedederror/),
   // Wordings of no particular provider: something is too long, and it concerns tokens or a context.
@@ -343,10 +342,6 @@ export const WORDINGS: readonly Wording[] = [
   general(
     `\\b(?:maximum|max)(?: allowed)?(?: number of)? (?:input|prompt|context) tokens?${near(40)}\\d[^;{}]{0,40}\\b(?:got|received|given|requested|sent|but|however|has|have|contains?|actual)\\b`,
     'maximum input tokens is N, got M',
-  ),
-  general(
-    '\\brequested [\\d,]+ tokens,? (?:but )?(?:the )?max(?:imum)?(?: is| of)? [\\d,]+ tokens',
-    'Requested N tokens, max M tokens per request',
   ),
   general(
     `${SUBJECT} length(?: \\(?\\d[\\d,]{0,12}\\)?)?(?: tokens?)?(?: \\+ \\d{1,12})?${near(30)}${OVER}${near(40)}(?:max(?:imum)?|limit|allowed)${near(40)}(?:tokens?|length|len)`,

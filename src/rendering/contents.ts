@@ -6,8 +6,6 @@ import {
   mediaWord,
   outputText,
   type Part,
-  type TextPart,
-  type ToolCallPart,
   type ToolResultPart,
 } from '../messages/message.ts'
 import type { ProviderProfile } from '../tokens/providers.ts'
@@ -73,18 +71,14 @@ function isSystem({ message }: Draft): boolean {
   return message.role === 'system'
 }
 
+/** One message of a run; results come first in a message of the user. */
 function mergeRun(run: readonly Draft[]): Draft {
   const { id, message } = run[0]!
-  const parts = run.flatMap((draft) => draft.parts)
-  const isOneRole = run.every(({ message: { role } }) => role === message.role)
-  return draftOf(
-    id,
-    isOneRole ? { role: message.role, content: parts } : { role: 'user', content: resultsFirst(parts) },
-  )
-}
-
-function resultsFirst(parts: readonly Part[]): readonly Part[] {
-  return [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))]
+  const content = run.flatMap((draft) => draft.parts)
+  if (run.every((draft) => draft.message.role === message.role))
+    return draftOf(id, { role: message.role, content })
+  const words = content.filter((part) => !isResult(part))
+  return draftOf(id, { role: 'user', content: [...content.filter(isResult), ...words] })
 }
 
 function isResult({ type }: Part): boolean {
@@ -166,7 +160,7 @@ function cleanDraft(draft: Draft, profile: ProviderProfile, note: Note): Draft {
     }
     if (part.type === 'tool-call' && role !== 'assistant') {
       note({ kind: 'call-as-text', messageId: draft.id, toolCallId: part.toolCallId })
-      return [callAsText(part)]
+      return [{ type: 'text', text: `[Call of tool ${part.toolName}] ${stringifyJson(part.input)}` }]
     }
     if ((part.type === 'image' || part.type === 'file') && role === 'assistant' && !profile.assistantMedia) {
       note({ kind: 'media-as-text', messageId: draft.id })
@@ -183,11 +177,16 @@ function cleanDraft(draft: Draft, profile: ProviderProfile, note: Note): Draft {
   return redraft(draft, 'user', parts)
 }
 
+/** Whether a part is a result with an empty text. */
+export function holdsEmptyText(part: Part): boolean {
+  if (part.type !== 'tool-result' || part.output.type !== 'content') return false
+  return part.output.value.some((item) => item.type === 'text' && item.text === '')
+}
+
 /** The result without empty texts. */
 function cleanResult(result: ToolResultPart, messageId: string, note: Note): ToolResultPart {
   const { output } = result
-  if (output.type !== 'content' || !output.value.some((item) => item.type === 'text' && item.text === ''))
-    return result
+  if (output.type !== 'content' || !holdsEmptyText(result)) return result
   note({ kind: 'empty-text-dropped', messageId, toolCallId: result.toolCallId })
   const value = output.value.filter((item) => item.type !== 'text' || item.text !== '')
   return { ...result, output: { ...output, value } }
@@ -202,10 +201,6 @@ export function resultAsParts({ toolName, output }: ToolResultPart): Part[] {
       ? output.value.filter((item) => item.type === 'image' || item.type === 'file')
       : []
   return [{ type: 'text', text }, ...media]
-}
-
-function callAsText({ toolName, input }: ToolCallPart): TextPart {
-  return { type: 'text', text: `[Call of tool ${toolName}] ${stringifyJson(input)}` }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { compactionBlock, lastBlockOf } from '../messages/compaction-block.ts'
+import { defined } from '../messages/defined.ts'
 import { endsInResult, type Message, type Part, partsOf } from '../messages/message.ts'
 import { checkMessageList, checkProviderName } from '../messages/message-check.ts'
 import { type CallRef, pairToolUse, toolUseOf } from '../messages/pairing.ts'
@@ -9,6 +10,7 @@ import {
   providerProfile,
   wantsUniqueIds,
 } from '../tokens/providers.ts'
+import { holdsEmptyText } from './contents.ts'
 
 /** The problems of a history, as sentences for people. */
 const SENTENCES = {
@@ -63,8 +65,7 @@ export function validateHistory(messages: readonly Message[], provider?: string)
 }
 
 function problem(code: ProblemCode, index: number, toolCallId?: string): Problem {
-  const message = SENTENCES[code]
-  return toolCallId === undefined ? { code, index, message } : { code, index, message, toolCallId }
+  return { code, index, message: SENTENCES[code], ...defined({ toolCallId }) }
 }
 
 function findContentProblems(messages: readonly Message[], profile: ProviderProfile): Problem[] {
@@ -80,7 +81,7 @@ function findContentProblems(messages: readonly Message[], profile: ProviderProf
       found.push(problem(others.length > 0 ? 'ORPHAN_REASONING' : 'EMPTY_MESSAGE', index))
     } else if (
       !emptyText &&
-      (texts.includes('') || (texts.length > 0 && texts.every(isBlank)) || hasEmptyResultText(parts))
+      (texts.includes('') || (texts.length > 0 && texts.every(isBlank)) || parts.some(holdsEmptyText))
     ) {
       found.push(problem('EMPTY_TEXT', index))
     }
@@ -88,15 +89,6 @@ function findContentProblems(messages: readonly Message[], profile: ProviderProf
       found.push(problem('MISPLACED_PART', index))
     return found
   })
-}
-
-function hasEmptyResultText(parts: readonly Part[]): boolean {
-  return parts.some(
-    (part) =>
-      part.type === 'tool-result' &&
-      part.output.type === 'content' &&
-      part.output.value.some((item) => item.type === 'text' && item.text === ''),
-  )
 }
 
 function isMisplaced({ type }: Part, role: Message['role'], { assistantMedia }: ProviderProfile): boolean {

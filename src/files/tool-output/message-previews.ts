@@ -1,4 +1,4 @@
-import { type Message, outputText, type ToolResultOutput } from '../../messages/message.ts'
+import { type Message, outputText } from '../../messages/message.ts'
 import { type PlannedReplacement, savedBy } from '../../model/plan.ts'
 import type { ResultEntry } from '../../model/view-row.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
@@ -42,7 +42,9 @@ export function previewsOf(
   const previews: PartPreview[] = []
   for (const { part } of results) {
     const result = content[part]
-    if (result?.type !== 'tool-result' || !isTextAlone(result.output)) continue
+    if (result?.type !== 'tool-result') continue
+    const { type, value } = result.output
+    if (type === 'content' && value.some((item) => item.type !== 'text')) continue
     const output = outputText(result.output)
     if (!isLarge(output, limits)) continue
     const { preview: text } = previewWithin(
@@ -53,19 +55,11 @@ export function previewsOf(
     if (text === '' || text.length >= output.length) continue
     const original = measureOutput(result.output, estimator)
     const units = estimator.measureText(text, 'toolResult')
-    if (!isWorthwhile(units, original.toolResults)) continue
+    const savings = original.toolResults - units
+    if (savings <= 0 || savings < PREVIEW_MINIMUM_SAVINGS * original.toolResults) continue
     previews.push({ part, text, saved: savedBy({ ...NO_SIZES, ...original }, 'toolResults', units) })
   }
   return previews
-}
-
-function isWorthwhile(units: number, originalUnits: number): boolean {
-  const saved = originalUnits - units
-  return saved > 0 && saved >= PREVIEW_MINIMUM_SAVINGS * originalUnits
-}
-
-function isTextAlone(output: ToolResultOutput): boolean {
-  return output.type !== 'content' || output.value.every(({ type }) => type === 'text')
 }
 
 /** Whether an output exceeds a limit; counts no further than necessary. */

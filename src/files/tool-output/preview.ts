@@ -105,7 +105,6 @@ type PreviewShares = {
   readonly headRatio: number
   readonly tailRatio: number
 }
-type Limits = PreviewShares & { readonly retrieveWith: string | null }
 
 /** The default shares. */
 export const PREVIEW_SHARES = {
@@ -113,17 +112,15 @@ export const PREVIEW_SHARES = {
   tailRatio: 1 - DEFAULT_PREVIEW_HEAD_RATIO,
 } as const
 
-function limitsOf(options: z.output<typeof optionsSchema> = {}): Limits {
-  const { headRatio, tailRatio } = options
-  const head =
-    headRatio ?? (tailRatio === undefined ? DEFAULT_PREVIEW_HEAD_RATIO : Math.max(0, 1 - tailRatio))
-  return {
-    maxBytes: options.maxBytes ?? DEFAULT_MAX_PREVIEW_BYTES,
-    maxLines: options.maxLines ?? MAX_TOOL_OUTPUT_LINES,
-    headRatio: head,
-    tailRatio: tailRatio ?? 1 - head,
-    retrieveWith: options.retrieveWith === undefined ? DEFAULT_RETRIEVAL_TOOL : options.retrieveWith,
-  }
+function limitsOf({
+  maxBytes = DEFAULT_MAX_PREVIEW_BYTES,
+  maxLines = MAX_TOOL_OUTPUT_LINES,
+  headRatio,
+  tailRatio,
+  retrieveWith = DEFAULT_RETRIEVAL_TOOL,
+}: z.output<typeof optionsSchema> = {}) {
+  const head = headRatio ?? Math.max(0, 1 - (tailRatio ?? PREVIEW_SHARES.tailRatio))
+  return { maxBytes, maxLines, headRatio: head, tailRatio: tailRatio ?? 1 - head, retrieveWith }
 }
 
 /** Divides an amount by two shares with a sum of at most 1 into integers; each end with a share gets at least 1. */
