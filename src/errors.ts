@@ -118,7 +118,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   MESSAGE_ID_TAKEN: ({ sessionId, messageId }) =>
     `Session ${JSON.stringify(sessionId)} already has a message ${JSON.stringify(messageId)}, or the id has the form of this session's own ids. Ids are unique within a session.`,
   STALE_PLAN: ({ why, messageIds }) =>
-    `The plan is out of date (${why}${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}), so nothing was changed. Plan again.`,
+    `The plan is out of date, so nothing was changed. Plan again. Reason: ${why}${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}.`,
   ILLEGAL_BOUNDARY: ({ why, messageIds, stage }) =>
     `${stage === undefined ? 'These' : `The stage ${JSON.stringify(stage)} planned an illegal change: these`} messages cannot be hidden (${why})${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}.`,
   PENDING_TOOL_CALLS: ({ messageIds }) =>

@@ -159,7 +159,7 @@ const SENTENCES: { readonly [C in ErrorCode]?: (facts: Failures[C]) => string } 
     sessionId === '@' ? 'There is no session yet.' : `There is no session ${JSON.stringify(sessionId)}.`,
   COMPACTION_NOT_FOUND: ({ sessionId, compactionId }) =>
     compactionId === '@'
-      ? `Session ${JSON.stringify(sessionId)} has no compaction yet.`
+      ? `Session ${JSON.stringify(sessionId)} has not been compacted.`
       : `Session ${JSON.stringify(sessionId)} has no compaction and no run ${JSON.stringify(compactionId)}.`,
   STORE_READONLY: () => 'The store cannot be written to: its file, or the folder it is in, is read-only.',
   STORE_BUSY: ({ waitedMs }) =>

@@ -284,7 +284,10 @@ function refuseImpossible(location: string, { readonly }: CheckedOptions): void 
   if (found?.isDirectory()) throw unavailable('it is a directory.')
   if (found === undefined && readonly)
     throw unavailable('there is no such file, and a read-only store creates none.')
-  if (found === undefined && !existsSync(dirname(location))) throw unavailable('its folder does not exist.')
+  if (found === undefined && /^[a-z]{2,}:\/\//i.test(location))
+    throw unavailable('a location is the path of a file, or ":memory:".')
+  if (found === undefined && !existsSync(dirname(location)))
+    throw unavailable('its folder does not exist. Create it first.')
 }
 
 function statOf(location: string, unavailable: (detail: string) => UndertextError): Stats | undefined {

@@ -77,7 +77,7 @@ describe('undo and redo', () => {
     })
     expect(await run('undo', 'talk', id)).toMatchObject({
       exit: 0,
-      out: 'Nothing to undo: it is not in force.\n',
+      out: 'Nothing to undo: it is undone already, or never was in force.\n',
     })
     const redone = await run('redo', 'talk', id)
     expect(redone.out).toBe(
@@ -129,7 +129,7 @@ describe('undo and redo', () => {
     expect(await run('undo', 'talk', 'zzz')).toMatchObject({ exit: 3 })
     expect(await run('undo', 'older', '@')).toMatchObject({
       exit: 3,
-      err: expect.stringContaining('Session "older" has no compaction yet.'),
+      err: expect.stringContaining('Session "older" has not been compacted.'),
     })
   })
 
@@ -188,7 +188,9 @@ describe('undo and redo by the id of a run', () => {
   it('name each member that was not turned with the run, and what turns it', async () => {
     const { id, runId } = small.compactions[0]!
     await run('undo', 'talk', id)
-    expect((await run('undo', 'talk', runId)).out).toBe('Nothing to undo: it is not in force.\n')
+    expect((await run('undo', 'talk', runId)).out).toBe(
+      'Nothing to undo: it is undone already, or never was in force.\n',
+    )
     const redone = await run('redo', 'talk', runId)
     expect(redone).toMatchObject({ exit: 0, out: expect.stringMatching(/^Nothing to redo:\n/) })
     expect(redone.out.replaceAll('\n', ' ')).toContain(

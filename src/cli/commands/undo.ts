@@ -80,7 +80,7 @@ function outcomeLines(
 ): string[] {
   const unchanged = notTurned.flatMap((one) => sentence(whyUnchanged(verb, one), out))
   if (!changed) {
-    const why = verb === 'undo' ? ' it is not in force.' : ' it is in force already.'
+    const why = verb === 'undo' ? ' it is undone already, or never was in force.' : ' it is in force already.'
     return [...sentence(`Nothing to ${verb}:${unchanged.length > 0 ? '' : why}`, out), ...unchanged]
   }
   return [

@@ -70,7 +70,7 @@ async function turn(chat: Chat, prompt: string, prompts: Prompts): Promise<ExitC
   const hint =
     outcome.kind === 'answered'
       ? 'The part that arrived is stored; prompt "go on" to continue it.'
-      : 'Nothing of it is stored; ask it again.'
+      : 'Your message was not stored. Send it again.'
   if (stop?.why === 'failed') {
     const message = failureSentence(stop.error, conversation.backend.title)
     reporter.failure({ code: 'MODEL_FAILED', message, hint })
