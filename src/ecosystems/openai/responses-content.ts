@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import {
   type FilePart,
@@ -9,7 +10,7 @@ import {
   type ToolResultOutput,
 } from '../../messages/message.ts'
 import { addressAt, type Conversion, fileDataAt, whyNotSent } from '../conversion.ts'
-import { isEmpty, isObject, isTextBlock, joinBlocks, listAt, mediaOf, stringAt, textBlocks } from '../wire.ts'
+import { isEmpty, isObject, mediaOf, stringAt, textBlocks } from '../wire.ts'
 import { dataUrlOf, defaultFilename, kindOf, OPENAI, sdkDetailOf } from './chat-types.ts'
 import { keptAs, type Own, ownOf, type Speaker } from './responses-types.ts'
 
@@ -184,11 +185,8 @@ export function fromAnswer(
   path: string,
   conversion: Conversion,
 ): { output: ToolResultOutput; own: Own } {
-  if (typeof output === 'string') return { output: { type: 'text', value: output }, own: {} }
-  const blocks = listAt(output, path)
-  if (blocks.every((block) => isTextBlock(block, 'input_text'))) {
-    const { text, layout } = joinBlocks(blocks, path)
-    return { output: { type: 'text', value: text }, own: { content: layout } }
-  }
-  return { output: { type: 'content', value: fromContentList(blocks, 'tool', path, conversion) }, own: {} }
+  const read = (part: JsonObject, place: string): ToolResultContent =>
+    fromContentPart(part, 'tool', place, conversion)
+  const { output: result, layout } = conversion.result(output, path, read, { textType: 'input_text' })
+  return { output: result, own: defined({ content: layout }) }
 }
