@@ -14,7 +14,7 @@ export type {
   GeminiInstruction,
   GeminiPart,
   GeminiResponsePart,
-} from './ecosystems/google/gemini-types.ts'
+} from './ecosystems/google/gemini-parts.ts'
 export { DUMMY_SIGNATURE, type GeminiOptions, toGemini } from './ecosystems/google/to-gemini.ts'
 export type { Json, JsonObject } from './messages/json.ts'
 export type {

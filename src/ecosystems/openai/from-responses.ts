@@ -5,8 +5,17 @@ import { addressAt, base64At, Conversion, type ConversionOptions, UNREAD } from 
 import { isEmpty, listAt, objectAt, readArguments, stringAt } from '../wire.ts'
 import { OPENAI } from './chat-types.ts'
 import { endsAnswer, fromReasoning, isReasoningItem, type Link, linksOf } from './reasoning.ts'
-import { fromAnswer, fromContentList } from './responses-content.ts'
-import { CALLS, given, keptAs, OUTPUTS, type Own, RESPONSES, type ResponsesInput } from './responses-types.ts'
+import {
+  CALLS,
+  fromAnswer,
+  fromContentList,
+  given,
+  keptAs,
+  OUTPUTS,
+  type Own,
+  RESPONSES,
+  type ResponsesInput,
+} from './responses-content.ts'
 
 /** A conversion that also remembers item types of calls by call id, and call ids by item id. */
 class Reading extends Conversion {

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type { Message, ReasoningPart } from '../../messages/message.ts'
 import { isEmpty, isObject, listAt, objectAt, stringAt } from '../wire.ts'
-import { keptAs, OUTPUTS, type Own, ownOf } from './responses-types.ts'
+import { keptAs, OUTPUTS, type Own, ownOf } from './responses-content.ts'
 
 /** Separates pieces of reasoning, so that people can read them as one text. */
 const GAP = '\n\n'

@@ -28,7 +28,7 @@ import {
   type WireMessage,
   type WirePart,
 } from './chat-types.ts'
-import { ownOf } from './responses-types.ts'
+import { ownOf } from './responses-content.ts'
 
 /** One of the `tool_calls`. */
 function toToolCall(part: ToolCallPart): JsonObject {

@@ -23,16 +23,19 @@ import {
 import { argumentsText, isObject, keptFor } from '../wire.ts'
 import { kindOf, OPENAI } from './chat-types.ts'
 import { type Draft, type Link, sdkItemOf, settledItems, toReasoning, toSdkReasoning } from './reasoning.ts'
-import { imagePart, keptPartOf, toAnswer, toContentPart } from './responses-content.ts'
 import {
   CALLS,
+  imagePart,
+  keptPartOf,
   OUTPUTS,
   type Own,
   ownOf,
   RESPONSES,
   type ResponsesItem,
   type Speaker,
-} from './responses-types.ts'
+  toAnswer,
+  toContentPart,
+} from './responses-content.ts'
 import { noteFailure } from './to-openai.ts'
 
 /** The item id of a text, and its link to reasoning. */
