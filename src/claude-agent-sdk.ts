@@ -16,4 +16,4 @@ export type {
   SessionStoreEntry,
   SessionSummaryEntry,
   TranscriptStore,
-} from './ecosystems/claude-agent-sdk/types.ts'
+} from './ecosystems/claude-agent-sdk/entry.ts'

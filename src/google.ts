@@ -14,6 +14,6 @@ export type {
   GeminiInstruction,
   GeminiPart,
   GeminiResponsePart,
-} from './ecosystems/google/gemini-types.ts'
+} from './ecosystems/google/gemini-parts.ts'
 export { DUMMY_SIGNATURE, type GeminiOptions, toGemini } from './ecosystems/google/to-gemini.ts'
 export type * from './message-types.ts'

@@ -21,7 +21,7 @@ export type {
   ResponsesInputPart,
   ResponsesItem,
   ResponsesOutputPart,
-} from './ecosystems/openai/responses-types.ts'
+} from './ecosystems/openai/responses-content.ts'
 export { toOpenAI } from './ecosystems/openai/to-openai.ts'
 export { toOpenAIResponses } from './ecosystems/openai/to-responses.ts'
 export type * from './message-types.ts'

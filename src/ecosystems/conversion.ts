@@ -1,8 +1,8 @@
 import { invalid, isUndertextError, type UndertextError } from '../errors.ts'
 import { type Json, type JsonObject, jsonProblem } from '../messages/json.ts'
-import type { Message, ProviderPart } from '../messages/message.ts'
+import type { Message, ProviderPart, ToolResultContent, ToolResultOutput } from '../messages/message.ts'
 import { UNREAD } from '../tokens/providers.ts'
-import { jsonMessageAt, listAt, messageRead, objectAt } from './wire.ts'
+import { isTextBlock, joinBlocks, jsonMessageAt, listAt, messageRead, objectAt } from './wire.ts'
 
 /*
  * What all conversions between the neutral form and another format share: how content that does not fit is
@@ -70,6 +70,8 @@ export function unknownPart(place: string): UndertextError<'INVALID_INPUT'> {
 export class Conversion {
   /** The name of the format in notes and unread parts. */
   readonly format: string
+  /** The tool names of the calls read or written so far, by call id. */
+  readonly toolNames = new Map<string, string>()
   readonly #lenient: boolean
   readonly #onNote: ((note: ConversionNote) => void) | undefined
   #messageIndex = -1
@@ -124,6 +126,27 @@ export class Conversion {
       const at = `${place}[${i}]`
       return this.reading(part, at, () => read(objectAt(part, at), at))
     })
+  }
+
+  /**
+   * Reads the content of a tool result: a text, texts as one text with their layout, or parts read with one
+   * function. `textType` is the format's name for a text.
+   */
+  result(
+    content: unknown,
+    place: string,
+    read: (part: JsonObject, place: string) => ToolResultContent,
+    { textType = 'text', failed = false } = {},
+  ): { output: ToolResultOutput; layout?: Json } {
+    const type = failed ? 'error-text' : 'text'
+    if (typeof content === 'string') return { output: { type, value: content } }
+    const blocks = listAt(content, place)
+    if (blocks.every((block) => isTextBlock(block, textType))) {
+      const { text, layout } = joinBlocks(blocks, place)
+      return { output: { type, value: text }, layout }
+    }
+    const value = this.parts(blocks, place, read)
+    return { output: { type: 'content', value, ...(failed && { isError: true }) } }
   }
 
   /**

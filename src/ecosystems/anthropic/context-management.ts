@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
+import { defined } from '../../messages/defined.ts'
 import { type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
 import { ANTHROPIC_EDITS, canonicalProvider, OPENAI_COMPACTION } from '../../tokens/providers.ts'
 import { isObject } from '../wire.ts'
@@ -106,44 +107,44 @@ function anthropicEdit(edit: CompactEdit | ClearToolUsesEdit | ClearThinkingEdit
       const { strategy = ANTHROPIC_EDITS.compact, trigger, pauseAfterCompaction, instructions } = edit
       if (trigger !== undefined && trigger < COMPACT_TRIGGER_MINIMUM)
         throw invalid(`${path}.trigger must be at least ${COMPACT_TRIGGER_MINIMUM}`)
-      return {
+      return defined({
         type: strategy,
-        ...(trigger !== undefined && { trigger: inputTokens(trigger) }),
-        ...(pauseAfterCompaction !== undefined && { pause_after_compaction: pauseAfterCompaction }),
-        ...(instructions !== undefined && { instructions }),
-      }
+        trigger: inputTokens(trigger),
+        pause_after_compaction: pauseAfterCompaction,
+        instructions,
+      })
     }
     case 'clear_tool_uses': {
       const { trigger, keep, clearAtLeast, excludeTools, clearToolInputs } = edit
-      return {
+      return defined({
         type: ANTHROPIC_EDITS.clear_tool_uses,
-        ...(trigger !== undefined && { trigger: inputTokens(trigger) }),
-        ...(keep !== undefined && { keep: { type: 'tool_uses', value: keep } }),
-        ...(clearAtLeast !== undefined && { clear_at_least: inputTokens(clearAtLeast) }),
-        ...(excludeTools !== undefined && { exclude_tools: excludeTools }),
-        ...(clearToolInputs !== undefined && { clear_tool_inputs: clearToolInputs }),
-      }
+        trigger: inputTokens(trigger),
+        keep: amountOf('tool_uses', keep),
+        clear_at_least: inputTokens(clearAtLeast),
+        exclude_tools: excludeTools,
+        clear_tool_inputs: clearToolInputs,
+      })
     }
     case 'clear_thinking': {
-      const { keep } = edit
-      if (keep === undefined) return { type: ANTHROPIC_EDITS.clear_thinking }
-      return {
-        type: ANTHROPIC_EDITS.clear_thinking,
-        keep: keep === 'all' ? keep : { type: 'thinking_turns', value: keep },
-      }
+      const keep = edit.keep === 'all' ? edit.keep : amountOf('thinking_turns', edit.keep)
+      return defined({ type: ANTHROPIC_EDITS.clear_thinking, keep })
     }
   }
 }
 
-function inputTokens(value: number): JsonObject {
-  return { type: 'input_tokens', value }
+function amountOf(type: string, value: number | undefined): JsonObject | undefined {
+  return value === undefined ? undefined : { type, value }
+}
+
+function inputTokens(value: number | undefined): JsonObject | undefined {
+  return amountOf('input_tokens', value)
 }
 
 function openaiEdit(edit: CompactEdit | ClearToolUsesEdit | ClearThinkingEdit, path: string): JsonObject {
   if (edit.type !== 'compact') throw invalid(`${path}: OpenAI has no edit ${edit.type}`)
   if (edit.pauseAfterCompaction !== undefined || edit.instructions !== undefined)
     throw invalid(`${path}: OpenAI takes a trigger only`)
-  return { type: OPENAI_COMPACTION, ...(edit.trigger !== undefined && { compact_threshold: edit.trigger }) }
+  return defined({ type: OPENAI_COMPACTION, compact_threshold: edit.trigger })
 }
 
 /** Returns the beta headers that Anthropic requires for these edits, in either spelling; none for no edits. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type {
   FilePart,
@@ -9,7 +10,6 @@ import type {
   ProviderOptions,
   ProviderPart,
   ToolResultContent,
-  ToolResultOutput,
   ToolResultPart,
 } from '../../messages/message.ts'
 import { base64At, Conversion, type ConversionOptions } from '../conversion.ts'
@@ -18,8 +18,6 @@ import {
   isEmpty,
   isObject,
   isResult,
-  isTextBlock,
-  joinBlocks,
   jsonMessageAt,
   keptUnder,
   listAt,
@@ -104,9 +102,6 @@ function checkFields(fields: JsonObject, checks: Checks | undefined, path: strin
   for (const [field, check] of Object.entries(checks ?? {})) check(fields[field], `${path}.${field}`)
 }
 
-/** The state of a conversion: the handling of content that does not fit, and tool names by call id. */
-type Reading = { readonly conversion: Conversion; readonly nameOfCall: Map<string, string> }
-
 /**
  * Converts messages of Anthropic to neutral messages, ready to be appended: a list of messages, or an object
  * with `messages` and perhaps `system`, which becomes a leading system message. Other fields of such an object
@@ -142,25 +137,25 @@ export function anthropicReader(options?: ConversionOptions): {
   system(system: unknown): Message
   message(message: unknown, index: number, path: string): Message
 } {
-  const reading: Reading = { conversion: new Conversion(ANTHROPIC, options), nameOfCall: new Map() }
+  const conversion = new Conversion(ANTHROPIC, options)
   return {
-    system: (system) => fromSystem(system, reading),
+    system: (system) => fromSystem(system, conversion),
     message: (message, index, path) =>
-      reading.conversion.message(message, index, path, (fields) => fromMessage(fields, path, reading)),
+      conversion.message(message, index, path, (fields) => fromMessage(fields, path, conversion)),
   }
 }
 
-function fromSystem(system: unknown, reading: Reading): Message {
-  const read = reading.conversion.reading(system, 'system', (): Message => {
+function fromSystem(system: unknown, conversion: Conversion): Message {
+  const read = conversion.reading(system, 'system', (): Message => {
     const { content } = jsonMessageAt({ content: system }, 'system')
-    return { role: 'system', ...fromContent(content, 'system', 'system', reading, {}) }
+    return { role: 'system', ...fromContent(content, 'system', 'system', conversion, {}) }
   })
   return messageRead(read, 'system')
 }
 
-function fromMessage({ role, content, ...extra }: JsonObject, path: string, reading: Reading): Message {
+function fromMessage({ role, content, ...extra }: JsonObject, path: string, conversion: Conversion): Message {
   if (role !== 'user' && role !== 'assistant') throw invalid(`${path}.role: must be user or assistant`)
-  const value = fromContent(content, role, `${path}.content`, reading, extra)
+  const value = fromContent(content, role, `${path}.content`, conversion, extra)
   const { content: parts } = value
   const isAnswer = typeof parts !== 'string' && parts.length > 0 && parts.every(isResult)
   return { role: isAnswer ? 'tool' : role, ...value }
@@ -170,43 +165,48 @@ function fromContent(
   content: Json | undefined,
   place: Place,
   path: string,
-  reading: Reading,
+  conversion: Conversion,
   extra: JsonObject,
 ): { content: string | Part[]; metadata?: JsonObject } {
   const read =
     typeof content === 'string'
       ? content
-      : reading.conversion.parts(content, path, (block, at) => fromBlock(block, place, at, reading))
+      : conversion.parts(content, path, (block, at) => fromBlock(block, place, at, conversion))
   const nothing = typeof read === 'string' ? isBlank(read) : read.length === 0
   return isEmpty(extra) && !nothing ? { content: read } : { content: read, metadata: { [ANTHROPIC]: extra } }
 }
 
-function fromBlock(block: JsonObject, place: Place, path: string, reading: Reading): Part {
+function fromBlock(block: JsonObject, place: Place, path: string, conversion: Conversion): Part {
   checkBlock(block, path)
   switch (block.type) {
     case 'tool_use': {
       if (place !== 'assistant') throw invalid(`${path}: a tool_use must be in an assistant message`)
       const { type: _, id, name, input = null, ...extra } = block
       const call = { toolCallId: stringAt(id, `${path}.id`), toolName: stringAt(name, `${path}.name`), input }
-      reading.nameOfCall.set(call.toolCallId, call.toolName)
+      conversion.toolNames.set(call.toolCallId, call.toolName)
       return { type: 'tool-call', ...call, ...kept(extra, !isObject(input)) }
     }
     case 'tool_result':
       if (place !== 'user') throw invalid(`${path}: a tool_result must be in a user message`)
-      return fromResult(block, path, reading)
+      return fromResult(block, path, conversion)
     case 'thinking': {
       const { type: _, thinking, ...extra } = block
       const text = stringAt(thinking, `${path}.thinking`)
-      if (typeof extra.signature !== 'string') return opaque(block, path, reading)
+      if (typeof extra.signature !== 'string') return opaque(block, path, conversion)
       return { type: 'reasoning', text, ...kept(extra) }
     }
     default:
-      return fromSimpleBlock(block, place, path, reading)
+      return fromSimpleBlock(block, place, path, conversion)
   }
 }
 
 /** The blocks that a tool result may hold too. */
-function fromSimpleBlock(block: JsonObject, place: Place, path: string, reading: Reading): ToolResultContent {
+function fromSimpleBlock(
+  block: JsonObject,
+  place: Place,
+  path: string,
+  conversion: Conversion,
+): ToolResultContent {
   if (block.type === 'text') {
     const { type: _, text, ...extra } = block
     const own = stringAt(text, `${path}.text`)
@@ -216,48 +216,37 @@ function fromSimpleBlock(block: JsonObject, place: Place, path: string, reading:
     const part = block.type === 'image' ? fromImage(block) : fromDocument(block)
     if (part !== undefined && isDeepStrictEqual(mediaBlock(part), block)) return part
   }
-  return opaque(block, path, reading)
+  return opaque(block, path, conversion)
 }
 
-function fromResult(block: JsonObject, path: string, reading: Reading): ToolResultPart {
+function fromResult(block: JsonObject, path: string, conversion: Conversion): ToolResultPart {
   const { type: _, tool_use_id, content, is_error, ...extra } = block
   const toolCallId = stringAt(tool_use_id, `${path}.tool_use_id`)
-  const toolName = reading.nameOfCall.get(toolCallId)
   const failed = is_error === true
-  const { output, layout } = fromResultContent(content, failed, `${path}.content`, reading)
+  const read = (item: JsonObject, at: string): ToolResultContent => {
+    checkBlock(item, at)
+    return fromSimpleBlock(item, 'user', at, conversion)
+  }
+  const { output, layout } = conversion.result(
+    content === undefined ? '' : content,
+    `${path}.content`,
+    read,
+    { failed },
+  )
   const fields = {
     ...extra,
-    ...(layout === undefined ? {} : { content: layout }),
-    ...(is_error === undefined || failed ? {} : { is_error }),
+    ...defined({
+      content: content === undefined ? null : layout,
+      is_error: failed ? undefined : is_error,
+    }),
   }
   return {
     type: 'tool-result',
     toolCallId,
-    ...(toolName === undefined ? {} : { toolName }),
+    ...defined({ toolName: conversion.toolNames.get(toolCallId) }),
     output,
     ...kept(fields, failed && content === ''),
   }
-}
-
-function fromResultContent(
-  content: Json | undefined,
-  failed: boolean,
-  path: string,
-  reading: Reading,
-): { output: ToolResultOutput; layout?: Json } {
-  const type = failed ? 'error-text' : 'text'
-  if (content === undefined) return { output: { type, value: '' }, layout: null }
-  if (typeof content === 'string') return { output: { type, value: content } }
-  const blocks = listAt(content, path)
-  if (blocks.every((block) => isTextBlock(block))) {
-    const { text, layout } = joinBlocks(blocks, path)
-    return { output: { type, value: text }, layout }
-  }
-  const value = reading.conversion.parts(blocks, path, (block, at) => {
-    checkBlock(block, at)
-    return fromSimpleBlock(block, 'user', at, reading)
-  })
-  return { output: { type: 'content', value, ...(failed ? { isError: true } : {}) } }
 }
 
 /** An image whose bytes or address a neutral part can hold. Others (a file id) are kept whole. */
@@ -287,7 +276,7 @@ function fromDocument({ type: _, source, title, ...rest }: JsonObject): FilePart
   return { type: 'file', data: url, mediaType: 'application/pdf', ...named, ...kept(extra) }
 }
 
-function opaque(block: JsonObject, path: string, { conversion }: Reading): ProviderPart {
+function opaque(block: JsonObject, path: string, conversion: Conversion): ProviderPart {
   // The names of unknown types are not repeated in notes.
   const what = BLOCKS.has(block.type)
     ? `this ${block.type} block`

@@ -4,6 +4,14 @@ import { isNotFound, isUndertextError, standingFor, UndertextError } from '../..
 import { check, nameSchema, taken } from '../../messages/check.ts'
 import type { Session } from '../../storage/storage.ts'
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
+import type {
+  FoldSessionSummary,
+  ListedSession,
+  SessionKey,
+  SessionStoreEntry,
+  SessionSummaryEntry,
+  TranscriptStore,
+} from './entry.ts'
 import {
   CLAUDE_AGENT_SDK,
   deletionMark,
@@ -14,16 +22,7 @@ import {
   type Transcript,
   transcriptOf,
 } from './entry.ts'
-import { mtimeOf, summaryOf } from './summary.ts'
-import { appendNew, DELETED, type DeletionMark, readTranscript } from './transcript.ts'
-import type {
-  FoldSessionSummary,
-  ListedSession,
-  SessionKey,
-  SessionStoreEntry,
-  SessionSummaryEntry,
-  TranscriptStore,
-} from './types.ts'
+import { appendNew, DELETED, type DeletionMark, mtimeOf, readTranscript, summaryOf } from './transcript.ts'
 
 let loaded: Promise<FoldSessionSummary> | undefined
 

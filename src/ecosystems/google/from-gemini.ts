@@ -1,4 +1,5 @@
 import { invalid } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type {
   Message,
@@ -21,9 +22,17 @@ import {
   objectAt,
   stringAt,
 } from '../wire.ts'
-import { Calls, orderOf } from './calls.ts'
-import { field, type GeminiPlace, GOOGLE, kept, under } from './gemini-types.ts'
-import { fromMedia, fromResponse, responseItem } from './media-and-responses.ts'
+import {
+  Calls,
+  fromMedia,
+  fromResponse,
+  type GeminiPlace,
+  GOOGLE,
+  kept,
+  orderOf,
+  responseItem,
+  under,
+} from './gemini-parts.ts'
 
 /** The state of a conversion. */
 type Reading = { readonly conversion: Conversion; readonly calls: Calls }
@@ -155,13 +164,13 @@ function readAnswer(
     ...own,
     ...(id === call.id ? {} : { id: id ?? null }),
     ...(name === undefined && { name: null }),
-    ...field('response', shape),
+    ...defined({ response: shape }),
     ...(Array.isArray(parts) && parts.length === 0 && { parts }),
   }
   return {
     type: 'tool-result',
     toolCallId: call.id,
-    ...(toolName !== undefined && { toolName }),
+    ...defined({ toolName }),
     output,
     ...kept({ ...rest, ...under('functionResponse', fields) }),
   }

@@ -14,7 +14,6 @@ import {
 import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import { answeredRunsOf, beginTurn, beginWriting, placesOf, resultsFirst } from '../runs.ts'
 import { isBlank, isObject, isResult, keptFor } from '../wire.ts'
-import { orderOf } from './calls.ts'
 import {
   type GeminiContent,
   type GeminiConversation,
@@ -23,10 +22,13 @@ import {
   type GeminiPlace,
   type GeminiResponsePart,
   GOOGLE,
+  mediaPart,
+  orderOf,
   ownOf,
   partOptions,
-} from './gemini-types.ts'
-import { mediaPart, responseOfItems, toResponse } from './media-and-responses.ts'
+  responseOfItems,
+  toResponse,
+} from './gemini-parts.ts'
 
 /** The conversion, and the place of the part in the input. */
 type Writing = {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type {
   FilePart,
@@ -13,17 +14,7 @@ import type {
   ToolResultPart,
 } from '../../messages/message.ts'
 import { addressAt, base64At, Conversion, type ConversionOptions, fileDataAt } from '../conversion.ts'
-import {
-  isEmpty,
-  isObject,
-  isTextBlock,
-  joinBlocks,
-  listAt,
-  mediaOf,
-  objectAt,
-  readArguments,
-  stringAt,
-} from '../wire.ts'
+import { isEmpty, isObject, listAt, mediaOf, objectAt, readArguments, stringAt } from '../wire.ts'
 import { audioTypeOf, kept, OPENAI } from './chat-types.ts'
 import { mediaPart } from './to-openai.ts'
 
@@ -51,30 +42,16 @@ function idOf(name: string, count: number): string {
   return `function_call_${name}${count === 1 ? '' : `_${count}`}`
 }
 
-/** The calls read so far: tool names by id, and the ids given to legacy calls, which have none. */
-class Calls {
+/** A conversion that also gives ids to legacy calls. */
+class Reading extends Conversion {
   readonly functionCallIds = new FunctionCallIds()
-  readonly #names = new Map<string, string>()
-
-  named(id: string): string | undefined {
-    return this.#names.get(id)
-  }
-
-  name(id: string, toolName: string): void {
-    this.#names.set(id, toolName)
-  }
 }
 
 /** One of the `tool_calls`. A kind of call that is unknown here is kept whole. */
-function fromCall(
-  value: Json,
-  path: string,
-  calls: Calls,
-  conversion: Conversion,
-): ToolCallPart | ProviderPart {
+function fromCall(value: Json, path: string, reading: Reading): ToolCallPart | ProviderPart {
   const call = objectAt(value, path)
   if (call.type !== undefined && call.type !== 'function' && call.type !== 'custom')
-    return conversion.keep(OPENAI, { tool_call: call }, path)
+    return reading.keep(OPENAI, { tool_call: call }, path)
   const toolCallId = stringAt(call.id, `${path}.id`)
 
   if (call.type === 'custom') {
@@ -82,13 +59,13 @@ function fromCall(
     const { name, input, ...own } = objectAt(custom, `${path}.custom`)
     const toolName = stringAt(name, `${path}.custom.name`)
     const text = stringAt(input, `${path}.custom.input`)
-    calls.name(toolCallId, toolName)
+    reading.toolNames.set(toolCallId, toolName)
     const options = { ...extra, type, ...(isEmpty(own) ? {} : { custom: own }) }
     return { type: 'tool-call', toolCallId, toolName, input: text, ...kept(options) }
   }
   const { id: _, type, function: called, ...extra } = call
   const { toolName, input, own } = fromFunction(objectAt(called, `${path}.function`), `${path}.function`)
-  calls.name(toolCallId, toolName)
+  reading.toolNames.set(toolCallId, toolName)
   const options = {
     ...extra,
     ...(type === undefined ? { type: null } : {}),
@@ -98,12 +75,12 @@ function fromCall(
 }
 
 /** A legacy call. */
-function fromLegacyCall(value: Json, path: string, calls: Calls): ToolCallPart {
+function fromLegacyCall(value: Json, path: string, reading: Reading): ToolCallPart {
   const { toolName, input, own } = fromFunction(objectAt(value, path), path)
   const options = { type: 'function_call', ...(isEmpty(own) ? {} : { function: own }) }
   return {
     type: 'tool-call',
-    toolCallId: calls.functionCallIds.next(toolName),
+    toolCallId: reading.functionCallIds.next(toolName),
     toolName,
     input,
     ...kept(options),
@@ -120,52 +97,41 @@ function fromFunction({ name, arguments: args, ...own }: JsonObject, path: strin
 function fromToolMessage(
   { role: _, tool_call_id, ...rest }: JsonObject,
   path: string,
-  calls: Calls,
-  conversion: Conversion,
+  reading: Reading,
 ): ToolResultPart {
   const toolCallId = stringAt(tool_call_id, `${path}.tool_call_id`)
-  const toolName = calls.named(toolCallId) ?? (typeof rest.name === 'string' ? rest.name : undefined)
-  const { output, options } = fromAnswer(rest, path, conversion)
+  const toolName =
+    reading.toolNames.get(toolCallId) ?? (typeof rest.name === 'string' ? rest.name : undefined)
+  const { output, options } = fromAnswer(rest, path, reading)
   return {
     type: 'tool-result',
     toolCallId,
-    ...(toolName === undefined ? {} : { toolName }),
+    ...defined({ toolName }),
     output,
     ...kept(options),
   }
 }
 
 /** The result in a message of the role `function`. */
-function fromFunctionMessage(
-  { role, ...rest }: JsonObject,
-  path: string,
-  calls: Calls,
-  conversion: Conversion,
-): ToolResultPart {
+function fromFunctionMessage({ role, ...rest }: JsonObject, path: string, reading: Reading): ToolResultPart {
   const toolName = stringAt(rest.name, `${path}.name`)
-  const toolCallId = calls.functionCallIds.newest(toolName)
-  const { output, options } = fromAnswer(rest, path, conversion)
+  const toolCallId = reading.functionCallIds.newest(toolName)
+  const { output, options } = fromAnswer(rest, path, reading)
   return { type: 'tool-result', toolCallId, toolName, output, ...kept({ ...options, role }) }
 }
 
 function fromAnswer(
   { content, ...extra }: JsonObject,
   path: string,
-  conversion: Conversion,
+  reading: Reading,
 ): { output: ToolResultOutput; options: JsonObject } {
-  if (typeof content === 'string') return { output: { type: 'text', value: content }, options: extra }
   if (content === null || content === undefined) {
     return { output: { type: 'text', value: '' }, options: { ...extra, ...shapeOf(content) } }
   }
-  const blocks = listAt(content, `${path}.content`)
-  if (blocks.every((block) => isTextBlock(block))) {
-    const { text, layout } = joinBlocks(blocks, `${path}.content`)
-    return { output: { type: 'text', value: text }, options: { ...extra, content: layout } }
-  }
-  const value = conversion.parts(blocks, `${path}.content`, (block, place) =>
-    fromPart(block, false, place, conversion),
+  const { output, layout } = reading.result(content, `${path}.content`, (block, place) =>
+    fromPart(block, false, place, reading),
   )
-  return { output: { type: 'content', value }, options: extra }
+  return { output, options: { ...extra, ...defined({ content: layout }) } }
 }
 
 /**
@@ -191,30 +157,29 @@ export function fromOpenAI(input: readonly object[], options?: ConversionOptions
 export function openAIReader(
   options?: ConversionOptions,
 ): (message: unknown, index: number, path: string) => Message {
-  const conversion = new Conversion(OPENAI, options)
-  const calls = new Calls()
+  const reading = new Reading(OPENAI, options)
   return (message, index, path) =>
-    conversion.message(message, index, path, (fields) => fromMessage(fields, path, calls, conversion))
+    reading.message(message, index, path, (fields) => fromMessage(fields, path, reading))
 }
 
-function fromMessage(message: JsonObject, path: string, calls: Calls, conversion: Conversion): Message {
+function fromMessage(message: JsonObject, path: string, reading: Reading): Message {
   const { role, content, ...extra } = message
   // The Responses API adds its compaction to the list as an item without a role.
   if (role === undefined && message.type === 'compaction') {
     stringAt(message.encrypted_content, `${path}.encrypted_content`)
-    return { role: 'assistant', content: [conversion.keep(OPENAI, message, path)] }
+    return { role: 'assistant', content: [reading.keep(OPENAI, message, path)] }
   }
   switch (role) {
     case 'tool':
-      return { role: 'tool', content: [fromToolMessage(message, path, calls, conversion)] }
+      return { role: 'tool', content: [fromToolMessage(message, path, reading)] }
     case 'function':
-      return { role: 'tool', content: [fromFunctionMessage(message, path, calls, conversion)] }
+      return { role: 'tool', content: [fromFunctionMessage(message, path, reading)] }
     case 'assistant':
-      return fromAssistant(message, path, calls, conversion)
+      return fromAssistant(message, path, reading)
     case 'system':
     case 'developer':
     case 'user': {
-      const parts = fromContent(content, role === 'user', `${path}.content`, conversion)
+      const parts = fromContent(content, role === 'user', `${path}.content`, reading)
       const fields = Object.assign(extra, role === 'developer' ? { role } : {}, shapeOf(content))
       return withMetadata(role === 'user' ? 'user' : 'system', parts, fields)
     }
@@ -223,9 +188,9 @@ function fromMessage(message: JsonObject, path: string, calls: Calls, conversion
   }
 }
 
-function fromAssistant(message: JsonObject, path: string, calls: Calls, conversion: Conversion): Message {
+function fromAssistant(message: JsonObject, path: string, reading: Reading): Message {
   const { role: _, content, reasoning_content, refusal, audio, tool_calls, function_call, ...extra } = message
-  const items = fromContent(content, false, `${path}.content`, conversion)
+  const items = fromContent(content, false, `${path}.content`, reading)
   const before: Part[] = []
   const after: Part[] = []
   const unused: { [field: string]: Json } = {}
@@ -240,20 +205,20 @@ function fromAssistant(message: JsonObject, path: string, calls: Calls, conversi
     after.push({ type: 'text', text, ...kept({ type: 'message_refusal' }) })
   }
 
-  if (isObject(audio)) after.push(conversion.keep(OPENAI, { audio }, `${path}.audio`))
+  if (isObject(audio)) after.push(reading.keep(OPENAI, { audio }, `${path}.audio`))
   else if (audio !== undefined) unused.audio = audio
 
   const list = tool_calls === undefined || tool_calls === null ? [] : listAt(tool_calls, `${path}.tool_calls`)
   if (tool_calls !== undefined && list.length === 0) unused.tool_calls = tool_calls
   for (const [i, call] of list.entries()) {
     const place = `${path}.tool_calls[${i}]`
-    after.push(conversion.reading(call, place, () => fromCall(call as Json, place, calls, conversion)))
+    after.push(reading.reading(call, place, () => fromCall(call as Json, place, reading)))
   }
 
   if (function_call === null) unused.function_call = function_call
   else if (function_call !== undefined) {
     const place = `${path}.function_call`
-    after.push(conversion.reading(function_call, place, () => fromLegacyCall(function_call, place, calls)))
+    after.push(reading.reading(function_call, place, () => fromLegacyCall(function_call, place, reading)))
   }
 
   const alone = before.length + after.length === 0
@@ -277,11 +242,11 @@ function fromContent(
   content: Json | undefined,
   isUser: boolean,
   path: string,
-  conversion: Conversion,
+  reading: Reading,
 ): string | (TextPart | ImagePart | FilePart | ProviderPart)[] {
   if (typeof content === 'string') return content
   if (content === null || content === undefined) return []
-  return conversion.parts(content, path, (part, place) => fromPart(part, isUser, place, conversion))
+  return reading.parts(content, path, (part, place) => fromPart(part, isUser, place, reading))
 }
 
 /** The original form of a content without parts. */
@@ -296,7 +261,7 @@ function fromPart(
   part: JsonObject,
   isUser: boolean,
   path: string,
-  conversion: Conversion,
+  reading: Reading,
 ): TextPart | ImagePart | FilePart | ProviderPart {
   const kind = stringAt(part.type, `${path}.type`)
   if (kind === 'text') {
@@ -310,7 +275,7 @@ function fromPart(
   checkMedia(part, path)
   const media = isUser ? fromMedia(part) : undefined
   if (media !== undefined && isDeepStrictEqual(mediaPart(media), part)) return media
-  return conversion.keep(OPENAI, part, path)
+  return reading.keep(OPENAI, part, path)
 }
 
 /** Checks known media, which may be kept whole. */

@@ -5,24 +5,32 @@ import { addressAt, base64At, Conversion, type ConversionOptions, UNREAD } from 
 import { isEmpty, listAt, objectAt, readArguments, stringAt } from '../wire.ts'
 import { OPENAI } from './chat-types.ts'
 import { endsAnswer, fromReasoning, isReasoningItem, type Link, linksOf } from './reasoning.ts'
-import { fromAnswer, fromContentList } from './responses-content.ts'
-import { CALLS, given, keptAs, OUTPUTS, type Own, RESPONSES, type ResponsesInput } from './responses-types.ts'
+import {
+  CALLS,
+  fromAnswer,
+  fromContentList,
+  given,
+  keptAs,
+  OUTPUTS,
+  type Own,
+  RESPONSES,
+  type ResponsesInput,
+} from './responses-content.ts'
 
-/** The calls read so far: tool names and item types by call id, and call ids by item id. */
-class KnownCalls {
-  readonly names = new Map<string, string>()
+/** A conversion that also remembers item types of calls by call id, and call ids by item id. */
+class Reading extends Conversion {
   readonly types = new Map<string, Json | undefined>()
   readonly idsOfItems = new Map<string, string>()
 }
 
 /** An item that is a call. */
-function fromCall(item: JsonObject, link: Link, path: string, known: KnownCalls): Message {
+function fromCall(item: JsonObject, link: Link, path: string, reading: Reading): Message {
   const { type, call_id, ...rest } = item
   const toolCallId = stringAt(call_id, `${path}.call_id`)
   const { toolName, input, fields, own } = readCallInput(type, rest, path)
-  known.names.set(toolCallId, toolName)
-  known.types.set(toolCallId, type)
-  if (typeof item.id === 'string') known.idsOfItems.set(item.id, toolCallId)
+  reading.toolNames.set(toolCallId, toolName)
+  reading.types.set(toolCallId, type)
+  if (typeof item.id === 'string') reading.idsOfItems.set(item.id, toolCallId)
   const part: ToolCallPart = {
     type: 'tool-call',
     toolCallId,
@@ -66,12 +74,12 @@ function readCallInput(type: Json | undefined, item: JsonObject, path: string): 
 }
 
 /** An item that is a result. */
-function fromOutput(item: JsonObject, path: string, known: KnownCalls, conversion: Conversion): Message {
+function fromOutput(item: JsonObject, path: string, reading: Reading): Message {
   const { type, output, ...fields } = item
-  const { toolCallId, rest, own: idOwn } = answeredBy(type, fields, path, known)
-  const { output: read, own } = fromAnswered(type, output, rest, `${path}.output`, conversion)
-  const toolName = known.names.get(toolCallId)
-  const expected = CALLS.get(known.types.get(toolCallId))?.output ?? type
+  const { toolCallId, rest, own: idOwn } = answeredBy(type, fields, path, reading)
+  const { output: read, own } = fromAnswered(type, output, rest, `${path}.output`, reading)
+  const toolName = reading.toolNames.get(toolCallId)
+  const expected = CALLS.get(reading.types.get(toolCallId))?.output ?? type
   const isUsual = type === 'function_call_output' && expected === type
   return {
     role: 'tool',
@@ -93,13 +101,13 @@ function fromOutput(item: JsonObject, path: string, known: KnownCalls, conversio
 }
 
 /** A local shell result names the item it answers, by its id or by that of the call. */
-function answeredBy(type: Json | undefined, fields: JsonObject, path: string, known: KnownCalls) {
+function answeredBy(type: Json | undefined, fields: JsonObject, path: string, reading: Reading) {
   const { call_id, ...rest } = fields
   if (type !== 'local_shell_call_output' || call_id !== undefined)
     return { toolCallId: stringAt(call_id, `${path}.call_id`), rest, own: {} }
   const { id, ...others } = rest
   const name = stringAt(id, `${path}.id`)
-  return { toolCallId: known.idsOfItems.get(name) ?? name, rest: others, own: { id: name } }
+  return { toolCallId: reading.idsOfItems.get(name) ?? name, rest: others, own: { id: name } }
 }
 
 function fromAnswered(
@@ -107,11 +115,11 @@ function fromAnswered(
   output: Json | undefined,
   { status }: JsonObject,
   path: string,
-  conversion: Conversion,
+  reading: Reading,
 ): { output: ToolResultOutput; own: Own } {
   switch (type) {
     case 'computer_call_output':
-      return { output: fromScreenshot(objectAt(output, path), path, conversion), own: {} }
+      return { output: fromScreenshot(objectAt(output, path), path, reading), own: {} }
     case 'local_shell_call_output':
       return { output: { type: 'text', value: stringAt(output, path) }, own: {} }
     case 'shell_call_output':
@@ -123,7 +131,7 @@ function fromAnswered(
       return { output: read, own: isThere ? {} : { output: output === null ? null : 'absent' } }
     }
     default:
-      return fromAnswer(output, path, conversion)
+      return fromAnswer(output, path, reading)
   }
 }
 
@@ -136,13 +144,13 @@ function checkedRuns(output: Json | undefined, path: string): Json {
   return output ?? null
 }
 
-function fromScreenshot(output: JsonObject, path: string, conversion: Conversion): ToolResultOutput {
+function fromScreenshot(output: JsonObject, path: string, reading: Reading): ToolResultOutput {
   const { image_url, ...part } = output
   if (typeof image_url === 'string') {
     addressAt(image_url, `${path}.image_url`)
     return { type: 'content', value: [{ type: 'image', image: image_url, ...keptAs({ part }) }] }
   }
-  return { type: 'content', value: [conversion.keep(OPENAI, { part: output }, path)] }
+  return { type: 'content', value: [reading.keep(OPENAI, { part: output }, path)] }
 }
 
 /**
@@ -160,13 +168,12 @@ function fromScreenshot(output: JsonObject, path: string, conversion: Conversion
  * such a part or item is kept as an unread part.
  */
 export function fromOpenAIResponses(input: ResponsesInput, options?: ConversionOptions): Message[] {
-  const conversion = new Conversion(RESPONSES, options)
-  const known = new KnownCalls()
-  if (Array.isArray(input)) return fromItems(input, '', true, known, conversion)
+  const reading = new Reading(RESPONSES, options)
+  if (Array.isArray(input)) return fromItems(input, '', true, reading)
   const { input: value, instructions } = objectAt(input, 'input')
   if (typeof value !== 'string' && !Array.isArray(value)) throw invalid('input: must be a text or an array')
-  const leading = fromText(instructions, 'instructions', 'system', false, known, conversion)
-  return [...leading, ...fromText(value, 'input', 'user', true, known, conversion)]
+  const leading = fromText(instructions, 'instructions', 'system', false, reading)
+  return [...leading, ...fromText(value, 'input', 'user', true, reading)]
 }
 
 /**
@@ -175,67 +182,47 @@ export function fromOpenAIResponses(input: ResponsesInput, options?: ConversionO
  * item in errors and notes.
  */
 export function responsesReader(options?: ConversionOptions): ItemReader {
-  return itemReader(new Conversion(RESPONSES, options), new KnownCalls())
+  return itemReader(new Reading(RESPONSES, options))
 }
 
 type ItemReader = (item: unknown, index: number, path: string, next?: unknown) => Message
 
-function itemReader(conversion: Conversion, known: KnownCalls): ItemReader {
+function itemReader(reading: Reading): ItemReader {
   let reasoning: unknown
   return (item, index, path, next) => {
     const link = linksOf([reasoning, item, next])[1] ?? {}
     if (isReasoningItem(item)) reasoning = item
     else if (endsAnswer(item)) reasoning = undefined
-    return conversion.message(item, index, path, (fields) => fromItem(fields, link, path, known, conversion))
+    return reading.message(item, index, path, (fields) => fromItem(fields, link, path, reading))
   }
 }
 
 /** Items, or a text in this role. */
-function fromText(
-  value: unknown,
-  path: string,
-  role: Role,
-  isList: boolean,
-  known: KnownCalls,
-  conversion: Conversion,
-): Message[] {
+function fromText(value: unknown, path: string, role: Role, isList: boolean, reading: Reading): Message[] {
   if (value === undefined || value === null) return []
   if (typeof value === 'string') return [{ role, content: value }]
   if (!Array.isArray(value)) throw invalid(`${path}: must be a text or an array`)
-  return fromItems(value, path, isList, known, conversion)
+  return fromItems(value, path, isList, reading)
 }
 
 /** `isList`: notes give the index of these items; instructions are beside the list. */
-function fromItems(
-  items: readonly unknown[],
-  path: string,
-  isList: boolean,
-  known: KnownCalls,
-  conversion: Conversion,
-): Message[] {
-  const read = itemReader(conversion, known)
+function fromItems(items: readonly unknown[], path: string, isList: boolean, reading: Reading): Message[] {
+  const read = itemReader(reading)
   return Array.from(items, (item, i) => read(item, isList ? i : -1, `${path}[${i}]`, items[i + 1]))
 }
 
-function fromItem(
-  item: JsonObject,
-  link: Link,
-  path: string,
-  known: KnownCalls,
-  conversion: Conversion,
-): Message {
+function fromItem(item: JsonObject, link: Link, path: string, reading: Reading): Message {
   const { type, role } = item
   const isUntyped = type === undefined || type === null
-  if (type === 'message' || (isUntyped && role !== undefined))
-    return fromMessage(item, link, path, conversion)
+  if (type === 'message' || (isUntyped && role !== undefined)) return fromMessage(item, link, path, reading)
   if (type === 'reasoning') return fromReasoning(item, link, path)
-  if (CALLS.has(type)) return fromCall(item, link, path, known)
-  if (OUTPUTS.has(type)) return fromOutput(item, path, known, conversion)
+  if (CALLS.has(type)) return fromCall(item, link, path, reading)
+  if (OUTPUTS.has(type)) return fromOutput(item, path, reading)
   // A reference may have no type.
   const kind = isUntyped && typeof item.id === 'string' ? 'item_reference' : stringAt(type, `${path}.type`)
   checkKept(kind, item, path)
   const data = kind === 'compaction' ? item : { item, ...given('after', link.after) }
-  return { role: ROLES_OF_KEPT.get(kind) ?? 'assistant', content: [conversion.keep(OPENAI, data, path)] }
+  return { role: ROLES_OF_KEPT.get(kind) ?? 'assistant', content: [reading.keep(OPENAI, data, path)] }
 }
 
 /** The role of items that are kept whole: the assistant, except for these. */
@@ -268,7 +255,7 @@ function checkKept(kind: string, item: JsonObject, path: string): void {
     base64At(result, `${path}.result`)
 }
 
-function fromMessage(item: JsonObject, link: Link, path: string, conversion: Conversion): Message {
+function fromMessage(item: JsonObject, link: Link, path: string, reading: Reading): Message {
   const { role: shown, content, ...fields } = item
   const role = roleOf(shown, path)
   const own: Own = { item: shown === 'developer' ? { ...fields, role: shown } : fields }
@@ -277,7 +264,7 @@ function fromMessage(item: JsonObject, link: Link, path: string, conversion: Con
       ? { role, content }
       : { role, content, metadata: { [RESPONSES]: own } }
 
-  const parts = fromContentList(content, role, `${path}.content`, conversion)
+  const parts = fromContentList(content, role, `${path}.content`, reading)
   const kept: Own = link.after === undefined ? own : { ...own, after: link.after }
   const bearer = parts.findIndex((part) => part.type !== 'provider' || part.provider !== UNREAD)
   if (bearer === -1) return { role, content: parts, metadata: { [RESPONSES]: kept } }

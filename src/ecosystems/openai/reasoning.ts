@@ -1,7 +1,8 @@
+import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type { Message, ReasoningPart } from '../../messages/message.ts'
 import { isEmpty, isObject, listAt, objectAt, stringAt } from '../wire.ts'
-import { keptAs, OUTPUTS, type Own, ownOf } from './responses-types.ts'
+import { keptAs, OUTPUTS, type Own, ownOf } from './responses-content.ts'
 
 /** Separates pieces of reasoning, so that people can read them as one text. */
 const GAP = '\n\n'
@@ -40,19 +41,13 @@ function layoutOf(list: Json | undefined, name: keyof typeof LISTS, path: string
 }
 
 /** Reasoning that was read from this format, as an item; `undefined` for other reasoning. */
-export function toReasoning(
-  { text, providerOptions }: ReasoningPart,
-  messageIndex: number,
-  place: string,
-): Draft | undefined {
+export function toReasoning({ text, providerOptions }: ReasoningPart): UnplacedDraft | undefined {
   const own = ownOf(providerOptions)
   if (own === undefined) return undefined
-  const { item, after, leads } = own
-  const fields = isObject(item) ? item : {}
-  const sent = { type: 'reasoning', ...listsOf(text, own), ...fields }
-  const link = { ...(typeof after === 'string' ? { after } : {}), ...(leads === true ? { leads } : {}) }
-  const id = typeof fields.id === 'string' ? { reasoning: fields.id } : {}
-  return { item: sent, messageIndex, place, link, ...id }
+  const { item: fields, after, leads } = own
+  const item = { type: 'reasoning', ...listsOf(text, own), ...(isObject(fields) && fields) }
+  const link = defined({ after: textOrNone(after), leads: leads === true ? leads : undefined })
+  return defined({ item, link, reasoning: isObject(fields) ? textOrNone(fields.id) : undefined })
 }
 
 function listsOf(text: string, { summary, content }: Own): JsonObject {
@@ -70,6 +65,10 @@ function listsOf(text: string, { summary, content }: Own): JsonObject {
   return { ...lists, content: content === null ? null : listOf(content, LISTS.content) }
 }
 
+function textOrNone(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
 /** Option names under which the AI SDK keeps item ids of OpenAI. */
 const SDK_NAMES = ['openai', 'azure'] as const
 
@@ -80,11 +79,8 @@ const SDK_NAMES = ['openai', 'azure'] as const
 export function sdkItemOf(options: ReasoningPart['providerOptions']): { id?: string; encrypted?: string } {
   for (const name of SDK_NAMES) {
     const { itemId: id, reasoningEncryptedContent: encrypted } = options?.[name] ?? {}
-    if (typeof id !== 'string' && typeof encrypted !== 'string') continue
-    return {
-      ...(typeof id === 'string' ? { id } : {}),
-      ...(typeof encrypted === 'string' ? { encrypted } : {}),
-    }
+    if (typeof id === 'string' || typeof encrypted === 'string')
+      return defined({ id: textOrNone(id), encrypted: textOrNone(encrypted) })
   }
   return {}
 }
@@ -96,19 +92,17 @@ export function sdkItemOf(options: ReasoningPart['providerOptions']): { id?: str
 export function toSdkReasoning(
   { text, providerOptions }: ReasoningPart,
   before: Draft | undefined,
-  messageIndex: number,
-  place: string,
-): { draft: Draft; goesOn: boolean } | undefined {
+): { draft: UnplacedDraft; goesOn: boolean } | undefined {
   const { id, encrypted } = sdkItemOf(providerOptions)
   if (id === undefined && encrypted === undefined) return undefined
-  const goesOn = id !== undefined && before?.reasoning === id && before.messageIndex === messageIndex
+  const goesOn = id !== undefined && before?.reasoning === id
   const earlier = goesOn && Array.isArray(before.item.summary) ? (before.item.summary as readonly Json[]) : []
   const item = {
-    ...(goesOn ? before.item : { type: 'reasoning', ...(id === undefined ? {} : { id }) }),
+    ...(goesOn ? before.item : { type: 'reasoning', ...defined({ id }) }),
     summary: text === '' ? earlier : [...earlier, { type: LISTS.summary, text }],
-    ...(encrypted === undefined ? {} : { encrypted_content: encrypted }),
+    ...defined({ encrypted_content: encrypted }),
   }
-  return { draft: { item, messageIndex, place, ...(id === undefined ? {} : { reasoning: id }) }, goesOn }
+  return { draft: defined({ item, reasoning: id }), goesOn }
 }
 
 /*
@@ -185,6 +179,9 @@ export type Draft = {
   /** The output has no place in a result of its own kind. */
   readonly onlyAsFunction?: true
 }
+
+/** An item before its place in the messages is known. */
+type UnplacedDraft = Omit<Draft, 'messageIndex' | 'place'>
 
 /** Receives what was done with an item. */
 type DraftNote = (draft: Draft, kind: 'changed' | 'not-sent', why: string) => void

@@ -28,7 +28,7 @@ import {
   type WireMessage,
   type WirePart,
 } from './chat-types.ts'
-import { ownOf } from './responses-types.ts'
+import { ownOf } from './responses-content.ts'
 
 /** One of the `tool_calls`. */
 function toToolCall(part: ToolCallPart): JsonObject {
@@ -55,20 +55,20 @@ function toFunction({ toolName, input, providerOptions }: ToolCallPart): JsonObj
   return { name: toolName, arguments: argumentsText(input, raw), ...extra }
 }
 
-/** Which calls were sent in the legacy form: a result must have the form of its call. */
-class SentCalls {
-  readonly #names = new Map<string, string | undefined>()
+/** A conversion that remembers which calls were sent in the legacy form: a result must have the form of its call. */
+class Writing extends Conversion {
+  readonly #legacyNames = new Map<string, string | undefined>()
 
   /** Records a call and its form. */
-  add({ toolCallId, toolName }: ToolCallPart, isOldKind: boolean): void {
-    this.#names.set(toolCallId, isOldKind ? toolName : undefined)
+  sent({ toolCallId, toolName }: ToolCallPart, isOldKind: boolean): void {
+    this.#legacyNames.set(toolCallId, isOldKind ? toolName : undefined)
   }
 
   /** The role of a result, and the function name that a legacy one needs. */
   kindOf(toolCallId: string, read: Json | undefined): { role: 'function' | 'tool'; name?: string } {
-    const name = this.#names.get(toolCallId)
+    const name = this.#legacyNames.get(toolCallId)
     if (name !== undefined) return { role: 'function', name }
-    return { role: read === 'function' && !this.#names.has(toolCallId) ? read : 'tool' }
+    return { role: read === 'function' && !this.#legacyNames.has(toolCallId) ? read : 'tool' }
   }
 }
 
@@ -76,14 +76,13 @@ class SentCalls {
 function toToolMessage(
   { toolCallId, output, providerOptions }: ToolResultPart,
   place: string,
-  calls: SentCalls,
-  conversion: Conversion,
+  writing: Writing,
 ): WireMessage {
   const { role, content: shape, ...extra } = fieldsOf(providerOptions)
-  if (isFailed(output)) noteFailure(place, conversion)
-  const content = answerContent(output, shape, place, conversion)
+  if (isFailed(output)) noteFailure(place, writing)
+  const content = answerContent(output, shape, place, writing)
   const sent = content === undefined ? {} : { content }
-  const kind = calls.kindOf(toolCallId, role)
+  const kind = writing.kindOf(toolCallId, role)
   if (kind.role === 'function') return { ...kind, ...sent, ...extra }
   return { role: 'tool', tool_call_id: toolCallId, ...sent, ...extra }
 }
@@ -124,38 +123,37 @@ function answerContent(
  * not name it, so that the SDK accepts the list. Throws `INVALID_INPUT` for a part of an unknown type.
  */
 export function toOpenAI(messages: readonly Message[], options?: ConversionOptions): OpenAIMessage[] {
-  const conversion = new Conversion(OPENAI, options)
+  const writing = new Writing(OPENAI, options)
   checkMessageList(messages, 'toOpenAI')
-  const calls = new SentCalls()
   const sent = messages.flatMap((message, index): (WireMessage | JsonObject)[] => {
-    conversion.at(index)
+    writing.at(index)
     const path = `[${index}]`
     if (message.role === 'assistant') {
-      return [...compactionsOf(message), ...toAssistant(message, path, calls, conversion)]
+      return [...compactionsOf(message), ...toAssistant(message, path, writing)]
     }
-    return toOthers(message, path, calls, conversion)
+    return toOthers(message, path, writing)
   })
   // A message that was read may be looser than the SDK type; it is written as it was.
   return sent as OpenAIMessage[]
 }
 
 /** A system, user or tool message: its results, then its other content. */
-function toOthers(message: Message, path: string, calls: SentCalls, conversion: Conversion): WireMessage[] {
+function toOthers(message: Message, path: string, writing: Writing): WireMessage[] {
   const { role, content, metadata } = message
   if (typeof content === 'string') return [toSpoken(message, content)]
   const answers = content.flatMap((part, i) =>
-    isResult(part) ? [toToolMessage(part, placeOf(path, i), calls, conversion)] : [],
+    isResult(part) ? [toToolMessage(part, placeOf(path, i), writing)] : [],
   )
   const parts = content.flatMap((part, i) => {
     // Only text beside results can be sent, as a user message.
     if (role !== 'tool' || part.type !== 'provider')
-      return toPart(part, role !== 'system', placeOf(path, i), conversion) ?? []
-    conversion.leaveOut(placeOf(path, i), 'beside tool results only text has a place')
+      return toPart(part, role !== 'system', placeOf(path, i), writing) ?? []
+    writing.leaveOut(placeOf(path, i), 'beside tool results only text has a place')
     return []
   })
   const shape = keptFor(OPENAI, metadata)?.content
   const speaks = parts.length > 0 || (shape !== undefined && content.length === 0)
-  if (content.length === 0 && !speaks) noteEmpty(path, conversion)
+  if (content.length === 0 && !speaks) noteEmpty(path, writing)
   return [...answers, ...(speaks ? [toSpoken(message, parts)] : [])]
 }
 
@@ -184,12 +182,7 @@ function toSpoken({ role, metadata }: Message, content: string | WirePart[]): Wi
   return { role: shownRole, content: content.length === 0 && shape === null ? null : content, ...extra }
 }
 
-function toAssistant(
-  { content, metadata }: Message,
-  path: string,
-  calls: SentCalls,
-  conversion: Conversion,
-): WireMessage[] {
+function toAssistant({ content, metadata }: Message, path: string, writing: Writing): WireMessage[] {
   const { content: shape, ...extra } = keptFor(OPENAI, metadata) ?? {}
   if (typeof content === 'string') return [{ role: 'assistant', content, ...extra }]
   const places = placesOf(content, `${path}.content`)
@@ -202,13 +195,13 @@ function toAssistant(
     const placed = run.map((part) => ({ part, place: places.get(part) ?? path }))
     if (isResult(run[0])) {
       return placed.flatMap(({ part, place }) =>
-        isResult(part) ? [toToolMessage(part, place, calls, conversion)] : [],
+        isResult(part) ? [toToolMessage(part, place, writing)] : [],
       )
     }
-    const { parts, fields } = toAssistantFields(placed, calls, conversion)
+    const { parts, fields } = toAssistantFields(placed, writing)
     // A run without any part to send is dropped: the API refuses an empty list.
     if (parts.length === 0 && isEmpty(fields) && (run.length > 0 || shape === undefined)) {
-      if (run.length === 0) noteEmpty(path, conversion)
+      if (run.length === 0) noteEmpty(path, writing)
       return []
     }
     const sent = spokenContent(parts, i === 0 ? shape : undefined)
@@ -228,8 +221,7 @@ type Placed = { readonly part: Part; readonly place: string }
 /** The content of an assistant message, and the fields beside it. */
 function toAssistantFields(
   parts: readonly Placed[],
-  calls: SentCalls,
-  conversion: Conversion,
+  writing: Writing,
 ): { parts: WirePart[]; fields: JsonObject } {
   const content: WirePart[] = []
   let toolCalls: JsonObject[] = []
@@ -251,7 +243,7 @@ function toAssistantFields(
     } else if (part.type === 'provider' && part.provider === OPENAI && isAudio(part.data) && !spoken.audio) {
       spoken.audio = part.data.audio
     } else {
-      const sent = toPart(part, false, place, conversion)
+      const sent = toPart(part, false, place, writing)
       if (sent !== undefined) content.push(sent)
     }
   }
@@ -265,10 +257,10 @@ function toAssistantFields(
     functionCalls.length === 1 && only !== undefined ? { function_call: toFunction(only.part) } : {}
   if (functionCalls.length > 1) {
     for (const { place } of functionCalls)
-      conversion.note('changed', place, 'each of several legacy calls becomes a tool call')
+      writing.note('changed', place, 'each of several legacy calls becomes a tool call')
     toolCalls = [...functionCalls.map(({ part }) => toToolCall(part)), ...toolCalls]
   }
-  for (const { part } of functionCalls) calls.add(part, functionCalls.length === 1)
+  for (const { part } of functionCalls) writing.sent(part, functionCalls.length === 1)
   const fields = { ...texts, ...spoken }
   return {
     parts: content,

@@ -1,4 +1,5 @@
-import type { JsonObject } from '../../messages/json.ts'
+import { defined } from '../../messages/defined.ts'
+import type { Json, JsonObject } from '../../messages/json.ts'
 import {
   isFailed,
   type Message,
@@ -23,21 +24,21 @@ import {
 import { argumentsText, isObject, keptFor } from '../wire.ts'
 import { kindOf, OPENAI } from './chat-types.ts'
 import { type Draft, type Link, sdkItemOf, settledItems, toReasoning, toSdkReasoning } from './reasoning.ts'
-import { imagePart, keptPartOf, toAnswer, toContentPart } from './responses-content.ts'
 import {
   CALLS,
+  imagePart,
+  keptPartOf,
   OUTPUTS,
   type Own,
   ownOf,
   RESPONSES,
   type ResponsesItem,
-  type Speaker,
-} from './responses-types.ts'
+  toAnswer,
+  toContentPart,
+} from './responses-content.ts'
 import { noteFailure } from './to-openai.ts'
 
-/** The item id of a text, and its link to reasoning. */
-type SdkItem = { readonly id?: string; readonly link: Link }
-
+/** A message item that is being written. */
 type Open = {
   readonly fields: JsonObject | undefined
   readonly link: Link
@@ -47,96 +48,10 @@ type Open = {
   readonly isForeign: boolean
 }
 
-/** The message items of one neutral message: its content between calls, results and reasoning. */
-class MessageItems {
-  readonly #message: Message
-  readonly #messageIndex: number
-  readonly #path: string
-  readonly #drafts: Draft[]
-  readonly #conversion: Conversion
-  #open: Open | undefined
-
-  constructor(message: Message, messageIndex: number, path: string, drafts: Draft[], conversion: Conversion) {
-    this.#message = message
-    this.#messageIndex = messageIndex
-    this.#path = path
-    this.#drafts = drafts
-    this.#conversion = conversion
-  }
-
-  /** Whether a part belongs into a message item. */
-  static takes(part: Part): part is ToolResultContent {
-    if (part.type === 'provider') return keptPartOf(part.provider, part.data) !== undefined
-    return part.type === 'text' || part.type === 'image' || part.type === 'file'
-  }
-
-  /** A message whose content is a string. */
-  addText(content: string): void {
-    const { item } = ownOf(this.#message.metadata) ?? {}
-    this.#push({ role: this.#role(), content, ...(isObject(item) ? item : {}) }, {}, this.#path)
-  }
-
-  /** A message without parts, which is sent only if it was read so. */
-  addEmpty(): void {
-    const own = ownOf(this.#message.metadata)
-    if (own === undefined) {
-      this.#conversion.note('not-sent', this.#path, 'a message without content is not sent')
-    } else {
-      const fields = isObject(own.item) ? own.item : {}
-      this.#push({ role: this.#role(), content: [], ...fields }, linkOf(own), this.#path)
-    }
-  }
-
-  /** A part of content. A part with item fields or an id begins an item. */
-  add(part: ToolResultContent, place: string, sdk: SdkItem): void {
-    const own = ownInside(part)
-    const begins = isObject(own?.item) || sdk.id !== undefined
-    if (begins || this.#open === undefined) {
-      this.close()
-      const sdkFields =
-        sdk.id === undefined ? undefined : { type: 'message', id: sdk.id, status: 'completed' }
-      const link = isObject(own?.item) ? linkOf(own) : sdk.link
-      this.#open = {
-        fields: isObject(own?.item) ? own.item : sdkFields,
-        link,
-        place,
-        parts: [],
-        isForeign: own === undefined,
-      }
-    }
-    const sent = toContentPart(part, this.#speaker(), place, this.#conversion)
-    if (sent !== undefined) this.#open.parts.push(sent)
-  }
-
-  /** Ends the open item. */
-  close(): void {
-    const open = this.#open
-    this.#open = undefined
-    if (open === undefined || (open.parts.length === 0 && open.fields === undefined)) return
-    const { fields, parts, link, place, isForeign } = open
-    const [first] = parts
-    // A single assistant text from elsewhere is sent as a string, as the API accepts a message without an id.
-    const isText = isForeign && fields === undefined && parts.length === 1 && first?.type === 'output_text'
-    const content = isText && typeof first.text === 'string' ? first.text : parts
-    this.#push({ role: this.#role(), content, ...fields }, link, place)
-  }
-
-  #push(item: JsonObject, link: Link, place: string): void {
-    this.#drafts.push({ item, messageIndex: this.#messageIndex, place, link, idMayGo: true })
-  }
-
-  #speaker(): Speaker {
-    const { role } = this.#message
-    return role === 'tool' ? 'user' : role
-  }
-
-  /** A system message read from Chat Completions may have been a developer message. */
-  #role(): string {
-    const { role, metadata } = this.#message
-    if (role === 'system' && keptFor('openai', metadata)?.role === 'developer') return 'developer'
-    const shown: Role = role === 'tool' ? 'user' : role
-    return shown
-  }
+/** Whether a part belongs into a message item. */
+function isContent(part: Part): part is ToolResultContent {
+  if (part.type === 'provider') return keptPartOf(part.provider, part.data) !== undefined
+  return part.type === 'text' || part.type === 'image' || part.type === 'file'
 }
 
 function linkOf({ after }: Own): Link {
@@ -166,134 +81,177 @@ export function toOpenAIResponses(
   messages: readonly Message[],
   options: ConversionOptions = {},
 ): ResponsesItem[] {
-  const reporter = new Conversion(RESPONSES, options)
+  // This only checks the options: notes are sent in the order of the messages, once all items are settled.
+  new Conversion(RESPONSES, options)
   const notes: ConversionNote[] = []
-  const conversion = new Conversion(RESPONSES, { onNote: (note) => notes.push(note) })
   checkMessageList(messages, 'toOpenAIResponses')
-  const writer = new Writer(conversion)
+  const writer = new Writer(RESPONSES, { onNote: (note) => notes.push(note) })
   for (const [index, message] of messages.entries()) writer.add(message, index)
-  const items = settledItems(writer.drafts, ({ messageIndex, place }, kind, why) => {
-    conversion.at(messageIndex)
-    conversion.note(kind, place, why)
-  })
-  for (const { kind, messageIndex, place, why } of notes.sort((a, b) => a.messageIndex - b.messageIndex)) {
-    reporter.at(messageIndex)
-    reporter.note(kind, place, why)
-  }
+  const items = settledItems(writer.drafts, ({ messageIndex, place }, kind, why) =>
+    notes.push({ kind, messageIndex, place, why }),
+  )
+  for (const note of notes.sort((a, b) => a.messageIndex - b.messageIndex)) options.onNote?.(note)
   // An item that was read may be of any type; it is written as it was.
   return items as ResponsesItem[]
 }
 
 /** Converts messages to items, one after another. */
-class Writer {
+class Writer extends Conversion {
   readonly drafts: Draft[] = []
-  readonly #conversion: Conversion
   /** Types of the calls written so far, by id. */
   readonly #callTypes = new Map<string, string>()
+  #message!: Message
+  #messageIndex = -1
+  /** The message item for content between calls, results and reasoning. */
+  #open: Open | undefined
   /** The last reasoning of the AI SDK in the message. */
   #sdkReasoning: string | undefined
 
-  constructor(conversion: Conversion) {
-    this.#conversion = conversion
-  }
-
   add(message: Message, messageIndex: number): void {
-    this.#conversion.at(messageIndex)
+    this.at(messageIndex)
+    this.#message = message
+    this.#messageIndex = messageIndex
     this.#sdkReasoning = undefined
     const path = `[${messageIndex}]`
-    const items = new MessageItems(message, messageIndex, path, this.drafts, this.#conversion)
-    if (typeof message.content === 'string') {
-      items.addText(message.content)
+    const { role, content, metadata } = message
+    const own = ownOf(metadata)
+    if (typeof content === 'string') {
+      this.#pushMessage(content, own?.item, path)
       return
     }
-    if (message.content.length === 0) items.addEmpty()
-    for (const [i, part] of message.content.entries()) {
+    // A message without parts is sent only if it was read so.
+    if (content.length === 0 && own === undefined)
+      this.leaveOut(path, 'a message without content is not sent')
+    else if (content.length === 0) this.#pushMessage([], own?.item, path, linkOf(own ?? {}))
+    for (const [i, part] of content.entries()) {
       const place = `${path}.content[${i}]`
-      const why = whyLeftOut(part, message.role)
-      if (MessageItems.takes(part)) {
-        items.add(part, place, this.#sdkLink(part))
+      const why = whyLeftOut(part, role)
+      if (isContent(part)) {
+        this.#addContent(part, place)
       } else if (why !== undefined) {
-        this.#conversion.note('not-sent', place, why)
+        this.leaveOut(place, why)
       } else {
-        items.close()
-        this.#addItem(part, messageIndex, place)
+        this.#close()
+        this.#addItem(part, place)
       }
     }
-    items.close()
+    this.#close()
   }
 
-  #addItem(part: Part, messageIndex: number, place: string): void {
+  #push(draft: Omit<Draft, 'messageIndex' | 'place'>, place: string): void {
+    this.drafts.push({ ...draft, messageIndex: this.#messageIndex, place })
+  }
+
+  #pushMessage(content: Json, fields: Json | undefined, place: string, link: Link = {}): void {
+    const { role, metadata } = this.#message
+    // A system message read from Chat Completions may have been a developer message.
+    const isDeveloper = role === 'system' && keptFor('openai', metadata)?.role === 'developer'
+    const shown = isDeveloper ? 'developer' : role === 'tool' ? 'user' : role
+    this.#push({ item: { role: shown, content, ...itemOf({ item: fields }) }, link, idMayGo: true }, place)
+  }
+
+  /** A part of content. A part with item fields or an id begins an item. */
+  #addContent(part: ToolResultContent, place: string): void {
+    const own = ownInside(part)
+    const sdk = this.#sdkLink(part)
+    const fields = isObject(own?.item) ? own.item : undefined
+    if (fields !== undefined || sdk.id !== undefined || this.#open === undefined) {
+      this.#close()
+      const sdkFields =
+        sdk.id === undefined ? undefined : { type: 'message', id: sdk.id, status: 'completed' }
+      this.#open = {
+        fields: fields ?? sdkFields,
+        link: fields === undefined ? sdk.link : linkOf(own ?? {}),
+        place,
+        parts: [],
+        isForeign: own === undefined,
+      }
+    }
+    const { role } = this.#message
+    const sent = toContentPart(part, role === 'tool' ? 'user' : role, place, this)
+    if (sent !== undefined) this.#open.parts.push(sent)
+  }
+
+  /** Ends the open item. */
+  #close(): void {
+    const open = this.#open
+    this.#open = undefined
+    if (open === undefined || (open.parts.length === 0 && open.fields === undefined)) return
+    const { fields, parts, link, place, isForeign } = open
+    const [first] = parts
+    // A single assistant text from elsewhere is sent as a string, as the API accepts a message without an id.
+    const isText = isForeign && fields === undefined && parts.length === 1 && first?.type === 'output_text'
+    const content = isText && typeof first.text === 'string' ? first.text : parts
+    this.#pushMessage(content, fields, place, link)
+  }
+
+  #addItem(part: Part, place: string): void {
     switch (part.type) {
       case 'reasoning':
-        this.#addReasoning(part, messageIndex, place)
+        this.#addReasoning(part, place)
         break
       case 'tool-call':
-        this.#addCall(part, messageIndex, place)
+        this.#addCall(part, place)
         break
       case 'tool-result':
-        this.#addResult(part, messageIndex, place)
+        this.#addResult(part, place)
         break
       case 'provider':
-        this.#addKept(part, messageIndex, place)
+        this.#addKept(part, place)
         break
       default:
         throw unknownPart(place)
     }
   }
 
-  #addReasoning(part: ReasoningPart, messageIndex: number, place: string): void {
-    const own = toReasoning(part, messageIndex, place)
+  #addReasoning(part: ReasoningPart, place: string): void {
+    const own = toReasoning(part)
     if (own !== undefined) {
-      this.drafts.push(own)
+      this.#push(own, place)
       return
     }
-    const sdk = toSdkReasoning(part, this.drafts.at(-1), messageIndex, place)
+    const last = this.drafts.at(-1)
+    const sdk = toSdkReasoning(part, last?.messageIndex === this.#messageIndex ? last : undefined)
     if (sdk === undefined) return
     if (sdk.goesOn) this.drafts.pop()
-    this.drafts.push(sdk.draft)
+    this.#push(sdk.draft, place)
     this.#sdkReasoning = sdk.draft.reasoning
   }
 
-  #addCall(part: ToolCallPart, messageIndex: number, place: string): void {
+  #addCall(part: ToolCallPart, place: string): void {
     const type = callTypeOf(part)
     this.#callTypes.set(part.toolCallId, type)
     const { after, item: kept } = ownOf(part.providerOptions) ?? {}
     const { id, link } = typeof after === 'string' ? { link: { after } } : this.#sdkLink(part)
     const { tool, needsId } = CALLS.get(type) ?? {}
-    const item = { ...callItem(part), ...(id === undefined || isObject(kept) ? {} : { id }) }
-    this.drafts.push({
-      item,
-      messageIndex,
-      place,
+    const draft = {
+      item: { ...callItem(part), ...defined({ id: isObject(kept) ? undefined : id }) },
       link,
       callId: part.toolCallId,
-      ...(needsId ? {} : { idMayGo: true }),
-      ...(tool === undefined ? {} : { asFunction: functionCall(part) }),
-    })
+      idMayGo: needsId ? undefined : (true as const),
+      asFunction: tool === undefined ? undefined : functionCall(part),
+    }
+    this.#push(defined(draft), place)
   }
 
-  #addResult(part: ToolResultPart, messageIndex: number, place: string): void {
+  #addResult(part: ToolResultPart, place: string): void {
     const callType = this.#callTypes.get(part.toolCallId)
-    const { item, asFunction, onlyAsFunction } = outputItem(part, callType, place, this.#conversion)
-    this.drafts.push({
+    const { item, asFunction, onlyAsFunction } = outputItem(part, callType, place, this)
+    const isPlain = item.type === 'function_call_output' || item.type === 'custom_tool_call_output'
+    const draft = {
       item,
-      messageIndex,
-      place,
       callId: part.toolCallId,
-      ...(item.type === 'function_call_output' || item.type === 'custom_tool_call_output'
-        ? {}
-        : { asFunction }),
-      ...(onlyAsFunction ? { onlyAsFunction: true } : {}),
-    })
+      asFunction: isPlain ? undefined : asFunction,
+      onlyAsFunction: onlyAsFunction ? (true as const) : undefined,
+    }
+    this.#push(defined(draft), place)
   }
 
-  #addKept({ data }: ProviderPart, messageIndex: number, place: string): void {
+  #addKept({ data }: ProviderPart, place: string): void {
     const fields = isObject(data) ? data : {}
-    const { item, after } = fields
-    const link = typeof after === 'string' ? { link: { after } } : {}
-    const sent =
-      isObject(item) && fields.type === undefined ? { item: { ...item }, ...link } : { item: { ...fields } }
-    this.drafts.push({ ...sent, messageIndex, place })
+    const isItem = isObject(fields.item) && fields.type === undefined
+    const item = { ...(isItem ? itemOf(fields) : fields) }
+    this.#push({ item, link: linkOf(isItem ? fields : {}) }, place)
   }
 
   /** The id that the AI SDK keeps with a text or a call, and the reasoning before it. */
