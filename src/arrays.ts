@@ -73,6 +73,7 @@ export type { ChatMessage, ContextStrategy, PlainMessage } from './model/message
 export type { CompactionKind, CompactionStage } from './model/plan.ts'
 export type { View } from './model/view.ts'
 export type { CallEntry, ResultEntry, ViewRow } from './model/view-row.ts'
+export { CLEARED_PLACEHOLDER } from './stages/clear-tool-results.ts'
 export { CUT_ENDING } from './stages/cut.ts'
 export { DEDUP_THRESHOLD } from './stages/deduplicate.ts'
 export { DROP_REASONING_KEEP_TURNS } from './stages/drop-reasoning.ts'
@@ -96,7 +97,6 @@ export {
   type WeightsInput,
 } from './stages/importance/weights.ts'
 export {
-  CLEARED_PLACEHOLDER,
   PRUNE_PLACEHOLDER,
   PRUNE_PLACEHOLDER_WITH_SIZE,
   PRUNE_PROTECTED_TOOLS,
@@ -133,4 +133,4 @@ export type {
 export { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from './tokens/budget.ts'
 export type { Estimator, TextKind } from './tokens/estimators/estimator-schema.ts'
 export type { NeuronBlock, NeuronMessage, NeuronTool, TokenCounter } from './tokens/estimators/neuron.ts'
-export type { Sizes } from './tokens/tokens.ts'
+export type { Sizes } from './tokens/measure.ts'

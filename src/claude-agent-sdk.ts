@@ -3,12 +3,6 @@
  * `undertext/claude-agent-sdk`.
  */
 
-export { decodeName, encodeName, keyOfSession } from './ecosystems/claude-agent-sdk/entry.ts'
-export {
-  type SessionStoreOptions,
-  UndertextSessionStore,
-  undertextSessionStore,
-} from './ecosystems/claude-agent-sdk/session-store.ts'
 export type {
   FoldSessionSummary,
   ListedSession,
@@ -17,3 +11,9 @@ export type {
   SessionSummaryEntry,
   TranscriptStore,
 } from './ecosystems/claude-agent-sdk/entry.ts'
+export { decodeName, encodeName, keyOfSession } from './ecosystems/claude-agent-sdk/entry.ts'
+export {
+  type SessionStoreOptions,
+  UndertextSessionStore,
+  undertextSessionStore,
+} from './ecosystems/claude-agent-sdk/session-store.ts'

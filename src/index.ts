@@ -312,6 +312,6 @@ export {
 } from './tokens/budget.ts'
 export type { EstimateSource } from './tokens/calibration.ts'
 export type { Estimator, TextKind } from './tokens/estimators/estimator-schema.ts'
+export type { Sizes } from './tokens/measure.ts'
 export type { Figure, FigureSource, ModelProfile } from './tokens/profiles.ts'
-export type { Sizes } from './tokens/tokens.ts'
 export type { ContextWindow, WindowSource } from './tokens/windows.ts'

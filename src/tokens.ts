@@ -17,14 +17,6 @@ export { calibratedEstimator } from './tokens/estimators/calibrated.ts'
 export type { Estimator, LengthUnit, TextKind } from './tokens/estimators/estimator-schema.ts'
 export { looksLikeCode } from './tokens/estimators/neurolink.ts'
 export {
-  type Figure,
-  type FigureSource,
-  type ModelOverrides,
-  type ModelProfile,
-  resolveModelProfile,
-} from './tokens/profiles.ts'
-export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './tokens/tokenizer.ts'
-export {
   CHARS_PER_TOKEN,
   CODE_CHARS_PER_TOKEN,
   estimateMessagesTokens,
@@ -35,7 +27,15 @@ export {
   TOKEN_SAFETY_MARGIN,
   TOKENS_PER_CONVERSATION,
   TOKENS_PER_MESSAGE,
-} from './tokens/tokens.ts'
+} from './tokens/measure.ts'
+export {
+  type Figure,
+  type FigureSource,
+  type ModelOverrides,
+  type ModelProfile,
+  resolveModelProfile,
+} from './tokens/profiles.ts'
+export { TOKENIZER_NAMES, type TokenizerName, tokenizerEstimator } from './tokens/tokenizer.ts'
 export { type TruncateTextOptions, truncateToTokenBudget } from './tokens/truncate-text.ts'
 export {
   type ContextWindows,

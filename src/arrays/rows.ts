@@ -24,13 +24,14 @@ import {
 } from '../model/plan.ts'
 import { View } from '../model/view.ts'
 import type { ShownReplacement, ViewRow } from '../model/view-row.ts'
-import { CLEARED_PLACEHOLDER, PRUNE_PLACEHOLDER } from '../stages/prune.ts'
+import { CLEARED_PLACEHOLDER } from '../stages/clear-tool-results.ts'
+import { PRUNE_PLACEHOLDER } from '../stages/prune.ts'
 import type { StageContext } from '../stages/stage.ts'
 import { estimatorNamed } from '../tokens/estimators/built-in.ts'
 import { type Estimator, isEstimator } from '../tokens/estimators/estimator-schema.ts'
 import type { TokenCounter } from '../tokens/estimators/neuron.ts'
 import { estimatePromptfleetMessage, promptfleetEstimator } from '../tokens/estimators/promptfleet.ts'
-import { neurolinkEstimator } from '../tokens/tokens.ts'
+import { neurolinkEstimator } from '../tokens/measure.ts'
 import { isVisible } from './effective-history.ts'
 
 /** An estimator for plain arrays. It may also count the role, which the sums of a store do not. */

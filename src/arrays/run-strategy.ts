@@ -27,7 +27,7 @@ import type {
 } from '../stages/stage.ts'
 import { condensePlan } from '../stages/summarize.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
-import { measureMessage } from '../tokens/tokens.ts'
+import { measureMessage } from '../tokens/measure.ts'
 import { isVisible } from './effective-history.ts'
 import type { ArrayEstimator } from './rows.ts'
 import { type ArrayRows, insertedMessage, replaceParts, rowsOf, stepOf } from './rows.ts'

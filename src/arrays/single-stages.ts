@@ -12,7 +12,7 @@ import type { PlanningStage, StageSettings } from '../stages/stage.ts'
 import { KEEP_RECENT_RATIO } from '../stages/summarize.ts'
 import { TRUNCATION_FRACTION, TRUNCATION_MARKER, truncate } from '../stages/truncate.ts'
 import { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from '../tokens/budget.ts'
-import { tokensOfText } from '../tokens/tokens.ts'
+import { tokensOfText } from '../tokens/measure.ts'
 import { type ArrayRows, type ArrayStep, applySteps, replaceParts, rowsOf, stepOf } from './rows.ts'
 
 const truncationConfigSchema = z.strictObject({

@@ -1,8 +1,8 @@
 import { isUndertextError } from '../errors.ts'
 import type { Message } from '../messages/message.ts'
 import { estimatorNamed } from '../tokens/estimators/built-in.ts'
+import { addSizes, measureMessage, NO_SIZES, tokensOf } from '../tokens/measure.ts'
 import { isTokenizerName, tokenizerEstimator } from '../tokens/tokenizer.ts'
-import { addSizes, measureMessage, NO_SIZES, tokensOf } from '../tokens/tokens.ts'
 
 type Content = Pick<Message, 'content'>
 

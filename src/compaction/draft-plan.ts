@@ -19,7 +19,7 @@ import {
   type SummaryTask,
   type SummaryTaskDraft,
 } from '../stages/stage.ts'
-import { measureMessage, measurePart } from '../tokens/tokens.ts'
+import { measureMessage, measurePart } from '../tokens/measure.ts'
 
 /** The parts of a row as they are stored, and as the view shows them. */
 export type RowContents = { readonly original: readonly Part[]; readonly shown: readonly Part[] }

@@ -28,7 +28,7 @@ import type {
 } from '../storage/storage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { AnswerProblem, Summarizer } from '../summarizers/summarizer.ts'
-import { measureMessage, NO_SIZES, type Sizes } from '../tokens/tokens.ts'
+import { measureMessage, NO_SIZES, type Sizes } from '../tokens/measure.ts'
 import { SummaryMaterial, type SummarySource } from './summary-chunks.ts'
 import { askForSummary, type WrittenSummary } from './write-summary.ts'
 

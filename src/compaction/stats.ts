@@ -21,8 +21,8 @@ import {
   totalOf,
 } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import { type Sizes, tokensOf } from '../tokens/measure.ts'
 import { type ModelProfile, type ProfileSubject, profileOf } from '../tokens/profiles.ts'
-import { type Sizes, tokensOf } from '../tokens/tokens.ts'
 import {
   availableInput,
   type ContextWindow,

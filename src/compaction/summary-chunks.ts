@@ -6,7 +6,7 @@ import { type ExtractiveReader, extractiveReader } from '../summarizers/extracti
 import type { Summarizer } from '../summarizers/summarizer.ts'
 import { fitText, shortenMiddle } from '../summarizers/text.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
-import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf, tokensOfText } from '../tokens/tokens.ts'
+import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf, tokensOfText } from '../tokens/measure.ts'
 
 /** What a summary row stores so that the next summary can build on it. */
 type SummaryMemory = { readonly textLength: number; readonly digest: Digest }

@@ -19,7 +19,7 @@ import type {
 } from '../summarizers/summarizer.ts'
 import { fitText, longest, shortenMiddle } from '../summarizers/text.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
-import { estimateTokens } from '../tokens/tokens.ts'
+import { estimateTokens } from '../tokens/measure.ts'
 import { InputMeter, readableSource, type SummaryMaterial, takeChunk } from './summary-chunks.ts'
 import { unlessAborted } from './waiting.ts'
 

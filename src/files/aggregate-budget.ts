@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { headOf } from '../messages/characters.ts'
 import { check } from '../messages/check.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
-import { neurolinkEstimator, tokensOfText } from '../tokens/tokens.ts'
+import { neurolinkEstimator, tokensOfText } from '../tokens/measure.ts'
 import { DEFAULT_TEXT_ENDING, truncateToTokenBudget } from '../tokens/truncate-text.ts'
 import { type AttachedFile, checkFiles, fileName } from './attached-file.ts'
 import {

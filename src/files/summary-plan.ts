@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { DEFAULT_PROVIDER } from '../tokens/budget.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
-import { neurolinkEstimator, tokensOfText } from '../tokens/tokens.ts'
+import { neurolinkEstimator, tokensOfText } from '../tokens/measure.ts'
 import { type AttachedFile, checkFiles, fenceFor, fileName } from './attached-file.ts'
 import { type FileBudget, fileBudgetSchema, fileBudgetTokens } from './file-budget.ts'
 

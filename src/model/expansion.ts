@@ -1,6 +1,6 @@
 import type { JsonObject } from '../messages/json.ts'
 import type { Part, PositionRange, Role } from '../messages/message.ts'
-import { addSizes, type Sizes } from '../tokens/tokens.ts'
+import { addSizes, type Sizes } from '../tokens/measure.ts'
 import type { RowSet } from './coverage.ts'
 
 /*

@@ -12,7 +12,7 @@ import {
 } from '../messages/message.ts'
 import { messageProblem } from '../messages/message-check.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
-import { addSizes, measurePart, NO_SIZES, type Sizes } from '../tokens/tokens.ts'
+import { addSizes, measurePart, NO_SIZES, type Sizes } from '../tokens/measure.ts'
 import { type IndexedCall, readOf } from './line-range.ts'
 import type { ResultEntry } from './view-row.ts'
 

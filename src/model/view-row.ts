@@ -1,5 +1,5 @@
 import type { Role, RowKind } from '../messages/message.ts'
-import type { Sizes } from '../tokens/tokens.ts'
+import type { Sizes } from '../tokens/measure.ts'
 
 /** Lines of a file, from 1, both ends included; without `to`, up to the end. */
 export type LineRange = { readonly from: number; readonly to?: number }

@@ -1,5 +1,5 @@
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
-import { type Sizes, SizesSum, tokensOf } from '../tokens/tokens.ts'
+import { type Sizes, SizesSum, tokensOf } from '../tokens/measure.ts'
 import { Turns } from './turns.ts'
 import type { ViewRow } from './view-row.ts'
 

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { defined } from '../messages/defined.ts'
-import { figuresNear, type OverflowFigures } from './figures.ts'
 import {
   hintsAtSize,
   isAboutAnswer,
@@ -9,11 +8,10 @@ import {
   isMentioned,
   isOtherCode,
   OTHER_STATUSES,
-  providerInText,
-  providerOfHost,
-  sayingProvider,
   speaksAgainst,
-} from './providers.ts'
+} from './contrary-signs.ts'
+import { figuresNear, type OverflowFigures } from './figures.ts'
+import { providerInText, providerOfHost, sayingProvider } from './providers.ts'
 import { type ErrorNode, readError } from './read-error.ts'
 import { normalizeText } from './text.ts'
 import { OWN_PROTOCOLS, WORDINGS, type Wording } from './wordings.ts'

@@ -9,7 +9,7 @@ import {
 } from '../files/file-summarization-service.ts'
 import { NON_FILE_RESERVE } from '../files/summary-plan.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
-import { tokensOfText } from '../tokens/tokens.ts'
+import { tokensOfText } from '../tokens/measure.ts'
 import type { PreparedFiles } from './prepared.ts'
 import type { Deadline } from './room.ts'
 

@@ -6,7 +6,7 @@ import { normalizePath } from '../model/line-range.ts'
 import { type PlannedReplacement, savedBy } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import { measurePart, NO_SIZES, type Sizes } from '../tokens/tokens.ts'
+import { measurePart, NO_SIZES, type Sizes } from '../tokens/measure.ts'
 import type { StageContext } from './stage.ts'
 
 /*

@@ -19,7 +19,7 @@ import {
 import { type Plan, type PlannedReplacement, type RequiredPart, replaceResult } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { LineRange, ResultEntry, ViewRow } from '../model/view-row.ts'
-import type { Sizes } from '../tokens/tokens.ts'
+import type { Sizes } from '../tokens/measure.ts'
 import { attachedAgain, attachmentRows, mediaAgain } from './attached-again.ts'
 import type { PlanningStage, StageContext } from './stage.ts'
 

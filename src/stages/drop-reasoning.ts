@@ -5,7 +5,7 @@ import { type Plan, type PlannedReplacement, savedBy } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
-import { measurePart } from '../tokens/tokens.ts'
+import { measurePart } from '../tokens/measure.ts'
 import type { PlanningStage } from './stage.ts'
 
 /** The options of the stage. */

@@ -5,7 +5,7 @@ import type { Plan } from '../model/plan.ts'
 import { isRequest } from '../model/turns.ts'
 import { sumSizes, type View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import { SizesSum, tokensOf } from '../tokens/tokens.ts'
+import { SizesSum, tokensOf } from '../tokens/measure.ts'
 import { rankOf, type ScoredGroup, scoreView, staysAlways } from './importance/groups.ts'
 import {
   type ImportanceWeights,

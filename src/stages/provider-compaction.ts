@@ -4,7 +4,7 @@ import type { Part, ProviderPart } from '../messages/message.ts'
 import { type Plan, type PlannedReplacement, replaceResult, savedBy } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import { measureMessage, measurePart } from '../tokens/tokens.ts'
+import { measureMessage, measurePart } from '../tokens/measure.ts'
 import { emptiedReasoning, reasoningRows } from './drop-reasoning.ts'
 import { PRUNE_PLACEHOLDER } from './prune.ts'
 

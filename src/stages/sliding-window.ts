@@ -3,7 +3,7 @@ import { check } from '../messages/check.ts'
 import type { Plan } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import { cutByCount, cutToFit, isCounted, newestGroup, newestTurn, staying } from './cut.ts'
+import { cutByCount, cutToFit, isCounted, newestGroup, newestTurn, staying } from './cut-points.ts'
 import type { BareContext, PlanningStage, SummarizingStage, SummaryTask } from './stage.ts'
 import { coverableRuns, isWorthIt } from './summarize.ts'
 

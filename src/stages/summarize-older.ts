@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
-import { cutByCount } from './cut.ts'
+import { cutByCount } from './cut-points.ts'
 import { summaryTasks } from './sliding-window.ts'
 import type { SummarizingStage } from './stage.ts'
 

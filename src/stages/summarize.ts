@@ -1,8 +1,9 @@
 import type { Plan, PlannedInsert } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import { findCut, findFillingCut, keepSurvivors, keepsGroups } from './cut.ts'
+import { findCut, findFillingCut, keepSurvivors, keepsGroups } from './cut-points.ts'
 import type { BareContext, SummarizingStage, SummaryTask } from './stage.ts'
+
 /** Histories of at most this many messages are not summarized. */
 export const MINIMUM_MESSAGES = 4
 /** The fewest recent messages that are kept with a ratio. */

@@ -2,7 +2,7 @@ import type { ToolOutputLimits } from '../files/tool-output/message-previews.ts'
 import type { JsonObject } from '../messages/json.ts'
 import type { NewMessage } from '../messages/message.ts'
 import type { View } from '../model/view.ts'
-import type { Sizes } from '../tokens/tokens.ts'
+import type { Sizes } from '../tokens/measure.ts'
 import type { RunOfJob } from './jobs.ts'
 
 /* The part of the storage interface for sessions: their fields, messages, rewinds and views. */

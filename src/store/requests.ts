@@ -22,7 +22,7 @@ import {
   usageOfResponse,
 } from '../requests/record.ts'
 import type { Session, SessionFigures } from '../storage/storage.ts'
-import { NO_SIZES } from '../tokens/tokens.ts'
+import { NO_SIZES } from '../tokens/measure.ts'
 import type { AppendResult } from './append.ts'
 import type { StoreContext } from './context.ts'
 

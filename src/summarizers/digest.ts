@@ -1,7 +1,7 @@
 import { detached } from '../messages/characters.ts'
 import type { Message, ToolResultOutput } from '../messages/message.ts'
 import type { Effect, ToolNames } from '../messages/tool-names.ts'
-import { measureOutput, neurolinkEstimator } from '../tokens/tokens.ts'
+import { measureOutput, neurolinkEstimator } from '../tokens/measure.ts'
 import { type Call, CallReader, outputHead, targetOf } from './calls.ts'
 import { firstLine, unitsWithin } from './text.ts'
 

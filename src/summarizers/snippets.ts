@@ -4,7 +4,7 @@ import { check } from '../messages/check.ts'
 import type { Part } from '../messages/message.ts'
 import { checkMessageList } from '../messages/message-check.ts'
 import { SUMMARY_SEPARATOR } from '../rendering/rows.ts'
-import { estimateTokens } from '../tokens/tokens.ts'
+import { estimateTokens } from '../tokens/measure.ts'
 import { resultText } from './prompts.ts'
 import type { Summarizer } from './summarizer.ts'
 

@@ -1,5 +1,5 @@
 import { headOf, isInsidePair, tailOf } from '../messages/characters.ts'
-import { CHARS_PER_TOKEN, neurolinkEstimator } from '../tokens/tokens.ts'
+import { CHARS_PER_TOKEN, neurolinkEstimator } from '../tokens/measure.ts'
 
 /** A text of at most `max` units: the whole, or its beginning up to a space and an ellipsis. */
 export function shorten(text: string, max: number): string {

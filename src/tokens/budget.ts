@@ -5,8 +5,13 @@ import { isObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
 import { type Estimate, expectedTokens, type Outlook, PLAIN_OUTLOOK } from './calibration.ts'
 import type { Estimator } from './estimators/estimator-schema.ts'
+import {
+  estimateMessagesTokens,
+  estimateToolDefinition,
+  neurolinkEstimator,
+  tokensOfText,
+} from './measure.ts'
 import { canonicalProvider } from './providers.ts'
-import { estimateMessagesTokens, estimateToolDefinition, neurolinkEstimator, tokensOfText } from './tokens.ts'
 import { availableInput, getContextWindowSize } from './windows.ts'
 
 /** Fractions and limits of settings that scale with the window. */

@@ -11,6 +11,7 @@ import {
 } from './budget.ts'
 import { ESTIMATOR_NAMES, estimatorNamed } from './estimators/built-in.ts'
 import { type Estimator, estimatorSchema } from './estimators/estimator-schema.ts'
+import { neurolinkEstimator } from './measure.ts'
 import {
   canonicalProvider,
   compactsHistory,
@@ -18,7 +19,6 @@ import {
   isKnownProvider,
   providerProfile,
 } from './providers.ts'
-import { neurolinkEstimator } from './tokens.ts'
 import {
   availableInput,
   type ContextWindow,

@@ -4,7 +4,7 @@ import { characterStart, codePointStart, detached } from '../messages/characters
 import { check } from '../messages/check.ts'
 import { checkProviderName } from '../messages/message-check.ts'
 import { type Estimator, estimatorSchema } from './estimators/estimator-schema.ts'
-import { neurolinkEstimator, tokensOfText } from './tokens.ts'
+import { neurolinkEstimator, tokensOfText } from './measure.ts'
 
 /** The ending of a cut text. */
 export const DEFAULT_TEXT_ENDING = '...'

@@ -4,7 +4,7 @@ import { SummaryMaterial } from '../../src/compaction/summary-chunks.ts'
 import { writeSummary as writeFrom } from '../../src/compaction/write-summary.ts'
 import type { Part, Role, RowKind } from '../../src/messages/message.ts'
 import type { Summarizer, SummaryRequest } from '../../src/summarizers/summarizer.ts'
-import { estimateMessagesTokens, estimateTokens, neurolinkEstimator } from '../../src/tokens/tokens.ts'
+import { estimateMessagesTokens, estimateTokens, neurolinkEstimator } from '../../src/tokens/measure.ts'
 
 const request = { sessionId: 's', sections: [], maxTokens: 1_000 }
 

@@ -5,10 +5,11 @@ import { indexMessage } from '../../src/model/message-parts.ts'
 import { applyPlan, type PlannedStep } from '../../src/model/plan.ts'
 import { View } from '../../src/model/view.ts'
 import type { ViewRow } from '../../src/model/view-row.ts'
-import { cut, keepsGroups } from '../../src/stages/cut.ts'
+import { cut } from '../../src/stages/cut.ts'
+import { keepsGroups } from '../../src/stages/cut-points.ts'
 import type { StageContext } from '../../src/stages/stage.ts'
 import { truncate } from '../../src/stages/truncate.ts'
-import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
+import { neurolinkEstimator } from '../../src/tokens/measure.ts'
 
 const settings = { truncationFraction: undefined, truncationMarker: undefined } as StageContext['settings']
 

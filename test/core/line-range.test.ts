@@ -9,7 +9,7 @@ import {
 } from '../../src/model/line-range.ts'
 import { indexMessage } from '../../src/model/message-parts.ts'
 import { decodeCalls, encodeTools, skipTools } from '../../src/storage/sqlite/row-codec.ts'
-import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
+import { neurolinkEstimator } from '../../src/tokens/measure.ts'
 
 describe('the lines a read asks for', () => {
   it.each([

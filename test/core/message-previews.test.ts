@@ -3,7 +3,7 @@ import { previewsOf } from '../../src/files/tool-output/message-previews.ts'
 import { truncateToolOutput } from '../../src/index.ts'
 import type { Message, Part, ToolResultOutput } from '../../src/messages/message.ts'
 import { indexMessage } from '../../src/model/message-parts.ts'
-import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
+import { neurolinkEstimator } from '../../src/tokens/measure.ts'
 
 /** A hundred lines of 9 characters: 999 bytes. */
 const LOG = Array.from({ length: 100 }, (_, at) => `line ${String(at + 1).padStart(3, '0')}.`).join('\n')

@@ -14,7 +14,7 @@ import {
 import { type Estimator, openStore } from '../../src/index.ts'
 import type { Part } from '../../src/messages/message.ts'
 import { indexMessage } from '../../src/model/message-parts.ts'
-import { addSizes, measureMessage, measurePart, NO_SIZES } from '../../src/tokens/tokens.ts'
+import { addSizes, measureMessage, measurePart, NO_SIZES } from '../../src/tokens/measure.ts'
 import {
   BUILT_IN_ESTIMATORS,
   calibratedEstimator,

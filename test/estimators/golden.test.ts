@@ -11,7 +11,7 @@ import {
   estimatePromptfleetTools,
   ncaContextStats,
 } from '../../src/compat.ts'
-import { estimateTokens, getProviderMultiplier } from '../../src/tokens/tokens.ts'
+import { estimateTokens, getProviderMultiplier } from '../../src/tokens/measure.ts'
 import { sharedPath } from '../support/shared.ts'
 
 type Case = {

@@ -10,7 +10,7 @@ import {
   shouldSummarizeFiles,
 } from '../../src/compat.ts'
 import { type Estimator, isUndertextError } from '../../src/index.ts'
-import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
+import { neurolinkEstimator } from '../../src/tokens/measure.ts'
 import { hardText } from '../core/texts.ts'
 
 /** A token a character, so that figures can be read. */

@@ -6,7 +6,7 @@ import {
   type StoredMessage,
   type ViewMessage,
 } from '../../src/index.ts'
-import { addSizes, measureMessage, NO_SIZES } from '../../src/tokens/tokens.ts'
+import { addSizes, measureMessage, NO_SIZES } from '../../src/tokens/measure.ts'
 import { calibratedEstimator } from '../../src/tokens.ts'
 import { messagesOf } from './turn-script.ts'
 

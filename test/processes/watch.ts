@@ -1,5 +1,5 @@
 import { isUndertextError, type SqliteStore, type ViewMessage } from '../../src/index.ts'
-import { addSizes, measureMessage, NO_SIZES } from '../../src/tokens/tokens.ts'
+import { addSizes, measureMessage, NO_SIZES } from '../../src/tokens/measure.ts'
 import { calibratedEstimator } from '../../src/tokens.ts'
 
 /* A reader of a session that others change: it notes every view it saw, and what was wrong with what it saw. */

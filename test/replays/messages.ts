@@ -1,7 +1,7 @@
 import type { Message, Part, ViewMessage } from '../../src/index.ts'
 import { indexMessage } from '../../src/model/message-parts.ts'
 import { View } from '../../src/model/view.ts'
-import { neurolinkEstimator } from '../../src/tokens/tokens.ts'
+import { neurolinkEstimator } from '../../src/tokens/measure.ts'
 
 /**
  * Recorded messages are a few letters long, and a summary must be smaller than what it stands for. So replays

@@ -10,7 +10,7 @@ import {
   type ViewMessage,
 } from '../../src/index.ts'
 import { partsOf } from '../../src/messages/message.ts'
-import { findCut } from '../../src/stages/cut.ts'
+import { findCut } from '../../src/stages/cut-points.ts'
 import { failureOf } from '../support/failures.ts'
 import { type GoldenCase, Replay } from './counting.ts'
 import { PADDING, planningView } from './messages.ts'

@@ -14,7 +14,7 @@ import { applyPlan, type Plan } from '../../src/model/plan.ts'
 import type { View } from '../../src/model/view.ts'
 import type { SqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { storageOf } from '../../src/store/store.ts'
-import { measureMessage } from '../../src/tokens/tokens.ts'
+import { measureMessage } from '../../src/tokens/measure.ts'
 import type { RooMessage } from './roo-data.ts'
 import { isInserted, isOwnedBy, isOwner, ownersInOrder, owns, textOf } from './roo-owners.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ContextBudgetExceededError, type NewMessage, openStore, validateHistory } from '../../src/index.ts'
-import { tokensOfText } from '../../src/tokens/tokens.ts'
+import { tokensOfText } from '../../src/tokens/measure.ts'
 import { estimateMessagesTokens, estimatorNamed } from '../../src/tokens.ts'
 import { call, result, say } from '../support/conversation.ts'
 

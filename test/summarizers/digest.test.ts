@@ -8,7 +8,7 @@ import {
   mergeDigests,
   renderDigest,
 } from '../../src/summarizers/digest.ts'
-import { estimateTokens } from '../../src/tokens/tokens.ts'
+import { estimateTokens } from '../../src/tokens/measure.ts'
 import { assistant, call, did, failure, type Row, result, user } from './support.ts'
 
 const EMPTY: Digest = { entries: [], omitted: 0 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { fromAnthropic } from '../../src/ecosystems/anthropic/from-anthropic.ts'
 import { digestToolCalls, filesOf, mergeDigests } from '../../src/summarizers/digest.ts'
-import { estimateTokens } from '../../src/tokens/tokens.ts'
+import { estimateTokens } from '../../src/tokens/measure.ts'
 import { sharedPath } from '../support/shared.ts'
 import { type Row, sectionsOf, summarize } from './support.ts'
 

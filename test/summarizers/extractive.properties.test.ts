@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Part, Role } from '../../src/messages/message.ts'
 import { SUMMARY_SECTIONS } from '../../src/summarizers/summarizer.ts'
-import { estimateTokens } from '../../src/tokens/tokens.ts'
+import { estimateTokens } from '../../src/tokens/measure.ts'
 import { type Row, summarize } from './support.ts'
 
 /** Any UTF-16 units at all, lone surrogates among them. */

@@ -11,7 +11,7 @@ import {
   unitsWithin,
   withoutFences,
 } from '../../src/summarizers/text.ts'
-import { estimateTokens } from '../../src/tokens/tokens.ts'
+import { estimateTokens } from '../../src/tokens/measure.ts'
 
 it('cuts no code point in two', () => {
   expect(headOf('a😀b', 2)).toBe('a')

@@ -8,7 +8,7 @@ import {
   renderDigest,
 } from '../../src/summarizers/digest.ts'
 import type { SummaryRequest } from '../../src/summarizers/summarizer.ts'
-import { estimateTokens } from '../../src/tokens/tokens.ts'
+import { estimateTokens } from '../../src/tokens/measure.ts'
 import { assistant, call, failure, type Row, result, user } from './support.ts'
 
 /* What a summary remembers of tool calls: the rows F3 of the checklist. */

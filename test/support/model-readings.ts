@@ -14,7 +14,7 @@ import {
   recordReport,
 } from '../../src/tokens/calibration.ts'
 import type { Estimator } from '../../src/tokens/estimators/estimator-schema.ts'
-import { estimateMessagesTokens } from '../../src/tokens/tokens.ts'
+import { estimateMessagesTokens } from '../../src/tokens/measure.ts'
 
 /** A visible row as far as the size of a request goes. */
 type Sent = Parameters<typeof estimateMessagesTokens>[0][number] & {

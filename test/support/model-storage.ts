@@ -76,7 +76,7 @@ import {
   neurolinkEstimator,
   type Sizes,
   tokensOf,
-} from '../../src/tokens/tokens.ts'
+} from '../../src/tokens/measure.ts'
 import { ModelJobs } from './model-jobs.ts'
 import { ModelReadings } from './model-readings.ts'
 import {

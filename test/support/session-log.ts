@@ -10,7 +10,7 @@ import { type CompactionKind, isCondensing, savedBy } from '../../src/model/plan
 import { compareRows, type PointerTarget, type PreviewedPart, View } from '../../src/model/view.ts'
 import type { ViewRow } from '../../src/model/view-row.ts'
 import type { Estimator } from '../../src/tokens/estimators/estimator-schema.ts'
-import { measureMessage, measurePart } from '../../src/tokens/tokens.ts'
+import { measureMessage, measurePart } from '../../src/tokens/measure.ts'
 
 /*
  * The definition of what a store is: a log of rows that never change, and the compactions laid over it. Plain

@@ -2,7 +2,7 @@ import { type Message, outputText } from '../../messages/message.ts'
 import { type PlannedReplacement, savedBy } from '../../model/plan.ts'
 import type { ResultEntry } from '../../model/view-row.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
-import { measureOutput, NO_SIZES } from '../../tokens/tokens.ts'
+import { measureOutput, NO_SIZES } from '../../tokens/measure.ts'
 import { byteLength, endOfLines } from './cut-output.ts'
 import { bareNotice, type Notice, PREVIEW_SHARES, previewWithin } from './preview.ts'
 

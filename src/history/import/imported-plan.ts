@@ -2,7 +2,7 @@ import { applyPlan, type Plan, type PlannedInsert, type PlannedStep, planRewind 
 import type { View } from '../../model/view.ts'
 import type { ViewRow } from '../../model/view-row.ts'
 import { condensePlan } from '../../stages/summarize.ts'
-import { measureMessage } from '../../tokens/tokens.ts'
+import { measureMessage } from '../../tokens/measure.ts'
 import type { ImportedCompaction } from './import-types.ts'
 
 /*

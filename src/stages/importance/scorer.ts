@@ -7,7 +7,7 @@ import { indexMessage } from '../../model/message-parts.ts'
 import { View } from '../../model/view.ts'
 import type { ViewRow } from '../../model/view-row.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
-import { NO_SIZES } from '../../tokens/tokens.ts'
+import { NO_SIZES } from '../../tokens/measure.ts'
 import {
   DEFAULT_SCORER,
   type ImportanceReason,

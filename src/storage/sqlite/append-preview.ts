@@ -1,7 +1,7 @@
 import type { PartPreview, ToolOutputLimits } from '../../files/tool-output/message-previews.ts'
 import { encodeCoverage, NO_ROWS } from '../../model/coverage.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
-import { NO_SIZES, type Sizes, SizesSum, subtractSizes, tokensOf } from '../../tokens/tokens.ts'
+import { NO_SIZES, type Sizes, SizesSum, subtractSizes, tokensOf } from '../../tokens/measure.ts'
 import type { AppendPreview, PreviewRun } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { writeCompaction } from './compaction-row.ts'

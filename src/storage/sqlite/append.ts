@@ -9,7 +9,7 @@ import { canonicalJson, stringifyJson } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { indexMessage } from '../../model/message-parts.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
-import { type Sizes, SizesSum } from '../../tokens/tokens.ts'
+import { type Sizes, SizesSum } from '../../tokens/measure.ts'
 import type {
   Appended,
   AppendedMessage,

@@ -3,18 +3,18 @@ import { type Coverage, countRows, coverageOf, encodeCoverage, type RowSet } fro
 import { recheckSteps } from '../../model/laws.ts'
 import { type CompactionKind, contentOf, insertSpeaks, isCondensing } from '../../model/plan.ts'
 import { sumSizes } from '../../model/view.ts'
-import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/tokens.ts'
+import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/measure.ts'
 import type { CommitStep, Estimators, Lease, RunCommit, RunStart, Snapshot } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { stale, writeCompaction } from './compaction-row.ts'
 import type { Connection } from './connection.ts'
-import { VISIBLE } from './history.ts'
 import { settleJob } from './jobs.ts'
 import { clearLease, expireDead, leaseOf, recordFailure, requirePlanned } from './lease.ts'
 import { viewIndex } from './planning.ts'
 import { insertReplacement, refreshShown } from './replacements.ts'
 import { encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
 import type { StoredSession } from './sessions.ts'
+import { VISIBLE } from './view.ts'
 
 /*
  * Tags are set by ranges of positions: an update through the partial index of visible rows would change the index it scans, and lists

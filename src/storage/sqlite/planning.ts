@@ -2,12 +2,11 @@ import { UndertextError } from '../../errors.ts'
 import type { Role, RowKind } from '../../messages/message.ts'
 import { compareRows, View } from '../../model/view.ts'
 import type { CallEntry, ResultEntry, ShownReplacement, ViewRow } from '../../model/view-row.ts'
-import type { Sizes } from '../../tokens/tokens.ts'
+import type { Sizes } from '../../tokens/measure.ts'
 import type { Estimators, Snapshot } from '../storage.ts'
 import { loadPointerTargets, loadPreviews } from './compactions.ts'
 import type { Connection } from './connection.ts'
 import { damaged, parseStored } from './content-codec.ts'
-import { M_VISIBLE } from './history.ts'
 import {
   decodeCalls,
   decodeResults,
@@ -23,6 +22,7 @@ import {
   unpackRole,
 } from './row-codec.ts'
 import { readSession, type StoredSession } from './sessions.ts'
+import { M_VISIBLE } from './view.ts'
 
 /*
  * The index of a view, which planning uses. The driver takes a fixed time per row and a time per column, so each column is read as the

@@ -4,14 +4,14 @@ import { type Part, partsOf } from '../../messages/message.ts'
 import { indexMessage, type MessageIndex } from '../../model/message-parts.ts'
 import { savedBy } from '../../model/plan.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
-import { addSizes, measurePart, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/tokens.ts'
+import { addSizes, measurePart, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
 import { writeAudit } from './audit.ts'
 import { SIZE_TOTALS, sizeColumns } from './commit.ts'
 import type { Connection, Row } from './connection.ts'
 import { blobReader, decodeContent, parseReplacement, parseStoredObject } from './content-codec.ts'
-import { VISIBLE } from './history.ts'
 import { encodeShown, encodeTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import { VISIBLE } from './view.ts'
 
 /** Number of rows whose contents are read at a time: a large session need not fit in memory. */
 const BATCH = 1_000

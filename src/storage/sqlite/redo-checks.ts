@@ -1,15 +1,15 @@
 import { isUndertextError, UndertextError } from '../../errors.ts'
 import { countRows, holdsRow, spanPlaces } from '../../model/coverage.ts'
 import { checkLaws, partedReasoning } from '../../model/laws.ts'
-import type { Sizes } from '../../tokens/tokens.ts'
+import type { Sizes } from '../../tokens/measure.ts'
 import type { Estimators } from '../storage.ts'
 import { eachPlace, SIZE_TOTALS, sizesOf, sizesOfSet } from './commit.ts'
 import type { StoredCompaction } from './compactions.ts'
 import type { Connection, Row } from './connection.ts'
-import { M_VISIBLE } from './history.ts'
 import { viewIndex } from './planning.ts'
 import { rowId } from './row-codec.ts'
 import type { StoredSession } from './sessions.ts'
+import { M_VISIBLE } from './view.ts'
 
 /* The conditions for a redo. The view must stay valid: laws.ts checks the same for new plans. */
 

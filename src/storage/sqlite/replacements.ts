@@ -1,8 +1,8 @@
 import type { PlannedReplacement } from '../../model/plan.ts'
-import { NO_SIZES, type Sizes, subtractSizes } from '../../tokens/tokens.ts'
+import { NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
 import type { Connection } from './connection.ts'
 import { ORIGINAL } from './content-codec.ts'
-import { M_VISIBLE } from './history.ts'
+import { M_VISIBLE } from './view.ts'
 
 /*
  * A part shows the replacement of the newest compaction in force, by creation. The column `shown` and the sizes of a row are an index of

@@ -11,7 +11,7 @@ import {
 } from '../../model/plan.ts'
 import type { View } from '../../model/view.ts'
 import type { ViewRow } from '../../model/view-row.ts'
-import { NO_SIZES, type Sizes, tokensOf } from '../../tokens/tokens.ts'
+import { NO_SIZES, type Sizes, tokensOf } from '../../tokens/measure.ts'
 import type { Estimators, Previewing, RewindOperation, RewindRequest, Rewound } from '../storage.ts'
 import { writeMessages } from './append.ts'
 import { commitStep } from './commit.ts'
@@ -25,12 +25,12 @@ import {
 } from './compactions.ts'
 import type { Connection } from './connection.ts'
 import { parseReplacement } from './content-codec.ts'
-import { VISIBLE } from './history.ts'
 import { requireKey } from './pins.ts'
 import { viewIndex } from './planning.ts'
 import { rowId } from './row-codec.ts'
 import { readSession, requireSession, type StoredSession } from './sessions.ts'
 import { Turning, writeTurned } from './undo.ts'
+import { VISIBLE } from './view.ts'
 
 /**
  * Hides the end of the view from a row on and appends messages, in one transaction. It is planned within the transaction, so other

@@ -14,15 +14,15 @@ import {
 } from '../../model/expansion.ts'
 import { DEFAULT_PROVIDER } from '../../tokens/budget.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
-import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf } from '../../tokens/tokens.ts'
+import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf } from '../../tokens/measure.ts'
 import type { SourceQuery } from '../storage.ts'
 import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import type { Connection, Row } from './connection.ts'
 import { blobReader, damaged, decodeContent, parseStoredObject } from './content-codec.ts'
-import { readRange } from './history.ts'
 import { requireKey } from './pins.ts'
 import { decodeKind, decodeRole, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import { readRange } from './view.ts'
 
 /* Opening summaries. The rows that compactions covered are looked up by their places, without a scan of the session. */
 

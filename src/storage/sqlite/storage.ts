@@ -25,7 +25,6 @@ import { readCompactions, type StoredCompaction, someCompactions, storedNesting 
 import type { Connection } from './connection.ts'
 import { parseStoredObject } from './content-codec.ts'
 import { exportHead, exportRows } from './export.ts'
-import { readContents, readMessages, readMetadata, readShown, readView } from './history.ts'
 import { beginImport, discardImport, finishImport, importsInProgress } from './imports.ts'
 import {
   cancelJob,
@@ -77,6 +76,7 @@ import { readToolCalls, readToolOutput } from './tool-calls.ts'
 import { outcome, redo, refuseMoved, Turning, undo } from './undo.ts'
 import { forgetLimit, learnLimit, readLimits, readReadings, recordUsage } from './usage.ts'
 import { verifySession } from './verify.ts'
+import { readContents, readMessages, readMetadata, readShown, readView } from './view.ts'
 
 type Verb = (connection: Connection, ...parameters: never[]) => unknown
 type Bound<F> = F extends (connection: Connection, ...parameters: infer P) => infer R

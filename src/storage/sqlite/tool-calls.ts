@@ -15,9 +15,9 @@ import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import type { ToolCallQuery } from '../storage.ts'
 import type { Connection, Row } from './connection.ts'
 import { blobReader, damaged, decodeContent, parseStored } from './content-codec.ts'
-import { M_VISIBLE } from './history.ts'
 import { decodeCalls, decodeResults, decodeShown, rowId, skipTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import { M_VISIBLE } from './view.ts'
 
 /*
  * Calls and results of the log, hidden ones included. They are read from the index that planning uses (the `tools` column); contents

@@ -2,7 +2,7 @@ import { UndertextError } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
 import { countRows, spanPlaces } from '../../model/coverage.ts'
 import { type Nesting, planLift, planRedo, planUndo } from '../../model/nesting.ts'
-import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/tokens.ts'
+import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
 import type { Estimators, Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { eachPlace, moveCounters, setTags, sizesOfSet } from './commit.ts'
@@ -14,7 +14,6 @@ import {
   storedNesting,
 } from './compactions.ts'
 import type { Connection } from './connection.ts'
-import { M_VISIBLE } from './history.ts'
 import {
   checkPairs,
   checkReasoning,
@@ -26,6 +25,7 @@ import {
 } from './redo-checks.ts'
 import { refreshShown } from './replacements.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import { M_VISIBLE } from './view.ts'
 
 /** Triggers of automatic runs. */
 const AUTOMATIC: ReadonlySet<Trigger> = new Set(['auto', 'overflow'])

@@ -7,7 +7,7 @@ import {
   recordReport,
 } from '../../tokens/calibration.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
-import { type Sizes, SizesSum, tokensOf } from '../../tokens/tokens.ts'
+import { type Sizes, SizesSum, tokensOf } from '../../tokens/measure.ts'
 import {
   type LearnedLimit,
   LIMIT_KINDS,
@@ -20,9 +20,9 @@ import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import { columnsOf } from './compaction-row.ts'
 import type { Connection, Row } from './connection.ts'
 import { damaged, storedNumber } from './content-codec.ts'
-import { VISIBLE } from './history.ts'
 import { encodeKind, encodeRole } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import { VISIBLE } from './view.ts'
 
 /*
  * Reports of providers: the size of a session's last request, the calibration of a model, the limits in overflow errors. They are not

@@ -5,7 +5,7 @@ import type { PositionRange, StoredMessage } from '../../messages/message.ts'
 import { mergeRanges } from '../../model/expansion.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
-import type { Sizes } from '../../tokens/tokens.ts'
+import type { Sizes } from '../../tokens/measure.ts'
 import { counted, figure, positionWords, time } from './options.ts'
 
 /** The texts of both documents about a session, its compactions and its rows. Foreign text is marked, and the writer escapes it. */
