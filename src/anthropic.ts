@@ -27,20 +27,5 @@ export {
 export { fromAnthropic } from './ecosystems/anthropic/from-anthropic.ts'
 export { type AnthropicOptions, toAnthropic } from './ecosystems/anthropic/to-anthropic.ts'
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './ecosystems/conversion.ts'
-export type { Json, JsonObject } from './messages/json.ts'
-export type {
-  FilePart,
-  ImagePart,
-  Message,
-  Part,
-  ProviderOptions,
-  ProviderPart,
-  ReasoningPart,
-  Role,
-  TextPart,
-  ToolCallPart,
-  ToolResultContent,
-  ToolResultOutput,
-  ToolResultPart,
-} from './messages/message.ts'
+export type * from './message-types.ts'
 export { ANTHROPIC_EDITS, contextManagementTypes } from './tokens/providers.ts'

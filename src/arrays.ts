@@ -67,23 +67,8 @@ export {
 } from './arrays/strategies.ts'
 export type { CompactionOutline, IdleReason } from './compaction/result.ts'
 export type { PendingSummary } from './compaction/run-draft.ts'
-export type { Json, JsonObject } from './messages/json.ts'
-export type {
-  FilePart,
-  ImagePart,
-  Message,
-  Part,
-  ProviderOptions,
-  ProviderPart,
-  ReasoningPart,
-  Role,
-  RowKind,
-  TextPart,
-  ToolCallPart,
-  ToolResultContent,
-  ToolResultOutput,
-  ToolResultPart,
-} from './messages/message.ts'
+export type * from './message-types.ts'
+export type { RowKind } from './messages/message.ts'
 export type { ChatMessage, ContextStrategy, PlainMessage } from './model/message-parts.ts'
 export type { CompactionKind, CompactionStage } from './model/plan.ts'
 export type { View } from './model/view.ts'

@@ -74,23 +74,8 @@ export {
   shouldSummarizeFiles,
 } from './files/summary-plan.ts'
 export { DEFAULT_MAX_PREVIEW_BYTES } from './files/tool-output/preview.ts'
-export type { Json, JsonObject } from './messages/json.ts'
-export type {
-  FilePart,
-  ImagePart,
-  Message,
-  Part,
-  ProviderOptions,
-  ProviderPart,
-  ReasoningPart,
-  Role,
-  RowKind,
-  TextPart,
-  ToolCallPart,
-  ToolResultContent,
-  ToolResultOutput,
-  ToolResultPart,
-} from './messages/message.ts'
+export type * from './message-types.ts'
+export type { RowKind } from './messages/message.ts'
 export {
   buildSummarizationPrompt,
   type SummarizationPrompt,

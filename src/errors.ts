@@ -16,7 +16,8 @@ export interface Failures {
   BRANCH_MOVED: { sessionId: string; compactionId: string; messageId: string }
   INPUT_NOT_VISIBLE: { sessionId: string; compactionId: string; why: string; missing: readonly string[] }
   STAGE_FAILED: { sessionId: string; stage: string; error: string }
-  COMPACTION_IN_PROGRESS: { sessionId: string; runId: string; expiresAt: number }
+  /** Without `runId` when the call was made within the run itself. */
+  COMPACTION_IN_PROGRESS: { sessionId: string; runId?: string; expiresAt: number }
   CIRCUIT_OPEN: { sessionId: string; failures: number; error: string; openUntil: number }
   JOB_NOT_FOUND: { jobId: string }
   ABORTED: { sessionId: string }
@@ -127,11 +128,13 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   BRANCH_MOVED: ({ compactionId, messageId }) =>
     `Messages were appended after rewind ${compactionId}, from ${JSON.stringify(messageId)} on. Rewind to that message first to restore the former conversation alone, or pass { both: true } to restore both, the former one first.`,
   INPUT_NOT_VISIBLE: ({ compactionId, why, missing }) =>
-    `Compaction ${compactionId} cannot be redone now (${why})${missing.length > 0 ? `: ${named(missing)}` : ''}. Pass { cascade: true } to redo first what it builds on.`,
+    `Compaction ${compactionId} cannot be redone now (${why})${missing.length > 0 ? `: ${named(missing)}` : ''}. Pass { cascade: true } to redo first what it builds on, if that was undone.`,
   STAGE_FAILED: ({ sessionId, stage, error }) =>
     `The stage ${JSON.stringify(stage)} could not plan for session ${JSON.stringify(sessionId)} (${error}); nothing was changed.`,
   COMPACTION_IN_PROGRESS: ({ sessionId, runId }) =>
-    `Session ${JSON.stringify(sessionId)} is being compacted by another run (${runId}). Try again when that run has ended.`,
+    runId === undefined
+      ? `Session ${JSON.stringify(sessionId)} is being compacted by the run in which this call was made. Call it after that run has ended.`
+      : `Session ${JSON.stringify(sessionId)} is being compacted by another run (${runId}). Try again when that run has ended.`,
   CIRCUIT_OPEN: ({ sessionId, failures, error, openUntil }) =>
     `Session ${JSON.stringify(sessionId)} is not compacted in the background until ${timeOf(openUntil)}: its last ${failures} automatic runs failed (${error}). compactSession can still be called.`,
   JOB_NOT_FOUND: ({ jobId }) =>

@@ -16,19 +16,4 @@ export type {
   GeminiResponsePart,
 } from './ecosystems/google/gemini-parts.ts'
 export { DUMMY_SIGNATURE, type GeminiOptions, toGemini } from './ecosystems/google/to-gemini.ts'
-export type { Json, JsonObject } from './messages/json.ts'
-export type {
-  FilePart,
-  ImagePart,
-  Message,
-  Part,
-  ProviderOptions,
-  ProviderPart,
-  ReasoningPart,
-  Role,
-  TextPart,
-  ToolCallPart,
-  ToolResultContent,
-  ToolResultOutput,
-  ToolResultPart,
-} from './messages/message.ts'
+export type * from './message-types.ts'

@@ -145,26 +145,13 @@ export type {
   SessionImport,
 } from './history/import/import-types.ts'
 export type { RestoreOptions, SessionRestore } from './history/restore-session.ts'
-export type { Json, JsonObject } from './messages/json.ts'
+export type * from './message-types.ts'
 export type {
-  FilePart,
-  ImagePart,
-  Message,
   NewMessage,
-  Part,
   PositionRange,
-  ProviderOptions,
-  ProviderPart,
-  ReasoningPart,
-  Role,
   RowKind,
   ShownText,
   StoredMessage,
-  TextPart,
-  ToolCallPart,
-  ToolResultContent,
-  ToolResultOutput,
-  ToolResultPart,
   ViewMessage,
 } from './messages/message.ts'
 export {

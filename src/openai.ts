@@ -24,19 +24,4 @@ export type {
 } from './ecosystems/openai/responses-content.ts'
 export { toOpenAI } from './ecosystems/openai/to-openai.ts'
 export { toOpenAIResponses } from './ecosystems/openai/to-responses.ts'
-export type { Json, JsonObject } from './messages/json.ts'
-export type {
-  FilePart,
-  ImagePart,
-  Message,
-  Part,
-  ProviderOptions,
-  ProviderPart,
-  ReasoningPart,
-  Role,
-  TextPart,
-  ToolCallPart,
-  ToolResultContent,
-  ToolResultOutput,
-  ToolResultPart,
-} from './messages/message.ts'
+export type * from './message-types.ts'

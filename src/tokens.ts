@@ -1,20 +1,6 @@
 /* Counting tokens: estimators, tokenizers, context windows and budgets. The entry `undertext/tokens`. */
 
-export type { Json, JsonObject } from './messages/json.ts'
-export type {
-  FilePart,
-  ImagePart,
-  Part,
-  ProviderOptions,
-  ProviderPart,
-  ReasoningPart,
-  Role,
-  TextPart,
-  ToolCallPart,
-  ToolResultContent,
-  ToolResultOutput,
-  ToolResultPart,
-} from './messages/message.ts'
+export type * from './message-types.ts'
 export {
   type BudgetBreakdown,
   type BudgetCheckParams,
@@ -23,6 +9,7 @@ export {
   DEFAULT_COMPACTION_TARGET,
   DEFAULT_COMPACTION_THRESHOLD,
   DEFAULT_PROVIDER,
+  type NeurolinkRequest,
   type PendingRequest,
 } from './tokens/budget.ts'
 export { BUILT_IN_ESTIMATORS, ESTIMATOR_NAMES, estimatorNamed } from './tokens/estimators/built-in.ts'

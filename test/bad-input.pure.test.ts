@@ -123,7 +123,7 @@ describe('options', () => {
     renderView: (options) => renderView([], options),
   }
   for (const [name, act] of Object.entries(TAKE_OPTIONS)) {
-    test(`${name} with options that are none`, async () => {
+    test(`${name} rejects values that are not options`, async () => {
       for (const value of [null, 5, 'x', [], { misspelt: true }, { provider: 5 }])
         expectFailure(
           await failureOf(() => act(bad(value))),
@@ -133,7 +133,7 @@ describe('options', () => {
     })
   }
 
-  test('ContextCompactor with a target that is none', async () => {
+  test('ContextCompactor rejects invalid targets', async () => {
     for (const target of [Number.NaN, -1, 1.5, '5', null])
       expectFailure(
         await failureOf(() => new ContextCompactor().compact(messages, bad(target))),
@@ -157,12 +157,12 @@ describe('names and numbers', () => {
     }
   })
 
-  test('a text that is none', async () => {
+  test('an invalid text', async () => {
     for (const text of [5, null, undefined, {}, [CANARY]])
       expectFailure(await failureOf(() => estimateTokens(bad(text))), 'INVALID_INPUT', 'estimateTokens')
   })
 
-  test('a tag that is none, a place that is none', async () => {
+  test('an invalid tag, an invalid place', async () => {
     for (const id of [5, null, '', undefined]) {
       expectFailure(await failureOf(() => tagForCondensation(messages, 0, 1, bad(id))), 'INVALID_INPUT')
       expectFailure(await failureOf(() => removeCondensationTags(messages, bad(id))), 'INVALID_INPUT')
@@ -176,7 +176,7 @@ describe('names and numbers', () => {
   })
 })
 
-describe('what answers for anything', () => {
+describe('objects that return something for every property', () => {
   test('windows: an unknown name has the default, names of objects are unknown', () => {
     for (const name of ['', 'nobody', '__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
       expect(getContextWindowSize(name)).toBe(128_000)
@@ -211,7 +211,7 @@ describe('what answers for anything', () => {
     expect(messageOf(['a'])).toBe('These messages cannot be hidden (no): "a".')
   })
 
-  test('formats: what is none is not detected, or refused', async () => {
+  test('formats: a value without a format is not detected, or rejected', async () => {
     for (const value of [null, 5, {}, [], [null], [CANARY], [{}]]) {
       try {
         detectFormat(bad(value))

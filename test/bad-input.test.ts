@@ -187,7 +187,7 @@ describe('ids that are data', () => {
     await own.close()
   })
 
-  test('a session nobody made is not found, whatever it is called', async () => {
+  test('an unknown session is not found under any name', async () => {
     const lenient = [
       'createSession',
       'append',
@@ -253,7 +253,7 @@ describe('options', () => {
     close: (s, o) => s.close(o),
   }
   for (const [verb, act] of Object.entries(OPTIONS)) {
-    test(`${verb} with options that are none`, async () => {
+    test(`${verb} rejects values that are not options`, async () => {
       for (const value of [null, 5, 'x', true, [], ['x'], Symbol('x'), () => ({}), { misspelt: 1 }]) {
         await refuses((s) => act(s, bad(value)), 'INVALID_INPUT', `${verb}(${String(value)})`)
       }
@@ -516,11 +516,10 @@ table('stats and budgets', 'INVALID_INPUT', {
   'a threshold that is NaN': (s) => s.needsCompaction('s', 'openai', 'gpt-4', { threshold: Number.NaN }),
   'negative output': (s) => s.getContextStats('s', 'openai', 'gpt-4', { maxTokens: -1 }),
   'a fraction of output': (s) => s.getContextStats('s', 'openai', 'gpt-4', { maxTokens: 0.5 }),
-  'a prompt that is a list': (s) =>
-    s.getContextStats('s', 'openai', 'gpt-4', { currentPrompt: bad([CANARY]) }),
-  'tools that are an object': (s) => s.getContextStats('s', 'openai', 'gpt-4', { toolDefinitions: bad({}) }),
+  'a prompt that is a list': (s) => s.getContextStats('s', 'openai', 'gpt-4', { prompt: bad([CANARY]) }),
+  'tools that are an object': (s) => s.getContextStats('s', 'openai', 'gpt-4', { tools: bad({}) }),
   'files without content': (s) =>
-    s.getContextStats('s', 'openai', 'gpt-4', { fileAttachments: [bad({ name: CANARY })] }),
+    s.getContextStats('s', 'openai', 'gpt-4', { files: [bad({ name: CANARY })] }),
 })
 
 const compact =
@@ -596,20 +595,20 @@ describe('what is attached is counted, not looked into', () => {
   test('files that go in a circle or hold a bigint', async () => {
     const file: Record<string, unknown> = { content: CANARY }
     file.self = file
-    const stats = await store.getContextStats('s', 'openai', 'gpt-4', { fileAttachments: [file as never] })
+    const stats = await store.getContextStats('s', 'openai', 'gpt-4', { files: [file as never] })
     expect(stats).not.toBeNull()
-    expect(await store.compactSession('s', { fileAttachments: [file as never] })).toMatchObject({
+    expect(await store.compactSession('s', { files: [file as never] })).toMatchObject({
       compacted: false,
     })
     expect(
-      await store.compactSession('s', { fileAttachments: [{ content: CANARY, size: 1n } as never] }),
+      await store.compactSession('s', { files: [{ content: CANARY, size: 1n } as never] }),
     ).toMatchObject({ compacted: false })
   })
 
-  test('tools that go in a circle count as the seed says', async () => {
+  test('circular tools count by the rule of the seed', async () => {
     const tool: Record<string, unknown> = { name: 'x' }
     tool.self = tool
-    const stats = await store.getContextStats('s', 'openai', 'gpt-4', { toolDefinitions: [tool, { n: 1n }] })
+    const stats = await store.getContextStats('s', 'openai', 'gpt-4', { tools: [tool, { n: 1n }] })
     expect(stats!.breakdown.toolDefinitions).toBe(400)
   })
 })

@@ -88,7 +88,7 @@ it('runs the example of adding a model', async () => {
 })
 
 describe('the API reference', () => {
-  it.each(ENTRY_FILES)('S0-90 has every class and function of %s', async (file) => {
+  it.each(ENTRY_FILES)('has every class and function of %s [S0-90]', async (file) => {
     const page = read(`docs/reference/${file.replace(/^src\/|\.ts$/g, '')}.md`).replaceAll('\\', '')
     const names = Object.keys(await import(`../${file}`))
     expect(names.length).toBeGreaterThan(0)

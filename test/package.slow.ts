@@ -80,7 +80,7 @@ it('is a program', async () => {
   expect(JSON.parse(listed.stdout)).toMatchObject({ sessions: [{ id: 'chats', messages: 1 }], more: false })
 })
 
-it('says what to install when a tokenizer is asked for and absent', async () => {
+it('names the package to install when a tokenizer is requested and absent', async () => {
   await writeFile(
     join(project, 'tokenizer.mjs'),
     `import { openStore } from 'undertext'\nopenStore(':memory:', { estimator: 'o200k_base' }).catch((error) => console.log(error.code, error.message))`,
@@ -89,7 +89,7 @@ it('says what to install when a tokenizer is asked for and absent', async () => 
   expect(stdout).toMatch(/^TOKENIZER_UNAVAILABLE .*it is not installed\..*npm install gpt-tokenizer/)
 })
 
-it('has its part for the AI SDK without the AI SDK, and says what to install when that is needed', async () => {
+it('has its entry for the AI SDK without the AI SDK, and names the package to install when it is needed', async () => {
   await writeFile(
     join(project, 'ai-sdk.mjs'),
     `import { openStore, isUndertextError } from 'undertext'
@@ -105,7 +105,7 @@ console.log(isUndertextError(error, 'AI_SDK_UNAVAILABLE'), error.message)`,
   expect(stdout).toMatch(/^v3\ntrue .*it is not installed\..*npm install ai$/m)
 })
 
-it('has its part for the Claude Agent SDK without that SDK, and says what to install when that is needed', async () => {
+it('has its entry for the Claude Agent SDK without that SDK, and names the package to install when it is needed', async () => {
   await writeFile(
     join(project, 'claude.mjs'),
     `import { openStore } from 'undertext'

@@ -92,7 +92,7 @@ const ENTRIES: Readonly<Record<string, Act>> = {
   },
 }
 
-it.each(Object.keys(ENTRIES))('no error of %s says what somebody said', async (name) => {
+it.each(Object.keys(ENTRIES))('no error of %s contains text of a conversation', async (name) => {
   let failures = 0
   for (const faulty of FAULTY) {
     await using store = await openStore(':memory:')
@@ -166,7 +166,7 @@ it('a message of LangChain that cannot be read is not quoted', async () => {
   expect(shown(await failureOf(() => fromLangChain([message])))).not.toContain(CANARY)
 })
 
-describe('no command says of a malformed file what stands in it', () => {
+describe('no command prints content of a malformed file', () => {
   /** Files that are broken in one way or another, the marker in each. */
   async function malformed(): Promise<readonly (readonly [name: string, text: string])[]> {
     const lines: string[] = []

@@ -9,7 +9,7 @@ const README = readFileSync(join(REPOSITORY, 'README.md'), 'utf8')
 const CONTRIBUTING = readFileSync(join(REPOSITORY, 'CONTRIBUTING.md'), 'utf8')
 const blocks = examplesOf(README)
 
-it('has a first example that prints what the README says', async () => {
+it('has a first example that prints the output of the README', async () => {
   const [, printed = ''] = /```text\n([\s\S]*?)```/.exec(README) ?? []
   expect(await runAsUser(blocks[0]!)).toBe(printed)
 })
@@ -34,9 +34,7 @@ it('names only commands that there are', () => {
 
 it('runs the example of the AI SDK', async () => {
   const opening = `
-    import { generateText, wrapLanguageModel } from 'ai'
     import * as mocks from 'ai/test'
-    import { openStore } from 'undertext'
     const { MockLanguageModelV3, MockLanguageModelV4 } = mocks as any
     const count = { total: 10, noCache: 10, cacheRead: 0, cacheWrite: 0, text: 10, reasoning: 0 }
     const large = new (MockLanguageModelV4 ?? MockLanguageModelV3)({
@@ -47,8 +45,10 @@ it('runs the example of the AI SDK', async () => {
         warnings: [],
       }),
     })
-    const small = large`
-  const code = blocks[1]!.replace("'chats.db'", "':memory:'")
+    const openai = () => large`
+  const code = blocks[1]!
+    .replace("import { openai } from '@ai-sdk/openai'\n", '')
+    .replace("'chats.db'", "':memory:'")
   const out = await runAsUser(`${opening}\n${code}
     console.log(text, (await store.getMessages('session-1')).map(({ role }) => role).join())
     await store.close()`)

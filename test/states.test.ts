@@ -269,7 +269,7 @@ describe('a lease', () => {
   }
   const run = { targetTokens: 200, enableSummarize: false } as const
 
-  test('that ran out, or whose process is gone, is in nobody\u2019s way', async () => {
+  test('that ran out, or whose process is gone, blocks no run', async () => {
     const { hostname } = await import('node:os')
     const { store } = await stateOf('undone')
     lease('otherhost/1', Date.now() - 1)
@@ -281,7 +281,7 @@ describe('a lease', () => {
     await store.close()
   })
 
-  test('is waited for, and the run goes on when it is given back', async () => {
+  test('is waited for, and the run continues when it is released', async () => {
     const { store } = await stateOf('leased')
     const waiting = store.compactSession('s', { ...run, waitMs: 10_000 })
     await new Promise((resolve) => setTimeout(resolve, 120))

@@ -115,7 +115,7 @@ describe.skipIf(session === undefined || summaries === undefined)('the coding se
     expect(figures.bareMedian).toBeGreaterThan(0.02)
   })
 
-  it('is predicted as well when the application compacts behind the back of the store', async () => {
+  it('is predicted as well when the application compacts without the store', async () => {
     // The requests that were billed held every output whole.
     await using store = await openStore(':memory:', { config: { previewToolOutputs: false } })
     const errors = (await replay(store, linesOf(session!), []))

@@ -8,7 +8,7 @@ import type { ChatMessage, ContextStrategy } from '../model/message-parts.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { compositeStage } from '../stages/composite.ts'
-import { staying } from '../stages/cut.ts'
+import { keepsGroups, staying } from '../stages/cut.ts'
 import { isStage } from '../stages/registry.ts'
 import type { CompositeStage, PlanDraft, ReplacementDraft, Stage, StageContext } from '../stages/stage.ts'
 import { type ArrayRun, copyMessage, type Item, originsOf, PASSING, targetOf } from './run-strategy.ts'
@@ -123,12 +123,11 @@ function draftFrom(
 /** The indexes of dropped messages that may be hidden, ascending: whole groups only. */
 function hidable(view: View, kept: ReadonlySet<number | undefined>, condenses: boolean): number[] {
   const stays = staying(view, condenses)
-  const { turns } = view
-  const gone = view.rows.flatMap((_, index) => (kept.has(index) || stays.has(index) ? [] : [index]))
-  const goneSet = new Set(gone)
-  // The members of a group share one list.
-  const partial = new Set(view.rows.flatMap((_, index) => (goneSet.has(index) ? [] : [turns.groupOf(index)])))
-  return gone.filter((index) => !partial.has(turns.groupOf(index)))
+  const left = keepsGroups(view, ({ key }) => {
+    const index = view.indexOf(key)!
+    return kept.has(index) || stays.has(index)
+  })
+  return view.rows.flatMap((_, index) => (left.has(index) ? [] : [index]))
 }
 
 /** Whether a strategy may not change a row: system and pinned messages, pending calls. */

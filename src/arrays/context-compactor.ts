@@ -13,9 +13,8 @@ import type { CompactionStage } from '../model/plan.ts'
 import { KEEP_RECENT_RATIO } from '../stages/summarize.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
-import { NO_SIZES } from '../tokens/tokens.ts'
 import { getContextWindowSize } from '../tokens/windows.ts'
-import { type ArrayRows, applySteps, rowsOf } from './rows.ts'
+import { applySteps, rowsOf } from './rows.ts'
 
 /** The options without those that need a store: places in a log, triggers, authorship, waiting. */
 const arrayConfigSchema = z.strictObject(compactionConfigSchema.shape).omit({
@@ -167,15 +166,17 @@ export async function summarizeMessages(
 ): Promise<SummarizeResult> {
   const checked = check(summarizeConfigSchema, config, 'summarizeMessages')
   const run = await runPipeline(messages, pipelineConfig(checked), 'summarizeMessages')
-  const summaries = run.steps.map(({ plan }) => plan.insert!)
+  // A summary's own text is without the digest of tool calls after it.
+  const texts = run.steps.map(({ plan }) => {
+    const { text, metadata } = plan.insert!
+    return typeof metadata.textLength === 'number' ? text.slice(0, metadata.textLength) : text
+  })
   const failure = run.failed[0]?.error
   return {
-    summarized: summaries.length > 0,
+    summarized: texts.length > 0,
     ...applySteps(run.given, run.steps),
     condenseIds: run.steps.map(({ id }) => id),
-    ...(summaries.length > 0 && {
-      summaryText: summaries.map(({ text, metadata }) => ownText(text, metadata.textLength)).join('\n\n'),
-    }),
+    ...(texts.length > 0 && { summaryText: texts.join('\n\n') }),
     ...defined({ failure }),
   }
 }
@@ -219,11 +220,6 @@ function withMemoryConfig(
   }
 }
 
-/** A summary's text without the digest of tool calls after it. */
-function ownText(text: string, textLength: unknown): string {
-  return typeof textLength === 'number' ? text.slice(0, textLength) : text
-}
-
 type Snapshot = PlannedRun['snapshot']
 
 /**
@@ -241,7 +237,9 @@ async function runPipeline(
   const chosen = resolveModel(undefined, config.provider, config.model)
   const rows = rowsOf(messages, chosen.key, what)
   const given = [...messages]
-  const snapshot: Snapshot = { session: NO_SESSION, view: rows.view, nextOrdinal: 1 }
+  // An array has no session: planning reads only the id of one, for its errors.
+  const session = { id: '' } as Snapshot['session']
+  const snapshot: Snapshot = { session, view: rows.view, nextOrdinal: 1 }
   const settings = resolveSettings(config, {
     chosen,
     contextWindow: getContextWindowSize(chosen.key, chosen.model),
@@ -250,42 +248,15 @@ async function runPipeline(
     historyTokens: rows.view.tokens,
     estimator: rows.view.estimator,
   })
-  const run = await planRun(contentsOf(given, rows), snapshot, settings, config, {})
-  return { ...run, given }
-}
-
-/** An array has no session: provider and model are those of the config. */
-const NO_SESSION: Snapshot['session'] = {
-  id: '',
-  incarnation: '',
-  owner: undefined,
-  title: undefined,
-  provider: undefined,
-  model: undefined,
-  config: undefined,
-  metadata: undefined,
-  estimator: '',
-  createdAt: 0,
-  updatedAt: 0,
-  archivedAt: undefined,
-  messageCount: 0,
-  visibleCount: 0,
-  visibleSizes: NO_SIZES,
-  hidden: { condensed: 0, truncated: 0, byHand: 0 },
-  activeCompactions: 0,
-  undoneAutomatic: 0,
-  version: 0,
-  viewEpoch: 0,
-}
-
-/** An array as the source of contents for planning. It has no replacements: its messages are what they show. */
-function contentsOf(messages: readonly ChatMessage[], { parts }: ArrayRows): ContentReader {
-  return {
-    contents: () => parts,
+  const contents: ContentReader = {
+    contents: () => rows.parts,
     metadata: (keys) => {
-      const found = keys.map((key) => [key, messages[key - 1]?.metadata] as const)
+      const found = keys.map((key) => [key, given[key - 1]?.metadata] as const)
       return new Map(found.filter((entry): entry is [number, JsonObject] => isJsonObject(entry[1])))
     },
+    // An array has no replacements: its messages are what they show.
     shownTexts: () => new Map(),
   }
+  const run = await planRun(contents, snapshot, settings, config, {})
+  return { ...run, given }
 }

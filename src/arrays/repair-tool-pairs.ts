@@ -3,16 +3,14 @@ import { check } from '../messages/check.ts'
 import { listIn } from '../messages/lists.ts'
 import { type CallRef, type Pairing, pairToolUse } from '../messages/pairing.ts'
 import { joinNeighbours } from '../model/join-neighbours.ts'
-import type { PlainMessage } from '../model/message-parts.ts'
-import { type ChatMessage, requireMessages } from '../model/message-parts.ts'
-import { isVisible } from './effective-history.ts'
+import { type ChatMessage, type PlainMessage, requireMessages } from '../model/message-parts.ts'
 import {
   callParts,
   callsFor,
   fieldOf,
   isContent,
   isContentText,
-  readToolMessage,
+  readVisible,
   resultPart,
   resultsFor,
   type ToolMessage,
@@ -20,92 +18,45 @@ import {
 } from './tool-slots.ts'
 
 /** The changes at one message, collected before they are applied. Messages are inserted in the order of the fields. */
-type Edit = {
-  readonly before: PlainMessage[]
+class Edit {
+  readonly before: PlainMessage[] = []
   /** Calls or results that are removed from the message. */
-  readonly removed: ToolSlot[]
+  readonly removed: ToolSlot[] = []
   /** Calls or results whose other halves are added to the message. */
-  readonly completed: ToolSlot[]
-  readonly callsAfter: PlainMessage[]
-  readonly resultsAfter: PlainMessage[]
-}
-
-/** The edits of a list, by the index of the message. */
-class Edits {
-  readonly #edits = new Map<number, Edit>()
-
-  at(index: number): Edit {
-    const edit = this.#edits.get(index) ?? {
-      before: [],
-      removed: [],
-      completed: [],
-      callsAfter: [],
-      resultsAfter: [],
-    }
-    this.#edits.set(index, edit)
-    return edit
-  }
-
-  hasBefore(index: number): boolean {
-    return (this.#edits.get(index)?.before.length ?? 0) > 0
-  }
-
-  /** The list with all changes; neither the given list nor its messages are changed. */
-  apply<M extends PlainMessage>(messages: readonly M[]): M[] {
-    return messages.flatMap((message, index) => {
-      const edit = this.#edits.get(index)
-      if (edit === undefined) return [message]
-      return [...edit.before, ...edited(message, edit), ...edit.callsAfter, ...edit.resultsAfter] as M[]
-    })
-  }
+  readonly completed: ToolSlot[] = []
+  readonly callsAfter: PlainMessage[] = []
+  readonly resultsAfter: PlainMessage[] = []
 }
 
 /** The message itself after an edit; none when nothing is left of it. */
 function edited(message: PlainMessage, { removed, completed }: Edit): readonly PlainMessage[] {
   if (removed.length === 0 && completed.length === 0) return [message]
-  if (removed.some(isMessage)) return []
-  const left = withCallsApart(withContent(message, removed, completed), removed)
+  if (removed.some(({ place }) => place === 'message')) return []
+  const goneFrom = (place: ToolSlot['place']): Set<number> =>
+    new Set(removed.filter((slot) => slot.place === place).map(({ at }) => at))
+
+  let left = message
+  const goneParts = goneFrom('content')
+  if (goneParts.size > 0 || completed.length > 0) {
+    const completedAt = new Map(completed.map((slot) => [slot.at, slot]))
+    const content = listOf(message.content).flatMap((part, at) => {
+      const slot = completedAt.get(at)
+      if (goneParts.has(at)) return []
+      if (slot === undefined) return [part]
+      return slot.kind === 'call' ? [part, resultPart(slot)] : [...callParts(slot), part]
+    })
+    left = { ...left, content }
+  }
+  const goneCalls = goneFrom('calls')
+  if (goneCalls.size > 0) {
+    const { tool_calls: listed, function_call: _, ...rest } = left as PlainMessage & CallFields
+    const calls = listOf(listed).filter((_call, at) => !goneCalls.has(at))
+    left = calls.length === 0 ? rest : ({ ...rest, tool_calls: calls } as PlainMessage)
+  }
   return removed.length > 0 && isEmpty(left) ? [] : [left]
 }
 
-/** Whether a call or result is its whole message. */
-function isMessage({ kind, form }: ToolSlot): boolean {
-  return form === 'flat' || (kind === 'result' && (form === 'openai' || form === 'function'))
-}
-
-function isInContent({ form }: ToolSlot): boolean {
-  return form === 'parts' || form === 'blocks'
-}
-
-/** The message without some of its parts, and with partners of others: results after calls, calls before results. */
-function withContent(
-  message: PlainMessage,
-  removed: readonly ToolSlot[],
-  completed: readonly ToolSlot[],
-): PlainMessage {
-  const gone = new Set(removed.filter(isInContent).map(({ at }) => at))
-  const completedAt = new Map(completed.map((slot) => [slot.at, slot]))
-  if (gone.size === 0 && completedAt.size === 0) return message
-  const content = listOf(message.content).flatMap((part, at) => {
-    const slot = completedAt.get(at)
-    if (gone.has(at)) return []
-    if (slot === undefined) return [part]
-    if (slot.kind === 'call') return [part, resultPart(slot)]
-    return [...callParts(slot), part]
-  })
-  return { ...message, content }
-}
-
-/** The message without some of the calls beside its content. */
-function withCallsApart(message: PlainMessage, removed: readonly ToolSlot[]): PlainMessage {
-  const gone = new Set(removed.filter((slot) => !isInContent(slot)).map(({ at }) => at))
-  if (gone.size === 0) return message
-  const { tool_calls: calls, function_call: _, ...rest } = message as PlainMessage & Apart
-  const left = listOf(calls).filter((_call, at) => !gone.has(at))
-  return left.length === 0 ? rest : ({ ...rest, tool_calls: left } as PlainMessage)
-}
-
-type Apart = { readonly tool_calls?: unknown; readonly function_call?: unknown }
+type CallFields = { readonly tool_calls?: unknown; readonly function_call?: unknown }
 
 /** Whether a message has no content left, calls and results included. */
 function isEmpty(message: PlainMessage): boolean {
@@ -170,23 +121,18 @@ export function repairToolPairs<M extends PlainMessage = ChatMessage>(
 ): RepairResult<M> {
   requireMessages(messages, 'repairToolPairs')
   const checked = check(optionsSchema, options, 'repairToolPairs')
-  let result: RepairResult<M> = {
-    repaired: false,
-    messages: [...messages],
-    orphanedCallsFixed: 0,
-    orphanedResultsFixed: 0,
-  }
+  let list = [...messages]
+  let orphanedCallsFixed = 0
+  let orphanedResultsFixed = 0
   for (let pass = 0; pass < MAX_PASSES; pass++) {
-    const next = repairOnce(result.messages, checked)
-    if (!next.repaired) break
-    result = {
-      repaired: true,
-      messages: next.messages,
-      orphanedCallsFixed: result.orphanedCallsFixed + next.orphanedCallsFixed,
-      orphanedResultsFixed: result.orphanedResultsFixed + next.orphanedResultsFixed,
-    }
+    const { repaired, calls, results } = repairOnce(list, checked)
+    if (calls + results === 0) break
+    list = repaired
+    orphanedCallsFixed += calls
+    orphanedResultsFixed += results
   }
-  return result
+  const repaired = orphanedCallsFixed + orphanedResultsFixed > 0
+  return { repaired, messages: list, orphanedCallsFixed, orphanedResultsFixed }
 }
 
 /**
@@ -195,52 +141,54 @@ export function repairToolPairs<M extends PlainMessage = ChatMessage>(
  */
 const MAX_PASSES = 8
 
-function repairOnce<M extends PlainMessage>(messages: readonly M[], options: RepairOptions): RepairResult<M> {
-  const { orphans = 'synthesize', pendingCalls = 'answer' } = options
-  const places = messages.flatMap((message, index) => (isVisible(message as ChatMessage) ? [index] : []))
-  const rows = places.map((index) => readToolMessage(messages[index]!, `repairToolPairs: messages[${index}]`))
+function repairOnce<M extends PlainMessage>(
+  messages: readonly M[],
+  { orphans, pendingCalls }: RepairOptions,
+): { readonly repaired: M[]; readonly calls: number; readonly results: number } {
+  const rows = readVisible(messages, 'repairToolPairs')
+  const edits = rows.map(() => new Edit())
   const pairing = pairRows(rows)
-  const results = pairing.orphans.filter(({ duplicateOf }) => duplicateOf === undefined)
   const duplicates = pairing.orphans.filter(({ duplicateOf }) => duplicateOf !== undefined)
-  const uncalled = results.map(({ result }) => result)
+  const uncalled = pairing.orphans
+    .filter(({ duplicateOf }) => duplicateOf === undefined)
+    .map(({ result }) => result)
   const kept = pendingCalls === 'keep' ? pendingRows(rows, uncalled) : new Set<number>()
   const calls = pairing.unanswered.filter(({ row }) => !kept.has(row))
 
-  const edits = new Edits()
-  const editOf = (row: number): Edit => edits.at(places[row]!)
-  const remove = (refs: readonly CallRef[]): void => {
-    for (const { row, part } of refs) editOf(row).removed.push(rows[row]!.slots[part]!)
-  }
-  remove(duplicates.map(({ result }) => result))
+  const remove = ({ row, part }: CallRef): unknown => edits[row]!.removed.push(rows[row]!.slots[part]!)
+  for (const { result } of duplicates) remove(result)
   if (orphans === 'drop') {
-    remove([...calls, ...uncalled])
+    for (const ref of [...calls, ...uncalled]) remove(ref)
   } else {
+    /** Adds the other halves: inside their message, else as messages at a place. */
+    const complete = (
+      refs: readonly CallRef[],
+      halvesOf: (slots: readonly ToolSlot[]) => PlainMessage[],
+      placeFor: (row: number) => PlainMessage[],
+    ): void => {
+      const slotsOf = new Map<number, ToolSlot[]>()
+      for (const { row, part } of refs) listIn(slotsOf, row).push(rows[row]!.slots[part]!)
+      for (const [row, slots] of slotsOf) {
+        const place = placeFor(row)
+        for (const message of halvesOf(slots.filter(({ inside }) => !inside))) place.push(message)
+        for (const slot of slots) if (slot.inside) edits[row]!.completed.push(slot)
+      }
+    }
     const openBatch = openBatches(rows, pairing)
-    for (const [row, slots] of slotsByRow(rows, uncalled)) {
+    complete(uncalled, callsFor, (row) => {
       const batch = openBatch(row)
-      const target = batch === undefined ? editOf(row).before : editOf(batch).callsAfter
-      for (const message of callsFor(slots.filter(({ inside }) => !inside))) target.push(message)
-      for (const slot of slots) if (slot.inside) editOf(row).completed.push(slot)
-    }
-    const ends = batchEnds(rows, (row) => edits.hasBefore(places[row]!))
-    for (const [row, slots] of slotsByRow(rows, calls)) {
-      const target = editOf(ends[row]!).resultsAfter
-      for (const message of resultsFor(slots.filter(({ inside }) => !inside))) target.push(message)
-      for (const slot of slots) if (slot.inside) editOf(row).completed.push(slot)
-    }
+      return batch === undefined ? edits[row]!.before : edits[batch]!.callsAfter
+    })
+    const ends = batchEnds(rows, (row) => edits[row]!.before.length > 0)
+    complete(calls, resultsFor, (row) => edits[ends[row]!]!.resultsAfter)
   }
-  return {
-    repaired: calls.length + pairing.orphans.length > 0,
-    messages: edits.apply(messages),
-    orphanedCallsFixed: calls.length,
-    orphanedResultsFixed: pairing.orphans.length,
-  }
-}
-
-function slotsByRow(rows: readonly ToolMessage[], refs: readonly CallRef[]): Map<number, ToolSlot[]> {
-  const slots = new Map<number, ToolSlot[]>()
-  for (const { row, part } of refs) listIn(slots, row).push(rows[row]!.slots[part]!)
-  return slots
+  const editAt = new Map(rows.map(({ index }, row) => [index, edits[row]!]))
+  const repaired = messages.flatMap((message, index) => {
+    const edit = editAt.get(index)
+    if (edit === undefined) return [message]
+    return [...edit.before, ...edited(message, edit), ...edit.callsAfter, ...edit.resultsAfter] as M[]
+  })
+  return { repaired, calls: calls.length, results: pairing.orphans.length }
 }
 
 /** Pairs calls and results by the rule of `pairToolUse`. The part of a place is the index of a slot. */

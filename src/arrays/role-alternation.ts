@@ -8,8 +8,7 @@ import {
   roleOf,
 } from '../model/message-parts.ts'
 import { CONTINUATION_TEXT } from '../rendering/contents.ts'
-import { isVisible } from './effective-history.ts'
-import { fieldOf, readToolMessage, synthesized } from './tool-slots.ts'
+import { fieldOf, readVisible, synthesized } from './tool-slots.ts'
 
 const validationSchema = z.strictObject({
   /** Whether the first turn must be the user's. Default false. */
@@ -146,22 +145,18 @@ function clash(before: Turn, turn: Turn): boolean {
 }
 
 function turnsOf(messages: readonly PlainMessage[], what: string): Turn[] {
-  const turns: Turn[] = []
-  for (const [index, message] of messages.entries()) {
-    if (!isVisible(message as ChatMessage)) continue
-    const { slots, isResults } = readToolMessage(message, `${what}: messages[${index}]`)
+  return readVisible(messages, what).flatMap(({ index, slots, isResults }): Turn[] => {
+    const message = messages[index]!
     const side = roleOf(message.role)
-    if (side === 'system') continue
+    if (side === 'system') return []
     const isAside =
       side === 'tool' || isResults || slots.some(({ form }) => form === 'flat' || form === 'function')
-    const hasResults = slots.some(({ kind }) => kind === 'result')
-    const own: Side = isAside ? 'aside' : side === 'assistant' ? 'assistant' : 'user'
-    const first: Side = own === 'user' && hasResults ? 'aside' : own
+    const last = isAside ? 'aside' : side === 'assistant' ? 'assistant' : 'user'
+    const first = last === 'user' && slots.some(({ kind }) => kind === 'result') ? 'aside' : last
     const isDroppable =
       slots.length === 0 && !isSummary(message as ChatMessage) && fieldOf(message, 'pinned') !== true
-    turns.push({ index, first, last: own, isDroppable })
-  }
-  return turns
+    return [{ index, first, last, isDroppable }]
+  })
 }
 
 /** Turns as lists that become one message each, without the dropped ones. */
@@ -192,14 +187,15 @@ type Mergeable = PlainMessage & {
   readonly pinned?: unknown
 }
 
-/**
- * Merges messages of one role: texts joined by a blank line, lists of parts and of calls concatenated. Other fields are those of the first; `metadata.mergedMessages` counts the messages.
- */
+/** Merges messages of one role as `repairRoleAlternation` describes. */
 function mergeTurns(messages: readonly PlainMessage[]): PlainMessage {
   const all: readonly Mergeable[] = messages
   const [first] = all
   const calls = all.flatMap(({ tool_calls: some }) => (Array.isArray(some) ? (some as unknown[]) : []))
-  const mergedMessages = all.reduce((sum, message) => sum + countOf(message), 0)
+  const mergedMessages = all.reduce((sum, { metadata }) => {
+    const count = fieldOf(metadata, 'mergedMessages')
+    return sum + (typeof count === 'number' ? count : 1)
+  }, 0)
   return {
     ...first!,
     content: mergeContents(all.map(({ content }) => content)),
@@ -207,11 +203,6 @@ function mergeTurns(messages: readonly PlainMessage[]): PlainMessage {
     ...(all.some(({ pinned }) => pinned === true) && { pinned: true }),
     metadata: { ...(first?.metadata as object | undefined), mergedMessages },
   } as PlainMessage
-}
-
-function countOf({ metadata }: Mergeable): number {
-  const count = fieldOf(metadata, 'mergedMessages')
-  return typeof count === 'number' ? count : 1
 }
 
 function mergeContents(contents: readonly unknown[]): unknown {

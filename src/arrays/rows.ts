@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { isJsonObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
 import { textsByRow, withReplacements } from '../messages/overlay.ts'
 import { joinByNeighbourhood } from '../model/join-neighbours.ts'
+import { checkLaws } from '../model/laws.ts'
 import {
   type ChatMessage,
   indexMessage,
@@ -12,10 +14,18 @@ import {
   roleOf,
   sizesOf,
 } from '../model/message-parts.ts'
-import { isCondensing, type PlannedInsert, type PlannedReplacement, type PlannedStep } from '../model/plan.ts'
+import {
+  applyPlan,
+  isCondensing,
+  type Plan,
+  type PlannedInsert,
+  type PlannedReplacement,
+  type PlannedStep,
+} from '../model/plan.ts'
 import { View } from '../model/view.ts'
 import type { ShownReplacement, ViewRow } from '../model/view-row.ts'
 import { CLEARED_PLACEHOLDER, PRUNE_PLACEHOLDER } from '../stages/prune.ts'
+import type { StageContext } from '../stages/stage.ts'
 import { estimatorNamed } from '../tokens/estimators/built-in.ts'
 import { type Estimator, isEstimator } from '../tokens/estimators/estimator-schema.ts'
 import type { TokenCounter } from '../tokens/estimators/neuron.ts'
@@ -77,10 +87,10 @@ function ofCounter(counter: TokenCounter): ArrayEstimator {
   }
 }
 
-/** An array in the form that planning needs: its visible messages as rows, and their contents by key. */
-export type ArrayRows = {
+/** An array in the form that planning needs: its visible messages as rows. A row's key is its message's index + 1. */
+export type ArrayRows = Pick<StageContext, 'contentOf' | 'metadataOf'> & {
   readonly view: View
-  /** The parts of each visible message, by key. A row's key is its message's index + 1. */
+  /** The parts of each visible message, by key. */
   readonly parts: ReadonlyMap<number, readonly Part[]>
 }
 
@@ -107,7 +117,15 @@ export function rowsOf(
     parts.set(index + 1, content)
     return rowOf(message, index, content, estimator)
   })
-  return { view: new View(rows, estimator, provider), parts }
+  return {
+    view: new View(rows, estimator, provider),
+    parts,
+    contentOf: ({ key }) => parts.get(key) ?? [],
+    metadataOf: ({ key }) => {
+      const metadata = messages[key - 1]?.metadata
+      return isJsonObject(metadata) ? metadata : undefined
+    },
+  }
 }
 
 function rowOf(
@@ -157,6 +175,12 @@ function isReplacement(part: Part): boolean {
   )
 }
 
+/** Applies a plan to a view; throws what `checkLaws` throws. `number` is unique among the plans for the same rows. */
+export function stepOf(view: View, plan: Plan, number = 1): PlannedStep {
+  checkLaws('', view, plan)
+  return applyPlan(view, plan, -number, number)
+}
+
 /** A plan to apply to an array, with the id of its tags and its inserted row. */
 export type ArrayStep = Pick<PlannedStep, 'plan' | 'inserted'> & { readonly id: string }
 
@@ -171,45 +195,30 @@ type AppliedArray = {
   readonly messages: ChatMessage[]
 }
 
-/** An entry while plans are applied. `anchor` is its index in the given array + 1. */
-type Entry = {
-  readonly key: number
-  readonly anchor: number
-  readonly original: ChatMessage
-  shown: ChatMessage
-  tags: Pick<ChatMessage, 'condenseParent' | 'truncationParent'>
-}
-
 /** Applies plans to an array, in order. The array and its objects are not changed. */
 export function applySteps(messages: readonly ChatMessage[], steps: readonly ArrayStep[]): AppliedArray {
-  const entries: Entry[] = messages.map((message, index) => ({
-    key: index + 1,
-    anchor: index + 1,
-    original: message,
-    shown: message,
-    tags: {},
-  }))
-  const byKey = new Map(entries.map((entry) => [entry.key, entry] as const))
+  // `anchor` is the index in the given array + 1.
+  const entries = messages.map((original, index) => ({ anchor: index + 1, original, tagged: original }))
+  const byKey = new Map(entries.map((entry) => [entry.anchor, entry]))
 
   for (const { plan, id, inserted } of steps) {
     for (const [{ key }, texts] of textsByRow(plan.replace)) {
       const entry = byKey.get(key)!
-      entry.shown = showing(entry.shown, texts)
+      entry.tagged = showing(entry.tagged, texts)
     }
+    const tag = isCondensing(plan.kind) ? { condenseParent: id } : { truncationParent: id }
     for (const { key } of plan.hide) {
-      byKey.get(key)!.tags = isCondensing(plan.kind) ? { condenseParent: id } : { truncationParent: id }
+      const entry = byKey.get(key)!
+      entry.tagged = { ...entry.original, ...tag }
     }
     if (plan.insert === undefined || inserted === undefined) continue
     const message = insertedMessage(plan.insert, id)
-    const { key, anchor } = inserted
-    const entry: Entry = { key, anchor, original: message, shown: message, tags: {} }
-    entries.splice(entries.findLastIndex((other) => other.anchor === anchor) + 1, 0, entry)
-    byKey.set(key, entry)
+    const entry = { anchor: inserted.anchor, original: message, tagged: message }
+    entries.splice(entries.findLastIndex(({ anchor }) => anchor === entry.anchor) + 1, 0, entry)
+    byKey.set(inserted.key, entry)
   }
 
-  const tagged = entries.map(({ original, shown, tags }) =>
-    Object.keys(tags).length === 0 ? shown : { ...original, ...tags },
-  )
+  const tagged = entries.map((entry) => entry.tagged)
   return { tagged, messages: tagged.filter(isVisible) }
 }
 
@@ -234,12 +243,6 @@ function showing<M extends ChatMessage>(message: M, texts: ReadonlyMap<number, s
 /** A summary or a marker as a message; `id` is the id of its tags. */
 export function insertedMessage({ kind, role, text, metadata }: PlannedInsert, id: string): ChatMessage {
   return kind === 'summary'
-    ? {
-        id: `summary-${id}`,
-        role,
-        content: text,
-        metadata,
-        condenseId: id,
-      }
+    ? { id: `summary-${id}`, role, content: text, metadata, condenseId: id }
     : { id: `truncation-${id}`, role, content: text, truncationId: id, isTruncationMarker: true }
 }

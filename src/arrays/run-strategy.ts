@@ -10,11 +10,9 @@ import { SummaryMaterial, type SummarySource } from '../compaction/summary-chunk
 import { askForSummary, type WrittenSummary } from '../compaction/write-summary.ts'
 import { invalid, standingFor, UndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
-import { isJsonObject, type JsonObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
-import { checkLaws } from '../model/laws.ts'
 import type { ChatMessage } from '../model/message-parts.ts'
-import { applyPlan, type Plan, type PlannedInsert, type PlannedStep } from '../model/plan.ts'
+import type { Plan, PlannedInsert, PlannedStep } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { MANNERS, type Manner } from '../rendering/rows.ts'
@@ -32,7 +30,7 @@ import type { Summarizer } from '../summarizers/summarizer.ts'
 import { measureMessage } from '../tokens/tokens.ts'
 import { isVisible } from './effective-history.ts'
 import type { ArrayEstimator } from './rows.ts'
-import { type ArrayRows, insertedMessage, replaceParts, rowsOf } from './rows.ts'
+import { type ArrayRows, insertedMessage, replaceParts, rowsOf, stepOf } from './rows.ts'
 import { DEFAULT_SETTINGS } from './single-stages.ts'
 
 /** The share of the target that the default stages keep unsummarized over an array. */
@@ -72,8 +70,12 @@ export type StrategyStep = {
 }
 
 /** Tokens of the visible messages of an array, whole. */
-export function tokensIn(items: readonly Item[], { estimator, provider }: RunOptions, what: string): number {
-  return Math.ceil(rowsOf(messagesOf(items), provider, what, estimator).view.tokens)
+export function tokensIn(items: readonly Item[], options: RunOptions, what: string): number {
+  return Math.ceil(rowsIn(items, options, what).view.tokens)
+}
+
+function rowsIn(items: readonly Item[], { provider, estimator }: RunOptions, what: string): ArrayRows {
+  return rowsOf(messagesOf(items), provider, what, estimator)
 }
 
 /** How items pass through a strategy, also within another one, whose options are the defaults. */
@@ -101,11 +103,11 @@ export async function runStageOnItems(
   if (passing !== undefined) return passing(items, run, options)
   if ('stages' in stage) return runComposite(items, stage, run, options)
   if ('summaries' in stage) return runSummaries(items, stage, run, options)
-  const rows = rowsOf(messagesOf(items), options.provider, run.what, options.estimator)
-  const context = contextOf(items, rows, run, options)
+  const rows = rowsIn(items, options, run.what)
+  const context = contextOf(rows, run, options)
   const draft: PlanDraft | undefined = await stage.plan(rows.view, context)
   if (draft === undefined) return items
-  return afterStep(items, stepOf(rows.view, planOf(rows.view, draft, stage, context, run), 1), options.manner)
+  return afterStep(items, stepOf(rows.view, planOf(rows.view, draft, stage, context, run)), options.manner)
 }
 
 async function runComposite(
@@ -155,8 +157,8 @@ async function runSummaries(
 ): Promise<readonly Item[]> {
   let left = items
   for (let round = 0; round < (stage.rounds ?? 1); round++) {
-    const rows = rowsOf(messagesOf(left), options.provider, run.what, options.estimator)
-    const drafts = stage.summaries(rows.view, contextOf(left, rows, run, options))
+    const rows = rowsIn(left, options, run.what)
+    const drafts = stage.summaries(rows.view, contextOf(rows, run, options))
     const problem = tasksProblem(drafts)
     if (problem !== undefined) throw invalid(`${run.what}: ${stage.name}: ${problem}`)
     const tasks = drafts.map((draft) => completeTask(rows.view, draft, options.summaryMaxTokens))
@@ -169,19 +171,19 @@ async function runSummaries(
 /** Replaces the rows of each task by a summary. The tasks are of one view and do not overlap. */
 async function condenseTasks(
   items: readonly Item[],
-  { view, parts }: ArrayRows,
+  array: ArrayRows,
   tasks: readonly SummaryTask[],
   run: ArrayRun,
   options: RunOptions,
 ): Promise<readonly Item[]> {
   const made = new Map<number, Item>()
-  let now = view
+  let now = array.view
   for (const task of tasks) {
     const { rows, level, tokens } = task
-    const sources = rows.map((row) => sourceOf(row, items[row.key - 1]!, parts))
+    const sources = rows.map((row) => sourceOf(row, array))
     const limited = run.mustShrink ? task : { ...task, maxTokens: options.summaryMaxTokens }
-    const { text, metadata, answer } = await requestSummary(sources, limited, view, options)
-    const sizes = measureMessage({ content: text }, view.estimator)
+    const { text, metadata, answer } = await requestSummary(sources, limited, array.view, options)
+    const sizes = measureMessage({ content: text }, array.view.estimator)
     if (run.mustShrink && now.tokensOfRow(sizes) >= tokens) continue
     const withLevel = { ...metadata, ...defined({ level }) }
     const insert: PlannedInsert = { kind: 'summary', role: 'system', text, metadata: withLevel, sizes }
@@ -193,17 +195,11 @@ async function condenseTasks(
   return now.rows.map(({ key }) => made.get(key) ?? items[key - 1]!)
 }
 
-/** Applies a plan to a view; throws what `checkLaws` throws. `number` is unique among the plans for the same rows. */
-function stepOf(view: View, plan: Plan, number: number): PlannedStep {
-  checkLaws('', view, plan)
-  return applyPlan(view, plan, -number, number)
-}
-
 /** A row as a summarizer reads it; an earlier summary without the text around it. */
-function sourceOf(row: ViewRow, { message }: Item, parts: ArrayRows['parts']): SummarySource {
-  const content = parts.get(row.key) ?? []
+function sourceOf(row: ViewRow, { contentOf, metadataOf }: ArrayRows): SummarySource {
+  const content = contentOf(row)
   const shown = { role: row.role, content: row.kind === 'summary' ? content.map(withoutFrame) : content }
-  return { kind: row.kind, shown, original: shown, metadata: jsonObject(message.metadata) }
+  return { kind: row.kind, shown, original: shown, metadata: metadataOf(row) }
 }
 
 function withoutFrame(part: Part): Part {
@@ -216,33 +212,20 @@ function withoutFrame(part: Part): Part {
 }
 
 function contextOf(
-  items: readonly Item[],
-  { parts }: ArrayRows,
-  { target }: ArrayRun,
+  { contentOf, metadataOf }: ArrayRows,
+  { target = 0 }: ArrayRun,
   options: RunOptions,
 ): StageContext {
-  const targetTokens = target ?? 0
+  const { summaryMaxTokens, summarySections } = options
   const settings: StageSettings = {
     ...DEFAULT_SETTINGS,
     keepRecentRatio: undefined,
-    keepRecentTokens: Math.floor(targetTokens * KEEP_RECENT_SHARE),
+    keepRecentTokens: Math.floor(target * KEEP_RECENT_SHARE),
     truncationFraction: undefined,
-    summaryMaxTokens: options.summaryMaxTokens,
-    summarySections: options.summarySections,
+    summaryMaxTokens,
+    summarySections,
   }
-  const contentOf = ({ key }: ViewRow): readonly Part[] => parts.get(key) ?? []
-  return {
-    settings,
-    targetTokens,
-    limitTokens: targetTokens,
-    contentOf,
-    shownOf: contentOf,
-    metadataOf: ({ key }) => jsonObject(items[key - 1]?.message.metadata),
-  }
-}
-
-function jsonObject(value: unknown): JsonObject | undefined {
-  return isJsonObject(value) ? value : undefined
+  return { contentOf, metadataOf, settings, targetTokens: target, limitTokens: target }
 }
 
 /** Requests one summary. Rejects with `SUMMARIZER_FAILED` without one; `originalErrorOf` returns what the summarizer threw. */

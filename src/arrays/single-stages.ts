@@ -3,9 +3,8 @@ import { z } from 'zod'
 import { check, shareSchema } from '../messages/check.ts'
 import { defined } from '../messages/defined.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
-import { checkLaws } from '../model/laws.ts'
 import type { ChatMessage } from '../model/message-parts.ts'
-import { applyPlan, type Plan, type PlannedReplacement } from '../model/plan.ts'
+import type { Plan, PlannedReplacement } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import { DEDUP_THRESHOLD, deduplicate } from '../stages/deduplicate.ts'
 import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS, prune } from '../stages/prune.ts'
@@ -15,7 +14,7 @@ import { TRUNCATION_FRACTION, TRUNCATION_MARKER, truncate } from '../stages/trun
 import { PRUNE_MINIMUM_SAVINGS, PRUNE_PROTECT_TOKENS } from '../tokens/budget.ts'
 import { tokensOfText } from '../tokens/tokens.ts'
 import { getEffectiveHistory } from './effective-history.ts'
-import { type ArrayRows, type ArrayStep, applySteps, replaceParts, rowsOf } from './rows.ts'
+import { type ArrayRows, type ArrayStep, applySteps, replaceParts, rowsOf, stepOf } from './rows.ts'
 
 const truncationConfigSchema = z.strictObject({
   /** The share, 0 to 1, of the messages after the first pair that are removed. Default 0.5. */
@@ -207,17 +206,15 @@ export const DEFAULT_SETTINGS: StageSettings = {
 /** Runs a stage without a model over an array of any size. Returns `undefined` when it changes nothing. */
 function runStage(
   stage: PlanningStage<Plan | undefined>,
-  { view, parts }: ArrayRows,
+  { view, contentOf, metadataOf }: ArrayRows,
   settings: { readonly [K in keyof StageSettings]?: StageSettings[K] | undefined },
 ): ArrayStep | undefined {
   const plan = stage.plan(view, {
+    contentOf,
+    metadataOf,
     settings: { ...DEFAULT_SETTINGS, ...defined(settings) },
     targetTokens: 0,
     limitTokens: Number.MAX_SAFE_INTEGER,
-    contentOf: (row) => parts.get(row.key) ?? [],
-    metadataOf: () => undefined,
   })
-  if (plan === undefined) return undefined
-  checkLaws('', view, plan)
-  return { ...applyPlan(view, plan, -1, 1), id: uuidv7() }
+  return plan && { ...stepOf(view, plan), id: uuidv7() }
 }

@@ -1,7 +1,8 @@
 import { invalid } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import { listIn } from '../messages/lists.ts'
-import { type PlainMessage, roleOf } from '../model/message-parts.ts'
+import { type ChatMessage, type PlainMessage, roleOf } from '../model/message-parts.ts'
+import { isVisible } from './effective-history.ts'
 
 const RESULT_UNAVAILABLE = '[Tool result unavailable - conversation was compacted]'
 
@@ -101,7 +102,9 @@ type ToolForm = 'flat' | 'openai' | 'function' | 'blocks' | 'parts'
 export type ToolSlot = {
   readonly kind: 'call' | 'result'
   readonly form: ToolForm
-  /** The index in its list, `content` or `tool_calls`; 0 if it is the message itself. */
+  /** Whether it is a part of the content, one of the calls beside it, or the whole message. */
+  readonly place: 'content' | 'calls' | 'message'
+  /** The index in its list; 0 if it is the message itself. */
   readonly at: number
   /** Empty without one. */
   readonly id: string
@@ -128,11 +131,23 @@ export function fieldOf(value: unknown, name: string): unknown {
     : undefined
 }
 
+/** The visible messages of a list with their indexes. Throws what `readToolMessage` throws. */
+export function readVisible(
+  messages: readonly PlainMessage[],
+  what: string,
+): readonly (ToolMessage & { readonly index: number })[] {
+  return messages.flatMap((message, index) =>
+    isVisible(message as ChatMessage)
+      ? [{ ...readToolMessage(message, `${what}: messages[${index}]`), index }]
+      : [],
+  )
+}
+
 /**
  * Finds the calls and results of a message. Blocks of tools that a provider ran itself (`server_tool_use` and its results) are ignored.
  * Throws `INVALID_INPUT` for an unknown role, and for a content that is neither a text, nor a list, nor absent; `where` names the message.
  */
-export function readToolMessage(message: PlainMessage, where: string): ToolMessage {
+function readToolMessage(message: PlainMessage, where: string): ToolMessage {
   const { role, content } = message
   if (roleOf(role) === undefined) throw invalid(`${where}.role is unknown`)
   if (!Array.isArray(content) && typeof content !== 'string' && content !== null && content !== undefined)
@@ -141,13 +156,10 @@ export function readToolMessage(message: PlainMessage, where: string): ToolMessa
   const parts: readonly unknown[] = Array.isArray(content) ? content : []
   const inContent = parts.flatMap((part, at) => slotOfPart(part, at, role))
   const whole = inContent.length > 0 ? undefined : wholeSlot(message, parts)
-  if (whole !== undefined)
-    return {
-      slots: [whole],
-      says: false,
-      isResults: whole.kind === 'result',
-      isFlatCall: whole.kind === 'call',
-    }
+  if (whole !== undefined) {
+    const isCall = whole.kind === 'call'
+    return { slots: [whole], says: false, isResults: !isCall, isFlatCall: isCall }
+  }
 
   // Some frameworks list the calls of their blocks a second time.
   const listed = new Set(inContent.flatMap(({ kind, id }) => (kind === 'call' && id !== '' ? [id] : [])))
@@ -241,5 +253,12 @@ function slot(
   inside = false,
 ): ToolSlot {
   const known = typeof tool === 'string' && tool !== '' && tool !== 'unknown'
-  return { kind, form, at, id: typeof id === 'string' ? id : '', tool: known ? tool : undefined, inside }
+  const place =
+    form === 'parts' || form === 'blocks'
+      ? 'content'
+      : form === 'flat' || kind === 'result'
+        ? 'message'
+        : 'calls'
+  const own = { id: typeof id === 'string' ? id : '', tool: known ? tool : undefined }
+  return { kind, form, place, at, ...own, inside }
 }

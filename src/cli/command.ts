@@ -50,7 +50,7 @@ export type Context = {
    * `NOT_THERE` (exit 3) if there is none. `write` creates it, with its folder if that is the default one.
    */
   open(access: 'read' | 'change' | 'write', options?: Pick<OpenOptions, 'config'>): Promise<SqliteStore>
-  /** The session with this id or the only one whose id begins so; `@` is the one changed last. Throws `SESSION_NOT_FOUND`, `AMBIGUOUS`. */
+  /** The session with this id or the only one whose id begins so; `@` is the one with the newest message. Throws `SESSION_NOT_FOUND`, `AMBIGUOUS`. */
   session(store: SqliteStore, given: string): Promise<string>
   /** The compaction or run with this id or the only one whose id begins or ends so; `@` is the newest run. Throws `COMPACTION_NOT_FOUND`, `AMBIGUOUS`. */
   compaction(store: SqliteStore, sessionId: string, given: string): Promise<string>

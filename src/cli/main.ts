@@ -21,9 +21,9 @@ Start here:
   $ undertext show @                   the newest session, as a model would get it
   $ undertext stats @                  how full its context is
   $ undertext compact @ --dry-run      what a compaction would do
-  $ undertext undo @ @                 undo the newest compaction
+  $ undertext undo @ @                 undo the newest run
 
-A session is named by its id, by the beginning of an id that no other has, or by @ for the one changed last.
+A session is named by its id, by the beginning of an id that no other has, or by @ for the one with the newest message.
 \`undertext help COMMAND\` explains a command, with examples.
 `
 

@@ -205,11 +205,7 @@ export class Compactor {
   refuseReentry(sessionId: string): void {
     for (let run = enclosingRun.getStore(); run !== undefined; run = run.outer) {
       if (run.of !== this || run.sessionId !== sessionId) continue
-      throw new UndertextError('COMPACTION_IN_PROGRESS', {
-        sessionId,
-        runId: 'the run this call was made in',
-        expiresAt: 0,
-      })
+      throw new UndertextError('COMPACTION_IN_PROGRESS', { sessionId, expiresAt: 0 })
     }
   }
 

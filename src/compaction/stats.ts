@@ -1,6 +1,6 @@
 import { type ChosenModel, resolveModel, windowOf } from '../config/model.ts'
 import type { ResolvedSettings } from '../config/resolve.ts'
-import type { StatsOptions } from '../config/store-options.ts'
+import type { CheckedStats } from '../config/store-options.ts'
 import type { SessionFigures } from '../storage/storage.ts'
 import {
   type BudgetCheckResult,
@@ -115,7 +115,7 @@ export function contextStats(
   given: {
     readonly provider: string | undefined
     readonly model: string | undefined
-    readonly request: StatsOptions
+    readonly request: CheckedStats
     readonly settings: ResolvedSettings
     /** Provider and model where none are given. */
     readonly own: Pick<SessionFigures, 'provider' | 'model'>
@@ -137,7 +137,7 @@ export function contextStats(
     readings.learned.window,
     registryOf(settings.preset),
   )
-  const maxTokens = request.maxTokens ?? settings.maxTokens
+  const maxTokens = request.maxOutputTokens ?? settings.maxTokens
   const target = request.contextWindowTarget ?? settings.contextWindowTarget ?? 0
   const inputLimit = lowerLimit(readings.learned.input, target)
   const threshold = thresholdOf(request, settings, () =>
@@ -197,7 +197,7 @@ export function contextStats(
 }
 
 /** The usage at which compaction is due; a number of tokens is converted to a share of the available tokens. */
-function thresholdOf(request: StatsOptions, settings: ResolvedSettings, available: () => number): number {
+function thresholdOf(request: CheckedStats, settings: ResolvedSettings, available: () => number): number {
   const { threshold, thresholdTokens } =
     request.threshold === undefined && request.thresholdTokens === undefined ? settings : request
   if (thresholdTokens === undefined) return threshold ?? DEFAULT_COMPACTION_THRESHOLD

@@ -1,5 +1,5 @@
 import type { ChosenModel } from '../config/model.ts'
-import type { CheckedUndoIfFits, StatsOptions } from '../config/store-options.ts'
+import type { CheckedStats, CheckedUndoIfFits } from '../config/store-options.ts'
 import type { SessionFigures, Storage, UndoOutcome } from '../storage/storage.ts'
 import { DEFAULT_COMPACTION_TARGET } from '../tokens/budget.ts'
 import type { Readings } from '../tokens/calibration.ts'
@@ -33,7 +33,7 @@ export async function undoIfFits(
     readonly target: number | undefined
     readonly targetTokens: number | undefined
     /** How full its context is with these figures. */
-    readonly statsOf: (figures: SessionFigures, readings: Readings, request: StatsOptions) => ContextStats
+    readonly statsOf: (figures: SessionFigures, readings: Readings, request: CheckedStats) => ContextStats
   },
 ): Promise<UndoIfFitsResult> {
   const {
@@ -47,7 +47,7 @@ export async function undoIfFits(
   } = options
   const { chosen } = given
   const statsOf = (figures: SessionFigures, readings: Readings): ContextStats =>
-    given.statsOf(figures, readings, request as StatsOptions)
+    given.statsOf(figures, readings, request as CheckedStats)
   // Target tokens are of the history alone; the rest of the request is added.
   const tokens = options.target === undefined ? given.targetTokens : undefined
   const limitOf = ({ availableInputTokens, estimatedInputTokens, breakdown }: ContextStats): number =>

@@ -131,8 +131,8 @@ export async function waitForRun(
 
 /** Whether two runs would do the same. A run with a signal, tools or a function is equal to no other. */
 export function isSameRun(a: RunConfig, b: RunConfig): boolean {
-  const plain = ({ summarizer: _, pipeline: __, signal, toolDefinitions, ...rest }: RunConfig) =>
-    signal === undefined && toolDefinitions === undefined && typeof rest.prunePlaceholder !== 'function'
+  const plain = ({ summarizer: _, pipeline: __, signal, tools, ...rest }: RunConfig) =>
+    signal === undefined && tools === undefined && typeof rest.prunePlaceholder !== 'function'
       ? canonicalJson(rest)
       : undefined
   return (

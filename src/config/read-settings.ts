@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { invalid, isUndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { canonicalJson, isObject, type JsonObject, jsonProblem } from '../messages/json.ts'
+import { NEUROLINK_PARTS } from '../tokens/budget.ts'
 import {
   type CheckedCall,
   callSchema,
@@ -178,9 +179,12 @@ const CONVERSATION_MEMORY = table(
   { isOpen: true, ignored: ['maxSessions'] },
 )
 
-/** NeuroLink's `conversationMemory`, nca's `memory`, and names of both beside the settings. */
+/**
+ * NeuroLink's `conversationMemory`, nca's `memory`, names of both beside the settings, NeuroLink's names of the
+ * parts of a request, and a request's name of the setting `maxTokens`.
+ */
 const ROOT = table(
-  SWITCHES,
+  { ...SWITCHES, ...NEUROLINK_PARTS, maxOutputTokens: 'maxTokens' },
   {
     contextCompaction: CONTEXT_COMPACTION,
     conversationMemory: CONVERSATION_MEMORY,

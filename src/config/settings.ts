@@ -29,6 +29,9 @@ const placeholderSchema = z.custom<Exclude<Placeholder, string>>(
   'must be a text or a function',
 )
 
+/** The parts of a request. Their output tokens are the setting `maxTokens`. */
+const { maxOutputTokens: maxTokens, ...requestParts } = requestSchema.shape
+
 /** All options of a compaction. Every one is optional. */
 export const compactionConfigSchema = z
   .strictObject({
@@ -66,7 +69,9 @@ export const compactionConfigSchema = z
 
     /** Model whose context window applies. Default: that of the session. */
     model: z.string().optional(),
-    ...requestSchema.shape,
+    ...requestParts,
+    /** Output tokens to reserve. */
+    maxTokens,
     /** Maximum tokens of input, whatever the model's window leaves; 0 for no such limit. */
     contextWindowTarget: tokens.optional(),
     /** Share of the available input that the whole request is reduced to. Default 0.4. */
@@ -140,10 +145,10 @@ export type CompactionConfig = z.input<typeof compactionConfigSchema>
 
 /** What is true of one call only, and so is not a setting. */
 const callFacts = {
-  systemPrompt: true,
-  currentPrompt: true,
-  toolDefinitions: true,
-  fileAttachments: true,
+  system: true,
+  prompt: true,
+  tools: true,
+  files: true,
   pendingTokens: true,
   range: true,
   summary: true,

@@ -6,7 +6,7 @@ import { COMPACTION_KINDS } from '../model/plan.ts'
 import { overflowRulesSchema } from '../overflow/overflow.ts'
 import { SUMMARY_PRESETS } from '../rendering/rows.ts'
 import { LIMIT_KINDS } from '../storage/storage.ts'
-import { requestSchema } from '../tokens/budget.ts'
+import { type NeurolinkRequest, requestSchema } from '../tokens/budget.ts'
 import { readSessionSettings, type SwitchSpellings } from './read-settings.ts'
 import { type callSchema, renderingShape } from './settings.ts'
 
@@ -158,10 +158,10 @@ export const usageSchema = z.strictObject({
   /** The `viewEpoch` of the session when the request was made. Default: the current one. */
   viewEpoch: z.int().nonnegative().optional(),
   /** What the request contained beside the history, where it is known. */
-  systemPrompt: requestSchema.shape.systemPrompt,
-  currentPrompt: requestSchema.shape.currentPrompt,
-  toolDefinitions: requestSchema.shape.toolDefinitions,
-  fileAttachments: requestSchema.shape.fileAttachments,
+  system: requestSchema.shape.system,
+  prompt: requestSchema.shape.prompt,
+  tools: requestSchema.shape.tools,
+  files: requestSchema.shape.files,
   pendingTokens: requestSchema.shape.pendingTokens,
 })
 /** What is known of a request that overflowed; the error has its size. */
@@ -243,10 +243,10 @@ export type AuthorshipOptions = z.input<typeof authorshipSchema>
 /** Options of `purgeSession`. */
 export type PurgeOptions = z.input<typeof purgeSchema>
 /** A provider's report of the tokens of a request. */
-export type UsageInput = z.input<typeof usageSchema>
+export type UsageInput = z.input<typeof usageSchema> & NeurolinkRequest
 export type CheckedUsage = z.output<typeof usageSchema>
 /** A request that a provider refused as too long, and its figures. */
-export type OverflowInput = z.input<typeof overflowSchema>
+export type OverflowInput = z.input<typeof overflowSchema> & NeurolinkRequest
 export type CheckedOverflow = z.output<typeof overflowSchema>
 /** The limit of a model: its context window or its input, tokens. */
 export type LimitInput = z.input<typeof limitSchema>
@@ -257,12 +257,15 @@ export type UndoOptions = z.input<typeof undoSchema>
 /** Options of `redo`. */
 export type RedoOptions = z.input<typeof redoSchema>
 /** Options of `undoIfFits`. */
-export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema>
+export type UndoIfFitsOptions = z.input<typeof undoIfFitsSchema> & NeurolinkRequest
 export type CheckedUndoIfFits = z.output<typeof undoIfFitsSchema>
 /** Options of `getContextStats` and `needsCompaction`. */
-export type StatsOptions = Readonly<z.input<typeof statsSchema>>
+export type StatsOptions = Readonly<z.input<typeof statsSchema>> & NeurolinkRequest
+export type CheckedStats = Readonly<z.output<typeof statsSchema>>
 /** The options of `compactSession`: those of a compaction, NeuroLink's spellings of them, and settings of presets. */
-export type CompactOptions = z.input<typeof callSchema> & SwitchSpellings
+export type CompactOptions = z.input<typeof callSchema> &
+  SwitchSpellings &
+  Omit<NeurolinkRequest, 'maxTokens'> & { readonly maxOutputTokens?: number | undefined }
 /** Options of `previewCompaction`: those of `compactSession`, and whether a preview may call a model for its summaries. */
 export type PreviewOptions = CompactOptions & { readonly summarize?: boolean | undefined }
 /** Options of `listJobs`. */

@@ -66,18 +66,20 @@ export function enforceAggregateFileBudget<F extends AttachedFile>(
   const included = fitted.flatMap(({ how, file }) => (how === 'dropped' ? [] : [file]))
   return Object.assign(included, {
     excluded: files.filter((_, index) => fitted[index]?.how === 'dropped'),
-    notices: fitted.flatMap((fit, index) => noticeOf(fit, index) ?? []),
+    notices: fitted.flatMap((fit) => noticeOf({ ...fit, path: fit.file.path }) ?? []),
     budgetTokens,
-    fileTokens: fitted.reduce((sum, { tokens }) => sum + tokens, 0),
+    fileTokens: fitted.reduce((sum, { tokensAfter }) => sum + tokensAfter, 0),
   })
 }
 
-/** The result for one file. `tokens` is its size now, 0 when omitted. */
+/** The result for one file. `tokensAfter` is 0 when it is omitted. */
 type FittedFile<F extends AttachedFile> = {
   readonly file: IncludedFile<F>
+  /** Its place in the list. */
+  readonly index: number
   readonly how: 'kept' | 'truncated' | 'dropped'
-  readonly originalTokens: number
-  readonly tokens: number
+  readonly tokensBefore: number
+  readonly tokensAfter: number
 }
 
 /**
@@ -93,16 +95,22 @@ export function fitFiles<F extends AttachedFile>(
 ): FittedFile<F>[] {
   const tokensOf = (text: string): number => tokensOfText(text, estimator, provider)
   const drafts = files.map((given, index) => {
-    const originalTokens = tokensOf(given.content)
+    const tokensBefore = tokensOf(given.content)
     const file = previewed(given)
-    const tokens = file === given ? originalTokens : tokensOf(file.content)
-    return { given, file, originalTokens, tokens, isPaid: isPaid(given, index) }
+    const tokens = file === given ? tokensBefore : tokensOf(file.content)
+    return { given, file, tokensBefore, tokens, isPaid: isPaid(given, index) }
   })
   const shares = sharesOf(drafts, budgetTokens)
-  return drafts.map(({ given, file, originalTokens, tokens }, index): FittedFile<F> => {
-    if (tokens > shares[index]!)
-      return cutFile(given, file, originalTokens, shares[index]!, provider, estimator)
-    return { file, how: file === given ? 'kept' : 'truncated', originalTokens, tokens }
+  return drafts.map(({ given, file, tokensBefore, tokens }, index): FittedFile<F> => {
+    const fitted = { file, index, tokensBefore, tokensAfter: tokens }
+    const room = shares[index]!
+    if (tokens <= room) return { ...fitted, how: file === given ? 'kept' : 'truncated' }
+    const { text } = truncateToTokenBudget(file.content, room, provider, { estimator })
+    // Only the ending would be visible.
+    if (text.length <= DEFAULT_TEXT_ENDING.length)
+      return { ...fitted, file: given, how: 'dropped', tokensAfter: 0 }
+    const cut = { ...file, content: text, truncated: true as const }
+    return { ...fitted, file: cut, how: 'truncated', tokensAfter: tokensOf(text) }
   })
 }
 
@@ -128,31 +136,23 @@ function sharesOf(files: readonly Sized[], budgetTokens: number): number[] {
   return files.map((file) => (whole.has(file) ? file.tokens : Math.floor(file.tokens * share)))
 }
 
-function cutFile<F extends AttachedFile>(
-  given: F,
-  file: IncludedFile<F>,
-  originalTokens: number,
-  room: number,
-  provider: string,
-  estimator: Estimator,
-): FittedFile<F> {
-  const { text } = truncateToTokenBudget(file.content, room, provider, { estimator })
-  // Only the ending would be visible.
-  if (text.length <= DEFAULT_TEXT_ENDING.length)
-    return { file: given, how: 'dropped', originalTokens, tokens: 0 }
-  const tokens = tokensOfText(text, estimator, provider)
-  return { file: { ...file, content: text, truncated: true }, how: 'truncated', originalTokens, tokens }
-}
-
-/** The line about a cut or omitted file; `undefined` for a whole one. */
-export function noticeOf(fit: FittedFile<AttachedFile>, index: number): string | undefined {
-  const name = fileName(fit.file, index)
-  switch (fit.how) {
+/** The line about a file that is not whole; `undefined` for a whole one. */
+export function noticeOf(
+  file: Omit<FittedFile<AttachedFile>, 'file' | 'how'> & {
+    readonly path?: string | undefined
+    readonly how: 'kept' | 'summarized' | 'truncated' | 'dropped'
+  },
+): string | undefined {
+  const { index, how, tokensBefore, tokensAfter } = file
+  const name = fileName(file, index)
+  switch (how) {
     case 'kept':
       return undefined
+    case 'summarized':
+      return `The file ${name} of ${tokensBefore} tokens is given as a summary of ${tokensAfter} tokens.`
     case 'truncated':
-      return `The file ${name} was cut from ${fit.originalTokens} to ${fit.tokens} tokens to fit the context.`
+      return `The file ${name} was cut from ${tokensBefore} to ${tokensAfter} tokens to fit the context.`
     case 'dropped':
-      return `The file ${name} of ${fit.originalTokens} tokens was left out: it does not fit the context.`
+      return `The file ${name} of ${tokensBefore} tokens was left out: it does not fit the context.`
   }
 }

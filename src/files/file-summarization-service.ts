@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import { MAX_TIMER_MS } from '../messages/timer.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { tokensOfText } from '../tokens/tokens.ts'
 import { truncateToTokenBudget } from '../tokens/truncate-text.ts'
 import { fitFiles, noticeOf } from './aggregate-budget.ts'
-import { type AttachedFile, fileName } from './attached-file.ts'
+import type { AttachedFile } from './attached-file.ts'
 import { fileBudgetSchema } from './file-budget.ts'
 import {
   buildFileSummarizationPrompt,
@@ -77,9 +78,9 @@ export type FileSummarizationResult = {
 }
 
 /** A file after summarizing and before fitting. */
-type Draft = { readonly path: string | undefined; readonly content: string } & {
+export type FileDraft = AttachedFile & {
   readonly how: 'kept' | 'summarized' | 'truncated'
-  readonly error?: FileSummaryFailure
+  readonly error?: FileSummaryFailure | undefined
 }
 
 type Room = { readonly provider: string; readonly estimator: Estimator }
@@ -120,20 +121,20 @@ export class FileSummarizationService {
     const aborted = (): UndertextError => new UndertextError('FILES_ABORTED', { files: files.length })
     if (signal?.aborted) throw aborted()
 
-    const drafts = files.map(({ path, content }): Draft => ({ path, content, how: 'kept' }))
+    const drafts = files.map(({ path, content }): FileDraft => ({ path, content, how: 'kept' }))
     const tasks = affordable(planFileSummarization(files, budget), budgetTokens)
     await inParallel(tasks, this.#concurrency, async ({ index, tokens, targetTokens }) => {
-      const file = drafts[index] as Draft
+      const file = drafts[index] as FileDraft
       const draft = await this.#draftOf(file, tokens, targetTokens, { ...room, question, signal })
       if (draft === undefined) throw aborted()
       drafts[index] = draft
     })
-    return resultOf(drafts, sizes, budgetTokens, room)
+    return fitDrafts(drafts, sizes, budgetTokens, room)
   }
 
   /** The summary of one file, or its beginning; `undefined` after the signal. */
   async #draftOf(
-    { path, content }: Draft,
+    { path, content }: FileDraft,
     tokens: number,
     targetTokens: number,
     {
@@ -142,16 +143,15 @@ export class FileSummarizationService {
       question,
       signal,
     }: Room & { readonly question: string | undefined; readonly signal: AbortSignal | undefined },
-  ): Promise<Draft | undefined> {
+  ): Promise<FileDraft | undefined> {
     const cut = (text: string, most: number): string =>
       truncateToTokenBudget(text, most, provider, { estimator }).text
     const given = tokens > this.#maxInputTokens ? cut(content, this.#maxInputTokens) : content
+    const isBeginning = given.length < content.length
     const request = {
       content: given,
       targetTokens,
-      ...(path !== undefined && { path }),
-      ...(question !== undefined && { question }),
-      ...(given.length < content.length && { isBeginning: true }),
+      ...defined({ path, question, isBeginning: isBeginning || undefined }),
     }
     const prompt = buildFileSummarizationPrompt(request)
     const answer = await ask(this.#summarize, { ...request, prompt, tokens }, this.#timeoutMs, signal)
@@ -203,23 +203,24 @@ async function inParallel<T>(
   await Promise.all(Array.from({ length: Math.min(width, items.length) }, work))
 }
 
-function resultOf(
-  drafts: readonly Draft[],
+/** Fits files, some of them summarized already. `sizes` are the tokens of the whole files. */
+export function fitDrafts(
+  drafts: readonly FileDraft[],
   sizes: readonly number[],
   budgetTokens: number,
   { provider, estimator }: Room,
 ): FileSummarizationResult {
   const fitted = fitFiles(drafts, budgetTokens, provider, estimator, ({ how }) => how === 'summarized')
-  const processed = fitted.map(({ file, how, tokens }, index): ProcessedFile => {
-    const { path, error } = file
+  const processed = fitted.map(({ file, how, ...fit }, index): ProcessedFile => {
+    const content = how === 'dropped' ? '' : file.content
     return {
       index,
-      ...(path !== undefined && { path }),
-      content: how === 'dropped' ? '' : file.content,
+      ...defined({ path: file.path }),
+      content,
       how: how === 'kept' ? file.how : how,
       tokensBefore: sizes[index] ?? 0,
-      tokensAfter: tokens,
-      ...(error !== undefined && { error }),
+      tokensAfter: fit.tokensAfter,
+      ...defined({ error: file.error }),
     }
   })
   const tokensBefore = sizes.reduce((sum, tokens) => sum + tokens, 0)
@@ -227,18 +228,11 @@ function resultOf(
     needed: tokensBefore > budgetTokens,
     files: processed.filter(({ how }) => how !== 'dropped'),
     dropped: processed.filter(({ how }) => how === 'dropped'),
-    notices: processed.flatMap((file) => noticeFor(file) ?? []),
+    notices: processed.flatMap((file) => noticeOf(file) ?? []),
     budgetTokens,
     tokensBefore,
     tokensAfter: processed.reduce((sum, { tokensAfter }) => sum + tokensAfter, 0),
   }
-}
-
-function noticeFor(file: ProcessedFile): string | undefined {
-  const { how, index, tokensBefore, tokensAfter } = file
-  if (how !== 'summarized')
-    return noticeOf({ file, how, originalTokens: tokensBefore, tokens: tokensAfter }, index)
-  return `The file ${fileName(file, index)} of ${tokensBefore} tokens is given as a summary of ${tokensAfter} tokens.`
 }
 
 /** The request to the caller's function. */

@@ -43,14 +43,8 @@ function saveOutput(output: string, originalSize: number, saveDir?: string): str
   }
 }
 
-/** The error for an unsafe folder. */
-class UnsafeFolder extends Error {
-  readonly code: string
-
-  constructor(code: string) {
-    super(code)
-    this.code = code
-  }
+function unsafeFolder(code: string): Error {
+  return Object.assign(new Error(code), { code })
 }
 
 function reasonOf(error: unknown): string {
@@ -65,8 +59,8 @@ function privateFolder(): string {
   makeFolder(folder)
   const found = folderAt(folder)
   // Another user may have created a folder of this name first, to read or exchange files.
-  if (uid !== undefined && found.uid !== uid) throw new UnsafeFolder('NOT_OWNED')
-  if (uid !== undefined && (found.mode & OTHERS) !== 0) throw new UnsafeFolder('NOT_PRIVATE')
+  if (uid !== undefined && found.uid !== uid) throw unsafeFolder('NOT_OWNED')
+  if (uid !== undefined && (found.mode & OTHERS) !== 0) throw unsafeFolder('NOT_PRIVATE')
   return folder
 }
 
@@ -92,8 +86,8 @@ function makeFolder(path: string): void {
 /** The status of a path, if it is a folder and not a link to one. */
 function folderAt(path: string): { readonly uid: number; readonly mode: number } {
   const found = lstatSync(path)
-  if (found.isSymbolicLink()) throw new UnsafeFolder('SYMLINK')
-  if (!found.isDirectory()) throw new UnsafeFolder('ENOTDIR')
+  if (found.isSymbolicLink()) throw unsafeFolder('SYMLINK')
+  if (!found.isDirectory()) throw unsafeFolder('ENOTDIR')
   return found
 }
 

@@ -51,7 +51,7 @@ export function compareRows(
   return a.anchor - b.anchor || a.ordinal - b.ordinal
 }
 
-/** A part that rows of the view point to: the copy that survived a deduplication in force. */
+/** The target of pointers: a part whose content other rows refer to since a deduplication, and the keys of these rows (`by`). */
 export type Lean = { readonly key: number; readonly part: number; readonly by: readonly number[] }
 
 /** A tool result that a preview shortened at its append, and the sizes that this saves. */

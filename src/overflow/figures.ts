@@ -1,3 +1,5 @@
+import { defined } from '../messages/defined.ts'
+
 /*
  * How errors contain figures, in normalised text. The first match of each list is used.
  */
@@ -8,9 +10,9 @@
  */
 const NUMBER = String.raw`(?<![\w.$€£#-])(?:\d{1,4}(?:\.\d{1,3})? ?(?:k|m|million)\b|\d{1,3}(?:[,._' \u202f]\d{3}){1,4}(?!\d)|\d{1,12})(?![\d%]|\w|-\d| ?(?:bytes|characters|chars|kb|mb|images?|seconds|ms)\b)`
 
-/** The one number of a pattern, written `#`. */
-function figure(source: string): RegExp {
-  return new RegExp(source.replace('#', () => `(${NUMBER})`))
+/** Patterns with one number each, written `#`. */
+function figures(sources: readonly string[]): readonly RegExp[] {
+  return sources.map((source) => new RegExp(source.replace('#', () => `(${NUMBER})`)))
 }
 
 /* Two numbers after the verdict, the sent size first: `exceeded (9000/8192)`, `exceeded: 9000 > 8192`, `exceeded: 9000 tokens (limit 8192)`. */
@@ -18,169 +20,118 @@ const VERDICT = '(?:exceed(?:s|ed|ing)?|overflow(?:s|ed)?|too (?:long|large))[^0
 const OUT_OF = ' ?(?:tokens? )?(?:used )?(?:/|of|>|\\((?:limit|max(?:imum)?)(?: is| of|:)?) ?'
 
 /** The excess over a limit. */
-const EXCESS = figure(
+const EXCESS = figures([
   '(?:exceeded (?:max |maximum )?context length by|limit exceeded by|(?:exceed(?:s|ed)?|over)[^.;]{0,60} by) # tokens',
-)
+])
 
 /** The requested answer. */
-const OUTPUT = [
-  figure('length [0-9,._]{1,15} \\+ # (?:tokens )?(?:is|exceeds?|>)'),
-  figure('# (?:tokens )?(?:in|for|of|from) (?:the |your )?(?:completion|output|response)'),
-  figure('# (?:max_new_tokens|output tokens|completion tokens)'),
-  figure('exceed context limit: [0-9,._]{1,15} \\+ #'),
-  figure("max_(?:completion_)?tokens'? is too large: #"),
-]
+const OUTPUT = figures([
+  'length [0-9,._]{1,15} \\+ # (?:tokens )?(?:is|exceeds?|>)',
+  '# (?:tokens )?(?:in|for|of|from) (?:the |your )?(?:completion|output|response)',
+  '# (?:max_new_tokens|output tokens|completion tokens)',
+  'exceed context limit: [0-9,._]{1,15} \\+ #',
+  "max_(?:completion_)?tokens'? is too large: #",
+])
 
 /** The sent size without the answer. */
-const INPUT = [
-  figure('your request has # input tokens'),
-  figure('length # \\+ [0-9]'),
-  figure(
-    '# (?:tokens )?(?:in|of|from|for) (?:the |your )?(?:messages|prompt|text input|input messages|input)',
-  ),
-  figure('# (?:input|inputs|prompt) tokens'),
-  figure('exceed context limit: # \\+'),
-  figure('(?:max input tokens: [0-9,._]{1,15}, )?request input token count: #'),
-]
+const INPUT = figures([
+  'your request has # input tokens',
+  'length # \\+ [0-9]',
+  '# (?:tokens )?(?:in|of|from|for) (?:the |your )?(?:messages|prompt|text input|input messages|input)',
+  '# (?:input|inputs|prompt) tokens',
+  'exceed context limit: # \\+',
+  '(?:max input tokens: [0-9,._]{1,15}, )?request input token count: #',
+])
 
 /** The sent size. */
-const ACTUAL = [
-  figure(`${VERDICT}#${OUT_OF}[0-9]`),
-  figure(
-    '\\b(?:context|input|prompt|request|sequence) (?:length|size)(?: of| is|:)? ?\\(?#\\)?(?: tokens\\)?)? exceeds?',
-  ),
-  figure('requested (?:a total of |about |approximately |roughly |at least )?# (?!output|new)tokens'),
-  figure('for a total of (?:at least |about )?# tokens'),
-  figure('resulted in (?:about )?# tokens'),
-  figure('# (?:tokens )?> [0-9]'),
-  figure(
-    '(?:request|prompt|input|messages?|conversation|it|which|and) (?:currently )?(?:contains?|has|have|is|was|are|uses?|used|totals?) (?:about |approximately |at least |only )?# (?:tokens|draft)',
-  ),
-  figure('prompt is too long:? \\(?#'),
-  figure('token count(?: of| is| was|:|=)? ?\\(?#'),
-  figure(
-    '(?:requested|received|got|given|sent|actual|current|found|provided|passed|used|submitted|estimated)(?: length| tokens| input| total| size| count)*(?: is| was| of| about|:|=)* ?\\(?#(?! ?(?:inputs|in your|output|new|max_new)|, |\\w)',
-  ),
-  figure(
-    '\\b(?:prompt|input|request|sequence|text|message|conversation|history)(?: context)?(?: length| size)?(?: is| was| of| has|:|=)* ?\\((?:total )?(?:length |about |approximately )?#',
-  ),
-  figure('\\b(?:prompt|input|sequence|request|message)s? (?:length|size)(?: is| was| of|:|=)* ?\\(?#'),
-  figure(
-    '(?:prompt|input|total|request|requested|number of(?: input| prompt)?|number of input and maximum output)[ _]tokens?(?: is| was| of|:|=)* ?\\(?#',
-  ),
-  figure('prompt_tokens \\(#'),
-  figure("prompt's length is #"),
-  figure('n_(?:keep|prompt_tokens)\\W{1,4}#'),
-  figure('keep the first # tokens'),
-  figure('tokens? \\(#\\)'),
-  figure('(?:you|we|i) (?:requested|sent|passed|provided|used|have) (?:about |approximately )?#'),
-  figure(
-    '# tokens? (?:were |was |is |are )?(?:sent|given|requested|provided|received|in (?:the|your) (?:prompt|request|input)|exceeds?|exceeded|over|is longer|is more|is greater)',
-  ),
-  figure('(?:contains?|containing|with|takes?|needs?|uses?) (?:about |approximately |at least )?# tokens'),
-  figure('\\(# > [0-9]'),
-  figure('required #'),
-  figure('prompt=#'),
-  figure('(?:请求了|输入了|实际|当前|共)[^0-9]{0,6}#'),
-  figure('value=#'),
-  figure('(?:too long|too large|too many tokens)[^0-9.;]{0,30}# tokens'),
-  figure('# ?/ ?[0-9,._]{3,12} tokens'),
-]
+const ACTUAL = figures([
+  `${VERDICT}#${OUT_OF}[0-9]`,
+  '\\b(?:context|input|prompt|request|sequence) (?:length|size)(?: of| is|:)? ?\\(?#\\)?(?: tokens\\)?)? exceeds?',
+  'requested (?:a total of |about |approximately |roughly |at least )?# (?!output|new)tokens',
+  'for a total of (?:at least |about )?# tokens',
+  'resulted in (?:about )?# tokens',
+  '# (?:tokens )?> [0-9]',
+  '(?:request|prompt|input|messages?|conversation|it|which|and) (?:currently )?(?:contains?|has|have|is|was|are|uses?|used|totals?) (?:about |approximately |at least |only )?# (?:tokens|draft)',
+  'prompt is too long:? \\(?#',
+  'token count(?: of| is| was|:|=)? ?\\(?#',
+  '(?:requested|received|got|given|sent|actual|current|found|provided|passed|used|submitted|estimated)(?: length| tokens| input| total| size| count)*(?: is| was| of| about|:|=)* ?\\(?#(?! ?(?:inputs|in your|output|new|max_new)|, |\\w)',
+  '\\b(?:prompt|input|request|sequence|text|message|conversation|history)(?: context)?(?: length| size)?(?: is| was| of| has|:|=)* ?\\((?:total )?(?:length |about |approximately )?#',
+  '\\b(?:prompt|input|sequence|request|message)s? (?:length|size)(?: is| was| of|:|=)* ?\\(?#',
+  '(?:prompt|input|total|request|requested|number of(?: input| prompt)?|number of input and maximum output)[ _]tokens?(?: is| was| of|:|=)* ?\\(?#',
+  'prompt_tokens \\(#',
+  "prompt's length is #",
+  'n_(?:keep|prompt_tokens)\\W{1,4}#',
+  'keep the first # tokens',
+  'tokens? \\(#\\)',
+  '(?:you|we|i) (?:requested|sent|passed|provided|used|have) (?:about |approximately )?#',
+  '# tokens? (?:were |was |is |are )?(?:sent|given|requested|provided|received|in (?:the|your) (?:prompt|request|input)|exceeds?|exceeded|over|is longer|is more|is greater)',
+  '(?:contains?|containing|with|takes?|needs?|uses?) (?:about |approximately |at least )?# tokens',
+  '\\(# > [0-9]',
+  'required #',
+  'prompt=#',
+  '(?:请求了|输入了|实际|当前|共)[^0-9]{0,6}#',
+  'value=#',
+  '(?:too long|too large|too many tokens)[^0-9.;]{0,30}# tokens',
+  '# ?/ ?[0-9,._]{3,12} tokens',
+])
 
-type Limit = { readonly pattern: RegExp; readonly kind?: 'window' | 'input' }
+type LimitKind = 'window' | 'input' | undefined
 
 /** The allowed size, the most specific wording first. */
-const LIMITS: readonly Limit[] = [
-  { pattern: figure(`${VERDICT}[0-9,._]{1,15}${OUT_OF}#`), kind: 'window' },
-  { pattern: figure('exceed context limit: [0-9,._]{1,15} \\+ [0-9,._]{1,15} > #'), kind: 'window' },
-  {
-    pattern: figure(
+const LIMITS: readonly (readonly [kind: LimitKind, patterns: readonly RegExp[]])[] = [
+  [
+    'window',
+    figures([
+      `${VERDICT}[0-9,._]{1,15}${OUT_OF}#`,
+      'exceed context limit: [0-9,._]{1,15} \\+ [0-9,._]{1,15} > #',
       "exceed(?:s|ed)? (?:the )?(?:model(?:'s)? )?(?:max(?:imum)? )?(?:allowed )?context(?: length| window| size| limit)?(?: of| is|:)? ?\\(?#",
-    ),
-    kind: 'window',
-  },
-  {
-    pattern: figure(
       String.raw`context[ _]?(?:length|window|size|limit)s?(?: limit| size)?(?: (?:for|of) (?:this|the) model| (?:for|of) [a-z][\w./:-]{1,80})?(?:,? (?:is|was|has|of|only|just|at most|up to|about|limited|to|exceeded|allowed|supported|configured)| ?[:=(>]){0,4} ?#`,
-    ),
-    kind: 'window',
-  },
-  { pattern: figure('# (?:tokens? )?(?:maximum )?context (?:length|window|size|limit)'), kind: 'window' },
-  { pattern: figure('# token (?:context|window)'), kind: 'window' },
-  { pattern: figure(String.raw`n(?:um)?_ctx\W{1,4}#`), kind: 'window' },
-  { pattern: figure(String.raw`max_(?:seq|model)_len\W{1,4}#`), kind: 'window' },
-  { pattern: figure('maximum model length (?:of|is|:)? ?\\(?#'), kind: 'window' },
-  { pattern: figure('model (?:token limit|maximum|max)(?::| is| of)? ?\\(?#'), kind: 'window' },
-  {
-    pattern: figure('inputs tokens \\+ max_new_tokens must be (?:<=|<|less than|at most) #'),
-    kind: 'window',
-  },
-  { pattern: figure('prompt and prediction\\) cannot exceed #'), kind: 'window' },
-  { pattern: figure('tokens > # maximum'), kind: 'window' },
-  { pattern: figure('[0-9] > #(?! ?\\+)') },
-  {
-    pattern: figure(
+      '# (?:tokens? )?(?:maximum )?context (?:length|window|size|limit)',
+      '# token (?:context|window)',
+      String.raw`n(?:um)?_ctx\W{1,4}#`,
+      String.raw`max_(?:seq|model)_len\W{1,4}#`,
+      'maximum model length (?:of|is|:)? ?\\(?#',
+      'model (?:token limit|maximum|max)(?::| is| of)? ?\\(?#',
+      'inputs tokens \\+ max_new_tokens must be (?:<=|<|less than|at most) #',
+      'prompt and prediction\\) cannot exceed #',
+      'tokens > # maximum',
+    ]),
+  ],
+  [undefined, figures(['[0-9] > #(?! ?\\+)'])],
+  [
+    'input',
+    figures([
       '(?:maximum|max) (?:allowed )?(?:prompt|input)(?: token)?(?: length| size| tokens?| count| limit)*(?: is| of|:|=| allowed)* ?\\(?#',
-    ),
-    kind: 'input',
-  },
-  {
-    pattern: figure(
       'maximum number of (?:input )?tokens(?: allowed| supported)?(?: for (?:this|the) model)?(?: is| of|:)? ?\\(?#',
-    ),
-    kind: 'input',
-  },
-  {
-    pattern: figure(
       '(?:input tokens exceed the configured|prompt token count of [0-9,._]{1,15} exceeds the) limit of #',
-    ),
-    kind: 'input',
-  },
-  { pattern: figure('but (?:the )?model only supports up to #'), kind: 'input' },
-  { pattern: figure('range of input length should be \\[\\d+, ?#'), kind: 'input' },
-  { pattern: figure('inputs must have less than #'), kind: 'input' },
-  { pattern: figure('in the prompt cannot exceed #'), kind: 'input' },
-  { pattern: figure('max size: # tokens') },
-  { pattern: figure('max tokens of # exceeded') },
-  { pattern: figure('requested [0-9,._]{1,15} tokens,? (?:but )?(?:the )?max(?:imum)?(?: is| of)? #') },
-  {
-    pattern: figure(
+      'but (?:the )?model only supports up to #',
+      'range of input length should be \\[\\d+, ?#',
+      'inputs must have less than #',
+      'in the prompt cannot exceed #',
+    ]),
+  ],
+  [
+    undefined,
+    figures([
+      'max size: # tokens',
+      'max tokens of # exceeded',
+      'requested [0-9,._]{1,15} tokens,? (?:but )?(?:the )?max(?:imum)?(?: is| of)? #',
       '(?:maximum|max)(?: allowed| supported| permitted)?(?: number of)?(?: total)?(?: sequence| token| tokens| length| limit| size| count| position| embeddings)*(?: allowed| supported| permitted)?(?: is| are| of|:|=| to)* ?\\(?#',
-    ),
-  },
-  {
-    pattern: figure(
       'limit(?:ed|s)?(?! \\(2013\\))(?: is| of| was| to| for this model| for this model is|:|=)* ?\\(?#',
-    ),
-  },
-  {
-    pattern: figure(
       "(?:cannot|can not|must not|may not|can't|should not) (?:exceed|be (?:more|longer|greater|larger) than)(?: the)?[^0-9.;]{0,40}#",
-    ),
-  },
-  {
-    pattern: figure(
       'must be (?:<=|<|at most|less than|smaller than|below|under|no more than|shorter than)[^0-9.;]{0,40}#',
-    ),
-  },
-  {
-    pattern: figure(
       '(?:supports?|accepts?|allows?|allowed|handle|handles)(?: only| at most| up to| a maximum of| just)* #',
-    ),
-  },
-  {
-    pattern: figure(
       '(?:exceed(?:s|ed)?|more than|longer than|greater than|larger than|over|above|beyond) (?!by )(?:the )?(?:(?!by )[a-z]+ ){0,3}?\\(?# ?tokens?',
-    ),
-  },
-  { pattern: figure('(?:up to|at most|no more than|only) # tokens') },
-  { pattern: figure('# ?(?:tokens? )?(?:is the |is |are )?(?:maximum|max|limit|allowed|permitted)\\b') },
-  { pattern: figure('[0-9] > #\\)') },
-  { pattern: figure('cannot truncate to #') },
-  { pattern: figure('最大(?:上下文|输入|提示)?[^0-9。]{0,10}#') },
-  { pattern: figure('tokens > #') },
-  { pattern: figure('tokens? exceed(?:s|ed)? #') },
-  { pattern: figure('[0-9] ?/ ?# tokens') },
+      '(?:up to|at most|no more than|only) # tokens',
+      '# ?(?:tokens? )?(?:is the |is |are )?(?:maximum|max|limit|allowed|permitted)\\b',
+      '[0-9] > #\\)',
+      'cannot truncate to #',
+      '最大(?:上下文|输入|提示)?[^0-9。]{0,10}#',
+      'tokens > #',
+      'tokens? exceed(?:s|ed)? #',
+      '[0-9] ?/ ?# tokens',
+    ]),
+  ],
 ]
 
 /** The parts of an input when they are listed separately. */
@@ -217,29 +168,28 @@ export function figuresNear(text: string, at: number): OverflowFigures | undefin
   const inputTokens = parts(near) ?? first(near, INPUT)
   const outputTokens = first(near, OUTPUT)
   let limit: number | undefined
-  let limitKind: 'window' | 'input' | undefined
-  for (const { pattern, kind } of LIMITS) {
-    limit = read(near, pattern)
-    if (limit === undefined) continue
+  let limitKind: LimitKind
+  for (const [kind, patterns] of LIMITS) {
+    limit = first(near, patterns)
     limitKind = kind
-    break
+    if (limit !== undefined) break
   }
   const both =
     inputTokens !== undefined && outputTokens !== undefined ? inputTokens + outputTokens : undefined
-  const excess = read(near, EXCESS)
+  const excess = first(near, EXCESS)
   // One number cannot be both the sent and the allowed size.
   const sent = (value: number): boolean =>
     value !== excess && (value !== limit || occurrences(near, value) > 1)
   const actual = both ?? first(near, ACTUAL, sent) ?? inputTokens
   if (actual === undefined && limit === undefined && excess === undefined) return undefined
-  return {
-    ...(actual === undefined ? {} : { actualTokens: actual }),
-    ...(limit === undefined ? {} : { budgetTokens: limit }),
-    ...(inputTokens === undefined || both === undefined ? {} : { inputTokens }),
-    ...(outputTokens === undefined || both === undefined ? {} : { outputTokens }),
-    ...(excess === undefined ? {} : { excessTokens: excess }),
-    ...(limitKind === undefined ? {} : { limitKind }),
-  }
+  return defined({
+    actualTokens: actual,
+    budgetTokens: limit,
+    inputTokens: both && inputTokens,
+    outputTokens: both && outputTokens,
+    excessTokens: excess,
+    limitKind,
+  })
 }
 
 /** "658 of text input, 732 of tool input": the parts of an input, summed. */
@@ -249,21 +199,17 @@ function parts(near: string): number | undefined {
   return sum > 0 ? sum : undefined
 }
 
+/** The figure of the first pattern that fits. */
 function first(
   near: string,
   patterns: readonly RegExp[],
   fits: (value: number) => boolean = () => true,
 ): number | undefined {
   for (const pattern of patterns) {
-    const found = read(near, pattern)
+    const found = tokensWritten(pattern.exec(near)?.[1] ?? '')
     if (found !== undefined && fits(found)) return found
   }
   return undefined
-}
-
-function read(near: string, pattern: RegExp): number | undefined {
-  const found = pattern.exec(near)?.[1]
-  return found === undefined ? undefined : tokensWritten(found)
 }
 
 /** The value of a written number. */

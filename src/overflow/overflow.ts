@@ -1,26 +1,22 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import { figuresNear, type OverflowFigures } from './figures.ts'
-import { GENERAL_WORDINGS, OWN_PROTOCOLS, TABLE_WORDINGS, type Wording } from './general-wordings.ts'
-import { OWN_WORDINGS } from './own-wordings.ts'
 import {
   hintsAtSize,
   isAboutAnswer,
   isAboutOtherThing,
   isMentioned,
   isOtherCode,
-  isOtherStatus,
+  OTHER_STATUSES,
   providerInText,
   providerOfHost,
   sayingProvider,
   speaksAgainst,
-  speaksOfTokens,
 } from './providers.ts'
 import { type ErrorNode, readError } from './read-error.ts'
 import { normalizeText } from './text.ts'
-
-/** Every wording in the order of matching: the first match determines the provider. */
-export const WORDINGS: readonly Wording[] = [...OWN_WORDINGS, ...TABLE_WORDINGS, ...GENERAL_WORDINGS]
+import { OWN_PROTOCOLS, WORDINGS, type Wording } from './wordings.ts'
 
 /** A wording of the caller. */
 export type OverflowPattern = {
@@ -115,7 +111,14 @@ export function overflowReader(
 function detailsOf(overflow: Overflow): ProviderOverflowDetails | null {
   let best: OverflowFigures | undefined
   for (const { node, text, at } of overflow.places) {
-    const figures = { ...fieldsOf(node), ...figuresNear(text, at) }
+    const figures = {
+      ...defined({
+        actualTokens: node.promptTokens,
+        budgetTokens: node.contextTokens,
+        limitKind: node.contextTokens === undefined ? undefined : ('window' as const),
+      }),
+      ...figuresNear(text, at),
+    }
     if (figures.actualTokens !== undefined && figures.budgetTokens !== undefined) {
       best = figures
       break
@@ -131,14 +134,12 @@ function detailsOf(overflow: Overflow): ProviderOverflowDetails | null {
  */
 export function extractErrorMessage(error: unknown): string | null {
   if (typeof error === 'string') return error.trim() === '' ? null : error
-  for (const node of readError(error)) {
-    const text = node.firstText
-    if (text !== undefined) return text
-  }
-  return null
+  return readError(error).find(({ firstText }) => firstText !== undefined)?.firstText ?? null
 }
 
 type Place = { readonly node: ErrorNode; readonly text: string; readonly at: number }
+/** A place with the index of its wording. */
+type Match = Place & { readonly rank: number }
 type Overflow = { readonly provider: string | null; readonly places: readonly Place[] }
 
 function findOverflow(error: unknown, options?: OverflowOptions): Overflow | undefined {
@@ -152,43 +153,39 @@ function overflowAmong(read: readonly ErrorNode[], options: OverflowOptions = {}
     patterns = [],
   } = check(optionsSchema, options, 'options of an overflow error')
   const nodes = read.filter((node) => !node.isOurs)
-  const places: Place[] = []
+  const places: Match[] = []
   const custom = firstCustom(nodes, patterns)
-  let rank = Number.POSITIVE_INFINITY
-  let found: Wording | undefined
   for (const node of nodes) {
     // Codes precede each text, like "ValidationException: …", and are alone without one.
     const codes = node.codes.map(normalizeText).join(' ')
     const texts = node.texts.map((text) => (codes === '' ? '' : `${codes}: `) + normalizeText(text))
     for (const text of texts.length === 0 && codes !== '' ? [codes] : texts) {
       const match = firstWording(text, node, strict)
-      if (match === undefined) continue
-      places.push({ node, text, at: match.at })
-      if (match.rank < rank) {
-        rank = match.rank
-        found = WORDINGS[match.rank]
-      }
+      if (match !== undefined) places.push(match)
     }
   }
-  if (custom !== undefined) return { provider: custom, places: places.length > 0 ? places : everyText(nodes) }
-  if (found === undefined) {
+  if (custom !== undefined) {
+    const everyText = (): Place[] =>
+      nodes.flatMap((node) => node.texts.map((text) => ({ node, text: normalizeText(text), at: 0 })))
+    return { provider: custom, places: places.length > 0 ? places : everyText() }
+  }
+  const [first] = places.toSorted((a, b) => a.rank - b.rank)
+  if (first === undefined) {
     if (!nodes.some(({ isSilent }) => isSilent) || nodes.some(({ isOtherCall }) => isOtherCall))
       return undefined
     return { provider: calledProviders(nodes, [], provider)[0] ?? null, places: [] }
   }
-  return { provider: nameProvider(found, nodes, places, provider), places }
+  const wording = WORDINGS[first.rank]!
+  const called = calledProviders(nodes, places, provider).find((name) => maySay(wording, name))
+  return { provider: called ?? wording.provider, places }
 }
 
-/** The index of the first wording that matches a text. */
-function firstWording(
-  text: string,
-  node: ErrorNode,
-  strict: boolean,
-): { rank: number; at: number } | undefined {
+/** The first wording that matches a text. */
+function firstWording(text: string, node: ErrorNode, strict: boolean): Match | undefined {
   if (!MAY_MATTER.test(text)) return undefined
   for (const [rank, wording] of WORDINGS.entries()) {
     const at = wording.pattern.exec(text)?.index
-    if (at !== undefined && holds(wording, text, at, node, strict)) return { rank, at }
+    if (at !== undefined && holds(wording, text, at, node, strict)) return { node, text, at, rank }
   }
   return undefined
 }
@@ -198,14 +195,17 @@ const MAY_MATTER =
   /token|context|too[ _]?(?:long|large)|exceed|length|resource_exhausted|validationexception|maximum|超|过长|太长|大于|prompt|max input|truncate|room/
 
 function holds(wording: Wording, text: string, at: number, node: ErrorNode, strict: boolean): boolean {
-  if (wording.needs === 'tokens' && !speaksOfTokens(text, at)) return false
+  if (wording.needs === 'tokens' && !/\btokens?\b/.test(text.slice(at, at + 2_000))) return false
   if (strict && isMentioned(text, at)) return false
   if (wording.trust === 'certain') return true
   if (!strict && wording.trust === 'loose') return true
   const near = text.slice(Math.max(0, at - 400), at + 600)
   if (wording.needs === 'size') return hintsAtSize(near)
-  const status = statusOf(node)
-  if (isOtherStatus(status) || saysOther(node)) return false
+  if (
+    OTHER_STATUSES.includes(statusOf(node)) ||
+    [node, node.group].some(({ codes }) => codes.some(isOtherCode))
+  )
+    return false
   if (speaksAgainst(near) || isAboutAnswer(near)) return false
   return wording.trust === 'likely' || !isAboutOtherThing(text.slice(Math.max(0, at - 120), at + 200))
 }
@@ -220,10 +220,6 @@ function statusOf(node: ErrorNode): number | undefined {
   return node.group.status
 }
 
-function saysOther(node: ErrorNode): boolean {
-  return node.codes.some(isOtherCode) || node.group.codes.some(isOtherCode)
-}
-
 function firstCustom(nodes: readonly ErrorNode[], patterns: readonly OverflowPattern[]): string | undefined {
   for (const { provider, pattern } of patterns) {
     // A copy without `g` and `y`, which have state.
@@ -236,19 +232,6 @@ function firstCustom(nodes: readonly ErrorNode[], patterns: readonly OverflowPat
           return sayingProvider(provider)
   }
   return undefined
-}
-
-function everyText(nodes: readonly ErrorNode[]): Place[] {
-  return nodes.flatMap((node) => node.texts.map((text) => ({ node, text: normalizeText(text), at: 0 })))
-}
-
-function nameProvider(
-  wording: Wording,
-  nodes: readonly ErrorNode[],
-  places: readonly Place[],
-  hint: string | undefined,
-): string | null {
-  return calledProviders(nodes, places, hint).find((name) => maySay(wording, name)) ?? wording.provider
 }
 
 /** The possible providers, the best evidence first: the caller's option, hosts, fields, texts. */
@@ -268,17 +251,7 @@ function calledProviders(
 
 function maySay(wording: Wording, provider: string): boolean {
   if (provider === '') return false
-  if (wording.provider === null) return true
-  if (wording.provider === provider) return true
-  if (wording.also === 'compatible') return !OWN_PROTOCOLS.includes(provider)
-  return wording.also === 'anyone' || (wording.also?.includes(provider) ?? false)
-}
-
-function fieldsOf(node: ErrorNode): OverflowFigures {
-  return {
-    ...(node.promptTokens === undefined ? {} : { actualTokens: node.promptTokens }),
-    ...(node.contextTokens === undefined
-      ? {}
-      : { budgetTokens: node.contextTokens, limitKind: 'window' as const }),
-  }
+  if (wording.provider === null || wording.provider === provider) return true
+  const also = (name: string): boolean => wording.also.includes(name)
+  return also(provider) || also('anyone') || (also('compatible') && !OWN_PROTOCOLS.includes(provider))
 }

@@ -37,15 +37,7 @@ const OTHER_CODE =
 
 /** Whether a sign near a `likely` wording contradicts it. */
 export function speaksAgainst(near: string): boolean {
-  return (
-    RATE.test(near) ||
-    BILL.test(near) ||
-    LOGIN.test(near) ||
-    TIMEOUT.test(near) ||
-    PARSER.test(near) ||
-    TOOL.test(near) ||
-    SETTING.test(near)
-  )
+  return [RATE, BILL, LOGIN, TIMEOUT, PARSER, TOOL, SETTING].some((sign) => sign.test(near))
 }
 
 /** Words before a wording that mark it as a quotation: of a message, a tool, a test, or advice about such errors. */
@@ -79,105 +71,75 @@ export function isOtherCode(code: string): boolean {
 }
 
 /** Statuses of logins, bills and rate limits: only `certain` wordings match with them. */
-export function isOtherStatus(status: number | undefined): boolean {
-  return status === 401 || status === 402 || status === 403 || status === 408 || status === 429
-}
+export const OTHER_STATUSES: readonly (number | undefined)[] = [401, 402, 403, 408, 429]
 
 /** Whether RESOURCE_EXHAUSTED is about the size of a request. */
 export function hintsAtSize(near: string): boolean {
   return (
     /\btokens?\b|context|prompt|too long|length/.test(near) &&
-    !RATE.test(near) &&
-    !BILL.test(near) &&
-    !TIMEOUT.test(near)
+    ![RATE, BILL, TIMEOUT].some((sign) => sign.test(near))
   )
 }
 
-/** Whether the word token follows a wording, as in `ValidationException.*token`. */
-export function speaksOfTokens(text: string, at: number): boolean {
-  return /\btokens?\b/.test(text.slice(at, at + 2000))
+/** Provider by name, of a table of names by provider. */
+function byName(names: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(names).flatMap(([provider, list]) => list.split(' ').map((name) => [name, provider])),
+  )
 }
 
 /**
  * Names of providers that `canonicalProvider` does not know: spellings of gateways, and providers that only their errors distinguish.
  * Overflow functions return "google" where windows use "google-ai".
  */
-const ALIASES: ReadonlyMap<string, string> = new Map([
-  ['google-ai', 'google'],
-  ['azure_openai', 'azure'],
-  ['azure_ai', 'azure'],
-  ['google-ai-studio', 'google'],
-  ['vertex_ai', 'vertex'],
-  ['grok', 'xai'],
-  ['kimi', 'moonshot'],
-  ['moonshotai', 'moonshot'],
-  ['copilot', 'github-copilot'],
-  ['github_copilot', 'github-copilot'],
-  ['lm-studio', 'lmstudio'],
-  ['lm_studio', 'lmstudio'],
-  ['llamacpp', 'llama.cpp'],
-  ['llama-cpp', 'llama.cpp'],
-  ['together-ai', 'together'],
-  ['togetherai', 'together'],
-  ['together_ai', 'together'],
-  ['fireworks-ai', 'fireworks'],
-  ['fireworks_ai', 'fireworks'],
-  ['zhipu', 'zai'],
-  ['zhipuai', 'zai'],
-  ['z.ai', 'zai'],
-  ['z-ai', 'zai'],
-  ['glm', 'zai'],
-  ['qwen', 'dashscope'],
-  ['alibaba', 'dashscope'],
-  ['hosted_vllm', 'vllm'],
-  ['hosted-vllm', 'vllm'],
-])
+const ALIASES = byName({
+  google: 'google-ai',
+  azure: 'azure_ai',
+  xai: 'grok',
+  moonshot: 'kimi moonshotai',
+  'github-copilot': 'copilot github_copilot',
+  lmstudio: 'lm-studio lm_studio',
+  'llama.cpp': 'llamacpp llama-cpp',
+  together: 'together-ai togetherai together_ai',
+  fireworks: 'fireworks-ai fireworks_ai',
+  zai: 'zhipu zhipuai z.ai z-ai glm',
+  dashscope: 'qwen alibaba',
+  vllm: 'hosted_vllm hosted-vllm',
+})
 
 /** Ends of host names, or `host:port`, with their providers. */
-const HOSTS: readonly (readonly [end: string, provider: string])[] = [
-  ['models.inference.ai.azure.com', 'github-models'],
-  ['models.github.ai', 'github-models'],
-  ['githubcopilot.com', 'github-copilot'],
-  ['api.openai.com', 'openai'],
-  ['azure.com', 'azure'],
-  ['anthropic.com', 'anthropic'],
-  ['googleapis.com', 'google'],
-  ['mistral.ai', 'mistral'],
-  ['openrouter.ai', 'openrouter'],
-  ['x.ai', 'xai'],
-  ['groq.com', 'groq'],
-  ['deepseek.com', 'deepseek'],
-  ['together.xyz', 'together'],
-  ['together.ai', 'together'],
-  ['fireworks.ai', 'fireworks'],
-  ['cerebras.ai', 'cerebras'],
-  ['moonshot.cn', 'moonshot'],
-  ['moonshot.ai', 'moonshot'],
-  ['kimi.com', 'moonshot'],
-  ['z.ai', 'zai'],
-  ['bigmodel.cn', 'zai'],
-  ['dashscope.aliyuncs.com', 'dashscope'],
-  ['dashscope-intl.aliyuncs.com', 'dashscope'],
-  ['siliconflow.cn', 'siliconflow'],
-  ['siliconflow.com', 'siliconflow'],
-  ['perplexity.ai', 'perplexity'],
-  ['cohere.com', 'cohere'],
-  ['cohere.ai', 'cohere'],
-  ['cloudflare.com', 'cloudflare'],
-  ['nvidia.com', 'nvidia'],
-  ['sambanova.ai', 'sambanova'],
-  ['hyperbolic.xyz', 'hyperbolic'],
-  ['nebius.com', 'nebius'],
-  ['nebius.ai', 'nebius'],
-  ['baseten.co', 'baseten'],
-  ['databricks.com', 'databricks'],
-  ['azuredatabricks.net', 'databricks'],
-  ['huggingface.co', 'huggingface'],
-  ['localhost:11434', 'ollama'],
-  ['127.0.0.1:11434', 'ollama'],
-  ['localhost:1234', 'lmstudio'],
-  ['127.0.0.1:1234', 'lmstudio'],
-]
+const HOSTS = byName({
+  'github-models': 'models.inference.ai.azure.com models.github.ai',
+  'github-copilot': 'githubcopilot.com',
+  openai: 'api.openai.com',
+  azure: 'azure.com',
+  anthropic: 'anthropic.com',
+  google: 'googleapis.com',
+  mistral: 'mistral.ai',
+  openrouter: 'openrouter.ai',
+  xai: 'x.ai',
+  groq: 'groq.com',
+  deepseek: 'deepseek.com',
+  together: 'together.xyz together.ai',
+  fireworks: 'fireworks.ai',
+  cerebras: 'cerebras.ai',
+  moonshot: 'moonshot.cn moonshot.ai kimi.com',
+  zai: 'z.ai bigmodel.cn',
+  dashscope: 'dashscope.aliyuncs.com dashscope-intl.aliyuncs.com',
+  siliconflow: 'siliconflow.cn siliconflow.com',
+  perplexity: 'perplexity.ai',
+  cohere: 'cohere.com cohere.ai',
+  cloudflare: 'cloudflare.com',
+  nvidia: 'nvidia.com',
+  sambanova: 'sambanova.ai',
+  hyperbolic: 'hyperbolic.xyz',
+  nebius: 'nebius.com nebius.ai',
+  baseten: 'baseten.co',
+  databricks: 'databricks.com azuredatabricks.net',
+  huggingface: 'huggingface.co',
+  ollama: 'localhost:11434 127.0.0.1:11434',
+  lmstudio: 'localhost:1234 127.0.0.1:1234',
+})
 
 /** A provider's name in the spelling of the wordings. Unknown names are returned in lower case. */
 export function sayingProvider(name: string): string {
@@ -188,7 +150,7 @@ export function sayingProvider(name: string): string {
 /** The provider of a host, or `undefined`. */
 export function providerOfHost(host: string): string | undefined {
   if (/^bedrock[\w-]{0,40}\./.test(host) && host.endsWith('.amazonaws.com')) return 'bedrock'
-  return HOSTS.find(([end]) => host === end || host.endsWith(`.${end}`))?.[1]
+  return [...HOSTS].find(([end]) => host === end || host.endsWith(`.${end}`))?.[1]
 }
 
 /** LiteLLM's errors contain the called provider: "AzureException - …". */
@@ -199,18 +161,8 @@ export function providerInText(text: string): string | undefined {
 }
 
 /** Words of LiteLLM that identify no provider: it uses OpenAI for every provider with OpenAI's protocol. */
-const NO_PROVIDERS: ReadonlySet<string> = new Set([
-  'openai',
-  'api',
-  'apiconnection',
-  'badrequest',
-  'bad_request',
-  'internalserver',
-  'contextwindowexceeded',
-  'serviceunavailable',
-  'validation',
-  'value',
-  'runtime',
-  'http',
-  'unknown',
-])
+const NO_PROVIDERS: ReadonlySet<string> = new Set(
+  'openai api apiconnection badrequest bad_request internalserver contextwindowexceeded serviceunavailable validation value runtime http unknown'.split(
+    ' ',
+  ),
+)

@@ -1,8 +1,8 @@
 /** The most entries of a list that are read from each end. */
-export const MAX_ENTRIES = 200
+const MAX_ENTRIES = 200
 
 /** `Array.isArray` that returns false for a revoked Proxy, for which the original throws. */
-export function isList(value: unknown): value is readonly unknown[] {
+function isList(value: unknown): value is readonly unknown[] {
   try {
     return Array.isArray(value)
   } catch {
@@ -11,7 +11,7 @@ export function isList(value: unknown): value is readonly unknown[] {
 }
 
 /** The entries of a list; for a long one those at its ends. */
-export function entriesOf(list: readonly unknown[]): unknown[] {
+function entriesOf(list: readonly unknown[]): unknown[] {
   const entries: unknown[] = []
   const length = read(list, 'length')
   if (typeof length !== 'number') return entries
@@ -21,7 +21,7 @@ export function entriesOf(list: readonly unknown[]): unknown[] {
 }
 
 /** A property of a foreign object; one that throws counts as absent. */
-export function read(value: object, key: string | number): unknown {
+function read(value: object, key: string | number): unknown {
   try {
     return (value as Record<string | number, unknown>)[key]
   } catch {
@@ -29,97 +29,31 @@ export function read(value: object, key: string | number): unknown {
   }
 }
 
+const words = (text: string): readonly string[] => text.trim().split(/\s+/)
+
 /*
  * The keys that are read. An allow-list, because errors also contain the request (`requestBodyValues`, `config`, `request`, `input`,
  * `messages`, `flagged_input`), and a conversation may quote any error.
  */
-export const MESSAGE_KEYS = [
-  'message',
-  'Message',
-  'errorMessage',
-  'error_message',
-  'error_msg',
-  'errmsg',
-  'err_msg',
-  'msg',
-  'status_msg',
-  'detail',
-  'details',
-  'description',
-  'error_description',
-  'error',
-  'Error',
-  'err',
-  'reason',
-  'cause',
-  'responseBody',
-  'response_body',
-  'responseText',
-  'rawBody',
-  'body',
-  'data',
-  '_data',
-  'raw',
-  'originalMessage',
-  'OriginalMessage',
-  'upstream_error',
-  'external_model_message',
-  'exception',
-]
+const MESSAGE_KEYS = words(`
+  message Message errorMessage error_message error_msg errmsg err_msg msg status_msg detail details description error_description
+  error Error err reason cause responseBody response_body responseText rawBody body data _data raw originalMessage OriginalMessage
+  upstream_error external_model_message exception
+`)
 /** Keys of nested objects and lists. */
-export const INNER_KEYS = [
-  'errors',
-  'lastError',
-  'last_error',
-  'response',
-  'originalError',
-  'original_error',
-  'original',
-  'rawError',
-  'inner',
-  'innerError',
-  'innererror',
-  'innerException',
-  'wrapped',
-  'suppressed',
-  'metadata',
-  'base_resp',
-  'failure',
-  'failures',
-  'choices',
-  '$response',
-  'validationException',
-  'modelStreamErrorException',
-]
+const INNER_KEYS = words(`
+  errors lastError last_error response originalError original_error original rawError inner innerError innererror innerException
+  wrapped suppressed metadata base_resp failure failures choices $response validationException modelStreamErrorException
+`)
 /** Keys of a chat message about its own failure; its content is part of a conversation. */
-export const KEYS_OF_CHAT_MESSAGES = ['errorMessage', 'error']
-export const CODE_KEYS = [
-  'name',
-  'code',
-  'Code',
-  'type',
-  '__type',
-  'status',
-  'statusText',
-  'errorType',
-  'error_type',
-  'errorCode',
-  'error_code',
-  'lc_error_code',
-  'reason',
-  'error',
-]
-export const STATUS_KEYS = [
-  'status',
-  'statusCode',
-  'status_code',
-  'httpStatus',
-  'httpStatusCode',
-  'http_status',
-  'OriginalStatusCode',
-  'code',
-]
-export const PROVIDER_KEYS = ['provider', 'providerId', 'provider_id', 'llm_provider']
+const KEYS_OF_CHAT_MESSAGES = words('errorMessage error')
+const CODE_KEYS = words(`
+  name code Code type __type status statusText errorType error_type errorCode error_code lc_error_code reason error
+`)
+const STATUS_KEYS = words(`
+  status statusCode status_code httpStatus httpStatusCode http_status OriginalStatusCode code
+`)
+const PROVIDER_KEYS = words('provider providerId provider_id llm_provider')
 
 /** The longest text that is parsed as JSON, UTF-16 units; longer ones are searched as text. */
 const MAX_JSON_LENGTH = 2_000_000
@@ -197,15 +131,15 @@ const MAX_OBJECTS = 30_000
 const MAX_CODE_LENGTH = 200
 
 /** The content of one object of an error. Texts are raw; `parent` is the enclosing object. */
-export type ErrorNode = {
+export class ErrorNode {
   readonly parent: ErrorNode | undefined
   /** The account: objects that are not joined by a list describe one failure. */
   readonly group: { status: number | undefined; codes: string[] }
-  readonly texts: string[]
+  readonly texts: string[] = []
   /** The first text before parsing. */
   firstText: string | undefined
   /** Codes, types and names, unchanged. */
-  readonly codes: string[]
+  readonly codes: string[] = []
   status: number | undefined
   /** Host and port of the request. */
   host: string | undefined
@@ -214,11 +148,17 @@ export type ErrorNode = {
   promptTokens: number | undefined
   contextTokens: number | undefined
   /** A model call refused with 400 or 413 and an empty body, as some providers do with requests that are too long. */
-  isSilent: boolean
+  isSilent = false
   /** A request without a conversation: an upload, embeddings and the like. */
-  isOtherCall: boolean
+  isOtherCall = false
   /** An error of this package: its text is not from a provider. */
-  isOurs: boolean
+  isOurs = false
+
+  constructor(parent?: ErrorNode, listed = false) {
+    this.parent = parent
+    if (parent === undefined) this.group = { status: undefined, codes: [] }
+    else this.group = listed ? { ...parent.group, codes: [] } : parent.group
+  }
 }
 
 /** A status at the head of a text: "429 {…}", "Error code: 400 - {…}", "failed with status code 402". */
@@ -253,52 +193,25 @@ export function readError(error: unknown): readonly ErrorNode[] {
       }
       if (queue.length < MAX_OBJECTS) queue.push({ value: inner, parent: from, listed: inList })
     }
-    if (typeof value === 'string') {
-      const node = makeNode(parent, listed)
-      nodes.push(node)
-      addText(node, value, (inner, inList) => push(inner, node, inList))
-      continue
-    }
-    if (typeof value !== 'object' || value === null) continue
-    seen.add(value)
-    const bytes = textOfBytes(value)
-    if (bytes !== undefined) {
-      push(bytes, parent, listed)
-      continue
-    }
-    if (isList(value)) {
-      for (const entry of entriesOf(value)) push(entry, parent, true)
-      continue
-    }
-    const node = makeNode(parent, listed)
+    if (typeof value === 'object' && value !== null) {
+      seen.add(value)
+      const bytes = textOfBytes(value)
+      if (bytes !== undefined) {
+        push(bytes, parent, listed)
+        continue
+      }
+      if (isList(value)) {
+        for (const entry of entriesOf(value)) push(entry, parent, true)
+        continue
+      }
+    } else if (typeof value !== 'string') continue
+    const node = new ErrorNode(parent, listed)
     nodes.push(node)
-    readObject(value, node, (inner, inList) => push(inner, node, inList))
+    const add: Push = (inner, inList) => push(inner, node, inList)
+    if (typeof value === 'string') addText(node, value, add)
+    else readObject(value, node, add)
   }
   return nodes
-}
-
-function makeNode(parent: ErrorNode | undefined, listed: boolean): ErrorNode {
-  const group =
-    parent === undefined
-      ? { status: undefined, codes: [] }
-      : listed
-        ? { ...parent.group, codes: [] }
-        : parent.group
-  return {
-    parent,
-    group,
-    texts: [],
-    firstText: undefined,
-    codes: [],
-    status: undefined,
-    host: undefined,
-    provider: undefined,
-    promptTokens: undefined,
-    contextTokens: undefined,
-    isSilent: false,
-    isOtherCall: false,
-    isOurs: false,
-  }
 }
 
 type Push = (inner: unknown, inList: boolean) => void

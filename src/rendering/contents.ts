@@ -56,37 +56,31 @@ function sideWithResults({ message, parts }: Draft): Side {
 }
 
 function mergeRuns(drafts: readonly Draft[], sideOf: (draft: Draft) => Side, note: Note): Draft[] {
-  const merged: Draft[] = []
-  let run: Draft[] = []
-  const closeRun = (): void => {
-    const [first] = run
-    if (first !== undefined) merged.push(run.length === 1 ? first : mergeAll(first, run))
-    run = []
-  }
+  const runs: Draft[][] = []
   for (const draft of drafts) {
-    const [first] = run
+    const run = runs.at(-1)
+    const side = sideOf(draft)
     const joins =
-      first !== undefined &&
-      ![first, draft].some(isSystem) &&
-      sideOf(first) === sideOf(draft) &&
-      sideOf(first) !== 'results'
+      run !== undefined && ![run[0]!, draft].some(isSystem) && sideOf(run[0]!) === side && side !== 'results'
     if (joins) note({ kind: 'merged', messageId: draft.id })
-    else closeRun()
-    run.push(draft)
+    if (joins) run.push(draft)
+    else runs.push([draft])
   }
-  closeRun()
-  return merged
+  return runs.map((run) => (run.length === 1 ? run[0]! : mergeRun(run)))
 }
 
 function isSystem({ message }: Draft): boolean {
   return message.role === 'system'
 }
 
-function mergeAll(first: Draft, run: readonly Draft[]): Draft {
-  const { role } = first.message
+function mergeRun(run: readonly Draft[]): Draft {
+  const { id, message } = run[0]!
   const parts = run.flatMap((draft) => draft.parts)
-  if (run.every(({ message }) => message.role === role)) return draftOf(first.id, { role, content: parts })
-  return draftOf(first.id, { role: 'user', content: resultsFirst(parts) })
+  const isOneRole = run.every(({ message: { role } }) => role === message.role)
+  return draftOf(
+    id,
+    isOneRole ? { role: message.role, content: parts } : { role: 'user', content: resultsFirst(parts) },
+  )
 }
 
 function resultsFirst(parts: readonly Part[]): readonly Part[] {

@@ -120,11 +120,12 @@ export function draftOf(id: string, message: Message): Draft {
 
 /** The draft with another role or other parts; the same draft, with its metadata, when nothing differs. */
 export function redraft(draft: Draft, role: Role, parts: readonly Part[]): Draft {
-  const same =
-    role === draft.message.role &&
-    parts.length === draft.parts.length &&
-    parts.every((part, index) => part === draft.parts[index])
+  const same = role === draft.message.role && sameParts(parts, draft.parts)
   return same ? draft : draftOf(draft.id, { role, content: parts })
+}
+
+function sameParts(parts: readonly Part[], before: readonly Part[]): boolean {
+  return parts.length === before.length && parts.every((part, index) => part === before[index])
 }
 
 /*
@@ -163,19 +164,13 @@ function readableParts(
   note: Note,
 ): readonly Part[] {
   const mayHoldBlocks = kind === 'message' && role === 'assistant'
-  let changed = false
   const parts = content.flatMap((part): readonly Part[] => {
-    if (part.type === 'tool-result') {
-      const result = readableResult(part, reader, messageId, note)
-      changed ||= result !== part
-      return [result]
-    }
+    if (part.type === 'tool-result') return [readableResult(part, reader, messageId, note)]
     if (!isForeign(part, reader) || (mayHoldBlocks && compactionBlock(part) !== undefined)) return [part]
     note({ kind: 'foreign-part-dropped', messageId })
-    changed = true
     return []
   })
-  return changed ? parts : content
+  return sameParts(parts, content) ? content : parts
 }
 
 function readableResult(

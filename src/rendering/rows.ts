@@ -1,11 +1,10 @@
 import {
   blockOfSummary,
-  type CompactionBlock,
   compactionBlock,
   lastBlockOf,
   UNREADABLE_SUMMARY,
 } from '../messages/compaction-block.ts'
-import type { JsonObject } from '../messages/json.ts'
+import { isObject, type JsonObject } from '../messages/json.ts'
 import { type Message, type Part, partsOf, type ViewMessage } from '../messages/message.ts'
 import { canonicalProvider, type ProviderProfile } from '../tokens/providers.ts'
 import { type Draft, draftOf, type Note, partSummaries, redraft, type SummaryPlace } from './draft.ts'
@@ -105,48 +104,37 @@ export function presentRows(
       : isFirst
         ? [...summaries.map(present), ...system]
         : [...system, ...summaries.map(present)]
-  const endsHead = place !== 'in-system' && role !== 'system'
-  return [
-    ...head,
-    ...presentInPlace(rest, { atHead: !endsHead, isFirst: summaries.length === 0 }, profile, options, note),
-  ]
+  const atHead = place === 'in-system' || role === 'system'
+  return [...head, ...presentInPlace(rest, { atHead, isFirst: false }, profile, options, note)]
 }
 
-/** What precedes the rows that are shown in place. */
-type Start = {
-  /** Whether only system messages precede. */
-  readonly atHead: boolean
-  /** Whether nothing was shown yet that a compaction block could replace. */
-  readonly isFirst: boolean
-}
-
+/** `atHead`: only system messages precede. `isFirst`: nothing was shown yet that a compaction block could replace. */
 function presentInPlace(
   rows: readonly ViewMessage[],
-  start: Start,
+  start: { readonly atHead: boolean; readonly isFirst: boolean },
   profile: ProviderProfile,
   options: InsertedRowOptions & { readonly provider: string },
   note: Note,
 ): readonly Draft[] {
   const provider = canonicalProvider(options.provider)
   const drafts: Draft[] = []
-  const natives: Draft[] = []
-  let { atHead } = start
+  let { atHead, isFirst } = start
   /** System messages at the head. */
   let head = 0
-  let { isFirst } = start
+  let native: Draft | undefined
 
   const presentInserted = (row: ViewMessage): void => {
     atHead = false
-    const block = presentBlock(row, provider, note)
-    if (block !== undefined && 'native' in block) {
-      const draft = draftOf(row.id, { role: 'assistant', content: [block.native] })
-      natives.push(draft)
-      drafts.push(draft)
+    const block = blockOfSummary(row)
+    if (block?.provider === provider) {
+      native = draftOf(row.id, { role: 'assistant', content: [block.part] })
+      drafts.push(native)
     } else if (row.kind === 'summary') {
-      const shown = block === undefined ? row : { ...row, content: block.text }
-      drafts.push(
-        draftOf(row.id, presentSummary(shown, allowedRole(mannerOf(options).role, profile), options)),
-      )
+      if (block !== undefined && block.text === undefined)
+        note({ kind: 'block-unreadable', messageId: row.id })
+      const shown = block === undefined ? row : { ...row, content: block.text ?? UNREADABLE_SUMMARY }
+      const role = allowedRole(mannerOf(options).role, profile)
+      drafts.push(draftOf(row.id, presentSummary(shown, role, options)))
     } else drafts.push(draftOf(row.id, presentMarker(row, profile, options)))
   }
 
@@ -170,7 +158,7 @@ function presentInPlace(
     note({ kind: 'role-changed', messageId: row.id })
     drafts.push(draftOf(row.id, { role: 'user', content: row.content }))
   }
-  return blockFirst(drafts, natives, head, note)
+  return native === undefined ? drafts : blockFirst(drafts, native, head, note)
 }
 
 /**
@@ -204,8 +192,7 @@ const OPENAI_FIELDS = new Set(['role', 'content', 'name', 'refusal', 'audio', 't
 function sendableMetadata(metadata: JsonObject): JsonObject | undefined {
   if (!Object.hasOwn(metadata, 'anthropic') && !Object.hasOwn(metadata, 'openai')) return metadata
   const { anthropic: _, openai, ...rest } = metadata
-  const fields =
-    typeof openai === 'object' && openai !== null && !Array.isArray(openai) ? Object.entries(openai) : []
+  const fields = isObject(openai) ? Object.entries(openai) : []
   const kept = fields.filter(([name]) => OPENAI_FIELDS.has(name))
   const sendable = kept.length === 0 ? rest : { ...rest, openai: Object.fromEntries(kept) }
   return Object.keys(sendable).length === 0 ? undefined : sendable
@@ -319,35 +306,11 @@ function beginsWithBlock(view: readonly ViewMessage[], provider: string): boolea
   return last !== undefined && compactionBlock(first.content[last])?.provider === name
 }
 
-/** How a summary row that holds a compaction block is shown to a provider: as the block itself, or as text. */
-function presentBlock(
-  row: ViewMessage,
-  provider: string,
-  note: Note,
-): { readonly native: Part } | { readonly text: string } | undefined {
-  const block = blockOfSummary(row)
-  if (block === undefined) return undefined
-  if (block.provider === provider) return { native: block.part }
-  return { text: readable(row.id, block, note) }
-}
-
-function readable(messageId: string, { text }: CompactionBlock, note: Note): string {
-  if (text === undefined) note({ kind: 'block-unreadable', messageId })
-  return text ?? UNREADABLE_SUMMARY
-}
-
 /**
  * Moves the native block before everything except the `head` leading system messages: its provider ignores what
- * precedes it, and what is still shown (a pinned message) should be read. Of several blocks, the last counts.
+ * precedes it, and what is still shown (a pinned message) should be read. Of several blocks, the last is given.
  */
-function blockFirst(
-  drafts: readonly Draft[],
-  natives: readonly Draft[],
-  head: number,
-  note: Note,
-): readonly Draft[] {
-  const block = natives.at(-1)
-  if (block === undefined) return drafts
+function blockFirst(drafts: readonly Draft[], block: Draft, head: number, note: Note): readonly Draft[] {
   const at = drafts.indexOf(block)
   if (at === head) return drafts
   const moved: Draft[] = []

@@ -62,146 +62,142 @@ type AnswerRules = {
   readonly afterHidden: ReadonlySet<string>
 }
 
-/** The position of a part: the index of its draft and its own. */
-type Place = { readonly row: number; readonly part: number }
-
-/** A position as a map key. */
-function keyOf({ row, part }: Place): string {
-  return `${row}:${part}`
+/** A call of a draft. */
+type Call = {
+  readonly kind: 'call'
+  /** The index of its draft. */
+  readonly row: number
+  readonly part: ToolCallPart
+  /** Its id as the provider is sent it. */
+  readonly sentId: string
+  result?: Result
 }
 
-/**
- * What happens to a result: it is placed after the message of its call (`after`), within it (a tool the
- * provider ran itself), or it is a second result. A result without a fate has no call in the view; or it
- * differs from the result its call has, and its own call may be a hidden one with the same id: ids repeat, and
- * no answered call may be lost.
- */
-type Fate = { readonly kind: 'after' | 'inside' | 'duplicate'; readonly call: CallRef }
+/** A result of a draft. */
+type Result = {
+  readonly kind: 'result'
+  readonly row: number
+  /** Its index in its draft. */
+  readonly index: number
+  readonly part: ToolResultPart
+  /** Its call, when it is placed after the message of its call or within it. */
+  call?: Call
+  /**
+   * What happens to it: it is placed after the message of its call (`after`), within it (a tool the provider ran
+   * itself), or it is a second result. A result without a fate has no call in the view; or it differs from the
+   * result its call has, and its own call may be a hidden one with the same id: ids repeat, and no answered call
+   * may be lost.
+   */
+  fate?: 'after' | 'inside' | 'duplicate'
+  /** Its rank among all parts shown. */
+  rank: number
+}
 
-/** Everything decided about calls and results before anything is moved. Maps are keyed by `keyOf`. */
-type Answers = {
-  readonly uses: readonly (ToolUse | undefined)[]
-  /** The result of each answered call. */
-  readonly resultOf: ReadonlyMap<string, Place>
-  readonly fateOf: ReadonlyMap<string, Fate>
-  /** The id of each call as the provider is sent it. */
-  readonly idOf: ReadonlyMap<string, string>
+/** Everything decided about calls and results before anything is moved. */
+type ToolWork = {
+  readonly drafts: readonly Draft[]
+  /** The calls and results among the parts of each draft, at the indexes of the parts. */
+  readonly slots: readonly (readonly (Call | Result | undefined)[])[]
   /** The message whose unanswered calls stay without a result; -1 for none. */
   readonly waitingRow: number
-  /** The rank of each result among all parts shown. */
-  readonly rankOf: ReadonlyMap<string, number>
   /** The rank of the last part shown of each draft, or of the last one before it. */
   readonly lastRankOf: readonly number[]
+  readonly note: Note
 }
 
 /** Pairs the calls and results of a history and decides what happens to each. */
-function findAnswers(drafts: readonly Draft[], rules: AnswerRules, note: Note): Answers {
-  const uses = drafts.map((draft) => toolUseOf(draft.parts))
-  const { pairs, orphans } = pairToolUse(uses)
-  const resultOf = new Map<string, Place>()
-  const fateOf = new Map<string, Fate>()
-
-  for (const { call, result } of pairs) {
-    const inside = ranByProvider(drafts, call) && drafts[result.row]!.message.role === 'assistant'
-    resultOf.set(keyOf(call), result)
-    fateOf.set(keyOf(result), { kind: inside ? 'inside' : 'after', call })
-  }
-  for (const { result, duplicateOf } of orphans) {
-    if (duplicateOf === undefined) continue
-    const first = resultOf.get(keyOf(duplicateOf))
-    const mayBeAnothers = rules.afterHidden.has(drafts[result.row]!.id)
-    if (mayBeAnothers && first !== undefined && !saysTheSame(drafts, first, result)) continue
-    fateOf.set(keyOf(result), { kind: 'duplicate', call: duplicateOf })
-  }
-  const idOf = nameCalls(drafts, uses, rules.callIds, note)
-  const waitingRow = rules.keepWaiting ? findLastSpeaker(drafts, fateOf) : -1
-  return { uses, resultOf, fateOf, idOf, waitingRow, ...rankParts(drafts, fateOf) }
-}
-
-/** Whether two results have equal content; blank texts are ignored. */
-function saysTheSame(drafts: readonly Draft[], first: Place, second: Place): boolean {
-  const [a, b] = [first, second].map(({ row, part }) => {
-    const { output } = drafts[row]!.parts[part] as ToolResultPart
-    const { type, value } = output
-    const items =
-      type === 'content' ? value.filter((item) => !('text' in item && item.text.trim() === '')) : value
-    return canonicalJson([type, items])
-  })
-  return a === b
-}
-
-function ranByProvider(drafts: readonly Draft[], { row, part }: Place): boolean {
-  return (drafts[row]!.parts[part] as ToolCallPart).providerExecuted === true
-}
-
-function nameCalls(
+function readToolUse(
   drafts: readonly Draft[],
-  uses: Answers['uses'],
-  rule: CallIdRule,
+  uses: readonly (ToolUse | undefined)[],
+  rules: AnswerRules,
   note: Note,
-): Map<string, string> {
-  const ids = new CallIds(rule)
-  const idOf = new Map<string, string>()
-  for (const [row, use] of uses.entries()) {
-    for (const { part, id } of use?.calls ?? []) {
-      const name = ids.next(id)
-      idOf.set(keyOf({ row, part }), name)
-      if (name !== id) note({ kind: 'call-renamed', messageId: drafts[row]!.id, toolCallId: id })
-    }
+): ToolWork {
+  const ids = new CallIds(rules.callIds)
+  const slots = drafts.map(({ id: messageId, parts }, row) =>
+    parts.map((part, index): Call | Result | undefined => {
+      if (part.type === 'tool-result') return { kind: 'result', row, index, part, rank: -1 }
+      if (part.type !== 'tool-call') return undefined
+      const { toolCallId } = part
+      const sentId = ids.next(toolCallId)
+      if (sentId !== toolCallId) note({ kind: 'call-renamed', messageId, toolCallId })
+      return { kind: 'call', row, part, sentId }
+    }),
+  )
+  const callAt = ({ row, part }: CallRef): Call => slots[row]![part] as Call
+  const resultAt = ({ row, part }: CallRef): Result => slots[row]![part] as Result
+
+  const { pairs, orphans } = pairToolUse(uses)
+  for (const pair of pairs) {
+    const [call, result] = [callAt(pair.call), resultAt(pair.result)]
+    const isInside = call.part.providerExecuted === true && drafts[result.row]!.message.role === 'assistant'
+    call.result = result
+    result.call = call
+    result.fate = isInside ? 'inside' : 'after'
   }
-  return idOf
+  for (const { result: place, duplicateOf } of orphans) {
+    if (duplicateOf === undefined) continue
+    const [first, result] = [callAt(duplicateOf).result, resultAt(place)]
+    const mayBeAnothers = rules.afterHidden.has(drafts[result.row]!.id)
+    if (mayBeAnothers && first !== undefined && contentOf(first) !== contentOf(result)) continue
+    result.fate = 'duplicate'
+  }
+  const waitingRow = rules.keepWaiting ? findLastSpeaker(drafts, slots) : -1
+  return { drafts, slots, waitingRow, lastRankOf: rankParts(drafts, slots), note }
+}
+
+/** The content of a result for comparisons; blank texts are ignored. */
+function contentOf({ part }: Result): string {
+  const { type, value } = part.output
+  const items =
+    type === 'content' ? value.filter((item) => !('text' in item && item.text.trim() === '')) : value
+  return canonicalJson([type, items])
 }
 
 /** The last message that holds more than paired results; those may follow it. */
-function findLastSpeaker(drafts: readonly Draft[], fateOf: Answers['fateOf']): number {
+function findLastSpeaker(drafts: readonly Draft[], slots: ToolWork['slots']): number {
   return drafts.findLastIndex(({ message, parts }, row) =>
     parts.some((part, index) => {
-      if (part.type === 'tool-result') return !fateOf.has(keyOf({ row, part: index }))
+      const slot = slots[row]![index]
+      if (slot?.kind === 'result') return slot.fate === undefined
       return part.type !== 'provider' || message.role !== 'tool'
     }),
   )
 }
 
 /**
- * Numbers what is shown, in stored order. A result is in place when its number follows that of the part shown
- * before it. Provider parts beside the results of a tool message move with those.
+ * Numbers what is shown, in stored order, and returns the rank of the last part of each draft. A result is in
+ * place when its number follows that of the part shown before it. Provider parts beside the results of a tool
+ * message move with those.
  */
-function rankParts(
-  drafts: readonly Draft[],
-  fateOf: Answers['fateOf'],
-): Pick<Answers, 'rankOf' | 'lastRankOf'> {
-  const rankOf = new Map<string, number>()
+function rankParts(drafts: readonly Draft[], slots: ToolWork['slots']): number[] {
   let next = 0
-  const lastRankOf = drafts.map(({ message, parts }, row) => {
-    const ridesAlong = message.role === 'tool' && parts.some((part) => part.type === 'tool-result')
+  return drafts.map(({ message, parts }, row) => {
+    const ridesAlong = message.role === 'tool' && slots[row]!.some((slot) => slot?.kind === 'result')
     for (const [index, part] of parts.entries()) {
-      const key = keyOf({ row, part: index })
+      const slot = slots[row]![index]
       if (part.type === 'provider' && ridesAlong) continue
-      if (part.type === 'tool-result') {
-        if (fateOf.get(key)?.kind === 'duplicate') continue
-        rankOf.set(key, next)
+      if (slot?.kind === 'result') {
+        if (slot.fate === 'duplicate') continue
+        slot.rank = next
       }
       next++
     }
     return next - 1
   })
-  return { rankOf, lastRankOf }
 }
 
 /** The text of an added result. It never changes, so that prompt caches stay valid. */
 const NO_RESULT_TEXT = '[No result was recorded for this tool call]'
 
-/** What arranging tool use works with. */
-type ToolWork = { readonly drafts: readonly Draft[]; readonly answers: Answers; readonly note: Note }
-
-/** A result to show, and its stored position; an added result has none. */
-type ShownResult = { readonly part: ToolResultPart; readonly from?: Place }
+/** A result to show, and its index in its stored message; an added result has none. */
+type ShownResult = { readonly part: ToolResultPart; readonly index?: number }
 
 /** Consecutive results from one message; added ones belong to the message of their calls. */
 type ResultGroup = { readonly source: number; readonly results: ShownResult[] }
 
 /** The results to show after a message, in the order of its calls. */
-function resultsAfter({ drafts, answers, note }: ToolWork, row: number): readonly ResultGroup[] {
+function resultsAfter(work: ToolWork, row: number): readonly ResultGroup[] {
+  const { drafts, note } = work
   const groups: ResultGroup[] = []
   const add = (source: number, result: ShownResult): void => {
     const last = groups.at(-1)
@@ -209,25 +205,31 @@ function resultsAfter({ drafts, answers, note }: ToolWork, row: number): readonl
     else groups.push({ source, results: [result] })
   }
 
-  let rankBefore = answers.lastRankOf[row]!
-  for (const { part, id } of answers.uses[row]?.calls ?? []) {
-    const place = { row, part }
-    const call = callAt(drafts, place)
-    const from = answers.resultOf.get(keyOf(place))
-    if (from === undefined) {
-      if (call.providerExecuted || row === answers.waitingRow) continue
-      note({ kind: 'result-added', messageId: drafts[row]!.id, toolCallId: id })
-      add(row, { part: noResult(call, answers.idOf.get(keyOf(place)) ?? id) })
-    } else if (answers.fateOf.get(keyOf(from))?.kind === 'after') {
-      const { id: messageId, message } = drafts[from.row]!
-      const rank = answers.rankOf.get(keyOf(from))!
-      const inPlace = rank === rankBefore + 1 && (message.role === 'tool' || message.role === 'user')
-      if (!inPlace) note({ kind: 'result-moved', messageId, toolCallId: id })
-      rankBefore = rank
-      add(from.row, { part: named(resultAt(drafts, from), place, answers), from })
+  let rankBefore = work.lastRankOf[row]!
+  for (const call of work.slots[row]!) {
+    if (call?.kind !== 'call') continue
+    const { result } = call
+    if (result?.fate === 'after') {
+      const { id: messageId, message } = drafts[result.row]!
+      const inPlace = result.rank === rankBefore + 1 && (message.role === 'tool' || message.role === 'user')
+      if (!inPlace) note({ kind: 'result-moved', messageId, toolCallId: call.part.toolCallId })
+      rankBefore = result.rank
+      add(result.row, { part: withId(result.part, call), index: result.index })
+    } else if (!call.part.providerExecuted) {
+      const part = missingResult(work, call)
+      if (part !== undefined) add(row, { part })
     }
   }
   return groups
+}
+
+/** The result to add to a call; `undefined` for a call that has one, or waits for one. */
+function missingResult({ drafts, waitingRow, note }: ToolWork, call: Call): ToolResultPart | undefined {
+  const { row, part, sentId, result } = call
+  if (result !== undefined || row === waitingRow) return undefined
+  note({ kind: 'result-added', messageId: drafts[row]!.id, toolCallId: part.toolCallId })
+  const output = { type: 'error-text', value: NO_RESULT_TEXT } as const
+  return { type: 'tool-result', toolCallId: sentId, toolName: part.toolName, output }
 }
 
 /**
@@ -235,15 +237,16 @@ function resultsAfter({ drafts, answers, note }: ToolWork, row: number): readonl
  * provider parts.
  */
 function wholeMessage(
-  { drafts, answers }: ToolWork,
+  { drafts, slots }: ToolWork,
   row: number,
   results: readonly ShownResult[],
 ): Draft | undefined {
   const draft = drafts[row]!
   const { role } = draft.message
-  const places = results.map(({ from }) => from?.part ?? -1)
+  const places = results.map(({ index = -1 }) => index)
   const ordered = places.every((place, index) => index === 0 || place > places[index - 1]!)
-  if (!ordered || results.length !== answers.uses[row]?.results.length) return undefined
+  const held = slots[row]!.filter((slot) => slot?.kind === 'result')
+  if (!ordered || results.length !== held.length) return undefined
   if (role !== 'tool' && role !== 'user') return undefined
   if (draft.parts.some(({ type }) => type !== 'tool-result' && (type !== 'provider' || role !== 'tool')))
     return undefined
@@ -253,28 +256,9 @@ function wholeMessage(
   return redraft(draft, role, parts)
 }
 
-/** The call at a position that is known to hold one. */
-function callAt(drafts: readonly Draft[], { row, part }: Place): ToolCallPart {
-  return drafts[row]!.parts[part] as ToolCallPart
-}
-
-/** The result at a position that is known to hold one. */
-function resultAt(drafts: readonly Draft[], { row, part }: Place): ToolResultPart {
-  return drafts[row]!.parts[part] as ToolResultPart
-}
-
-/**
- * A call, or the result of the call at `place`, with the id the provider is sent; the same part when the id is
- * unchanged.
- */
-function named<P extends ToolCallPart | ToolResultPart>(part: P, place: Place, { idOf }: Answers): P {
-  const toolCallId = idOf.get(keyOf(place)) ?? part.toolCallId
-  return toolCallId === part.toolCallId ? part : { ...part, toolCallId }
-}
-
-/** The result of a call without one. */
-function noResult({ toolName }: ToolCallPart, toolCallId: string): ToolResultPart {
-  return { type: 'tool-result', toolCallId, toolName, output: { type: 'error-text', value: NO_RESULT_TEXT } }
+/** A call, or its result, with the id the provider is sent; the same part when the id is unchanged. */
+function withId<P extends ToolCallPart | ToolResultPart>(part: P, { sentId }: Call): P {
+  return sentId === part.toolCallId ? part : { ...part, toolCallId: sentId }
 }
 
 /**
@@ -283,17 +267,17 @@ function noResult({ toolName }: ToolCallPart, toolCallId: string): ToolResultPar
  * are.
  */
 export function arrangeToolUse(drafts: readonly Draft[], rules: AnswerRules, note: Note): readonly Draft[] {
-  const answers = findAnswers(drafts, rules, note)
-  if (answers.uses.every((use) => use === undefined)) return drafts
+  const uses = drafts.map((draft) => toolUseOf(draft.parts))
+  if (uses.every((use) => use === undefined)) return drafts
 
-  const work: ToolWork = { drafts, answers, note }
+  const work = readToolUse(drafts, uses, rules, note)
   const arranged: Draft[] = []
   /** Messages that were placed after their calls as a whole. */
   const placed = new Set<number>()
 
   for (const [row, draft] of drafts.entries()) {
     if (placed.has(row)) continue
-    const { aside, own } = answers.uses[row] === undefined ? withoutToolUse(draft) : ownParts(work, row)
+    const { aside, own } = uses[row] === undefined ? { aside: [], own: draft.parts } : ownParts(work, row)
     if (aside.length > 0) arranged.push(draftOf(draft.id, { role: 'user', content: aside }))
     if (own.length > 0) addOwnParts(arranged, draft, own)
     for (const { source, results } of resultsAfter(work, row)) {
@@ -306,41 +290,35 @@ export function arrangeToolUse(drafts: readonly Draft[], rules: AnswerRules, not
   return arranged
 }
 
-/** What a message shows at its own position; `aside` becomes a user message just before it. */
-type OwnParts = { readonly aside: readonly Part[]; readonly own: readonly Part[] }
-
-function withoutToolUse({ parts }: Draft): OwnParts {
-  return { aside: [], own: parts }
-}
-
 /**
- * What a message keeps, with results that have no call as text; those of an assistant message go into a user
- * message before it.
+ * What a message keeps at its own position, with results that have no call as text. Those of an assistant
+ * message are `aside`, for a user message just before it.
  */
-function ownParts({ drafts, answers, note }: ToolWork, row: number): OwnParts {
+function ownParts(
+  work: ToolWork,
+  row: number,
+): { readonly aside: readonly Part[]; readonly own: readonly Part[] } {
+  const { drafts, slots, note } = work
   const aside: Part[] = []
   const own: Part[] = []
   const { id: messageId, message, parts } = drafts[row]!
 
   for (const [index, part] of parts.entries()) {
-    const place = { row, part: index }
-    if (part.type === 'tool-call') {
-      own.push(named(part, place, answers))
-      for (const one of resultInside({ drafts, answers, note }, place)) own.push(one)
-    } else if (part.type === 'tool-result') {
-      const { toolCallId } = part
-      const fate = answers.fateOf.get(keyOf(place))
-      if (fate === undefined) {
-        note({ kind: 'result-as-text', messageId, toolCallId })
-        const content = message.role === 'assistant' ? aside : own
-        for (const one of resultAsParts(part)) content.push(one)
-      } else if (fate.kind === 'duplicate') {
-        note({ kind: 'duplicate-dropped', messageId, toolCallId })
-      } else if (fate.kind === 'inside' && fate.call.row === row) {
-        own.push(named(part, fate.call, answers))
-      }
-    } else {
+    const slot = slots[row]![index]
+    if (slot === undefined) {
       own.push(part)
+    } else if (slot.kind === 'call') {
+      own.push(withId(slot.part, slot))
+      const inside = resultInside(work, slot)
+      if (inside !== undefined) own.push(inside)
+    } else if (slot.fate === undefined) {
+      note({ kind: 'result-as-text', messageId, toolCallId: slot.part.toolCallId })
+      const content = message.role === 'assistant' ? aside : own
+      for (const one of resultAsParts(slot.part)) content.push(one)
+    } else if (slot.fate === 'duplicate') {
+      note({ kind: 'duplicate-dropped', messageId, toolCallId: slot.part.toolCallId })
+    } else if (slot.fate === 'inside' && slot.call?.row === row) {
+      own.push(withId(slot.part, slot.call))
     }
   }
   const isStray = ({ type }: Part): boolean => type !== 'tool-result' && type !== 'provider'
@@ -349,21 +327,13 @@ function ownParts({ drafts, answers, note }: ToolWork, row: number): OwnParts {
 }
 
 /** The result to place directly after a call that the provider ran itself, within the assistant message. */
-function resultInside(
-  { drafts, answers, note }: ToolWork,
-  place: { row: number; part: number },
-): readonly Part[] {
-  const call = callAt(drafts, place)
-  const { toolCallId } = call
-  const from = answers.resultOf.get(keyOf(place))
-  if (from === undefined) {
-    if (!call.providerExecuted || place.row === answers.waitingRow) return []
-    note({ kind: 'result-added', messageId: drafts[place.row]!.id, toolCallId })
-    return [noResult(call, answers.idOf.get(keyOf(place)) ?? toolCallId)]
-  }
-  if (from.row === place.row || answers.fateOf.get(keyOf(from))?.kind !== 'inside') return []
-  note({ kind: 'result-moved', messageId: drafts[from.row]!.id, toolCallId })
-  return [named(resultAt(drafts, from), place, answers)]
+function resultInside(work: ToolWork, call: Call): ToolResultPart | undefined {
+  const { part, result } = call
+  if (result === undefined) return part.providerExecuted ? missingResult(work, call) : undefined
+  if (result.row === call.row || result.fate !== 'inside') return undefined
+  const { id: messageId } = work.drafts[result.row]!
+  work.note({ kind: 'result-moved', messageId, toolCallId: part.toolCallId })
+  return withId(result.part, call)
 }
 
 /**

@@ -2,7 +2,7 @@ import type { ContextStats } from '../compaction/stats.ts'
 import type { ChosenModel } from '../config/model.ts'
 import type { ResolvedSettings } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
-import type { StatsOptions } from '../config/store-options.ts'
+import type { CheckedStats } from '../config/store-options.ts'
 import { defined } from '../messages/defined.ts'
 import { type Message, type NewMessage, type Part, partsOf, type ViewMessage } from '../messages/message.ts'
 import { type Mend, type RenderOptions, renderView } from '../rendering/render.ts'
@@ -29,7 +29,7 @@ export type SessionSnapshot = {
   readonly settings: ResolvedSettings
   /** How the session renders its view. */
   readonly manner: RenderOptions
-  readonly stats: (request: StatsOptions) => ContextStats
+  readonly stats: (request: CheckedStats) => ContextStats
 }
 
 /** Reads a session at one moment. */
@@ -57,7 +57,7 @@ export type Draft = {
   readonly files: PreparedFiles | undefined
   readonly stats: ContextStats
   /** The pending part as it was counted, so that a run's stats are those of the rendering. */
-  readonly request: StatsOptions
+  readonly request: CheckedStats
   readonly pendingTokens: number
 }
 
@@ -65,7 +65,7 @@ export type Draft = {
 export async function draftRequest(
   read: ReadSnapshot,
   parts: RequestParts,
-  request: StatsOptions,
+  request: CheckedStats,
 ): Promise<Draft> {
   const { sessionId, options, prompt, files } = parts
   const snapshot = await read(sessionId, options.provider, options.model)
@@ -105,7 +105,7 @@ function withoutFiles({ included, dropped, notices }: PreparedFiles): PreparedFi
 export function roomForFiles(
   { options, prompt }: RequestParts,
   snapshot: SessionSnapshot,
-  request: StatsOptions,
+  request: CheckedStats,
 ): number {
   const stats = snapshot.stats({ ...request, pendingTokens: promptTokens(snapshot, prompt) })
   return fileRoom(stats, snapshot.settings.fileReadBudgetPercent, options.summarizeFile !== undefined)
@@ -130,7 +130,7 @@ function rendered(
   options: CheckedPrepare,
   prompt: readonly NewMessage[],
   section: string,
-  request: StatsOptions,
+  request: CheckedStats,
 ): Omit<Draft, 'files'> {
   const { view, estimator, chosen } = snapshot
   const rendering = Object.fromEntries(
@@ -148,7 +148,7 @@ function rendered(
   const counted = {
     ...request,
     pendingTokens: Math.max(0, pendingTokens - fileTokens),
-    ...(section !== '' && { fileAttachments: [{ content: section }] }),
+    ...(section !== '' && { files: [{ content: section }] }),
   }
   const stats = snapshot.stats(counted)
   return { snapshot, messages, mends, prompt, stats, request: counted, pendingTokens }

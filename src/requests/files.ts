@@ -1,10 +1,13 @@
 import type { ContextStats } from '../compaction/stats.ts'
-import { fitFiles, noticeOf, previewed } from '../files/aggregate-budget.ts'
-import { type AttachedFile, buildFileContextSection, fileName } from '../files/attached-file.ts'
-import type { SummarizeFile } from '../files/file-summarization-service.ts'
-import { FileSummarizationService, type ProcessedFile } from '../files/file-summarization-service.ts'
+import { previewed } from '../files/aggregate-budget.ts'
+import { type AttachedFile, buildFileContextSection } from '../files/attached-file.ts'
+import {
+  type FileDraft,
+  FileSummarizationService,
+  fitDrafts,
+  type SummarizeFile,
+} from '../files/file-summarization-service.ts'
 import { NON_FILE_RESERVE } from '../files/summary-plan.ts'
-import { defined } from '../messages/defined.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { tokensOfText } from '../tokens/tokens.ts'
 import type { PreparedFiles } from './prepared.ts'
@@ -30,12 +33,11 @@ export class RequestFiles {
   readonly #files: readonly AttachedFile[]
   readonly #counting: Counting
   readonly #sizes: readonly number[]
-  #drafts: readonly AttachedFile[]
-  #processed: readonly ProcessedFile[] | undefined
+  readonly #drafts: FileDraft[]
 
   constructor(files: readonly AttachedFile[], counting: Counting) {
     this.#files = files
-    this.#drafts = files
+    this.#drafts = files.map((file) => ({ ...file, how: 'kept' }))
     this.#counting = counting
     this.#sizes = files.map(({ content }) => tokensOfText(content, counting.estimator, counting.provider))
   }
@@ -68,62 +70,23 @@ export class RequestFiles {
       }),
     )
     if (typeof answer === 'symbol') return
-    const processed = [...answer.files, ...answer.dropped].toSorted((a, b) => a.index - b.index)
-    this.#processed = processed
-    this.#drafts = processed.map(({ content, how }, at) =>
+    for (const { index, content, how, error } of [...answer.files, ...answer.dropped]) {
+      const file = this.#files[index]!
       // A file that was left out may still be cut, if there is more room later.
-      how === 'dropped' ? this.#files[at]! : { ...this.#files[at]!, content },
-    )
+      this.#drafts[index] =
+        how === 'dropped' ? { ...file, how: 'kept', error } : { ...file, content, how, error }
+    }
   }
 
   /** The files as they fit into a room, and their section of the prompt. */
   fit(room: number): { readonly section: string; readonly files: PreparedFiles } {
-    const { estimator, provider } = this.#counting
-    const isSummary = (at: number): boolean => this.#processed?.[at]?.how === 'summarized'
-    const fitted = fitFiles(this.#drafts, room, provider, estimator, (_, at) => isSummary(at))
-    const processed = fitted.map(({ file, how, tokens }, index): ProcessedFile => {
-      const before = this.#processed?.[index]
-      const { path } = this.#files[index]!
-      const shown: ProcessedFile['how'] =
-        how !== 'kept'
-          ? how
-          : isSummary(index)
-            ? 'summarized'
-            : before?.how === 'truncated'
-              ? 'truncated'
-              : how
-      return defined({
-        index,
-        path,
-        content: how === 'dropped' ? '' : file.content,
-        how: shown,
-        tokensBefore: this.#sizes[index]!,
-        tokensAfter: tokens,
-        error: before?.error,
-      })
-    })
-    const included = processed.filter(({ how }) => how !== 'dropped')
-    const notices = processed.flatMap((file) => noticeFor(file) ?? [])
-    return {
-      section: buildFileContextSection(included, { notices }),
-      files: {
-        included,
-        dropped: processed.filter(({ how }) => how === 'dropped'),
-        notices,
-        budgetTokens: room,
-        tokens: included.reduce((sum, { tokensAfter }) => sum + tokensAfter, 0),
-      },
-    }
+    const { files: included, ...fitted } = fitDrafts(this.#drafts, this.#sizes, room, this.#counting)
+    const { dropped, notices, budgetTokens, tokensAfter: tokens } = fitted
+    const section = buildFileContextSection(included, { notices })
+    return { section, files: { included, dropped, notices, budgetTokens, tokens } }
   }
 }
 
 function sumOf(sizes: readonly number[]): number {
   return sizes.reduce((sum, tokens) => sum + tokens, 0)
-}
-
-function noticeFor(file: ProcessedFile): string | undefined {
-  const { how, index, tokensBefore, tokensAfter } = file
-  if (how === 'summarized')
-    return `The file ${fileName(file, index)} of ${tokensBefore} tokens is given as a summary of ${tokensAfter} tokens.`
-  return noticeOf({ file, how, originalTokens: tokensBefore, tokens: tokensAfter }, index)
 }

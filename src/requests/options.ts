@@ -1,19 +1,15 @@
 import { z } from 'zod'
 import { frozenCopy, readCall } from '../config/read-settings.ts'
-import { type CompactOptions, renderSchema, type StatsOptions } from '../config/store-options.ts'
+import { type CheckedStats, type CompactOptions, renderSchema } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
 import type { SummarizeFile } from '../files/file-summarization-service.ts'
 import { labelSchema, nameSchema, shareSchema, taken } from '../messages/check.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
 import { overflowRulesSchema } from '../overflow/overflow.ts'
-import { requestSchema } from '../tokens/budget.ts'
+import { type NeurolinkRequest, requestSchema } from '../tokens/budget.ts'
 
-/*
- * What a request is made of. Here its parts are `system`, `tools`, `prompt`, `files` and `maxOutputTokens`; `beforeTurn` and
- * `afterTurn` take the founding names, which `getContextStats`, `compactSession` and `recordUsage` use too. `asStatsOptions` is
- * the only place where one becomes the other.
- */
+/* Options of the calls around a request. */
 
 /** The next message: a text of the user's, or messages as `append` takes them. */
 export type Prompt = string | NewMessage | readonly NewMessage[]
@@ -129,17 +125,17 @@ export const prepareSchema = z
   .refine(hasTurnNumber, needsTurnNumber)
 
 /** Options of `beforeTurn`. */
-export type BeforeTurnOptions = z.input<typeof beforeTurnSchema>
+export type BeforeTurnOptions = z.input<typeof beforeTurnSchema> & NeurolinkRequest
 /** Options of `afterTurn`. */
-export type AfterTurnOptions = z.input<typeof afterTurnSchema>
+export type AfterTurnOptions = z.input<typeof afterTurnSchema> & NeurolinkRequest
 export type CheckedBefore = z.output<typeof beforeTurnSchema>
 export type CheckedAfter = z.output<typeof afterTurnSchema>
 /** Options of `prepareRequest` and `withOverflowRecovery`. */
 export type PrepareRequestOptions = z.input<typeof prepareSchema>
 export type CheckedPrepare = z.output<typeof prepareSchema>
 
-/** The parts of a request besides its history, by the names of the verbs that count it. */
-export function asStatsOptions({
+/** The parts of a request besides its history. */
+export function requestParts({
   system,
   tools,
   maxOutputTokens,
@@ -149,9 +145,9 @@ export function asStatsOptions({
 }) {
   const { contextWindowTarget, threshold, pendingTokens } = others
   return defined({
-    systemPrompt: system,
-    toolDefinitions: tools && [...tools],
-    maxTokens: maxOutputTokens,
+    system,
+    tools: tools && [...tools],
+    maxOutputTokens,
     contextWindowTarget,
     threshold,
     pendingTokens,
@@ -161,7 +157,7 @@ export function asStatsOptions({
 /** Options of an automatic run that makes room for a request; `pending` is the request besides its history. */
 export function runOptions(
   { compaction, provider, model }: Pick<CheckedBefore, 'compaction' | 'provider' | 'model'>,
-  pending: StatsOptions,
+  pending: CheckedStats,
 ): CompactOptions {
   return { trigger: 'auto', ...compaction, ...defined({ provider, model }), ...pending }
 }

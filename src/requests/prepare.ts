@@ -2,7 +2,7 @@ import type { Compactor } from '../compaction/compactor.ts'
 import type { CompactionPreview, CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
-import type { CompactOptions, StatsOptions } from '../config/store-options.ts'
+import type { CheckedStats, CompactOptions } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
@@ -17,7 +17,7 @@ import {
   type SessionSnapshot,
 } from './draft.ts'
 import { RequestFiles } from './files.ts'
-import { asStatsOptions, type CheckedPrepare, runOptions } from './options.ts'
+import { type CheckedPrepare, requestParts, runOptions } from './options.ts'
 import { exceeded, type PreparedRequest } from './prepared.ts'
 import { automaticSettings, Deadline, fixedTokens, lastResort, OUT_OF_TIME, WITHOUT_WAITING } from './room.ts'
 import { type BeforeTurnResult, type TurnHooks, usageOf } from './turn-hooks.ts'
@@ -84,7 +84,7 @@ export class RequestPreparer {
       tried: [],
     }
     const before = await this.#before(preparing, snapshot, ignoresThreshold)
-    const request = asStatsOptions({ ...options, system: before.systemPrompt })
+    const request = requestParts({ ...options, system: before.systemPrompt })
     const draft = await this.#untilItFits(preparing, request)
     return this.#result(preparing, before, draft)
   }
@@ -96,7 +96,7 @@ export class RequestPreparer {
     ignoresThreshold: boolean,
   ): Promise<BeforeTurnResult> {
     const { sessionId, options, prompt, files, auto } = preparing
-    const request = asStatsOptions(options)
+    const request = requestParts(options)
     const fileTokens = files?.tokensIn(roomForFiles(preparing, snapshot, request)) ?? 0
     const { provider, model, warningLevels, injector, turnNumber, persistentContext, compaction } = options
     return this.#port.turns.before(
@@ -171,7 +171,7 @@ export class RequestPreparer {
   }
 
   /** Renders and counts, and makes room as long as that helps. */
-  async #untilItFits(preparing: Preparing, request: StatsOptions): Promise<Draft> {
+  async #untilItFits(preparing: Preparing, request: CheckedStats): Promise<Draft> {
     const { options, deadline, prompt, files, auto, tried } = preparing
     const draftNow = (): Promise<Draft> => draftRequest(this.#port.read, preparing, request)
     let draft = await draftNow()

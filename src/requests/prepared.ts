@@ -7,7 +7,7 @@ import { defined } from '../messages/defined.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import type { Message, NewMessage } from '../messages/message.ts'
 import type { Mend } from '../rendering/render.ts'
-import { asStatsOptions } from './options.ts'
+import { requestParts } from './options.ts'
 import type { TurnUsage } from './turn-hooks.ts'
 
 /** A message as it is to be sent. */
@@ -81,8 +81,7 @@ export function describedBy({
   readonly system?: string | undefined
   readonly tools?: readonly unknown[] | undefined
 }) {
-  const { systemPrompt, toolDefinitions } = asStatsOptions({ system, tools })
-  return { position, viewEpoch, pendingTokens, ...defined({ systemPrompt, toolDefinitions }) }
+  return { position, viewEpoch, pendingTokens, ...requestParts({ system, tools }) }
 }
 
 /** The error of a request that does not fit. */

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import type { ContextStats } from '../compaction/stats.ts'
 import type { UsageResult } from '../compaction/usage.ts'
-import { type StatsOptions, type UsageInput, usageSchema } from '../config/store-options.ts'
+import { type CheckedStats, type UsageInput, usageSchema } from '../config/store-options.ts'
 import { labelSchema, nameSchema, taken } from '../messages/check.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
 import type { NextStep } from '../messages/stop-reason.ts'
-import { asStatsOptions, type Prompt } from './options.ts'
+import { type Prompt, requestParts } from './options.ts'
 import { describedBy, type PreparedRequest } from './prepared.ts'
 import { readUsage } from './provider-usage.ts'
 import type { AppendedTurn } from './turn-hooks.ts'
@@ -108,11 +108,11 @@ export function modelOfResponse({
 }
 
 /** The next request besides the history, as far as it follows from the last one. */
-export function nextRequestOf({ request }: CheckedResponse): StatsOptions {
+export function nextRequestOf({ request }: CheckedResponse): CheckedStats {
   if (request === undefined) return {}
   const { system, tools, stats } = request
   const { outputReserve, contextWindowTarget, threshold } = stats
-  return asStatsOptions({
+  return requestParts({
     system,
     tools,
     maxOutputTokens: outputReserve.source === 'maxTokens' ? outputReserve.tokens : undefined,

@@ -3,12 +3,12 @@ import type { ContextStats } from '../compaction/stats.ts'
 import { type OverflowResult, reportedSize } from '../compaction/usage.ts'
 import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { ResolvedSettings } from '../config/resolve.ts'
-import type { CompactOptions, OverflowInput, StatsOptions } from '../config/store-options.ts'
+import type { CheckedStats, CompactOptions, OverflowInput } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
 import { isContextOverflowError } from '../overflow/overflow.ts'
-import { asStatsOptions, type CheckedPrepare, runOptions } from './options.ts'
+import { type CheckedPrepare, requestParts, runOptions } from './options.ts'
 import { describedBy, exceeded, type PreparedRequest } from './prepared.ts'
 import { automaticSettings, Deadline, lastResort, WITHOUT_WAITING } from './room.ts'
 
@@ -37,7 +37,7 @@ type RecoveryPort = {
     sessionId: string,
     provider: string | undefined,
     model: string | undefined,
-    request: StatsOptions,
+    request: CheckedStats,
   ) => Promise<ContextStats | null>
 }
 
@@ -124,7 +124,7 @@ class Recovery {
   ): Promise<PreparedRequest | undefined> {
     const { provider, model, maxOutputTokens, contextWindowTarget, compaction, signal } = this.#options
     const { system, tools, pendingTokens } = request
-    const pending = asStatsOptions({ system, tools, pendingTokens, maxOutputTokens, contextWindowTarget })
+    const pending = requestParts({ system, tools, pendingTokens, maxOutputTokens, contextWindowTarget })
     // The stats now include what the error taught.
     const stats = await unlessOwnError(() => this.#port.stats(this.#sessionId, provider, model, pending))
     if (stats === null || stats === undefined) return undefined

@@ -3,7 +3,7 @@ import type { CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { TurnSettings } from '../config/resolve.ts'
-import type { CompactOptions, StatsOptions } from '../config/store-options.ts'
+import type { CheckedStats, CompactOptions } from '../config/store-options.ts'
 import { type ContextWarningEvent, type Events, percentOf } from '../events.ts'
 import { defined } from '../messages/defined.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
@@ -59,7 +59,7 @@ type TurnPort = {
     sessionId: string,
     provider: string | undefined,
     model: string | undefined,
-    request: StatsOptions,
+    request: CheckedStats,
   ) => Promise<ContextStats | null>
   readonly compact: (sessionId: string, config: CompactOptions) => Promise<CompactionResult | null>
   readonly append: (sessionId: string, messages: readonly NewMessage[]) => Promise<AppendedTurn>
@@ -154,7 +154,7 @@ export class TurnHooks {
   async before(sessionId: string, options: CheckedBefore, makeRoom?: MakeRoom): Promise<BeforeTurnResult> {
     const base = {
       ...options,
-      systemPrompt: joinTexts([options.systemPrompt, options.persistentContext?.render()]),
+      system: joinTexts([options.system, options.persistentContext?.render()]),
     }
     const settings = await this.#port.settings(sessionId)
     let request = await this.#withInjected(sessionId, base)
@@ -173,7 +173,7 @@ export class TurnHooks {
       ...outcomeOf(sessionId, stats, request.stats, run),
       injected: request.injected,
       ...defined({
-        systemPrompt: request.turn.systemPrompt,
+        systemPrompt: request.turn.system,
         contextManagement: settings.contextManagement,
       }),
       warning,
@@ -213,9 +213,9 @@ export class TurnHooks {
     const stats = await this.#stats(sessionId, turn)
     const { injector, turnNumber = 0 } = turn
     const injected = injector?.check(turnNumber, stats?.estimatedInputTokens ?? 0) ?? []
-    const systemPrompt = joinTexts([turn.systemPrompt, ...injected])
-    if (systemPrompt === turn.systemPrompt) return { turn, stats, injected }
-    const full = { ...turn, systemPrompt }
+    const system = joinTexts([turn.system, ...injected])
+    if (system === turn.system) return { turn, stats, injected }
+    const full = { ...turn, system }
     return { turn: full, stats: stats && (await this.#stats(sessionId, full)), injected }
   }
 
@@ -248,18 +248,9 @@ export class TurnHooks {
 }
 
 /** The request besides the history. */
-function pendingOf(turn: Turn): StatsOptions {
-  const { maxTokens, systemPrompt, currentPrompt, toolDefinitions, fileAttachments } = turn
-  const { contextWindowTarget, pendingTokens } = turn
-  return defined({
-    contextWindowTarget,
-    maxTokens,
-    systemPrompt,
-    currentPrompt,
-    toolDefinitions,
-    fileAttachments,
-    pendingTokens,
-  })
+function pendingOf(turn: Turn): CheckedStats {
+  const { contextWindowTarget, maxOutputTokens, system, prompt, tools, files, pendingTokens } = turn
+  return defined({ contextWindowTarget, maxOutputTokens, system, prompt, tools, files, pendingTokens })
 }
 
 /** How full the context is, by its stats. */

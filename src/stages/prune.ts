@@ -119,7 +119,7 @@ export const PRUNE_PROTECTED_TOOLS: readonly string[] = ['skill']
 export const PRUNE_PLACEHOLDER = '[Tool result cleared]'
 
 /**
- * Shows a placeholder in place of old tool outputs, newest protected first.
+ * Shows a placeholder in place of old tool outputs. The newest outputs are protected, up to `pruneProtectTokens`.
  *
  * The cheapest stage, so it runs first: the call stays visible, so that the model knows what it did and can request the result
  * again. A preview is cleared like any output; another replacement stays. When the stage acts, it applies its whole rule: clearing a little at every turn

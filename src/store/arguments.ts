@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { type StatsOptions, statsSchema } from '../config/store-options.ts'
+import { type CheckedStats, statsSchema } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
 import { check, nameSchema } from '../messages/check.ts'
+import { withRequestNames } from '../tokens/budget.ts'
 
 /** The id that passed last: consecutive verbs of one conversation check the same id. */
 let lastId: unknown
@@ -19,12 +20,12 @@ export function checkStats(
   provider: unknown,
   model: unknown,
   options: unknown,
-): StatsOptions {
+): CheckedStats {
   checkId(sessionId)
   if (provider !== undefined) checkId(provider, 'provider')
   if (model !== undefined) checkId(model, 'model')
   if (isEmptyObject(options)) return {}
-  return check(statsSchema, options, 'options') as StatsOptions
+  return check(statsSchema, withRequestNames(options), 'options')
 }
 
 export function isEmptyObject(value: unknown): boolean {

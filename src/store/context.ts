@@ -2,7 +2,7 @@ import { type ContextStats, contextStats } from '../compaction/stats.ts'
 import { type ChosenModel, resolveModel } from '../config/model.ts'
 import { Configuration } from '../config/resolve.ts'
 import type { Layer } from '../config/settings.ts'
-import type { StatsOptions } from '../config/store-options.ts'
+import type { CheckedStats } from '../config/store-options.ts'
 import { UndertextError } from '../errors.ts'
 import { Events } from '../events.ts'
 import { headOf } from '../messages/characters.ts'
@@ -36,7 +36,7 @@ export class StoreContext<S extends Storage = Storage> {
     sessionId: string,
     provider?: string,
     model?: string,
-    request: StatsOptions = {},
+    request: CheckedStats = {},
   ): Awaitable<ContextStats | null> {
     return when(this.storage.figures(sessionId), (figures) => {
       if (figures === undefined || figures.messageCount === 0) return null

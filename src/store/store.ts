@@ -121,6 +121,7 @@ import type {
   Storage,
   UndoOutcome,
 } from '../storage/storage.ts'
+import { withRequestNames } from '../tokens/budget.ts'
 import { listPrices } from '../tokens/prices.ts'
 import { canonicalProvider } from '../tokens/providers.ts'
 import {
@@ -144,8 +145,8 @@ export let storageOf: (store: Store) => Storage
 /**
  * A store of conversations, made by `openStore`.
  *
- * Methods that need an existing session throw `SESSION_NOT_FOUND` for an unknown one, unless their own comment says otherwise. All verbs throw `INVALID_INPUT` for invalid arguments, `STORE_CLOSED`, `STORE_BUSY`, `STORE_CORRUPT`,
- * `STORE_UNAVAILABLE` and `IN_TRANSACTION` (for a connection of the application); verbs that write throw `STORE_READONLY` and
+ * Methods that need an existing session throw `SESSION_NOT_FOUND` for an unknown one, unless their own comment says otherwise. All methods throw `INVALID_INPUT` for invalid arguments, `STORE_CLOSED`, `STORE_BUSY`, `STORE_CORRUPT`,
+ * `STORE_UNAVAILABLE` and `IN_TRANSACTION` (for a connection of the application); methods that write throw `STORE_READONLY` and
  * `STORE_FULL`. After an error nothing is written and the store remains usable, with one exception: `compactSession` and
  * `hideMessages` read their result after the commit; when only that read fails, the work is done.
  */
@@ -267,7 +268,7 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Removes a session and everything it holds. This is the only verb that destroys; it leaves a receipt with the session's id and
+   * Removes a session and everything it holds. This is the only method that destroys; it leaves a receipt with the session's id and
    * numbers in the audit of the store. Returns what was removed. Afterwards nothing of the session can be read from the files, unless
    * the result has `filesCleared: false`: then the files are cleared as soon as no other connection prevents it. Clearing rewrites
    * the file, so its time grows with the size of the file (docs/storage.md).
@@ -558,7 +559,11 @@ export class Store<S extends Storage = Storage> {
    * Reports of 0 tokens are ignored.
    */
   async recordUsage(sessionId: string, usage: UsageInput): Promise<UsageResult> {
-    return recordUsage(this.#context, checkId(sessionId), check(usageSchema, usage, 'recordUsage'))
+    return recordUsage(
+      this.#context,
+      checkId(sessionId),
+      check(usageSchema, withRequestNames(usage), 'recordUsage'),
+    )
   }
 
   /**
@@ -574,7 +579,7 @@ export class Store<S extends Storage = Storage> {
   /**
    * Records an error that may be an overflow, after a request that failed: the size in its text counts as a report (see
    * `recordUsage`), and the limit in its text is learned (see `learnLimit`). Any other error changes nothing. The error itself never
-   * makes this verb throw.
+   * makes this method throw.
    */
   async recordOverflow(
     sessionId: string,
@@ -582,7 +587,12 @@ export class Store<S extends Storage = Storage> {
     request: OverflowInput = {},
   ): Promise<OverflowResult> {
     const id = checkId(sessionId)
-    return recordOverflow(this.#context, id, error, check(overflowSchema, request, 'recordOverflow'))
+    return recordOverflow(
+      this.#context,
+      id,
+      error,
+      check(overflowSchema, withRequestNames(request), 'recordOverflow'),
+    )
   }
 
   /**
@@ -622,9 +632,9 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Compacts: prune, deduplicate, summarize and truncate, in this order, each only while the history is over the target, and in one
-   * transaction at the end. Or applies a preview. `null` for a session without messages and for an unknown one; a run with nothing to
-   * do returns a result with a `reason`.
+   * Runs the stages (by default prune, deduplicate, summarize, truncate and cut) in order, each only while the history is over the
+   * target, and commits all changes in one transaction at the end. Given a preview, applies it instead. Returns `null` for a session
+   * without messages and for an unknown one; a run with nothing to do returns a result with a `reason`.
    *
    * Throws `STALE_PLAN` when the view changed while the plan was made (appends do not count), `COMPACTION_IN_PROGRESS`, `ABORTED`, and
    * for a `range` `ILLEGAL_BOUNDARY` and `PENDING_TOOL_CALLS`.
@@ -755,7 +765,7 @@ export class Store<S extends Storage = Storage> {
    */
   async undoIfFits(sessionId: string, options: UndoIfFitsOptions = {}): Promise<UndoIfFitsResult> {
     const id = checkId(sessionId)
-    const checked = check(undoIfFitsSchema, options, 'undoIfFits')
+    const checked = check(undoIfFitsSchema, withRequestNames(options), 'undoIfFits')
     const session = await this.#context.requireSession(id)
     const chosen = this.#context.modelFor(session, checked.provider, checked.model)
     const { provider, model } = chosen
@@ -870,8 +880,9 @@ export class Store<S extends Storage = Storage> {
    * `usage` may be a provider's response as it came. A usage that cannot be read is reported (`usageProblem`) and never thrown, because
    * the answer was paid for.
    *
-   * `request` is the result of `prepareRequest`: the usage then counts for exactly that request, whatever was appended or compacted
-   * since. With idempotency keys on all messages the call can be repeated: then nothing is written, counted or emitted twice.
+   * `request` is the result of `prepareRequest`: the usage then counts for exactly that request, whatever was appended since. After a
+   * compaction it no longer describes the view, and `usage.recorded` is false. With idempotency keys on all messages the call can be
+   * repeated: then nothing is written, counted or emitted twice.
    *
    * Throws what `append` and `recordUsage` throw; appended messages stay.
    */
@@ -922,7 +933,10 @@ export class Store<S extends Storage = Storage> {
    * Throws what `compactSession` throws. An unknown session, or one without messages, is not an error.
    */
   async beforeTurn(sessionId: string, options: BeforeTurnOptions = {}): Promise<BeforeTurnResult> {
-    return this.#turns.before(checkId(sessionId), check(beforeTurnSchema, options, 'beforeTurn'))
+    return this.#turns.before(
+      checkId(sessionId),
+      check(beforeTurnSchema, withRequestNames(options), 'beforeTurn'),
+    )
   }
 
   /**
@@ -932,7 +946,10 @@ export class Store<S extends Storage = Storage> {
    * Throws what `append` and `compactSession` throw; appended messages stay.
    */
   async afterTurn(sessionId: string, options: AfterTurnOptions = {}): Promise<AfterTurnResult> {
-    return this.#turns.after(checkId(sessionId), check(afterTurnSchema, options, 'afterTurn'))
+    return this.#turns.after(
+      checkId(sessionId),
+      check(afterTurnSchema, withRequestNames(options), 'afterTurn'),
+    )
   }
 
   async #settingsOf(sessionId: string): Promise<ResolvedSettings> {

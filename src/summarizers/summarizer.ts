@@ -9,7 +9,7 @@ export const summarizerSchema = z.custom<Summarizer>(
     typeof (value as Summarizer).name === 'string' &&
     typeof (value as Summarizer).summarize === 'function' &&
     typeof (value as Summarizer).usesModel === 'boolean',
-  'must be a summarizer: { name, usesModel, summarize }; aiSdkSummarizer and modelSummarizer make one of a model',
+  'must be a summarizer: { name, usesModel, summarize }; aiSdkSummarizer and modelSummarizer create one from a model',
 )
 
 /** The titles of the ten default sections of a summary. */
@@ -125,8 +125,8 @@ export interface Summarizer {
   /** The tokens per message besides its content, such as a line above it. Default 0. */
   readonly tokensPerMessage?: number
   /**
-   * Whether it asks differently when `retryOf` says what was wrong with the answer before. Then an answer that was not
-   * taken is asked for once more, with half the length. Default false: the same question would get the same answer.
+   * Whether it changes its prompt when `retryOf` names the problem of the previous answer. If so, a rejected answer is requested once
+   * more, with half the length. Default false: the same prompt would return the same answer.
    */
   readonly asksAgain?: boolean
   /**

@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { invalid } from '../errors.ts'
 import { check, shareSchema, taken } from '../messages/check.ts'
+import { isObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
 import { type Estimate, expectedTokens, type Outlook, PLAIN_OUTLOOK } from './calibration.ts'
 import type { Estimator } from './estimators/estimator-schema.ts'
@@ -110,17 +112,51 @@ export const DEFAULT_PROVIDER = 'openai'
 /** The rest of a request besides the history. */
 export const requestSchema = z.strictObject({
   /** The requested output tokens, which set the output reserve. */
-  maxTokens: z.int().nonnegative().optional(),
-  systemPrompt: z.string().optional(),
+  maxOutputTokens: z.int().nonnegative().optional(),
+  system: z.string().optional(),
   /** A prompt that is not appended yet. */
-  currentPrompt: z.string().optional(),
-  toolDefinitions: z.array(z.unknown().transform(taken)).optional(),
-  fileAttachments: z.array(z.looseObject({ content: z.string() })).optional(),
+  prompt: z.string().optional(),
+  tools: z.array(z.unknown().transform(taken)).optional(),
+  files: z.array(z.looseObject({ content: z.string() })).optional(),
   /** Estimated tokens of other content of the request, such as messages that are not appended yet. */
   pendingTokens: z.int().nonnegative().optional(),
 })
-/** The rest of a request besides the stored history, in the founding spelling. */
+/** The rest of a request besides the stored history. */
 export type PendingRequest = z.input<typeof requestSchema>
+
+/** NeuroLink's names of the parts of a request, which are accepted in their place. */
+export const NEUROLINK_PARTS = {
+  systemPrompt: 'system',
+  currentPrompt: 'prompt',
+  toolDefinitions: 'tools',
+  fileAttachments: 'files',
+}
+const NEUROLINK_NAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries({ ...NEUROLINK_PARTS, maxTokens: 'maxOutputTokens' }),
+)
+
+/** The parts of a request under NeuroLink's names. */
+export type NeurolinkRequest = {
+  readonly maxTokens?: number | undefined
+  readonly systemPrompt?: string | undefined
+  readonly currentPrompt?: string | undefined
+  readonly toolDefinitions?: unknown[] | undefined
+  readonly fileAttachments?: { content: string; [field: string]: unknown }[] | undefined
+}
+
+/** Options with NeuroLink's names replaced. Throws `INVALID_INPUT` for a part that is given under both names. */
+export function withRequestNames<T>(options: T): T {
+  // Most options have none of these names; what is not an object is rejected by the check that follows.
+  if (!isObject(options) || !Object.keys(options).some((name) => NEUROLINK_NAMES.has(name))) return options
+  const named = new Map<string, unknown>()
+  for (const [given, value] of Object.entries(options)) {
+    const name = NEUROLINK_NAMES.get(given) ?? given
+    if (named.get(name) !== undefined && value !== undefined)
+      throw invalid(`${name} is given twice, under two names`)
+    named.set(name, value ?? named.get(name))
+  }
+  return Object.fromEntries(named) as T
+}
 
 /** Tokens of a request by category. */
 export type BudgetBreakdown = {
@@ -148,17 +184,18 @@ export type BudgetCheckResult = {
 }
 
 /** A request and its model. */
-export type BudgetCheckParams = PendingRequest & {
-  readonly provider: string
-  readonly model?: string | undefined
-  readonly conversationMessages?:
-    | readonly { readonly role: string; readonly content: string | readonly Part[] }[]
-    | undefined
-  /** 0 to 1, default 0.8. */
-  readonly compactionThreshold?: number | undefined
-  /** The model's context window, tokens, when the registry does not know it or is wrong. */
-  readonly contextWindow?: number | undefined
-}
+export type BudgetCheckParams = PendingRequest &
+  NeurolinkRequest & {
+    readonly provider: string
+    readonly model?: string | undefined
+    readonly conversationMessages?:
+      | readonly { readonly role: string; readonly content: string | readonly Part[] }[]
+      | undefined
+    /** 0 to 1, default 0.8. */
+    readonly compactionThreshold?: number | undefined
+    /** The model's context window, tokens, when the registry does not know it or is wrong. */
+    readonly contextWindow?: number | undefined
+  }
 
 const budgetParamsSchema = z.strictObject({
   ...requestSchema.shape,
@@ -177,14 +214,14 @@ const budgetParamsSchema = z.strictObject({
  * `INVALID_INPUT`.
  */
 export function checkContextBudget(params: BudgetCheckParams): BudgetCheckResult {
-  const checked = check(budgetParamsSchema, params, 'checkContextBudget')
+  const checked = check(budgetParamsSchema, withRequestNames(params), 'checkContextBudget')
   const provider = canonicalProvider(checked.provider)
   const history = estimateMessagesTokens(params.conversationMessages ?? [], provider)
   return weighRequest({
     raw: estimateRequest(provider, checked, history),
     outlook: PLAIN_OUTLOOK,
     contextWindow: checked.contextWindow ?? getContextWindowSize(provider, checked.model),
-    maxTokens: checked.maxTokens,
+    maxTokens: checked.maxOutputTokens,
     threshold: checked.compactionThreshold,
   })
 }
@@ -205,11 +242,11 @@ export function estimateRequest(
   const tool = (definition: unknown): number =>
     estimateToolDefinition(definition, estimator === neurolinkEstimator ? undefined : textTokens)
   return {
-    systemPrompt: prompt(request.systemPrompt),
+    systemPrompt: prompt(request.system),
     conversationHistory,
-    currentPrompt: prompt(request.currentPrompt) + (request.pendingTokens ?? 0),
-    toolDefinitions: sumOf(request.toolDefinitions, tool),
-    fileAttachments: sumOf(request.fileAttachments, ({ content }) => textTokens(content)),
+    currentPrompt: prompt(request.prompt) + (request.pendingTokens ?? 0),
+    toolDefinitions: sumOf(request.tools, tool),
+    fileAttachments: sumOf(request.files, ({ content }) => textTokens(content)),
   }
 }
 

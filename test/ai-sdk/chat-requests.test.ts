@@ -71,7 +71,7 @@ describe.each([
   ['the last message alone', false],
   ['the whole list', true],
 ])('%s', (_, whole) => {
-  it('regenerate after an answer that failed answers the last question', async () => {
+  it('regenerating after a failed answer answers the last question', async () => {
     await using served = await serve([[text('first')], fails, [text('second')]], whole)
     const { chat } = served
     await chat.sendMessage({ text: 'one' })
@@ -103,7 +103,7 @@ describe.each([
     },
   )
 
-  it('regenerate of an answer that was never stored goes on from its question', async () => {
+  it('regenerating an answer that was never stored continues from its question', async () => {
     await using served = await serve([[text('first')], [text('second')]], whole)
     const { chat, chats, id } = served
     await chat.sendMessage({ text: 'one' })
@@ -121,7 +121,7 @@ describe.each([
 })
 
 describe('a whole list', () => {
-  it('brings what never arrived', async () => {
+  it('stores messages that never arrived', async () => {
     await using served = await serve([[text('first')], [text('second')]], true)
     const { chat, route } = served
     await chat.sendMessage({ text: 'one' })
@@ -132,7 +132,7 @@ describe('a whole list', () => {
     await served.expectSaid([...ONE, 'user: two', 'user: three', 'assistant: second'])
   })
 
-  it('does not bring back what was taken back', async () => {
+  it('does not restore rewound messages', async () => {
     await using served = await serve([[text('first')]], true)
     const { chats, id } = served
     const say = (name: string): SdkUIMessage => ({
@@ -146,7 +146,7 @@ describe('a whole list', () => {
     expect((await chats.load(id)).map((message) => message.id)).toEqual(['u1', 'u3'])
   })
 
-  it('brings the output of a tool that no request brought', async () => {
+  it('stores a tool output that no request contained', async () => {
     await using served = await serve([[call('c1', {}, 'ask')], [text('second')]], true)
     const { chat } = served
     await chat.sendMessage({ text: 'one' })
@@ -177,7 +177,7 @@ describe('a request that comes twice', () => {
   })
 })
 
-describe('of an assistant’s message a browser brings nothing but what came of its calls', () => {
+describe('stores only the results of calls from an assistant’s message that a browser sends', () => {
   const step = { type: 'step-start' } as const
   const done = {
     type: 'tool-look',
@@ -280,7 +280,7 @@ describe('a browser that goes away in the middle of an answer', () => {
 })
 
 describe('an answer that comes late', () => {
-  it('hides its own rows only, also when others wrote behind it', async () => {
+  it('hides only its own rows, also when others have written after it', async () => {
     await using store = await openStore(':memory:')
     const say = (id: string, role: 'user' | 'assistant' = 'user') =>
       ({ id, role, parts: [{ type: 'text', text: id }] }) as const

@@ -47,7 +47,7 @@ async function serve(file: string, script: readonly (string | Content)[]) {
 const roles = (prompt: readonly { role: string }[] | undefined) => prompt?.map(({ role }) => role)
 
 describe('a chat of useChat over a restart of the process', () => {
-  it('is loaded as the browser saw it, and goes on', async () => {
+  it('is loaded as the browser saw it, and continues', async () => {
     const file = join(folder, 'restart.db')
     let id: string
     let seen: UIMessage[]
@@ -93,7 +93,7 @@ describe('a chat of useChat over a restart of the process', () => {
     expect((await store.verifySession(id)).findings).toEqual([])
   })
 
-  it('runs a tool that was allowed after the restart, and edits what was said', async () => {
+  it('runs a tool that was allowed after the restart, and edits a message', async () => {
     const file = join(folder, 'approval.db')
     let id: string
     {

@@ -70,7 +70,7 @@ describe('save and load', () => {
     expect(await chat.load()).toEqual([u1, a1, said('b1', 'good day')])
   })
 
-  it('an edit under the same id takes back what stands from there on', async () => {
+  it('an edit under the same id rewinds the messages from there on', async () => {
     await using chat = await open()
     await chat.save(...CHAT)
     const result = await chat.save(user('u1', 'hey'), said('b1', 'hey you'))
@@ -100,7 +100,7 @@ describe('save and load', () => {
     expect(await chat.roles()).toEqual(['user', 'assistant', 'tool', 'assistant'])
   })
 
-  it('the result of a call that was allowed goes behind the answer to the request', async () => {
+  it('the result of an allowed call is stored after the answer to the request', async () => {
     await using chat = await open()
     const at = (part: object) =>
       ({ id: 'a1', role: 'assistant', parts: [{ type: 'step-start' }, part] }) as unknown as SdkUIMessage
@@ -140,7 +140,7 @@ describe('save and load', () => {
     expect(await chat.load()).toEqual([u1, at(4, { tokens: 3 })])
   })
 
-  it('a last message that says something else is replaced from where it does', async () => {
+  it('a last message with other content is replaced from the first difference', async () => {
     await using chat = await open()
     const steps = (last: string): SdkUIMessage => ({
       id: 'a1',
@@ -153,8 +153,8 @@ describe('save and load', () => {
   })
 })
 
-describe('a list that does not go on from what stands', () => {
-  it('a stale list takes nothing back, and what is new of it goes behind', async () => {
+describe('a list that does not continue the stored messages', () => {
+  it('a stale list rewinds nothing, and its new messages are appended', async () => {
     await using chat = await open()
     await chat.save(...CHAT)
     expect(await chat.save(u1, a1)).toMatchObject({ rowsAppended: 0, rowsHidden: 0, isConflict: true })
@@ -180,7 +180,7 @@ describe('a list that does not go on from what stands', () => {
     expect(await chat.load()).toEqual([u1, said('c1', 'welcome')])
   })
 
-  it('replace takes back what the list lacks, undoable', async () => {
+  it('replace rewinds the messages that the list lacks, undoably', async () => {
     await using chat = await open()
     await chat.save(...CHAT)
     const { chatId } = chat
@@ -201,7 +201,7 @@ describe('a list that does not go on from what stands', () => {
     expect(await chat.load()).toEqual(CHAT)
   })
 
-  it('a late output of an earlier message is merged in, and what followed stands', async () => {
+  it('a late output of an earlier message is merged in, and later messages stay', async () => {
     await using chat = await open()
     const call: SdkUIMessage = { id: 'a1', role: 'assistant', parts: [{ type: 'step-start' }, asked] }
     const grown: SdkUIMessage = { ...call, parts: [{ type: 'step-start' }, answered] }
@@ -210,7 +210,7 @@ describe('a list that does not go on from what stands', () => {
     expect(await chat.load()).toEqual([u1, grown, u2, a2])
   })
 
-  it('whatever lists are saved, no message that stood is lost, and the same again does nothing', async () => {
+  it('saving any lists loses no stored message, and saving the same list again changes nothing', async () => {
     await using store = await openStore(':memory:')
     const chats = chatStore(store, { validate: false })
     await fc.assert(
@@ -262,7 +262,7 @@ describe('compacted chats', () => {
 
 describe('system messages', () => {
   it.each(['gpt-4o', 'claude-sonnet-4-5'])(
-    'never stand among the messages for %s, whatever was compacted: ai 7 refuses them there',
+    'are never among the messages for %s after any compaction, because ai 7 rejects them there',
     async (modelId) => {
       await using chat = await open()
       const { chatId: id, store } = chat
@@ -293,7 +293,7 @@ describe('system messages', () => {
 describe('turns', () => {
   const part = (text: string) => ({ type: 'text' as const, text })
 
-  it('a message is stored before the model is asked, and the answer behind it', async () => {
+  it('a message is stored before the model is called, and the answer after it', async () => {
     await using chat = await open()
     const { chatId: id } = chat
     const turn = await chat.chats.resume(
@@ -344,7 +344,7 @@ describe('turns', () => {
     expect(log.map(({ content }) => content)).toEqual(['hi', 'hey', 'to hi', 'to hey'])
   })
 
-  it('two answers at once both stand', async () => {
+  it('two concurrent answers are both stored', async () => {
     await using chat = await open()
     const { chatId: id } = chat
     const one = await chat.chats.resume({ id, message: u1 })
@@ -397,7 +397,7 @@ describe('turns', () => {
     expect(await chat.load()).toEqual([])
   })
 
-  it('lets tools say what a model reads of their results', async () => {
+  it('lets tools determine what a model reads of their results', async () => {
     await using store = await openStore(':memory:')
     const look = tool({
       inputSchema: z.object({ at: z.string() }),
@@ -466,8 +466,8 @@ describe('beside the middleware', () => {
   })
 })
 
-describe('the middleware behind a rewind', () => {
-  it('knows that what was taken back is no part of the conversation', async () => {
+describe('the middleware after a rewind', () => {
+  it('does not treat rewound messages as part of the conversation', async () => {
     await using chat = await open()
     await chat.save(u1, a1)
     await chat.save(u1, said('b1', 'good day'))

@@ -20,7 +20,7 @@ it('names every problem of an answer, every option, and the wording of the promp
   expect(PAGE).toContain(`\`${buildSummarizationPrompt([]).promptVersion}\``)
 })
 
-it('has an example that prints what it says', async () => {
+it('has an example that prints the output shown', async () => {
   const [, example = ''] = examplesOf(PAGE)
   const [, said] = /\/\/ (mine .+)$/m.exec(example)!
   const model = `const callYourModel = async (..._: unknown[]) =>
@@ -32,7 +32,7 @@ describe('docs/ai-sdk.md, chats', () => {
   const AI_SDK = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'ai-sdk.md'), 'utf8')
   const CHAT = AI_SDK.slice(AI_SDK.indexOf('## Chats of the AI SDK'))
 
-  it('has a route that answers and keeps the chat', async () => {
+  it('has a route that answers and stores the chat', async () => {
     const [route = ''] = examplesOf(CHAT)
     const models = join(import.meta.dirname, 'models.ts')
     const code = route.replace(

@@ -68,7 +68,7 @@ describe.each(modelsOf(server))('%s', (format, model) => {
       cost,
     }))
 
-  it('writes a summary, and says who did and what it cost', async () => {
+  it('writes a summary, and reports its author and cost', async () => {
     const result = await run([{ text: GOOD, usage: USAGE, model: 'model-7' }])
     const usage = { inputTokens: 100_000, outputTokens: 1_000 }
     expect(result.failed).toEqual([])
@@ -91,7 +91,7 @@ describe.each(modelsOf(server))('%s', (format, model) => {
     expect(result.cost).toBeCloseTo(0.072, 10)
   })
 
-  it('is asked again after 429 and 500, as the server asks it to wait', async () => {
+  it('is called again after 429 and 500, when the server asks for it', async () => {
     const result = await run([
       { status: 429, retryAfterMs: 5 },
       { status: 500, retryAfterMs: 5 },
@@ -133,7 +133,7 @@ describe.each(modelsOf(server))('%s', (format, model) => {
     expect(await audit()).toMatchObject([{ status: 'failed' }])
   })
 
-  it('a server that never answers, by the run’s time and by its own', async () => {
+  it('a server that never responds is limited by the time of the run and by its own', async () => {
     for (const [config, options] of [
       [{ summaryTimeoutMs: 60 }, {}],
       [{}, { timeoutMs: 60 }],
@@ -175,7 +175,7 @@ describe.each(modelsOf(server))('%s', (format, model) => {
       'rejected',
     ],
   ]
-  it.each(ANSWERS)('answers %s: asked once more, then given up', async (_, scripted, error, status) => {
+  it.each(ANSWERS)('response %s: called once more, then abandoned', async (_, scripted, error, status) => {
     const result = await run([scripted])
     const usage = { inputTokens: 100_000, outputTokens: 1_000 }
     const attempt = { status, error, summarizer: 'ai-sdk', usage }
@@ -192,13 +192,13 @@ describe.each(modelsOf(server))('%s', (format, model) => {
     expect(second).toContain('An earlier answer to this')
   })
 
-  it('is asked once more and then taken', async () => {
+  it('is called once more and then accepted', async () => {
     const result = await run([{ text: '' }, { text: GOOD }])
     expect(result).toMatchObject({ compacted: true, failed: [{ error: 'EMPTY_SUMMARY' }] })
     expect(await audit()).toMatchObject([{ status: 'failed' }, { status: 'active' }])
   })
 
-  it('leaves it to the offline summarizer where that may step in, and says so', async () => {
+  it('falls back to the offline summarizer if that is allowed, and reports it', async () => {
     const result = await run([{ text: '' }], { offlineFallback: true })
     expect(result.failed.map(({ error }) => error)).toEqual(['EMPTY_SUMMARY', 'EMPTY_SUMMARY'])
     expect(result.compactions).toMatchObject([{ summarizer: 'extractive', insteadOf: 'ai-sdk' }])
@@ -210,7 +210,7 @@ describe.each(modelsOf(server))('%s', (format, model) => {
     })
   })
 
-  it('stops at once when the caller says so, and notes what was asked', async () => {
+  it('stops at once when the caller aborts, and records the request', async () => {
     const controller = new AbortController()
     server.script([{ silent: true }])
     const summarizer = aiSdkSummarizer({ model })
@@ -224,7 +224,7 @@ describe.each(modelsOf(server))('%s', (format, model) => {
   })
 })
 
-it('what chunks cost that were answered before one failed stands in the audit', async () => {
+it('the audit records the cost of chunks that were answered before one failed', async () => {
   const [, model] = modelsOf(server)[0]!
   server.script([{ text: GOOD, usage: { inputTokens: 700, outputTokens: 30 } }, { status: 400 }])
   // The conversation takes 10,000 tokens or so, and this leaves room for a part of it.

@@ -269,7 +269,7 @@ const turn = fc
   ])
 
 describe('laws', () => {
-  it('a whole history brings its new message and nothing else, at every step of a loop', () => {
+  it('a whole history adds only its new message, at every step of a loop', () => {
     fc.assert(
       fc.property(fc.array(turn, { minLength: 1, maxLength: 6 }), (turns) => {
         const all = turns.flat()
@@ -286,7 +286,7 @@ describe('laws', () => {
     )
   })
 
-  it('a new message alone is new behind every finished turn', () => {
+  it('a new message alone is new after every finished turn', () => {
     fc.assert(
       fc.property(fc.array(turn, { maxLength: 6 }), turn, (turns, [next]) => {
         expect(readPrompt(turns.flat(), [next!]).fresh).toEqual([next])

@@ -52,7 +52,7 @@ async function ask(way: Way, { model, messages, store, system, options }: Asked)
 const user = (content: string): ModelMessage => ({ role: 'user', content })
 
 describe.each(['generateText', 'streamText'] as const)('%s', (way) => {
-  it('keeps the conversation and sends it back, whoever holds the history', async () => {
+  it('stores the conversation and sends it back, with either side holding the history', async () => {
     const logs: string[][] = []
     for (const style of ['new', 'whole'] as const) {
       await using store = await openStore(':memory:')
@@ -142,7 +142,7 @@ describe.each(['generateText', 'streamText'] as const)('%s', (way) => {
     expect((await store.verifySession('s')).findings).toEqual([])
   })
 
-  it('answers anew: the old answer stays in the log and is not sent', async () => {
+  it('regenerates: the old answer stays in the log and is not sent', async () => {
     await using store = await openStore(':memory:')
     const model = scripted([[text('one')], [text('bad')], [text('good')], [text('three')]])
     const first = await ask(way, { store, model, messages: [user('first')] })
@@ -174,7 +174,7 @@ describe.each(['generateText', 'streamText'] as const)('%s', (way) => {
     expect((await store.getEffectiveHistory('s')).length).toBe(7)
   })
 
-  it('goes on from an edited message, or refuses to', async () => {
+  it('continues from an edited message, or rejects it', async () => {
     await using store = await openStore(':memory:')
     const model = scripted([[text('one')], [text('two')], [text('left')]])
     const first = await ask(way, { store, model, messages: [user('first')] })
@@ -195,7 +195,7 @@ describe.each(['generateText', 'streamText'] as const)('%s', (way) => {
     ])
   })
 
-  it('takes back what it set aside when the call fails', async () => {
+  it('restores what it hid when the call fails', async () => {
     await using store = await openStore(':memory:')
     const fail = () => {
       throw new Error('no')
@@ -304,7 +304,7 @@ describe.each(['generateText', 'streamText'] as const)('%s', (way) => {
     })
   })
 
-  it('goes on in another process', async () => {
+  it('continues in another process', async () => {
     const model = scripted([[call('1')], [text('Done.')], [text('Yes.')]])
     const { mkdtempSync, rmSync } = await import('node:fs')
     const { tmpdir } = await import('node:os')
@@ -335,7 +335,7 @@ describe.each(['generateText', 'streamText'] as const)('%s', (way) => {
     }
   })
 
-  it('keeps conversations apart that go on at the same time', async () => {
+  it('keeps concurrent conversations apart', async () => {
     await using store = await openStore(':memory:')
     const model = scripted([])
     model.doGenerate = async ({ prompt }) => {
@@ -369,7 +369,7 @@ describe.each(['generateText', 'streamText'] as const)('%s', (way) => {
     })
   })
 
-  it('two answers to one prompt at the same time keep the prompt once', async () => {
+  it('two concurrent answers to one prompt store the prompt once', async () => {
     await using store = await openStore(':memory:')
     const model = scripted([[text('one')], [text('a')], [text('b')]])
     const first = await ask(way, { store, model, messages: [user('first')] })
@@ -380,7 +380,7 @@ describe.each(['generateText', 'streamText'] as const)('%s', (way) => {
     expect(log.slice(3).sort()).toEqual(['assistant: a', 'assistant: b'])
   })
 
-  it('sends a call as it is when told to', async () => {
+  it('sends a call unchanged on request', async () => {
     await using store = await openStore(':memory:')
     const model = scripted([[text('one')], [text('a title')]])
     await ask(way, { store, model, messages: [user('first')] })
@@ -394,7 +394,7 @@ describe.each(['generateText', 'streamText'] as const)('%s', (way) => {
     expect(await logOf(store)).toEqual(['user: first', 'assistant: one'])
   })
 
-  it('gives back an answer that cannot be stored, or the error', async () => {
+  it('returns an answer that cannot be stored, or the error', async () => {
     await using store = await openStore(':memory:')
     const model = scripted([[text('one')], [text('two')]])
     const broken = new Proxy(store, {
@@ -487,7 +487,7 @@ it('a misspelled option is refused at once', async () => {
   expect(() => undertext(store, '')).toThrow(/sessionId/)
 })
 
-it('says that a store is wanted, where there is none or one that is still to be opened', () => {
+it('reports that it needs an open store', () => {
   for (const store of [undefined, null, 's', {}, Promise.resolve()])
     expect(() => undertext(store as never, 's')).toThrow(/must be a store, as `await openStore/)
 })

@@ -9,7 +9,7 @@ import { problemOf } from '../support/failures.ts'
 import { modelMessage } from './generators.ts'
 
 describe('there and back', () => {
-  it.each([6, 7] as const)('gives back whatever a message of ai %i says', (version) => {
+  it.each([6, 7] as const)('round-trips any message of ai %i', (version) => {
     const target = { version: version === 6 ? 'v3' : 'v4' } as const
     fc.assert(
       fc.property(fc.array(modelMessage(version), { maxLength: 4 }), (messages) => {
@@ -238,7 +238,7 @@ describe('bad input', () => {
     ])
   })
 
-  it('options that are none are refused', () => {
+  it('invalid options are rejected', () => {
     expect(problemOf(() => toModelMessages([], { version: 'v9' as never }))).toBe(
       'toModelMessages: options.version must be v2, v3 or v4',
     )

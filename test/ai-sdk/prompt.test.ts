@@ -198,7 +198,7 @@ describe('what an older or newer version sends', () => {
     })
   })
 
-  it('V2 says a denial as an error', async () => {
+  it('V2 encodes a denial as an error', async () => {
     const prompt = await thereAndBack(V3 as readonly SdkMessage[], 'v2')
     expect((prompt.at(-1)!.content[0] as SdkPart).output).toEqual({ type: 'error-text', value: 'not today' })
   })
@@ -277,7 +277,7 @@ describe('what a provider keeps for itself', () => {
   })
 })
 
-describe('answers', () => {
+describe('responses', () => {
   const answer = (content: readonly SdkPart[]) => ({
     content,
     finishReason: 'stop',
@@ -335,7 +335,7 @@ describe('answers', () => {
     ])
   })
 
-  it('that say nothing become no message', () => {
+  it('without content become no message', () => {
     expect(messageOfAnswer(answer([]), 'openai')).toBeUndefined()
     expect(messageOfAnswer(answer([{ type: 'text', text: '' }]), 'openai')).toBeUndefined()
   })

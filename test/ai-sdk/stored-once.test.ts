@@ -37,7 +37,7 @@ it('an answer whose usage cannot be noted is passed on: it is stored, and the ne
   expect(view).toEqual(['first', 'one', 'second, edited', 'two, edited'])
 })
 
-it('the same words said and answered again, and not stored, are not taken for those before', async () => {
+it('the same words in a later, unstored exchange are not matched with the earlier ones', async () => {
   await using store = await openStore(':memory:')
   const unrecorded: unknown[] = []
   const model = wrapLanguageModel({

@@ -108,7 +108,7 @@ it('a stream that is aborted leaves nothing', async () => {
   expect(await store.getSession('s').catch((error: { code: string }) => error.code)).toBe('SESSION_NOT_FOUND')
 })
 
-it('a stream nobody reads to the end leaves nothing', async () => {
+it('a stream that is not read to its end stores nothing', async () => {
   await using store = await openStore(':memory:')
   let cancelled = false
   const parts = partsOf([text('a long answer')])
@@ -131,7 +131,7 @@ it('a stream nobody reads to the end leaves nothing', async () => {
   expect(await store.getMessages('s').catch(() => [])).toEqual([])
 })
 
-it('an overflow told as the first part is answered with a shorter request', async () => {
+it('an overflow in the first part is answered with a shorter request', async () => {
   await using store = await openStore(':memory:')
   const long = 'word '.repeat(300)
   for (let turn = 0; turn < 6; turn++)
@@ -158,7 +158,7 @@ it('an overflow told as the first part is answered with a shorter request', asyn
   expect((await logOf(store)).slice(-2)).toEqual(['user: last', 'assistant: fits'])
 })
 
-it('S3-265 an error that the patterns of the request take for an overflow is one in a stream too', async () => {
+it('an error that the patterns of the request take for an overflow is one in a stream too [S3-265]', async () => {
   await using store = await openStore(':memory:')
   for (let turn = 0; turn < 6; turn++)
     await store.append('s', [
@@ -176,7 +176,7 @@ it('S3-265 an error that the patterns of the request take for an overflow is one
   expect((await logOf(store)).slice(-2)).toEqual(['user: last', 'assistant: fits'])
 })
 
-it('any other error told as the first part is passed on as it came', async () => {
+it('any other error in the first part is passed on unchanged', async () => {
   await using store = await openStore(':memory:')
   const error = new Error('rate limited')
   const model = streaming(() => streamOf([{ type: 'error', error }]).stream)
@@ -221,7 +221,7 @@ it('a step is stored before the next one asks', async () => {
   expect(logs).toEqual([[], ['user: go', 'assistant: call 1']])
 })
 
-it('an answer that cannot be stored breaks the stream behind its words', async () => {
+it('an answer that cannot be stored ends the stream with an error after its text', async () => {
   await using store = await openStore(':memory:')
   const { result } = await say(store, streaming(whole('one')), 'first')
   const words: string[] = []

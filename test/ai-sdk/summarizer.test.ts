@@ -42,7 +42,7 @@ describe('any language model of the AI SDK', () => {
     expect(compaction!.cost).toBeUndefined()
   })
 
-  it('may be one that keeps a conversation: the summary is no part of it, and nobody waits for himself', async () => {
+  it('may be one that stores its conversation: the summary is not part of it, and no call waits for itself', async () => {
     type Model = Parameters<typeof wrapLanguageModel>[0]['model']
     const bare = mockModel([GOOD]) as unknown as Model
     const model = wrapLanguageModel({ model: bare, middleware: undertext(store, 's') })
@@ -53,7 +53,7 @@ describe('any language model of the AI SDK', () => {
     expect((await store.getMessages('s')).length).toBe(before + 1)
   })
 
-  it('S0-U09 takes all blocks of text of an answer, and no reasoning', async () => {
+  it('takes all blocks of text of an answer, and no reasoning [S0-U09]', async () => {
     const content = [
       { type: 'reasoning', text: 'thinking aloud' },
       { type: 'text', text: '## Work\n- one\n' },
@@ -75,7 +75,7 @@ describe('any language model of the AI SDK', () => {
     })
   })
 
-  it('merges with the summary before, which stands apart from the messages', async () => {
+  it('merges with the previous summary, which is separate from the messages', async () => {
     const model = mockModel([GOOD])
     const summarizer = aiSdkSummarizer({ model })
     await store.compactSession('s', { ...SUMMARIZE, summarizer })
@@ -111,7 +111,7 @@ describe('any language model of the AI SDK', () => {
   })
 })
 
-describe('S3-071 S3-072 the model that a config names', () => {
+describe('the model that a config names [S3-071 S3-072]', () => {
   const named = { summarizationProvider: 'vertex', summarizationModel: 'gemini-2.5-flash' }
   const registryOf = (model: ReturnType<typeof mockModel>) => ({
     languageModel: (id: string) => {
@@ -135,7 +135,7 @@ describe('S3-071 S3-072 the model that a config names', () => {
     expect(result!.compactions).toMatchObject([{ summarizer: 'ai-sdk', model: 'gpt-4o-2024' }])
   })
 
-  it('that nobody knows leaves the summary to the offline summarizer, and the result says so', async () => {
+  it('that is unknown leaves the summary to the offline summarizer, and the result reports it', async () => {
     const registry = registryOf(mockModel([GOOD]))
     const given = [
       [{ ...named, summarizer: aiSdkSummarizer({ registry }), summarizationModel: 'other' }, 'vertex:other'],
@@ -160,7 +160,7 @@ describe('S3-071 S3-072 the model that a config names', () => {
   })
 })
 
-it('refuses options that are none, and a request without a model', async () => {
+it('rejects invalid options, and a request without a model', async () => {
   const model = mockModel([GOOD])
   for (const options of [
     {},

@@ -15,7 +15,7 @@ import { call, result, say } from '../support/conversation.ts'
 import { chatOf } from './generators.ts'
 
 describe('there and back', () => {
-  it.each([6, 7] as const)('gives back whatever a message of ai %i says', (version) => {
+  it.each([6, 7] as const)('round-trips any message of ai %i', (version) => {
     fc.assert(
       fc.property(chatOf(version), (messages) => {
         expect(toUIMessages(fromUIMessages(messages))).toStrictEqual(messages)
@@ -424,13 +424,13 @@ describe('bad input', () => {
     expect(toUIMessages(rows)[0]!.parts.map(({ type }) => type)).toEqual(['text', 'tool-look'])
   })
 
-  it('options that are none are refused', () => {
+  it('invalid options are rejected', () => {
     expect(() => toUIMessages([], { tools: 'some' as never })).toThrow('options.tools')
   })
 })
 
 describe('notes of what is read', () => {
-  it('says what models do not read', () => {
+  it('lists what models do not read', () => {
     const notes: string[] = []
     fromUIMessages(
       [

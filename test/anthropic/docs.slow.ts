@@ -36,7 +36,7 @@ it('has an example that asks and stores with the real SDK', async () => {
   }
 })
 
-it('has an example of notes that prints what it says', async () => {
+it('has an example of notes that prints the output shown', async () => {
   const [, said] = /\/\/ (not-sent .+)$/m.exec(NOTES) ?? []
   expect((await runAsUser(NOTES)).trim()).toBe(said)
 })

@@ -6,7 +6,7 @@ import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'background.md'), 'utf8')
 
-it('has an example that does what it says', async () => {
+it('has an example that prints the output shown', async () => {
   const [example] = examplesOf(PAGE)
   expect((await runAsUser(example!)).trim().split('\n')).toEqual([
     'queued',

@@ -39,7 +39,7 @@ describe('a request made with auto: false', () => {
   })
 })
 
-describe('F4-10: exactly one end', () => {
+describe('exactly one end [F4-10]', () => {
   it.each([
     ['fails', (): Promise<string> => Promise.reject(new Error('no'))],
     ['is stale', async (): Promise<string> => 'In short.'],
@@ -82,7 +82,7 @@ describe('F4-10: exactly one end', () => {
     expect(asked.asked).toEqual([])
   })
 
-  it('of a job that another store of this process cancels: told by both', async () => {
+  it('of a job that another store of this process cancels: both receive the event', async () => {
     const file = newFile()
     const { model: slow, begun } = held()
     const store = await openFull(slow, { file })
@@ -185,7 +185,7 @@ it('a clock that is set back holds no session from the background', async () => 
   expect(summarizer.asked).toHaveLength(2)
 })
 
-describe('a job that nobody asked for', () => {
+describe('a job that is no longer needed', () => {
   const failsOnce = () =>
     model((_, call) => (call === 1 ? Promise.reject(new Error('no')) : Promise.resolve('In short.')))
   const later = (): unknown => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
@@ -208,7 +208,7 @@ describe('a job that nobody asked for', () => {
     expect(asked.asked).toHaveLength(1)
   })
 
-  it('is made all the same when somebody asked for it since', async () => {
+  it('still runs when a caller has requested it since', async () => {
     const store = await openFull(failsOnce())
     await store.afterTurn(S)
     await store.whenIdle(S)

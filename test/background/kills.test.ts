@@ -48,7 +48,7 @@ async function kill(child: ChildProcess): Promise<void> {
 const callsIn = (file: string): number =>
   existsSync(`${file}.log`) ? readFileSync(`${file}.log`, 'utf8').trim().split('\n').length : 0
 
-describe('F4-04 a process that is killed', () => {
+describe('a process that is killed [F4-04]', () => {
   it.each(['asked', 'answered'])(
     'when the model was %s leaves the view as it was, and the next one makes the job',
     async (way) => {
@@ -101,7 +101,7 @@ describe('F4-04 a process that is killed', () => {
   })
 })
 
-describe('F4-05 several processes', () => {
+describe('several processes [F4-05]', () => {
   it('that want the same session compacted at the same time make one job and pay one summary', async () => {
     const file = newFile()
     const store = await open(undefined, { file })

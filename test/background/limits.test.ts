@@ -40,7 +40,7 @@ describe('spend limits', () => {
     ['tokens', 220, 220],
     ['cost', 1, 1],
   ] as const)(
-    'by %s: unasked runs go on without the model, jobs wait, and it is told once',
+    'by %s: automatic runs continue without the model, jobs wait, and one event is emitted',
     async (limit, allowed, used) => {
       const summarizer = model()
       const store = await openFull(summarizer, {
@@ -145,7 +145,7 @@ describe('cancel', () => {
     await fails(() => store.compactInBackground(S, { signal: AbortSignal.abort() }), 'ABORTED')
   })
 
-  it('of what nobody knows is refused', async () => {
+  it('of an unknown job is rejected', async () => {
     const store = await openFull(model())
     await fails(() => store.cancel('unknown'), 'SESSION_NOT_FOUND')
     await fails(() => store.getJob('unknown'), 'JOB_NOT_FOUND')
@@ -176,7 +176,7 @@ describe('cancel', () => {
 })
 
 describe('whenIdle', () => {
-  it('says whether the time was enough, and hears a signal', async () => {
+  it('returns whether the time was enough, and obeys a signal', async () => {
     const { model: slow, release, begun } = held()
     const store = await openFull(slow)
     expect(await store.whenIdle()).toBe(true)
@@ -293,7 +293,7 @@ describe('the background and', () => {
     expect(summarizer.asked).toHaveLength(2)
   })
 
-  it('what a call was told: a summarizer of its own, and settings that are stored', async () => {
+  it('the options of a call: its own summarizer, and stored settings', async () => {
     const own = model(undefined, 'own')
     const store = await openFull(model())
     await store.compactInBackground(S, { summarizer: own, targetTokens: 1_000, actor: 'me', reason: 'why' })
@@ -320,7 +320,7 @@ describe('the background and', () => {
 })
 
 describe('settling', () => {
-  it('waits for a run so long and no longer, and hears a signal', async () => {
+  it('waits for a run no longer than the limit, and obeys a signal', async () => {
     const { model: slow, release, begun } = held()
     // A store that runs no jobs of its own accord.
     const store = await openFull(undefined)

@@ -24,8 +24,8 @@ afterEach(async () => {
   await cleanUp()
 })
 
-describe('F4-01 F4-02 while a model works in the background', () => {
-  it('afterTurn answers before the model does, appends and requests go on, and nothing appended is lost', async () => {
+describe('while a model works in the background [F4-01 F4-02]', () => {
+  it('afterTurn returns before the model does, appends and requests continue, and no appended message is lost', async () => {
     const { model: slow, release, begun } = held()
     const store = await openFull(slow, { file: newFile(), durability: 'full' })
     const before = await store.getEffectiveHistory(S)
@@ -98,7 +98,7 @@ describe('F4-01 F4-02 while a model works in the background', () => {
   })
 })
 
-describe('F4-03 a change of the view under a running job', () => {
+describe('a change of the view under a running job [F4-03]', () => {
   const rewind = async (store: SqliteStore): Promise<unknown> => {
     const rows = (await store.getEffectiveHistory(S)).filter(({ kind }) => kind === 'message')
     return store.hideMessages(
@@ -260,7 +260,7 @@ describe('a run in the foreground and one in the background', () => {
   })
 })
 
-describe('F4-06 over the hard threshold', () => {
+describe('over the hard threshold [F4-06]', () => {
   it('with a job whose summarizer hangs a request is ready within its wait, and within its budget', async () => {
     const { model: hanging, begun } = held()
     const store = await openFull(hanging, { config: { enableTruncate: true } })
@@ -281,7 +281,7 @@ describe('F4-06 over the hard threshold', () => {
   })
 })
 
-describe('F4-07 no transaction is open while a model works', () => {
+describe('no transaction is open while a model works [F4-07]', () => {
   it('another connection writes at once', async () => {
     const file = newFile()
     const { model: slow, release, begun } = held()
@@ -299,7 +299,7 @@ describe('F4-07 no transaction is open while a model works', () => {
   })
 })
 
-describe('F4-08 the circuit', () => {
+describe('the circuit [F4-08]', () => {
   const failing = () =>
     model(() => {
       throw new Error('overloaded')
@@ -330,7 +330,7 @@ describe('F4-08 the circuit', () => {
     expect(broken.asked).toHaveLength(3)
   })
 
-  it('opens after three unasked runs that failed, and no more model is asked until its time is over', async () => {
+  it('opens after three failed automatic runs, and calls no model until its time is over', async () => {
     const broken = failing()
     const store = await openFull(broken)
     const told: unknown[] = []
@@ -371,7 +371,7 @@ describe('F4-08 the circuit', () => {
     expect(broken.asked).toHaveLength(4)
   })
 
-  it('closes when its time is over and the one try through it succeeds, and says so', async () => {
+  it('closes when its time is over and the one trial succeeds, and emits an event', async () => {
     let isBroken = true
     const summarizer = model(() => {
       if (isBroken) throw new Error('overloaded')
@@ -397,7 +397,7 @@ describe('F4-08 the circuit', () => {
     expect(summarizer.asked).toHaveLength(4)
   })
 
-  it('is closed by a run that was asked for and succeeds', async () => {
+  it('is closed by a requested run that succeeds', async () => {
     let isBroken = true
     const summarizer = model(() => {
       if (isBroken) throw new Error('overloaded')
@@ -442,7 +442,7 @@ describe('F4-08 the circuit', () => {
     expect((await store.compactSession(S, { trigger: 'auto', summarizer: working }))!.compacted).toBe(true)
   })
 
-  it('does not count what says nothing of the model', async () => {
+  it('does not count errors that do not come from the model', async () => {
     const { model: slow, begun } = held()
     const store = await openFull(slow)
     const { jobId } = await store.compactInBackground(S)
@@ -498,8 +498,8 @@ describe('F4-08 the circuit', () => {
   })
 })
 
-describe('F4-09 close', () => {
-  it('waits for a running job as long as it is told', async () => {
+describe('close [F4-09]', () => {
+  it('waits for a running job as long as requested', async () => {
     const file = newFile()
     const { model: slow, release, begun } = held()
     const store = await openFull(slow, { file })
@@ -561,7 +561,7 @@ describe('F4-09 close', () => {
   })
 })
 
-describe('F4-10 events', () => {
+describe('events [F4-10]', () => {
   it('are queued, started and exactly one end, with ids and figures', async () => {
     const store = await openFull(model())
     const { events } = listen(store)
@@ -590,7 +590,7 @@ describe('F4-10 events', () => {
     expect(job).toMatchObject({ state: 'done', attempts: 1, position: 52, error: undefined })
   })
 
-  it('stand around those of the run', async () => {
+  it('surround those of the run', async () => {
     const store = await openFull(model())
     const order: string[] = []
     store.on('job', ({ phase }) => order.push(`job ${phase}`))

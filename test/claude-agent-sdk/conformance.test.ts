@@ -70,7 +70,7 @@ async function sameAfter(calls: readonly Call[], keys: readonly SessionKey[]): P
 
 const KEYS = [MAIN, OTHER, ELSEWHERE, AGENT, DEEP, LIKE]
 
-describe("answers as the SDK's own store", () => {
+describe("returns what the SDK's own store returns", () => {
   it.each<[string, Call[]]>([
     ['to nothing', []],
     ['to a session', [['append', MAIN, turn()]]],

@@ -8,7 +8,7 @@ import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'claude-agent-sdk.md'), 'utf8')
 const [first = '', second = ''] = examplesOf(PAGE)
 
-it('has a first example that asks Claude Code, here one that only says so', async () => {
+it('has a first example that calls Claude Code, here a stand-in that prints its call', async () => {
   const claude = `
     const query = async function* (request: { prompt: string; options: { sessionStore: unknown } }) {
       yield { type: 'result', session_id: typeof request.options.sessionStore, subtype: 'success' }
@@ -17,7 +17,7 @@ it('has a first example that asks Claude Code, here one that only says so', asyn
   expect((await runAsUser(`${claude}\n${code}\nawait store.close()`)).trim()).toBe('object success')
 })
 
-it('has a second example that prints what it says', async () => {
+it('has a second example that prints the output shown', async () => {
   const [, said] = /\/\/ (\d+ null \d+)$/m.exec(second)!
   expect((await runAsUser(second)).trim()).toBe(said)
 })

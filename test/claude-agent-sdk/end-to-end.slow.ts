@@ -72,7 +72,7 @@ describe.skipIf(program === undefined)('query of the Claude Agent SDK', () => {
   /** What the requests of a turn told the model, system reminders and all. */
   const told = (): string => JSON.stringify(server.requests.map(({ body }) => body.messages))
 
-  it('goes on in another process from the store alone, and not after a deletion', async () => {
+  it('continues in another process from the store alone, and not after a deletion', async () => {
     writeFileSync(join(folder, 'a.txt'), 'the word is marmalade\n')
     const path = join(folder, 'a.txt')
     server.script((_, count) =>

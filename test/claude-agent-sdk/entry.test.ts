@@ -19,7 +19,7 @@ import { anyEntry, asks, beside, brings, calls, says, thinks, turn } from './ent
 const messageOf = (entry: SessionStoreEntry, isMain = true): NewMessage => messagesOf([entry], isMain)[0]!
 
 describe('an entry as a message', () => {
-  it('is what was said, with the rest of the entry beside it', () => {
+  it('is the message, with the rest of the entry in its metadata', () => {
     const entry = asks('Read a.txt')
     const { message: _, ...envelope } = entry
     expect(messageOf(entry)).toStrictEqual({
@@ -57,7 +57,7 @@ describe('an entry as a message', () => {
     ])
   })
 
-  it.each(Object.entries(beside))('says nothing and is kept whole: %s', (_, entry) => {
+  it.each(Object.entries(beside))('has no content for a model and is stored whole: %s', (_, entry) => {
     const { role, content, metadata } = messageOf(entry)
     expect({ role, content, metadata }).toStrictEqual({
       role: 'tool',
@@ -70,11 +70,11 @@ describe('an entry as a message', () => {
     ['only shows', { isVisibleInTranscriptOnly: true }],
     ['puts in place of an answer', { isApiErrorMessage: true }],
     ['has of a sidechain', { isSidechain: true }],
-  ])('says nothing where Claude Code %s', (_, mark) => {
+  ])('has no content for a model where Claude Code %s', (_, mark) => {
     expect(messageOf(asks('words', mark)).content).toEqual([])
   })
 
-  it("is said in a subagent's own transcript, which is a sidechain throughout", () => {
+  it("is a message in a subagent's own transcript, which is a sidechain throughout", () => {
     expect(messageOf(asks('words', { isSidechain: true }), false).content).toBe('words')
   })
 
@@ -180,7 +180,7 @@ describe('a key', () => {
     })
   })
 
-  it('is told by the name of its session', () => {
+  it('is identified by the name of its session', () => {
     const piece = fc.string({ unit: 'binary', minLength: 1, maxLength: 40 })
     const anyKey = fc.record(
       { projectKey: fc.string({ unit: 'binary', maxLength: 40 }), sessionId: piece, subpath: piece },

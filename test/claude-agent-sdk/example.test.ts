@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { runExample } from '../support/run-as-user.ts'
 
-it('the example brings a session in, deletes it and has it back', async () => {
+it('the example imports a session, deletes it and restores it', async () => {
   const printed = await runExample('examples/claude-agent-sdk', 'import.ts')
   const lines = printed.trim().split('\n')
   // Two words, a call and its result; the title says nothing to a model.

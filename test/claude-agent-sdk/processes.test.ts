@@ -10,7 +10,7 @@ import { bundle } from '../support/bundled.ts'
 
 const run = promisify(execFile)
 
-it('several processes append to one transcript, and its summary is that of what stands there', async () => {
+it('several processes append to one transcript, and its summary describes all stored entries', async () => {
   const { script, folder, remove } = await bundle('test/claude-agent-sdk/append-in-process.ts')
   const file = join(folder, 'chats.db')
   try {

@@ -70,7 +70,7 @@ afterAll(async () => {
 const words = (messages: readonly { readonly type: string; readonly uuid: string }[]): string[] =>
   messages.map(({ type, uuid }) => `${type} ${uuid}`)
 
-it('an import brings everything, and again brings nothing new', async () => {
+it('an import stores everything, and a second import stores nothing new', async () => {
   await importSessionToStore(SESSION, sessionStore, { dir, batchSize: 5 })
   expect(await sessionStore.load({ projectKey, sessionId: SESSION })).toStrictEqual(main)
   expect(await listSubagents(SESSION, { dir, sessionStore })).toEqual(['a1'])

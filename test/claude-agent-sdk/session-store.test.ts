@@ -34,7 +34,7 @@ const listed = async (): Promise<string[]> =>
   (await transcripts.listSessions('project')).map(({ sessionId }) => sessionId)
 
 describe('append', () => {
-  it('gives back any entries exactly, in order, after a restart', async () => {
+  it('round-trips any entries exactly, in order, after a restart', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(anyEntry, { minLength: 1, maxLength: 8 }),
@@ -65,7 +65,7 @@ describe('append', () => {
     expect(await transcripts.load(MAIN)).toStrictEqual([entry])
   })
 
-  it('leaves out an entry whose uuid is there, whatever it says now', async () => {
+  it('omits an entry whose uuid is stored, with any content', async () => {
     const [first, second, third] = [asks('one'), says('two'), asks('three')]
     await transcripts.append(MAIN, [first, second])
     await transcripts.append(MAIN, [
@@ -113,7 +113,7 @@ describe('append', () => {
     expect(await store.listSessions()).toEqual([])
   })
 
-  it('goes on after an append that failed', async () => {
+  it('continues after a failed append', async () => {
     await store.close()
     await expect(transcripts.append(MAIN, turn())).rejects.toMatchObject({ code: 'STORE_CLOSED' })
     store = await openStore(join(folder, 'chats.db'))
@@ -210,7 +210,7 @@ describe('delete', () => {
     expect(await transcripts.load(MAIN)).toBeNull()
   })
 
-  it('is taken back with what was deleted along', async () => {
+  it('is undone together with what was deleted with it', async () => {
     expect(await transcripts.restore(MAIN)).toBe(false)
     const second = { ...MAIN, subpath: 'subagents/agent-b' }
     await transcripts.append(second, entries)
@@ -246,7 +246,7 @@ describe('delete', () => {
     expect((await store.verifySession(SESSION_ID)).findings).toEqual([])
   })
 
-  it('is told of each deletion by itself, in whatever order they are undone', async () => {
+  it('recognizes each deletion separately, in any order of undos', async () => {
     await transcripts.delete(MAIN)
     const later = [asks('later')]
     await transcripts.append(MAIN, later)
@@ -262,14 +262,14 @@ describe('delete', () => {
     expect(await transcripts.load(MAIN)).toStrictEqual(later)
   })
 
-  it('is no deletion when the application hides messages by hand', async () => {
+  it('is not assumed when the application hides messages', async () => {
     const ids = (await store.getMessages(SESSION_ID)).map(({ id }) => id)
     await store.hideMessages(SESSION_ID, ids)
     expect(await transcripts.load(MAIN)).toStrictEqual(entries)
     expect(await listed()).toEqual(['one'])
   })
 
-  it('is none either when a compaction hides the mark of one that was taken back', async () => {
+  it('is not assumed when a compaction hides the mark of an undone one', async () => {
     await transcripts.delete(MAIN)
     await transcripts.restore(MAIN)
     const long = Array.from({ length: 20 }, () => [
@@ -321,7 +321,7 @@ describe('delete', () => {
   })
 })
 
-describe('what else stands in the store', () => {
+describe('other content of the store', () => {
   it('is not listed, and is left alone', async () => {
     await store.createSession({ id: 'chat', owner: 'project' })
     await store.append('chat', [{ role: 'user', content: 'hello' }])
@@ -336,7 +336,7 @@ describe('what else stands in the store', () => {
     expect((await store.getSession(SESSION_ID)).metadata).toMatchObject({ mine: 1 })
   })
 
-  it('is listed by when something was appended, and not by when it was asked for', async () => {
+  it('is listed by the time of its last append, not by the time of the call', async () => {
     await transcripts.append(MAIN, turn())
     const [before] = await transcripts.listSessions('project')
     const [summary] = await transcripts.listSessionSummaries('project')
@@ -359,7 +359,7 @@ it.each<[string, unknown, RegExp]>([
   ['no store', {}, /^undertextSessionStore: store: must be a store/],
   ['another store', { store: new Map() }, /^undertextSessionStore: store: must be a store/],
   ['a misspelled option', { store: { append() {} }, acter: 'x' }, /^undertextSessionStore: /],
-])('is not made of %s', (_, options, problem) => {
+])('is not built from %s', (_, options, problem) => {
   expect(() => undertextSessionStore(options as { store: SqliteStore })).toThrow(
     expect.objectContaining({ code: 'INVALID_INPUT', facts: { problems: expect.stringMatching(problem) } }),
   )

@@ -75,7 +75,7 @@ describe('candidates', () => {
     expect(await candidates('import', 'a', '--fro')).toEqual(['--from'])
   })
 
-  it('are values behind an equals sign, in one word or as bash has it', async () => {
+  it('are values after an equals sign, in one word or as bash splits it', async () => {
     expect(await candidates('show', '@', '--role=as')).toEqual(['--role=assistant'])
     expect(await candidates('show', '@', '--role', '=', 'as')).toEqual(['assistant'])
     expect(await candidates('completion', '--json', '')).toEqual(['bash', 'zsh', 'fish'])
@@ -84,14 +84,14 @@ describe('candidates', () => {
     expect(await candidates('sessions', '--after', 'ol')).toEqual(['older'])
   })
 
-  it('are of each of several, of what is quoted, and none of options behind --', async () => {
+  it('cover each of several values and quoted ones, and no options after --', async () => {
     expect(await candidates('export', 'talk', 'ol')).toEqual(['older'])
     expect(await candidates('show', '"ol')).toEqual(['older'])
     expect(await candidates('show', '--', '--f')).toEqual([])
     expect(await candidates('show', '--', 'ol')).toEqual(['older'])
   })
 
-  it('are of the store that is written in quotes, from home, or behind an equals sign', async () => {
+  it('cover a store path in quotes, from home, or after an equals sign', async () => {
     const folder = small.path.slice(0, small.path.lastIndexOf('/'))
     const name = small.path.slice(folder.length + 1)
     for (const words of [
@@ -134,7 +134,7 @@ describe('candidates', () => {
     expect(await candidates('undo', 'talk', condensed!.id)).toEqual([condensed!.id])
   })
 
-  it('come from the store that --db names, and are none where something is wrong', async () => {
+  it('come from the store that --db names, and are empty when something is wrong', async () => {
     const { out } = await runCli(['__complete', '--', '--db', small.path, 'show', 'old'])
     expect(out).toBe('older\tRounding of invoices\n')
     expect(await runCli(['__complete', '--', 'show', ''])).toMatchObject({ exit: 0, out: '', err: '' })

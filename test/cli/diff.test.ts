@@ -47,7 +47,7 @@ it('shows of one that is undone what a redo would do', async () => {
   ])
 })
 
-it('tells the tokens that the compaction itself told', async () => {
+it('prints the token figures of the compaction itself', async () => {
   const [{ id, tokensBefore, tokensAfter }] = small.compactions as [(typeof small.compactions)[number]]
   const { json } = await diff('talk', id, '--json')
   expect(json).toMatchObject({ after: 'with', tokens: { before: tokensBefore, after: tokensAfter } })
@@ -67,7 +67,7 @@ it('shows texts that name an option as they are', async () => {
   ])
 })
 
-it('says that one which never came into force has nothing to compare', async () => {
+it('reports that an attempt that was never in force has nothing to compare', async () => {
   await small.change(async (store) => {
     await store.append('failing', [say('user', 'a'.repeat(400)), say('assistant', 'b'), say('user', 'c')])
     const summarizer = { name: 'broken', usesModel: true, summarize: () => Promise.reject(new Error('no')) }

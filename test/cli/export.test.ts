@@ -89,7 +89,7 @@ describe('export writes', () => {
   })
 })
 
-it('says that the reader of a pipe has left', async () => {
+it('reports that the reader of a pipe has left', async () => {
   // More than a pipe holds, so that the rest has nowhere to go.
   await small.change((store) => store.append('older', [{ role: 'user', content: 'x'.repeat(1_000_000) }]))
   execFileSync('mkfifo', [at('pipe')])

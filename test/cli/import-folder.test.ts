@@ -89,7 +89,7 @@ describe('a folder', () => {
     ])
   })
 
-  it('is told with --json by its files, and what was passed over', async () => {
+  it('lists its files and what was skipped with --json', async () => {
     put('logs/a.jsonl', user('a'))
     put('logs/b.json', { a: 1 })
     expect((await run('logs', '--json')).json).toMatchObject({
@@ -175,7 +175,7 @@ describe('a folder', () => {
   })
 
   it.skipIf(process.platform === 'win32' || process.getuid?.() === 0)(
-    'says what it may not read, and goes on',
+    'reports what it may not read, and continues',
     async () => {
       put('logs/a/x.jsonl', user('a'))
       put('logs/b.jsonl', user('b'))
@@ -189,7 +189,7 @@ describe('a folder', () => {
     },
   )
 
-  it('stops at Ctrl-C, and says so in JSON that is whole', async () => {
+  it('stops at Ctrl-C, and reports it in complete JSON', async () => {
     put('logs/a.jsonl', user('a'))
     const aborted = { cwd: home, env: { UNDERTEXT_DB: join(home, '.chats.db') }, signal: AbortSignal.abort() }
     expect(await runCli(['import', 'logs', '--json'], aborted)).toMatchObject({
@@ -371,7 +371,7 @@ describe('the projects of Claude Code', () => {
     expect((await listed()).sessions).toMatchObject([{ id: SESSION, updatedAt: Date.UTC(2025, 4, 1, 10, 2) }])
   })
 
-  it('are told by their messages and by those a model is sent, without lines of bookkeeping', async () => {
+  it('count their messages and those that a model receives, without bookkeeping lines', async () => {
     const words = said([1, 2, 3, 4])
     const [last] = said([5])
     const boundary = { ...last, type: 'system', subtype: 'compact_boundary', uuid: 'b', parentUuid: null }
@@ -411,7 +411,7 @@ describe('the projects of Claude Code', () => {
     expect(await titles()).toEqual(['Mine'])
   })
 
-  it('@ is the session in which something was said last, whatever was imported last', async () => {
+  it('@ is the session with the newest message, independent of the last import', async () => {
     put('projects/p/b.jsonl', ...said([30, 40]))
     put('projects/p/c.jsonl', ...said([10, 20]).map((one) => ({ ...one, uuid: `c${one.uuid}` })))
     await run('projects')

@@ -32,7 +32,7 @@ describe('import -', () => {
     expect(more.out).toBe('✓ -: plain messages, 1 message stored as stdin, 2 there already\n')
   })
 
-  it('says what to do when stdin is another conversation by now', async () => {
+  it('advises when stdin contains another conversation by now', async () => {
     await pipe(line('one'), '-')
     const { exit, lines } = await pipe(line('another'), '-')
     expect(exit).toBe(4)
@@ -53,7 +53,7 @@ describe('import -', () => {
     )
   })
 
-  it('says in words of a command that it was interrupted', async () => {
+  it('reports an interruption in the words of a command', async () => {
     const controller = new AbortController()
     controller.abort()
     const options = { cwd: folder, env: { UNDERTEXT_DB: join(folder, 'chats.db') }, piped: line('one') }
@@ -73,7 +73,7 @@ describe('import -', () => {
     })
   })
 
-  it('stands among files, once', async () => {
+  it('is one of the files, once', async () => {
     writeFileSync(join(folder, 'a.jsonl'), line('a'))
     writeFileSync(join(folder, '-'), line('odd') + line('even'))
     const { json, exit } = await pipe(line('piped'), 'a.jsonl', '-', './-', '--json')
@@ -105,7 +105,7 @@ describe('import -', () => {
     })
   })
 
-  it('says at once that a terminal has nothing to import', async () => {
+  it('reports at once that a terminal has nothing to import', async () => {
     const { exit, err, out } = await runCli(['import', '-', '--db', join(folder, 'chats.db')], { typed: '' })
     expect([exit, out]).toEqual([2, ''])
     expect(err).toContain('cat talk.jsonl | undertext import -')

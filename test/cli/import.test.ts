@@ -88,7 +88,7 @@ it('tells with --json what was done before what ended it', async () => {
   expect(exit).toBe(5)
 })
 
-it('says what to do when the name is taken by another conversation', async () => {
+it('advises when the name belongs to another conversation', async () => {
   const ours = { mapping: { a: { message: null }, b: { parent: 'a', message: said('ours') } } }
   const theirs = { mapping: { a: { message: null }, c: { parent: 'a', message: said('theirs') } } }
   file('a.json', JSON.stringify([{ ...ours, id: 'talk' }]))

@@ -66,7 +66,7 @@ describe('purge', () => {
     expect(await isThere()).toBe(false)
   })
 
-  it('refuses where nobody can be asked', async () => {
+  it('is refused without a terminal to confirm it', async () => {
     expect(await run('purge', 'talk')).toMatchObject({ exit: 130, out: '' })
     expect(await isThere()).toBe(true)
   })
@@ -156,7 +156,7 @@ describe('doctor', () => {
     })
   })
 
-  it('brings a store of an older version up with --upgrade, which reading does not', async () => {
+  it('upgrades a store of an older version with --upgrade; reading does not', async () => {
     const path = join(small.folder, 'old.db')
     makeOlderStore(path)
     const refused = await runCli(['sessions', '--db', path])

@@ -50,7 +50,7 @@ describe('log', () => {
     expect(nested).toMatchObject({ depth: 1, dependents: [outer.id] })
   })
 
-  it('shows the newest runs alone with --limit, and says so when nothing was done', async () => {
+  it('shows only the newest runs with --limit, and reports when there are none', async () => {
     const { lines } = await run('log', 'talk', '--limit', '1')
     expect(lines[0]).toContain(small.compactions[1]!.runId)
     expect(lines.at(-1)).toBe('1 older run not shown')
@@ -59,7 +59,7 @@ describe('log', () => {
 })
 
 describe('undo and redo', () => {
-  it('take a compaction out of force and put it back, and say what came of it', async () => {
+  it('undo and redo a compaction, and print the result', async () => {
     const { id } = small.compactions[0]!
     const tokens = async () =>
       (await small.change((store) => store.getContextStats('talk')))!.estimatedInputTokens
@@ -166,7 +166,7 @@ describe('undo and redo of a rewind', () => {
     })
   })
 
-  it('refuse after messages were appended, say --both, and show both with it', async () => {
+  it('refuse after messages were appended, advise --both, and restore both with it', async () => {
     const rewind = await rewound()
     await small.change((store) =>
       store.append('talk', [{ id: 'new', role: 'user', content: 'Something else' }]),
@@ -192,7 +192,7 @@ describe('undo and redo by the id of a run', () => {
     const redone = await run('redo', 'talk', runId)
     expect(redone).toMatchObject({ exit: 0, out: expect.stringMatching(/^Nothing to redo:\n/) })
     expect(redone.out.replaceAll('\n', ' ')).toContain(
-      `${id} was not undone with this run: \`undertext redo\` with its own id, or that of the run or rewind it was undone with, redoes it.`,
+      `${id} was not undone with this run. To redo it, pass its own id to \`undertext redo\`, or the id of the run or rewind that it was undone with.`,
     )
     expect((await run('redo', 'talk', runId, '--json')).json).toMatchObject({
       changed: false,
@@ -203,7 +203,7 @@ describe('undo and redo by the id of a run', () => {
     expect((await run('redo', 'talk', id)).out).toContain(`Redone: condense ${id} `)
   })
 
-  it('say of an attempt that failed that it was never in force', async () => {
+  it('report of a failed attempt that it was never in force', async () => {
     const failed = await small.change(async (store) => {
       const summarizer = {
         name: 'refusing',

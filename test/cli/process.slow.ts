@@ -63,7 +63,7 @@ it.skipIf(process.platform !== 'linux')(
   },
 )
 
-it('ends quietly when whoever reads goes away', async () => {
+it('ends quietly when its reader leaves', async () => {
   await small.change((store) =>
     store.append('long', [{ role: 'user', content: 'a line that is long\n'.repeat(200_000) }]),
   )
@@ -87,7 +87,7 @@ it('gives a pipe all of a long text', async () => {
   expect(Number(stdout)).toBe(200_000 + 4)
 })
 
-it('stores what it was asked to store, though nobody reads what it tells', async () => {
+it('stores its input although its output is not read', async () => {
   await small.change(async (store) => {
     await store.createSession({ id: 'wordy', provider: 'openai', model: 'gpt-4' })
     for (let at = 1; at <= 12; at++)
@@ -105,7 +105,7 @@ it('stores what it was asked to store, though nobody reads what it tells', async
   expect((JSON.parse(stdout) as { runs: unknown[] }).runs.length).toBe(1)
 })
 
-it('keeps its exit code when nobody reads its errors', async () => {
+it('keeps its exit code when its errors are not read', async () => {
   const child = spawn(process.execPath, [bundled.script, 'show', 'nobody'], {
     env: { ...process.env, UNDERTEXT_DB: small.path },
   })
@@ -123,7 +123,7 @@ it.skipIf(!existsSync('/dev/full'))('keeps its exit code when its errors cannot 
   closeSync(full)
 })
 
-it.skipIf(!existsSync('/dev/full'))('says when its output cannot be written', async () => {
+it.skipIf(!existsSync('/dev/full'))('reports that its output cannot be written', async () => {
   const full = openSync('/dev/full', 'w')
   const child = spawn(process.execPath, [bundled.script, 'show', 'talk'], {
     env: { ...process.env, UNDERTEXT_DB: small.path },

@@ -83,7 +83,7 @@ describe('wrong use', () => {
     [['sessions', '--db', ''], '--db names no file.', ''],
     [['compact', 'talk', '--dry-run', '--provider', ''], 'provider: must not be empty', ''],
     [['compact', 'talk', '--dry-run', '--stage', ''], "'--stage <name>' argument '' is invalid", ''],
-  ])('%j exits with 2 and says why', async (argv, why, hint) => {
+  ])('%j exits with 2 and prints the reason', async (argv, why, hint) => {
     const { exit, out, err } = await runCli(argv, { env: { UNDERTEXT_DB: small.path } })
     expect([exit, out]).toEqual([2, ''])
     expect(err).toMatch(/^undertext: /)
@@ -115,7 +115,7 @@ describe('where the store is', () => {
     expect(err).toContain(`There is no store at ${join(small.folder, 'undertext.db')} (the default place).`)
   })
 
-  it('is told apart from a file that may not be looked at', async () => {
+  it('is distinguished from a file that may not be read', async () => {
     const path = join(small.folder, 'loop.db')
     symlinkSync(path, path)
     const { exit, err } = await runCli(['sessions', '--db', path])
@@ -174,7 +174,7 @@ describe('where the store is', () => {
     other.close()
   })
 
-  it('names a variable that nothing reads, and goes on', async () => {
+  it('names a variable that is not used, and continues', async () => {
     const { exit, err } = await runCli(['sessions'], {
       env: { UNDERTEXT_DB: small.path, UNDERTEXT_THRESHHOLD: '1' },
     })
@@ -207,7 +207,7 @@ describe('colours', () => {
 })
 
 describe('failures', () => {
-  it('are told by their own exit codes', () => {
+  it('have exit codes of their own', () => {
     const exit = (error: unknown): number => failureOf(error, false).exit
     expect(exit(new UndertextError('STALE_PLAN', { sessionId: 's', why: 'x', messageIds: [] }))).toBe(4)
     expect(exit(new UndertextError('STORE_BUSY', { waitedMs: 1 }))).toBe(5)
@@ -218,7 +218,7 @@ describe('failures', () => {
     expect(failureOf(new Error('x'), true).exit).toBe(130)
   })
 
-  it('say of a store what to do at a command line, not in a program', () => {
+  it('give advice for the command line, not for a program', () => {
     const told = (error: UndertextError) => {
       const { message, hint } = failureOf(error, false)
       return `${message} ${hint}`

@@ -45,13 +45,13 @@ it('chooses by owner, archive, text, limit and place', async () => {
   expect(await ids('--search', 'xyz')).toEqual([])
 })
 
-it('says kindly that there is nothing', async () => {
+it('prints a hint when there are no sessions', async () => {
   expect((await runCli(['sessions', '--search', 'xyz', '--db', small.path])).out).toBe(
     'No session matches.\n',
   )
 })
 
-it('fits a narrow terminal, and says how to go on', async () => {
+it('fits a narrow terminal, and prints how to continue', async () => {
   const { lines } = await runCli(['sessions', '--limit', '1', '--db', small.path], { columns: 40 })
   expect(lines.slice(0, 3)).toEqual(['talk', '  TITLE     The kettle', '  MESSAGES  8'])
   expect(lines.at(-1)).toBe('1 session shown; next: --after talk')
@@ -104,7 +104,7 @@ it('finds a session by a beginning that only one has, or @', async () => {
   )
 })
 
-it('says kindly what to do where nothing is stored', async () => {
+it('prints what to do when there is no store', async () => {
   const path = `${small.folder}/fresh.db`
   await (await openStore(path, { env: false })).close()
   const run = (...argv: string[]) => runCli([...argv, '--db', path])

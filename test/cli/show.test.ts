@@ -168,7 +168,7 @@ describe('the pager', () => {
   })
 })
 
-it('says of rows with nothing in them, of none at all, and of what was taken back, what they are', async () => {
+it('describes rows without content, empty sessions and rewound rows', async () => {
   const createdAt = minute(1)
   await small.change(async (store) => {
     await store.createSession({ id: 'bare' })

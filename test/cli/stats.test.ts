@@ -51,7 +51,7 @@ it('tells counts and what hides', async () => {
   ])
 })
 
-it('says that an empty session has nothing to send', async () => {
+it('reports that an empty session has nothing to send', async () => {
   const { exit, lines } = await stats('empty')
   expect([exit, lines.at(-1)]).toEqual([0, 'It holds no message, so there is nothing to send yet.'])
   expect((await stats('empty', '--json')).json).toMatchObject({ models: [] })

@@ -88,7 +88,7 @@ describe('an attempt whose process died', () => {
     await late.close()
   })
 
-  it('one that goes on in this process does not expire', async () => {
+  it('one that is still running in this process does not expire', async () => {
     let answer = (): void => undefined
     let begin = (): void => undefined
     const begun = new Promise<void>((resolve) => {

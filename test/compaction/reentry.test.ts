@@ -29,7 +29,9 @@ it('a summarizer compacts the session of another store, and that one in turn not
   })
   let isRefused = false
   const inner = await filled(async () => {
-    expectFailure(await failureOf(() => compacted(outer)), 'COMPACTION_IN_PROGRESS')
+    const error = await failureOf(() => compacted(outer))
+    expectFailure(error, 'COMPACTION_IN_PROGRESS')
+    expect((error as Error).message).toContain('the run in which this call was made')
     isRefused = true
     return 'Inner.'
   })

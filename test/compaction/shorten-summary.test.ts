@@ -23,7 +23,7 @@ it.each([
   expect(short).toMatch(/\[… \d+ characters left out …\]/)
 })
 
-it('takes the section by the title that was asked for', () => {
+it('takes the section by the title that was requested', () => {
   const text = `${'a'.repeat(500)}\n# User preferences or constraints\n- no tabs\n# Technical discoveries\n${'b'.repeat(500)}`
   const short = shortenSummary(
     text,

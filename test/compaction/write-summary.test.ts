@@ -95,7 +95,7 @@ it('a summary so far that takes more than half is shortened in the middle', asyn
   expect(counts(summarizer).reduce((a, b) => a + b)).toBe(9)
 })
 
-it('a row that alone is too large is shortened, whatever it is made of, and a failure stays one', async () => {
+it('a single row that is too large is shortened, whatever its parts, and a failed result stays failed', async () => {
   const many = Array.from(
     { length: 5_000 },
     (): Part => ({ type: 'text', text: 'forty characters of text, more or less.' }),

@@ -31,7 +31,7 @@ it('tells of every setting once', () => {
   expect([...ROWS.keys()].sort()).toEqual([...SETTING_NAMES].sort())
 })
 
-it.each(SETTING_NAMES)('says how %s is written elsewhere, and what it is by default', (name: SettingName) => {
+it.each(SETTING_NAMES)('lists other spellings and the default of %s', (name: SettingName) => {
   const [, meaning, byDefault, variable, file, other, ...more] = ROWS.get(name)!
   expect(more).toEqual([])
   expect(meaning).not.toBe('')
@@ -54,7 +54,7 @@ it('tells of every preset and of every fact of a call', () => {
   for (const fact of CALL_FACTS) expect(PAGE).toContain(`\`${fact}\``)
 })
 
-it('has an example that prints what it says', async () => {
+it('has an example that prints the output shown', async () => {
   const [, example = ''] = examplesOf(PAGE)
   const said = [...example.matchAll(/\/\/ (.+)$/gm)].map(([, text]) => text)
   expect((await runAsUser(example)).trim().split('\n')).toEqual(said)

@@ -43,7 +43,7 @@ describe('variables', () => {
     },
   )
 
-  it('S3-025 to S3-029 of the founding documentation count under its own prefix, behind ours', async () => {
+  it('of the founding documentation count under their own prefix, after ours [S3-025 to S3-029]', async () => {
     const env = {
       NEUROLINK_TOKEN_THRESHOLD: '900',
       NEUROLINK_MEMORY_MAX_SESSIONS: '50',
@@ -55,7 +55,7 @@ describe('variables', () => {
     expect((await store.getConfig()).settings.enabled).toBe(false)
   })
 
-  it('refuse a preset there is none of', async () => {
+  it('reject an unknown preset', async () => {
     const failure = await refusal(
       openStore(':memory:', { env: { UNDERTEXT_PRESET: 'secret' } }),
       'INVALID_INPUT',
@@ -64,7 +64,7 @@ describe('variables', () => {
     expect(failure.message).not.toContain('secret')
   })
 
-  it('say nothing when empty, and may be written in capitals or as a digit', () => {
+  it('are ignored when empty, and may be written in capitals or as a digit', () => {
     expect(
       readEnvironment({
         UNDERTEXT_ENABLED: '',
@@ -88,7 +88,7 @@ describe('variables', () => {
     expect(readEnvironment({ ...both, UNDERTEXT_ENABLED: 'false' })).toEqual({ enabled: false })
   })
 
-  it('are beneath options, and not read at all when that is asked for (S3-031)', async () => {
+  it('have less weight than options, and are not read on request [S3-031]', async () => {
     const env = { UNDERTEXT_THRESHOLD: '0.1' }
     await using store = await openStore(':memory:', { env, config: { threshold: 0.3 } })
     expect((await store.getConfig()).settings.threshold).toBe(0.3)
@@ -104,7 +104,7 @@ describe('variables', () => {
   })
 })
 
-it('a real process hands its own on, unless it is told not to', async () => {
+it('are passed from a real process, unless that is turned off', async () => {
   const out = await runAsUser(`
     import { openStore } from 'undertext'
     Object.assign(process.env, {

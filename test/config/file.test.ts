@@ -43,7 +43,7 @@ const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${l
 const NAMES = SETTING_NAMES.filter((name) => name !== 'summarizer')
 
 describe('a file of settings', () => {
-  it.each(NAMES)('says %s, in JSON and TOML, in either spelling', async (name) => {
+  it.each(NAMES)('sets %s, in JSON and TOML, in either spelling', async (name) => {
     const { value } = CASES[name]
     const texts = [
       JSON.stringify({ [name]: value }),
@@ -176,7 +176,7 @@ enable_auto_summarize = false
     expect((await configOf('')).sources.threshold).toBe('default')
   })
 
-  it('that cannot be read is said, without its path', async () => {
+  it('that cannot be read is reported, without its path', async () => {
     const missing = join(folder, 'missing.toml')
     for (const options of [
       { env: false as const, configFile: missing },

@@ -59,7 +59,7 @@ describe('layers', () => {
     )
   })
 
-  it('say a figure by a share or by tokens: the weightier one counts', () => {
+  it('set a figure as a share or in tokens: the higher layer counts', () => {
     const by = (...values: LayerValues[]): unknown => {
       const { threshold, thresholdTokens } = resolveLayers(
         values.map((one, at) => ({ source: SOURCES[at]!, values: one })),
@@ -105,7 +105,7 @@ describe('layers', () => {
 })
 
 describe('getConfig', () => {
-  it('says where each setting comes from', async () => {
+  it('returns the source of each setting', async () => {
     await using store = await openStore(':memory:', {
       env: { UNDERTEXT_TARGET: '0.4', UNDERTEXT_THRESHOLD: '0.7' },
       config: { preset: 'nca', threshold: 0.9 },
@@ -144,7 +144,7 @@ describe('getConfig', () => {
     await refusal(store.getConfig(5 as never), 'INVALID_INPUT')
   })
 
-  it('is not changed from outside, neither by what it answers nor by what was handed in', async () => {
+  it('cannot be changed through its results or the given options', async () => {
     const config = { summarySections: ['a'], contextWindows: { ollama: { m: 5 } } }
     await using store = await openStore(':memory:', { env: false, config })
     config.summarySections.push('b')
@@ -237,7 +237,7 @@ describe('the estimator of a store', () => {
     expect((await store.getSession('s')).estimator).toBe(name)
   })
 
-  it('is one there is, and is said once', async () => {
+  it('must exist, and is given once', async () => {
     await refusal(openStore(':memory:', { env: false, config: { estimator: 'nobody' } }), 'INVALID_INPUT')
     for (const twice of [
       { estimator: 'nca', config: { estimator: 'neuron' } },
@@ -252,7 +252,7 @@ describe('the estimator of a store', () => {
 })
 
 describe('provider and model of a store', () => {
-  it('stand for what a session does not say; a model goes with its provider', async () => {
+  it('are the defaults of a session; a model belongs to its provider', async () => {
     await using store = await openStore(':memory:', {
       env: false,
       config: { provider: 'anthropic', model: 'm' },

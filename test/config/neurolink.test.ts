@@ -49,7 +49,7 @@ function outputs(count: number, tool = 'run'): NewMessage[] {
 }
 
 describe('the preset neurolink', () => {
-  it('counts by the formula, also through the settings of a session, unless an estimator is said', async () => {
+  it('counts by the formula, also through the settings of a session, unless an estimator is given', async () => {
     await using store = await neurolink()
     await store.append(S, [say('user', 'x'.repeat(1_001))])
     // ceil(ceil(1,001 / 4) × 1.15) + 4 + 24
@@ -60,7 +60,7 @@ describe('the preset neurolink', () => {
     expect((await plain.createSession({ config: { preset: 'neurolink' } })).estimator).toBe('neurolink')
   })
 
-  it('S3-097 stops as soon as a stage brought the request under the threshold it was started at', async () => {
+  it('stops as soon as a stage brings the request under the threshold at which it was started [S3-097]', async () => {
     const summarizer = saying('short')
     // 46,592 available of 71,680: 80 percent are 37,273. Of 15 outputs 6 are cleared: 41,000 to 42,000 are left.
     await using store = await neurolink({ contextWindows: { openai: 71_680 }, summarizer })
@@ -79,7 +79,7 @@ describe('the preset neurolink', () => {
 })
 
 describe('stage 1 of the preset neurolink', () => {
-  it('S3-098 S3-099 S3-106 protects the newest 40,000 tokens and clears what is older', async () => {
+  it('protects the newest 40,000 tokens and clears what is older [S3-098 S3-099 S3-106]', async () => {
     await using store = await neurolink()
     await store.append(S, outputs(14))
     const before = await shown(store)
@@ -93,7 +93,7 @@ describe('stage 1 of the preset neurolink', () => {
     expect(PRUNE_PLACEHOLDER).toBe('[Tool result cleared]')
   })
 
-  it('S3-100 needs savings of 20,000 tokens', async () => {
+  it('needs savings of 20,000 tokens [S3-100]', async () => {
     await using store = await neurolink()
     // Four cleared save 4 × (4,600 − 7) = 18,372.
     await store.append(S, outputs(13))
@@ -103,7 +103,7 @@ describe('stage 1 of the preset neurolink', () => {
     expect((await store.compactSession(S, { ...given, pruneMinimumSavings: 18_372 }))!.compacted).toBe(true)
   })
 
-  it('S3-101 leaves outputs of the tool "skill", which use up no protection', async () => {
+  it('leaves outputs of the tool "skill", which use up no protection [S3-101]', async () => {
     await using store = await neurolink()
     await store.append(S, [...outputs(3, 'skill'), ...outputs(14), ...outputs(2, 'skill')])
     const before = await shown(store)
@@ -112,7 +112,7 @@ describe('stage 1 of the preset neurolink', () => {
     expect(changed).toEqual([12, 15, 18, 21, 24])
   })
 
-  it('S3-102 counts for the provider of the session', async () => {
+  it('counts for the provider of the session [S3-102]', async () => {
     await using store = await neurolink()
     // 4,000 units are 5,658 tokens for anthropic: eight are protected, six cleared of 14.
     await store.createSession({ id: S, provider: 'anthropic' })
@@ -130,7 +130,7 @@ describe('stage 2 of the preset neurolink', () => {
     result(id, output),
   ]
 
-  it('S3-107 S3-108 S3-111 keeps the latest read of each file', async () => {
+  it('keeps the latest read of each file [S3-107 S3-108 S3-111]', async () => {
     await using store = await neurolink()
     await store.append(S, [
       say('user', 'look'),
@@ -154,7 +154,7 @@ describe('stage 2 of the preset neurolink', () => {
     expect(compaction!.params).toMatchObject({ files: 2, minimumSavings: DEDUP_THRESHOLD })
   })
 
-  it('S3-109 S3-110 needs savings of 30 percent', async () => {
+  it('needs savings of 30 percent [S3-109 S3-110]', async () => {
     await using store = await neurolink()
     // 50 lines of 250: a fifth.
     const lines = [...read('a1', 'a.ts', text(1, 50)), ...read('a2', 'a.ts', text(1, 200))]
@@ -163,7 +163,7 @@ describe('stage 2 of the preset neurolink', () => {
   })
 
   it.each(['read', 'reading', 'read_file', 'readFile', 'Read file', 'cat'])(
-    'S3-112 knows a read by the word %s, quoted or not',
+    'knows a read by the word %s, quoted or not [S3-112]',
     async (word) => {
       await using store = await neurolink()
       const told = (path: string): string => `${word} ${path}\n${text(1, 50)}`
@@ -189,7 +189,7 @@ describe('stage 3 of the preset neurolink', () => {
     [20, 6],
     [40, 12],
   ])(
-    'S3-115 S3-119 S3-122 S3-125 of %i messages keeps the last %i after the summary',
+    'of %i messages keeps the last %i after the summary [S3-115 S3-119 S3-122 S3-125]',
     async (count, kept) => {
       const summarizer = saying('They talked.')
       await using store = await neurolink({ summarizer })
@@ -204,7 +204,7 @@ describe('stage 3 of the preset neurolink', () => {
     },
   )
 
-  it('S3-114 S3-116 S3-117 S3-118 asks once for nine sections, of the provider and model that are set', async () => {
+  it('asks once for nine sections, of the provider and model that are set [S3-114 S3-116 S3-117 S3-118]', async () => {
     const summarizer = saying('They talked.')
     const config = { summarizationProvider: 'vertex', summarizationModel: 'gemini-2.5-flash' }
     await using store = await neurolink({ summarizer, ...config })
@@ -215,7 +215,7 @@ describe('stage 3 of the preset neurolink', () => {
     expect(summarizer.asked[0]!.sections).toHaveLength(9)
   })
 
-  it('S3-121 S3-124 leaves four messages alone and asks no model', async () => {
+  it('leaves four messages alone and asks no model [S3-121 S3-124]', async () => {
     const summarizer = saying('short')
     await using store = await neurolink({ summarizer })
     await store.append(S, chat(2, 2_000))
@@ -223,7 +223,7 @@ describe('stage 3 of the preset neurolink', () => {
     expect(summarizer.asked).toEqual([])
   })
 
-  it('S3-123 S3-126 S3-127 merges an earlier summary: one is visible afterwards', async () => {
+  it('merges an earlier summary: one is visible afterwards [S3-123 S3-126 S3-127]', async () => {
     const summarizer = saying('They talked.')
     await using store = await neurolink({ summarizer })
     await store.append(S, chat(10, 100))
@@ -238,7 +238,7 @@ describe('stage 3 of the preset neurolink', () => {
     expect(view[0]!.metadata).toMatchObject({ isSummary: true })
   })
 
-  it('S3-128 goes on with stage 4 when the call fails', async () => {
+  it('continues with stage 4 when the call fails [S3-128]', async () => {
     await using store = await neurolink({ summarizer: failing })
     await store.append(S, chat(10, 100))
     const run = (await store.compactSession(S, { targetTokens: 1 }))!
@@ -254,7 +254,7 @@ describe('stage 4 of the preset neurolink', () => {
     [7, 2],
     [6, 2],
     [5, 0],
-  ])('S3-129 to S3-137 of %i messages hides %i after the first pair', async (count, hidden) => {
+  ])('of %i messages hides %i after the first pair [S3-129 to S3-137]', async (count, hidden) => {
     await using store = await neurolink()
     await store.append(S, chat(10, 100).slice(0, count))
     const before = await shown(store)
@@ -268,7 +268,7 @@ describe('stage 4 of the preset neurolink', () => {
     expect(stored.filter(({ kind }) => kind === 'message')).toHaveLength(count)
   })
 
-  it('S3-135 leaves four messages alone', async () => {
+  it('leaves four messages alone [S3-135]', async () => {
     await using store = await neurolink()
     await store.append(S, chat(2, 100))
     expect((await store.compactSession(S, only('Truncate')))!.compacted).toBe(false)

@@ -75,7 +75,7 @@ describe('a summary, as a preset shows it', () => {
     expect(other.messages[1]?.content).toBe('<condensed-summary>\nThey talked.\n</condensed-summary>')
   })
 
-  it('goes by the session before the store, by what is said before the preset, and by the call before all', async () => {
+  it('is set by the session before the store, by settings before the preset, and by the call before all', async () => {
     const config = { preset: 'nca', summaryRole: 'assistant', summaryHeader: 'Before:' } as const
     await using store = await openStore(':memory:', { env: false, config })
     await store.createSession({ id: S, config: { preset: 'neuron', summaryHeader: 'Then:' } })
@@ -107,7 +107,7 @@ it('seed 004: warns at 80 percent of 32,000 tokens and is due at 75', async () =
   expect((await store.getConfig()).settings.warningLevels).toEqual([0.8])
 })
 
-it("a preset's target follows a lower threshold, and one somebody said stands", async () => {
+it("a preset's target follows a lower threshold, and a given target stays", async () => {
   const targetOf = async (config: Settings): Promise<readonly [unknown, unknown]> => {
     await using store = await openStore(':memory:', { env: false, config })
     await store.createSession({ id: 's' })

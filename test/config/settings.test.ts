@@ -40,11 +40,14 @@ describe.each(Object.entries(CASES) as [SettingName, Case][])('%s', (name, one) 
     expect(with_).not.toEqual(without)
   })
 
-  it.runIf(one.isRead ?? true)('does nothing when nothing is said', async () => {
+  it.runIf(one.isRead ?? true)('changes nothing when it is not set', async () => {
     expect(await seen(name, one, 'nowhere')).toEqual(without)
   })
 
-  it.runIf(one.isRead ?? true).each(placesOf(name, one))('does something, said in the %s', async (place) => {
-    expect(await seen(name, one, place)).toEqual(with_)
-  })
+  it.runIf(one.isRead ?? true).each(placesOf(name, one))(
+    'takes effect when it is set in the %s',
+    async (place) => {
+      expect(await seen(name, one, place)).toEqual(with_)
+    },
+  )
 })

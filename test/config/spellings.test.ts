@@ -34,7 +34,7 @@ describe("the founding documents' spellings", () => {
     expect(read(given)).toEqual(own)
   })
 
-  it('compaction by itself follows summaries in the table of seed 003, unless it is said (S3-017)', () => {
+  it('automatic compaction follows summaries by the table of seed 003, unless it is set [S3-017]', () => {
     expect(read({ conversationMemory: { enableSummarization: false } })).toEqual({
       enableSummarize: false,
       auto: false,
@@ -55,7 +55,7 @@ describe("the founding documents' spellings", () => {
     })
   })
 
-  it('of one setting must agree, wherever they stand', () => {
+  it('of one setting must agree, wherever they are', () => {
     const twice = [
       { enablePrune: true, enablePruning: false },
       { enableSlidingWindow: true, enableTruncation: false },
@@ -101,7 +101,7 @@ describe("the founding documents' spellings", () => {
   })
 })
 
-it('S3-013 S3-040 S3-048 S3-054 switched off means null and false, and nothing that was said is lost', async () => {
+it('switched off means null and false, and no message is lost [S3-013 S3-040 S3-048 S3-054]', async () => {
   await using store = await openStore(':memory:', {
     env: false,
     config: { conversationMemory: { enabled: false } },
@@ -116,7 +116,7 @@ it('S3-013 S3-040 S3-048 S3-054 switched off means null and false, and nothing t
   expect((await store.getContextStats(S))!.messageCount).toBe(20)
 })
 
-it('S3-017 compaction that does not run by itself runs when it is asked for', async () => {
+it('compaction that is not automatic runs on request [S3-017]', async () => {
   await using store = await openStore(':memory:', { env: false, config: { auto: false } })
   await store.append(S, chat(10, 100))
   expect((await store.compactSession(S, { targetTokens: 1_000 }))!.compacted).toBe(true)

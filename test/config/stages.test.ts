@@ -24,7 +24,7 @@ function namesOf(layers: readonly Layer[], call: object = {}): unknown {
 const PIPELINE = ['prune', 'deduplicate', 'summarize', 'truncate', 'cut']
 
 describe('the stages of a run', () => {
-  it('are the composition that is said, without what is switched off', () => {
+  it('are the given composition, without what is switched off', () => {
     const layer = (values: object): Layer[] => [{ source: 'store', values }]
     expect(namesOf([])).toEqual(PIPELINE)
     expect(namesOf(layer({ stages: PIPELINE }))).toEqual(PIPELINE)
@@ -42,7 +42,7 @@ describe('the stages of a run', () => {
     expect(namesOf(layer({ stages: [own, 'cut'] }))).toEqual(['mine', 'cut'])
   })
 
-  it('stand as they are said against switches of less weight', () => {
+  it('are kept as given against switches of less weight', () => {
     const layers: Layer[] = [
       { source: 'store', values: { stages: ['prune', 'truncate'] } },
       { source: 'file', values: { enablePrune: false } },
@@ -68,13 +68,13 @@ describe('the stages of a run', () => {
     expect(first[1]).toBe(second[1])
   })
 
-  it('get a window before the truncation when a number of messages is said', () => {
+  it('have a window before the truncation when a number of messages is given', () => {
     expect(withWindow(['prune', 'truncate', 'cut'])).toEqual(['prune', 'sliding_window', 'truncate', 'cut'])
     expect(withWindow([own])).toEqual([own, 'sliding_window'])
     expect(withWindow([{ stage: 'sliding_window', last: 5 }])).toEqual([{ stage: 'sliding_window', last: 5 }])
   })
 
-  it('get it within a composite as well, and none where one stands in a composite', () => {
+  it('have it within a composite as well, and none where a composite has one', () => {
     const within = (...stages: unknown[]): never => ({ stage: 'composite', stages }) as never
     const window = { stage: 'sliding_window', summarize: true }
     expect(withWindow(['prune', within('prune', within('summarize')), 'cut'])).toEqual([
@@ -90,7 +90,7 @@ describe('the stages of a run', () => {
     expect(withWindow([holding])).toEqual([holding])
   })
 
-  it('that are windows in composites keep the number that is said for all', async () => {
+  it('that are windows in composites keep the number that is given for all', async () => {
     const stages = [{ stage: 'composite', stages: ['prune', 'sliding_window'] }]
     await using store = await openStore(':memory:', {
       env: false,
@@ -135,7 +135,7 @@ describe('the stages of a run', () => {
       { enableAutoSummarize: false, auto: true },
       { trigger: 'auto' as const },
     ],
-  ])('ask nobody for a summary when %s, the window standing in', async (_, settings, call) => {
+  ])('request no summary when %s, and the window replaces it', async (_, settings, call) => {
     const summarizer = saying('What happened.')
     for (const stage of [
       slidingWindow({ last: 2, summarize: true }),
@@ -153,7 +153,7 @@ describe('the stages of a run', () => {
   })
 
   it.runIf(STAGE_NAMES.includes('sliding_window'))(
-    'that are windows keep what is said, plain where no summary may be',
+    'that are windows keep what is given, without summaries where none may be',
     () => {
       const spec = [{ stage: 'sliding_window', summarize: true }, 'cut'] as const
       expect(stagesOf(spec, ON, DEFAULTS)).toHaveLength(2)

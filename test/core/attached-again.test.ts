@@ -281,7 +281,7 @@ describe('the files of a section', () => {
       'an end with words behind it',
       '[file data-000000000000000000000000 "a"]\nx\n[end of file data-000000000000000000000000] y',
     ],
-  ])('are none with %s', (_, text) => {
+  ])('are empty with %s', (_, text) => {
     expect(fileBlocks(text)).toEqual([])
   })
 

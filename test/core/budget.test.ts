@@ -12,12 +12,12 @@ describe('checkContextBudget', () => {
   it('counts all five categories', () => {
     const result = checkContextBudget({
       provider: 'openai',
-      systemPrompt: text(400),
+      system: text(400),
       conversationMessages: [{ role: 'user', content: text(400) }],
-      currentPrompt: text(800),
+      prompt: text(800),
       // {"name":"x"} is 12 characters.
-      toolDefinitions: [{ name: 'x' }, { name: 'x' }],
-      fileAttachments: [{ content: text(400) }, { content: '' }],
+      tools: [{ name: 'x' }, { name: 'x' }],
+      files: [{ content: text(400) }, { content: '' }],
     })
     expect(result.breakdown).toEqual({
       systemPrompt: 119,
@@ -51,11 +51,11 @@ describe('checkContextBudget', () => {
 
   const large = text(400_000)
   it.each([
-    ['systemPrompt', { systemPrompt: large }],
+    ['systemPrompt', { system: large }],
     ['conversationHistory', { conversationMessages: [{ role: 'user', content: large }] }],
-    ['currentPrompt', { currentPrompt: large }],
-    ['toolDefinitions', { toolDefinitions: [{ description: large }] }],
-    ['fileAttachments', { fileAttachments: [{ content: large }] }],
+    ['currentPrompt', { prompt: large }],
+    ['toolDefinitions', { tools: [{ description: large }] }],
+    ['fileAttachments', { files: [{ content: large }] }],
   ])('%s alone, made large, makes compaction due', (_, request) => {
     expect(checkContextBudget({ provider: 'openai', ...request }).shouldCompact).toBe(true)
   })
@@ -65,24 +65,24 @@ describe('checkContextBudget', () => {
       checkContextBudget({
         provider: 'openai',
         contextWindow: 1_000,
-        maxTokens: 0,
-        systemPrompt: text(characters),
+        maxOutputTokens: 0,
+        system: text(characters),
       })
     expect(check(691 * 4)).toMatchObject({ estimatedInputTokens: 799, shouldCompact: false })
     expect(check(692 * 4)).toMatchObject({ estimatedInputTokens: 800, usageRatio: 0.8, shouldCompact: true })
     expect(check(693 * 4)).toMatchObject({ estimatedInputTokens: 801, shouldCompact: true })
   })
 
-  it('takes another threshold, and says what is over the window', () => {
-    const request = { provider: 'openai', contextWindow: 1_000, maxTokens: 900, systemPrompt: text(400) }
+  it('accepts another threshold, and reports what exceeds the window', () => {
+    const request = { provider: 'openai', contextWindow: 1_000, maxOutputTokens: 900, system: text(400) }
     expect(checkContextBudget(request)).toMatchObject({ usageRatio: 1.19, withinBudget: false })
-    const half = { ...request, maxTokens: 762, compactionThreshold: 0.5 }
+    const half = { ...request, maxOutputTokens: 762, compactionThreshold: 0.5 }
     expect(checkContextBudget(half)).toMatchObject({ usageRatio: 0.5, shouldCompact: true })
     expect(checkContextBudget({ ...half, compactionThreshold: 0.51 }).shouldCompact).toBe(false)
   })
 
   it('calls a window full that has no room for input', () => {
-    const none = { provider: 'openai', contextWindow: 1_000, maxTokens: 2_000 }
+    const none = { provider: 'openai', contextWindow: 1_000, maxOutputTokens: 2_000 }
     expect(checkContextBudget(none)).toMatchObject({
       availableInputTokens: -1_000,
       usageRatio: 1,
@@ -94,7 +94,7 @@ describe('checkContextBudget', () => {
   it('counts for the provider, by whichever name', () => {
     // 100 × 1.23 × 1.15 = 141.45
     for (const provider of ['anthropic', 'Anthropic'])
-      expect(checkContextBudget({ provider, systemPrompt: text(400) }).breakdown.systemPrompt).toBe(146)
+      expect(checkContextBudget({ provider, system: text(400) }).breakdown.systemPrompt).toBe(146)
     expect(checkContextBudget({ provider: 'openai', model: 'gpt-4' }).availableInputTokens).toBe(
       getAvailableInputTokens('openai', 'gpt-4'),
     )
@@ -109,8 +109,6 @@ describe('checkContextBudget', () => {
       },
     }
     const tools = [circle, { big: 10n }, undefined, () => 1, throwing]
-    expect(checkContextBudget({ provider: 'openai', toolDefinitions: tools }).breakdown.toolDefinitions).toBe(
-      1_000,
-    )
+    expect(checkContextBudget({ provider: 'openai', tools: tools }).breakdown.toolDefinitions).toBe(1_000)
   })
 })

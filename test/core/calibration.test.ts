@@ -77,7 +77,7 @@ describe('what is expected of a request', () => {
     expect(outlook(known, { ...at(1_000), estimator: 'other' })).toMatchObject({ source: 'estimated' })
   })
 
-  it('counts what stands in every request once, told or not', () => {
+  it('counts the fixed part of every request once, reported or not', () => {
     const told: Estimate = estimate(1_000, 300)
     // Reported without telling; 300 of what was unseen is told now.
     const known = reported([1_000, 1_400])
@@ -90,7 +90,7 @@ describe('what is expected of a request', () => {
     expect(expectedTokens(outlook(both, { ...now, estimate: more }), more)).toBeCloseTo(1_550)
   })
 
-  it('is not held down by a report in doubt when what is told now explains it', () => {
+  it('is not limited by a doubtful report when the given parts explain it', () => {
     // 3,600 reported where 120 were estimated: held to 240 until confirmed. 2,900 of tools and system prompt are told now.
     const known = reported([120, 3_600])
     expect(expected(known, 120)).toBe(240)
@@ -148,7 +148,7 @@ describe('the ratio', () => {
     expect(outlook(shrunk, at(101_500)).ratio).toBeGreaterThan(0)
   })
 
-  it('says nothing of a model whose first requests carry tools nobody told of', () => {
+  it('is not learned from a model whose first requests carry unreported tools', () => {
     const once = reported([100, 50_100])
     expect(ratioOf(once.calibration ?? { grown: NONE, whole: NONE })).toBe(1)
   })

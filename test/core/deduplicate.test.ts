@@ -351,7 +351,7 @@ describe('reads shown as previews from the start', () => {
     expect((await store.verifySession('s')).findings).toEqual([])
   })
 
-  it('stand for no read that shows more than they do', async () => {
+  it('replace no read that shows more than they do', async () => {
     for (const [first, second] of [
       // Shown whole.
       [lines(1, 1_500), large],

@@ -28,7 +28,7 @@ describe('the lines a read asks for', () => {
   })
 })
 
-it('lines nobody can number cover nothing, and only the whole covers them', () => {
+it('lines without a number cover nothing, and only the whole file covers them', () => {
   expect(coversRange(UNKNOWN_LINES, UNKNOWN_LINES)).toBe(false)
   expect(coversRange(UNKNOWN_LINES, { from: 1, to: 1 })).toBe(false)
   expect(coversRange({ from: 1, to: 9_999 }, UNKNOWN_LINES)).toBe(false)
@@ -72,7 +72,7 @@ describe('the lines a result shows', () => {
     expect(shownRange({ from: 1 }, text)).toEqual(range)
   })
 
-  it('told in the heading', () => {
+  it('named in the heading', () => {
     expect(statedRange('Read file a.ts lines 51-120\nx')).toEqual({ from: 51, to: 120 })
     expect(statedRange('Read file a.ts:51-120\nx')).toEqual({ from: 51, to: 120 })
     expect(statedRange('Read file a.ts\nlines 51-120')).toBeUndefined()

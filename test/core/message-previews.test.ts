@@ -87,7 +87,7 @@ describe('a large tool output is shown as', () => {
     }
   })
 
-  it('an output that its tool cut to the same limits, and says so, stays as it is', () => {
+  it('the output itself, if its tool cut it to the same limits and reports that', () => {
     for (const direction of ['head', 'tail'] as const) {
       const { content, truncated } = truncateToolOutput('line of a log\n'.repeat(9_000), { direction })
       expect([truncated, Buffer.byteLength(content) > 0]).toEqual([true, true])

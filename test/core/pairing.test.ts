@@ -100,7 +100,7 @@ describe('toolUseOf', () => {
     ).toEqual({ calls: [{ part: 1, id: 'a' }], results: [{ part: 2, id: 'a' }] })
   })
 
-  it('says when there are none', () => {
+  it('returns that there are none', () => {
     expect(toolUseOf([{ type: 'text', text: 'hi' }])).toBeUndefined()
   })
 })

@@ -12,7 +12,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const gpt4 = { provider: 'openai', model: 'gpt-4' }
 
 describe('figures learnt in use', () => {
-  test('F5-05 after 20 reports of 1.3 times the estimate stats rise by about 30 percent, and the trigger comes earlier', async () => {
+  test('after 20 reports of 1.3 times the estimate stats rise by about 30 percent, and the trigger comes earlier [F5-05]', async () => {
     const store = await openStore(':memory:', { estimator: 'neurolink' })
     await store.append('s', chat(30, 40))
     await store.append('other', chat(35, 40))
@@ -29,7 +29,7 @@ describe('figures learnt in use', () => {
     await store.close()
   })
 
-  test('F5-06 a wild report is bounded', async () => {
+  test('a wild report is bounded [F5-06]', async () => {
     const store = await openStore(':memory:', { estimator: 'neurolink' })
     await store.append('s', chat(30, 40))
     await store.append('other', chat(30, 40))
@@ -41,7 +41,7 @@ describe('figures learnt in use', () => {
     await store.close()
   })
 
-  test('F5-07 a limit an error names changes the next check and the profile, also after reopening', async () => {
+  test('a limit an error names changes the next check and the profile, also after reopening [F5-07]', async () => {
     const file = join(folder, 'limits.db')
     const store = await openStore(file, { durability: 'normal' })
     await store.append('s', chat(2))
@@ -67,7 +67,7 @@ describe('figures learnt in use', () => {
 })
 
 describe('stats and their profile', () => {
-  test('F5-10 name the profile, and where each figure came from', async () => {
+  test('name the profile, and where each figure came from [F5-10]', async () => {
     const store = await openStore(':memory:', {
       estimator: 'neurolink',
       contextWindows: { ollama: 32_000 },
@@ -102,7 +102,7 @@ describe('stats and their profile', () => {
     await store.close()
   })
 
-  test('share one profile as long as nothing changes, and nobody can change it', async () => {
+  test('share one profile as long as nothing changes, and it is immutable', async () => {
     const store = await openStore(':memory:')
     await store.append('s', chat(2))
     const first = (await store.getContextStats('s', 'openai', 'gpt-4o'))!

@@ -16,7 +16,7 @@ const golden = sharedPath('golden/strategies/context-windows.json')
 
 describe('the window of a profile', () => {
   it.skipIf(golden === undefined)(
-    'F5-01 is that of the registry with the preset neurolink, for every entry and for dated names',
+    'is that of the registry with the preset neurolink, for every entry and for dated names [F5-01]',
     () => {
       const { windows } = JSON.parse(readFileSync(golden!, 'utf8')) as {
         windows: Record<string, Record<string, number>>
@@ -44,7 +44,7 @@ describe('the window of a profile', () => {
     },
   )
 
-  it('F5-02 is by the longest name', () => {
+  it('is by the longest name [F5-02]', () => {
     const preset = 'neurolink'
     const window = (model: string): unknown =>
       resolveModelProfile('openai', model, { preset }).contextWindow.value
@@ -78,7 +78,7 @@ describe('the window of a profile', () => {
     })
   })
 
-  it('F5-03 is overridden for a model and for a whole provider', () => {
+  it('is overridden for a model and for a whole provider [F5-03]', () => {
     const contextWindows = { openai: { 'gpt-4': 64_000 }, ollama: 32_000 }
     const window = (provider: string, model?: string, more: ModelOverrides = {}): unknown =>
       resolveModelProfile(provider, model, { contextWindows, ...more }).contextWindow
@@ -91,7 +91,7 @@ describe('the window of a profile', () => {
 })
 
 describe('figures', () => {
-  it('of Claude Sonnet 4 and of GPT-4, worked out by hand', () => {
+  it('of Claude Sonnet 4 and of GPT-4, computed manually', () => {
     // 200,000 less the most of a reserve; then 40, 25 and 10 %.
     expect(resolveModelProfile('anthropic', 'claude-sonnet-4-20250514')).toEqual({
       name: 'anthropic/claude-sonnet-4-0',
@@ -142,7 +142,7 @@ describe('figures', () => {
     })
   })
 
-  it('every one can be overridden, and says so', () => {
+  it('can each be overridden, and report it', () => {
     const overrides = {
       inputLimit: 50_000,
       maxTokens: 1_000,
@@ -214,7 +214,7 @@ describe('figures', () => {
     )
   })
 
-  it('F5-04 with a window of 8,192 pruning can act', async () => {
+  it('with a window of 8,192 pruning can act [F5-04]', async () => {
     const { pruneMinimumSavings, availableInputTokens } = resolveModelProfile('openai', 'gpt-4')
     expect(pruneMinimumSavings.value).toBeLessThanOrEqual(availableInputTokens / 10)
     const store = await openStore(':memory:', { estimator: 'neurolink' })

@@ -15,7 +15,7 @@ describe('what a run is worth', () => {
     expect(minimumSavingsOf(1_000_000)).toBe(20_000)
   })
 
-  it('counts what stays behind the change, as far as it was cached', () => {
+  it('counts what follows the change, as far as it was cached', () => {
     const changed = {
       position: 1,
       index: 1,

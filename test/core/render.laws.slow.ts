@@ -79,7 +79,7 @@ describe('a rendering', () => {
     expect(valid).toBeGreaterThan(RUNS / 50)
   })
 
-  it('says so when it changed anything', () => {
+  it('reports that it changed something', () => {
     holds((view, options) => {
       const messages = view.filter((row) => row.kind === 'message')
       const rendering = renderView(messages, options)

@@ -25,7 +25,7 @@ const rows = [
 const bare = { summaryHeader: '' }
 
 describe('the place of a summary', () => {
-  it('is where it stands, unless something else is asked for', () => {
+  it('is its own by default', () => {
     const expected = [
       'system: s',
       'user: q1',
@@ -41,7 +41,7 @@ describe('the place of a summary', () => {
     )
   })
 
-  it('is behind the system messages at the head', () => {
+  it('is after the system messages at the head', () => {
     const options = { ...bare, summaryPlace: 'after-system' as const }
     const expected = [
       'system: s',
@@ -96,7 +96,7 @@ describe('the place of a summary', () => {
     ).toEqual(['system: a', 'system: b\n\nS', 'user: x'])
   })
 
-  it('within a system message of several texts is a text of its own; one that says nothing is replaced', () => {
+  it('within a system message of several texts is a text of its own; an empty one is replaced', () => {
     const options = { ...bare, summaryPlace: 'in-system' as const }
     const { messages } = renderView(view(system(text('a'), text('b')), summary('S'), user('x')), {
       provider: 'openai',

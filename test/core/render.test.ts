@@ -68,7 +68,7 @@ describe('calls and their results', () => {
     expect(render(rows, strict)).toEqual({ messages: plain(...rows), mends: [] })
   })
 
-  it('answers calls nobody answered, beside the results that are there', () => {
+  it('adds results for calls without one, beside the existing results', () => {
     const { messages, mends } = render([
       user('x'),
       assistant(call('a'), call('b'), call('c')),
@@ -128,7 +128,7 @@ describe('calls and their results', () => {
     expect(mends).toEqual(['duplicate-dropped m2 a'])
   })
 
-  it('shows a second result that says something else as text, where its own call may be a hidden one', () => {
+  it('shows a second, different result as text, where its own call may be hidden', () => {
     const view = [summary('Earlier.'), assistant(call('a')), tool(result('a', '1')), tool(result('a', '2'))]
     const { messages, mends } = render(view)
     expect(messages.slice(1)).toEqual(
@@ -207,7 +207,7 @@ describe('calls and their results', () => {
     expect(render(rows)).toEqual({ messages: plain(...rows), mends: [] })
   })
 
-  it('brings the answer of a hosted tool back to its call, and answers one that has none', () => {
+  it('moves the result of a hosted tool back to its call, and adds one where it is missing', () => {
     const { messages, mends } = render([
       assistant(hosted('a'), hosted('b'), 'x'),
       assistant(result('a'), 'y'),
@@ -226,7 +226,7 @@ describe('calls and their results', () => {
     expect(render(rows, options).messages).toEqual([...plain(...rows.slice(0, 2)), ...expected])
   })
 
-  it('keeps a call that waits behind its approval', () => {
+  it('keeps a call that waits after its approval', () => {
     const rows = [user('x'), assistant(call('a')), tool(opaque)]
     expect(render(rows, { pendingCalls: 'keep' })).toEqual({ messages: plain(...rows), mends: [] })
   })
@@ -376,14 +376,14 @@ describe('turns', () => {
 })
 
 describe('contents', () => {
-  it('leaves out messages that say nothing', () => {
+  it('omits messages without content', () => {
     expect(render([user('a'), user(''), assistant(), user(' ')])).toEqual({
       messages: plain(user('a'), user(' ')),
       mends: ['empty-message-dropped m1', 'empty-message-dropped m2'],
     })
   })
 
-  it('leaves out text that says nothing, where the provider refuses it', () => {
+  it('omits text without characters other than space, where the provider rejects it', () => {
     const rows = [user('', 'a', ' '), assistant('\n\n', call('a')), user(result('a'), ' '), assistant(' ')]
     expect(render(rows.slice(0, 3)).mends).toEqual([])
     expect(render(rows, strict)).toEqual({
@@ -460,7 +460,7 @@ describe('contents', () => {
     expect(() => render(rows, { alsoReads: 'ai-sdk' as never })).toThrow('alsoReads must be a list of texts')
   })
 
-  it('takes a block for the beginning behind parts that only others read', () => {
+  it('treats a block as the beginning after parts that only others read', () => {
     const block: Part = {
       type: 'provider',
       provider: 'anthropic',
@@ -498,7 +498,7 @@ describe('contents', () => {
     })
   })
 
-  it('drops reasoning with nothing behind it', () => {
+  it('drops reasoning that nothing follows', () => {
     expect(render([user('a'), assistant(reasoning('hm')), user('b'), assistant(reasoning('hm'))])).toEqual({
       messages: plain(user('a'), user('b')),
       mends: ['reasoning-dropped m1', 'reasoning-dropped m3'],
@@ -529,14 +529,14 @@ describe('contents', () => {
     expect(messages).toEqual(plain(assistant(call('a')), tool(result('a'))))
   })
 
-  it('leaves out empty text that a moved result leaves behind', () => {
+  it('omits empty text that remains after a result was moved', () => {
     expect(render([assistant(call('a')), user('x'), user('', result('a'))])).toEqual({
       messages: plain(assistant(call('a')), tool(result('a')), user('x')),
       mends: ['result-moved m2 a', 'empty-text-dropped m2'],
     })
   })
 
-  it('gives words in a tool message to the user, and what stands beside them', () => {
+  it('moves text of a tool message to the user, with the parts beside it', () => {
     expect(render([tool('x', opaque)])).toEqual({
       messages: plain(user('x', opaque)),
       mends: ['role-changed m0'],
@@ -559,7 +559,7 @@ describe('contents', () => {
 describe('summaries and markers', () => {
   const rows = [system('s'), summary('They talked.'), marker('[Earlier messages left out]'), user('x')]
 
-  it('are system messages where those may stand inside', () => {
+  it('are system messages where those are allowed inside', () => {
     expect(render(rows)).toEqual({
       messages: plain(
         system('s'),
@@ -630,7 +630,7 @@ describe('summaries and markers', () => {
     expect(messages).toEqual([{ role: 'system', content: [text('a\n\nb'), image, file, opaque] }])
   })
 
-  it('are left out when they say nothing', () => {
+  it('are omitted when they are empty', () => {
     expect(render([summary(''), marker('x'), user('y')], { markerText: '' })).toEqual({
       messages: plain(user('y')),
       mends: ['empty-message-dropped m0', 'empty-message-dropped m1'],

@@ -22,7 +22,7 @@ it('has the limits of the seeds', () => {
 })
 
 describe('truncateToolOutput', () => {
-  it('keeps the end by default, the notice in front; the beginning when asked, the notice behind', () => {
+  it('keeps the end by default, after the notice; the beginning on request, before the notice', () => {
     const output = 'one\ntwo\nthree\nfour'
     expect(truncateToolOutput(output, { maxLines: 2 })).toEqual({
       content: '\n\n[Output truncated from 18 bytes to 10 bytes]\nthree\nfour',
@@ -53,7 +53,7 @@ describe('truncateToolOutput', () => {
     )
   })
 
-  it('gives back what is within both limits, and nothing but the notice where nothing may be kept', () => {
+  it('returns a text within both limits unchanged, and only the notice where nothing may be kept', () => {
     const output = `${'line\n'.repeat(1_999)}end`
     expect(truncateToolOutput(output)).toEqual({ content: output, truncated: false, originalSize: 9_998 })
     expect(truncateToolOutput('')).toEqual({ content: '', truncated: false, originalSize: 0 })
@@ -80,7 +80,7 @@ describe('truncateToolOutput', () => {
       ).toBe(true)
   })
 
-  it('keeps one end within both limits, between two characters, and says so truly', () => {
+  it('keeps one end within both limits, between two characters, and reports it correctly', () => {
     const anyCase = fc.record({
       output: hardText,
       maxBytes: fc.nat(300),
@@ -119,7 +119,7 @@ describe('generateToolOutputPreview', () => {
   const numbered = (count: number): string =>
     Array.from({ length: count }, (_, at) => `line ${at + 1}`).join('\n')
 
-  it('keeps a quarter of the lines from the beginning, the rest from the end, and says what is missing', () => {
+  it('keeps a quarter of the lines from the beginning, the rest from the end, and reports what is missing', () => {
     const output = numbered(40)
     // 40 lines: 9 × 6 + 31 × 7 = 271, and 39 breaks. Kept: lines 1 and 2 (13 with their break), 35 to 40 (47).
     expect(generateToolOutputPreview(output, { maxLines: 8, retrieveWith: 'read_output' })).toEqual({
@@ -197,7 +197,7 @@ describe('generateToolOutputPreview', () => {
     expect(refuses(() => generateToolOutputPreview(output, { maxByte: 5 } as object))).toBe(true)
   })
 
-  it('gives back what is within both limits', () => {
+  it('returns a text within both limits unchanged', () => {
     expect(generateToolOutputPreview('a\nb')).toEqual({
       preview: 'a\nb',
       truncated: false,

@@ -201,7 +201,7 @@ it.each([
 })
 
 describe('where characters end', () => {
-  it('is what the whole text says, at every place', () => {
+  it('is where the whole text has it, at every place', () => {
     fc.assert(
       fc.property(hardText, (text) => {
         const ends = characterEnds(text)
@@ -215,7 +215,7 @@ describe('where characters end', () => {
     )
   })
 
-  it('is known in the middle of a thousand flags, where only their number says which letters belong together', () => {
+  it('is known in the middle of a thousand flags, where only their number decides which letters belong together', () => {
     const flags = '🇩🇪'.repeat(1_000)
     for (let at = 1_990; at < 2_010; at++) expect(characterStart(flags, at)).toBe(at - (at % 4))
     const odd = `🇩${flags}`

@@ -183,7 +183,7 @@ it('an open loop begins with its reasoning', () => {
   expect(turnsOf(['user', says], ['assistant', thinks], ['assistant', says]).openLoop).toBe(3)
 })
 
-it('a block that only its provider reads ends a loop, though it says nothing to others', () => {
+it('a block that only its provider reads ends a loop, though other providers do not read it', () => {
   const block: ViewRow = {
     ...{
       key: 9,

@@ -24,7 +24,7 @@ function problems(rows: Rows, provider?: string): string[] {
   )
 }
 
-describe('validateHistory, whoever the provider is', () => {
+describe('validateHistory, for every provider', () => {
   const accepted: [string, Rows][] = [
     ['nothing', []],
     ['an ordinary chat', [system('be kind'), user('hi'), assistant('hello'), user('bye')]],

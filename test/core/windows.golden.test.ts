@@ -120,7 +120,7 @@ describe('windows', () => {
     expect(getContextWindowSize('__proto__', '__proto__', own)).toBe(7)
   })
 
-  it('that are none are refused', () => {
+  it('that are invalid are rejected', () => {
     const wrong = [
       { _default: 100_000 },
       null,

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => payers.remove())
 
-it.each(PAYING)('killed before every statement behind the answer: %s', async (how) => {
+it.each(PAYING)('killed before every statement after the answer: %s', async (how) => {
   const course = await courseOf(how)
   const found = { before: 0, after: 0 }
   for (let answers = 1; answers <= course.answers; answers++) {

@@ -92,7 +92,7 @@ describe('a process suspended for longer than its lease, with the answer in its 
     await store.close()
   })
 
-  it('commits it when nobody else has come', async () => {
+  it('commits it when no other run has taken over', async () => {
     const file = payers.file()
     const late = payers.work({ file, how: 'one summary', answers: 1, fate: 'suspended' })
     await late.answered(1)

@@ -10,7 +10,7 @@ const children = new Children()
 beforeAll(() => children.build())
 afterAll(() => children.remove())
 
-it(`a killed process loses nothing it was told of, and leaves nothing half done (seed ${SEED})`, async () => {
+it(`a killed process loses nothing that was acknowledged, and leaves no partial work (seed ${SEED})`, async () => {
   const tally = new Tally()
   const half = Math.ceil(VICTIMS.length / 2)
   await killRound(children, SEED, VICTIMS.slice(0, half), tally)

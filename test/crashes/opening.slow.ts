@@ -71,7 +71,7 @@ describe('opening a store, one statement failing after the other', () => {
   })
 })
 
-describe('a transaction that cannot be taken back', () => {
+describe('a transaction that cannot be rolled back', () => {
   /** Opens a store whose second write fails, and whose rollback fails too. */
   async function stuckStore(
     location: string,
@@ -89,7 +89,7 @@ describe('a transaction that cannot be taken back', () => {
     return { store, failed }
   }
 
-  it('hides no error, and is taken back before the next verb', async () => {
+  it('hides no error, and is rolled back before the next method', async () => {
     const { store, failed } = await stuckStore(join(folder, 'stuck.db'))
     expect(failed).toHaveLength(2)
     expect(await store.getContextStats('s')).toBeNull()

@@ -9,7 +9,7 @@ export function describeSweeps(
   faultsOf: (sql: string, times: number) => readonly Fault[],
 ): void {
   describe('a verb whose statements fail, one after the other', () => {
-    it.each(verbs)('does all or nothing, and says so: $name', async (verb) => {
+    it.each(verbs)('does all or nothing, and reports it: $name', async (verb) => {
       const { statements, faults, refused, refusedDone, survived, leases } = await sweep(verb, faultsOf)
       const counts = `${verb.name}: ${faults} faults in ${statements} statements, ${refused} refused`
       expect(statements, counts).toBeGreaterThan(4)

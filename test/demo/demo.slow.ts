@@ -59,7 +59,7 @@ describe('the scripted agent', () => {
     outcome = await runDemo([])
   })
 
-  it('ends well, in plain text no wider than 80 columns, and leaves nothing behind', () => {
+  it('ends well, in plain text no wider than 80 columns, and leaves no files', () => {
     expect(outcome).toMatchObject({ code: 0, err: '', left: [] })
     expect(outcome.out).not.toContain(ESCAPE)
     expectWithin(outcome.out, 80)
@@ -88,7 +88,7 @@ describe('the scripted agent', () => {
     expect(second).not.toBe(first)
   })
 
-  it.each(['prune', 'deduplicate', 'summarize'])('shows what %s saved, as the preview said', (stage) => {
+  it.each(['prune', 'deduplicate', 'summarize'])('shows what %s saved, as the preview predicted', (stage) => {
     const [preview, commit] = outcome.out
       .split('\n')
       .filter((line) => line.startsWith(`  ${stage} `))
@@ -181,7 +181,7 @@ describe('a transcript', () => {
     expectAllClaims(out)
   })
 
-  it.concurrent('too short to compact is said to be so', async () => {
+  it.concurrent('too short to compact is reported as such', async () => {
     const path = fileOf('short.jsonl', linesOf({ role: 'user', content: 'Hello.' }))
     const { code, out } = await runDemo([path])
     expect(code).toBe(0)

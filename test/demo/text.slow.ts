@@ -19,7 +19,7 @@ describe('text on its way to a terminal', () => {
     expect(widthOf(expected)).toBeLessThanOrEqual(width)
   })
 
-  it('is one harmless line, whatever a conversation says', () => {
+  it('is one harmless line, for any content of a conversation', () => {
     expect(glimpse(` a\n\t${ESCAPE}[2Jb\u202ec\u2028\ud800 `)).toBe('a [2Jb c')
   })
 

@@ -9,13 +9,13 @@ const soundStore = useSound()
 const COPIES = 44
 
 describe('a damaged copy', () => {
-  test('that is not damaged shows no problem and answers the same', async () => {
+  test('that is not damaged shows no problem and returns the same', async () => {
     const sound = soundStore()
     for (const { file, wal, shm } of [{ file: sound.file } as never, sound.inUse])
       expect(await problemsOf(sound, { file, wal, shm })).toEqual([])
   })
 
-  test(`fails as it must or answers as it may, ${COPIES} times`, async () => {
+  test(`fails or answers as allowed, ${COPIES} times`, async () => {
     const sound = soundStore()
     for (let seed = 0; seed < COPIES; seed++) {
       const { kind, damaged } = damagedBy(seed, sound)

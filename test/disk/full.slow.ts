@@ -61,7 +61,7 @@ describe('a full disk', () => {
   })
 })
 
-test('a purge without room for rewriting the file says so; with room again the next write clears the files', (context) => {
+test('a purge without room for rewriting the file reports it; with room again the next write clears the files', (context) => {
   const purged = runOnDisk('small', 'purge', folder)
   if (purged === undefined) return context.skip()
   expect(purged).toEqual({

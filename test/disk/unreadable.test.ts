@@ -46,7 +46,7 @@ describe('a part that lacks what its type needs', () => {
     'a type nobody knows': { type: 'texu', text: CANARY },
   }
   for (const [name, part] of Object.entries(PARTS)) {
-    test(`${name}: who reads it is told, and verifySession finds it`, async () => {
+    test(`${name}: readers receive an error, and verifySession finds it`, async () => {
       const content = JSON.stringify([part]).replaceAll("'", "''")
       damage(`update undertext_contents set content = '${content}'
         where key = (select max(key) from undertext_messages where session = 1 and position is not null)`)
@@ -111,7 +111,7 @@ describe('a value of another kind', () => {
   })
 })
 
-test('a table whose name was overwritten by what somebody said is not named', async () => {
+test('a table whose name was overwritten by conversation text is not named', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'undertext-unreadable-')), 'chats.db')
   const own = await openStore(file)
   await furnish(own)
@@ -138,7 +138,7 @@ describe('a table that is not as it was made', () => {
     'drop table undertext_audit',
   ]
   for (const sql of CHANGES) {
-    test(`${sql}: every verb says so`, async () => {
+    test(`${sql}: every method reports it`, async () => {
       for (const trigger of database
         .prepare("select name from sqlite_master where type = 'trigger'")
         .pluck()

@@ -51,7 +51,7 @@ const momentLater = (): Promise<void> => new Promise((resolve) => setTimeout(res
 
 describe('a file that vanished while it is open', () => {
   for (const [name, vanish] of Object.entries(VANISHINGS)) {
-    test(`${name}: reading goes on, and nothing is acknowledged that would not be there`, async () => {
+    test(`${name}: reading continues, and no lost write is acknowledged`, async () => {
       const before = await contentsOf(store)
       await vanish()
       await momentLater()

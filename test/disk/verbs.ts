@@ -149,7 +149,7 @@ export const WRITES: Readonly<Record<string, Verb>> = {
   'afterTurn with an answer': (store) =>
     store.afterTurn('t', { messages: [say('assistant', units(100))], auto: false }),
   'compactInBackground and cancel': async (store) => {
-    await store.compactInBackground('s', { currentPrompt: units(2_000) })
+    await store.compactInBackground('s', { prompt: units(2_000) })
     await store.cancel('s')
   },
   'prepareRequest that compacts': (store) =>

@@ -6,7 +6,7 @@ import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'files-and-tool-outputs.md')
 const blocks = examplesOf(readFileSync(PAGE, 'utf8'))
 
-it('has examples that do what they say', async () => {
+it('has examples that print the output shown', async () => {
   expect(blocks.length).toBe(4)
   const model =
     "const askYourModel = async (prompt: string, _: AbortSignal) => 'Many words, ' + (prompt.length > 1000)"

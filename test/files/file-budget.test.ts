@@ -110,7 +110,7 @@ describe('enforceAggregateFileBudget', () => {
     content: 'a'.repeat(thousands * 4_000),
   })
 
-  it('S3-305 cuts files in proportion to their sizes, and answers the list of them', () => {
+  it('cuts files in proportion to their sizes, and returns the list of them [S3-305]', () => {
     // gpt-4: 8,192 − ceil(0.35 × 8,192) = 5,324, of which 60 percent are 3,194, of 11,500 + 2,300 + 2 × 1,150 = 16,100 tokens.
     const files = [file('large', 10), file('middle', 2), file('small', 1), file('small too', 1)]
     const result = enforceAggregateFileBudget(files, 'openai', 'gpt-4')
@@ -138,7 +138,7 @@ describe('enforceAggregateFileBudget', () => {
     expect(files[1]!.content.length).toBe(8_000)
   })
 
-  it('S3-298 S3-299 S3-300 takes files below 100 KB whole and a preview of those above 5 MB', () => {
+  it('takes files below 100 KB whole and a preview of those above 5 MB [S3-298 S3-299 S3-300]', () => {
     const files = [file('huge', 1_400), file('large', 100), file('larger', 200), file('small', 10)]
     const result = enforceAggregateFileBudget(files, 'openai', 'gpt-4o')
     // 49,920 less 11,500 of the small one; the preview has 500 units, 575 tokens, the others 115,000 and 230,000.
@@ -155,7 +155,7 @@ describe('enforceAggregateFileBudget', () => {
     expect(alone[0]!.content).toBe('a'.repeat(2_000))
   })
 
-  it('S3-304 makes five files of 2.8 MB fit a first request', () => {
+  it('makes five files of 2.8 MB fit a first request [S3-304]', () => {
     const files = [0.2, 0.1, 1, 0.5, 1].map((megabytes, at) => ({
       path: `f${at}`,
       content: 'b'.repeat(megabytes * 1e6),

@@ -87,7 +87,7 @@ describe('an output that is saved', () => {
     expect(readFileSync(savedPath!, 'utf8') === output).toBe(true)
   })
 
-  it('is not saved unasked, nor when nothing was cut', () => {
+  it('is not saved automatically, nor when nothing was cut', () => {
     expect(truncateToolOutput(OUTPUT).savedPath).toBe(undefined)
     expect(truncateToolOutput('short', { saveToDisk: true })).not.toHaveProperty('savedPath')
     expect(readdirSync(world)).toEqual([])
@@ -97,7 +97,7 @@ describe('an output that is saved', () => {
 describe('nothing is saved, and nothing returned,', () => {
   const ours = (): string => join(world, `undertext-tool-output-${uid}`)
 
-  it('where somebody put a link in the place of the folder', () => {
+  it('where the folder has been replaced by a link', () => {
     const trap = join(world, 'trap')
     mkdirSync(trap)
     symlinkSync(trap, ours())
@@ -118,7 +118,7 @@ describe('nothing is saved, and nothing returned,', () => {
     expect(readdirSync(ours())).toEqual([])
   })
 
-  it.skipIf(uid !== 0)('where the folder is somebody else\u2019s', () => {
+  it.skipIf(uid !== 0)('where the folder belongs to another user', () => {
     mkdirSync(ours(), { mode: 0o700 })
     chownSync(ours(), 12_345, 12_345)
     expect(refusal()).toBe('NOT_OWNED')

@@ -20,7 +20,7 @@ function notesOf(act: (onNote: (note: ConversionNote) => void) => unknown): [str
   return notes
 }
 
-describe('what Anthropic cannot have said', () => {
+describe('conversations that Anthropic cannot have produced', () => {
   const base64 = (data: unknown) => ({ type: 'base64', media_type: 'image/png', data })
 
   it.each<[string, unknown, string, string]>([
@@ -200,7 +200,7 @@ describe('what Anthropic cannot have said', () => {
     })
   })
 
-  it('refuses a list that is none, lenient or not', () => {
+  it('rejects a value that is not a list, lenient or not', () => {
     expect(failureOf(() => fromAnthropic('SECRET' as never, { lenient: true }))).toBe(
       'input: must be an object',
     )

@@ -747,7 +747,7 @@ describe('the round trip', () => {
     )
     .map((list) => JSON.parse(JSON.stringify(list)) as object[])
 
-  it('gives back any valid conversation, and changes nothing it was given', () => {
+  it('returns any valid conversation unchanged, and does not change its input', () => {
     fc.assert(
       fc.property(messages, (given) => expectSame(given)),
       { numRuns: 2_000 },
@@ -763,7 +763,7 @@ describe('the round trip', () => {
     )
   })
 
-  it('gives back a real coding session', (context) => {
+  it('returns a real coding session unchanged', (context) => {
     const path = sharedPath('corpus/coding-session.anthropic.jsonl')
     if (path === undefined) return context.skip()
     const session = readFileSync(path, 'utf8')

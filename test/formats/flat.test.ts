@@ -162,7 +162,7 @@ describe('fromChatMessages', () => {
     expect(toChatMessages(read)).toHaveLength(2)
   })
 
-  it('refuses a list that is none, lenient or not', () => {
+  it('rejects a value that is not a list, lenient or not', () => {
     for (const lenient of [false, true])
       expect(problemOf(() => fromChatMessages({} as never, { lenient }))).toBe('messages: must be an array')
   })
@@ -202,7 +202,7 @@ describe('toChatMessages', () => {
     })
   })
 
-  it('says what has no place, and what is shown as something else', () => {
+  it('reports what has no place, and what is shown as something else', () => {
     const image: Part = { type: 'image', image: 'aGk=' }
     const failed: Part = {
       type: 'tool-result',
@@ -266,7 +266,7 @@ describe('toChatMessages', () => {
     ])
   })
 
-  it('refuses roles and parts nobody knows', () => {
+  it('rejects unknown roles and parts', () => {
     expect(problemOf(() => toChatMessages([{ role: 'nobody', content: '' }] as never))).toBe(
       '[0].role: must be one of system, user, assistant, tool',
     )
@@ -368,7 +368,7 @@ const flatMessage = fc.oneof(
 )
 
 describe('there and back', () => {
-  it('is what was given, for everything the form can say', () => {
+  it('returns everything that the form can express', () => {
     fc.assert(
       fc.property(fc.array(flatMessage, { maxLength: 8 }), (flat) => {
         const notes: ConversionNote[] = []

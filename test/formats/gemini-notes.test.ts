@@ -14,7 +14,7 @@ const opaque = (value: unknown): Part => ({
   data: { format: 'google', value } as never,
 })
 
-describe('what Gemini cannot have said', () => {
+describe('contents that Gemini cannot have produced', () => {
   it.each<[string, unknown, string, string]>([
     ['an unknown role', { role: 'critic', parts: [] }, '.role', 'must be user or model, or absent'],
     ['a system content', { role: 'system', parts: [] }, '.role', 'must be user or model, or absent'],
@@ -238,7 +238,7 @@ describe('what is reported', () => {
     ])
   })
 
-  it('refuses options that are none', () => {
+  it('rejects invalid options', () => {
     expect(failureOf(() => toGemini([], { dummySignatures: 1 as never }))).toBe(
       'google: options.dummySignatures must be true or false',
     )

@@ -130,7 +130,7 @@ describe('fromGemini', () => {
     expect(validateHistory(read, 'google-ai')).toEqual([])
   })
 
-  it('pairs answers with the newest open calls, in their order, and never takes an id twice', () => {
+  it('pairs answers with the newest open calls, in their order, and never reuses an id', () => {
     const contents = [
       model(call('f', { of: 'an answer that never came' })),
       user({ text: 'Go on.' }),
@@ -172,7 +172,7 @@ describe('fromGemini', () => {
     expect(ids(answered)).toEqual(ids(asked))
   })
 
-  it('keeps ids that were given, and leaves the call of an answer that goes on open', () => {
+  it('keeps given ids, and leaves the call of an unfinished answer open', () => {
     const contents = [
       model(
         { functionCall: { id: 'a', name: 'f', args: {} } },
@@ -402,7 +402,7 @@ describe('toGemini', () => {
     })
   })
 
-  it('sends no signature of its own where it is told, or where the call is of Gemini', () => {
+  it("sends no signature of its own when that is turned off, or when the call is Gemini's", () => {
     const asked: Message = {
       role: 'assistant',
       content: [{ type: 'tool-call', toolCallId: 'a', toolName: 'f', input: {} }],
@@ -449,7 +449,7 @@ describe('toGemini', () => {
     expect(toGemini([{ role: 'tool', content: parts }]).contents).toStrictEqual([user(answer('f', shown))])
   })
 
-  it('parts an assistant message where results stand', () => {
+  it('splits an assistant message at its results', () => {
     const { contents } = toGemini([
       {
         role: 'assistant',
@@ -511,14 +511,14 @@ describe('toGemini', () => {
 })
 
 describe('the round trip', () => {
-  it('gives back any contents, and changes nothing it was given', () => {
+  it('returns any contents unchanged, and does not change its input', () => {
     fc.assert(
       fc.property(geminiContents, (contents) => expectSame(contents)),
       { numRuns: 1_000 },
     )
   })
 
-  it('gives back any system instruction', () => {
+  it('returns any system instruction unchanged', () => {
     fc.assert(fc.property(geminiInstruction, (instruction) => expectSame([], instruction)))
   })
 

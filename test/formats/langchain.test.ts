@@ -109,7 +109,7 @@ describe('fromLangChain', () => {
   it.each<[string, object]>([
     ['of version 1', { type: 'tool_call', id: 'c1', name: 'weather', args: { city: 'Turin' } }],
     ["of Anthropic's", { type: 'tool_use', id: 'c1', name: 'weather', input: { city: 'Turin' } }],
-  ])('makes one call of a block %s and its entry in tool_calls, where the block stands', (_, block) => {
+  ])('makes one call of a block %s and its entry in tool_calls, at the place of the block', (_, block) => {
     const message = {
       type: 'ai',
       data: { content: [block, { type: 'text', text: 'Wait.' }], tool_calls: [weather] },
@@ -138,7 +138,7 @@ describe('fromLangChain', () => {
     expect(callsOf({})).toEqual(one)
   })
 
-  it('pairs calls of the old kind with their answers', () => {
+  it('pairs legacy calls with their answers', () => {
     const given = [
       {
         type: 'ai',
@@ -315,11 +315,11 @@ describe('fromLangChain', () => {
     expect((read!.content as Part[]).map(({ type }) => type)).toEqual(['text', 'provider', 'text'])
   })
 
-  it('refuses a list that is none, lenient or not', () => {
+  it('rejects a value that is not a list, lenient or not', () => {
     expect(problemOf(() => fromLangChain({} as never, { lenient: true }))).toBe('messages: must be an array')
   })
 
-  it('tells what it keeps for LangChain only, and what JSON cannot say exactly', () => {
+  it('reports what it keeps for LangChain only, and what JSON cannot represent exactly', () => {
     const notes: string[] = []
     const date = new Date(0)
     const read = fromLangChain(
@@ -492,7 +492,7 @@ describe('toLangChain', () => {
     expect(typesOf([reasoning, foreign, { type: 'text', text: 'So.' }])).toEqual(['ai'])
   })
 
-  it('names the place of a part that stands twice, also behind a result', () => {
+  it('names the place of a part that occurs twice, also after a result', () => {
     const foreign: Part = { type: 'provider', provider: 'google', data: {} }
     const answer: Part = { type: 'tool-result', toolCallId: 'c', output: { type: 'text', value: '4' } }
     const places: string[] = []
@@ -525,7 +525,7 @@ describe('toLangChain', () => {
     expect(mapStoredMessagesToChatMessages(stored).map(fieldsOf)).toStrictEqual(messages.map(fieldsOf))
   })
 
-  it('says results of tools their provider ran as standard blocks, and parts a message at the others', () => {
+  it('renders results of provider-run tools as standard blocks, and splits a message at the others', () => {
     const call = { type: 'tool-call', toolCallId: 'c1', toolName: 'search', input: { q: 'x' } } as const
     const result = {
       type: 'tool-result',
@@ -545,7 +545,7 @@ describe('toLangChain', () => {
     expect(parted.map(({ type }) => type)).toEqual(['ai', 'tool', 'ai'])
   })
 
-  it('shows what stands in the neutral part now', () => {
+  it('shows the current content of the neutral part', () => {
     const [read] = fromLangChain([
       new ToolMessage({
         content: [
@@ -562,7 +562,7 @@ describe('toLangChain', () => {
     ])
   })
 
-  it('refuses a list that is none', () => {
+  it('rejects a value that is not a list', () => {
     expect(problemOf(() => toLangChain({} as never))).toBe('toLangChain: messages must be an array')
   })
 })

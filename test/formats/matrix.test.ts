@@ -36,7 +36,7 @@ describe.each(FORMATS)('in the form $name', (format) => {
     expect(notes).toEqual([])
   })
 
-  it.each(conversations)('%s loses nothing that is not told', (_, messages) => {
+  it.each(conversations)('%s loses nothing without reporting it', (_, messages) => {
     const before = structuredClone(messages)
     const notes: ConversionNote[] = []
     const after = sentAndRead(format, messages, { onNote: (note) => notes.push(note) })

@@ -145,7 +145,7 @@ describe('fromOpenAI', () => {
     ])
   })
 
-  it('pairs calls of the old kind with their answers by ids of its own', () => {
+  it('pairs legacy calls with their answers by ids of its own', () => {
     const given = [
       { role: 'assistant', content: null, function_call: { name: 'look', arguments: '{}' } },
       { role: 'function', name: 'look', content: 'one' },
@@ -243,7 +243,7 @@ describe('fromOpenAI', () => {
     expectSame(contents.map((content) => ({ role: 'function', name: 'a', ...content })))
   })
 
-  it('keeps what an assistant says in parts, and kinds of calls it does not know', () => {
+  it("keeps the parts of an assistant's message, and unknown kinds of calls", () => {
     expectSame([
       {
         role: 'assistant',
@@ -762,7 +762,7 @@ describe('the round trip', () => {
     .array(fc.oneof(spoken, user, assistant, tool, legacy), { maxLength: 5 })
     .map((list) => JSON.parse(JSON.stringify(list)) as object[])
 
-  it('gives back any valid conversation, and changes nothing it was given', () => {
+  it('returns any valid conversation unchanged, and does not change its input', () => {
     fc.assert(
       fc.property(messages, (given) => expectSame(given)),
       { numRuns: 3_000 },
@@ -780,7 +780,7 @@ describe('the round trip', () => {
     )
   })
 
-  it('gives back real conversations', (context) => {
+  it('returns real conversations unchanged', (context) => {
     const path = sharedPath('corpus/airline-support.openai.jsonl')
     if (path === undefined) return context.skip()
     const conversations = readFileSync(path, 'utf8')
@@ -928,7 +928,7 @@ describe('detectFormat', () => {
     expect(detectFormat(messages)).toBeUndefined()
   })
 
-  it('tells what a message says from what it is about', () => {
+  it('distinguishes the content of a message from what it is about', () => {
     const input = { messages: [{ role: 'assistant', tool_calls: [] }], type: 'tool-call', toolCallId: 'a' }
     expect(
       detectFormat([{ role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'n', input }] }]),

@@ -31,7 +31,7 @@ function rendered(messages: readonly Message[], provider: string): Message[] {
   return renderView(view, { provider }).messages
 }
 
-describe('options of the AI SDK that stand under `openai`', () => {
+describe('options of the AI SDK under `openai`', () => {
   const messages: Message[] = [
     {
       role: 'user',
@@ -161,7 +161,7 @@ describe('an answer that an assistant of Chat Completions spoke', () => {
     expect(places).toEqual(['kept [1].audio'])
   })
 
-  it('is told to be missing elsewhere', () => {
+  it('is reported as missing elsewhere', () => {
     const places: string[] = []
     toAnthropic(fromOpenAI(messages), { onNote: ({ kind, place }) => places.push(`${kind} ${place}`) })
     expect(places).toEqual(['not-sent [1].content[0]'])
@@ -171,7 +171,7 @@ describe('an answer that an assistant of Chat Completions spoke', () => {
 describe('calls of the old kind of Chat Completions', () => {
   const call = { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } }
 
-  it('are answered by a function where a rendering answers them', () => {
+  it('are answered by a function when a rendering adds their results', () => {
     const shown = toOpenAI(rendered(fromOpenAI([{ role: 'user', content: 'x' }, call]), 'openai'))
     expect(shown.slice(1)).toEqual([
       call,
@@ -200,7 +200,7 @@ describe('messages that could be read in part', () => {
     expect(toOpenAI(read)).toEqual([])
   })
 
-  it('keep what the Responses API says of them', () => {
+  it('keep what the Responses API adds to them', () => {
     const item = { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed' }
     const text = { type: 'output_text', text: 'Yes', annotations: [] }
     const read = (content: object[]): Message[] =>
@@ -212,7 +212,7 @@ describe('messages that could be read in part', () => {
   })
 })
 
-describe('failures that say nothing', () => {
+describe('failures without text', () => {
   const failed = (output: ToolResultOutput): Message => ({
     role: 'tool',
     content: [{ type: 'tool-result', toolCallId: 'a', output }],

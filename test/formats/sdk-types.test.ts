@@ -8,7 +8,7 @@ import { fromGemini, toGemini } from '../../src/google.ts'
  * The types of the SDKs, held against ours in both directions: what does not fit does not compile (`npm run check`).
  */
 
-it("takes Anthropic's messages and answers, and gives what its SDK takes", () => {
+it("accepts Anthropic's messages and answers, and returns what its SDK accepts", () => {
   const asked: Anthropic.MessageParam[] = [{ role: 'user', content: 'What is in a.ts?' }]
   const answer = {
     id: 'msg_1',

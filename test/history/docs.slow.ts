@@ -10,7 +10,7 @@ import { linesOf, restoreLines } from './support.ts'
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'history-format.md'), 'utf8')
 const EXAMPLE = /```jsonl\n([^`]+)```/.exec(PAGE)![1]!.trimEnd().split('\n')
 
-it('has an example that is a history: restored, it is as the page says, and its export is the example', async () => {
+it('has an example that is a history: restored, it is as the page describes, and its export is the example', async () => {
   const store = await openStore(':memory:')
   await restoreLines(store, EXAMPLE)
   const view = await store.getEffectiveHistory('session-1')
@@ -31,7 +31,7 @@ it('has an example of a file, out and in, that runs', async () => {
 })
 
 it.each(Object.entries(RECORD_SCHEMAS))(
-  'says every field of a record of the type %s, and no other',
+  'lists every field of a record of the type %s, and no other',
   (type, { shape }) => {
     const section = PAGE.split(`### \`${type}\`\n`)[1]?.split('\n### ')[0] ?? ''
     const named = [...section.matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell]) =>

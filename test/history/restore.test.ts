@@ -97,7 +97,7 @@ describe('a restored session', () => {
     expect(redone.changed).toBe(true)
   })
 
-  it('stands beside others in the order of the restores, archived or not', async () => {
+  it('is listed beside others in the order of the restores, archived or not', async () => {
     const [store, other] = [await openMemory(), await openMemory()]
     await store.append('a', chat(1))
     await store.append('b', chat(1))
@@ -150,7 +150,7 @@ describe('a restored session', () => {
     ])
   })
 
-  it('says what was said to the last bit', async () => {
+  it('has the messages to the last bit', async () => {
     const [store, other] = [await openMemory(), await openMemory()]
     const deep = JSON.parse(`${'['.repeat(990)}1${']'.repeat(990)}`)
     const input = JSON.parse('{"__proto__":{"x":1},"zero":-0,"n":1e-7,"deep":null}')
@@ -206,7 +206,7 @@ describe('a restored session', () => {
     expect(await store.purgeSession('t')).toMatchObject({ blobs: 1 })
   })
 
-  it('has no running attempt: nobody here makes it', async () => {
+  it('has no running attempt, because no process here makes it', async () => {
     const [store, other] = [await openMemory(), await openMemory()]
     await store.append('s', chat(4))
     const storage = storageOf(store)
@@ -258,7 +258,7 @@ describe('a session that is there already', () => {
 })
 
 describe('under another id', () => {
-  it('stands beside the first, with names of its own for compactions and runs', async () => {
+  it('is stored beside the first, with its own ids of compactions and runs', async () => {
     const store = await openMemory()
     await everyKind(store)
     const lines = await linesOf(store, 's')
@@ -319,7 +319,7 @@ describe('the ids of a copy', () => {
     for (const id of sessions) expect((await store.verifySession(id)).findings).toEqual([])
   }
 
-  it('are none of the session it is a copy of, nor of another copy', async () => {
+  it('differ from those of the original session and of another copy', async () => {
     const store = await openMemory()
     await everyKind(store)
     const lines = await linesOf(store, 's')
@@ -470,7 +470,7 @@ describe('a store', () => {
     expect((await store.listSessions()).map(({ id }) => id)).toEqual(['s'])
   })
 
-  it('stops when it is told to, and keeps nothing', async () => {
+  it('stops on an abort, and stores nothing', async () => {
     const [store, other] = [await openMemory(), await openMemory()]
     await store.append('s', chat(2))
     const stop = new AbortController()

@@ -98,7 +98,7 @@ it('large messages come in pages of few, and all of them come', async () => {
   expect(isDeepStrictEqual(await other.getMessages('s'), await store.getMessages('s'))).toBe(true)
 })
 
-it('a restore is seen by nobody before it is whole, and lets others write', async () => {
+it('a restore is invisible before it is complete, and does not block writers', async () => {
   const [store, other] = [await openAt(), await openAt()]
   await store.append('s', chat(900))
   const seen = new Set<string>()

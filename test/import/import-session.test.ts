@@ -46,7 +46,9 @@ async function isClean(store: Store, id = 's'): Promise<void> {
   if (keeps.has(store)) expect((await store.verifySession(id)).findings).toEqual([])
 }
 
-describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
+const overEach = describe.each(Object.entries(OVER))
+
+overEach('the owner of an import over %s', (_, open) => {
   it('adds nothing to the session of another owner', async () => {
     const store = await open()
     await store.importSession('s', talk(1, 3), { ...SOURCE, owner: 'ann' })
@@ -72,8 +74,10 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     expect(again).toMatchObject({ status: 'unchanged', messages: 0 })
     expect((await store.getSession('s')).owner).toBe('ann')
   })
+})
 
-  it('brings in a conversation with what is known of it', async () => {
+overEach('an import with compactions, over %s', (_, open) => {
+  it('stores a conversation with what is known of it', async () => {
     const store = await open()
     const fields: ImportEvent = {
       type: 'fields',
@@ -155,7 +159,7 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     await isClean(store)
   })
 
-  it('takes back the end of a conversation, summary, system message and call that waits included', async () => {
+  it('rewinds the end of a conversation, with a summary, a system message and a waiting call', async () => {
     const store = await open()
     const events = [
       ...talk(1, 2),
@@ -175,7 +179,7 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     await isClean(store)
   })
 
-  it('covers no half of a tool call and no system message, and says how many rows stay', async () => {
+  it('covers no half of a tool call and no system message, and reports how many rows stay', async () => {
     const store = await open()
     const events = [
       message(say('user', 'a'), 'k1'),
@@ -210,8 +214,10 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     expect(done.compactions.map(({ status }) => status)).toEqual(['refused', 'refused', 'refused'])
     expect(await view(store)).toEqual(['m1', 'm2'])
   })
+})
 
-  it('adds nothing a second time, also when it was compacted or taken back since', async () => {
+overEach('a repeated import over %s', (_, open) => {
+  it('adds nothing a second time, also after a compaction or a rewind', async () => {
     const store = await open()
     const events = [...talk(1, 4), compaction({ id: 'c', kind: 'condense', covers: [[1, 2]], text: 'Sum.' })]
     await store.importSession('s', () => events, SOURCE)
@@ -257,7 +263,7 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     })
   })
 
-  it('knows a message by what it says, and one that says nothing by what is kept with it', async () => {
+  it('recognizes a message by its content, and an empty one by its metadata', async () => {
     const store = await open()
     const first = message({ ...say('user', 'a'), metadata: { seen: 1 } }, '1')
     const silent = (kept: number) => message({ role: 'tool', content: [], metadata: { kept } }, '2')
@@ -272,7 +278,7 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     })
   })
 
-  it('learns with the end what a conversation had not said of itself, and changes nothing it had', async () => {
+  it('stores with the end what the beginning of a conversation lacked, and changes no existing fact', async () => {
     const store = await open()
     const first: ImportEvent = { type: 'fields', provider: 'anthropic', metadata: { cwd: '/home' } }
     const then: ImportEvent = {
@@ -299,7 +305,7 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     await isClean(store)
   })
 
-  it('finds what somebody else imported of the same meanwhile', async () => {
+  it('finds what another import of the same file stored meanwhile', async () => {
     const store = await open()
     let isFirst = true
     const events = async function* () {
@@ -332,8 +338,10 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     await expect(store.importSession('s', () => events, SOURCE)).rejects.toMatchObject({ code })
     expect(await store.getSession('s')).toEqual(before)
   })
+})
 
-  it('is seen by nobody before it is whole, and leaves nothing when it fails', async () => {
+overEach('an import in progress over %s', (_, open) => {
+  it('is invisible before it is complete, and leaves nothing when it fails', async () => {
     const store = await open()
     const seen: unknown[] = []
     async function* events(): AsyncGenerator<ImportEvent> {
@@ -357,7 +365,7 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     expect(await store.importSession('s', talk(1, 3), SOURCE)).toMatchObject({ messages: 3 })
   })
 
-  it('is given up at any moment, as a new session, as an extension and as a dry run', async () => {
+  it('can be aborted at any moment, as a new session, as an extension and as a dry run', async () => {
     const store = await open()
     await store.importSession('there', talk(1, 3), SOURCE)
     for (const id of ['new', 'there'])
@@ -396,8 +404,10 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     expect(session.title?.startsWith('a b\ufffdx')).toBe(true)
     expect(session.model).toBeUndefined()
   })
+})
 
-  it('follows what its own system undoes and puts back, nested as it was, until people say otherwise', async () => {
+overEach('what the source undid, in an import over %s', (_, open) => {
+  it('follows the undos and redos of its source, with their nesting, until a user acts', async () => {
     const store = await open()
     const file = (inner: boolean, outer: boolean, rewound: boolean): ImportEvent[] => [
       ...talk(1, 2),
@@ -491,7 +501,7 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     await isClean(store)
   })
 
-  it('says what it could not put back', async () => {
+  it('reports what it could not redo', async () => {
     const store = await open()
     const file = (undone: boolean): ImportEvent[] => [
       ...talk(1, 3),
@@ -507,7 +517,7 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     await isClean(store)
   })
 
-  it('takes back what its own system has undone since, once', async () => {
+  it('undoes once what its source has undone since', async () => {
     const store = await open()
     const made: ImportedCompaction = { id: 'c', kind: 'condense', covers: [[1, 2]], text: 'S' }
     await store.importSession('s', [...talk(1, 3), compaction(made)], SOURCE)
@@ -530,7 +540,7 @@ describe.each(Object.entries(OVER))('an import over %s', (_, open) => {
     await isClean(store)
   })
 
-  it('brings in a conversation without a message', async () => {
+  it('stores a conversation without a message', async () => {
     const store = await open()
     expect(await store.importSession('s', [], SOURCE)).toMatchObject({ status: 'imported', messages: 0 })
     expect(await store.getSession('s')).toMatchObject({ messageCount: 0 })

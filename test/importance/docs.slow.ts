@@ -7,7 +7,7 @@ import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 const COMPACTION = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'compaction.md'), 'utf8')
 const PAGE = COMPACTION.slice(COMPACTION.indexOf('## Importance and pins'))
 
-it('the example prints what the page says', async () => {
+it('the example prints what the page shows', async () => {
   const [example] = examplesOf(PAGE)
   const said = example!.split('\n').filter((line) => line.startsWith('// '))
   const out = await runAsUser(example!)

@@ -84,7 +84,7 @@ async function shown(store: Store, ids: Record<Name, string>): Promise<{ whole: 
   return { whole, visible }
 }
 
-describe('F2-02 a pinned message stays, whole', () => {
+describe('a pinned message stays, whole [F2-02]', () => {
   for (const [stage, config] of Object.entries(STAGES)) {
     describe(stage, () => {
       test('without a pin the stage does something to what is pinned below', async () => {
@@ -145,7 +145,7 @@ describe('F2-02 a pinned message stays, whole', () => {
     expect(whole).not.toContain('remark')
   })
 
-  test('a condensation is split around it: two summaries, and it stands between them', async () => {
+  test('a condensation is split around it: two summaries, and the message between them', async () => {
     const { store, ids } = await session()
     await store.pin('s', [ids.remark])
     await store.compactSession('s', STAGES.summarize)
@@ -181,7 +181,7 @@ describe('F2-02 a pinned message stays, whole', () => {
   })
 })
 
-describe('F2-03 pinning and unpinning', () => {
+describe('pinning and unpinning [F2-03]', () => {
   const { truncate } = STAGES
 
   test('takes effect at the next plan, not on what is hidden already', async () => {

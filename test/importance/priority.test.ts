@@ -95,7 +95,7 @@ describe('what is kept', () => {
     expect(kept(messages, target, { order: 'scorePerToken' })).toEqual([1, 2, 3, 4])
   })
 
-  test('C-17 a call and its results score as the call, and go together', () => {
+  test('a call and its results score as the call, and go together [C-17]', () => {
     const messages = [
       say('user', units(10)),
       call('a', 'work'),
@@ -107,14 +107,14 @@ describe('what is kept', () => {
     expect(kept(messages, 1_000)).toEqual([0, 1, 2, 3, 4, 5])
   })
 
-  test('S1-16 system messages stay, also when they alone are too large', () => {
+  test('system messages stay, also when they alone are too large [S1-16]', () => {
     const messages = [say('system', units(1_000)), ...chat]
     const plan = planOf(rowsFor(messages), 100)!
     expect(kept(messages, 100)).toEqual([0, 5, 6])
     expect(plan.params.overBudget).toBe(true)
   })
 
-  test('F2-10 what is protected is over the budget: it says so, loses nothing of it, and does not go on', () => {
+  test('what is protected exceeds the budget: it reports that, loses nothing of it, and stops [F2-10]', () => {
     const messages = [
       say('system', units(100)),
       { ...say('user', units(100)), pinned: true },
@@ -133,7 +133,7 @@ describe('what is kept', () => {
     expect(planOf(rowsFor(chat), tokensFor(2))!.params.overBudget).toBeUndefined()
   })
 
-  test('S4-U09 classes of messages are kept whatever they score', () => {
+  test('classes of messages are kept whatever they score [S4-U09]', () => {
     const image = { role: 'user', content: [{ type: 'image', image: 'aGk=' }] }
     const messages = [
       say('user', 'first'),
@@ -216,7 +216,7 @@ describe('laws', () => {
     }),
   })
 
-  test('F2-06 groups are kept or hidden whole, what is protected stays, and what can fit fits', () => {
+  test('groups are kept or hidden whole, what is protected stays, and what can fit fits [F2-06]', () => {
     fc.assert(
       fc.property(scene, ({ messages, pins, target, options }) => {
         const rows = rowsFor(messages.map((message, at) => ({ ...message, pinned: pins.includes(at) })))
@@ -246,7 +246,7 @@ describe('laws', () => {
     )
   })
 
-  test('S1-21 within a tier the more recent message scores higher', () => {
+  test('within a tier the more recent message scores higher [S1-21]', () => {
     const roles = fc.constantFrom('user', 'assistant', 'tool', 'function')
     fc.assert(
       fc.property(fc.array(roles, { minLength: 2, maxLength: 40 }), (said) => {
@@ -263,7 +263,7 @@ describe('laws', () => {
 })
 
 describe('by name', () => {
-  it('is made of what a configuration says', () => {
+  it('is built from a configuration', () => {
     const stage = createStage({
       stage: 'priority_based',
       protect: ['errors'],

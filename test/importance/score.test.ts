@@ -222,7 +222,7 @@ describe('signals', () => {
     if (not !== undefined) expect(reasonsAt(scores, not)).not.toContain(signal)
   })
 
-  test('each weighs what the weights say, and later references count up to three', () => {
+  test('each counts by its weight, and later references count up to three', () => {
     const said = say('assistant', 'It is called applyPlan.')
     const times = (count: number) =>
       groupAt(score([said, ...Array.from({ length: count }, () => say('assistant', 'see applyPlan'))]), 0)
@@ -264,7 +264,7 @@ describe('signals', () => {
 })
 
 describe('acceptance', () => {
-  test('F2-04 a constraint in the second message outranks ordinary messages of the same age, and of any', () => {
+  test('a constraint in the second message outranks ordinary messages of the same age, and of any [F2-04]', () => {
     const messages = [
       say('user', 'hello'),
       say('user', 'The public names must stay as they are.'),
@@ -276,7 +276,7 @@ describe('acceptance', () => {
     for (const { rank } of groups.slice(2)) expect(groups[1]!.rank).toBeGreaterThan(rank)
   })
 
-  test('F2-05 a failed result outranks a successful read of the same age', () => {
+  test('a failed result outranks a successful read of the same age [F2-05]', () => {
     const read = (answer: object): unknown[] => [
       say('user', 'x'),
       call('a', 'read', { path: 'a.ts' }),
@@ -288,7 +288,7 @@ describe('acceptance', () => {
     expect(failed.importance).toBe(succeeded.importance + points(DEFAULT_WEIGHTS.signals.error))
   })
 
-  test('F2-07 the reasons add up to the score, exactly, in any order, within 0 to 1', () => {
+  test('the reasons add up to the score, exactly, in any order, within 0 to 1 [F2-07]', () => {
     const weights = {
       base: { user: 250, tool: 0 },
       signals: { constraint: 200, firstRequest: 0.1, repeatedRead: -256, listing: -200 },
@@ -322,13 +322,13 @@ describe('acceptance', () => {
     expect(plain.reasons.toReversed().reduce((sum, { weight }) => sum + weight, 0)).toBe(plain.importance)
   })
 
-  test('F2-08 the same history gives the same scores', () => {
+  test('the same history gives the same scores [F2-08]', () => {
     const messages = [say('user', 'You must'), call('a', 'read', { path: 'a.ts' }), result('a', 'x')]
     expect(score(messages)).toEqual(score(structuredClone(messages)))
   })
 })
 
-describe('F2-09 a scorer of the application', () => {
+describe('a scorer of the application [F2-09]', () => {
   const messages = [
     say('system', 's'),
     say('user', 'x'),
@@ -341,7 +341,7 @@ describe('F2-09 a scorer of the application', () => {
     score,
   })
 
-  test('is asked about each group but what always stays, and may take its time', async () => {
+  test('is called for each group except those that always stay, and may be slow', async () => {
     const asked: GroupToScore[] = []
     const { groups, ...rest } = await scoreMessagesWith(
       scorer(async (groups) => {

@@ -18,7 +18,7 @@ const MESSAGES = [
   say('user', 'yes'),
 ]
 
-test('F2-08 a session has the scores of its messages, the same after it was opened again', async () => {
+test('a session has the scores of its messages, the same after it was opened again [F2-08]', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'undertext-importance-'))
   try {
     const file = join(folder, 'chats.db')

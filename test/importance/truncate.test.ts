@@ -31,7 +31,7 @@ async function truncated(messages: readonly NewMessage[], targetTokens: number, 
   return { store, run: run!, shape: await shape(store) }
 }
 
-test('the constraint of the second turn stays, the answers that are worth least go', async () => {
+test('the constraint of the second turn stays, the answers of least worth go', async () => {
   // Room for eight of the ten.
   const target = historyTokens(8 * 20, 8)
   const byAge = await truncated(TURNS, target, {})
@@ -80,7 +80,7 @@ test('a given fraction is the rule of seed 003, which goes by age', async () => 
   expect(both.shape).toEqual(byAge.shape)
 })
 
-test('an order that is said beside a preset counts more than the share of the preset', async () => {
+test('an order given beside a preset counts more than the share of the preset', async () => {
   const target = historyTokens(8 * 20, 8)
   const preset = { preset: 'neurolink', estimator: 'neurolink' } as const
   const run = async (config: object, call: object) => {
@@ -105,7 +105,7 @@ test('an order that is said beside a preset counts more than the share of the pr
   ])
 })
 
-test('it is undone exactly, and a marker stands where the last of it stood', async () => {
+test('its undo is exact, and a marker is at the place of the last hidden row', async () => {
   const { store, run } = await truncated(TURNS, historyTokens(8 * 20, 8), {
     truncationOrder: 'importance',
     truncationMarker: '(cut)',
@@ -118,7 +118,7 @@ test('it is undone exactly, and a marker stands where the last of it stood', asy
   expect((await store.verifySession('s')).findings).toEqual([])
 })
 
-test('an order that is none is refused', async () => {
+test('an invalid order is rejected', async () => {
   const store = await openStore(':memory:')
   await store.append('s', [say('user', units(5))])
   await refusal(store.compactSession('s', { truncationOrder: 'newest' as never }), 'INVALID_INPUT')

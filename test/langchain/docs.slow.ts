@@ -6,7 +6,7 @@ import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'langchain.md'), 'utf8')
 
 it.each(examplesOf(PAGE).map((example, i) => [i + 1, example] as const))(
-  'example %i of the page prints what it says',
+  'example %i of the page prints the output shown',
   async (_, example) => {
     const said = [...example.matchAll(/console\.log\(.*\/\/ (.+)$/gm)].map(([, text]) => text)
     expect(said.length).toBeGreaterThan(0)

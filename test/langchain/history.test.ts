@@ -168,7 +168,7 @@ describe('UndertextChatMessageHistory', () => {
     expect((await store.verifySession('s')).findings).toEqual([])
   })
 
-  it('shows the effective history by default, and everything that was said on request', async () => {
+  it('shows the effective history by default, and all messages on request', async () => {
     const store = await open()
     const history = new UndertextChatMessageHistory({ store, sessionId: 's' })
     await history.addMessages([
@@ -186,7 +186,7 @@ describe('UndertextChatMessageHistory', () => {
     expect(said(await full.getMessages())).toEqual(['human: a', 'ai: b', 'human: c', 'ai: d'])
   })
 
-  it('meets the rules of the provider it is told, and leaves calls at the end open', async () => {
+  it('meets the rules of the given provider, and leaves calls at the end open', async () => {
     const store = await open()
     const call = (id: string) =>
       new AIMessage({ content: '', tool_calls: [{ name: 'f', args: {}, id, type: 'tool_call' }] })
@@ -236,7 +236,7 @@ describe('UndertextChatMessageHistory', () => {
     },
   )
 
-  it('makes room behind what was added when it is asked to', async () => {
+  it('compacts after an append on request', async () => {
     const store = await openStore(':memory:', {
       contextWindows: { mock: { _default: 1_000 } },
       config: { auto: false },

@@ -24,7 +24,7 @@ async function inProcess(step: string): Promise<Told> {
   return JSON.parse(stdout) as Told
 }
 
-it('goes on in another process, with what was compacted hidden; what is cleared comes back', async () => {
+it('continues in another process, with compacted messages hidden; a clear removes all', async () => {
   const asked = ['human: I am Ada.', 'ai: Hello, Ada.', 'human: What is in a?', 'ai: ', 'tool: text of a']
   const first = await inProcess('first')
   expect(first.sent).toEqual([asked.slice(0, 1), asked.slice(0, 3), asked])

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { longConversation } from './long-conversation.ts'
 
-it('a long conversation with tools and file reads: every request fits, is valid, and tells what was asked first and every rule', async () => {
+it('a long conversation with tools and file reads: every request fits, is valid, and contains the first request and every rule', async () => {
   const figures = await longConversation(50, 8_000)
   expect(figures.runs).toBeGreaterThan(3)
   expect(figures.used).toBeGreaterThan(100)

@@ -199,7 +199,7 @@ describe('fromAgentItems', () => {
     expect(failed.content[0]).toMatchObject({ output: { type: 'error-text', value: 'no file' } })
   })
 
-  it('keeps whole what has no neutral meaning, and says so', () => {
+  it('keeps items without a neutral meaning whole, and reports them', () => {
     const notes: ConversionNote[] = []
     const search: AgentInputItem = { type: 'hosted_tool_call', name: 'web_search_call', status: 'completed' }
     const upload: AgentInputItem = {

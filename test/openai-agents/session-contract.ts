@@ -90,7 +90,7 @@ export function describeSession(name: string, make: (sessionId: string) => Promi
       expect(await session.popItem()).toBe(undefined)
     })
 
-    it('is cleared, and goes on', async () => {
+    it('is cleared, and continues', async () => {
       await session.addItems([said('1'), answer('2')])
       await session.clearSession()
       expect(await session.getItems()).toEqual([])
@@ -98,7 +98,7 @@ export function describeSession(name: string, make: (sessionId: string) => Promi
       expect(await session.getItems()).toEqual([said('3')])
     })
 
-    it('replaces a call where it stands, and drops others of its id', async () => {
+    it('replaces a call at its place, and drops others of its id', async () => {
       await session.addItems([said('1'), call('c', '{"a":1}'), result('c', '2'), call('c'), answer('3')])
       await session.applyHistoryMutations({
         mutations: [{ type: 'replace_function_call', callId: 'c', replacement: call('c', '{"a":2}') }],

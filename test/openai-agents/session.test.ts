@@ -74,7 +74,7 @@ async function outcome(run: Step, session: RichSession): Promise<unknown> {
   }
 }
 
-it('answers every sequence of calls as the SDK does', async () => {
+it('returns for every sequence of calls what the SDK returns', async () => {
   let refused = 0
   let count = 0
   await fc.assert(

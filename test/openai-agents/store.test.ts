@@ -77,7 +77,7 @@ describe('nothing is destroyed', () => {
 describe('what the store does to a history', () => {
   const long = Array.from({ length: 3_000 }, (_, line) => `line ${line}`).join('\n')
 
-  it('a large output is shown as a preview, and popped, compared and said again in full', async () => {
+  it('a large output is shown as a preview, and popped, compared and returned in full', async () => {
     const large = result('c', long)
     await session.addItems([said('Read it.'), call('c'), large])
     const [, , shown] = await session.getItems()
@@ -97,7 +97,7 @@ describe('what the store does to a history', () => {
     expect(await session.popItem()).toEqual(large)
   })
 
-  it('a summary is a system message, and the full view has what it stands for', async () => {
+  it('a summary is a system message, and the full view has the messages that it replaces', async () => {
     const talk = Array.from({ length: 12 }, (_, i) =>
       i % 2 === 0 ? said(`Question ${i}`) : answer(`Answer ${i} ${'word '.repeat(150)}`),
     )
@@ -162,7 +162,7 @@ describe('what the store does to a history', () => {
     expect(await full.getItems()).toEqual(talk)
   })
 
-  it('the full view forgets what was cleared, also a last item that was hidden by hand', async () => {
+  it('the full view omits cleared items, also a last item that was hidden manually', async () => {
     await session.addItems(turn)
     const last = (await store.getMessages('s')).at(-1)!
     await store.hideMessages('s', [last.id])
@@ -211,7 +211,7 @@ describe('messages of others', () => {
   }
   const named = (callId: string, name: string) => ({ ...call(callId), name, status: 'completed' })
 
-  it('limits and pops count items; what a row says besides stays', async () => {
+  it('limits and pops count items; other content of a row stays', async () => {
     await store.append('s', [{ role: 'user', content: 'Go.' }, mixed])
     expect(await session.getItems(2)).toEqual([named('a', 'read'), named('b', 'list')])
     expect(await session.popItem()).toEqual(named('b', 'list'))
@@ -275,7 +275,7 @@ describe('compaction', () => {
     return () => store.close()
   })
 
-  it('is done when it is due, for the owner of the history alone, and says what the model took', async () => {
+  it("runs when it is due, only for the owner of the history, and reports the model's usage", async () => {
     const session = compacting()
     const { ownership } = await session.getItemsWithCompactionOwnership()
     await session.addItemsWithCompactionOwnership(talk, ownership)
@@ -289,7 +289,7 @@ describe('compaction', () => {
     expect(await session.runCompaction({ force: true }, undefined, ownership)).toBe(null)
   })
 
-  it('is not done when somebody else appended or took back in between', async () => {
+  it('does not run when another writer appended or rewound in between', async () => {
     for (const change of [() => session.addItems([said('x')]), () => session.popItem()]) {
       const mine = compacting()
       await mine.addItems(talk)
@@ -308,7 +308,7 @@ describe('compaction', () => {
     expect(await store.listCompactions('s')).toEqual([])
   })
 
-  it('an error is told, and does not fail the turn; asked for by hand it is thrown', async () => {
+  it('an error is reported, and does not fail the turn; a manual run throws it', async () => {
     const told: unknown[] = []
     const broken = new UndertextSession({
       store,
@@ -345,7 +345,7 @@ describe("under the SDK's OpenAIResponsesCompactionSession", () => {
     expect((await session.getItems()).slice(0, 4)).toEqual(turn)
   })
 
-  it('gets its items back when the compaction is none', async () => {
+  it('returns its items when the compaction is empty', async () => {
     const wrapped = new OpenAIResponsesCompactionSession({
       client: client(() => [{ type: 'function_call', name: 'no id', arguments: '{}' }]) as never,
       underlyingSession: session,

@@ -29,7 +29,7 @@ const NOTHING = {
   enableTruncate: false,
 } satisfies ArrayCompactionConfig
 
-it('S3-076 S3-077 takes what compactSession takes, save what needs a store, and answers in its shape', () => {
+it('accepts the options of compactSession, except those that need a store, and returns its shape [S3-076 S3-077]', () => {
   expectTypeOf<ArrayCompactionConfig>().toExtend<CompactionConfig>()
   type Seed = 'compacted' | 'stagesUsed' | 'tokensBefore' | 'tokensAfter' | 'tokensSaved' | 'messages'
   expectTypeOf<CompactionResult>().toExtend<Pick<ArrayCompactionResult, Seed>>()
@@ -55,7 +55,7 @@ it('S3-076 S3-077 takes what compactSession takes, save what needs a store, and 
   }
 })
 
-it('S3-058 does nothing to messages within the target', async () => {
+it('does nothing to messages within the target [S3-058]', async () => {
   const messages = deepFreeze(talk(20))
   const outcome = await new ContextCompactor().compact(messages, 100_000)
   expect(outcome).toMatchObject({
@@ -70,7 +70,7 @@ it('S3-058 does nothing to messages within the target', async () => {
   expect(await new ContextCompactor().compact([])).toMatchObject({ compacted: false, tokensBefore: 0 })
 })
 
-describe('S3-057 S3-059 S3-097 runs the stages in order, each only while the messages are over the target', () => {
+describe('runs the stages in order, each only while the messages are over the target [S3-057 S3-059 S3-097]', () => {
   // Four reads of 10,000 tokens. Pruning takes the oldest, deduplication the one before the second of a.ts.
   const messages = deepFreeze([
     ...reading('src/b.ts', 10_000),
@@ -111,7 +111,7 @@ describe('S3-057 S3-059 S3-097 runs the stages in order, each only while the mes
   })
 })
 
-it('S3-060 S3-061 S3-062 S3-075 figures are the estimator’s, before and after', async () => {
+it('figures are the estimator’s, before and after [S3-060 S3-061 S3-062 S3-075]', async () => {
   // Calls without arguments, so that estimateMessagesTokens sees all there is.
   const messages = [
     ...talk(10),
@@ -131,7 +131,7 @@ it('S3-060 S3-061 S3-062 S3-075 figures are the estimator’s, before and after'
   }
 })
 
-it('S3-063 S3-151 S3-U07 messages are the effective history of tagged, which comes back whole', async () => {
+it('messages are the effective history of tagged, which comes back whole [S3-063 S3-151 S3-U07]', async () => {
   const messages = deepFreeze([...talk(30)])
   const compactor = new ContextCompactor({ summarizer: saying('short'), keepRecentRatio: 0.9 })
   const { messages: left, tagged, compactions, stagesUsed } = await compactor.compact(messages, 300)
@@ -152,7 +152,7 @@ it('keeps the own text of what it hides, even when an earlier stage had replaced
   expect(tagged[2]).toEqual({ ...messages[2], condenseParent: compactions[1]!.id })
 })
 
-it('S3-068 S3-069 S3-070 the settings of pruning reach it', async () => {
+it('the settings of pruning reach it [S3-068 S3-069 S3-070]', async () => {
   const messages = [...reading('a', 5_000), ...reading('b', 5_000), ...reading('c', 5_000)]
   const cleared = async (config: ArrayCompactionConfig): Promise<number[]> => {
     const compactor = new ContextCompactor({ ...NOTHING, enablePrune: true, ...config })
@@ -168,28 +168,28 @@ it('S3-068 S3-069 S3-070 the settings of pruning reach it', async () => {
   ).toEqual([])
 })
 
-it('S3-071 S3-072 provider and model of the summary reach the summarizer', async () => {
+it('provider and model of the summary reach the summarizer [S3-071 S3-072]', async () => {
   const summarizer = saying('short')
   const config = { summarizer, summarizationProvider: 'vertex', summarizationModel: 'gemini-2.5-flash' }
   await new ContextCompactor(config).compact(talk(30), 200)
   expect(summarizer.asked[0]).toMatchObject({ provider: 'vertex', model: 'gemini-2.5-flash' })
 })
 
-it('S3-073 a ratio given counts as the seed says: 30 messages keep 9', async () => {
+it('a given ratio counts by the rule of the seed: 30 messages keep 9 [S3-073]', async () => {
   const messages = talk(30)
   const compactor = new ContextCompactor({ summarizer: saying('short'), keepRecentRatio: 0.3 })
   const { messages: left } = await compactor.compact(messages, 400)
   expect(places(left, messages)).toEqual([-1, 21, 22, 23, 24, 25, 26, 27, 28, 29])
 })
 
-it('S3-074 a fraction given counts as the seed says: of 30 messages 14 go', async () => {
+it('a given fraction counts by the rule of the seed: of 30 messages 14 go [S3-074]', async () => {
   const messages = talk(30)
   const compactor = new ContextCompactor({ ...NOTHING, enableTruncate: true, truncationFraction: 0.5 })
   const { messages: left } = await compactor.compact(messages, 400)
   expect(left).toHaveLength(30 - 14 + 1)
 })
 
-it('S3-128 when the summary fails truncation takes over, and the result says so', async () => {
+it('when the summary fails truncation follows, and the result reports it [S3-128]', async () => {
   const messages = deepFreeze(talk(30))
   const outcome = await new ContextCompactor({ summarizer: failing }).compact(messages, 300)
   expect(outcome.stagesUsed).toEqual(['truncate'])

@@ -15,7 +15,7 @@ function contents({ messages }: { readonly messages: readonly ChatMessage[] }): 
   return messages.flatMap(({ role, content }) => (role === 'tool_result' ? [content as string] : []))
 }
 
-it('S3-107 S3-108 S3-U10 keeps the latest read whole and points to it from the earlier ones', () => {
+it('keeps the latest read whole and points to it from the earlier ones [S3-107 S3-108 S3-U10]', () => {
   const messages = [...read('src/a.ts'), user('again'), ...read('src/a.ts'), ...read('src/a.ts')]
   const latest = messages[6]!.content
   expect(contents(deduplicateFileReads(messages))).toEqual([NOTICE, NOTICE, latest])
@@ -29,7 +29,7 @@ it.each([
   { latest: 40, deduplicated: true },
   { latest: 44, deduplicated: false },
 ])(
-  'S3-109 S3-110 S3-113 at 30 % and just below: a latest read of $latest characters',
+  'at 30 % and just below: a latest read of $latest characters [S3-109 S3-110 S3-113]',
   ({ latest, deduplicated }) => {
     expect(DEDUP_THRESHOLD).toBe(0.3)
     const texts = ['cat src/a.ts '.padEnd(80, 'x'), 'cat src/a.ts '.padEnd(latest, 'x')]
@@ -41,12 +41,12 @@ it.each([
   },
 )
 
-it('S3-111 counts distinct files: 2 for two files read three times each', () => {
+it('counts distinct files: 2 for two files read three times each [S3-111]', () => {
   const messages = [1, 2, 3].flatMap(() => [...read('src/a.ts'), ...read('src/b.ts')])
   expect(deduplicateFileReads(messages).filesDeduped).toBe(2)
 })
 
-it('S3-111 counts a file once that was read with two tools', () => {
+it('counts a file once that was read with two tools [S3-111]', () => {
   const twice = (tool: string): ChatMessage[] =>
     [1, 2].flatMap(() => [call(tool, { path: './src/a.ts' }), result(tool, 'x'.repeat(400))])
   const outcome = deduplicateFileReads([...twice('read_file'), ...twice('cat')])
@@ -54,7 +54,7 @@ it('S3-111 counts a file once that was read with two tools', () => {
   expect(outcome.deduplicated).toBe(true)
 })
 
-describe('S3-112 knows a read by the words of its result', () => {
+describe('knows a read by the words of its result [S3-112]', () => {
   const words = ['read', 'reading', 'read_file', 'readFile', 'Read file', 'cat']
   const quotes = ['', "'", '"', '`']
   const cases = [...words, ...words.map((word) => word.toUpperCase())].flatMap((word) =>
@@ -73,7 +73,7 @@ describe('S3-112 knows a read by the words of its result', () => {
     expect(deduplicateFileReads(messages, { byText: false }).deduplicated).toBe(false)
   })
 
-  it('and never takes what the assistant or the user says for a read', () => {
+  it('and never treats text of the assistant or the user as a read', () => {
     const text = `Read file src/a.ts\n${'line of the file\n'.repeat(20)}`
     const messages = [user(text), assistant(text), user(text), assistant(text)]
     expect(deduplicateFileReads(messages)).toEqual({ deduplicated: false, messages, filesDeduped: 0 })
@@ -122,7 +122,7 @@ it('changes no input and refuses a misspelled option', () => {
   )
 })
 
-it('results that bring their call along (`tool_name`, `tool_input`) are reads', () => {
+it('results that carry their call (`tool_name`, `tool_input`) are reads', () => {
   const text = 'const a = 1\n'.repeat(40)
   const read = (path: string, content: string, name = 'readFile') => ({
     role: 'tool',

@@ -18,7 +18,7 @@ const summary = {
 } as const
 const marker = { id: 't', role: 'system', content: '…', truncationId: 't', isTruncationMarker: true } as const
 
-it('S3-150 S3-152 leaves out both kinds of parent, and changes nothing it was given', () => {
+it('leaves out both kinds of parent, and changes nothing it was given [S3-150 S3-152]', () => {
   const messages = deepFreeze([
     { ...m0, condenseParent: 'c' },
     summary,
@@ -33,17 +33,17 @@ it('S3-150 S3-152 leaves out both kinds of parent, and changes nothing it was gi
   expect(filterEffectiveHistory).toBe(getEffectiveHistory)
 })
 
-it('S3-138 a message without the fields is visible as it is, whatever else it carries', () => {
+it('a message without the fields is visible as it is, whatever else it carries [S3-138]', () => {
   const message = { role: 'user', content: 'hi', timestamp: '2026-01-01', events: [{ type: 'x' }] }
   expect(getEffectiveHistory([message])).toEqual([message])
   expect(getEffectiveHistory([message])[0]).toBe(message)
 })
 
-it('S3-152 hides behind a parent whose summary is not there yet', () => {
+it('hides what has a parent whose summary is not there yet [S3-152]', () => {
   expect(getEffectiveHistory([{ ...m0, condenseParent: 'c' }, m1])).toEqual([m1])
 })
 
-it('S3-U11 shows a dangling parent when asked to, by Roo Code’s rule', () => {
+it('shows a dangling parent when asked to, by Roo Code’s rule [S3-U11]', () => {
   const messages = [
     { ...m0, condenseParent: 'gone' },
     { ...m1, truncationParent: 'gone' },
@@ -61,7 +61,7 @@ it('S3-U11 shows a dangling parent when asked to, by Roo Code’s rule', () => {
   expect(getEffectiveHistory(messages, { danglingParents: 'hidden' })).toEqual([summary, marker])
 })
 
-it('S3-U11 an id alone owns nothing: it takes the mark of a summary or of a marker', () => {
+it('an id alone owns nothing: it takes the mark of a summary or of a marker [S3-U11]', () => {
   const messages = [
     { ...m0, condenseParent: 'c' },
     { role: 'user', content: 'x', condenseId: 'c' },
@@ -71,13 +71,13 @@ it('S3-U11 an id alone owns nothing: it takes the mark of a summary or of a mark
   expect(getEffectiveHistory(messages, { danglingParents: 'visible' })).toEqual(messages)
 })
 
-it('S3-U11 a hidden summary still owns what it hid', () => {
+it('a hidden summary still owns what it hid [S3-U11]', () => {
   const outer = { ...summary, id: 's2', condenseId: 'c2' }
   const messages = [{ ...m0, condenseParent: 'c' }, { ...summary, condenseParent: 'c2' }, outer]
   expect(getEffectiveHistory(messages, { danglingParents: 'visible' })).toEqual([outer])
 })
 
-it('S3-U11 deleting a summary from the list never loses a message, once dangling tags are taken away', () => {
+it('deleting a summary from the list never loses a message, once dangling tags are taken away [S3-U11]', () => {
   const messages = deepFreeze([{ ...m0, condenseParent: 'c' }, { ...m1, truncationParent: 't' }, marker, m2])
   const cleaned = removeDanglingTags(messages)
   expect(cleaned).toEqual([m0, messages[1], marker, m2])
@@ -92,7 +92,7 @@ it('leaves out rows of a store that are retired, and takes empty tags for none',
   expect(getEffectiveHistory([empty])).toEqual([empty])
 })
 
-it('S3-152 S3-U11 of the rows of a store is that store’s view, before and after undo', async () => {
+it('of the rows of a store is that store’s view, before and after undo [S3-152 S3-U11]', async () => {
   const store = await openStore(':memory:', { estimator: 'neurolink' })
   try {
     await store.append(

@@ -37,7 +37,7 @@ function untouchable(messages: readonly ChatMessage[]): ChatMessage[] {
 }
 
 describe('truncateWithSlidingWindow', () => {
-  it('S3-134 S3-136 removes an even number, parts no pair, loses nothing', () => {
+  it('removes an even number, parts no pair, loses nothing [S3-134 S3-136]', () => {
     fc.assert(
       fc.property(conversations, share, (messages, fraction) => {
         const outcome = truncateWithSlidingWindow(messages, { fraction })

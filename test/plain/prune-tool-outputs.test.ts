@@ -16,7 +16,7 @@ function cleared(messages: readonly ChatMessage[]): number[] {
   return messages.flatMap(({ content }, index) => (content === CLEARED ? [index] : []))
 }
 
-describe('S3-098 S3-099 protects the newest outputs, as long as those behind make less than protectTokens', () => {
+describe('protects the newest outputs, as long as the later ones take less than protectTokens [S3-098 S3-099]', () => {
   // 34,781 units are 39,999 tokens, 34,782 are 40,000.
   it.each([
     { newest: 34_781, cleared: [1] },
@@ -35,20 +35,20 @@ describe('S3-098 S3-099 protects the newest outputs, as long as those behind mak
 it.each([
   { old: 17_396, saved: 19_999, pruned: false },
   { old: 17_397, saved: 20_000, pruned: true },
-])('S3-100 S3-103 S3-105 at a saving of $saved pruned is $pruned', ({ old, saved, pruned }) => {
+])('at a saving of $saved pruned is $pruned [S3-100 S3-103 S3-105]', ({ old, saved, pruned }) => {
   const messages = [...output(old), ...output(34_782)]
   const outcome = pruneToolOutputs(messages)
   expect(outcome).toMatchObject({ pruned, tokensSaved: pruned ? saved : 0 })
   expect(cleared(outcome.messages)).toEqual(pruned ? [1] : [])
 })
 
-it('S3-101 leaves results of protected tools, which use up no protection', () => {
+it('leaves results of protected tools, which use up no protection [S3-101]', () => {
   const messages = [...output(100), ...output(100, 'skill'), ...output(100), ...output(90_000, 'skill')]
   expect(cleared(pruneToolOutputs(messages, { protectTokens: 1, minimumSavings: 0 }).messages)).toEqual([1])
   expect(cleared(pruneToolOutputs(messages, { ...ALL, protectedTools: ['look'] }).messages)).toEqual([3, 7])
 })
 
-it('S3-101 knows the tool of a result by its call', () => {
+it('knows the tool of a result by its call [S3-101]', () => {
   const messages: ChatMessage[] = [
     { ...call('skill'), toolCallId: 'a' },
     { role: 'tool_result', content: units(100), toolCallId: 'a' },
@@ -56,21 +56,21 @@ it('S3-101 knows the tool of a result by its call', () => {
   expect(pruneToolOutputs(messages, ALL).pruned).toBe(false)
 })
 
-it('S3-102 counts for the provider', () => {
+it('counts for the provider [S3-102]', () => {
   // 10,000 units: 11,500 tokens; for anthropic × 1.23: 14,145. The placeholder: 7, and ceil(6 × 1.4145) = 9.
   const messages = [...output(10_000)]
   expect(pruneToolOutputs(messages, ALL).tokensSaved).toBe(11_493)
   expect(pruneToolOutputs(messages, { ...ALL, provider: 'anthropic' }).tokensSaved).toBe(14_136)
 })
 
-it('S3-104 gives the list as it was when nothing is pruned', () => {
+it('gives the list as it was when nothing is pruned [S3-104]', () => {
   const messages = deepFreeze([...output(100)])
   const outcome = pruneToolOutputs(messages)
   expect(outcome).toEqual({ pruned: false, messages, tokensSaved: 0 })
   expect(outcome.messages).not.toBe(messages)
 })
 
-it('S3-106 changes tool results and nothing else, and of them the content', () => {
+it('changes tool results and nothing else, and of them the content [S3-106]', () => {
   const messages = deepFreeze([
     user(units(500)),
     { ...call('look', { q: units(500) }), extra: 1 },
@@ -82,7 +82,7 @@ it('S3-106 changes tool results and nothing else, and of them the content', () =
   expect(pruned[0]).toBe(messages[0])
 })
 
-it('S3-106 changes one part of a neutral message and no other', () => {
+it('changes one part of a neutral message and no other [S3-106]', () => {
   const part = (id: string, value: string) =>
     ({ type: 'tool-result', toolCallId: id, output: { type: 'text', value } }) as const
   const messages = deepFreeze([
@@ -108,7 +108,7 @@ it('leaves failed results, and prunes nothing twice', () => {
   expect(pruneToolOutputs(once, ALL)).toEqual({ pruned: false, messages: once, tokensSaved: 0 })
 })
 
-it('S3-105 counts the images of a result', () => {
+it('counts the images of a result [S3-105]', () => {
   const output = { type: 'content', value: [{ type: 'image', image: 'aGk=' }] } as const
   const messages: ChatMessage[] = [
     { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'a', toolName: 'look', output }] },

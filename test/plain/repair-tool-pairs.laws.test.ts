@@ -136,7 +136,7 @@ const options = fc.record({
 })
 
 describe('laws', () => {
-  it('S3-312 finds exactly the halves a cut left, in every form', () => {
+  it('finds exactly the halves a cut left, in every form [S3-312]', () => {
     fc.assert(
       fc.property(cuts, ({ messages, calls, results }) => {
         const outcome = repairToolPairs<Loose>(messages)
@@ -196,7 +196,7 @@ describe('real conversations', () => {
   const blocksOf = ({ content }: Loose): Block[] => (Array.isArray(content) ? (content as Block[]) : [])
 
   it.skipIf(coding === undefined)(
-    'S3-321 of the coding session nothing but the six calls its user broke off',
+    'of the coding session nothing but the six calls its user broke off [S3-321]',
     () => {
       const messages = linesOf(coding!) as Loose[]
       const outcome = repairToolPairs(messages)
@@ -226,7 +226,7 @@ describe('real conversations', () => {
     }
   })
 
-  it.skipIf(support === undefined)('S3-321 of the 100 support conversations nothing', () => {
+  it.skipIf(support === undefined)('of the 100 support conversations nothing [S3-321]', () => {
     const conversations = linesOf(support!) as { messages: Loose[] }[]
     for (const { messages } of conversations) {
       const { repaired, messages: same } = repairToolPairs(messages)

@@ -44,7 +44,7 @@ const resultPart = (id: string): object => ({
   output: { type: 'text', value: `of ${id}` },
 })
 
-describe('S3-313 S3-314 S3-321 a whole history comes back as it was', () => {
+describe('a whole history comes back as it was [S3-313 S3-314 S3-321]', () => {
   it.each<[string, Loose[]]>([
     ['nothing at all', []],
     ['words alone', [user('q'), assistant('a')]],
@@ -107,7 +107,7 @@ describe('S3-313 S3-314 S3-321 a whole history comes back as it was', () => {
   })
 })
 
-describe('S3-312 S3-315 S3-317 S3-319 a call without a result', () => {
+describe('a call without a result [S3-312 S3-315 S3-317 S3-319]', () => {
   it('flat, at the end: gets one with its id and tool', () => {
     expect(repair([user('q'), flatCall('a')])).toEqual({
       repaired: true,
@@ -121,7 +121,7 @@ describe('S3-312 S3-315 S3-317 S3-319 a call without a result', () => {
     })
   })
 
-  it('flat, without id, before somebody’s words', () => {
+  it("flat, without id, before a user's text", () => {
     expect(repair([call('look'), user('stop')]).messages).toEqual([
       call('look'),
       { role: 'tool_result', content: RESULT, tool: 'look', ...truncated },
@@ -129,7 +129,7 @@ describe('S3-312 S3-315 S3-317 S3-319 a call without a result', () => {
     ])
   })
 
-  it('one of two parallel ones: only the missing result, behind the one that is there', () => {
+  it('one of two parallel ones: only the missing result, after the existing one', () => {
     const made = { role: 'tool_result', content: RESULT, tool: 'look', toolCallId: 'a', ...truncated }
     const messages = [flatCall('a'), flatCall('b'), flatResult('b'), assistant('done')]
     const outcome = repair(messages)
@@ -137,7 +137,7 @@ describe('S3-312 S3-315 S3-317 S3-319 a call without a result', () => {
     expect(outcome.orphanedCallsFixed).toBe(1)
   })
 
-  it('OpenAI: a tool message for each, behind those of its batch', () => {
+  it('OpenAI: a tool message for each, after those of its batch', () => {
     const made = (id: string): Loose => ({
       role: 'tool',
       tool_call_id: id,
@@ -154,7 +154,7 @@ describe('S3-312 S3-315 S3-317 S3-319 a call without a result', () => {
     ])
   })
 
-  it('blocks: one user message with what is missing, behind messages of results alone', () => {
+  it('blocks: one user message with what is missing, after messages of results alone', () => {
     const made = blocks('user', { type: 'tool_result', tool_use_id: 'b', content: RESULT })
     const batch = blocks('assistant', toolUse('a'), toolUse('b'))
     expect(repair([batch, blocks('user', toolResult('a')), assistant('done')]).messages).toEqual([
@@ -191,7 +191,7 @@ describe('S3-312 S3-315 S3-317 S3-319 a call without a result', () => {
   })
 })
 
-describe('S3-316 S3-318 S3-319 S2-077 S2-078 a result without a call', () => {
+describe('a result without a call [S3-316 S3-318 S3-319 S2-077 S2-078]', () => {
   it('flat: gets one before it, with its id and tool', () => {
     const outcome = repair([flatResult('a'), assistant('done')])
     expect(outcome).toEqual({
@@ -251,7 +251,7 @@ describe('S3-316 S3-318 S3-319 S2-077 S2-078 a result without a call', () => {
     expect(repair(last).messages).toEqual([flatCall('a'), flatResult('a'), made, flatResult('x')])
   })
 
-  it('a result that stands before its call is none of it', () => {
+  it('a result before its call does not belong to it', () => {
     const outcome = repair([flatResult('a'), flatCall('a')])
     expect([outcome.orphanedCallsFixed, outcome.orphanedResultsFixed]).toEqual([1, 1])
     expect(outcome.messages.map(({ role }) => role)).toEqual([
@@ -262,13 +262,13 @@ describe('S3-316 S3-318 S3-319 S2-077 S2-078 a result without a call', () => {
     ])
   })
 
-  it('a result of another tool is none of a call without an id', () => {
+  it('a result of another tool does not belong to a call without an id', () => {
     const outcome = repair([call('find'), result('look', 'r')])
     expect(outcome.messages.map(({ tool }) => tool)).toEqual(['find', 'find', 'look', 'look'])
   })
 })
 
-describe('C-35 S2-079 S3-U09 pairs', () => {
+describe('pairs [C-35 S2-079 S3-U09]', () => {
   it('by place first where ids repeat: the second use of x has no result, the first has', () => {
     const messages = [openAICalls('x'), openAIResult('x'), user('again'), openAICalls('x'), user('so?')]
     const outcome = repair(messages)
@@ -285,7 +285,7 @@ describe('C-35 S2-079 S3-U09 pairs', () => {
     expect(repair(both).messages).toEqual([both[0], blocks('user', toolResult('a'))])
   })
 
-  it('a result without an id prefers a call whose id nobody else names', () => {
+  it('a result without an id prefers a call whose id no other result names', () => {
     const messages = [flatCall('a'), flatCall('b'), result('look', 'of b'), flatResult('a')]
     expect(repair(messages).repaired).toBe(false)
   })
@@ -322,8 +322,8 @@ describe('pendingCalls', () => {
   })
 })
 
-describe('C-10 orphans: drop', () => {
-  it('leaves out halves, and messages that then say nothing', () => {
+describe('orphans: drop [C-10]', () => {
+  it('omits halves, and messages that are then empty', () => {
     const outcome = repair(
       [
         flatResult('x'),
@@ -367,7 +367,7 @@ it('what it makes is a history with whole pairs in their places', () => {
   expect(wrong(fromOpenAI(repair(openAI).messages as never))).toEqual([])
 })
 
-it('refuses a misspelled option, an unknown role, and a content that is none', () => {
+it('rejects a misspelled option, an unknown role, and invalid content', () => {
   const refused = expect.objectContaining({ code: 'INVALID_INPUT' })
   expect(() => repairToolPairs([], { orphan: 'drop' } as never)).toThrow(refused)
   expect(() => repairToolPairs([{ role: 'narrator', content: 'x' }])).toThrow(refused)

@@ -28,7 +28,7 @@ function repair(messages: readonly Loose[], options: Parameters<typeof repairRol
   return outcome
 }
 
-describe('S2-075 S2-076 validateRoleAlternation', () => {
+describe('validateRoleAlternation [S2-075 S2-076]', () => {
   it.each<[string, Loose[]]>([
     ['nothing', []],
     ['turns', [system('s'), user('q'), assistant('a'), user('q')]],
@@ -75,7 +75,7 @@ describe('S2-075 S2-076 validateRoleAlternation', () => {
     expect(validateRoleAlternation(messages).map(({ index }) => index)).toEqual([2])
   })
 
-  it('asks for the user first only when told to', () => {
+  it('requires the user first only on request', () => {
     const messages = [system('s'), assistant('hello'), user('q')]
     expect(validateRoleAlternation(messages)).toEqual([])
     expect(validateRoleAlternation(messages, { firstMustBeUser: true })).toEqual([
@@ -87,7 +87,7 @@ describe('S2-075 S2-076 validateRoleAlternation', () => {
   })
 })
 
-describe('C-11 repairRoleAlternation: merge', () => {
+describe('repairRoleAlternation: merge [C-11]', () => {
   it('joins texts by a blank line, and keeps the fields of the first', () => {
     const first = { ...user('one'), id: 'm1', metadata: { mood: 'good' } }
     expect(repair([first, { ...user('two'), id: 'm2' }, user('three'), assistant('a')])).toEqual({
@@ -106,7 +106,7 @@ describe('C-11 repairRoleAlternation: merge', () => {
     })
   })
 
-  it('puts lists one behind the other, texts among them as parts', () => {
+  it('joins lists, with texts among them as parts', () => {
     const image = { type: 'image', image: 'aGk=' }
     const merged = repair([user('one'), { role: 'user', content: [image] }, { role: 'user', content: '' }])
     expect(merged.messages).toEqual([
@@ -156,7 +156,7 @@ describe('C-11 repairRoleAlternation: merge', () => {
   })
 })
 
-describe('S2-076 repairRoleAlternation: drop', () => {
+describe('repairRoleAlternation: drop [S2-076]', () => {
   it('drops what has no counterpart: of users the earlier, of assistants the later', () => {
     const [q1, q2, a1, a2] = [user('q1'), user('q2'), assistant('a1'), assistant('a2')]
     expect(repair([q1, q2, a1, a2, user('q3')], { how: 'drop' })).toEqual({
@@ -250,7 +250,7 @@ describe('laws', () => {
   })
 })
 
-it('refuses a misspelled option, an unknown role, and a content that is none', () => {
+it('rejects a misspelled option, an unknown role, and invalid content', () => {
   const refused = expect.objectContaining({ code: 'INVALID_INPUT' })
   for (const act of [validateRoleAlternation, repairRoleAlternation]) {
     expect(() => act([], { first: true } as never)).toThrow(refused)

@@ -9,8 +9,8 @@ function groups(messages: Parameters<typeof rowsOf>[0]): number[][] {
   return [...new Set(rows.map((_, index) => turns.groupOf(index)))].map((group) => [...group])
 }
 
-describe('C-35 S3-U09 pairs', () => {
-  it('a flat call and the result behind it', () => {
+describe('pairs [C-35 S3-U09]', () => {
+  it('a flat call and the result after it', () => {
     expect(groups([user('q'), call('look'), result('look', 'r'), assistant('a')])).toEqual([[0], [1, 2], [3]])
   })
 
@@ -28,7 +28,7 @@ describe('C-35 S3-U09 pairs', () => {
     ])
   })
 
-  it('never across somebody’s words', () => {
+  it("never across a user's text", () => {
     expect(groups([call('look'), user('stop'), result('look', 'r')])).toEqual([[0], [1], [2]])
   })
 
@@ -56,7 +56,7 @@ describe('C-35 S3-U09 pairs', () => {
     expect(groups(messages)).toEqual([[0], [1]])
   })
 
-  it('S3-139 OpenAI’s form, and flat and neutral messages side by side', () => {
+  it('OpenAI’s form, and flat and neutral messages side by side [S3-139]', () => {
     const messages = [
       {
         role: 'assistant',
@@ -86,7 +86,7 @@ describe('C-35 S3-U09 pairs', () => {
   })
 })
 
-it('S3-139 knows the roles and refuses others', () => {
+it('knows the roles and refuses others [S3-139]', () => {
   const roles = ['system', 'user', 'assistant', 'tool_call', 'tool_result', 'tool', 'developer']
   const rows = rowsOf(
     roles.map((role) => ({ role, content: 'x' })),

@@ -18,7 +18,7 @@ it.each([
   { n: 20, ratio: 0, kept: 4 },
   { n: 20, ratio: 0.95, kept: 19 },
 ])(
-  'S3-115 S3-119 S3-122 S3-125 of $n messages at ratio $ratio keeps the last $kept behind the summary',
+  'of $n messages at ratio $ratio keeps the last $kept after the summary [S3-115 S3-119 S3-122 S3-125]',
   async ({ n, ratio, kept }) => {
     const messages = talk(n, 200)
     const outcome = await summarizeMessages(messages, {
@@ -32,7 +32,7 @@ it.each([
   },
 )
 
-it('S3-121 S3-124 leaves four messages or fewer alone and asks nobody', async () => {
+it('leaves four messages or fewer unchanged and calls no model [S3-121 S3-124]', async () => {
   const summarizer = saying('short')
   const messages = talk(4, 2_000)
   const outcome = await summarizeMessages(messages, { summarizer })
@@ -40,7 +40,7 @@ it('S3-121 S3-124 leaves four messages or fewer alone and asks nobody', async ()
   expect(summarizer.asked).toEqual([])
 })
 
-it('S3-127 S3-141 S3-145 S3-146 the summary is a system message with isSummary, and its originals name it', async () => {
+it('the summary is a system message with isSummary, and its originals name it [S3-127 S3-141 S3-145 S3-146]', async () => {
   const messages = talk(10)
   const { messages: left, tagged, condenseIds } = await summarizeMessages(messages)
   const [summary] = left
@@ -52,18 +52,18 @@ it('S3-127 S3-141 S3-145 S3-146 the summary is a system message with isSummary, 
   expect(getEffectiveHistory(tagged)).toEqual(left)
 })
 
-it('S3-140 each condensation has an id of its own', async () => {
+it('each condensation has an id of its own [S3-140]', async () => {
   const [one, two] = [await summarizeMessages(talk(10)), await summarizeMessages(talk(10))]
   expect(one.condenseIds).not.toEqual(two.condenseIds)
 })
 
-it('S3-151 taking its tags away gives the list that was', async () => {
+it('taking its tags away gives the list that was [S3-151]', async () => {
   const messages = deepFreeze(talk(20))
   const { tagged, condenseIds } = await summarizeMessages(messages)
   expect(removeCondensationTags(tagged, condenseIds[0]!)).toEqual(messages)
 })
 
-it('S3-114 S3-116 asks for the sections of the setting: nine in the seed’s profile', async () => {
+it('asks for the sections of the setting: nine in the seed’s profile [S3-114 S3-116]', async () => {
   const summarizer = saying('short')
   await summarizeMessages(talk(10), { summarizer, summarySections: SUMMARY_SECTIONS.slice(0, 9) })
   expect(summarizer.asked[0]!.sections).toHaveLength(9)
@@ -71,20 +71,20 @@ it('S3-114 S3-116 asks for the sections of the setting: nine in the seed’s pro
   expect(summarizer.asked[1]!.sections).toEqual(SUMMARY_SECTIONS)
 })
 
-it('S3-117 S3-118 provider and model reach the call', async () => {
+it('provider and model reach the call [S3-117 S3-118]', async () => {
   const summarizer = saying('short')
   await summarizeMessages(talk(10), { summarizer, provider: 'vertex', model: 'gemini-2.5-flash' })
   expect(summarizer.asked[0]).toMatchObject({ provider: 'vertex', model: 'gemini-2.5-flash' })
 })
 
-it('S3-120 the memory config reaches the call, and stands in for provider and model', async () => {
+it('the memory config reaches the call, and supplies provider and model [S3-120]', async () => {
   const summarizer = saying('short')
   const memoryConfig = { summarizationProvider: 'vertex', summarizationModel: 'm', tokenThreshold: 7 }
   await summarizeMessages(talk(10), { summarizer, memoryConfig, model: 'mine' })
   expect(summarizer.asked[0]).toMatchObject({ provider: 'vertex', model: 'mine', memoryConfig })
 })
 
-it('S3-123 summaryText is the summarizer’s text alone; the message also tells what tools did', async () => {
+it('summaryText is the summarizer’s text alone; the message also tells what tools did [S3-123]', async () => {
   const messages = [
     user('read it'),
     call('read_file', { path: 'src/a.ts' }),
@@ -97,7 +97,7 @@ it('S3-123 summaryText is the summarizer’s text alone; the message also tells 
   expect(outcome.messages[0]!.content).toMatch(/^They read a file\.\n\n[\s\S]*src\/a\.ts/)
 })
 
-it('S3-126 finds an earlier summary and merges it: only one is visible afterwards', async () => {
+it('finds an earlier summary and merges it: only one is visible afterwards [S3-126]', async () => {
   const first = await summarizeMessages(talk(10), { summarizer: saying('first summary') })
   const summarizer = saying('second summary')
   const more = talk(12).map((message) => ({ ...message, id: `n${message.id}` }))
@@ -108,7 +108,7 @@ it('S3-126 finds an earlier summary and merges it: only one is visible afterward
   expect(second.messages[0]!.content).toBe('second summary')
 })
 
-it('S3-126 carries on what tools did, round by round', async () => {
+it('carries on what tools did, round by round [S3-126]', async () => {
   const used = [user('q'), call('read_file', { path: 'src/a.ts' }), result('read_file', 'x'.repeat(4_000))]
   const first = await summarizeMessages([...used, ...talk(8, 400)], { summarizer: saying('one') })
   const second = await summarizeMessages([...first.messages, ...talk(12, 400)], { summarizer: saying('two') })
@@ -116,7 +116,7 @@ it('S3-126 carries on what tools did, round by round', async () => {
   expect(second.messages[0]!.content).toContain('src/a.ts')
 })
 
-it('S3-115 runs no other stage', async () => {
+it('runs no other stage [S3-115]', async () => {
   const output = 'x'.repeat(200_000)
   const messages = [
     ...[1, 2].flatMap(() => [call('read_file', { path: 'a.ts' }), result('read_file', output)]),
@@ -129,7 +129,7 @@ it('S3-115 runs no other stage', async () => {
   expect(JSON.stringify(summarizer.asked[0]!.messages).length).toBeGreaterThan(2 * output.length)
 })
 
-it('S3-126 S3-U11 over tagged messages it nests: undoing the outer shows the inner summary', async () => {
+it('over tagged messages it nests: undoing the outer shows the inner summary [S3-126 S3-U11]', async () => {
   const inner = await summarizeMessages(talk(10), { summarizer: saying('inner') })
   const outer = await summarizeMessages([...inner.tagged, ...talk(12)], { summarizer: saying('outer') })
   expect(outer.messages[0]!.content).toBe('outer')
@@ -138,7 +138,7 @@ it('S3-126 S3-U11 over tagged messages it nests: undoing the outer shows the inn
   expect(getEffectiveHistory(undone)[0]!.content).toBe('inner')
 })
 
-describe('S3-121 C-32 nothing is hidden when the summary', () => {
+describe('nothing is hidden when the summary [S3-121 C-32]', () => {
   const messages = talk(10)
   it.each([
     { why: 'fails', summarizer: failing, failure: 'Error' },
@@ -164,14 +164,14 @@ describe('S3-121 C-32 nothing is hidden when the summary', () => {
   })
 })
 
-it('C-08 leaves system messages where they are and hides none of them', async () => {
+it('leaves system messages where they are and hides none of them [C-08]', async () => {
   const messages = [system('You help.'), ...talk(9)]
   const { messages: left } = await summarizeMessages(messages, { summarizer: saying('short') })
   expect(left.map(({ content }) => content).slice(0, 2)).toEqual(['You help.', 'short'])
   expect(left.slice(2)).toEqual(messages.slice(6))
 })
 
-it('C-35 S3-U12 never cuts between a call and its result, and hands the summarizer whole pairs', async () => {
+it('never cuts between a call and its result, and hands the summarizer whole pairs [C-35 S3-U12]', async () => {
   const pair = [call('look'), result('look', 'found')]
   const messages: ChatMessage[] = [...talk(5), ...pair, ...talk(3)]
   const summarizer = saying('short')
@@ -194,7 +194,7 @@ it('changes no input, and refuses a misspelled option', async () => {
   })
 })
 
-it('stops when it is told to', async () => {
+it('stops on an abort', async () => {
   const signal = AbortSignal.abort()
   await expect(summarizeMessages(talk(10), { signal })).rejects.toMatchObject({ code: 'ABORTED' })
 })

@@ -12,7 +12,7 @@ import { conversations, deepFreeze, talk } from './support.ts'
 
 const condensed = { condenseParent: 'c1' }
 
-it('S3-153 tags [from, to) for a condensation, toIndex itself not', () => {
+it('tags [from, to) for a condensation, toIndex itself not [S3-153]', () => {
   const [m0, m1, m2, m3] = talk(4)
   expect(tagForCondensation([m0!, m1!, m2!, m3!], 1, 3, 'c1')).toEqual([
     m0,
@@ -22,7 +22,7 @@ it('S3-153 tags [from, to) for a condensation, toIndex itself not', () => {
   ])
 })
 
-it('S3-154 tags [from, to) for a truncation, toIndex itself not', () => {
+it('tags [from, to) for a truncation, toIndex itself not [S3-154]', () => {
   const [m0, m1, m2] = talk(3)
   expect(tagForTruncation([m0!, m1!, m2!], 0, 2, 't1')).toEqual([
     { ...m0, truncationParent: 't1' },
@@ -37,7 +37,7 @@ it.each([
   { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY, tagged: [0, 1, 2, 3] },
   { from: 3, to: 1, tagged: [] },
   { from: 2, to: 2, tagged: [] },
-])('S3-153 S3-154 brings indexes within the list: [$from, $to)', ({ from, to, tagged }) => {
+])('limits indexes to the list: [$from, $to) [S3-153 S3-154]', ({ from, to, tagged }) => {
   const messages = talk(4)
   const at = (field: 'condenseParent' | 'truncationParent', list: typeof messages): number[] =>
     list.flatMap((message, index) => (message[field] === undefined ? [] : [index]))
@@ -45,7 +45,7 @@ it.each([
   expect(at('truncationParent', tagForTruncation(messages, from, to, 't1'))).toEqual(tagged)
 })
 
-it('C-12 S3-U11 leaves the one parent a message has, of either kind: nesting comes apart one level at a time', () => {
+it('leaves the one parent a message has, of either kind: nesting comes apart one level at a time [C-12 S3-U11]', () => {
   const [m0, m1, m2, m3] = talk(4)
   const inner: ChatMessage = {
     id: 's1',
@@ -86,7 +86,7 @@ it('never makes a summary or marker its own parent', () => {
   expect(tagForTruncation([marker], 0, 1, 't1')).toEqual([marker])
 })
 
-it('S3-155 S3-157 removes only the tags of that id, of that kind', () => {
+it('removes only the tags of that id, of that kind [S3-155 S3-157]', () => {
   const [m0, m1, m2] = talk(3)
   const messages = [
     { ...m0!, condenseParent: 'x' },
@@ -97,21 +97,21 @@ it('S3-155 S3-157 removes only the tags of that id, of that kind', () => {
   expect(removeTruncationTags(messages, 'x')).toEqual([messages[0], messages[1], m2])
 })
 
-it('S3-156 removes the summary, known by condenseId and metadata.isSummary together', () => {
+it('removes the summary, known by condenseId and metadata.isSummary together [S3-156]', () => {
   const summary = { role: 'system', content: 's', condenseId: 'x', metadata: { isSummary: true } }
   const noSummary = { role: 'system', content: 's', condenseId: 'x', metadata: { isSummary: false } }
   const other = { ...summary, condenseId: 'y' }
   expect(removeCondensationTags([summary, noSummary, other], 'x')).toEqual([noSummary, other])
 })
 
-it('S3-158 removes the marker, known by truncationId and isTruncationMarker together', () => {
+it('removes the marker, known by truncationId and isTruncationMarker together [S3-158]', () => {
   const marker = { role: 'system', content: 'm', truncationId: 'x', isTruncationMarker: true }
   const noMarker = { role: 'system', content: 'm', truncationId: 'x' }
   const other = { ...marker, truncationId: 'y' }
   expect(removeTruncationTags([marker, noMarker, other], 'x')).toEqual([noMarker, other])
 })
 
-it('S3-159 each returns a new array and leaves what it was given alone', () => {
+it('each returns a new array and leaves what it was given alone [S3-159]', () => {
   const messages = deepFreeze(talk(3).map((message) => ({ ...message, extra: { kept: [1] } })))
   const before = structuredClone(messages)
   const results = [
@@ -140,7 +140,7 @@ it('refuses what is no list, no index, no id', () => {
   for (const attempt of wrong) expect(attempt).toThrow(refused)
 })
 
-it('S3-151 laying tags and taking them away gives the list that was', () => {
+it('laying tags and taking them away gives the list that was [S3-151]', () => {
   fc.assert(
     fc.property(
       conversations,

@@ -18,7 +18,7 @@ it.each([
   { n: 20, fraction: 0, removed: [] },
   { n: 8, fraction: 0.34, removed: [2, 3] },
   { n: 7, fraction: 1, removed: [2, 3, 4, 5] },
-])('S3-131 S3-132 S3-135 of $n messages at $fraction: $removed', ({ n, fraction, removed }) => {
+])('of $n messages at $fraction: $removed [S3-131 S3-132 S3-135]', ({ n, fraction, removed }) => {
   const messages = talk(n)
   const outcome = truncateWithSlidingWindow(messages, fraction === undefined ? {} : { fraction })
   expect(outcome.truncated).toBe(removed.length > 0)
@@ -28,7 +28,7 @@ it.each([
   expect(TRUNCATION_FRACTION).toBe(0.5)
 })
 
-it('S3-130 S3-133 S3-137 gives the first pair, the marker, the kept messages', () => {
+it('gives the first pair, the marker, the kept messages [S3-130 S3-133 S3-137]', () => {
   const messages = talk(10)
   const { messages: left, truncationId } = truncateWithSlidingWindow(messages)
   expect(left).toEqual([
@@ -46,7 +46,7 @@ it('S3-130 S3-133 S3-137 gives the first pair, the marker, the kept messages', (
   expect(left[2]!.content).toBe(TRUNCATION_MARKER)
 })
 
-it('S3-129 S3-143 S3-144 S3-147 S3-148 S3-149 S3-U08 hides instead of deleting: the tagged list holds everything', () => {
+it('hides instead of deleting: the tagged list holds everything [S3-129 S3-143 S3-144 S3-147 S3-148 S3-149 S3-U08]', () => {
   const messages = talk(10)
   const { messages: left, tagged, truncationId } = truncateWithSlidingWindow(messages)
   expect(truncationId).toMatch(/^[0-9a-f-]{36}$/)
@@ -57,24 +57,24 @@ it('S3-129 S3-143 S3-144 S3-147 S3-148 S3-149 S3-U08 hides instead of deleting: 
   expect(getEffectiveHistory(tagged)).toEqual(left)
 })
 
-it('S3-142 each truncation has an id of its own', () => {
+it('each truncation has an id of its own [S3-142]', () => {
   const ids = [1, 2].map(() => truncateWithSlidingWindow(talk(10)).truncationId)
   expect(ids[0]).not.toBe(ids[1])
 })
 
-it('S3-151 taking its tags away gives the list that was', () => {
+it('taking its tags away gives the list that was [S3-151]', () => {
   const messages = deepFreeze(talk(10))
   const { tagged, truncationId } = truncateWithSlidingWindow(messages)
   expect(removeTruncationTags(tagged, truncationId!)).toEqual(messages)
 })
 
-it('S3-130 the first pair is the first two messages that are no system messages', () => {
+it('the first pair is the first two messages that are no system messages [S3-130]', () => {
   const messages = [system('You help.'), ...talk(10)]
   const { messages: left } = truncateWithSlidingWindow(messages)
   expect(places(left, messages)).toEqual([0, 1, 2, -1, 7, 8, 9, 10])
 })
 
-it('S3-134 S3-136 C-35 where the count would part a pair, the next smaller even one that does not', () => {
+it('where the count would part a pair, the next smaller even one that does not [S3-134 S3-136 C-35]', () => {
   // Of 8 behind the first pair, 4; the fourth is a call whose result is the fifth; three would be odd: two.
   const messages: ChatMessage[] = [
     ...talk(5),
@@ -87,7 +87,7 @@ it('S3-134 S3-136 C-35 where the count would part a pair, the next smaller even 
   expect(places(left, messages)).toEqual([0, 1, -1, 4, 5, 6, 7, 8, 9])
 })
 
-it('S3-130 S3-134 a call in the first pair keeps its result, and the count stays even', () => {
+it('a call in the first pair keeps its result, and the count stays even [S3-130 S3-134]', () => {
   const messages: ChatMessage[] = [user('q'), call('look'), result('look', 'found'), ...talk(7)]
   const { messages: left, messagesRemoved } = truncateWithSlidingWindow(messages)
   expect(messagesRemoved).toBe(4)
@@ -104,7 +104,7 @@ it('leaves one marker when it is done again over its own result, and undoes one 
   expect(removeTruncationTags(second.tagged, second.truncationId!)).toEqual(first.tagged)
 })
 
-it('leaves a marker alone that stands far behind what goes', () => {
+it('leaves a marker alone that is far after what goes', () => {
   const far = { role: 'system', content: 'far', truncationId: 'far', isTruncationMarker: true }
   const messages = [...talk(12), far, ...talk(2)]
   const { messages: left } = truncateWithSlidingWindow(messages, { fraction: 0.2 })

@@ -306,7 +306,7 @@ describe('a process whose clock is 30 days ahead', () => {
 })
 
 describe('a process that is paused', () => {
-  it('in the middle of an import goes on with it, however long that was', async () => {
+  it('in the middle of an import continues it after any time', async () => {
     const other = child('import')
     expect(await other.says()).toBe('at work')
     other.process.kill('SIGSTOP')
@@ -375,7 +375,7 @@ describe.each([
     expect(await run).toMatchObject({ compacted: true })
   })
 
-  it('goes on without the model when whenBusy says so', async () => {
+  it('continues without the model when whenBusy is set', async () => {
     const { second, run, answer, summarizer, asked } = await busy()
     const config = { targetTokens: 300, keepRecentTokens: 100, summarizer, waitMs: 60 }
     expect(await second.compactSession(S, { ...config, whenBusy: 'withoutModel' })).toMatchObject({

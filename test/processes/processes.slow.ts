@@ -69,7 +69,7 @@ describe('a summary that several ask for', () => {
     await store.close()
   })
 
-  test('is paid for once also when nobody wants to wait', async () => {
+  test('is paid for once also when no caller waits', async () => {
     await storeOf(file, 's', 20)
     const log = join(place.folder, 'calls')
     const argument = { file, session: 's', log, config: { ...config, waitMs: 0 } }
@@ -157,7 +157,7 @@ describe('a process that holds the write lock', () => {
     for (const act of Object.values(verbs)) await act()
   })
 
-  test('does not hinder reading, which waits for nobody', async () => {
+  test('does not block readers', async () => {
     // With no time to wait, any wait would be an error.
     const open = (readonly: boolean): Promise<SqliteStore> => openStore(file, { readonly, busyTimeoutMs: 0 })
     const reader = await open(false)
@@ -183,7 +183,7 @@ describe('a process that holds the write lock', () => {
     await reader.close()
   })
 
-  test('makes a run that asks a model end STORE_BUSY before it is asked, and when it cannot be committed', async () => {
+  test('ends a run that calls a model with STORE_BUSY before the call, and when it cannot be committed', async () => {
     let asked = 0
     const config = { ...ONLY.summarize, targetTokens: 200, keepRecentTokens: 200 }
     const model = (during: () => Promise<unknown>) => ({

@@ -53,7 +53,7 @@ describe('openhands-view', () => {
     }
   })
 
-  it.skipIf(replay.isAbsent)('never cuts where OpenHands would not, whoever speaks', () => {
+  it.skipIf(replay.isAbsent)('never cuts where OpenHands would not, whatever the roles', () => {
     const functions = [
       'BatchAtomicityProperty.manipulation_indices',
       'ObservationUniquenessProperty.manipulation_indices',

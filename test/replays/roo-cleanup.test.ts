@@ -16,7 +16,7 @@ const PLAIN = 'cleanupAfterTruncation, plain arrays'
 const cases = rooCases<{ messages: RooMessage[] }, RooMessage[]>('roo-cleanup', FUNCTION)
 const tallies = new Tallies('roo-cleanup')
 
-it.skipIf(cases.length === 0)('S3-U11 the plain function clears the same dangling tags', () => {
+it.skipIf(cases.length === 0)('the plain function clears the same dangling tags [S3-U11]', () => {
   for (const { name, input, expected } of cases) {
     expect(removeDanglingTags(input.messages as ChatMessage[]), name).toEqual(expected)
     tallies.count(PLAIN, 'equal')

@@ -59,7 +59,7 @@ const differenceOf = (name: string): Ours | undefined =>
   Object.entries(DIFFERENT).find(([end]) => name.endsWith(end))?.[1]
 
 it.skipIf(cases.length === 0)(
-  'S3-U11 the plain function shows what Roo Code shows, save in the cases listed',
+  'the plain function shows what Roo Code shows, save in the cases listed [S3-U11]',
   () => {
     for (const { name, input, expected } of views) {
       const difference = differenceOf(name)
@@ -72,7 +72,7 @@ it.skipIf(cases.length === 0)(
   },
 )
 
-it.skipIf(cases.length === 0)('S3-152 by default it differs from that only where a parent dangles', () => {
+it.skipIf(cases.length === 0)('by default it differs from that only where a parent dangles [S3-152]', () => {
   for (const { name, input } of views) {
     const messages = input.messages as ChatMessage[]
     const cleaned = removeDanglingTags(messages)
@@ -120,7 +120,7 @@ async function storeShows(roo: RooStore, messages: readonly RooMessage[]): Promi
 const EARLIER: RooMessage = { role: 'user', content: 'What was before.' }
 
 it.skipIf(cases.length === 0)(
-  'the view begins with the last summary, where one stands for what was before',
+  'the view begins with the last summary, where one replaces the messages before',
   async () => {
     const roo = await RooStore.open()
     for (const { name, input, expected } of sinceSummary) {

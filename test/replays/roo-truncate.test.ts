@@ -52,7 +52,7 @@ function taggedByRoo({ messages }: Input, { messages: after }: Expected): number
 }
 
 it.skipIf(cases.length === 0)(
-  'S3-131 the plain function hides by the seed’s count, an even number too',
+  'the plain function hides by the seed’s count, an even number too [S3-131]',
   () => {
     expect(cases).toHaveLength(HIDDEN.length)
     for (const [at, { name, input, expected }] of cases.entries()) {

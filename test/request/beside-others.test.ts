@@ -65,7 +65,7 @@ describe('a request that needs room while another is paid for it', () => {
   })
 })
 
-describe('an unasked run whose model may not be asked', () => {
+describe('an automatic run whose model may not be called', () => {
   it('keeps others from paying for what it changes', async () => {
     const model = waitingModel()
     let refused: string | undefined

@@ -7,7 +7,7 @@ const GOAL = 'Build a parser for invoices in TypeScript.'
 const RULE = 'You must never use eval, and amounts are always in cents.'
 
 describe('a conversation of ten times the window', () => {
-  it('S2-001 S2-002 S3-001 S3-002: runs to its end, and what was asked at first is still in the view', async () => {
+  it('runs to its end, and the first request is still in the view [S2-001 S2-002 S3-001 S3-002]', async () => {
     const window = 3_000
     const store = await openStore(':memory:', {
       estimator: 'neurolink',
@@ -60,7 +60,7 @@ describe('a conversation of ten times the window', () => {
 })
 
 describe('the preset nca', () => {
-  it('S4-01 S4-46 S4-47: no request over 75 percent goes out, and on average they are less than half', async () => {
+  it('no request over 75 percent goes out, and on average they are less than half [S4-01 S4-46 S4-47]', async () => {
     const store = await openStore(':memory:', { config: { preset: 'nca' }, env: false })
     const sizes: number[] = []
     const whole: number[] = []

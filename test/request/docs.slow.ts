@@ -8,7 +8,7 @@ import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 const WHOLE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'requests.md'), 'utf8')
 const PAGE = WHOLE.slice(0, WHOLE.indexOf('## Around a turn'))
 
-it('S3-011: the page has examples that do what they say', async () => {
+it('the examples of the page print the output shown [S3-011]', async () => {
   const blocks = examplesOf(PAGE)
   expect(blocks.length).toBe(3)
   const [conversation, , budget] = blocks

@@ -46,7 +46,7 @@ const given = fc.record({
   files: fc.array(text, { maxLength: 3 }),
 })
 
-describe('S2-003: a prepared request', () => {
+describe('a prepared request [S2-003]', () => {
   it('counted anew over what is rendered, is within the available tokens, or it is refused', async () => {
     let prepared = 0
     let refused = 0

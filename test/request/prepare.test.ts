@@ -28,7 +28,7 @@ const LONG = chat(20, 100)
 const textOf = (messages: readonly { readonly content: unknown }[]): string => JSON.stringify(messages)
 
 describe('a request', () => {
-  it('of a session nobody made is its prompt, and makes none', async () => {
+  it('of an unknown session is its prompt, and creates no session', async () => {
     const request = await store.prepareRequest('new', { prompt: 'Hello', system: 'Be brief.' })
     expect(request).toMatchObject({
       sessionId: 'new',
@@ -48,7 +48,7 @@ describe('a request', () => {
     expect((await store.prepareRequest('new')).messages).toEqual([])
   })
 
-  it('S2-014 is the view and the prompt, valid for its provider, in what the provider has room for', async () => {
+  it('is the view and the prompt, valid for its provider, in what the provider has room for [S2-014]', async () => {
     await store.append('s', LONG)
     for (const provider of ['anthropic', 'openai', 'mistral', 'google-ai']) {
       const request = await store.prepareRequest('s', {
@@ -67,7 +67,7 @@ describe('a request', () => {
     expect((await store.getSession('s')).messageCount).toBe(LONG.length)
   })
 
-  it('S3-001 S3-002: counts prompt, system prompt and tools, and compacts when together they reach the threshold', async () => {
+  it('counts prompt, system prompt and tools, and compacts when together they reach the threshold [S3-001 S3-002]', async () => {
     await store.append('s', LONG)
     // 4,810 of 7,000 are 69 percent; with 800 more it is due.
     const of7000 = { contextWindowTarget: 7_000 }
@@ -92,7 +92,7 @@ describe('a request', () => {
     expect(compaction!.trigger).toBe('auto')
   })
 
-  it('S3-005: with auto: false nothing runs unasked, and what does not fit is refused', async () => {
+  it('with auto: false nothing runs automatically, and what does not fit is rejected [S3-005]', async () => {
     await store.append('s', LONG)
     const off = { auto: false, contextWindowTarget: 4_810 }
     expect((await store.prepareRequest('s', off)).compacted).toBe(false)
@@ -162,7 +162,7 @@ describe('a request', () => {
     expect(request.stats.estimatedInputTokens).toBe(rendered)
   })
 
-  it('answers results of tools that are not stored yet', async () => {
+  it('adds results to calls whose results are not stored yet', async () => {
     await store.append('s', [say('user', 'Read it.'), call('c1', 'read', { path: 'a.ts' })])
     const request = await store.prepareRequest('s', {
       provider: 'anthropic',
@@ -173,7 +173,7 @@ describe('a request', () => {
     expect(textOf(request.messages)).toContain('text of a.ts')
   })
 
-  it('puts sections and injected texts behind the system prompt, and warns once', async () => {
+  it('puts sections and injected texts after the system prompt, and warns once', async () => {
     await store.append('s', LONG)
     const warned: number[] = []
     store.on('contextWarning', ({ level }) => {
@@ -233,7 +233,7 @@ describe('a request', () => {
 })
 
 describe('waiting', () => {
-  it('F4-06: a summarizer that hangs holds a request no longer than waitMs', async () => {
+  it('a summarizer that hangs holds a request no longer than waitMs [F4-06]', async () => {
     await store.append('s', LONG)
     const start = Date.now()
     const request = await store.prepareRequest('s', {
@@ -251,7 +251,7 @@ describe('waiting', () => {
     expect(kinds).not.toContain('condense')
   })
 
-  it('F4-06: with waitMs 0 no model is asked', async () => {
+  it('with waitMs 0 no model is called [F4-06]', async () => {
     await store.append('s', LONG)
     let asked = 0
     const summarizer: Summarizer = {
@@ -270,7 +270,7 @@ describe('waiting', () => {
     expect(asked).toBe(1)
   })
 
-  it('F4-06: nor does the run of another process', async () => {
+  it('nor does the run of another process [F4-06]', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'undertext-prepare-'))
     const file = join(folder, 'chats.db')
     const own = await openStore(file, { estimator: 'neurolink', durability: 'normal', env: false })
@@ -316,7 +316,7 @@ describe('files', () => {
     { path: 'src/small.ts', content: 'export const answer = 42' },
   ]
 
-  it('S3-306 S3-307: large ones of the very first request are made to fit unasked', async () => {
+  it('large ones of the very first request are reduced automatically [S3-306 S3-307]', async () => {
     const request = await store.prepareRequest('new', {
       prompt: 'What is the answer?',
       files: large,
@@ -338,7 +338,7 @@ describe('files', () => {
     expect(request.stats.breakdown.fileAttachments).toBeGreaterThan(4_000)
   })
 
-  it('S3-298 to S3-300 S3-304 S3-305: small ones whole, a preview of the largest, the rest in proportion', async () => {
+  it('small ones whole, a preview of the largest, the rest in proportion [S3-298 to S3-300 S3-304 S3-305]', async () => {
     const text = (kilobytes: number): string => 'word '.repeat(kilobytes * 200)
     const { files, stats } = await store.prepareRequest('new', {
       prompt: 'What is the answer?',
@@ -358,7 +358,7 @@ describe('files', () => {
     expect(files!.notices).toHaveLength(3)
   })
 
-  it('S3-306: take the share the setting names', async () => {
+  it('take the share the setting names [S3-306]', async () => {
     const own = await openStore(':memory:', {
       estimator: 'neurolink',
       config: { fileReadBudgetPercent: 0.1 },
@@ -370,7 +370,7 @@ describe('files', () => {
     await own.close()
   })
 
-  it('are summarized by who can, and told of', async () => {
+  it('are summarized by the given function, and reported', async () => {
     const asked: string[] = []
     const request = await store.prepareRequest('new', {
       prompt: 'What is the answer?',
@@ -406,7 +406,7 @@ describe('files', () => {
     }
   })
 
-  it('are left out, and said to be, where there is no room', async () => {
+  it('are omitted and reported where there is no room', async () => {
     await store.append('s', LONG)
     const request = await store.prepareRequest('s', {
       prompt: 'What?',
@@ -430,7 +430,7 @@ describe('files', () => {
     expect(roomier.files!.dropped).toEqual([])
   })
 
-  it('stand in a message of their own where nobody asks, and behind results of tools', async () => {
+  it('are a message of their own without a user message, and come after results of tools', async () => {
     const small = [large[1]!]
     const bare = await store.prepareRequest('new', { files: small })
     expect(bare.prompt).toMatchObject([{ role: 'user' }])

@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => store.close())
 
 describe('a response', () => {
-  it('S3-011: is appended behind its prompt, all at once, and ends a turn', async () => {
+  it('is appended after its prompt, all at once, and ends a turn [S3-011]', async () => {
     const request = await store.prepareRequest('s', { prompt: 'What is 6 × 7?', provider: 'openai' })
     const recorded = await store.recordResponse('s', {
       request,
@@ -52,7 +52,7 @@ describe('a response', () => {
     ])
   })
 
-  it('that calls tools goes on, and its calls wait', async () => {
+  it('that calls tools continues the turn, and its calls wait', async () => {
     const recorded = await store.recordResponse('s', {
       prompt: 'Read it.',
       messages: [call('c1', 'read')],
@@ -61,7 +61,7 @@ describe('a response', () => {
     expect([recorded.next, recorded.final, complete]).toEqual(['tools', false, []])
   })
 
-  it('is counted for the very request it answers, whatever was appended meanwhile', async () => {
+  it('is counted for exactly its request, whatever was appended meanwhile', async () => {
     await store.append('s', chat(3, 100))
     const request = await store.prepareRequest('s', { prompt: 'Go on. '.repeat(50) })
     await store.append('s', [say('user', 'Between. '.repeat(100))])
@@ -90,7 +90,7 @@ describe('a response', () => {
     expect(usage).toMatchObject({ recorded: true, estimatedTokens: request.stats.estimated })
   })
 
-  it('of a view that is not there any more says nothing of the one that is', async () => {
+  it('of an outdated view does not change the readings of the current one', async () => {
     await store.append('s', chat(10, 100))
     const request = await store.prepareRequest('s', { prompt: 'Go on.' })
     await store.compactSession('s', { range: { from: 3, to: 12 }, summary: 'In short.' })
@@ -103,7 +103,7 @@ describe('a response', () => {
     expect(stats!.measured).toBeNull()
   })
 
-  it('with keys is recorded once, however often it is told', async () => {
+  it('with keys is recorded once, however often it is repeated', async () => {
     const response = {
       prompt: { ...say('user', 'Once'), idempotencyKey: 'p' },
       messages: [{ ...say('assistant', 'and for all'), idempotencyKey: 'a' }],
@@ -119,7 +119,7 @@ describe('a response', () => {
     expect((await store.getSession('s')).messageCount).toBe(2)
   })
 
-  it('where somebody else was quicker is refused whole', async () => {
+  it('is rejected as a whole where another writer was faster', async () => {
     await store.append('s', [say('user', 'one')])
     const error = await failureOf(() =>
       store.recordResponse('s', {
@@ -173,7 +173,7 @@ describe('a response', () => {
     }
   })
 
-  it('may be told with a request that was JSON meanwhile', async () => {
+  it('may be recorded with a request that was JSON meanwhile', async () => {
     const request = await store.prepareRequest('s', { prompt: 'x', maxOutputTokens: 100, threshold: 0.5 })
     const { stats } = await store.recordResponse('s', {
       request: JSON.parse(JSON.stringify(request)),

@@ -79,7 +79,7 @@ describe('an overflow', () => {
     ])
   })
 
-  it('S2-020 S3-010 S3-277 S3-278: is recognised, the history made shorter, and the call made once more', async () => {
+  it('is recognised, the history made shorter, and the call made once more [S2-020 S3-010 S3-277 S3-278]', async () => {
     await store.append('s', LONG)
     const { calls, call } = provider(12_000)
     const answer = await store.withOverflowRecovery('s', call, { provider: 'anthropic', prompt: 'Go on.' })
@@ -95,7 +95,7 @@ describe('an overflow', () => {
   it.each([
     ['strict: false', new Error('RESOURCE_EXHAUSTED'), { strict: false }],
     ['patterns', new Error('zu viel Text'), { patterns: [{ provider: 'acme', pattern: /zu viel text/i }] }],
-  ])('S3-265: is what %s says, also in what is recorded of it', async (_, error, overflow) => {
+  ])('is what matches %s, also in what is recorded of it [S3-265]', async (_, error, overflow) => {
     await store.append('s', LONG)
     const trial = provider(12_000, () => error)
     expect(await failing(() => store.withOverflowRecovery('s', trial.call))).toBe(error)
@@ -111,7 +111,7 @@ describe('an overflow', () => {
     })
   })
 
-  it('S3-279 S3-280: teaches the limit it names', async () => {
+  it('teaches the limit it names [S3-279 S3-280]', async () => {
     await store.append('s', LONG)
     await store.withOverflowRecovery('s', provider(12_000).call, { provider: 'anthropic' })
     expect(await store.listLimits()).toMatchObject([{ provider: 'anthropic', tokens: 12_000 }])
@@ -122,7 +122,7 @@ describe('an overflow', () => {
     expect(calls).toHaveLength(1)
   })
 
-  it('S3-281: brings the request down to 70 percent of what there is room for', async () => {
+  it('reduces the request to 70 percent of the room [S3-281]', async () => {
     await store.append('s', LONG)
     const { calls, call } = provider(12_000)
     await store.withOverflowRecovery('s', call, { provider: 'anthropic', maxOutputTokens: 2_000 })
@@ -152,7 +152,7 @@ describe('an overflow', () => {
     expect(sizes).toEqual(sizes.toSorted((a, b) => b - a))
   })
 
-  it('S2-021 S2-022: that no step ends is an error of ours, and originalErrorOf returns the provider’s', async () => {
+  it('that no step ends is an error of ours, and originalErrorOf returns the provider’s [S2-021 S2-022]', async () => {
     await store.append('s', LONG)
     const thrown: Error[] = []
     const { calls, call } = provider(0, () => {
@@ -185,7 +185,7 @@ describe('an overflow', () => {
     expect(outer).toBe(error)
   })
 
-  it('waits for no summarizer longer than it is told', async () => {
+  it('waits for no summarizer longer than the limit', async () => {
     await store.append('s', LONG)
     const summarizer: Summarizer = { name: 'hangs', usesModel: true, summarize: () => new Promise(() => {}) }
     const { calls, call } = provider(12_000)
@@ -250,7 +250,7 @@ describe('the error comes back as it was thrown', () => {
     expect(calls).toBe(1)
   }
 
-  it('with auto: false, and where the setting says so', async () => {
+  it('with auto: false, and where the setting turns recovery off', async () => {
     await store.append('s', LONG)
     await untouched({ auto: false })
     await store.updateSession('s', { config: { auto: false } })

@@ -22,7 +22,7 @@ function toolHeavy(calls: number): ChatMessage[] {
 }
 
 describe('the verbs of seed 003', () => {
-  it('S3-042 S3-043 S3-056 openai is the provider when none is given, and the ratio prints as a percentage', async () => {
+  it('openai is the provider when none is given, and the ratio prints as a percentage [S3-042 S3-043 S3-056]', async () => {
     await using store = await openStore(':memory:', { estimator: 'neurolink' })
     await store.append(S, turns(4))
     const stats = await store.getContextStats(S)
@@ -31,7 +31,7 @@ describe('the verbs of seed 003', () => {
     expect(store.needsCompaction(S)).toBe(store.needsCompaction(S, 'openai'))
   })
 
-  it('S3-052 S3-053 S3-055 needsCompaction answers at once, as the stats do', async () => {
+  it('needsCompaction returns at once, as the stats do [S3-052 S3-053 S3-055]', async () => {
     await using store = await openStore(':memory:', { estimator: 'neurolink' })
     // 27,000 characters: 6,750 × 1.15 = 7,763 tokens, over 80 % of the 5,324 that gpt-4 leaves for input.
     await store.append(S, [{ role: 'user', content: 'x'.repeat(27_000) }])
@@ -41,7 +41,7 @@ describe('the verbs of seed 003', () => {
     expect(store.needsCompaction('nobody')).toBe(false)
   })
 
-  it('S3-044 S3-047 S3-050 S3-051 the example of compactSession runs, and its figures can be printed', async () => {
+  it('the example of compactSession runs, and its figures can be printed [S3-044 S3-047 S3-050 S3-051]', async () => {
     await using store = await openStore(':memory:', { estimator: 'neurolink' })
     await store.append(S, turns(40, 400))
     const result = await store.compactSession(S, {
@@ -60,7 +60,7 @@ describe('the verbs of seed 003', () => {
     expect(result!.tokensSaved).toBeGreaterThan(0)
   })
 
-  it('S3-045 under the target it says why nothing was done', async () => {
+  it('under the target it reports why nothing was done [S3-045]', async () => {
     await using store = await openStore(':memory:', { estimator: 'neurolink' })
     await store.append(S, turns(4))
     expect(await store.compactSession(S)).toMatchObject({ compacted: false, reason: 'NOTHING_TO_COMPACT' })
@@ -68,7 +68,7 @@ describe('the verbs of seed 003', () => {
 })
 
 describe('the pipeline', () => {
-  it('S2-030 S2-031 S2-046 S3-006 pruning alone suffices for tool outputs: nobody is asked, nothing is hidden', async () => {
+  it('pruning alone suffices for tool outputs: no model is called, nothing is hidden [S2-030 S2-031 S2-046 S3-006]', async () => {
     const summarizer = saying('s')
     const messages = toolHeavy(20)
     const config = { summarizer, pruneProtectTokens: 2_000, pruneMinimumSavings: 0 }
@@ -78,7 +78,7 @@ describe('the pipeline', () => {
     expect(result.messages).toHaveLength(messages.length)
   })
 
-  it('S3-007 deduplication asks nobody', async () => {
+  it('deduplication calls no model [S3-007]', async () => {
     const summarizer = saying('s')
     const read = (id: string): ChatMessage[] => [
       { role: 'tool_call', content: '', tool: 'read_file', args: { path: 'a.ts' }, toolCallId: id },
@@ -90,7 +90,7 @@ describe('the pipeline', () => {
     expect(summarizer.asked).toHaveLength(0)
   })
 
-  it('S0-35 S0-38 S3-008 a summary takes one call, and one message stands for the old ones', async () => {
+  it('a summary takes one call, and one message replaces the old ones [S0-35 S0-38 S3-008]', async () => {
     const summarizer = saying('what was said')
     const result = await new ContextCompactor({ summarizer }).compact(turns(40, 400) as ChatMessage[], 2_000)
     expect(result.stagesUsed).toEqual(['summarize'])
@@ -101,7 +101,7 @@ describe('the pipeline', () => {
     expect(covered).toHaveLength(40 - (result.messages.length - 1))
   })
 
-  it('S2-035 S3-009 truncation asks nobody and keeps the first exchange', async () => {
+  it('truncation calls no model and keeps the first exchange [S2-035 S3-009]', async () => {
     const summarizer = saying('s')
     const messages = turns(40, 400) as ChatMessage[]
     const result = await new ContextCompactor({ summarizer, enableSummarize: false }).compact(messages, 2_000)
@@ -112,7 +112,7 @@ describe('the pipeline', () => {
 })
 
 describe('the view', () => {
-  it('S2-081 looking at it changes no stored row', async () => {
+  it('looking at it changes no stored row [S2-081]', async () => {
     await using store = await openStore(':memory:', { estimator: 'neurolink' })
     await store.append(S, turns(40, 400))
     await store.compactSession(S, { targetTokens: 2_000 })
@@ -124,7 +124,7 @@ describe('the view', () => {
     expect(await store.getMessages(S)).toEqual(before)
   })
 
-  it('S4-U11 a second round gives a second summary', async () => {
+  it('a second round gives a second summary [S4-U11]', async () => {
     await using store = await openStore(':memory:', { estimator: 'neurolink' })
     const summarizer: Summarizer = saying('what was said')
     for (const round of [1, 2]) {
@@ -137,7 +137,7 @@ describe('the view', () => {
 })
 
 describe('the last resort', () => {
-  it('S2-101 S2-104 S2-106 S2-108 one message ten times too large is cut until it fits, stays whole in the store, and the run says so', async () => {
+  it('one message ten times too large is cut until it fits, stays whole in the store, and the run reports it [S2-101 S2-104 S2-106 S2-108]', async () => {
     await using store = await openStore(':memory:', { estimator: 'neurolink' })
     // gpt-4 leaves 5,324 tokens for input; this is 53,475.
     const content = 'word '.repeat(37_200)
@@ -150,7 +150,7 @@ describe('the last resort', () => {
     expect((await store.getMessages(S))[0]!.content).toBe(content)
   })
 
-  it('S2-032 what stays over the target is said: the target is missed, the window is not', async () => {
+  it('what stays over the target is reported: the target is missed, the window is not [S2-032]', async () => {
     await using store = await openStore(':memory:', { estimator: 'neurolink' })
     // 1,150 tokens each. What always stays, the first exchange and some of the newest turn, is more than 40 % of
     // the 5,324 that gpt-4 leaves for input.
@@ -163,14 +163,14 @@ describe('the last resort', () => {
     expect(result).toMatchObject({ targetTokens: 2_129, reachedTarget: false, fits: true })
   })
 
-  it('S2-107 what fits is not cut', async () => {
+  it('what fits is not cut [S2-107]', async () => {
     await using store = await openStore(':memory:', { estimator: 'neurolink' })
     await store.append(S, turns(4))
     await store.compactSession(S, { provider: 'openai', model: 'gpt-4', targetTokens: 0 })
     expect((await store.listCompactions(S)).map(({ kind }) => kind)).not.toContain('cut')
   })
 
-  it('S4-U07 of 50 huge messages so many go that the rest fits', async () => {
+  it('of 50 huge messages so many go that the rest fits [S4-U07]', async () => {
     await using store = await openStore(':memory:', { estimator: 'neurolink' })
     // 4,000 characters: 1,150 tokens each, five of them fit.
     await store.append(S, turns(50, 4_000))

@@ -6,12 +6,12 @@ import { isUndertextError, openStore } from '../../src/index.ts'
 const SEED = { edits: [{ type: 'compact', strategy: 'compact_20260112' }] } as const
 
 describe('contextManagement', () => {
-  it('S0-79 C-26 makes the documented form of the seed', () => {
+  it('makes the documented form of the seed [S0-79 C-26]', () => {
     expect(contextManagement(SEED)).toEqual({ edits: [{ type: 'compact_20260112' }] })
     expect(contextManagementBetas(SEED)).toEqual(['compact-2026-01-12'])
   })
 
-  it('S0-78 S0-79 is plain data that a session keeps as it is', async () => {
+  it('is plain data that a session keeps as it is [S0-78 S0-79]', async () => {
     const store = await openStore(':memory:')
     for (const value of [SEED, contextManagement(SEED)]) {
       await store.createSession({
@@ -24,7 +24,7 @@ describe('contextManagement', () => {
     await store.close()
   })
 
-  it('S0-U20 has all of what Anthropic documents', () => {
+  it('has all of what Anthropic documents [S0-U20]', () => {
     const edits = [
       { type: 'compact', trigger: 50_000, pauseAfterCompaction: true, instructions: 'Keep names.' },
       {

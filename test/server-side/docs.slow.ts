@@ -5,7 +5,7 @@ import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'server-side.md'), 'utf8')
 
-it('S0-77 S0-89 has a page whose examples do what they say', async () => {
+it('has a page whose examples print the output shown [S0-77 S0-89]', async () => {
   const blocks = examplesOf(PAGE)
   expect(blocks.length).toBe(3)
   const printed = await Promise.all(blocks.map((code) => runAsUser(code)))

@@ -14,7 +14,7 @@ const callWith = (id: string, ...before: Part[]): NewMessage => ({
   content: [...before, { type: 'tool-call', toolCallId: id, toolName: 'run', input: {} }],
 })
 
-it('a block that only its provider can read is summarized by nobody, and goes back to it', async () => {
+it('a block that only its provider can read is never summarized, and is sent back to it', async () => {
   await using store = await openStore(':memory:', { estimator: 'neurolink', env: false })
   const data = { type: 'compaction', id: 'cmp_1', encrypted_content: 'b3BhcXVl' }
   await store.append(S, [say('user', 'Never call me. Order DE-88412.'), say('assistant', 'Noted.')])

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { nextStep, STOP_REASONS, type StopReason, stopReasonOf } from '../../src/index.ts'
 
 describe('a stop reason', () => {
-  it('S0-81 of a compaction is a value of its own', () => {
+  it('of a compaction is a value of its own [S0-81]', () => {
     expect(STOP_REASONS).toContain('compaction')
     for (const spelling of ['compaction', 'Compaction']) expect(stopReasonOf(spelling)).toBe('compaction')
   })
 
-  it('S0-82 S0-84 lets the loop go on after a compaction, and ends it with a final answer', () => {
+  it('lets the loop continue after a compaction, and ends it with a final answer [S0-82 S0-84]', () => {
     expect(nextStep('compaction')).toBe('continue')
     expect(nextStep('pause_turn')).toBe('continue')
     for (const tools of ['tool_use', 'tool_calls', 'tool-calls', 'ToolUse', 'function_call'])

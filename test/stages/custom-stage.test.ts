@@ -68,7 +68,7 @@ describe('a stage of the application', () => {
     expect((await store.getContextStats(S))!.estimated).toBe(units0)
   })
 
-  it('writes a summary of its own, which must be smaller than what it stands for', async () => {
+  it('writes a summary of its own, which must be smaller than what it replaces', async () => {
     await using store = await openStore(':memory:', neurolink)
     await store.append(S, chat(6))
     const digest = (text: string): Stage => ({
@@ -86,7 +86,7 @@ describe('a stage of the application', () => {
     expect(run!.compactions).toMatchObject([{ kind: 'condense', rowsHidden: 8, rowsInserted: 1 }])
   })
 
-  it('says what is to be summarized, and the summarizer writes it', async () => {
+  it('names what is to be summarized, and the summarizer writes it', async () => {
     const asked: SummaryRequest[] = []
     const spy: Summarizer = {
       name: 'spy',
@@ -204,7 +204,7 @@ describe('what a stage of the application claims', () => {
     expect(await store.redoCompaction(S, run!.runId)).toMatchObject({ changed: true })
   })
 
-  it('hides no live summary without one that stands for it, and spans no gap', async () => {
+  it('hides no live summary without a replacement, and spans no gap', async () => {
     await using store = await openStore(':memory:', neurolink)
     await store.append(S, chat(6))
     await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'Two turns.' })
@@ -234,7 +234,7 @@ describe('what a stage of the application claims', () => {
     })
   })
 
-  it('a summary of little is not committed because the stage says it stands for much', async () => {
+  it('a summary of little is not committed because the stage claims that it replaces much', async () => {
     const long: Summarizer = { name: 'long', usesModel: true, summarize: () => ({ text: units(500) }) }
     await using store = await openStore(':memory:', { ...neurolink, summarizer: long })
     await store.append(S, chat(6))

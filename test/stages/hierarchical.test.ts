@@ -43,7 +43,7 @@ async function compacted(store: SqliteStore, messages = 200): Promise<void> {
 }
 
 describe('hierarchical summaries', () => {
-  it('F1-01 F1-02 F1-05 three levels of 200 messages, each position under exactly one row of the view', async () => {
+  it('three levels of 200 messages, each position under exactly one row of the view [F1-01 F1-02 F1-05]', async () => {
     const summarizer = new Faithful()
     await using store = await openStore(':memory:', { ...neurolink, summarizer })
     await compacted(store)
@@ -71,14 +71,14 @@ describe('hierarchical summaries', () => {
     expect(await store.verifySession(S)).toMatchObject({ findings: [] })
   })
 
-  it('F1-10 what a faithful summarizer carries on stands in the summary at the top', async () => {
+  it('what a faithful summarizer carries over is in the summary at the top [F1-10]', async () => {
     await using store = await openStore(':memory:', { ...neurolink, summarizer: new Faithful() })
     await compacted(store)
     const [top] = await store.getEffectiveHistory(S)
     expect(top!.content).toContain('RULE never touch the schema')
   })
 
-  it('F1-06 undoing the outer summary shows the inner ones, undoing all the original list', async () => {
+  it('undoing the outer summary shows the inner ones, undoing all the original list [F1-06]', async () => {
     await using store = await openStore(':memory:', { ...neurolink, summarizer: new Faithful() })
     await compacted(store)
     const all = await store.listCompactions(S)
@@ -94,7 +94,7 @@ describe('hierarchical summaries', () => {
     expect(view.map(({ id, content }) => [id, content])).toEqual(log.map(({ id, content }) => [id, content]))
   })
 
-  it('goes on where an earlier run stopped, and merges no high summary with fresh ones', async () => {
+  it('continues where an earlier run stopped, and merges no high summary with fresh ones', async () => {
     const summarizer = new Faithful()
     await using store = await openStore(':memory:', { ...neurolink, summarizer })
     for (let round = 0; round < 12; round++) {
@@ -114,7 +114,7 @@ describe('hierarchical summaries', () => {
     ).toEqual([3, 0, 0, ...Array(8).fill('m')])
   })
 
-  it('leaves what is pinned where it stands, between two summaries', async () => {
+  it('leaves pinned messages in place, between two summaries', async () => {
     await using store = await openStore(':memory:', { ...neurolink, summarizer: new Faithful() })
     await store.append(S, chat(20, 60))
     const pinned = (await store.getMessages(S))[16]!
@@ -132,7 +132,7 @@ describe('hierarchical summaries', () => {
     ])
   })
 
-  it('F1-08 a summary longer than what it stands for is rejected, and the run ends', async () => {
+  it('a summary longer than what it replaces is rejected, and the run ends [F1-08]', async () => {
     let asked = 0
     const chatty: Summarizer = {
       name: 'chatty',

@@ -26,7 +26,7 @@ async function shown(config: CompactionConfig): Promise<string[]> {
   )
 }
 
-it('S2-038 names the size of what was cleared', async () => {
+it('names the size of what was cleared [S2-038]', async () => {
   // 400 and 800 units: times 1.15.
   expect(await shown({ prunePlaceholder: PRUNE_PLACEHOLDER_WITH_SIZE })).toEqual([
     '[Output pruned to save context. Original size: 460 tokens.]',

@@ -87,7 +87,7 @@ async function said(...nodeOptions: readonly string[]): Promise<string> {
 
 const UNAVAILABLE = 'DRIVER_UNAVAILABLE: better-sqlite3 cannot be loaded: '
 
-describe('a driver that cannot be loaded says why, and what to do', () => {
+describe('a driver that cannot be loaded gives the reason, and advice', () => {
   it('not installed', async () => {
     const wanted = Number.parseInt(versions.node, 10) < 22 ? 'better-sqlite3@12' : 'better-sqlite3'
     expect(await said()).toBe(
@@ -188,7 +188,7 @@ it('doctor tells of the driver, too', async () => {
   expect(stdout).not.toContain('defect')
 })
 
-it('a driver that was made part of a bundle says to leave it out', async () => {
+it('a driver that was made part of a bundle advises to leave it out', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'undertext-bundle-'))
   const script = join(folder, 'bundle.mjs')
   await build({

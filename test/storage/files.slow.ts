@@ -83,7 +83,7 @@ describe('opening what is no store', () => {
     await refused(at('x'.repeat(100_000)), 'STORE_UNAVAILABLE')
   })
 
-  test('a place nobody can write to', async () => {
+  test('a place without write permission', async () => {
     await refused('/proc/undertext.db', 'STORE_UNAVAILABLE')
     await refused('/dev/null', ['STORE_UNAVAILABLE', 'NOT_A_STORE'])
   })
@@ -122,7 +122,7 @@ describe('opening what is no store', () => {
     expectFailure(error, ['STORE_CORRUPT', 'STORE_UNAVAILABLE'])
   })
 
-  test('arguments that are none', async () => {
+  test('invalid arguments', async () => {
     for (const location of [
       '',
       null,
@@ -179,7 +179,7 @@ describe("another program's database", () => {
     })
   }
 
-  test('with a log that its program left behind is refused, and both files stay byte for byte', async () => {
+  test('with a log that its program left there is rejected, and both files stay byte for byte', async () => {
     const theirs = new BetterSqlite3(at('theirs.db'))
     theirs.exec('pragma journal_mode = wal; create table theirs (a); insert into theirs values (1)')
     for (const end of ['', '-wal']) copyFileSync(at(`theirs.db${end}`), at(`chats.db${end}`))
@@ -190,7 +190,7 @@ describe("another program's database", () => {
     expect(bytes().equals(before)).toBe(true)
   })
 
-  test('and its connections go on, and a store whose tables are in their log alone is found', async () => {
+  test('and its connections continue, and a store whose tables are in their log alone is found', async () => {
     const theirs = new BetterSqlite3(at())
     theirs.exec('pragma journal_mode = wal; create table theirs (a)')
     await refused(at(), 'NOT_A_STORE')
@@ -304,7 +304,7 @@ describe('the schema', () => {
     }
   })
 
-  test('a database with tables of somebody else gets ours beside them, with consent given once', async () => {
+  test('a database with tables of another program gets ours beside them, with consent given once', async () => {
     tamper(at(), 'create table messages (x); insert into messages values (1); pragma user_version = 7')
     await (await openStore(at(), { adopt: true })).close()
     const store = await openStore(at())

@@ -80,7 +80,7 @@ describe('the guards refuse', () => {
 })
 
 describe('verifySession', () => {
-  test('finds nothing in what nobody touched', async () => {
+  test('finds nothing in an untouched store', async () => {
     expect(await store.verifySession('s')).toEqual({ findings: [], repaired: false })
     expect(await store.verifySession('s', { repair: true })).toEqual({ findings: [], repaired: false })
   })

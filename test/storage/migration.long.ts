@@ -69,7 +69,7 @@ function bytesOf(file: string): number {
   return sizes.reduce((sum, size) => sum + size, 0)
 }
 
-test.each([1, entries.length - 1])('a million messages are brought up from schema %i', async (versions) => {
+test.each([1, entries.length - 1])('a million messages are migrated from schema %i', async (versions) => {
   const file = fileOf(versions)
   const before = bytesOf(file)
   const first = await opened(file)

@@ -39,7 +39,7 @@ test('the migrations that are shipped are those of the folder: `npm run migratio
   expect(readFileSync(module, 'utf8')).toBe(migrationsModule())
 })
 
-test('a file of every older version is brought up, and works', async () => {
+test('a file of every older version is migrated, and works', async () => {
   for (let versions = 1; versions < entries.length; versions++) {
     const { file, database } = fileOf(versions)
     database.close()

@@ -47,7 +47,7 @@ for (const [name, open] of Object.entries(STORES)) {
       })
     })
 
-    it('find an older row when the newest of the key is hidden by hand', async () => {
+    it('find an older row when the newest of the key is hidden manually', async () => {
       const store = await open()
       const {
         messages: [first],

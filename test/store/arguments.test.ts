@@ -97,7 +97,7 @@ const verb = <K extends keyof SqliteStore>(name: K, args: Call[0]): readonly [st
   name as string,
   [args, (store, given) => (store[name] as (...args: readonly never[]) => unknown)(...given)],
 ]
-const DUE = { systemPrompt: 'x'.repeat(1_200) }
+const DUE = { system: 'x'.repeat(1_200) }
 
 const CALLS: readonly (readonly [string, Call])[] = [
   verb('append', () => [S, messages(), { expectedPosition: 52 }]),
@@ -117,7 +117,7 @@ const CALLS: readonly (readonly [string, Call])[] = [
     {
       targetTokens: 500,
       pruneProtectedTools: ['a'],
-      toolDefinitions: tools(),
+      tools: tools(),
       summarySections: ['A', 'B'],
       enableSummarize: false,
     },
@@ -125,27 +125,22 @@ const CALLS: readonly (readonly [string, Call])[] = [
   verb('compactSession', () => [S, { stages: [{ stage: 'truncate' }], targetTokens: 500 }]),
   verb('previewCompaction', () => [
     S,
-    { targetTokens: 500, toolDefinitions: tools(), stages: [{ stage: 'truncate' }] },
+    { targetTokens: 500, tools: tools(), stages: [{ stage: 'truncate' }] },
   ]),
   verb('recordProviderCompaction', () => [
     S,
     { appliedEdits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: 1, cleared_input_tokens: 5 }] },
   ]),
-  verb('recordUsage', () => [S, { inputTokens: 900, outputTokens: 10, toolDefinitions: tools() }]),
-  verb('getContextStats', () => [
-    S,
-    undefined,
-    undefined,
-    { toolDefinitions: tools(), currentPrompt: 'now' },
-  ]),
+  verb('recordUsage', () => [S, { inputTokens: 900, outputTokens: 10, tools: tools() }]),
+  verb('getContextStats', () => [S, undefined, undefined, { tools: tools(), prompt: 'now' }]),
   verb('learnLimit', () => [{ provider: 'openai', model: 'x', tokens: 900 }]),
-  verb('undoIfFits', () => [S, { kinds: ['truncate'], toolDefinitions: tools() }]),
+  verb('undoIfFits', () => [S, { kinds: ['truncate'], tools: tools() }]),
   verb('getImportance', () => [S, { weights: { signals: { error: 50 } } }]),
   verb('beforeTurn', () => [
     S,
-    { ...DUE, toolDefinitions: tools(), compaction: { targetTokens: 500, stages: [{ stage: 'truncate' }] } },
+    { ...DUE, tools: tools(), compaction: { targetTokens: 500, stages: [{ stage: 'truncate' }] } },
   ]),
-  verb('afterTurn', () => [S, { messages: messages(), toolDefinitions: tools(), stopReason: 'stop' }]),
+  verb('afterTurn', () => [S, { messages: messages(), tools: tools(), stopReason: 'stop' }]),
   verb('prepareRequest', () => [
     S,
     { system: 'be', prompt: messages(), tools: tools(), files: [{ content: 'f', path: 'p' }] },
@@ -166,7 +161,7 @@ const CALLS: readonly (readonly [string, Call])[] = [
   [
     'compactInBackground',
     [
-      () => [S, { targetTokens: 500, toolDefinitions: tools(), summarizer: summarizer() }],
+      () => [S, { targetTokens: 500, tools: tools(), summarizer: summarizer() }],
       async (store, args) => {
         const started = store.compactInBackground(...(args as unknown as [string, object]))
         await started
@@ -251,7 +246,7 @@ const overflow = () => ({
 })
 
 const ADAPTERS: readonly (readonly [string, Call])[] = [
-  verb('recordOverflow', () => [S, overflow(), { toolDefinitions: tools(), provider: 'openai' }]),
+  verb('recordOverflow', () => [S, overflow(), { tools: tools(), provider: 'openai' }]),
   verb('recordResponse', () => [
     S,
     {

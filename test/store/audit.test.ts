@@ -6,7 +6,7 @@ import { call, chat, result, say, units } from '../support/conversation.ts'
 
 const Database = createRequire(import.meta.url)('better-sqlite3') as typeof BetterSqlite3
 
-it('says which parts a prune replaced, undone or not', async () => {
+it('reports which parts a prune replaced, undone or not', async () => {
   const store = await openStore(':memory:')
   await store.append('s', [
     say('user', 'go'),
@@ -34,7 +34,7 @@ it('says which parts a prune replaced, undone or not', async () => {
   expect((await store.getCompaction('s', pruned!.id)).replaced).toEqual(pruned!.replaced)
 })
 
-it('says which copies a deduplication replaced, and which it leans on', async () => {
+it('reports which copies a deduplication replaced, and the target of their pointers', async () => {
   const store = await openStore(':memory:')
   const text = Array.from({ length: 100 }, (_, line) => `line ${line} of the file`).join('\n')
   const read = (id: string) => [call(id, 'read', { path: 'a.ts' }), { ...result(id, text), id: `of ${id}` }]

@@ -215,7 +215,7 @@ describe('the view between two compactions', () => {
     expect(compacted).toBeGreaterThan(0)
   })
 
-  it('moves a late result behind its call, and nothing before that call', async () => {
+  it('moves a late result after its call, and nothing before that call', async () => {
     const store = await openStore(':memory:')
     await store.append(S, [say('user', 'Go.'), say('assistant', 'Yes.'), say('user', 'Run it.')])
     await store.append(S, [call('c', 'run'), say('user', 'Still there?'), say('assistant', 'It runs.')])

@@ -122,7 +122,7 @@ describe('damaged rows', () => {
     expect(String(error)).not.toContain('sister')
   })
 
-  it('of compactions are found: what they say of themselves is not what is there', async () => {
+  it('of compactions are found: what they record is not what is there', async () => {
     const [pruned] = await store.listCompactions('s')
     damage('delete from undertext_replacements')
     const codes = async () =>
@@ -247,7 +247,7 @@ describe('the guards', () => {
     }
   })
 
-  it('let a session be counted anew, and say which id is taken', async () => {
+  it('let a session be recounted, and report which id is taken', async () => {
     await store.reestimate('s', neurolinkEstimator.name)
     await store.append('s', [{ ...say('user', 'x'), id: 'mine' }])
     expect(await failureOf(store.append('s', [{ ...say('user', 'y'), id: 'mine' }]))).toMatchObject({
@@ -266,11 +266,11 @@ describe('contents that are gone', () => {
     return failureOf(store.expand('s', insertedIds[0]!))
   }
 
-  it('of a summary: opening it says so', async () => {
+  it('of a summary: opening it reports so', async () => {
     expect(isUndertextError(await openedAfter('position is null'), 'STORE_CORRUPT')).toBe(true)
   })
 
-  it('of a message beneath: the rest is not told as if it were all', async () => {
+  it('of a message beneath: the rest is not returned as if it were all', async () => {
     expect(isUndertextError(await openedAfter('position = 6'), 'STORE_CORRUPT')).toBe(true)
   })
 })

@@ -24,7 +24,7 @@ const readable = (who: string): string[] => readableIn(folder, who)
 const PEOPLE = ['anna', 'bert', 'cleo', 'dora', 'emil']
 
 describe('after a purge nothing of the session is readable', () => {
-  test('in a store of our own, whoever wrote between', async () => {
+  test('in a store of our own, whatever wrote between', async () => {
     const store = await openStore(file, { durability: 'normal' })
     await talk(store, PEOPLE, 12)
     // The first title was overwritten, or not.
@@ -83,7 +83,7 @@ describe('when another connection reads', () => {
     await store.close()
   })
 
-  test('the receipt says that the files are not cleared, and a later write clears them', async () => {
+  test('the receipt reports that the files are not cleared, and a later write clears them', async () => {
     expect(await store.purgeSession('session-anna')).toMatchObject({ messages: 8, filesCleared: false })
     expect(readable('anna')).not.toEqual([])
     reader.exec('commit')
@@ -126,7 +126,7 @@ describe('when another connection reads', () => {
 })
 
 describe('a purge that leaves the files for later', () => {
-  test('says so, and the next one clears them for both', async () => {
+  test('reports it, and the next one clears them for both', async () => {
     const store = await openStore(file)
     await talk(store, ['anna', 'bert', 'cleo'], 2)
     const rows = { messages: 8, compactions: expect.any(Number), blobs: 1 }

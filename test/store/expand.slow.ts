@@ -86,7 +86,7 @@ describe('any nesting of condensations, with undos and redos', () => {
     )
 
   test(
-    'F1-02 every position is in the view exactly once, itself or under one visible summary',
+    'every position is in the view exactly once, itself or under one visible summary [F1-02]',
     () =>
       holds(async (store) => {
         const positions: number[] = []
@@ -100,7 +100,7 @@ describe('any nesting of condensations, with undos and redos', () => {
   )
 
   test(
-    'F1-03 ranges of siblings do not overlap, and a parent stands for what its children stand for',
+    'ranges of siblings do not overlap, and a parent replaces what its children replace [F1-03]',
     () =>
       holds(async (store) => {
         const summaries = (await store.getMessages('s')).filter(({ kind }) => kind === 'summary')
@@ -125,7 +125,7 @@ describe('any nesting of condensations, with undos and redos', () => {
   )
 
   test(
-    'F1-04 there is no circle, and no row has two parents in force',
+    'there is no circle, and no row has two parents in force [F1-04]',
     () =>
       holds(async (store) => {
         const active = new Set(
@@ -149,7 +149,7 @@ describe('any nesting of condensations, with undos and redos', () => {
   )
 
   test(
-    'F1-06 taking down the outer shows what it covered; taking down all, the original list',
+    'taking down the outer shows what it covered; taking down all, the original list [F1-06]',
     () =>
       holds(async (store) => {
         const original = chat(12).map(({ content }) => content)
@@ -173,7 +173,7 @@ describe('any nesting of condensations, with undos and redos', () => {
     60_000,
   )
 
-  test('F1-07 expand and getSources agree with each other, with provenance and with the pure model', async () => {
+  test('expand and getSources agree with each other, with provenance and with the pure model [F1-07]', async () => {
     const estimators = {
       standard: neurolinkEstimator,
       byName: new Map([[neurolinkEstimator.name, neurolinkEstimator]]),
@@ -257,7 +257,7 @@ test('coverage that goes in a circle is damage', async () => {
   await store.close()
 })
 
-test('F1-09 with 100,000 stored messages the view reads no hidden row, and a summary opens by index', async () => {
+test('with 100,000 stored messages the view reads no hidden row, and a summary opens by index [F1-09]', async () => {
   const file = join(folder, 'long.db')
   const store = await openStore(file, { durability: 'normal' })
   for (let batch = 0; batch < 10; batch++) await store.append('s', chat(5_000, 5))

@@ -3,7 +3,7 @@ import { openStore } from '../../src/index.ts'
 import { say, units } from '../support/conversation.ts'
 
 describe('an overflow that is the first report of a model', () => {
-  it('leaves room for a history, and no compaction is due behind the one it asks for', async () => {
+  it('leaves room for a history, and no compaction is due after the requested one', async () => {
     await using store = await openStore(':memory:', { estimator: 'neurolink' })
     await store.createSession({ id: 's', provider: 'openai', model: 'gpt-4o' })
     for (let turn = 0; turn < 40; turn++)

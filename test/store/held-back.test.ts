@@ -32,7 +32,7 @@ async function undone(): Promise<{ store: SqliteStore; runId: string }> {
   return { store, runId: run!.runId }
 }
 
-it('is not repeated by the threshold alone, and stats and results say so', async () => {
+it('is not repeated by the threshold alone, and stats and results report it', async () => {
   const { store } = await undone()
   const stats = (await store.getContextStats('s'))!
   expect([stats.withinBudget, stats.usageRatio >= stats.threshold]).toEqual([true, true])

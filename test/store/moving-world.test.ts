@@ -48,7 +48,7 @@ async function statuses(store: SqliteStore): Promise<string[]> {
   return (await store.listCompactions('s')).map(({ kind, status }) => `${kind} ${status}`)
 }
 
-describe('while a summary is asked for', () => {
+describe('while a summary is requested', () => {
   it('appended messages survive and stay visible', async () => {
     const store = await session()
     const result = await store.compactSession('s', {
@@ -118,7 +118,7 @@ describe('while a summary is asked for', () => {
     expect(await store.getEffectiveHistory('s')).toHaveLength(1)
   })
 
-  it('the same request shares the run; the summarizer is asked once', async () => {
+  it('the same request shares the run; the summarizer is called once', async () => {
     const store = await session()
     let asked = 0
     const config = { ...ONLY_SUMMARY, summarizer: summarizer(() => void asked++) }
@@ -194,7 +194,7 @@ describe('a summary that does not help', () => {
     ])
   })
 
-  it('that never comes is given up after its time', async () => {
+  it('that never comes is abandoned after its time', async () => {
     const store = await session()
     const hanging = summarizer(() => new Promise(() => undefined))
     const result = await store.compactSession('s', {
@@ -207,7 +207,7 @@ describe('a summary that does not help', () => {
 })
 
 describe('a preview', () => {
-  it('of a model summary shows what would be asked, asks nobody and writes nothing', async () => {
+  it('of a model summary shows what would be requested, calls no model and writes nothing', async () => {
     const store = await session()
     let asked = 0
     const config = { ...ONLY_SUMMARY, summarizer: summarizer(() => void asked++) }
@@ -276,7 +276,7 @@ describe('what an adversary tried', () => {
     expect(await store.getEffectiveHistory('s')).toHaveLength(20)
   })
 
-  it('an overflow goes on without a model while the same process asks one', async () => {
+  it('an overflow continues without a model while the same process calls one', async () => {
     const store = await session()
     let finish = (): void => undefined
     const slow = summarizer(() => new Promise<void>((resolve) => (finish = resolve)))
@@ -292,14 +292,14 @@ describe('what an adversary tried', () => {
     await expect(background).rejects.toMatchObject({ code: 'STALE_PLAN' })
   })
 
-  it('an overflow asks the model when nobody else is at work, as any run does', async () => {
+  it('an overflow calls the model when no other run is active, as any run does', async () => {
     const store = await session()
     const config = { ...ONLY_SUMMARY, summarizer: summarizer(), trigger: 'overflow' as const }
     const overflow = await store.compactSession('s', config)
     expect(overflow!.stagesUsed).toEqual(['summarize'])
   })
 
-  it('a run told to go on without a model asks nobody, also when it is free to', async () => {
+  it('a run that must continue without a model calls none, also when it could', async () => {
     const store = await session()
     const unasked = summarizer(() => expect.unreachable())
     const result = await store.compactSession('s', {
@@ -310,7 +310,7 @@ describe('what an adversary tried', () => {
     expect(result!.stagesUsed).toEqual(['truncate'])
   })
 
-  it('a run that may not wait longer goes on without a model, beside one of the same process', async () => {
+  it('a run that may not wait longer continues without a model, beside one of the same process', async () => {
     const store = await session()
     let finish = (): void => undefined
     const slow = summarizer(() => new Promise<void>((resolve) => (finish = resolve)))
@@ -369,7 +369,7 @@ describe('what an adversary tried', () => {
     expect(Date.now() - before).toBeLessThan(5_000)
   })
 
-  it('a summarizer that compacts its own session is told so', async () => {
+  it('a summarizer that compacts its own session receives an error', async () => {
     const store = await session()
     let inner: unknown
     await store.compactSession('s', {
@@ -422,7 +422,7 @@ describe('what an adversary tried', () => {
     ])
   })
 
-  it('a preview with a summary still to come pays nobody when it is stale', async () => {
+  it('a preview with a summary still to come calls no model when it is stale', async () => {
     const store = await session()
     let asked = 0
     const preview = (await store.previewCompaction('s', {

@@ -31,7 +31,7 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
 }
 
 describe('opening', () => {
-  it('says in one error what a location is not', async () => {
+  it('reports in one error what a location is not', async () => {
     const text = join(folder, 'text.db')
     await writeFile(text, 'this is no database, and long enough to be looked at as one'.repeat(50))
     const foreign = join(folder, 'foreign.db')
@@ -136,7 +136,7 @@ describe('a connection of the application', () => {
 })
 
 describe('the database itself', () => {
-  it('refuses to change or remove what was said, also to other programs', async () => {
+  it('refuses to change or remove messages, also from other programs', async () => {
     const path = join(folder, 'guarded.db')
     const store = await openStore(path)
     await store.append('s', chat(2))

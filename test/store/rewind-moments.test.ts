@@ -50,7 +50,7 @@ const rewound = async (store: SqliteStore, messageId: string, keepCompactions = 
 const clean = async (store: SqliteStore): Promise<void> =>
   expect((await store.verifySession('s')).findings).toEqual([])
 
-it('goes back to a message that a summary covers, and its undo brings the summary back', async () => {
+it('rewinds to a message that a summary covers, and its undo restores the summary', async () => {
   const store = await talked({ upTo: 10, from: 1, to: 6 })
   const before = await store.getEffectiveHistory('s')
   expect(await view(store)).toEqual(['S1-6', 'm7', 'm8', 'm9', 'm10'])
@@ -82,7 +82,7 @@ it('keeps what was in force when the message was appended, and lifts what was ma
   expect(await view(store)).toEqual(['S1-5', 'm6', 'm7', 'm8'])
 })
 
-it('keeps compactions that lie entirely before the message when it is told to', async () => {
+it('keeps compactions that lie entirely before the message on request', async () => {
   const store = await talked({ upTo: 10, from: 1, to: 4 })
   await rewound(store, 'm8', true)
   expect(await view(store)).toEqual(['S1-4', 'm5', 'm6', 'm7'])
@@ -93,7 +93,7 @@ it('keeps compactions that lie entirely before the message when it is told to', 
   await clean(store)
 })
 
-it('puts back what was undone since the message was appended', async () => {
+it('redoes what was undone since the message was appended', async () => {
   const store = await talked({ upTo: 6, from: 1, to: 3 })
   const [summary] = await store.listCompactions('s')
   await store.undoCompaction('s', summary!.id)
@@ -127,7 +127,7 @@ it('restores each of two rewinds by itself, a later one that lifted an earlier o
   await clean(store)
 })
 
-it('lets a message be named that an earlier rewind took back', async () => {
+it('accepts a message that an earlier rewind hid', async () => {
   const store = await talked()
   await rewound(store, 'm5')
   await store.append('s', [{ id: 'n1', role: 'user', content: 'new' }])
@@ -159,7 +159,7 @@ it('refuses to undo a rewind after messages were appended, unless both are wante
   expect((await view(store)).slice(-2)).toEqual(['m10', 'n1'])
 })
 
-it('counts what was appended with the rewind, and takes it back first for the old version alone', async () => {
+it('counts what was appended with the rewind, and rewinds it first for the old version alone', async () => {
   const store = await talked()
   const { compactionId } = await store.rewind('s', {
     from: { messageId: 'm9' },
@@ -243,7 +243,7 @@ it('is undone by undoIfFits with what it turned, which the result names', async 
   await clean(store)
 })
 
-it('that does not fit is taken back by undoIfFits with what it had turned', async () => {
+it('that does not fit is undone by undoIfFits with what it had undone', async () => {
   const store = await talked({ upTo: 10, from: 1, to: 6 })
   const rewind = await rewound(store, 'm5')
   const stats = (await store.getContextStats('s'))!

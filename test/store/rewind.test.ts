@@ -132,7 +132,7 @@ it('gives idempotency keys free, keeps ids', async () => {
   expect(await textsOf(store)).toEqual(['x', 'y'])
 })
 
-it('gives the keys free of what summaries stood for', async () => {
+it('frees the keys of what summaries replaced', async () => {
   const store = await openStore(':memory:')
   const said: NewMessage[] = ['one', 'two', 'three'].map((word) => ({
     role: 'user',
@@ -176,7 +176,7 @@ it('makes the session when there is something to append', async () => {
 })
 
 describe('an operation id', () => {
-  it('makes a second time nothing, and answers what the first did', async () => {
+  it('repeats nothing a second time, and returns the first result', async () => {
     const { store, ids } = await started()
     const options = {
       from: { messageId: ids[4]! },
@@ -217,7 +217,7 @@ describe('an operation id', () => {
   })
 })
 
-it('asks a function again when somebody else writes in between', async () => {
+it('calls a function again when another writer appends in between', async () => {
   const { store } = await started()
   const seen: number[] = []
   let meddled: Promise<unknown> | undefined
@@ -234,7 +234,7 @@ it('asks a function again when somebody else writes in between', async () => {
   expect(await textsOf(store)).toEqual(['be brief', 'one', 'tool-call', 'tool-result', 'two', 'late!'])
 })
 
-it('asks a function again when somebody makes the session in between', async () => {
+it('calls a function again when another writer creates the session in between', async () => {
   const store = await openStore(':memory:')
   let meddled: Promise<unknown> | undefined
   await store.rewind('s', {
@@ -312,7 +312,7 @@ it('refuses what cannot be', async () => {
   expect((await store.listCompactions('s')).map(({ id }) => id)).toEqual([compactionId])
 })
 
-it('shows a deduplicated read again when the copy it points at is taken back', async () => {
+it('shows a deduplicated read again when the copy it points at is rewound', async () => {
   const store = await openStore(':memory:')
   const file = Array.from({ length: 60 }, (_, line) => `line ${line} of the file`).join('\n')
   const read = (id: string): NewMessage[] => [

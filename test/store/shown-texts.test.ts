@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { call, result, say } from '../support/conversation.ts'
 
-it('says which texts a row shows, whose they are, and nothing unasked', async () => {
+it('returns which texts a row shows, and of which compactions, only on request', async () => {
   const store = await openStore(':memory:')
   await store.append('s', [
     say('user', 'Go.'),

@@ -36,7 +36,7 @@ async function everyCall(store: Store, length: number): Promise<unknown> {
 const plain = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (key, inner) => (key === 'messageId' ? undefined : inner)))
 
-test('F3-03 any log, under any compaction: as the pure model has it, and the bytes are those that were appended', async () => {
+test('any log, under any compaction: as the pure model has it, and the bytes are those that were appended [F3-03]', async () => {
   const estimators = {
     standard: neurolinkEstimator,
     byName: new Map([[neurolinkEstimator.name, neurolinkEstimator]]),
@@ -87,7 +87,7 @@ async function expectStored(store: Store, messages: readonly NewMessage[], one: 
   expect((part as { toolCallId: string }).toolCallId).toBe(one.callId)
 }
 
-test('F3-03 an output is read without the contents of other messages', async () => {
+test('an output is read without the contents of other messages [F3-03]', async () => {
   const file = join(folder, 'chats.db')
   const store = await openStore(file, { durability: 'normal' })
   const messages: NewMessage[] = []

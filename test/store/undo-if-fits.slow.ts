@@ -88,7 +88,7 @@ async function prepared(store: Store, done: readonly Step[], share: number): Pro
 }
 
 describe('undoIfFits, after any compactions', () => {
-  test('F5-09 never more than fits, as much as fits, and back again', async () => {
+  test('never more than fits, as much as fits, and back again [F5-09]', async () => {
     let undone = 0
     let refused = 0
     await fc.assert(
@@ -178,7 +178,7 @@ describe('another model is chosen', () => {
   const large = { provider: 'anthropic', model: 'claude-sonnet-4-20250514' }
   const small = { provider: 'openai', model: 'gpt-4' }
 
-  test('F5-08 F5-09 from 200,000 to 8,192 and back', async () => {
+  test('from 200,000 to 8,192 and back [F5-08 F5-09]', async () => {
     const store = await openStore(':memory:', { estimator: 'neurolink' })
     // Some 40,000 tokens: a fifth of the one window, five of the other.
     for (let turn = 0; turn < 60; turn++)

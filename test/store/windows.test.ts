@@ -33,7 +33,7 @@ it("a store's window decides when compaction is due, and how far it goes", async
   expect(await store.needsCompaction('s', 'ollama')).toBe(false)
 })
 
-it('says where the reserve for the answer comes from', async () => {
+it('reports the source of the reserve for the answer', async () => {
   await using store = await openStore(':memory:')
   await store.append('s', [say('user', units(10))])
   const reserve = async (provider: string, maxTokens?: number): Promise<unknown> =>
@@ -43,7 +43,7 @@ it('says where the reserve for the answer comes from', async () => {
   expect(await reserve('anthropic', 8_000)).toEqual({ tokens: 8_000, source: 'maxTokens' })
 })
 
-it('refuses windows that are none', async () => {
+it('rejects invalid windows', async () => {
   for (const contextWindows of [{ openai: 0 }, { openai: { x: -1 } }, { openai: 'large' }, []]) {
     const error = await openStore(':memory:', { contextWindows: contextWindows as never }).catch(
       (e: unknown) => e,

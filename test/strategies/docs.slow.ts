@@ -8,7 +8,7 @@ const whole = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'compac
 const page = whole.slice(whole.indexOf('## Strategies'), whole.indexOf('## Importance and pins'))
 
 describe('docs/compaction.md, strategies', () => {
-  it('S0-85 S0-86 S0-87 S0-88 S0-89 has a row for each strategy, with cost, quality and best use', () => {
+  it('has a row for each strategy, with cost, quality and best use [S0-85 S0-86 S0-87 S0-88 S0-89]', () => {
     const rows = page
       .split('\n')
       .filter((line) => line.startsWith('| '))
@@ -35,11 +35,11 @@ describe('docs/compaction.md, strategies', () => {
     expect(rows.map((row) => row[1])).toContain(`\`${slidingWindow({ last: 1, summarize: true }).name}\``)
   })
 
-  it('S0-47 recommends clearing, then dropping, then summarizing', () => {
+  it('recommends clearing, then dropping, then summarizing [S0-47]', () => {
     expect(page).toContain('Cheap strategies first: clear tool results, then drop, then summarize.')
   })
 
-  it('has examples that do what they say', async () => {
+  it('has examples that print the output shown', async () => {
     const printed = await Promise.all(examplesOf(page).map((code) => runAsUser(code)))
     expect(printed.map((lines) => lines.trim().split('\n'))).toEqual([
       // The window of ten, with the system message's 7 units: 37 × 1.15 + 11 × 4 + 24 = 111 tokens. Without the oldest two

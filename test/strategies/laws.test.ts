@@ -61,7 +61,7 @@ function withoutIds({ messages, ...rest }: StrategyResult): object {
 }
 
 describe('any strategy', () => {
-  it('S1-03 S1-04 S1-05 fits or says so, keeps the order, parts no pair, and tells what it hid', async () => {
+  it('fits or reports that it does not, keeps the order, splits no pair, and reports what it hid [S1-03 S1-04 S1-05]', async () => {
     await fc.assert(
       fc.asyncProperty(conversations, any, budgets, async (messages, strategy, budget) => {
         const visible = getEffectiveHistory(messages)
@@ -83,7 +83,7 @@ describe('any strategy', () => {
     )
   })
 
-  it('S0-19 S1-13 answers the same twice, and to two at once (S0-14)', async () => {
+  it('returns the same twice, and to two callers at once [S0-14 S0-19 S1-13]', async () => {
     await fc.assert(
       fc.asyncProperty(conversations, conversations, any, budgets, async (one, other, strategy, budget) => {
         const alone = [await strategy.apply(one, budget), await strategy.apply(other, budget)]
@@ -109,7 +109,7 @@ describe('a strategy that hides', () => {
 })
 
 describe('a strategy that summarizes', () => {
-  it('S1-24 has a summary for exactly what it hid', async () => {
+  it('has a summary for exactly what it hid [S1-24]', async () => {
     await fc.assert(
       fc.asyncProperty(conversations, summarizing, budgets, async (messages, strategy, budget) => {
         const { hidden, summaries } = await strategy.apply(messages, budget)
@@ -122,7 +122,7 @@ describe('a strategy that summarizes', () => {
 })
 
 describe('a window', () => {
-  it('S0-17 S0-23 S0-26 keeps all system messages and the newest N of the others, and more only for a reason', async () => {
+  it('keeps all system messages and the newest N of the others, and more only for a reason [S0-17 S0-23 S0-26]', async () => {
     await fc.assert(
       fc.asyncProperty(conversations, count, async (messages, last) => {
         const visible = getEffectiveHistory(messages)
@@ -142,7 +142,7 @@ describe('a window', () => {
     )
   })
 
-  it('S1-09 S1-10 S1-11 of a budget keeps an unbroken run up to the end, the newest turn in it', async () => {
+  it('of a budget keeps an unbroken run up to the end, the newest turn in it [S1-09 S1-10 S1-11]', async () => {
     await fc.assert(
       fc.asyncProperty(conversations, budgets, async (messages, budget) => {
         const visible = getEffectiveHistory(messages)

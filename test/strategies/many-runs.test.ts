@@ -20,31 +20,28 @@ describe('summaries of many runs', () => {
   it.each([
     ['a window', slidingWindow({ last: 0, summarize: true })],
     ['summarize_older', summarizeOlder({ keepLast: 0 })],
-  ])(
-    'of %s share one bound, by what they stand for; runs that would get too little stay',
-    async (_, stage) => {
-      const ask = async (runs: number): Promise<{ limits: number[]; kinds: string[] }> => {
-        await using store = await openStore(':memory:', { env: false, estimator: 'neurolink' })
-        await store.append(S, parted(runs))
-        const summarizer = saying('What happened.')
-        const config = { stages: [stage], summaryMaxTokens: 400, targetTokens: 1, summarizer }
-        const run = await store.compactSession(S, config)
-        return {
-          limits: summarizer.asked.map(({ maxTokens }) => maxTokens),
-          kinds: run!.messages.map(({ kind, role }) => (kind === 'summary' ? kind : role)),
-        }
+  ])('of %s share one bound, by what they replace; runs that would get too little stay', async (_, stage) => {
+    const ask = async (runs: number): Promise<{ limits: number[]; kinds: string[] }> => {
+      await using store = await openStore(':memory:', { env: false, estimator: 'neurolink' })
+      await store.append(S, parted(runs))
+      const summarizer = saying('What happened.')
+      const config = { stages: [stage], summaryMaxTokens: 400, targetTokens: 1, summarizer }
+      const run = await store.compactSession(S, config)
+      return {
+        limits: summarizer.asked.map(({ maxTokens }) => maxTokens),
+        kinds: run!.messages.map(({ kind, role }) => (kind === 'summary' ? kind : role)),
       }
-      expect((await ask(5)).limits).toEqual([80, 80, 80, 80, 80])
-      // Of twenty equal runs each would get 20 tokens, of ten 40: the ten newest are told.
-      const { limits, kinds } = await ask(20)
-      expect(limits).toEqual(Array(10).fill(40))
-      const told = Array(10).fill(['system', 'summary'])
-      const left = Array(10).fill(['system', 'user', 'assistant', 'user', 'assistant'])
-      expect(kinds).toEqual([...left, ...told].flat())
-    },
-  )
+    }
+    expect((await ask(5)).limits).toEqual([80, 80, 80, 80, 80])
+    // Of twenty equal runs each would get 20 tokens, of ten 40: the ten newest are told.
+    const { limits, kinds } = await ask(20)
+    expect(limits).toEqual(Array(10).fill(40))
+    const told = Array(10).fill(['system', 'summary'])
+    const left = Array(10).fill(['system', 'user', 'assistant', 'user', 'assistant'])
+    expect(kinds).toEqual([...left, ...told].flat())
+  })
 
-  it('tell more of what is larger, and are told of one run whatever its size', async () => {
+  it('get more room for more material, and one run gets all of it', async () => {
     await using store = await openStore(':memory:', { env: false, estimator: 'neurolink' })
     // 600 × 1.15 + 4 = 694 tokens, 200 × 1.15 + 4 = 234, and 10 × 1.15 + 4 = 15.5, which is worth none.
     const sizes = [600, 200, 10]
@@ -82,7 +79,7 @@ describe('summaries of many runs', () => {
     },
   )
 
-  it('never ask for so little over an array that nothing can be said', async () => {
+  it('never request so little over an array that nothing fits', async () => {
     const messages = talk(60).flatMap((message, at) => (at % 3 === 0 ? [system('ok'), message] : [message]))
     const strategies = [
       slidingWindow({ fitBudget: true, summarize: true }),

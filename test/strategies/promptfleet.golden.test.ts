@@ -31,7 +31,7 @@ describe.skipIf(golden === undefined)('promptfleet-sliding-window', () => {
     if (input.messages.length > 0) expect(result.tokensBefore).toBe(expected.totalTokens)
   })
 
-  it('PSW-06 keeps the newest turn all the same unless told otherwise, and says that it is too much', async () => {
+  it('keeps the newest turn all the same by default, and reports that it is too much [PSW-06]', async () => {
     const { input } = cases.find(({ id }) => id === 'PSW-06')!
     const window = slidingWindow({ fitBudget: true, estimator: 'promptfleet' })
     const result = await window.apply(withIds(input.messages), input)
@@ -40,7 +40,7 @@ describe.skipIf(golden === undefined)('promptfleet-sliding-window', () => {
   })
 
   it.each(cases)(
-    'S1-03 S1-09 $id $name, as createStrategy has it by default',
+    '$id $name, as createStrategy has it by default [S1-03 S1-09]',
     async ({ input, expected }) => {
       const result = await createStrategy('sliding_window', { estimator: 'promptfleet' }).apply(
         withIds(input.messages),
@@ -51,7 +51,7 @@ describe.skipIf(golden === undefined)('promptfleet-sliding-window', () => {
     },
   )
 
-  it('S1-03 S1-15 the kinds of a configuration fit any budget that the system message fits', async () => {
+  it('the kinds of a configuration fit any budget that the system message fits [S1-03 S1-15]', async () => {
     const messages = withIds([
       { role: 'system', content: 'Be brief.' },
       ...Array.from({ length: 12 }, (_, at) => ({

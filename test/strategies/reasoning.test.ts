@@ -44,7 +44,7 @@ it.each(['', null])(
   },
 )
 
-it('a composite tells the strategies in it what they were not told themselves', async () => {
+it('a composite passes its options to the strategies in it that lack them', async () => {
   const asked: string[] = []
   const named = (name: string): Summarizer => ({
     name,

@@ -38,7 +38,7 @@ function spy(due: boolean): ContextStrategy & { readonly calls: unknown[][] } {
 }
 
 describe('the interface of a strategy', () => {
-  it('S0-05 S0-07 S0-11 S0-13 estimate, decide, compact, by hand', async () => {
+  it('estimate, decide, compact, manually [S0-05 S0-07 S0-11 S0-13]', async () => {
     const window = slidingWindow({ last: 10, maxTokens: 100 })
     const messages = [system('Rules.'), ...talk(30)]
     const tokens = window.tokenEstimate(messages)
@@ -49,7 +49,7 @@ describe('the interface of a strategy', () => {
     expect(await compacted).toEqual([messages[0], ...messages.slice(-10)])
   })
 
-  it('S0-20 S0-31 S0-37 S0-U01 every strategy takes its own limit and its rule is strict', () => {
+  it('every strategy takes its own limit and its rule is strict [S0-20 S0-31 S0-37 S0-U01]', () => {
     const strategies = [
       slidingWindow({ last: 10, maxTokens: 100 }),
       clearToolResults({ keep: 2, maxTokens: 100 }),
@@ -62,7 +62,7 @@ describe('the interface of a strategy', () => {
     expect(slidingWindow({ last: 10 }).shouldCompact([], 1e9)).toBe(false)
   })
 
-  it('S0-10 S0-15 S0-16 a loop asks in this order, and compacts only when told to', async () => {
+  it('a loop calls them in this order, and compacts only on request [S0-10 S0-15 S0-16]', async () => {
     const messages = talk(3)
     const due = spy(true)
     expect(await compactBeforeTurn(due, messages)).toMatchObject({
@@ -79,7 +79,7 @@ describe('the interface of a strategy', () => {
     expect(idle.calls.map(([method]) => method)).toEqual(['tokenEstimate', 'shouldCompact'])
   })
 
-  it('S0-12 S0-U10 tells a failing summarizer from a failing strategy, without a word of what they said', async () => {
+  it('distinguishes a failing summarizer from a failing strategy, without a word of their errors [S0-12 S0-U10]', async () => {
     const messages = Object.freeze(talk(6)) as ChatMessage[]
     const summarized = summarizeOlder({ keepLast: 2, summarizer: failing })
     await expect(summarized.compact(messages)).rejects.toMatchObject({
@@ -100,7 +100,7 @@ describe('the interface of a strategy', () => {
     })
   })
 
-  it('S0-21 S0-U05 counts by a counter, an estimator or a name', () => {
+  it('counts by a counter, an estimator or a name [S0-21 S0-U05]', () => {
     const messages = [user('x'.repeat(35))]
     const counter = createTokenCounter({ charsPerToken: 3.5 })
     for (const estimator of [
@@ -121,7 +121,7 @@ describe('the interface of a strategy', () => {
     expect(slidingWindow({ last: 1 }).tokenEstimate(messages)).toBe(39)
   })
 
-  it('S1-07 has a name that is its own', () => {
+  it('has a name that is its own [S1-07]', () => {
     const names = [
       slidingWindow({ last: 1 }),
       slidingWindow({ last: 1, summarize: true }),
@@ -177,7 +177,7 @@ describe('a sliding window', () => {
     expect(await slidingWindow({ last: 1 }).compact(messages)).toEqual(messages.slice(1))
   })
 
-  it('S0-22 S4-37 keeps every system message, whatever the window, and the leading ones first', async () => {
+  it('keeps every system message, whatever the window, and the leading ones first [S0-22 S4-37]', async () => {
     const messages = [system('a'), system('b'), user('1'), system('c'), assistant('2')]
     expect(await slidingWindow({ last: 0 }).compact(messages)).toEqual([
       messages[0],
@@ -192,7 +192,7 @@ describe('a sliding window', () => {
     ])
   })
 
-  it('S1-02 takes messages in the form of OpenAI as they are', async () => {
+  it('takes messages in the form of OpenAI as they are [S1-02]', async () => {
     const messages = [
       user('old'),
       {
@@ -207,7 +207,7 @@ describe('a sliding window', () => {
     expect(await window.compact(messages)).toEqual(messages.slice(1))
   })
 
-  it('S1-06 gives a new list of new messages', async () => {
+  it('gives a new list of new messages [S1-06]', async () => {
     const messages: ChatMessage[] = [
       { role: 'user', content: [{ type: 'text', text: 'one' }] },
       assistant('two'),
@@ -221,7 +221,7 @@ describe('a sliding window', () => {
     expect(messages).toEqual(before)
   })
 
-  it('S1-U13 keeps the newest turn and the system message, and says that they are too much', async () => {
+  it('keeps the newest turn and the system message, and reports that they are too much [S1-U13]', async () => {
     const long = 'a'.repeat(200)
     const messages = [user(long), assistant(long), user(long), assistant(long)]
     const estimator = 'promptfleet'
@@ -233,7 +233,7 @@ describe('a sliding window', () => {
     expect(await none.apply(messages, 8)).toMatchObject({ messages: [], overBudget: false, tokensAfter: 0 })
   })
 
-  it('S1-U14 does not count twice a system prompt that budget and history both have', async () => {
+  it('does not count twice a system prompt that budget and history both have [S1-U14]', async () => {
     const prompt = 'Be helpful and answer in one sentence.'
     const messages = [
       system(prompt),
@@ -255,13 +255,13 @@ describe('a sliding window', () => {
     expect(await whole.apply(messages, tight)).toMatchObject({ hidden: [1] })
   })
 
-  it('S1-U19 tells equal texts apart', async () => {
+  it('tells equal texts apart [S1-U19]', async () => {
     const messages = [user('ok'), assistant('ok'), user('ok'), assistant('ok')]
     const { hidden } = await slidingWindow({ last: 1 }).apply(messages, 0)
     expect(hidden).toEqual([0, 1, 2])
   })
 
-  it('S4-U07 of 50 huge messages so many go that the rest fits, the newest always stays', async () => {
+  it('of 50 huge messages so many go that the rest fits, the newest always stays [S4-U07]', async () => {
     const messages = talk(50, 4_000)
     const window = slidingWindow({ last: 50, shrinkToFit: true })
     const { messages: left, tokensAfter } = await window.apply(messages, 10_000)
@@ -278,7 +278,7 @@ describe('a sliding window', () => {
     expect(hidden).toEqual([1, 2])
   })
 
-  it('S1-24 with a summary: system message, summary of exactly what went, kept messages, within the budget', async () => {
+  it('with a summary: system message, summary of exactly what went, kept messages, within the budget [S1-24]', async () => {
     const messages = [system('Rules.'), ...talk(20, 400)]
     const summarizer = saying('They talked.')
     const window = slidingWindow({ fitBudget: true, summarize: true, summarizer, estimator: 'neuron' })
@@ -302,7 +302,7 @@ describe('a sliding window', () => {
 })
 
 describe('clearing of tool results', () => {
-  it('S0-33 saves what large outputs take, and says how much', async () => {
+  it('saves what large outputs take, and reports how much [S0-33]', async () => {
     const outputs = [1, 2, 3, 4].flatMap(() => [call('grep'), result('grep', 'x'.repeat(4_000))])
     const messages = [user('look'), ...outputs]
     const { tokensBefore, tokensAfter, steps } = await clearToolResults({
@@ -314,7 +314,7 @@ describe('clearing of tool results', () => {
     expect(steps).toEqual([{ name: 'clear_tool_results', tokensBefore, tokensAfter }])
   })
 
-  it('S0-U06 takes the mark of failure off in every form, leaves pinned results and those that wait', async () => {
+  it('takes the mark of failure off in every form, leaves pinned results and those that wait [S0-U06]', async () => {
     const flat = {
       ...result('run', 'Error: no'),
       isError: true,
@@ -351,7 +351,7 @@ describe('clearing of tool results', () => {
 })
 
 describe('a summary of what is older', () => {
-  it('S0-U11 asks nobody when nothing is older', async () => {
+  it('calls no model when nothing is older [S0-U11]', async () => {
     const summarizer = saying('s')
     const messages = [system('Rules.'), ...talk(3)]
     const strategy = summarizeOlder({ keepLast: 3, summarizer })
@@ -360,7 +360,7 @@ describe('a summary of what is older', () => {
     expect(summarizer.asked).toEqual([])
   })
 
-  it('S4-U11 takes an earlier summary into the new one, without the words around it', async () => {
+  it('takes an earlier summary into the new one, without the words around it [S4-U11]', async () => {
     const summarizer = saying('Second.')
     const first = await summarizeOlder({
       keepLast: 2,
@@ -375,7 +375,7 @@ describe('a summary of what is older', () => {
     expect(kept).toHaveLength(2)
   })
 
-  it('leaves messages alone whose summary would be no smaller, when they are to fit; as told takes it', async () => {
+  it('leaves messages alone whose summary would be no smaller, when they are to fit; otherwise replaces them', async () => {
     const messages = [user('Hi'), assistant('Hi'), user('Bye')]
     const strategy = summarizeOlder({ keepLast: 1, summarizer: saying('word '.repeat(50)) })
     expect(await strategy.apply(messages, 1)).toMatchObject({ messages, overBudget: true, summaries: [] })
@@ -386,7 +386,7 @@ describe('a summary of what is older', () => {
 describe('a composite', () => {
   const messages = [user('go'), call('run'), result('run', 'x'.repeat(4_000)), ...talk(8, 100)]
 
-  it('S0-09 S0-43 S0-45 takes strategies of all kinds, and tells one figure for each that ran', async () => {
+  it('takes strategies of all kinds, and tells one figure for each that ran [S0-09 S0-43 S0-45]', async () => {
     const own = { ...spy(true), name: 'Last One' }
     const budgets: unknown[] = []
     const budgeted = {
@@ -418,14 +418,14 @@ describe('a composite', () => {
     expect(own.calls.map(([method]) => method)).toEqual(['compact'])
   })
 
-  it('S0-42 leaves alone what comes after the budget is met', async () => {
+  it('leaves alone what comes after the budget is met [S0-42]', async () => {
     const never = { ...spy(true), name: 'never' }
     const chain = composite({ stages: [slidingWindow({ last: 1 }), never], maxTokens: 100 })
     expect(await chain.compact(messages)).toEqual(messages.slice(-1))
     expect(never.calls).toEqual([])
   })
 
-  it('S0-46 S0-48 stands in another, by its own threshold', async () => {
+  it('is part of another, by its own threshold [S0-46 S0-48]', async () => {
     // Eight messages of 25 units are within 500 tokens and over 200.
     const inner = composite({
       stages: [slidingWindow({ last: 8 }), slidingWindow({ last: 1 })],
@@ -453,7 +453,7 @@ describe('a composite', () => {
 })
 
 describe('a strategy by its kind', () => {
-  it('S1-22 S1-23 S1-24 S1-25 S1-26 S1-U08 is named in a configuration', () => {
+  it('is named in a configuration [S1-22 S1-23 S1-24 S1-25 S1-26 S1-U08]', () => {
     expect(JSON.parse(JSON.stringify(STRATEGY_KINDS))).toEqual([
       'sliding_window',
       'sliding_window_with_summary',
@@ -468,7 +468,7 @@ describe('a strategy by its kind', () => {
     )
   })
 
-  it('S1-27 S1-U09 without a summarizer is the plain window, and is called so', async () => {
+  it('without a summarizer is the plain window, and is called so [S1-27 S1-U09]', async () => {
     const plain = createStrategy('sliding_window_with_summary', { estimator: 'promptfleet' })
     expect(plain.name).toBe('sliding_window')
     const { messages, summaries } = await plain.apply(talk(10), 60)

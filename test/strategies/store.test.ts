@@ -30,7 +30,7 @@ const small = { targetTokens: 1 }
 const contents = (view: readonly ViewMessage[]): unknown[] => view.map(({ content }) => content)
 
 describe('a sliding window', () => {
-  it('S0-08 S0-18 S0-22 S0-25 hides the older messages in the order stored, and undo brings them back', async () => {
+  it('hides the older messages in the order stored, and undo restores them [S0-08 S0-18 S0-22 S0-25]', async () => {
     await using store = await openStore(':memory:', neurolink)
     const others = Array.from({ length: 30 }, (_, at) => say(at % 2 === 0 ? 'user' : 'assistant', `${at}`))
     await store.append(S, [say('system', 'Be kind.'), ...others])
@@ -74,7 +74,7 @@ describe('a sliding window', () => {
     expect(run!.messages.map(({ position }) => position)).toEqual([2, 3, 4, 5])
   })
 
-  it('S1-09 S1-14 by the budget hides as little as fits, and nothing while all fits', async () => {
+  it('by the budget hides as little as fits, and nothing while all fits [S1-09 S1-14]', async () => {
     await using store = await openStore(':memory:', neurolink)
     await store.append(S, chat(5, 100))
     // Ten messages of 100 units: 1,000 × 1.15 + 10 × 4 + 24 = 1,214 tokens; four: 460 + 16 + 24 = 500.
@@ -85,7 +85,7 @@ describe('a sliding window', () => {
     expect(run!.messages).toHaveLength(4)
   })
 
-  it('S4-U07 shrinks by whole groups until the target is met', async () => {
+  it('shrinks by whole groups until the target is met [S4-U07]', async () => {
     await using store = await openStore(':memory:', neurolink)
     const huge = Array.from({ length: 25 }, (_, at) => [call(`c${at}`, 'run'), result(`c${at}`, units(400))])
     await store.append(S, [say('system', 'Rules.'), ...huge.flat()])
@@ -97,7 +97,7 @@ describe('a sliding window', () => {
     expect(run!.messages[1]!.role).toBe('assistant')
   })
 
-  it('S0-35 S0-36 S1-24 with a summary condenses exactly what would be hidden, in runs between what stays', async () => {
+  it('with a summary condenses exactly what would be hidden, in runs between what stays [S0-35 S0-36 S1-24]', async () => {
     await using store = await openStore(':memory:', neurolink)
     await store.append(S, [...chat(3, 60), say('system', 'A late rule.'), ...chat(4, 60)])
     const summarizer = saying('What happened.')
@@ -125,7 +125,7 @@ describe('a sliding window', () => {
 })
 
 describe('clearing of tool results', () => {
-  it('S0-28 S0-29 S0-32 lays a text over old results; a failed one stays marked as failed', async () => {
+  it('lays a text over old results; a failed one stays marked as failed [S0-28 S0-29 S0-32]', async () => {
     await using store = await openStore(':memory:', neurolink)
     await store.append(S, [
       say('user', 'Go'),
@@ -158,7 +158,7 @@ describe('clearing of tool results', () => {
 })
 
 describe('a composite', () => {
-  it('S0-01 S0-41 S0-42 runs its stages only while over its budget, each a compaction of its own', async () => {
+  it('runs its stages only while over its budget, each a compaction of its own [S0-01 S0-41 S0-42]', async () => {
     await using store = await openStore(':memory:', neurolink)
     await store.append(S, [say('user', 'Go'), call('a', 'run'), result('a', units(500)), ...chat(4, 50)])
     const summarizer = saying('short')
@@ -226,7 +226,7 @@ describe('a strategy of your own', () => {
     compact: (all) => all.slice(all.length - count),
   })
 
-  it('S0-09 S1-08 hides what it leaves out, save what must stay', async () => {
+  it('hides what it leaves out, save what must stay [S0-09 S1-08]', async () => {
     await using store = await openStore(':memory:', neurolink)
     await store.append(S, messages)
     // Of the last four the first is a result: without its call it may not stay alone, and with it both may.
@@ -285,7 +285,7 @@ describe('a strategy of your own', () => {
     })
   })
 
-  it('shows other texts, and a new message stands for the run it took away', async () => {
+  it('shows other texts, and a new message replaces the run that it removed', async () => {
     await using store = await openStore(':memory:', neurolink)
     await store.append(S, messages)
     const rewriting: ContextStrategy = {
@@ -312,7 +312,7 @@ describe('a strategy of your own', () => {
     expect((await store.verifySession(S)).findings).toEqual([])
   })
 
-  it('S0-12 S0-U10 that fails, or says what no plan can say, changes nothing', async () => {
+  it('that fails, or returns what no plan can express, changes nothing [S0-12 S0-U10]', async () => {
     await using store = await openStore(':memory:', neurolink)
     await store.append(S, messages)
     const before = await store.getEffectiveHistory(S)

@@ -295,7 +295,7 @@ describe('rendering', () => {
     else expect(text).toBe('')
   })
 
-  it('goes on telling what was left out before', () => {
+  it('carries over the number of omitted calls', () => {
     expect(renderDigest({ entries: [], omitted: 3 }, 100).text).toBe('## Tool Calls\n- 3 calls left out')
   })
 })

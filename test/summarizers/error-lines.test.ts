@@ -19,7 +19,7 @@ const PYTHON = `Traceback (most recent call last):
            ~~~^^^^^^^^^^^^
 KeyError: 'order_id'`
 
-describe('what failed is told by the line that says it', () => {
+describe('a failure is described by the line that names it', () => {
   it.each([
     ['Python', PYTHON, "KeyError: 'order_id'"],
     [

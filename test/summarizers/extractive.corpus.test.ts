@@ -70,7 +70,7 @@ describe.skipIf(path === undefined)('a real coding session', () => {
     expect(sections['Next Step']?.join('\n')).toContain('Would you like me to continue with WP15')
   })
 
-  it('keeps them when the session goes on and is summarized twice more', () => {
+  it('keeps them when the session continues and is summarized twice more', () => {
     const second = summarize(rows.slice(344, 598), { previousSummary: summarize(first) })
     const third = summarize(rows.slice(598), { previousSummary: second })
 

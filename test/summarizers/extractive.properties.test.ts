@@ -89,7 +89,7 @@ it('keeps the budget, whatever the messages and the earlier summary', () => {
   )
 })
 
-it('answers the same to the same', () => {
+it('returns the same for the same input', () => {
   fc.assert(
     fc.property(rows, budgets, (messages, maxTokens) => {
       expect(summarize(structuredClone(messages), { maxTokens })).toBe(summarize(messages, { maxTokens }))
@@ -177,7 +177,7 @@ it('keeps what was current when nothing came that could replace it', () => {
   )
 })
 
-it('answers any titles', () => {
+it('accepts any titles', () => {
   fc.assert(
     fc.property(
       rows,

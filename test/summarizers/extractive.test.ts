@@ -38,7 +38,7 @@ const SESSION: Row[] = [
 describe('the sections of a small session', () => {
   const sections = sectionsOf(summarize(SESSION))
 
-  it('stand under the default titles, in their order', () => {
+  it('are under the default titles, in their order', () => {
     expect(Object.keys(sections)).toEqual(SUMMARY_SECTIONS)
   })
 
@@ -57,7 +57,7 @@ describe('the sections of a small session', () => {
     expect(sections['Required Files']).toEqual(['`/app/src/ini.ts`', '`/app/src/lexer.ts`'])
   })
 
-  it('tell what failed, what was said to it, and that it was overcome', () => {
+  it('list what failed, the reply to it, and that it was overcome', () => {
     expect(sections['Problem Solving']).toEqual([
       'bash `npm test` failed: TypeError: cannot read properties of undefined → The section map was never created. I fixed it. [later succeeded]',
       'User: "Why is the README missing?" → Assistant: "The README should describe the comment syntax."',
@@ -257,7 +257,7 @@ describe('other sections', () => {
     )
   })
 
-  it('are answered by what their titles say, and left out when they say nothing known', () => {
+  it('are filled by their titles, and omitted when they name nothing known', () => {
     const sections = sectionsOf(
       summarize(SESSION, {
         sections: ['Rules to follow', 'Favourite colours', '1. GOALS', 'Open tasks to do'],
@@ -385,7 +385,7 @@ describe('merging an earlier summary', () => {
     expect(sectionsOf(second).Earlier).toEqual(['The user wanted a lexer. It was built in one day.'])
   })
 
-  it('takes summaries that stand among the messages, and leaves their digest out', () => {
+  it('reads summaries among the messages, and omits their digest', () => {
     const row: Row = {
       kind: 'summary',
       role: 'user',
@@ -412,19 +412,19 @@ describe('little or nothing', () => {
     expect(text).toContain('Never use external dependencies.')
   })
 
-  it.each([2, 5, 20, 50, 100])('says something in %i tokens', (maxTokens) => {
+  it.each([2, 5, 20, 50, 100])('writes something in %i tokens', (maxTokens) => {
     const text = summarize(SESSION, { maxTokens })
 
     expect(text).not.toBe('')
     expect(estimateTokens(text)).toBeLessThanOrEqual(maxTokens)
   })
 
-  it('says nothing where no token is allowed', () => {
+  it('writes nothing where no token is allowed', () => {
     expect(summarize(SESSION, { maxTokens: 0 })).toBe('')
     expect(summarize(SESSION, { maxTokens: 1 })).toBe('')
   })
 
-  it('is shorter than what it stands for', () => {
+  it('is shorter than what it replaces', () => {
     const talk = Array.from({ length: 20 }, (_, i) => [
       user(`Question number ${i}?`),
       assistant(`Answer number ${i}.`),
@@ -434,7 +434,7 @@ describe('little or nothing', () => {
     expect(summarize(talk).length).toBeLessThan(length)
   })
 
-  it('says how much there was when none of it was text', () => {
+  it('reports how much there was when none of it was text', () => {
     const image: Row = { kind: 'message', role: 'user', content: [{ type: 'image', image: 'data:' }] }
 
     expect(summarize([image, image])).toBe('2 messages without text.')
@@ -452,7 +452,7 @@ describe('little or nothing', () => {
     expect(text).not.toMatch(/removed|never/)
   })
 
-  it('stops when it is told to', () => {
+  it('stops on an abort', () => {
     const request = {
       sessionId: 's',
       messages: [],

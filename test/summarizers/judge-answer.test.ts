@@ -34,7 +34,7 @@ it.each([
   expect(judgeAnswer(answer)).toEqual(expected)
 })
 
-it('a summary that tells of a refusal is none', () => {
+it('a summary that describes a refusal is not one', () => {
   for (const text of [
     'The user asked for a key; the assistant said: I cannot help with that.',
     "I'm sorry was all the assistant said.\n\n## Pending Tasks\n- answer the customer",

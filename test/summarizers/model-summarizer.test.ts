@@ -126,7 +126,7 @@ describe('a summarizer by a function', () => {
     [failing({ name: 'AI_UnsupportedModelVersionError' }), 'MODEL_UNSUPPORTED'],
     [failing({ name: `AI_${CANARY}` }), 'Error'],
     [new RangeError(CANARY), 'RangeError'],
-  ])('says what went wrong and not in whose words: %#', async (error, code) => {
+  ])('reports what went wrong, without the words of the error: %#', async (error, code) => {
     const { summarizer } = scripted([error], { maxRetries: 0 })
     const caught = await Promise.resolve(summarizer.summarize(REQUEST)).catch((thrown: Error) => thrown)
     expect(caught).toMatchObject({ code: 'MODEL_CALL_FAILED', facts: { summarizer: 'mine', error: code } })
@@ -134,7 +134,7 @@ describe('a summarizer by a function', () => {
     expect(originalErrorOf(caught)).toBe(error)
   })
 
-  it('gives up after its time, in the middle of a wait too', async () => {
+  it('ends after its time, in the middle of a wait too', async () => {
     const { summarizer } = scripted([failing({ status: 429, headers: { 'retry-after': '50' } })], {
       timeoutMs: 30,
     })
@@ -163,7 +163,7 @@ describe('a summarizer by a function', () => {
     expect(roomOf({ maxInputTokens: 10 })).toBe(200)
   })
 
-  it('refuses options that are none', () => {
+  it('rejects invalid options', () => {
     const generate = async (): Promise<GenerateAnswer> => ({ text: '' })
     for (const options of [
       { name: 'x' },

@@ -182,7 +182,7 @@ create unique index orders_by_day on orders (day);`,
     expect(told(code)).toBe(line)
   })
 
-  it('is told in two lines where the first has little room, and nothing is lost between them', () => {
+  it('takes two lines where the first has little room, and nothing is lost between them', () => {
     const file = { ...noFacts('a.ts'), edits: 2 }
     readOutline('class Alpha {\n  one() {\n  }\n  two() {\n  }\n}\nfunction beta() {\n}', file.outline)
     // "class Alpha" takes 5 + 5 + 4 = 14 of 18, "one" 5: the room is used up behind it.
@@ -193,7 +193,7 @@ create unique index orders_by_day on orders (day);`,
   })
 })
 
-it('what a file takes from others, and the names it works with that stand nowhere else', () => {
+it('what a file imports, and the names it uses that occur nowhere else', () => {
   expect(
     names(`import fs, { readFile } from 'node:fs'
 import {
@@ -223,7 +223,7 @@ it.each([
   ['#include <stdio.h>\n#define LIMIT 300\n/* Counts the words. */', 'Counts the words.'],
   ['# include what you use', 'include what you use'],
   ['# Heading of it', 'Heading of it'],
-])('what a file says of itself: %s', (content, about) => {
+])('what a file describes itself as: %s', (content, about) => {
   const files = filesIn(
     [
       {

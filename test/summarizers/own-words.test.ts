@@ -38,7 +38,7 @@ describe('what others wrote is no rule of the user', () => {
     expect(rules(`What does this say?\n\n${text}`)).toBeUndefined()
   })
 
-  it('while what stands around it still is', () => {
+  it('while the text around it still is', () => {
     const text = `Never touch a.ts.\n> always use b.ts here\nAlways run the tests.\n<doc>\nnever c\n</doc>\nYou must keep d.ts.`
     expect(rules(text)).toEqual([
       'User: "Never touch a.ts."',

@@ -22,7 +22,7 @@ it('cuts no code point in two', () => {
   expect(ends('😀'.repeat(10), 3, 3)).toBe('😀\n\n😀')
 })
 
-it('leaves lone surrogates where they stand', () => {
+it('leaves lone surrogates in place', () => {
   expect(headOf('\ud83da\ude00', 2)).toBe('\ud83da')
   expect(tailOf('\ude00\ude00', 1)).toBe('\ude00')
 })
@@ -40,7 +40,7 @@ it('keeps the end of a path', () => {
   expect(shortenPath('/a/b/c.ts', 6)).toBe('…/c.ts')
 })
 
-it('finds the first line that says something', () => {
+it('finds the first line with content', () => {
   expect(firstLine('\n \n  two   words \nmore', 20)).toBe('two words')
   expect(firstLine(' \n', 20)).toBe('')
 })

@@ -42,7 +42,7 @@ const stored = (rows: readonly Row[]) => rows.map(({ role, content }) => ({ role
 const calls = ({ entries, omitted }: Digest) => entries.reduce((sum, { count }) => sum + count, omitted)
 
 describe('after a condensation', () => {
-  it('F3-01 the metadata list all thirty calls, equal ones with their count', async () => {
+  it('the metadata list all thirty calls, equal ones with their count [F3-01]', async () => {
     await using store = await openStore(':memory:')
     await store.append('s', stored([...thirtyCalls(), user('Thanks.'), assistant('Welcome.')]))
     await store.compactSession('s', { ...CONFIG, keepRecentTokens: 60, summaryMaxTokens: 120 })
@@ -56,7 +56,7 @@ describe('after a condensation', () => {
     expect(entries.filter(({ name }) => name === 'lookup').map(({ count }) => count)).toEqual([1, 1, 1])
   })
 
-  it('F3-08 the digest of the upper summary is the merge of the lower one and of what came since', async () => {
+  it('the digest of the upper summary is the merge of the lower one and of what came since [F3-08]', async () => {
     await using store = await openStore(':memory:')
     const later: Row[] = [
       user('Again, please.'),
@@ -71,7 +71,7 @@ describe('after a condensation', () => {
     expect(await rememberedBy(store)).toEqual(mergeDigests(lower, digestToolCalls(later)))
   })
 
-  it('F3-10 an undo takes the digest away with its summary', async () => {
+  it('an undo takes the digest away with its summary [F3-10]', async () => {
     await using store = await openStore(':memory:')
     await store.append('s', stored([...thirtyCalls(), user('Thanks.'), assistant('Welcome.')]))
     const run = await store.compactSession('s', { ...CONFIG, keepRecentTokens: 60 })
@@ -82,7 +82,7 @@ describe('after a condensation', () => {
     expect(await store.getEffectiveHistory('s')).toHaveLength(63)
   })
 
-  it('F3-05 a call that waits for its result is not hidden', async () => {
+  it('a call that waits for its result is not hidden [F3-05]', async () => {
     await using store = await openStore(':memory:')
     await store.append(
       's',
@@ -92,7 +92,7 @@ describe('after a condensation', () => {
     expect(JSON.stringify(await store.getEffectiveHistory('s'))).toContain('src/last.ts')
   })
 
-  it('F3-07 an empty answer changes nothing, as design 3.10 says', async () => {
+  it('an empty answer changes nothing [F3-07]', async () => {
     await using store = await openStore(':memory:')
     await store.append('s', stored([...thirtyCalls(), user('Thanks.'), assistant('Welcome.')]))
     const empty = { name: 'empty', usesModel: true, summarize: () => ({ text: '' }) }
@@ -101,7 +101,7 @@ describe('after a condensation', () => {
     expect(await store.getEffectiveHistory('s')).toHaveLength(63)
   })
 
-  it('F3-09 the summarizer is given the files that were read and changed', async () => {
+  it('the summarizer is given the files that were read and changed [F3-09]', async () => {
     await using store = await openStore(':memory:')
     await store.append('s', stored([...thirtyCalls(), user('Thanks.'), assistant('Welcome.')]))
     const asked: SummaryRequest[] = []
@@ -124,13 +124,13 @@ describe('after a condensation', () => {
 describe('the digest', () => {
   const digest = digestToolCalls(thirtyCalls())
 
-  it('F3-02 has a line for every error and every write', () => {
+  it('has a line for every error and every write [F3-02]', () => {
     const { text } = renderDigest(digest, 1_000)
     expect(text).toMatch(/^- bash npm test ×3 · error · \d+ tokens · Error: boom$/m)
     expect(text).toMatch(/^- edit src\/main\.ts ×4 · ok/m)
   })
 
-  it('F3-06 stays within its cap and says how many calls it leaves out', () => {
+  it('stays within its cap and reports how many calls it omits [F3-06]', () => {
     const { text } = renderDigest(digest, 40)
     expect(estimateTokens(text)).toBeLessThanOrEqual(40)
     expect(text).toMatch(/^- \d+ calls left out$/m)

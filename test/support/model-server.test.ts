@@ -21,7 +21,7 @@ const TOOLS = {
 } as ToolSet
 
 describe.each(MODELS)('%s', (format, model) => {
-  it('says a text whole and in pieces, with what it cost', async () => {
+  it('returns a text whole and in pieces, with its cost', async () => {
     server.forget()
     const usage = { inputTokens: 50, outputTokens: 7, cacheReadTokens: 30 }
     server.script([{ text: 'the keys are rotated 🔑 weekly', usage }])
@@ -54,7 +54,7 @@ describe.each(MODELS)('%s', (format, model) => {
     expect([whole.finishReason, await streamed.finishReason]).toEqual(['tool-calls', 'tool-calls'])
   })
 
-  it('says why it stopped', async () => {
+  it('returns its stop reason', async () => {
     for (const finish of ['length', 'content-filter'] as const) {
       server.script([{ text: 'half', finish }])
       const whole = await generateText({ model, prompt: 'hello', maxRetries: 0 })
@@ -63,7 +63,7 @@ describe.each(MODELS)('%s', (format, model) => {
     }
   })
 
-  it('fails as it is told to', async () => {
+  it('fails as configured', async () => {
     const call = () => generateText({ model, prompt: 'hello', maxRetries: 0 })
     server.script([{ status: 429, retryAfterMs: 5 }])
     await expect(call()).rejects.toMatchObject({ statusCode: 429, isRetryable: true })

@@ -31,7 +31,7 @@ describe('what cannot be seen', () => {
   })
 })
 
-it('says figures, sizes, times and places', () => {
+it('contain figures, sizes, times and places', () => {
   expect([0, 999, 1_000, 1_234_567].map(figure)).toEqual(['0', '999', '1,000', '1,234,567'])
   expect([1, 999, 34_400, 1_250_000].map(size)).toEqual(['1 byte', '999 bytes', '34 KB', '1.3 MB'])
   expect([time(0), time(-1), time(Number.MAX_SAFE_INTEGER)]).toEqual([
@@ -67,7 +67,7 @@ describe('pictures', () => {
     'image/gif': Buffer.from('GIF89a\x01\0', 'latin1'),
     'image/webp': Buffer.from('RIFF\x10\0\0\0WEBPVP8 ', 'latin1'),
   }
-  it.each(Object.entries(heads))('are told by their bytes: %s', (mediaType, bytes) => {
+  it.each(Object.entries(heads))('are described by their bytes: %s', (mediaType, bytes) => {
     const base64 = bytes.toString('base64')
     for (const image of [bytes, base64, `data:text/html;base64,${base64}`])
       expect(mediaOf({ type: 'image', image, mediaType: 'image/svg+xml' })).toEqual({

@@ -56,7 +56,7 @@ it.each([
   ['1}', 'a bracket too many of the other kind'],
   ['{"a":[1,2}}', 'a bracket of another kind'],
   ['{"a":1}{"b":2}', 'no comma between'],
-])('goes on behind an element that is no JSON: %j, %s', async (bad) => {
+])('continues after an element that is not JSON: %j, %s', async (bad) => {
   const lines = 1 + bad.split('\n').length - 1
   expect(await read(`[{"first":1},${bad},{"third":3}]`)).toEqual([
     element(1, { first: 1 }),
@@ -94,7 +94,7 @@ it.each([
   ['[1,"tex', [element(1, 1)], { element: 2 }],
   ['[1,{"a":"unclosed},{"b":"c"}]', [element(1, 1)], { element: 2 }],
   ['{"a":1,"b', [{ type: 'field', line: 1, key: 'a', value: 1 }], {}],
-])('says where a file ends within: %j', async (text, before, where) => {
+])('reports where a file ends within: %j', async (text, before, where) => {
   const line = text.split('\n').length
   expect(await read(text)).toEqual([
     ...before,
@@ -109,7 +109,7 @@ it.each([
   ['12', [], 'it is neither a list nor an object'],
   ['{"a"}', [], 'a field has no value'],
   ['{"m":[1] "a":2}', [element(1, 1, 1, 'm')], 'its fields are not parted by commas'],
-])('says what is wrong with the structure, once: %j', async (text, before, why) => {
+])('reports what is wrong with the structure, once: %j', async (text, before, why) => {
   const line = text.split('\n').length
   expect(await read(text, { lists: ['m'] })).toEqual([...before, { type: 'problem', line, why }])
 })

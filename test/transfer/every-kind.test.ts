@@ -71,7 +71,7 @@ const CASES: { readonly [K in CompactionKind]: Case } = {
   },
 }
 
-it.each(COMPACTION_KINDS)('%s is told of, in force and undone', async (kind) => {
+it.each(COMPACTION_KINDS)('%s is listed, in force and undone', async (kind) => {
   const { messages, compact, said } = CASES[kind]
   await using store = await openStore(':memory:', { estimator: 'neurolink' })
   await store.append('s', messages)

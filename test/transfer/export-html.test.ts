@@ -55,7 +55,7 @@ describe('the page of a session', () => {
     await store.close()
   })
 
-  it('tells what hides a row, what a summary stands for, and what came of both', async () => {
+  it('shows what hides a row, what a summary replaces, and what became of both', async () => {
     const store = await storeWith(EVERY_PART)
     await store.compactSession('s', {
       range: { from: 2, to: 4 },
@@ -105,7 +105,7 @@ describe('the page of a session', () => {
     await store.close()
   })
 
-  it('shows what stands in place of an output, and the output', async () => {
+  it('shows the text in place of an output, and the output', async () => {
     const store = await storeWith([
       { role: 'user', content: 'Go.' },
       { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c1', toolName: 'ls', input: {} }] },
@@ -160,7 +160,7 @@ describe('the page of a session', () => {
     await store.close()
   })
 
-  it('cuts outputs where it is asked to, and says so', async () => {
+  it('cuts outputs on request, and reports it', async () => {
     const store = await storeWith([
       {
         role: 'tool',
@@ -173,7 +173,7 @@ describe('the page of a session', () => {
     await store.close()
   })
 
-  it('says when the session was changed while it was written', async () => {
+  it('reports that the session was changed while it was written', async () => {
     const store = await storeWith(EVERY_PART)
     const pieces = exportHtml(store, 's')
     let text = (await pieces.next()).value as string

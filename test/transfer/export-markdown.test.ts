@@ -87,7 +87,7 @@ It rounds too early.
     await store.close()
   })
 
-  it('reads like this when a summary stands for its beginning', async () => {
+  it('reads like this when a summary replaces its beginning', async () => {
     const store = await small()
     await store.compactSession('s', {
       range: { from: 1, to: 3 },
@@ -168,7 +168,7 @@ it('shows every part', async () => {
   await store.close()
 })
 
-it('tells what was taken back, hidden by hand, truncated, pinned and shown differently', async () => {
+it('marks what was rewound, hidden manually, truncated, pinned and shown differently', async () => {
   const store = await storeWith([
     { role: 'user', content: 'One.' },
     { role: 'assistant', content: 'First.' },

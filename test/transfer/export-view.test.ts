@@ -56,7 +56,7 @@ describe.each(Object.entries(THERE_AND_BACK))('%s', (format, [read, write]) => {
     await store.close()
   })
 
-  it('says what was said', async () => {
+  it('has the messages', async () => {
     const store = await storeWith(SAYABLE)
     const document = JSON.parse(await whole(exportView(store, 's', { format: view })))
     const words = (messages: readonly Message[]): string[] =>

@@ -8,7 +8,7 @@ import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'exports.md'), 'utf8')
 
-it('has an example that prints what it says', async () => {
+it('has an example that prints the output shown', async () => {
   const [example = ''] = examplesOf(PAGE)
   const said = [...example.matchAll(/^\/\/ (.+)$/gm)].map(([, line]) => line)
   expect(said).toHaveLength(2)

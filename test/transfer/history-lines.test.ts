@@ -80,12 +80,12 @@ describe('the lines of histories', () => {
     expect(await sessions()).toEqual(['b', 'a'])
   })
 
-  it('are nothing when there are none', async () => {
+  it('are empty when there are none', async () => {
     expect(await checked([])).toEqual([])
     expect(await restored(['', ' '])).toEqual([])
   })
 
-  it.each([1, 2, 3, 5, 11])('cut behind line %i are refused, and nothing is stored', async (kept) => {
+  it.each([1, 2, 3, 5, 11])('cut after line %i are rejected, and nothing is stored', async (kept) => {
     const lines = first.slice(0, kept)
     const problem = { line: kept, why: 'the file ends within it' }
     expect(await refused(lines)).toEqual(problem)
@@ -97,7 +97,7 @@ describe('the lines of histories', () => {
     expect(await refused(lines)).toEqual({ line: 7, why: 'it is no JSON' })
   })
 
-  it('with another letter in what was said are refused by the checksum', async () => {
+  it('with another letter in a message are rejected by the checksum', async () => {
     const lines = [...second]
     lines[3] = lines[3]!.replace('yes', 'yep')
     expect(lines[3]).not.toBe(second[3])
@@ -112,7 +112,7 @@ describe('the lines of histories', () => {
     expect(await refused(lines)).toEqual({ line: 5, why: 'its checksum is another: lines were changed' })
   })
 
-  it('exchanged are refused where the first stands', async () => {
+  it('exchanged are rejected at the first of them', async () => {
     const lines = [...first]
     ;[lines[4], lines[5]] = [lines[5]!, lines[4]!]
     expect(await refused(lines)).toEqual({ line: 5, why: 'position must be 1' })
@@ -130,7 +130,7 @@ describe('the lines of histories', () => {
     expect(await checked(lines)).toMatchObject([{ problem: { line: 3, why: 'it is no UTF-8' } }])
   })
 
-  it('go on behind a bad history', async () => {
+  it('continue after a bad history', async () => {
     const bad = [...second]
     bad[2] = bad[2]!.replace('"user"', '"nobody"')
     const lines = [...bad, ...first]
@@ -153,7 +153,7 @@ describe('the lines of histories', () => {
     expect(await checked(numbered(lines))).toMatchObject([{ problem }, { line: 7, session: { id: 'b' } }])
   })
 
-  it('are restored under other ids by their order, and go on behind one that is in the way', async () => {
+  it('are restored under other ids by their order, and continue after one whose id is taken', async () => {
     other = await openStore(':memory:')
     await other.append('b', chat(1))
     const lines = numbered([...first, ...second, ...second, ...second])

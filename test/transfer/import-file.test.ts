@@ -96,7 +96,7 @@ describe('a file with one conversation', () => {
     expect((await textsOf('chat')).at(-1)).toBe('and then?')
   })
 
-  it('is refused when its session says something else by now', async () => {
+  it('is rejected when its session has other content by now', async () => {
     const path = await fileWith('chat.jsonl', turns(2))
     await load(path)
     await writeFile(path, [user('changed'), ...turns(3)].map((line) => JSON.stringify(line)).join('\n'))
@@ -115,7 +115,7 @@ describe('a file with one conversation', () => {
     expect(entry).toMatchObject({ event: 'imported', actor: 'cli', detail: { reason: 'to keep' } })
   })
 
-  it('is only checked when that is asked for', async () => {
+  it('is only checked on request', async () => {
     const path = await fileWith('chat.jsonl', turns(2))
     const { dryRun, conversations } = await load(path, { dryRun: true })
     expect(dryRun).toBe(true)
@@ -169,7 +169,7 @@ describe('a bad place', () => {
     expect(await textsOf('chat')).toEqual(['question 0', 'answer 0', 'question 1', 'answer 1'])
   })
 
-  it('the file ends within: it is said', async () => {
+  it('the file ends within: it is reported', async () => {
     const path = await fileWith('chat.jsonl', `${lines.join('\n')}\n${BAD}`)
     const { conversations } = await load(path)
     expect(conversations[0]).toMatchObject({
@@ -218,7 +218,7 @@ describe('a bad place', () => {
     expect(await sessionIds()).toEqual(['first', 'third'])
   })
 
-  it('is counted however many there are, and twenty are told', async () => {
+  it('is counted however many there are, and twenty are listed', async () => {
     const path = await fileWith(
       'chat.jsonl',
       `${JSON.stringify(user('good'))}\n`.repeat(40) + 'bad\n'.repeat(30),
@@ -253,7 +253,7 @@ describe('a bad place', () => {
     expect((await load(path, { skipBad: true })).conversations[0]).toMatchObject({ messages: 4, skipped: 1 })
   })
 
-  it('is none because a field is called as no field should be', async () => {
+  it('is not reported because a field has an unusual name', async () => {
     const text =
       '{"__proto__":{"a":1},"title":"T","messages":[{"role":"user","content":"x","__proto__":{"b":2}}]}'
     const path = await fileWith('chat.json', text)
@@ -324,7 +324,7 @@ describe('a file with several conversations', () => {
     expect((await load(path)).totals).toMatchObject({ unchanged: 2, messages: 0, existing: 20_502 })
   })
 
-  it('stores branches of ChatGPT’s as sessions when that is asked for', async () => {
+  it('stores branches of ChatGPT’s as sessions on request', async () => {
     const said = (role: string, words: string) => ({
       author: { role },
       content: { content_type: 'text', parts: [words] },
@@ -353,7 +353,7 @@ describe('a file with several conversations', () => {
   })
 })
 
-describe('a file whose name says nothing', () => {
+describe('a file whose name gives no hint', () => {
   it('may be called otherwise, but for what has an id of its own', async () => {
     const path = await fileWith('chat.jsonl', turns(1))
     expect((await load(path, { name: 'a/b', prefix: 'p-' })).conversations).toMatchObject([
@@ -410,13 +410,13 @@ describe('a file that is no transcript', () => {
     expect(error.message).not.toContain('secret')
   })
 
-  it('that is not there, or a folder, says so', async () => {
+  it('that does not exist, or is a folder, is reported as such', async () => {
     const place = await folder()
     expect((await failure(load(`${place}/none.jsonl`))).message).toContain('there is no such file')
     expect((await failure(load(place))).message).toContain('it is a folder')
   })
 
-  it.skipIf(process.platform === 'win32')('that is a pipe nobody writes to is refused at once', async () => {
+  it.skipIf(process.platform === 'win32')('that is a pipe without a writer is rejected at once', async () => {
     const pipe = `${await folder()}/pipe`
     execFileSync('mkfifo', [pipe])
     expect((await failure(load(pipe))).facts).toEqual({ file: pipe, detail: 'it is no regular file.' })
@@ -446,7 +446,7 @@ describe('while it is read', () => {
     }
   }
 
-  it('what somebody appends is left for the next time', async () => {
+  it('messages appended meanwhile are left for the next time', async () => {
     const path = await fileWith('chat.jsonl', turns(2))
     const { wrapped } = between(() => appendFile(path, `${JSON.stringify(user('new'))}\n`))
     expect((await importFile(wrapped, path)).totals).toMatchObject({ imported: 1, messages: 4 })
@@ -498,7 +498,7 @@ describe('while it is read', () => {
     expect(await sessionIds()).toEqual([])
   })
 
-  it('it says how far it is, and stops when that is asked for', async () => {
+  it('it reports its progress, and stops on request', async () => {
     const path = await fileWith('chat.jsonl', turns(3))
     const told: ImportProgress[] = []
     const { size } = await load(path, { onProgress: (progress) => told.push(progress) })

@@ -57,7 +57,7 @@ it('restores the sessions of a file as they were, and once', async () => {
   ])
 })
 
-it('restores them for the owner that is given, whoever the file says, from a file and from a stream', async () => {
+it('restores them for the given owner, not that of the file, from a file and from a stream', async () => {
   await talk('a', 2)
   await old.updateSession('a', { owner: 'ann' })
   const path = await exported('a')
@@ -70,7 +70,7 @@ it('restores them for the owner that is given, whoever the file says, from a fil
   expect(again.conversations).toMatchObject([{ status: 'unchanged' }])
 })
 
-it('restores the others where one is bad, and says where', async () => {
+it('restores the others where one is bad, and reports where', async () => {
   for (const id of ['a', 'b', 'c']) await talk(id, 2)
   const path = await exported('a', 'b', 'c')
   const lines = (await readFile(path, 'utf8')).split('\n')
@@ -92,7 +92,7 @@ it('restores the others where one is bad, and says where', async () => {
   expect(await sessionIds()).toEqual(['a', 'c'])
 })
 
-it('a history that cannot be restored here is refused, the one behind it is not', async () => {
+it('a history that cannot be restored here is rejected, the one after it is not', async () => {
   await talk('a', 2)
   await talk('b', 2)
   await store.append('a', [{ role: 'user', content: 'another conversation' }])
@@ -122,7 +122,7 @@ it('restores under other names, or only checks', async () => {
   expect(await sessionIds()).toEqual(['mine', 'old/a'])
 })
 
-it('stops when that is asked for', async () => {
+it('stops on request', async () => {
   await talk('a', 2)
   const stop = new AbortController()
   const onProgress = ({ phase }: { phase: string }): void => {
@@ -147,7 +147,7 @@ it('knows a file that has lost its beginning for a history, and restores the oth
   expect(await sessionIds()).toEqual(['b'])
 })
 
-it('finds what somebody else restored of the same file meanwhile', async () => {
+it('finds what another import restored of the same file meanwhile', async () => {
   await talk('a', 3)
   const path = await exported('a')
   let messages = 0

@@ -14,7 +14,7 @@ function stream(text = LINES): Readable {
 
 const left = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('undertext-import-'))
 
-it('imports what a stream brings, under a name, and the same again adds nothing', async () => {
+it('imports a stream under a name, and the same again adds nothing', async () => {
   const store = await openStore(':memory:')
   const before = left()
   const heard: number[] = []
@@ -29,7 +29,7 @@ it('imports what a stream brings, under a name, and the same again adds nothing'
   await store.close()
 })
 
-it('says what failed, and stores nothing of it', async () => {
+it('reports what failed, and stores nothing of it', async () => {
   const store = await openStore(':memory:')
   const failing = Readable.from(
     (async function* () {

@@ -22,7 +22,7 @@ it('cuts at line feeds alone, and counts blank lines', async () => {
   ])
 })
 
-it('says of the last line whether it has an end', async () => {
+it('reports of the last line whether it has an end', async () => {
   expect(await linesOf('a\nb\r')).toEqual([
     { number: 1, ended: true, text: 'a' },
     { number: 2, ended: false, text: 'b\r' },
@@ -78,7 +78,7 @@ it('reads the same whatever the chunks are', async () => {
   )
 })
 
-it('reads a JSON value a line, without blank ones, and never quotes what is none', async () => {
+it('reads a JSON value a line, without blank ones, and never quotes an invalid one', async () => {
   expect(await jsonOf('{"a":1}\n\n  \nsecret words\n[2]\n{"b":')).toEqual([
     { line: 1, ended: true, value: { a: 1 } },
     { line: 4, ended: true, problem: expect.stringMatching(/^it is no JSON/) },

@@ -66,11 +66,11 @@ describe('the Markdown of a message', () => {
     expect(messageMarkdown(text)).toBe(kept)
   })
 
-  it('shows what nobody sees, also where no character is assigned yet', () => {
+  it('shows invisible characters, also where no character is assigned yet', () => {
     expect(messageMarkdown('a\u{e0000}b\u3164c\u2764\ufe0f')).toBe('a⟨U+E0000⟩b⟨U+3164⟩c\u2764\ufe0f')
   })
 
-  it('stays in its place, whatever it says', () => {
+  it('stays in its place, whatever its content', () => {
     fc.assert(
       fc.property(hostileText, (text) => {
         const kept = messageMarkdown(text)
@@ -131,7 +131,7 @@ function outsideOfCode(markdown: string): { readonly words: readonly string[]; r
   return { words, isClosed: open === undefined }
 }
 
-it('writes the margin of code no wider than a list can be deep, however far in its fence stands', () => {
+it('writes the margin of code no wider than a list can be deep, however far in its fence is', () => {
   const lines = 1_000
   const inList = `${'- '.repeat(2_000)}\`\`\`\n${'x\n'.repeat(lines)}\`\`\``
   const indented = `${' '.repeat(4_000)}\`\`\`\n${'x\n'.repeat(lines)}\`\`\``

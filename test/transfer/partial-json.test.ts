@@ -16,7 +16,7 @@ it.each([
   expect(partialJson(text)).toEqual(expected)
 })
 
-it.each(['', 'words', '}', '{"a":nope'])('tells nothing of %j that is none', (text) => {
+it.each(['', 'words', '}', '{"a":nope'])('reads nothing from %j', (text) => {
   expect(partialJson(text) ?? {}).toEqual({})
 })
 

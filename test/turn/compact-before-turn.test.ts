@@ -59,7 +59,7 @@ it('estimates, decides, compacts', async () => {
   expect(strategy.calls).toHaveLength(4)
 })
 
-it('does not compact when the strategy says no', async () => {
+it('does not compact when the strategy returns false', async () => {
   const strategy = spy(30)
   const turn = await compactBeforeTurn(strategy, messages)
   expect(strategy.calls.map(([name]) => name)).toEqual(['tokenEstimate', 'shouldCompact'])

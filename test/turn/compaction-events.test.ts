@@ -90,7 +90,7 @@ describe('a run', () => {
     expect(JSON.stringify(heard)).not.toContain(CANARY)
   })
 
-  it('says that it started before the model is asked', async () => {
+  it('reports its start before the model is called', async () => {
     let atQuestion: string[] = []
     const summarizer = model('Short.')
     await store.compactSession('s', {
@@ -133,7 +133,7 @@ describe('a run', () => {
     expect(phases().at(-1)).toBe('completed')
   })
 
-  it('is told of once when two ask for the same', async () => {
+  it('emits one event when two callers request the same', async () => {
     const config = { ...SUMMARIZE, summarizer: model('Short.') }
     await Promise.all([store.compactSession('s', config), store.compactSession('s', config)])
     expect(phases()).toEqual(['started', 'stage', 'completed'])
@@ -143,7 +143,7 @@ describe('a run', () => {
     [model(new Error(CANARY)), { enableTruncate: true }, 'truncate'],
     [model(''), { enableTruncate: true }, 'truncate'],
     [model(new Error(CANARY)), { offlineFallback: true }, 'extractive'],
-  ])('names what stood in for a summary that failed', async (summarizer, more, fallback) => {
+  ])('names what replaced a summary that failed', async (summarizer, more, fallback) => {
     const run = await store.compactSession('s', { ...SUMMARIZE, ...more, summarizer })
     expect(run!.compacted).toBe(true)
     expect(phases()).toEqual(['started', 'stage', 'completed'])
@@ -206,7 +206,7 @@ describe('a run', () => {
     expect(phases().at(-1)).toBe('completed')
   })
 
-  it('that is planned again, because the view changed, is told of once', async () => {
+  it('that is planned again, because the view changed, emits its events once', async () => {
     const ids = (await store.getMessages('s')).slice(0, 2).map(({ id }) => id)
     let asked = 0
     const summarizer: Summarizer = {
@@ -226,7 +226,7 @@ describe('a run', () => {
 })
 
 describe('undo and redo', () => {
-  it('are told of with the tokens before and after', async () => {
+  it('emit events with the tokens before and after', async () => {
     const run = (await store.compactSession('s', { targetTokens: 300, enableSummarize: false }))!
     const compactionIds = run.compactions.map(({ id }) => id)
     heard = []
@@ -277,7 +277,7 @@ describe('a hook before the commit', () => {
     vi.restoreAllMocks()
   })
 
-  it('is told what would be done, and lets it pass by any other answer', async () => {
+  it('receives what would be done, and allows it with any other result', async () => {
     const told: unknown[] = []
     const away = store.onBeforeCompaction((about) => {
       told.push(about)
@@ -343,7 +343,7 @@ describe('a hook before the commit', () => {
     expect((await store.compactSession('s', preview!))!.compacted).toBe(true)
   })
 
-  it('that never answers is given up with the signal', async () => {
+  it('that never resolves is abandoned with the signal', async () => {
     store.onBeforeCompaction(() => new Promise(() => undefined))
     const before = await store.getEffectiveHistory('s')
     expectFailure(

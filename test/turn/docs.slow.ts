@@ -9,7 +9,7 @@ const REQUESTS = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'req
 const PAGE = REQUESTS.slice(REQUESTS.indexOf('## Around a turn'))
 const blocks = examplesOf(PAGE)
 
-it('has examples that do what they say', async () => {
+it('has examples that print the output shown', async () => {
   expect(blocks.length).toBe(3)
   const model =
     "const askYourModel = async (..._: unknown[]) => ({ text: 'Answer.', stopReason: 'end_turn' })"

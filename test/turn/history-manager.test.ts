@@ -106,7 +106,7 @@ describe('HistoryManager', () => {
     expect(stored).toEqual([{ type: 'summary', content: 'Short.', sessionId: 's' }])
   })
 
-  it('goes on without a memory that fails', async () => {
+  it('continues without a memory that fails', async () => {
     const fails = (): never => {
       throw new RangeError('down')
     }
@@ -166,7 +166,7 @@ describe('what a strategy left out', () => {
     expect(evictedOf([first, second], [{ ...first, content: 'shorter' }])).toEqual([second])
   })
 
-  it('knows copies without an id by what they say, the newest first', () => {
+  it('recognizes copies without an id by their content, the newest first', () => {
     const kept = evictedOf([a, b, say('user', 'other')], [structuredClone(b)])
     expect(kept).toEqual([a, say('user', 'other')])
     expect(kept[0]).toBe(a)

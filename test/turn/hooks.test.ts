@@ -51,7 +51,7 @@ const three = (tokens: number) => chat(3, tokens - 10)
 describe('before a turn', () => {
   const of1000: BeforeTurnOptions = { contextWindowTarget: 1_000, auto: false }
 
-  it('says how full the context is, and does nothing to a session that has room', async () => {
+  it('reports how full the context is, and does nothing to a session that has room', async () => {
     await store.append('s', three(50))
     const turn = await store.beforeTurn('s', { maxTokens: 127_400 })
     // 6 × 50 of 600.
@@ -70,10 +70,10 @@ describe('before a turn', () => {
     expect(heard).toEqual([])
   })
 
-  it('answers for a session without messages, and for one there is not', async () => {
+  it('returns for a session without messages, and for an unknown one', async () => {
     await store.createSession({ id: 'empty' })
     for (const id of ['empty', 'unknown']) {
-      const turn = await store.beforeTurn(id, { systemPrompt: 'Be brief.' })
+      const turn = await store.beforeTurn(id, { system: 'Be brief.' })
       expect(turn).toMatchObject({ usage: null, stats: null, tokensBefore: 0, systemPrompt: 'Be brief.' })
     }
   })
@@ -167,7 +167,7 @@ describe('before a turn', () => {
       .addRule(everyNTurns(5), 'Keep it short.')
       .addRule(onTokenThreshold(600), 'Context is long.')
     const dump = await store.getMessages('s')
-    const options = { systemPrompt: 'Be kind.', persistentContext, injector }
+    const options = { system: 'Be kind.', persistentContext, injector }
     const fifth = await store.beforeTurn('s', { ...options, turnNumber: 5 })
     expect(fifth.systemPrompt).toBe('Be kind.\n\n## Role\nEngineer.\n\nKeep it short.\n\nContext is long.')
     expect(fifth.injected).toEqual(['Keep it short.', 'Context is long.'])
@@ -221,7 +221,7 @@ describe('both hooks, turn by turn', () => {
 describe('after a turn', () => {
   const of1000: AfterTurnOptions = { contextWindowTarget: 1_000 }
 
-  it('appends the answer and says that it was final', async () => {
+  it('appends the answer and reports that it was final', async () => {
     const complete: unknown[] = []
     store.on('turnComplete', (event) => {
       complete.push(event)
@@ -239,7 +239,7 @@ describe('after a turn', () => {
   })
 
   it.each(['compaction', 'pause', 'pause_turn'])(
-    'goes on after the stop reason %s: the message is in the history, and no turn is complete',
+    'continues after the stop reason %s: the message is in the history, and no turn is complete',
     async (stopReason) => {
       await store.append('s', three(200))
       const block = {
@@ -297,7 +297,7 @@ describe('after a turn', () => {
     expect(off.compacted).toBe(false)
   })
 
-  it('falls back when the model fails, and the event says so', async () => {
+  it('falls back when the model fails, and the event reports it', async () => {
     const summarizer = spy([new Error(CANARY)])
     const ends: unknown[] = []
     store.on('compaction', (event) => {

@@ -59,7 +59,7 @@ describe('listeners', () => {
     expect(heard).toEqual(['late'])
   })
 
-  it('cannot change what others hear', () => {
+  it('cannot change what others receive', () => {
     const events = new Events()
     let heard: unknown
     events.add('contextWarning', (event) => Object.assign(event, { level: 5 }), false, 'on')
@@ -69,7 +69,7 @@ describe('listeners', () => {
     expect(heard).toBe(0.6)
   })
 
-  it('that throw or reject are told to those who listen to that', async () => {
+  it('that throw or reject are reported to listeners of that event', async () => {
     const events = new Events()
     const heard: unknown[] = []
     const [thrown, rejected, late] = [new TypeError('thrown'), new Error('rejected'), 'a text']
@@ -103,7 +103,7 @@ describe('listeners', () => {
     expect(heard).toContainEqual(['contextWarning', late])
   })
 
-  it('that nobody listens for become one warning of the process, without the text of the error', () => {
+  it('without listeners for that event cause one warning of the process, without the text of the error', () => {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
     const events = new Events()
     const evil = new Error(CANARY)
@@ -188,7 +188,7 @@ describe('a verb', () => {
       .replaceAll(/"[0-9a-f]{8}-[0-9a-f-]{27}"|"createdAt":\d+/g, 'id')
   }
 
-  it('answers the same with listeners that throw, reject, never end or call the store', async () => {
+  it('returns the same with listeners that throw, reject, never end or call the store', async () => {
     vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
     const plain = await work(() => undefined)
     const nested: Promise<unknown>[] = []

@@ -49,11 +49,11 @@ describe('PersistentContext', () => {
     const systemPrompt = new PersistentContext().addSection(role).render()
     // 8 + 27 characters are 9 tokens, with the margin 11; 4 for the message.
     expect(systemPrompt).toHaveLength(35)
-    const { breakdown } = checkContextBudget({ provider: 'openai', systemPrompt })
+    const { breakdown } = checkContextBudget({ provider: 'openai', system: systemPrompt })
     expect(breakdown.systemPrompt).toBe(15)
   })
 
-  it('keeps its sections whatever becomes of the values they were made of', () => {
+  it('keeps its sections when the values they were built from change', () => {
     const section = { ...role }
     const context = new PersistentContext().addSection(section)
     section.content = 'changed'

@@ -11,7 +11,7 @@ import { call, chat, result, say, units } from '../support/conversation.ts'
 
 const S = 's'
 
-it('S4-03 S4-23 nca summarizes by itself, after the turn: a summary, then the newest messages', async () => {
+it('nca summarizes by itself, after the turn: a summary, then the newest messages [S4-03 S4-23]', async () => {
   const asked: SummaryRequest[] = []
   const summarizer: Summarizer = {
     name: 'spy',
@@ -46,7 +46,7 @@ it('S4-03 S4-23 nca summarizes by itself, after the turn: a summary, then the ne
   })
 })
 
-it('S4-U06 a summarizer that fails leaves the window of the newest, and the event says what stood in', async () => {
+it('a summarizer that fails leaves the window of the newest, and the event names the replacement [S4-U06]', async () => {
   const summarizer: Summarizer = {
     name: 'broken',
     usesModel: true,
@@ -68,7 +68,7 @@ it('S4-U06 a summarizer that fails leaves the window of the newest, and the even
 })
 
 it.each(PRESET_NAMES)(
-  'S4-16 S4-22 with enable_auto_summarize = false the preset %s hides nothing by itself, and everything when it is asked',
+  'with enable_auto_summarize = false the preset %s hides nothing automatically, and everything on request [S4-16 S4-22]',
   async (preset) => {
     const summarizer = saying('They talked at length.')
     const config = { preset, summarizer, contextWindowTarget: 32_000 }
@@ -101,7 +101,7 @@ it.each(PRESET_NAMES)(
   },
 )
 
-it('S4-22 with auto said beside it a full session is shortened by itself, without a summary', async () => {
+it('with auto beside it a full session is shortened automatically, without a summary [S4-22]', async () => {
   const summarizer = saying('They talked at length.')
   const config: Settings = { preset: 'nca', summarizer, enableAutoSummarize: false, auto: true }
   await using store = await openStore(':memory:', { env: false, config })
@@ -120,7 +120,7 @@ function outputs(count: number, size: number) {
   ]).flat()
 }
 
-it('S2-030 S2-031 pruning that suffices is all there is: no model, nothing hidden, in each of the ways a run starts', async () => {
+it('pruning that suffices is all there is: no model, nothing hidden, in each of the ways a run starts [S2-030 S2-031]', async () => {
   const summarizer = saying('They talked at length.')
   const config = {
     summarizer,
@@ -171,7 +171,7 @@ it.each([
   ['truncate', chat(50, 500), ['truncate']],
   ['cut', [say('user', units(60_000)), say('assistant', 'done')], ['cut']],
 ] as const)(
-  'S2-034 the exit of the flow chart behind %s is under 80 percent, and no later stage is tried',
+  'the exit of the flow chart after %s is under 80 percent, and no later stage is tried [S2-034]',
   async (exit, messages, kinds) => {
     const summarizer = saying('They talked at length.')
     const config: Settings = {

@@ -55,7 +55,7 @@ describe('snippets', () => {
     expect(told).toBe(`[user] x${'😀'.repeat(49)}...\n[tool result] ${'y'.repeat(80)}...`)
   })
 
-  it('writes the summary of a store, behind the summary before', async () => {
+  it('writes the summary of a store, after the summary before', async () => {
     const store = await openStore(':memory:', { estimator: 'neurolink', summarizer: snippetSummarizer })
     const round = async (word: string): Promise<string> => {
       await store.append('s', [
@@ -117,7 +117,7 @@ describe('the prompt for a summary', () => {
     say('assistant', 'The file is not there.'),
   ]
 
-  it('contains the conversation, and says what to keep and how much', () => {
+  it('contains the conversation, and instructions on what to keep and how much', () => {
     const prompt = buildSummaryPrompt(talk, { tokens: 900, targetTokens: 300 })
     for (const said of ['[user] Rename fooBar in src/a.ts.', '[call edit {"path":"src/a.ts"}]', 'ENOENT'])
       expect(prompt).toContain(said)

@@ -59,7 +59,7 @@ describe('SystemInjector', () => {
     expect(injector.check(turn, tokens)).toEqual(expected)
   })
 
-  it('keeps its rules whatever becomes of the values they were made of', () => {
+  it('keeps its rules when the values they were built from change', () => {
     const trigger = { onTokenThreshold: 10 }
     const injector = new SystemInjector().addRule(trigger, 'x')
     trigger.onTokenThreshold = 1

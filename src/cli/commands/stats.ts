@@ -48,10 +48,10 @@ export async function showStats(
 async function requestOf({ cwd }: Context, options: StatsCommandOptions): Promise<StatsOptions> {
   const { prompt, tools, maxTokens } = options
   return {
-    systemPrompt: await systemPromptOf(options, cwd),
-    currentPrompt: prompt,
-    toolDefinitions: tools === undefined ? undefined : await readTools(cwd, tools),
-    maxTokens,
+    system: await systemPromptOf(options, cwd),
+    prompt,
+    tools: tools === undefined ? undefined : await readTools(cwd, tools),
+    maxOutputTokens: maxTokens,
   }
 }
 

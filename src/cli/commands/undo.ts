@@ -112,7 +112,7 @@ function whyUnchanged(
 ): string {
   if (status !== 'undone') return `${compactionId} was never in force (${status}).`
   if (verb === 'undo') return `${compactionId} is not in force.`
-  return `${compactionId} was not undone with this run: \`undertext redo\` with its own id, or that of the run or rewind it was undone with, redoes it.`
+  return `${compactionId} was not undone with this run. To redo it, pass its own id to \`undertext redo\`, or the id of the run or rewind that it was undone with.`
 }
 
 /** What the undo of a compaction restored. */

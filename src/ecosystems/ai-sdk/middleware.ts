@@ -37,7 +37,7 @@ import {
   versionOf,
 } from './types.ts'
 
-/** How often recording an answer is tried at a known position; after conflicts with other writers it is appended at the log's end. */
+/** The maximum number of attempts to record an answer. All but the last require an unchanged log; the last one appends at its end. */
 const MOST_TRIES = 5
 
 /** What the middleware needs of a store. */

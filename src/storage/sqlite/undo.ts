@@ -244,7 +244,12 @@ export class Turning {
     const since = planLift(this.#nesting, lifts).filter((one) => !includesNo(lifts, one))
     if (since.length === 0) return
     const missing = since.map(({ id }) => id)
-    throw notVisible(this.#session, rewind, 'these compactions build on those that it undoes', missing)
+    throw notVisible(
+      this.#session,
+      rewind,
+      'undo first these compactions, which build on those that it undoes',
+      missing,
+    )
   }
 }
 

@@ -146,7 +146,11 @@ class Telling {
     this.#fields.see(entry, this.#isMain !== true || entry.isSidechain !== true)
     if (facts === undefined) return {}
     if (known !== undefined) {
-      this.#count(line, 'kept', 'an entry of a uuid that another has already is stored, and sent nowhere')
+      this.#count(
+        line,
+        'kept',
+        'an entry whose uuid another entry already has is stored, but not sent to a model',
+      )
       return {}
     }
     this.#hashes.set(facts.uuid, hash)

@@ -116,7 +116,7 @@ describe('an OpenAI-compatible address', () => {
     await expect(ask().reply).rejects.toThrow('in the middle of the answer')
   })
 
-  it('ends where the server says that it is done, though the connection stays', async () => {
+  it('ends when the server sends its end, though the connection stays open', async () => {
     const holding = createServer((_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.write('data: {"choices":[{"delta":{"content":"All."}}]}\n\ndata: [DONE]\n\n')
@@ -127,7 +127,7 @@ describe('an OpenAI-compatible address', () => {
     expect(reply.text).toBe('All.')
   })
 
-  it('says where an address points that is not followed', async () => {
+  it('names the target of a redirect that is not followed', async () => {
     const moved = createServer((_, response) => {
       response.writeHead(308, { location: 'https://models.example/v1/chat/completions' }).end()
     })
@@ -141,7 +141,7 @@ describe('an OpenAI-compatible address', () => {
     )
   })
 
-  it('says that a page, or half a JSON, is no answer', async () => {
+  it('reports that a page, or half a JSON value, is not an answer', async () => {
     server.script([{ raw: '<html>Welcome</html>', contentType: 'text/html' }])
     await expect(ask().reply).rejects.toThrow('no Chat Completions answer. Is the address right?')
     server.script([{ raw: '{"choices": [{' }])
@@ -158,7 +158,7 @@ describe('an OpenAI-compatible address', () => {
     expect((await ask().reply).text).toBe('In parts.')
   })
 
-  it('throws what the server says so that an overflow is known for one', async () => {
+  it("throws the server's error so that an overflow is recognized", async () => {
     const message =
       "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
     server.script([{ status: 400, message, code: 'context_length_exceeded' }])
@@ -176,7 +176,7 @@ describe('an OpenAI-compatible address', () => {
     )
   })
 
-  it('says what the AI SDK passes on as it came: an object, a text, a key', () => {
+  it('passes on what the AI SDK passes on unchanged: an object, a text, a key', () => {
     expect(failureSentence({ message: 'Overloaded', type: 'server_error' }, 'm')).toBe('m failed: Overloaded')
     expect(failureSentence('Overloaded', 'm')).toBe('m failed: Overloaded')
     expect(failureSentence(null, 'm')).toBe('m failed: no reason given')
@@ -184,7 +184,7 @@ describe('an OpenAI-compatible address', () => {
     expect(failureSentence(wrong, 'm')).toMatch(/\(status 401\): Incorrect API key provided: \[key\]$/)
   })
 
-  it('says that nobody is there', async () => {
+  it('reports that no server responds', async () => {
     const gone = await startModelServer()
     const { openaiUrl: url } = gone
     await gone.close()
@@ -194,7 +194,7 @@ describe('an OpenAI-compatible address', () => {
     expect(failureSentence(error, 'm at home')).toBe('m at home cannot be reached (ECONNREFUSED).')
   })
 
-  it('stops when it is told to', async () => {
+  it('stops on an abort', async () => {
     server.script([{ silent: true }])
     const own = new AbortController()
     const { reply } = ask({ signal: own.signal })

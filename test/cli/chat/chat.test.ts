@@ -79,7 +79,7 @@ describe('undertext chat without a terminal', () => {
     )
   })
 
-  it('says why there is no answer', async () => {
+  it('explains why there is no answer', async () => {
     const endedBy = async (reason: string) => {
       const choice = { message: { role: 'assistant', content: '' }, finish_reason: reason }
       server.script([{ raw: JSON.stringify({ choices: [choice] }) }])
@@ -106,7 +106,7 @@ describe('undertext chat without a terminal', () => {
     expect(result?.value).toMatchObject({ targetTokens: 800 })
   })
 
-  it('asks nobody when nothing is said', async () => {
+  it('calls no model for an empty line', async () => {
     expect(await chat(atServer('--message', ' '), '')).toMatchObject({
       exit: 2,
       err: expect.stringContaining('--message is empty.'),
@@ -114,7 +114,7 @@ describe('undertext chat without a terminal', () => {
     expect(server.requests).toEqual([])
   })
 
-  it('answers each line, and writes nothing but answers to the output', async () => {
+  it('answers each line, and writes only answers to the output', async () => {
     expect(await chat(['--echo'], 'one\ntwo\\\nthree\n')).toEqual({
       exit: 0,
       out: 'one\ntwo\nthree\n',
@@ -123,7 +123,7 @@ describe('undertext chat without a terminal', () => {
     expect(await contents()).toEqual(['one', 'one', 'two\nthree', 'two\nthree'])
   })
 
-  it('says one thing with --message, commands too, and goes on with the newest session', async () => {
+  it('sends one text with --message, commands too, and continues the newest session', async () => {
     server.script([{ text: 'First.' }, { text: 'Second.' }])
     writeFileSync(join(folder, 'system.txt'), 'Speak plainly.')
     await chat(atServer('--message', '/help', '--system-file', 'system.txt', '--title', 'A talk'), '')
@@ -151,7 +151,7 @@ describe('undertext chat without a terminal', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  it('keeps what came of an answer that broke off', async () => {
+  it('stores the part of an interrupted answer', async () => {
     server.script([{ text: 'Half of this is lost on the way.', errorAfter: 3 }])
     const { exit, out, err } = await chat(atServer(), 'one\n')
     expect(exit).toBe(7)
@@ -162,7 +162,7 @@ describe('undertext chat without a terminal', () => {
     expect(answer?.metadata).toEqual({ chat: { stopped: 'failed' } })
   })
 
-  it('comes back from an overflow with a shorter history, and says so', async () => {
+  it('recovers from an overflow with a shorter history, and reports it', async () => {
     await openStore(db, { env: false }).then(async (store) => {
       await store.createSession({ id: 's', provider: 'openai', model: 'm' })
       for (let at = 0; at < 20; at++)
@@ -184,7 +184,7 @@ describe('undertext chat without a terminal', () => {
     expect(sent[1]).toBeLessThan(sent[0]!)
   })
 
-  it('S3-032: compacts earlier with a lower threshold', async () => {
+  it('compacts earlier with a lower threshold [S3-032]', async () => {
     const words = 'word '.repeat(90).trim()
     const turns = `${words}\n`.repeat(3)
     const small = ['--echo', '--context-window', '2000', '--max-tokens', '1000']
@@ -195,7 +195,7 @@ describe('undertext chat without a terminal', () => {
     expect((await chat([...small, '--compact-threshold', '1.5'], '')).exit).toBe(2)
   })
 
-  it('S3-033 S3-322 S3-326: checks the budget after each turn; with --disable-compaction nothing is said or compacted', async () => {
+  it('checks the budget after each turn; --disable-compaction prints and compacts nothing [S3-033 S3-322 S3-326]', async () => {
     const words = 'word '.repeat(400).trim()
     const small = ['--echo', '--context-window', '2000', '--max-tokens', '1000', '--json']
     const on = await chat(small, `${words}\nhi\n`)
@@ -213,7 +213,7 @@ describe('undertext chat without a terminal', () => {
     ])
   })
 
-  it('does what its commands say', async () => {
+  it('its commands do what their descriptions promise', async () => {
     const first = await chat(
       ['--echo'],
       'hello\n/system Be kind.\n/system\n/model\n//etc/hosts\n/history 2\n/nope\nnever\n',
@@ -227,7 +227,7 @@ describe('undertext chat without a terminal', () => {
     expect(ends).toEqual({ exit: 0, out: '', err: '' })
   })
 
-  it('lets a model write summaries, and goes on offline where that fails', async () => {
+  it('lets a model write summaries, and continues offline if that fails', async () => {
     server.script(({ stream, body }) =>
       JSON.stringify(body.messages).includes('answer me') && stream
         ? { text: 'Yes.' }
@@ -254,7 +254,7 @@ describe('undertext chat without a terminal', () => {
     ])
   })
 
-  it('leaves no session where nothing was said', async () => {
+  it('leaves no session without a message', async () => {
     await chat(['--echo'], '')
     expect(await inStore(async (store) => store.listSessions())).toEqual([])
   })

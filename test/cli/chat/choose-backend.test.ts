@@ -7,7 +7,7 @@ import { type ModelServer, startModelServer } from '../../support/model-server.t
 
 const ENV = { OPENAI_API_KEY: 'key-of-openai', OTHER_KEY: 'another-key' }
 
-describe('who answers', () => {
+describe('the backend', () => {
   let server: ModelServer
   let folder: string
   beforeAll(async () => {
@@ -22,7 +22,7 @@ describe('who answers', () => {
   const choose = (choice: BackendChoice, known = {}) =>
     chooseBackend(choice, known, { env: ENV, cwd: folder })
 
-  it('is the echo when nobody is named, whatever a session says', async () => {
+  it('is the echo when none is given, independent of the session', async () => {
     const backend = await choose({}, { provider: 'anthropic', model: 'claude-sonnet-4-5' })
     expect(backend).toMatchObject({ kind: 'echo', title: 'the offline echo' })
     expect(backend.provider).toBeUndefined()
@@ -36,7 +36,7 @@ describe('who answers', () => {
     })
   })
 
-  it('is an address, with the model of the session where none is said', async () => {
+  it('is an address, with the model of the session when none is given', async () => {
     expect(await choose({ url: 'http://localhost:1/v1' }, { model: 'llama3.2' })).toMatchObject({
       kind: 'url',
       provider: 'openai',

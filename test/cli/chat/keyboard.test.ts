@@ -51,7 +51,7 @@ it('lets no control character of a paste through', async () => {
   expect(await type('\x1b[200~a\x1b[2Jb\x03c\x07\td\x9b\x1b[201~')).toBe('a[2Jbc  d')
 })
 
-it('holds keys back while an answer comes, and gives Ctrl-C to whoever waits for it', async () => {
+it('holds keys while an answer arrives, and passes Ctrl-C to the waiter', async () => {
   const { keys, type, release } = keyboard()
   let interrupts = 0
   keys.hold(() => {

@@ -21,7 +21,7 @@ it('joins a line to the one before that ends in a backslash', async () => {
   expect(await promptsIn('\\', '')).toEqual([])
 })
 
-it('says one thing once', async () => {
+it('prints each line once', async () => {
   const prompts = onePrompt('hello')
   expect([await prompts.next(), await prompts.next()]).toEqual(['hello', undefined])
 })

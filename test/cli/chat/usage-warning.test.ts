@@ -17,14 +17,14 @@ function linesAt(tokens: number, threshold?: number): readonly string[] {
 }
 
 describe('the warning after a turn', () => {
-  it('S3-323: tells the share over 60 percent, and nothing at 60', () => {
+  it('tells the share over 60 percent, and nothing at 60 [S3-323]', () => {
     expect(linesAt(120_000)).toEqual([])
     expect(linesAt(120_001)).toEqual(['Context: 60% used'])
     expect(linesAt(130_000)).toEqual(['Context: 65% used'])
     expect(linesAt(159_999)).toEqual(['Context: 79% used'])
   })
 
-  it('S3-324 S3-325: warns from 80 percent on, in two lines, with figures', () => {
+  it('warns from 80 percent on, in two lines, with figures [S3-324 S3-325]', () => {
     const second = 'Auto-compaction will trigger to preserve conversation quality.'
     expect(linesAt(166_000)).toEqual(['Context usage: 83% of window (166,000 / 200,000 tokens)', second])
     expect(linesAt(160_000)).toEqual(['Context usage: 80% of window (160,000 / 200,000 tokens)', second])
@@ -37,7 +37,7 @@ describe('the warning after a turn', () => {
     expect(linesAt(180_000, 0.9)[0]).toBe('Context usage: 90% of window (180,000 / 200,000 tokens)')
   })
 
-  it('S3-326: says nothing where compaction is off, or nothing is known', () => {
+  it('prints nothing when compaction is off or the usage is unknown [S3-326]', () => {
     expect(usageWarning(statsOf(166_000), false)).toBeUndefined()
     expect(usageWarning(null, true)).toBeUndefined()
   })

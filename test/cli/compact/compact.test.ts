@@ -94,7 +94,7 @@ describe('undertext compact', () => {
     expect(rows.filter(({ hidden }) => hidden).map(({ id }) => id)).toEqual(hidden.map(({ id }) => id))
   })
 
-  it('says the rows of a stage one by one', async () => {
+  it('lists the rows of a stage one by one', async () => {
     const { lines, exit } = await compact(
       'talk',
       '--target-tokens',
@@ -112,7 +112,7 @@ describe('undertext compact', () => {
     )
   })
 
-  it('does it where nobody can be asked, and says how to take it back', async () => {
+  it('compacts without asking when there is no terminal, and prints how to undo', async () => {
     const before = await view()
     const { exit, out } = await compact('talk', '--target-tokens', '500')
     expect(exit).toBe(0)
@@ -139,7 +139,7 @@ describe('undertext compact', () => {
   it.each([
     ['talk', 'the history is within the target already'],
     ['empty', 'there are no messages'],
-  ])('answers 1 for %s, where there is nothing to do', async (session, why) => {
+  ])('exits with 1 for %s, when there is nothing to do', async (session, why) => {
     const { exit, out } = await compact(session)
     expect(exit).toBe(1)
     expect(out).toContain(`Nothing to compact in session ${session}: ${why}`)
@@ -169,7 +169,7 @@ describe('undertext compact', () => {
       )
   })
 
-  it('asks a model for the summary only when it is done, or when it is told to', async () => {
+  it('calls a model for the summary only when it compacts, or on request', async () => {
     server.forget()
     const summary = '## Primary Request and Intent\nQuestions and answers, twelve of each.'
     server.script([{ text: summary, usage: { inputTokens: 900, outputTokens: 20 } }])

@@ -103,7 +103,7 @@ describe('a plan row by row', () => {
     expect(rows[1]).toMatchObject({ tokensBefore: 6, tokensAfter: 3 })
   })
 
-  it('has no line for a summary that an earlier stage of the run brings', async () => {
+  it('has no line for a summary that an earlier stage of the run inserts', async () => {
     const again: PlannedCompaction = { ...CONDENSE, id: 'd', hides: ['provisional', 'm4'] }
     const { stages } = await compactionPlan([CONDENSE, again], VIEW, measure, true)
     expect(stages[1]?.rows.map(({ messageId }) => messageId)).toEqual(['m4'])

@@ -16,7 +16,7 @@ describe('commandLine', () => {
     expect(commandLine('undo', ...operands)).toBe(line)
   })
 
-  it.skipIf(process.platform === 'win32')('is taken back by a shell word by word', () => {
+  it.skipIf(process.platform === 'win32')('is parsed by a shell into the same words', () => {
     const word = fc.string().filter((text) => !text.includes('\0'))
     fc.assert(
       fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), (words) => {

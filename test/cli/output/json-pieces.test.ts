@@ -7,7 +7,7 @@ async function* listOf(values: readonly unknown[]): AsyncGenerator<unknown> {
   yield* values
 }
 
-it('tells an object piece by piece as it is told at once', async () => {
+it('writes an object piece by piece with the same text as at once', async () => {
   const value = fc.oneof(fc.jsonValue(), fc.string({ unit: 'binary' }), fc.uint8Array({ maxLength: 4 }))
   const fields = fc.dictionary(fc.string(), fc.oneof(value, fc.constant(undefined), fc.array(value)))
   await fc.assert(

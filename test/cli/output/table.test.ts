@@ -135,7 +135,7 @@ describe('table', () => {
 })
 
 describe('layout', () => {
-  it('wraps between words and keeps how far in a line stands', () => {
+  it('wraps between words and keeps the column within a line', () => {
     expect(wrapped('  - one two three four\nfive', 12)).toEqual(['  - one two', '  three four', 'five'])
     expect(wrapped('日本語です', 4)).toEqual(['日本', '語で', 'す'])
   })

@@ -42,7 +42,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     db = join(program.folder, `chat-${count}.db`)
   }
 
-  it('answers turn after turn, ends with Ctrl-D, and goes on after the process is gone', async () => {
+  it('answers turn after turn, ends with Ctrl-D, and continues in a new process', async () => {
     fresh()
     const first = start(['chat', '--echo'])
     await first.sees('> ')
@@ -74,7 +74,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     await store.close()
   })
 
-  it('warns from 60 percent on, compacts, says how to take it back, and takes it back', async () => {
+  it('warns from 60 percent on, compacts, prints how to undo it, and undoes it', async () => {
     fresh()
     // 2,000 tokens less 1,000 for the answer: 1,000 for the request. A short word is about one token, and the echo says it again.
     const words = (many: number): string => 'word '.repeat(many).trim()
@@ -105,7 +105,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     expect(await chat.exit()).toBe(0)
   })
 
-  it('keeps what came of an answer that was interrupted, and goes on', async () => {
+  it('stores the part of an interrupted answer, and continues', async () => {
     fresh()
     server.script([
       { text: 'This answer takes its time and never comes to its end.', betweenMs: 40, pieceLength: 5 },
@@ -132,7 +132,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     await store.close()
   })
 
-  it('stops a summary that takes too long with Ctrl-C, and goes on', async () => {
+  it('stops a slow summary with Ctrl-C, and continues', async () => {
     fresh()
     const before = await openStore(db, { env: false })
     const turns = Array.from({ length: 20 }, (_, at) => ({
@@ -155,7 +155,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     expect(await chat.exit()).toBe(0)
   })
 
-  it('stores nothing of a question that nobody answered, and asks it again', async () => {
+  it('stores nothing of an unanswered question, and sends it again', async () => {
     fresh()
     server.script([{ status: 500, message: 'out of order' }, { text: 'Now it works.' }])
     const chat = start(['chat', '--url', server.openaiUrl, '--model', 'moody'])
@@ -176,7 +176,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     await store.close()
   })
 
-  it('takes a paste of several lines as one prompt, and a line that a backslash goes on with', async () => {
+  it('reads a paste of several lines as one prompt, and joins a line that ends with a backslash', async () => {
     fresh()
     const chat = start(['chat', '--echo'])
     await chat.sees('> ')
@@ -261,7 +261,7 @@ describe.skipIf(!(await hasTerminals()))('undertext chat on a terminal', () => {
     expect(await shell.exit()).toBe(0)
   })
 
-  it('ends when it is told to by a signal, the terminal in order', async () => {
+  it('ends on a signal, and restores the terminal', async () => {
     fresh()
     const chat = start(['chat', '--echo'])
     await chat.sees('> ')

@@ -100,7 +100,7 @@ describe.skipIf(!(await hasTerminals()))('commands on a terminal', () => {
     expect(await activeCompactions()).toBe(0)
   })
 
-  it('says that a model is asked, and changes nothing when that is interrupted', async () => {
+  it('reports that a model is called, and changes nothing when that is interrupted', async () => {
     await storeWithOutputs()
     const server = await startModelServer([{ silent: true }])
     const by = ['--summary-url', server.openaiUrl, '--summary-model', 'm']

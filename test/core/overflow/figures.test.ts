@@ -24,7 +24,7 @@ describe('every way of writing a number', () => {
     })
   })
 
-  it('gives back any pair of numbers, in any of five wordings', () => {
+  it('reads any pair of numbers back, in any of five wordings', () => {
     const wordings = [
       (a: number, b: number) => `prompt is too long: ${a} tokens > ${b} maximum`,
       (a: number, b: number) =>

@@ -56,7 +56,7 @@ it('finds a message anywhere in a long text', () => {
   }
 })
 
-it('does not read into one sentence what stands far apart in a long text', () => {
+it('does not combine distant parts of a long text into one sentence', () => {
   expect(isContextOverflowError(`the prompt${repeat(' -', MEGABYTE)} is too long for the context`)).toBe(
     false,
   )

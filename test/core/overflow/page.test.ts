@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { WORDINGS } from '../../../src/overflow/overflow.ts'
+import { WORDINGS } from '../../../src/overflow/wordings.ts'
 import { OTHERS, OVERFLOWS } from './labelled.ts'
 import { LAST_OTHERS, LAST_OVERFLOWS } from './labelled-last.ts'
 import { LATER_OTHERS, LATER_OVERFLOWS } from './labelled-later.ts'
@@ -29,7 +29,7 @@ it('lists the wordings of the code, in their order', () => {
     provider ?? '–',
     sample.replaceAll('|', '\\|'),
     trust,
-    also === undefined ? '' : typeof also === 'string' ? also : also.join(', '),
+    also.join(', '),
   ])
   expect(rowsUnder('## The wordings')).toEqual(listed)
 })

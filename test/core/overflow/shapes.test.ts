@@ -142,7 +142,7 @@ describe('never throws and calls nothing', () => {
     expect(() => extractErrorMessage(error)).not.toThrow()
   })
 
-  it('whatever it is given, and answers alike in all three functions', () => {
+  it('with any value, and returns alike in all three functions', () => {
     fc.assert(
       fc.property(
         fc.anything({ withNullPrototype: true, withBigInt: true, withMap: true, withTypedArray: true }),
@@ -199,7 +199,7 @@ describe('does not read the request', () => {
     ).toBe(false)
   })
 
-  it('nor a chat message, but what it says of its own failure', () => {
+  it('nor a chat message, but what it reports of its own failure', () => {
     expect(isContextOverflowError({ role: 'user', message: TEXT })).toBe(false)
     expect(isContextOverflowError({ role: 'assistant', errorMessage: TEXT })).toBe(true)
   })
@@ -262,7 +262,7 @@ describe('ContextBudgetExceededError', () => {
     expect([error.provider, error.model]).toEqual(['openai', 'gpt-4o'])
   })
 
-  it('says what to do, and does not promise what compaction cannot do', () => {
+  it('gives advice, and does not promise what compaction cannot do', () => {
     expect(error.message).toBe(
       'The request takes 150000 tokens and "gpt-4o" has room for 120000 (after prune, truncate). Compact to a lower target, ask for fewer output tokens, or use a model with a larger window.',
     )

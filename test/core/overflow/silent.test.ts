@@ -36,7 +36,7 @@ describe('a refusal without a body', () => {
     expect(isContextOverflowError(Object.assign(bodiless(413, 'x'), { responseBody: '<html>' }))).toBe(false)
   })
 
-  it('is none where the request carried no conversation', () => {
+  it('is no overflow when the request carried no conversation', () => {
     for (const path of [
       'embeddings',
       'files',
@@ -61,7 +61,7 @@ describe('the plan of a Claude subscription', () => {
     expect(isContextOverflowError('Extra usage is required for 1M context · enable extra usage')).toBe(true)
   })
 
-  it('is none where the usage is spent', () => {
+  it('is no overflow when the usage is spent', () => {
     expect(isContextOverflowError("You're out of extra usage. Add more in your settings.")).toBe(false)
   })
 })
@@ -95,7 +95,7 @@ it.each([
   'OpenRouter returned "prompt is too long: 3 tokens > 2 maximum"',
   '400 {"type":"error","error":{"message":"prompt is too long: 215632 tokens > 200000 max',
   "Error code: 400 - {'error': {'message': 'prompt is too long: 215632 tokens > 200000 maximum'}}",
-])('is an overflow although quotes stand around it: %s', (error) => {
+])('is an overflow although quotes surround it: %s', (error) => {
   expect(isContextOverflowError(error)).toBe(true)
 })
 

@@ -69,7 +69,7 @@ describe('RESOURCE_EXHAUSTED (S3-265, C-28)', () => {
   })
 })
 
-it('takes the phrases as they stand when strict mode is off, and still no other rate limit', () => {
+it('takes the phrases literally when strict mode is off, and still no other rate limit', () => {
   const throttled = {
     name: 'ThrottlingException',
     message: 'Too many tokens, please wait before trying again.',
@@ -108,7 +108,7 @@ describe('a hint', () => {
     expect(getContextOverflowProvider(openai, { provider: 'anthropic' })).toBe('openai')
   })
 
-  it('names a provider for a wording nobody owns, and makes no overflow of another error', () => {
+  it('names a provider for a wording without an owner, and makes no overflow of another error', () => {
     expect(getContextOverflowProvider('Context window exceeded')).toBeNull()
     expect(getContextOverflowProvider('Context window exceeded', { provider: 'acme' })).toBe('acme')
     expect(isContextOverflowError('Bad Request', { provider: 'openai' })).toBe(false)
@@ -136,7 +136,7 @@ describe('patterns of the caller', () => {
     expect(global[0]!.pattern.lastIndex).toBe(0)
   })
 
-  it('bring figures along when the text names them', () => {
+  it('supply figures when the text contains them', () => {
     expect(
       parseProviderOverflowDetails('zu viel text: the prompt has 9000 tokens, limit is 8192', { patterns }),
     ).toMatchObject({ provider: 'acme', actualTokens: 9000, budgetTokens: 8192 })

@@ -23,14 +23,14 @@ function expectSame(given: readonly object[]): void {
 }
 
 describe('there and back', () => {
-  it('gives back any items, and changes nothing it was given', () => {
+  it('returns any items unchanged, and does not change its input', () => {
     fc.assert(
       fc.property(items, (given) => expectSame(given)),
       { numRuns: 3_000 },
     )
   })
 
-  it('says nothing of what it gives back', () => {
+  it('reports nothing about items that it returns unchanged', () => {
     fc.assert(
       fc.property(items, (given) => {
         const notes: unknown[] = []

@@ -130,7 +130,7 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
       expect((await texts(store))[2]).toBe(shownAs('a'))
     })
 
-    test('is what law 4 allows a preview alone, and law 3 nobody', async () => {
+    test('is what law 4 allows only a preview, and law 3 no compaction', async () => {
       const store = await withLimit()
       await store.append(S, [say('user', 'x'), calls(['a', 'run'], ['b', 'run'])])
       await store.append(S, [result('a', LOG)], { previewToolOutputs: false })
@@ -169,7 +169,7 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
       ['auto: false, for nothing runs unasked', { auto: false }, {}],
       ['enabled: false', { enabled: false }, {}],
       ['enabled: false, whatever the call asks', { enabled: false }, { previewToolOutputs: true }],
-    ])('are shown whole when %s says so', async (_, config, options) => {
+    ])('are shown whole when %s is set so', async (_, config, options) => {
       const store = await withLimit({ maxToolOutputLines: 8, ...config })
       expect(await store.append(S, TURN, options)).not.toHaveProperty('preview')
       expect((await texts(store))[2]).toBe(LOG)
@@ -190,7 +190,7 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
       expect(await store.getCompaction(S, preview!.compactionId)).toMatchObject({ trigger: 'manual' })
     })
 
-    test('by the limits of the store where a session says none, also of a session that is made by it', async () => {
+    test('by the limits of the store where a session has none, also for a session that the append creates', async () => {
       const store = await open()
       const large = Array.from({ length: 3_000 }, () => 'xxxx').join('\n')
       const { preview } = await store.append('new', [
@@ -280,7 +280,7 @@ export function describeAppendPreviews({ open, openBoth, keeps }: Contract): voi
       ])
     })
 
-    test('are told in the audit, in order, and gone with the session', async () => {
+    test('are in the audit, in order, and purged with the session', async () => {
       const { store, reopen } = await openBoth()
       await store.createSession({ id: S, config: { maxToolOutputLines: 8 } })
       const { preview } = await store.append(S, TURN)

@@ -7,7 +7,7 @@ const keyed = (text: string, idempotencyKey: string): NewMessage => ({ ...say('u
 
 export function describeAppend({ open, openBoth }: Contract): void {
   describe('append', () => {
-    test('makes the session, gives positions without gaps, and answers them', async () => {
+    test('creates the session, gives positions without gaps, and returns them', async () => {
       const store = await open()
       const first = await store.append(S, chat(1))
       expect(first).toMatchObject({ sessionId: S, position: 2 })
@@ -152,7 +152,7 @@ export function describeAppend({ open, openBoth }: Contract): void {
       expect((await store.getSession(S)).messageCount).toBe(2)
     })
 
-    test('a key whose message was hidden by hand appends anew', async () => {
+    test('a key whose message was hidden manually appends again', async () => {
       const store = await open()
       const [id] = await appendAll(store, [keyed('hello', 'k'), ...chat(4)])
       const hidden = await store.hideMessages(S, [id!])

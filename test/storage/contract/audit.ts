@@ -126,7 +126,7 @@ export function describeAudit({ open, keeps }: Contract): void {
       await refusal(store.getAuditLog('nobody'), 'SESSION_NOT_FOUND')
     })
 
-    test.skipIf(!keeps.audit)('says nothing of the conversation', async () => {
+    test.skipIf(!keeps.audit)('contains no text of the conversation', async () => {
       const store = await open()
       await appendAll(store, [say('user', 'SECRET'), ...chat(6), say('assistant', 'SECRET')])
       await store.compactSession(S, { range: { from: 1, to: 7 }, summary: 'A SECRET.' })

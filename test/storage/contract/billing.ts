@@ -5,7 +5,7 @@ import { type Contract, refusal, S } from './support.ts'
 /** What providers billed, and what summaries cost. */
 export function describeBilling({ open, openBoth, keeps }: Contract): void {
   describe('usage totals', () => {
-    test('add up requests by provider and model, and keep what the last one said of the cache', async () => {
+    test('add up requests by provider and model, and keep the cache figures of the last one', async () => {
       const store = await open()
       await store.append(S, [say('user', units(100))])
       const claude = { provider: 'anthropic', model: 'claude-sonnet-4' }
@@ -73,7 +73,7 @@ export function describeBilling({ open, openBoth, keeps }: Contract): void {
       })
     })
 
-    test('do not keep what an earlier request said of the cache when the last one says nothing', async () => {
+    test('do not keep the cache figures of an earlier request when the last one has none', async () => {
       const store = await open()
       await store.append(S, [say('user', units(100))])
       await store.recordUsage(S, { inputTokens: 5, cacheReadTokens: 300 })

@@ -28,7 +28,7 @@ const LOOPS: NewMessage[] = Array.from({ length: 5 }, (_, at) => [
 
 export function describeConcurrency({ open, keeps }: Contract): void {
   describe('while a summary is written', () => {
-    test('appends go on and stay visible', async () => {
+    test('appends continue and stay visible', async () => {
       const store = await open()
       await appendAll(store, chat(6))
       const model = waitingModel()
@@ -101,7 +101,9 @@ export function describeConcurrency({ open, keeps }: Contract): void {
       expect((await run)!.compacted).toBe(true)
       expect(await shape(store)).toEqual(['summary', 10, 11, 12])
     })
+  })
 
+  describe('runs at the same time', () => {
     test('two calls with the same request share one run', async () => {
       const store = await open()
       await appendAll(store, chat(6))
@@ -161,7 +163,7 @@ export function describeConcurrency({ open, keeps }: Contract): void {
     })
 
     test.skipIf(!keeps.leases)(
-      'an overflow does not wait for it: it goes on with the stages that need no model',
+      'an overflow does not wait for it: it continues with the stages that need no model',
       async () => {
         const store = await open()
         await appendAll(store, chat(20, 20))
@@ -189,8 +191,10 @@ export function describeConcurrency({ open, keeps }: Contract): void {
         expect(await settled).toBe('STALE_PLAN')
       },
     )
+  })
 
-    test('an aborted call ends at once, though the summarizer does not hear the signal', async () => {
+  describe('an aborted or failed run', () => {
+    test('an aborted call ends at once, though the summarizer ignores the signal', async () => {
       const store = await open()
       await appendAll(store, chat(6))
       const before = await standing(store)
@@ -215,7 +219,7 @@ export function describeConcurrency({ open, keeps }: Contract): void {
       })
     })
 
-    test('a signal that was given before ends it before the summarizer is asked', async () => {
+    test('a signal that was aborted before ends it before the summarizer is called', async () => {
       const store = await open()
       await appendAll(store, chat(6))
       const summarizer = fakeModel()
@@ -338,7 +342,7 @@ export function describeConcurrency({ open, keeps }: Contract): void {
       })
     }
 
-    test('hangs: it is given up after its time', async () => {
+    test('hangs: it is abandoned after its time', async () => {
       const store = await open()
       await appendAll(store, chat(6))
       const run = await store.compactSession(S, {
@@ -376,7 +380,7 @@ export function describeConcurrency({ open, keeps }: Contract): void {
       expect(active.map((one) => one.summarizer)).toEqual(['extractive'])
     })
 
-    test('figures that are none are not kept, and nothing is left running', async () => {
+    test('invalid figures are not stored, and nothing stays running', async () => {
       const odd: unknown[] = [
         { text: 'ok', model: { name: 'x' } },
         { text: 'ok', model: 5 },

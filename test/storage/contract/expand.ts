@@ -18,7 +18,7 @@ function outline(row: ExpandedRow): unknown {
 
 export function describeExpand({ open, openBoth }: Contract): void {
   describe('expand and getSources', () => {
-    test('F1-07 return the right rows at every level', async () => {
+    test('return the right rows at every level [F1-07]', async () => {
       const store = await open()
       const messages = chat(6).map((message, at) => ({ ...message, createdAt: 1_000 + at }))
       await appendAll(store, messages)
@@ -82,7 +82,7 @@ export function describeExpand({ open, openBoth }: Contract): void {
       expect(await store.getSources(S, outer, { after: 10 })).toEqual([])
     })
 
-    test('F1-06 F1-07 are the same when compactions were undone', async () => {
+    test('are the same when compactions were undone [F1-06 F1-07]', async () => {
       const { store, reopen } = await openBoth()
       await appendAll(store, chat(6))
       const inner = await condense(store, 1, 4, 'Inner.')

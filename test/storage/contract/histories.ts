@@ -13,7 +13,7 @@ async function recordsOf(store: Store, id = S): Promise<HistoryRecord[]> {
 /** Whole sessions as records: what every storage that keeps an audit can give and take. */
 export function describeHistories({ open, keeps }: Contract): void {
   describe.skipIf(!keeps.histories)('whole sessions', () => {
-    it('are made again of what an export gave, and go on as the first would', async () => {
+    it('are restored from an export, and continue as the original would', async () => {
       const [store, other] = [await open(), await open()]
       await store.append(S, [
         { ...say('user', 'hello'), id: 'own' },
@@ -56,7 +56,7 @@ export function describeHistories({ open, keeps }: Contract): void {
       expect((await store.getSession(S)).messageCount).toBe(8)
     })
 
-    it('are not made of what was forged', async () => {
+    it('are not restored from a forged history', async () => {
       const [store, other] = [await open(), await open()]
       await store.append(S, chat(3))
       const records = (await recordsOf(store)).filter(

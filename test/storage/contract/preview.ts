@@ -85,7 +85,7 @@ export function describePreview({ open, openBoth, keeps }: Contract): void {
         if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
       })
 
-      test(`of ${name} says what compactSession does`, async () => {
+      test(`of ${name} returns what compactSession does`, async () => {
         const store = await open()
         await appendAll(store, BUSY)
         const preview = await store.previewCompaction(S, config)

@@ -17,7 +17,7 @@ export function describePromptCache({ open }: Contract): void {
       return { store, ids: await appendAll(store, TALK) }
     }
 
-    test('a run names the first row it changes, and what it gives up of what was sent last', async () => {
+    test('a run reports the first row it changes, and the cached tokens that it invalidates', async () => {
       const { store, ids } = await filled()
       const options: CompactOptions = { ...TRUNCATES, targetTokens: 1_500 }
       const preview = await store.previewCompaction(S, options)
@@ -68,7 +68,7 @@ export function describePromptCache({ open }: Contract): void {
       expect((await store.previewCompaction(S, options))!.firstChanged!.source).toBe('assumed')
     })
 
-    test('says nothing where nothing changes', async () => {
+    test('is not reported when nothing changes', async () => {
       const { store } = await filled()
       const run = await store.compactSession(S, { targetTokens: 50_000 })
       expect(run!.firstChanged).toBeUndefined()
@@ -83,7 +83,7 @@ export function describePromptCache({ open }: Contract): void {
     const LITTLE: CompactOptions = { ...TRUNCATES, targetTokens: 2_200 }
     const MORE: CompactOptions = { ...TRUNCATES, targetTokens: 1_600 }
 
-    test('is not made unasked, and writes nothing', async () => {
+    test('is not made automatically, and writes nothing', async () => {
       const store = await open()
       await appendAll(store, TALK)
       const before = await store.getSession(S)
@@ -103,7 +103,7 @@ export function describePromptCache({ open }: Contract): void {
       expect(preview).toMatchObject({ compacted: false, reason: 'SAVES_TOO_LITTLE', compactions: [] })
     })
 
-    test('is made when somebody asks for it, unless the call itself says how much it must save', async () => {
+    test('is made on request, unless the call itself sets how much it must save', async () => {
       const store = await open()
       await appendAll(store, TALK)
       const asked = await store.compactSession(S, { ...LITTLE, minimumSavings: 2_000 })

@@ -62,7 +62,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
   }
 
   describe("a provider's compaction block", () => {
-    test('S0-80 S0-83 S0-U20 stands for what is before it, and goes back as it came', async () => {
+    test('replaces what is before it, and is sent back unchanged [S0-80 S0-83 S0-U20]', async () => {
       const { store, reopen } = await openBoth()
       await appendAll(store, BEFORE)
       const appended = await store.append(S, [ANSWER])
@@ -144,7 +144,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       }
     })
 
-    test('undone, the originals are sent and the block is not; put back, it is', async () => {
+    test('undone, the originals are sent and the block is not; redone, it is', async () => {
       const store = await open()
       await appendAll(store, BEFORE)
       const { providerCompaction } = await store.append(S, [ANSWER])
@@ -202,8 +202,10 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       expect(both.map(({ block: outcome }) => outcome).sort()).toEqual(['known', 'recorded'])
       expect(await store.listCompactions(S)).toHaveLength(1)
     })
+  })
 
-    test('leaves pinned messages, and shows them behind it', async () => {
+  describe("what a provider's compaction block hides", () => {
+    test('leaves pinned messages, and shows them after it', async () => {
       const store = await open()
       const ids = await appendAll(store, BEFORE)
       await store.pin(S, [ids[1]!])
@@ -224,7 +226,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       await sound(store)
     })
 
-    test('leaves both halves of a call when one of them stands behind it', async () => {
+    test('leaves both halves of a call when one of them is after it', async () => {
       const store = await open()
       await appendAll(store, [say('user', 'a'), call('x', 'run'), say('user', 'b'), say('assistant', 'c')])
       const [holder] = await appendOnly(store, [assistant(block('In short.'), text('d'))])
@@ -306,7 +308,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       await sound(store)
     })
 
-    test('is never hidden by a truncation, and a summary of ours is made of what it says', async () => {
+    test('is never hidden by a truncation, and a summary of ours includes its text', async () => {
       const store = await open()
       await appendAll(store, chat(4))
       await store.append(S, [assistant(block('The harbour is closed.'), text(units(4)))])
@@ -339,8 +341,10 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
         ],
       })
     })
+  })
 
-    test('that stands alone in a paused answer', async () => {
+  describe("a provider's compaction block in a format", () => {
+    test('that is alone in a paused answer', async () => {
       const store = await open()
       await store.append(S, [say('user', 'a'), assistant(block('So far.'))])
       const { messages, mends } = await store.renderHistory(S, { provider: 'anthropic' })
@@ -350,7 +354,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       expect(mends).toEqual([])
     })
 
-    test('of OpenAI is an item of its own, and a word that says so for others', async () => {
+    test('of OpenAI is an item of its own, and a text that describes it for others', async () => {
       const store = await open()
       await store.append(S, [...chat(2), assistant(sealed), say('assistant', 'Go on.')])
       expect(await shape(store)).toEqual(['summary', 5, 6])
@@ -366,7 +370,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       expect(JSON.stringify(other.messages)).toContain('in a form that only their provider can read')
     })
 
-    test("in a message that is hidden, and somebody else's message, are said", async () => {
+    test("in a hidden message, and in a user's message, are reported", async () => {
       const store = await open()
       await appendAll(store, chat(2))
       const [holder] = await appendOnly(store, [assistant(block('x'), text('y'))])
@@ -420,7 +424,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
             ),
       )
 
-    test('clear the oldest results, as many as the provider says, those of some tools left out', async () => {
+    test('clear the oldest results, as many as the provider reports, except those of some tools', async () => {
       const store = await open()
       await appendAll(store, work())
       const edit = { type: 'clear_tool_uses_20250919', cleared_tool_uses: 2, cleared_input_tokens: 40 }
@@ -459,7 +463,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       await sound(store)
     })
 
-    test('say so when there are fewer results than the provider cleared, and leave pinned ones', async () => {
+    test('report when there are fewer results than the provider cleared, and leave pinned ones', async () => {
       const store = await open()
       const ids = await appendAll(store, work())
       await store.pin(S, [ids[2]!])
@@ -495,7 +499,7 @@ export function describeProvider({ open, openBoth, keeps }: Contract): void {
       await sound(store)
     })
 
-    test('and a block come as one run; edits nobody knows do nothing', async () => {
+    test('and a block come as one run; unknown edits do nothing', async () => {
       const store = await open()
       await appendAll(store, work())
       const [holder] = await appendOnly(store, [assistant(block(units(3)), text('d'))])

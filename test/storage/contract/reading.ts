@@ -36,7 +36,7 @@ export function describeReading({ open, keeps }: Contract): void {
       ).toHaveLength(10)
     })
 
-    test('rows that compactions inserted come with the message they stand behind', async () => {
+    test('rows that compactions inserted come with the message before them', async () => {
       const store = await open()
       await appendAll(store, chat(5))
       await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'First.' })
@@ -264,7 +264,7 @@ export function describeReading({ open, keeps }: Contract): void {
       expect(await store.compactSession(S)).toBeNull()
     })
 
-    test('worked out by hand', async () => {
+    test('computed manually', async () => {
       const store = await open()
       await appendAll(store, [
         say('user', 'Hello there'), // 11 characters: 3
@@ -308,10 +308,10 @@ export function describeReading({ open, keeps }: Contract): void {
       const store = await open()
       await appendAll(store, chat(1))
       const stats = await store.getContextStats(S, 'openai', 'gpt-4', {
-        systemPrompt: units(100), // 115 + 4
-        currentPrompt: units(20), // 23 + 4
-        toolDefinitions: [{ name: 'x'.repeat(89) }], // 100 characters of JSON: 25
-        fileAttachments: [{ content: units(40) }], // 46
+        system: units(100), // 115 + 4
+        prompt: units(20), // 23 + 4
+        tools: [{ name: 'x'.repeat(89) }], // 100 characters of JSON: 25
+        files: [{ content: units(40) }], // 46
         maxTokens: 1_000,
       })
       expect(stats!.breakdown).toEqual({
@@ -343,7 +343,7 @@ export function describeReading({ open, keeps }: Contract): void {
       expect(await store.needsCompaction('other', 'openai', 'gpt-4', { ...answer, threshold: 0.81 })).toBe(
         false,
       )
-      expect(await store.needsCompaction(S, 'openai', 'gpt-4', { ...answer, currentPrompt: 'x' })).toBe(true)
+      expect(await store.needsCompaction(S, 'openai', 'gpt-4', { ...answer, prompt: 'x' })).toBe(true)
     })
 
     test("use the session's own provider and model", async () => {
@@ -394,7 +394,7 @@ export function describeReading({ open, keeps }: Contract): void {
       await agree()
     })
 
-    test('say what is hidden by what', async () => {
+    test('report what is hidden by what', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(9))
       await store.hideMessages(S, [ids[16]!])

@@ -7,7 +7,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
   describe('readings', () => {
     const ASKED = historyTokens(1_000, 1)
 
-    test('a report is what stats say of the same request, and says where the figure comes from', async () => {
+    test('a report is what stats return for the same request, with its source', async () => {
       const store = await open()
       await store.append(S, [say('user', units(1_000))])
       expect(await store.getContextStats(S)).toMatchObject({
@@ -140,7 +140,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
       expect((await store.getContextStats(S))!.measured).toMatchObject({ inputTokens: 100 * ASKED })
     })
 
-    test('planning brings the true size down to the target, not the estimated one', async () => {
+    test('planning reduces the true size to the target, not the estimated one', async () => {
       const store = await open()
       const turns = Array.from({ length: 40 }, (_, at) =>
         say(at % 2 === 0 ? 'user' : 'assistant', units(500)),
@@ -187,7 +187,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
       expect((await store.getContextStats(S))!.measured).toBeNull()
     })
 
-    test('a report of nothing is none, however often it comes', async () => {
+    test('a report of 0 tokens is ignored, however often it comes', async () => {
       const store = await open()
       await store.append(S, [say('user', units(1_000))])
       for (let at = 0; at < 3; at++)
@@ -299,7 +299,7 @@ export function describeReadings({ open, openBoth }: Contract): void {
       expect(await store.listLimits()).toEqual([])
     })
 
-    test('where nobody names a provider, the error does', async () => {
+    test('the provider of the error counts where none is given', async () => {
       const store = await open()
       await store.append(S, [say('user', units(100))])
       await store.recordOverflow(S, 'prompt is too long: 210000 tokens > 200000 maximum')

@@ -84,7 +84,7 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       expect(await ids({ search: '5', after: 's5' })).toEqual([])
     })
 
-    test('have their messages counted by what they say', async () => {
+    test('have their messages counted by content', async () => {
       const store = await open()
       const silent = { role: 'tool', content: [] } as const
       await store.append('a', [silent, ...chat(2), silent, say('user', 'x')])
@@ -113,7 +113,7 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       await refusal(store.archiveSession('nobody'), 'SESSION_NOT_FOUND')
     })
 
-    test('are newest by what was said last, not by what was written last', async () => {
+    test('are sorted by their newest message, not by the newest write', async () => {
       const store = await open()
       expect(await store.newestSession()).toBeUndefined()
       const hour = (nth: number) => Date.UTC(2025, 0, 1, nth)

@@ -104,7 +104,7 @@ export function describeDeduplicate({ open }: Contract): void {
       expect(await pointers(store)).toEqual([true, false, false])
     })
 
-    test('a later read of fewer lines does not stand for more of them', async () => {
+    test('a later read of fewer lines does not replace one of more', async () => {
       const store = await open()
       await appendAll(
         store,
@@ -121,7 +121,7 @@ export function describeDeduplicate({ open }: Contract): void {
       expect(await pointers(store)).toEqual([false, false, false, true, false])
     })
 
-    test('a read that its tool cut short does not stand for the whole file', async () => {
+    test('a read that its tool cut short does not replace the whole file', async () => {
       const store = await open()
       const cut = `${lines(1, 40)}\n[Showing lines 1-40 of 80. Use offset=41 to continue.]`
       await appendAll(store, conversation(read('a', 'src/a.ts', lines(1, 80)), read('b', 'src/a.ts', cut)))
@@ -146,7 +146,7 @@ export function describeDeduplicate({ open }: Contract): void {
       expect(run!.compactions).toMatchObject([{ kind: 'deduplicate', partsReplaced: 1 }])
     })
 
-    test('parallel reads in one message and one result message are told apart', async () => {
+    test('parallel reads in one message and one result message are distinguished', async () => {
       const store = await open()
       const two = (text: string): NewMessage => ({
         role: 'tool',
@@ -169,7 +169,7 @@ export function describeDeduplicate({ open }: Contract): void {
       expect(await pointers(store)).toEqual([false, true, false, false])
     })
 
-    test('a survivor that was hidden by hand does not count', async () => {
+    test('a survivor that was hidden manually does not count', async () => {
       const store = await open()
       const ids = await appendAll(
         store,
@@ -261,7 +261,7 @@ export function describeDeduplicate({ open }: Contract): void {
       expect(await pointers(store)).toEqual([true, false])
     })
 
-    test('results that say in words which file they show are found, prose is not', async () => {
+    test('results whose text names their file are found, prose is not', async () => {
       const store = await open()
       const told = (text: string): string => `Read file src/a.ts\n${text}`
       await appendAll(store, [

@@ -109,7 +109,7 @@ export function describeDropReasoning({ open, openBoth, keeps }: Contract): void
       }
     })
 
-    test('keeps as many turns as it is told, at least the newest', async () => {
+    test('keeps the given number of turns, at least the newest', async () => {
       const store = await open()
       await appendAll(store, LOOPS)
       expect(await applyStage(store, dropReasoning({ keepTurns: 2 }), S)).toBeUndefined()
@@ -152,7 +152,7 @@ export function describeDropReasoning({ open, openBoth, keeps }: Contract): void
       await refusal(applyPlanned(store, S, worded), 'ILLEGAL_BOUNDARY')
     })
 
-    test('is not put back over a loop that is open again', async () => {
+    test('is not redone over a loop that is open again', async () => {
       const store = await open()
       const ids = await appendAll(store, LOOPS)
       const id = await applyStage(store, dropReasoning(), S)

@@ -135,7 +135,7 @@ export function describePrune({ open }: Contract): void {
       expect([all[2], all[4]]).toEqual([PRUNE_PLACEHOLDER, A])
     })
 
-    test('shows another placeholder when told', async () => {
+    test('shows another placeholder on request', async () => {
       const store = await open()
       await appendAll(store, THREE_RESULTS)
       await store.compactSession(S, { ...prune, prunePlaceholder: '[gone]' })

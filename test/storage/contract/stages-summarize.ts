@@ -8,7 +8,7 @@ const all: CompactionConfig = { ...ONLY.summarize, targetTokens: 0 }
 
 export function describeSummarize({ open, keeps }: Contract): void {
   describe('summarize', () => {
-    test('stands for everything before the newest turns that fit', async () => {
+    test('replaces everything before the newest turns that fit', async () => {
       const store = await open()
       // 6 turns of two messages, 10 units each: a message is ceil(11.5) + 4 = 16 tokens.
       const ids = await appendAll(store, chat(6))
@@ -108,7 +108,7 @@ export function describeSummarize({ open, keeps }: Contract): void {
       expect(run).toMatchObject({ compacted: false, reason: 'NO_PROGRESS' })
     })
 
-    test('keeps as many as the seed says when a ratio is given: a share, rounded up, at least four', async () => {
+    test('with a ratio, keeps the number of the seed: a share, rounded up, at least four', async () => {
       const kept = async (turns: number, keepRecentRatio: number): Promise<number> => {
         const store = await open()
         await appendAll(store, chat(turns))
@@ -122,7 +122,7 @@ export function describeSummarize({ open, keeps }: Contract): void {
       expect(await kept(5, 0)).toBe(4)
     })
 
-    test('merges an earlier summary: the next one stands for it and is told of it', async () => {
+    test('merges an earlier summary: the next one replaces it and receives it', async () => {
       const store = await open()
       await appendAll(store, chat(6))
       const first = await store.compactSession(S, {
@@ -190,7 +190,7 @@ export function describeSummarize({ open, keeps }: Contract): void {
       expect((await texts(store))[0]).toBe('Part 5.')
     })
 
-    test('a summary not smaller than what it stands for changes nothing', async () => {
+    test('a summary not smaller than what it replaces changes nothing', async () => {
       const store = await open()
       await appendAll(store, chat(5))
       const before = await standing(store)

@@ -117,7 +117,7 @@ export function describeTruncate({ open }: Contract): void {
       expect(await standing(store)).toEqual(middle)
     })
 
-    test('without a marker when told so, or with another text', async () => {
+    test('without a marker on request, or with another text', async () => {
       const store = await open()
       await appendAll(store, chat(9))
       const run = await store.compactSession(S, truncate(historyTokens(120, 12), { truncationMarker: false }))
@@ -165,7 +165,7 @@ export function describeTruncate({ open }: Contract): void {
       expect(await shape(store)).toEqual([1, 2, 3, 'marker', 12, 13])
     })
 
-    test('hides the share of the messages the seed says when a fraction is given', async () => {
+    test('with a fraction, hides the share of the messages of the seed', async () => {
       const hidden = async (turns: number, truncationFraction: number): Promise<number> => {
         const store = await open()
         await appendAll(store, chat(turns, 50))

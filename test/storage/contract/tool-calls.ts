@@ -14,7 +14,7 @@ const outputs = (...ids: string[]): NewMessage => ({
 
 export function describeToolCalls({ open, openBoth }: Contract): void {
   describe('getToolOutput', () => {
-    test('F3-03 answers what was stored of a pruned, deduplicated, condensed and hidden result', async () => {
+    test('returns the stored output of a pruned, deduplicated, condensed and hidden result [F3-03]', async () => {
       const { store, reopen } = await openBoth()
       const old = `old ${units(400)}`
       const ids = await appendAll(store, [
@@ -66,7 +66,7 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
         expect(await (await reopen()).getToolOutput(S, 'a')).toEqual({ ...expected, shown: 'hidden' })
     })
 
-    test('F3-03 of a truncated result, and of one that was cut in an emergency', async () => {
+    test('of a truncated result, and of one that was cut in an emergency [F3-03]', async () => {
       const store = await open()
       const long = `long ${units(3_000)}`
       await appendAll(store, [

@@ -21,7 +21,7 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
     const tokensWith = (summaries: number): number =>
       historyTokens(summaries + (4 - summaries) * 1_000, summaries + (4 - summaries) * 10)
 
-    test('F5-09 undoes newest first, as many as fit, and says which would have been next', async () => {
+    test('undoes newest first, as many as fit, and names the next one [F5-09]', async () => {
       const store = await open()
       const ids = await fourSummaries(store)
       // Room for two and a half of them at 40 %.
@@ -64,7 +64,7 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
       expect(await store.getEffectiveHistory(S)).toEqual(view)
     })
 
-    test('F5-09 with room for everything undoes everything, outer ones before inner ones', async () => {
+    test('with room for everything undoes everything, outer ones before inner ones [F5-09]', async () => {
       const store = await open()
       await appendAll(store, chat(6))
       const original = await store.getEffectiveHistory(S)
@@ -88,7 +88,7 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
       const pending = { maxTokens: 128_000 - available }
       // 6,000 tokens at 40 %: all 4,784 fit, and with 3,000 more of a prompt three of four summaries stay.
       const prompt = 'x'.repeat(4 * 2_600)
-      const first = await store.undoIfFits(S, { ...pending, currentPrompt: prompt })
+      const first = await store.undoIfFits(S, { ...pending, prompt: prompt })
       expect(first.before.breakdown.currentPrompt).toBe(2_990 + 4)
       expect(first.compactionIds).toHaveLength(2)
       expect(first.after.estimatedInputTokens).toBe(tokensWith(2) + 2_994)
@@ -98,7 +98,7 @@ export function describeUndoIfFits({ open, keeps }: Contract): void {
       expect((await store.undoIfFits(S, pending)).compactionIds).toHaveLength(1)
     })
 
-    test('leaves alone what was hidden by hand, and what lies beneath it', async () => {
+    test('leaves alone what was hidden manually, and what is beneath it', async () => {
       const store = await open()
       const ids = await appendAll(store, chat(6))
       await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'First.' })

@@ -56,7 +56,7 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       expect((await store.getCompaction(S, id)).status).toBe('active')
     })
 
-    test('a second undo and a second redo say so and write nothing', async () => {
+    test('a second undo and a second redo report it and write nothing', async () => {
       const store = await open()
       await appendAll(store, chat(6))
       const id = await condense(store, 3, 8)
@@ -134,7 +134,9 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       await store.redoCompaction(S, first)
       expect(await shape(store)).toEqual(['summary', 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16])
     })
+  })
 
+  describe('undo and redo of a run', () => {
     test('a run comes off and goes back whole', async () => {
       const store = await open()
       const loops = Array.from({ length: 4 }, (_, at) => [
@@ -164,7 +166,7 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       expect(await standing(store)).toEqual(after)
     })
 
-    test('compactions of a run stand in the audit in the order they were made', async () => {
+    test('compactions of a run are in the audit in the order they were made', async () => {
       const store = await open()
       await appendAll(store, [
         ...Array.from({ length: 4 }, (_, at) => [
@@ -187,7 +189,7 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       expect(compactionIds, 'newest first').toEqual(run!.compactions.map(({ id }) => id).reverse())
     })
 
-    test('redoing a run puts back exactly those that its undo took down', async () => {
+    test('redoing a run redoes exactly those that its undo undid', async () => {
       const store = await open()
       await appendAll(store, chat(8, 100))
       const ids = (await store.getMessages(S)).map(({ id }) => id)
@@ -227,7 +229,9 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       await store.undoCompaction(S, run!.runId, { cascade: true })
       expect(await shape(store)).toEqual(Array.from({ length: 16 }, (_, at) => at + 1))
     })
+  })
 
+  describe('undo and redo of compactions that depend on each other', () => {
     test('a replacement under a live condensation may be undone: the original shows when that goes', async () => {
       const store = await open()
       await appendAll(store, [

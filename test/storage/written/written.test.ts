@@ -33,7 +33,7 @@ test('there is a file for each version that wrote some', () => {
 describe.each(NAMES)('the file %s', (name) => {
   const written = JSON.parse(readFileSync(join(HERE, `${name}.json`), 'utf8'))
 
-  test('opens, is brought up, and holds what was stored; it is undone and redone as it was', async () => {
+  test('opens, is migrated, and has what was stored; undo and redo work as before', async () => {
     await using store = await openStore(unpacked(name), { env: false })
     expect(await standing(store)).toEqual(written.standing)
     for (const { session } of written.standing.sessions)
@@ -43,7 +43,7 @@ describe.each(NAMES)('the file %s', (name) => {
       expect((await store.verifySession(session.id)).findings).toEqual([])
   })
 
-  test('is not read-only brought up, and one version newer it is refused as it is', async () => {
+  test('is not migrated read-only, and is rejected unchanged when it is one version newer', async () => {
     const file = unpacked(name)
     const schema = (): string => {
       const database = new BetterSqlite3(file, { readonly: true })

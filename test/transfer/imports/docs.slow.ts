@@ -7,7 +7,7 @@ import { examplesOf, runAsUser } from '../../support/run-as-user.ts'
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs', 'imports.md'), 'utf8')
 
-it('the page has examples that do what they say', async () => {
+it('the page has examples that print the output shown', async () => {
   const printed = await Promise.all(examplesOf(PAGE).slice(0, 4).map(runAsUser))
   expect(printed.map((lines) => lines.trim().split('\n'))).toEqual([
     ['messages talk 2', 'unchanged 0'],

@@ -7,7 +7,7 @@ const IMPORTS = readFileSync(join(import.meta.dirname, '..', '..', '..', 'docs',
 const PAGE = IMPORTS.slice(IMPORTS.indexOf('## Sessions of coding agents'))
 const [example = ''] = examplesOf(PAGE)
 
-it('has an example that prints what it says', async () => {
+it('has an example that prints the output shown', async () => {
   const said = [...example.matchAll(/\/\/ (.+)$/gm)].map(([, line]) => line)
   expect(said).toHaveLength(3)
   expect((await runAsUser(example)).trim().split('\n')).toEqual(said)

@@ -66,7 +66,7 @@ const text = (role: string, words: string) => ({ role, content: [{ type: 'text',
 const notesIn = (events: readonly SourceEvent[]) => events.filter(({ type }) => type === 'note')
 
 describe('a conversation', () => {
-  it('is told with its id, title, model and time; the rest of it is kept', async () => {
+  it('has its id, title, model and time; the rest of it is kept', async () => {
     const value = conversation(
       { root: [null, null], a: ['root', said('user', 'hello')] },
       { default_model_slug: 'gpt-4o', gizmo_id: 'g-1', is_archived: false },
@@ -111,7 +111,7 @@ describe('a conversation', () => {
   it.each([
     ['one object', (value: object) => JSON.stringify(value, null, 1), 'talk.json'],
     ['a line', (value: object) => `${JSON.stringify(value)}\n${JSON.stringify(value)}\n`, 'talks.jsonl'],
-  ])('may stand in a file as %s', async (_, write, name) => {
+  ])('may be in a file as %s', async (_, write, name) => {
     const { source, events } = await readFile(await fileWith(name, write(line(said('user', 'hello')))))
     expect(source).toBe('chatgpt')
     expect(events[0]).toEqual({ type: 'conversation', at: { line: 1 }, id: 'talk-1' })
@@ -196,7 +196,7 @@ describe('branches', () => {
     ])
   })
 
-  it('become conversations of their own, from the root, when that is asked for', async () => {
+  it('become conversations of their own, from the root, on request', async () => {
     const events = await eventsOf(forked, true)
     expect(events.filter(({ type }) => type === 'conversation')).toEqual([
       { type: 'conversation', at: { line: 1, element: 1 }, id: 'talk-1' },
@@ -210,7 +210,7 @@ describe('branches', () => {
     expect(notesIn(events)).toEqual([])
   })
 
-  it('of a tree without a current node: the one that was said last', async () => {
+  it('of a tree without a current node: the newest one', async () => {
     const value = conversation(
       {
         ask: [null, said('user', 'a question')],
@@ -414,7 +414,7 @@ describe('contents', () => {
     ])
   })
 
-  it('what is told of the user is a system message', async () => {
+  it('the profile of the user is a system message', async () => {
     const value = line(
       said('user', {
         content_type: 'user_editable_context',

@@ -22,7 +22,7 @@ it.each(Object.keys(BRANCHED))('goes through few entries for each: %s', (shape) 
   for (const [at, size] of SIZES.entries()) expect(efforts[at]).toBeLessThan(4_100_000 + 45 * size)
 })
 
-it('shows the way to the last entry where rewinds are too many to be told one by one', async () => {
+it('shows the way to the last entry where rewinds are too many to be listed', async () => {
   const lines = branchedLines('two in turn', 4_000)
   const events = await eventsOf(claudeCode, inputOf(lines.join('\n'), { name: 's.jsonl' }))
   const [folded] = foldEvents(events)

@@ -58,7 +58,7 @@ it('shows what the SDK reads of a session that was rewound, branched and compact
   expect(back).toBeGreaterThan(20)
 })
 
-it('a longer file tells what the shorter one told, and then more', async () => {
+it('a longer file has the content of the shorter one, and then more', async () => {
   const plain = (events: readonly SourceEvent[]): object[] =>
     events.flatMap((event): object[] => {
       if (event.type === 'message') return [event.message]

@@ -51,7 +51,7 @@ it('keeps every line, in the form of the adapter', async () => {
   expect(twice.map((message) => entryOf(message)?.type)).toEqual(['last-prompt'])
 })
 
-it('what is taken back is hidden as soon as somebody goes on from before it', async () => {
+it('rewound entries are hidden as soon as the conversation continues from before them', async () => {
   const entries = [...LINE, user('u3', 'a1'), answer('a3', 'u3')]
   const events = await eventsOf(claudeCode, told(entries))
   const [folded] = foldEvents(events)
@@ -78,7 +78,7 @@ it('an edit of the first message takes everything back', async () => {
   expect(shown(await read([...LINE, user('v1', null)]))).toEqual(['v1'])
 })
 
-it('what was taken back and is gone on with comes back', async () => {
+it('rewound entries that are continued later are restored', async () => {
   const folded = await read([...LINE, user('u3', 'a1'), user('u4', 'a2')])
   expect(shown(folded)).toEqual(['u1', 'a1', 'u2', 'a2', 'u4'])
   expect(folded.compactions).toMatchObject([
@@ -87,7 +87,7 @@ it('what was taken back and is gone on with comes back', async () => {
   ])
 })
 
-it('parallel calls and their results stand beside each other, and are not taken back', async () => {
+it('parallel calls and their results are beside each other, and are not rewound', async () => {
   const entries = [
     user('u1', null),
     call('c1', 'u1', 'm'),
@@ -117,7 +117,7 @@ it('a compaction becomes a summary of all before it, which can be undone', async
   expect(again.compactions.at(-1)).toMatchObject({ id: 's2', covers: [[1, 8]] })
 })
 
-it('going back to before a compaction takes it out of force, and on from behind it puts it back', async () => {
+it('a rewind to before a compaction undoes it, and a continuation from after it redoes it', async () => {
   const entries = [...LINE, boundary('b', 'a2'), summary('s', 'b'), user('u3', 's'), answer('a3', 'u3')]
   const left = await read([...entries, user('u4', 'a1')])
   expect(shown(left)).toEqual(['u1', 'a1', 'u4'])
@@ -133,7 +133,7 @@ it('going back to before a compaction takes it out of force, and on from behind 
   expect(shown(back)).toEqual(['[s]', 'u3', 'a3', 'u5'])
 })
 
-it('what a compaction kept stays, behind its summary or before it', async () => {
+it('what a compaction kept stays, after its summary or before it', async () => {
   const tail = { preservedMessages: { anchorUuid: 's', uuids: ['u2', 'a2'] } }
   const behind = [...LINE, boundary('b', 'a2', tail), summary('s', 'b'), user('u3', 's')]
   expect(shown(await read(behind))).toEqual(['[s]', 'u2', 'a2', 'u3'])
@@ -147,7 +147,7 @@ it('what a compaction kept stays, behind its summary or before it', async () => 
   expect(folded.compactions).toMatchObject([{ covers: [[3, 4]] }])
 })
 
-it('a compaction that kept everything hides nothing that was said', async () => {
+it('a compaction that kept everything hides no message', async () => {
   const all = { preservedMessages: { anchorUuid: 's', uuids: ['u1', 'a1', 'u2', 'a2'] } }
   const entries = [...LINE, boundary('b', 'a2', all), summary('s', 'b'), user('u3', 's')]
   expect(shown(await read(entries))).toEqual(['u1', 'a1', 'u2', 'a2', '[s]', 'u3'])
@@ -172,7 +172,7 @@ it('a file that begins with a summary shows it', async () => {
   expect(shown(await read([summary('s', null), user('u1', 's')]))).toEqual(['[s]', 'u1'])
 })
 
-it('mends chains that are broken, and says so', async () => {
+it('mends chains that are broken, and reports it', async () => {
   const events = await eventsOf(
     claudeCode,
     told([...LINE, user('u3', 'never-written'), answer('a3', 'nor-this')]),
@@ -199,11 +199,11 @@ it('an entry that comes twice counts once, and another of its uuid is kept silen
   expect(entryOf(folded!.messages[4]!)).toEqual(other)
   expect(notesOf(events)).toEqual([
     'left-out: a repeated entry counts once (4 times, first here)',
-    'kept: an entry of a uuid that another has already is stored, and sent nowhere',
+    'kept: an entry whose uuid another entry already has is stored, but not sent to a model',
   ])
 })
 
-it('sidechains, errors of the API and what is only shown say nothing; a subagent’s own file does', async () => {
+it('sidechains, errors of the API and display-only entries are no messages; a subagent’s own file has some', async () => {
   const aside = (uuid: string, parent: string) => ({ ...user(uuid, parent), isSidechain: true })
   const error = { ...answer('e', 'a2'), isApiErrorMessage: true }
   const folded = await read([...LINE, aside('x1', 'u2'), aside('x2', 'x1'), error, user('u3', 'e')])
@@ -213,7 +213,7 @@ it('sidechains, errors of the API and what is only shown say nothing; a subagent
   expect(shown(agent)).toEqual(['x1', 'x2'])
 })
 
-it('what Claude Code sent otherwise than it stored is said', async () => {
+it('what Claude Code sent otherwise than it stored is reported', async () => {
   const micro = entry('m', 'a2', { type: 'system', subtype: 'microcompact_boundary' } as never)
   const events = await eventsOf(
     claudeCode,
@@ -250,7 +250,7 @@ it('knows title, model, time and place', async () => {
   expect(await fields([...LINE, last])).toMatchObject([{ model: 'claude-sonnet-4-5' }])
 })
 
-it('is called after the first words that somebody typed', async () => {
+it('has the first words that a user typed as its title', async () => {
   const NOT_TYPED = [
     '<command-name>/clear</command-name>\n<command-message>clear</command-message>',
     '<local-command-caveat>Caveat: …</local-command-caveat>',
@@ -298,7 +298,7 @@ it('is called after the first words that somebody typed', async () => {
   expect(await title(user('u1', null), ai)).toBe('Made up')
 })
 
-it('has the times of what was said, lines without one that of the line before', async () => {
+it('has the times of its messages; lines without one have that of the line before', async () => {
   const at = (nth: number) => ({ timestamp: new Date(Date.UTC(2026, 0, nth)).toISOString() })
   const bare = { type: 'last-prompt', lastPrompt: 'x', sessionId: NAME.slice(0, -6) }
   const events = await eventsOf(
@@ -311,7 +311,7 @@ it('has the times of what was said, lines without one that of the line before', 
   expect(times).toEqual([5, 5, 5, 7, 7])
 })
 
-it('tells what is wrong with a line, and goes on behind it', async () => {
+it('reports what is wrong with a line, and continues after it', async () => {
   const text = `${linesOf([LINE[0]!])}[]\n{"type":\n${linesOf(LINE.slice(1))}{"type":"us`
   const events = await eventsOf(claudeCode, inputOf(text, { name: NAME }))
   expect(eventsOfType(events, 'problem').map(({ at, why }) => [at.line, why])).toEqual([
@@ -322,7 +322,7 @@ it('tells what is wrong with a line, and goes on behind it', async () => {
   expect(shown(foldEvents(events)[0]!)).toEqual(['u1', 'a1', 'u2', 'a2'])
 })
 
-it('is called after its file, or where there is none as its entries say', async () => {
+it('is named after its file, or without one by its entries', async () => {
   const named = async (name: string, rest: object) => {
     const entries = LINE.map((entry) => ({ ...entry, sessionId: 's-1', ...rest }))
     const events = await eventsOf(claudeCode, inputOf(linesOf(entries), { name }))
@@ -350,7 +350,7 @@ it('knows its files by their entries', () => {
   expect(claudeCode.recognises({ ...head(turn()), shape: 'list' })).toBe(false)
 })
 
-it('is known by its first line, where its ids stand behind more than is looked at', async () => {
+it('is recognized by its first line, where its ids are beyond the part that is read', async () => {
   const content = [{ type: 'text', text: 'x'.repeat(300_000) }]
   const first = { parentUuid: null, isSidechain: false, type: 'user', message: { role: 'user', content } }
   const path = await fileWith(NAME, [{ ...first, uuid: 'a', sessionId: 's' }])

@@ -25,7 +25,7 @@ describe('a message', () => {
     expect(said).toEqual([text('user', 'old'), text('assistant', ' indeed\n')])
   })
 
-  it('becomes several: calls and results stand in their own, in order, with the ids of the export', async () => {
+  it('becomes several: calls and results have their own, in order, with the ids of the export', async () => {
     const times = { start_timestamp: TIME, stop_timestamp: TIME, flags: null }
     const call = {
       ...times,
@@ -206,7 +206,7 @@ describe('a message', () => {
     ])
   })
 
-  it('answers one of the calls made just before: a doubt is noted, a call that was broken off has no answer', async () => {
+  it('is paired with one of the calls just before: a doubt is reported, an interrupted call has no answer', async () => {
     const use = { type: 'tool_use', name: 'f', input: {} }
     const answer = { type: 'tool_result', content: 'r' }
     const events = await eventsOf(
@@ -282,7 +282,7 @@ describe('a message', () => {
     ])
   })
 
-  it('has what was taken out of its attachments behind its words, and words for its files', async () => {
+  it('has the extracted text of its attachments after its own, and a text for its files', async () => {
     const paste = { id: 'x', file_name: '', file_size: 5, file_type: 'txt', extracted_content: 'paste' }
     const notes = { file_name: 'notes.md', file_size: 3, file_type: 'md', extracted_content: '# A' }
     const empty = { file_name: 'b.pdf', extracted_content: '' }
@@ -350,7 +350,7 @@ describe('a message', () => {
     )
   })
 
-  it('that says nothing is left out, and counted', async () => {
+  it('without content is omitted, and counted', async () => {
     const events = await eventsOf(
       talk([message('m1', 'human', ' '), message('m2', 'assistant', []), message('m3', 'human', 'so?')]),
     )
@@ -358,7 +358,7 @@ describe('a message', () => {
     expect(notesIn(events)).toEqual(['left-out: 2 messages without any content'])
   })
 
-  it('keeps what its text says beyond its blocks; without a text among these it is said', async () => {
+  it('keeps text that its blocks lack; without a text among these it is reported', async () => {
     const events = await eventsOf(
       talk([
         message('m1', 'assistant', 'blocks', { text: 'blocks and more' }),
@@ -432,7 +432,7 @@ const anything = fc.record(
   { requiredKeys: ['sender'] },
 )
 
-it('tells messages that can be stored, each under a key of its own, whatever stands in a file', async () => {
+it('yields messages that can be stored, each under a key of its own, for any file', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(anything, odd), { maxLength: 5 }), async (messages) => {
       const told: SourceEvent[] = []

@@ -22,7 +22,7 @@ import {
 import { inputOf } from './support.ts'
 
 describe('a conversation', () => {
-  it('is told with its id, title and time; the rest of it is kept', async () => {
+  it('has its id, title and time; the rest of it is kept', async () => {
     const events = await eventsOf(
       talk(chain(message('m1', 'human', 'hello')), { account: { uuid: 'a-1' }, updated_at: TIME }),
     )
@@ -55,7 +55,7 @@ describe('a conversation', () => {
     ])
   })
 
-  it('says its model where it was saved from the page itself; an empty name is no title', async () => {
+  it('has its model where it was saved from the page itself; an empty name is no title', async () => {
     const [, fields] = await eventsOf(talk([], { name: '', model: 'claude-sonnet-4-5', settings: { a: 1 } }))
     expect(fields).toEqual({
       type: 'fields',
@@ -69,7 +69,7 @@ describe('a conversation', () => {
   it.each([
     ['one object', (value: object) => JSON.stringify(value, null, 1), 'talk.json'],
     ['a line', (value: object) => `${JSON.stringify(value)}\n${JSON.stringify(value)}\n`, 'talks.jsonl'],
-  ])('may stand in a file as %s', async (_, write, name) => {
+  ])('may be in a file as %s', async (_, write, name) => {
     const path = await fileWith(name, write(talk([message('m1', 'human', 'hello')])))
     const { source, events } = await readFile(path)
     expect(source).toBe('claude')
@@ -77,7 +77,7 @@ describe('a conversation', () => {
     expect(messagesIn(events)[0]).toMatchObject(text('user', 'hello'))
   })
 
-  it('is recognised when its messages begin behind what is looked at', async () => {
+  it('is recognised when its messages begin beyond the part that is read', async () => {
     const { chat_messages, ...rest } = talk([message('m1', 'human', 'hello')])
     const value = { ...rest, settings: 'x'.repeat(400_000), chat_messages }
     const long = talk([message('m1', 'human', 'x'.repeat(400_000))])
@@ -88,7 +88,7 @@ describe('a conversation', () => {
     }
   })
 
-  it('is told from one of ChatGPT’s by what stands in it, not by the name of the file', async () => {
+  it('is distinguished from one of ChatGPT’s by its content, not by the name of the file', async () => {
     const mapping = {
       a: { message: { author: { role: 'user' }, content: { content_type: 'text', parts: ['x'] } } },
     }
@@ -115,7 +115,7 @@ describe('a branch', () => {
   })
   const messages = [ask, second, first]
 
-  it('that was said last is the conversation; the others are counted', async () => {
+  it('that is the newest is the conversation; the others are counted', async () => {
     const events = await eventsOf(talk(messages))
     expect(messagesIn(events).map(({ idempotencyKey }) => idempotencyKey)).toEqual([
       'claude:ask',
@@ -132,7 +132,7 @@ describe('a branch', () => {
     ])
   })
 
-  it('that was left is told when that is asked for, from the root', async () => {
+  it('that was left is imported on request, from the root', async () => {
     const events = await eventsOf(talk(messages), true)
     expect(events.filter(({ type }) => type === 'conversation')).toEqual([
       { type: 'conversation', at: AT, id: 'talk-1' },
@@ -146,7 +146,7 @@ describe('a branch', () => {
     ])
   })
 
-  it('begins behind a parent that is not in the file, and ends in a circle', async () => {
+  it('begins after a parent that is not in the file, and ends in a circle', async () => {
     const cut = await eventsOf(talk([{ ...message('m2', 'human', 'b'), parent_message_uuid: 'm1' }]))
     const why = 'mended: its first message follows one that is not in the file, or itself: it begins there'
     expect([messagesIn(cut).length, notesIn(cut)]).toEqual([1, [why]])
@@ -187,7 +187,7 @@ describe('a bad place', () => {
       message('m1', 'human', 'other'),
       'message.uuid: another message before it has this uuid',
     ],
-  ])('is told by its number: %s', async (_, bad, why) => {
+  ])('is reported by its number: %s', async (_, bad, why) => {
     for (const parent_message_uuid of [undefined, ROOT]) {
       const first = { ...message('m1', 'human', 'a'), parent_message_uuid }
       const events = await eventsOf(
@@ -207,7 +207,7 @@ describe('a bad place', () => {
     }
   })
 
-  it('is no message that stands there twice, nor a conversation without messages of the form', async () => {
+  it('is no message that occurs twice, nor a conversation without messages of the form', async () => {
     const events = await eventsOf(talk([message('m1', 'human', 'a'), message('m1', 'human', 'a')]))
     expect([messagesIn(events).length, problemsIn(events), notesIn(events)]).toEqual([
       1,

@@ -57,7 +57,7 @@ const FILES: readonly [Source, Input][] = [
   ],
 ]
 
-it.each(FILES)('holds nothing of what is said: $name', { timeout: 300_000 }, async (source, input) => {
+it.each(FILES)('holds no content in memory: $name', { timeout: 300_000 }, async (source, input) => {
   const before = process.memoryUsage().heapUsed
   let most = 0
   let messages = 0

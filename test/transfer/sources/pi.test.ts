@@ -412,7 +412,7 @@ it('keeps every field of every form', async () => {
   ])
 })
 
-it('tells what is wrong with a line, and goes on behind it', async () => {
+it('reports what is wrong with a line, and continues after it', async () => {
   const text = `${linesOf([HEADER, user('u1', null)])}{"type":\n7\n${linesOf([{ type: 'message', parentId: 'u1' }, words('a1', 'u1')])}{"type":"mess`
   const events = await eventsOf(pi, inputOf(text))
   expect(eventsOfType(events, 'problem').map(({ at, why }) => [at.line, why])).toEqual([

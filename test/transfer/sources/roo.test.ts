@@ -228,7 +228,7 @@ it('keeps every field, and what is for other providers apart', async () => {
   ])
 })
 
-it('tells what is wrong with an element, and goes on behind it', async () => {
+it('reports what is wrong with an element, and continues after it', async () => {
   const events = await eventsOf(
     roo,
     inputOf('[{"role":"user","content":"a"},7,{"role":"nobody"},{"role":"user","content":"b"}]', {

@@ -84,7 +84,7 @@ it('keeps name and system prompt of a conversation in which a message cannot be 
   ])
 })
 
-it('says which fields beside the messages cannot be kept, whatever stands before them', async () => {
+it('reports which fields beside the messages cannot be kept, whatever is before them', async () => {
   const messages = [{ ...hello, content: 'x'.repeat(300_000) }]
   const given = JSON.stringify({ messages, id: 'first' })
   const path = await fileWith('talk.json', given.replace(/}$/, ',\n"system":nope,\n"weight":1e999}'))
@@ -97,7 +97,7 @@ it('says which fields beside the messages cannot be kept, whatever stands before
   expect(messagesOf(events)).toEqual([keyed('messages', 1, messages[0]!)])
 })
 
-it('is told by its messages, however much stands before them', async () => {
+it('is recognized by its messages, however much is before them', async () => {
   const system = 's'.repeat(300_000)
   const request = await readFile(await fileWith('a.json', { model: 'claude-x', system, messages: [hello] }))
   expect(request.source).toBe('anthropic')
@@ -117,7 +117,7 @@ it('is told by its messages, however much stands before them', async () => {
   expect([many.source, messagesOf(many.events).length]).toEqual(['openai', 4])
 })
 
-it('takes no message for an empty one that says what it says in a way not known here', async () => {
+it('takes no message of unknown form for an empty one', async () => {
   const parts = [{ type: 'text', text: 'hello' }]
   const path = await fileWith('ui.json', JSON.stringify([{ id: 'a', role: 'user', parts }]))
   await expect(readFile(path)).rejects.toThrow('not recognised')
@@ -128,7 +128,7 @@ it('takes no message for an empty one that says what it says in a way not known 
   expect(placesOf(one.events)).toEqual([{ line: 1 }, { line: 3 }])
 })
 
-it('says which message brings a name that another before it has', async () => {
+it('reports which message repeats the name of an earlier one', async () => {
   const [a, b] = [
     { ...hello, id: 'a' },
     { ...hello, idempotencyKey: 'b' },
@@ -148,7 +148,7 @@ it('says which message brings a name that another before it has', async () => {
   expect(placesOf(events)).toEqual([{ line: 1 }, { line: 2 }, { line: 5 }])
 })
 
-it('reads files for fine-tuning, a conversation a line, with what else they say as metadata', async () => {
+it('reads files for fine-tuning, a conversation a line, with their other fields as metadata', async () => {
   const path = await fileWith('tuning.jsonl', [
     { messages: [hello, toolCall], tools: [{ type: 'function' }] },
     { id: 'second', messages: [toolCall, toolAnswer], model: 'gpt-5', created: 1_700_000_000 },
@@ -318,7 +318,7 @@ it('reads Anthropic’s messages a line, with their times', async () => {
   ])
 })
 
-it('a system prompt alone says that plain texts are Anthropic’s', async () => {
+it('a system prompt alone shows that plain texts are Anthropic’s', async () => {
   const { source } = await readFile(await fileWith('a.json', { system: 'Be brief.', messages: [hello] }))
   expect(source).toBe('anthropic')
 })
@@ -382,7 +382,7 @@ it('joins flat calls and results by neighbourhood, with ids of their own place',
   )
 })
 
-it('reads a file in which forms are mixed, each message as it says itself', async () => {
+it('reads a file in which forms are mixed, each message by its own form', async () => {
   const { source, events } = await readFile(
     await fileWith('mixed.jsonl', [toolCall, toolAnswer, use, result]),
   )
@@ -391,7 +391,7 @@ it('reads a file in which forms are mixed, each message as it says itself', asyn
   expect(roles).toEqual(['assistant', 'tool', 'assistant', 'tool'])
 })
 
-it('says of a message what rule it breaks, and reads on', async () => {
+it('reports the rule that a message breaks, and continues', async () => {
   const path = await fileWith('bad.jsonl', [
     hello,
     { ...toolAnswer, tool_call_id: 7 },

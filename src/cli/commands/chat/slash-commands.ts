@@ -114,11 +114,11 @@ async function help({ reporter }: Chat): Promise<void> {
 }
 
 async function stats({ store, conversation, reporter }: Chat): Promise<void> {
-  const { sessionId, backend, system: systemPrompt, maxOutputTokens: maxTokens, threshold } = conversation
+  const { sessionId, backend, system, maxOutputTokens, threshold } = conversation
   const { provider, model } = backend
   const stats = await store.getContextStats(sessionId, provider, model, {
-    systemPrompt,
-    maxTokens,
+    system,
+    maxOutputTokens,
     threshold,
   })
   if (stats === null) {
@@ -147,7 +147,7 @@ async function compact(
   const shown = await makePlan(store, sessionId, {
     provider: backend.provider,
     model: backend.model,
-    systemPrompt: system,
+    system,
     maxTokens: maxOutputTokens,
     target: argument === '' ? undefined : targetOf(argument),
     reason: 'asked for in the chat',
