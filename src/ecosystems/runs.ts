@@ -33,6 +33,14 @@ export function beginWriting<Flag extends string>(
   return { conversion, isSet, leading: firstTurn === -1 ? messages.length : firstTurn }
 }
 
+/** The conversion, and the place of what is written in the input. */
+export type Writing = { readonly conversion: Conversion; readonly path: string }
+
+/** Reports that something is not sent. */
+export function leftOut({ conversion, path }: Writing, why: string): undefined {
+  return conversion.leaveOut(path, why)
+}
+
 /** Sets the message that notes name, and reports a system message that becomes a user message. */
 export function beginTurn({ role }: Message, index: number, conversion: Conversion): void {
   conversion.at(index)

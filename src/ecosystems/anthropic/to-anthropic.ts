@@ -1,3 +1,4 @@
+import { defined } from '../../messages/defined.ts'
 import type { Json } from '../../messages/json.ts'
 import {
   isFailed,
@@ -11,7 +12,15 @@ import {
   type ToolResultPart,
 } from '../../messages/message.ts'
 import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
-import { answeredRunsOf, beginTurn, beginWriting, placesOf, resultsFirst } from '../runs.ts'
+import {
+  answeredRunsOf,
+  beginTurn,
+  beginWriting,
+  leftOut,
+  placesOf,
+  resultsFirst,
+  type Writing,
+} from '../runs.ts'
 import { isBlank, isObject, isResult, keptFor, textBlocks } from '../wire.ts'
 import {
   ANTHROPIC,
@@ -79,9 +88,6 @@ function joined(results: AnthropicMessage, words: AnthropicMessage): AnthropicMe
   return { ...words, content: [...asBlocks(results.content), ...asBlocks(words.content)] }
 }
 
-/** The conversion, and the place of the content in the input. */
-type Writing = { readonly conversion: Conversion; readonly path: string }
-
 function toSystem(
   messages: readonly Message[],
   conversion: Conversion,
@@ -137,10 +143,6 @@ function toContent(
   const parts = role === 'tool' ? resultsFirst(content) : content
   const blocks = parts.flatMap((part) => toBlock(part, place, { ...writing, path: places.get(part)! }) ?? [])
   return blocks.length > 0 ? blocks : undefined
-}
-
-function leftOut({ conversion, path }: Writing, why: string): undefined {
-  return conversion.leaveOut(path, why)
 }
 
 function toBlock(part: Part, place: Place, writing: Writing): AnthropicBlock | undefined {
@@ -231,8 +233,7 @@ function resultBlock(
   return {
     type: 'tool_result',
     tool_use_id: toolCallId,
-    ...(content === undefined ? {} : { content }),
-    ...(failed === undefined ? {} : { is_error: failed }),
+    ...defined({ content, is_error: failed }),
     ...fields,
   }
 }

@@ -12,7 +12,15 @@ import {
   type ToolResultPart,
 } from '../../messages/message.ts'
 import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
-import { answeredRunsOf, beginTurn, beginWriting, placesOf, resultsFirst } from '../runs.ts'
+import {
+  answeredRunsOf,
+  beginTurn,
+  beginWriting,
+  leftOut,
+  placesOf,
+  resultsFirst,
+  type Writing,
+} from '../runs.ts'
 import { isBlank, isObject, isResult, keptFor } from '../wire.ts'
 import {
   type GeminiContent,
@@ -29,14 +37,6 @@ import {
   responseOfItems,
   toResponse,
 } from './gemini-parts.ts'
-
-/** The conversion, and the place of the part in the input. */
-type Writing = {
-  readonly conversion: Conversion
-  readonly path: string
-  /** The function name of the nearest earlier call with this id. */
-  readonly nameOf: (toolCallId: string) => string | undefined
-}
 
 /** Provider names of parts of Gemini: of this format, and of the AI SDK for other ways to reach it. */
 const PROVIDERS: ReadonlySet<string> = new Set(['google', 'google-ai', 'vertex'])
@@ -60,10 +60,6 @@ function writePart(part: Part, place: GeminiPlace, writing: Writing): GeminiPart
     default:
       throw unknownPart(writing.path)
   }
-}
-
-function leftOut({ conversion, path }: Pick<Writing, 'conversion' | 'path'>, why: string): undefined {
-  return conversion.leaveOut(path, why)
 }
 
 function writeText({ text, providerOptions }: TextPart, writing: Writing): GeminiPart | undefined {
@@ -143,11 +139,8 @@ function writeAnswer(part: ToolResultPart, writing: Writing): GeminiPart {
 }
 
 /** The API requires a name with every response. */
-function nameOf(
-  { toolName, toolCallId }: ToolResultPart,
-  { conversion, path, nameOf: named }: Writing,
-): string {
-  const name = toolName ?? named(toolCallId)
+function nameOf({ toolName, toolCallId }: ToolResultPart, { conversion, path }: Writing): string {
+  const name = toolName ?? conversion.toolNames.get(toolCallId)
   if (name === undefined)
     conversion.note('changed', path, 'a response must name its function: it is named unknown')
   return name ?? 'unknown'
@@ -216,13 +209,11 @@ const FORMAT = { writer: 'toGemini', name: GOOGLE, flag: 'dummySignatures', byDe
  */
 export function toGemini(messages: readonly Message[], options: GeminiOptions = {}): GeminiConversation {
   const { conversion, isSet: dummySignatures, leading } = beginWriting(messages, options, FORMAT)
-  const names = new Map<string, string>()
-  const writingAt = (path: string): Writing => ({ conversion, path, nameOf: (id) => names.get(id) })
-  const systemInstruction = writeInstruction(messages.slice(0, leading), conversion, writingAt)
+  const systemInstruction = writeInstruction(messages.slice(0, leading), conversion)
   const drafts = messages.slice(leading).flatMap((message, i) => {
     for (const part of partsOf(message))
-      if (part.type === 'tool-call') names.set(part.toolCallId, part.toolName)
-    return writeMessage(message, leading + i, { conversion, writingAt, dummySignatures })
+      if (part.type === 'tool-call') conversion.toolNames.set(part.toolCallId, part.toolName)
+    return writeMessage(message, leading + i, conversion, dummySignatures)
   })
   const contents = withAnswersTogether(drafts)
   return systemInstruction === undefined ? { contents } : { systemInstruction, contents }
@@ -241,16 +232,9 @@ type Draft = {
   readonly isWithin: boolean
 }
 
-type Course = {
-  readonly conversion: Conversion
-  readonly writingAt: (path: string) => Writing
-  readonly dummySignatures: boolean
-}
-
 function writeInstruction(
   messages: readonly Message[],
   conversion: Conversion,
-  writingAt: (path: string) => Writing,
 ): GeminiInstruction | undefined {
   const [first, ...others] = messages
   if (first === undefined) return undefined
@@ -264,7 +248,7 @@ function writeInstruction(
   const sent = messages.flatMap((message, i) => {
     conversion.at(i)
     const parts = partsOf(message)
-    return writeParts(parts, 'system', placesOf(parts, `[${i}].content`), writingAt)
+    return writeParts(parts, 'system', placesOf(parts, `[${i}].content`), conversion)
   })
   const isOwnNothing = others.length === 0 && own !== undefined && first.content.length === 0
   if (sent.length === 0 && !isOwnNothing) return undefined
@@ -280,13 +264,17 @@ function asGiven({ part, source }: Sent): string | GeminiPart {
   return isText ? source.text : part
 }
 
-function writeMessage(message: Message, index: number, course: Course): Draft[] {
-  const { conversion, writingAt } = course
+function writeMessage(
+  message: Message,
+  index: number,
+  conversion: Conversion,
+  dummySignatures: boolean,
+): Draft[] {
   beginTurn(message, index, conversion)
   const path = `[${index}].content`
   const own = message.role === 'system' ? undefined : keptFor(GOOGLE, message.metadata)
   const all = partsOf(message)
-  if (all.length === 0 && own === undefined) leftOut(writingAt(path), 'a content without parts is refused')
+  if (all.length === 0 && own === undefined) conversion.leaveOut(path, 'a content without parts is refused')
   const arranged = message.role === 'tool' && own === undefined ? resultsFirst(all) : all
   const runs = message.role === 'assistant' ? runsOfAnswers(all) : [arranged]
   const places = placesOf(all, path)
@@ -294,12 +282,12 @@ function writeMessage(message: Message, index: number, course: Course): Draft[] 
     conversion.note('changed', path, 'results within an assistant message become contents of the user')
   return (runs.length === 0 ? [[]] : runs).flatMap((run, i): Draft[] => {
     const isModel = message.role === 'assistant' && !isApplicationResult(run[0])
-    const sent = writeParts(run, isModel ? 'model' : 'user', places, writingAt)
+    const sent = writeParts(run, isModel ? 'model' : 'user', places, conversion)
     if (sent.length === 0 && !(own !== undefined && all.length === 0)) return []
     const { role, parts: noParts, ...extra } = (i === 0 ? own : undefined) ?? {}
     const text = typeof role === 'string' ? role : isModel ? 'model' : 'user'
     const fields = { ...(role !== null && { role: text }), ...extra }
-    const parts = isModel && course.dummySignatures ? withSignature(sent, path, conversion) : sent
+    const parts = isModel && dummySignatures ? withSignature(sent, path, conversion) : sent
     return [
       {
         fields,
@@ -325,10 +313,10 @@ function writeParts(
   parts: readonly Part[],
   place: 'system' | 'user' | 'model',
   places: ReadonlyMap<Part, string>,
-  writingAt: (path: string) => Writing,
+  conversion: Conversion,
 ): Sent[] {
   return parts.flatMap((source): Sent[] => {
-    const part = writePart(source, place, writingAt(places.get(source)!))
+    const part = writePart(source, place, { conversion, path: places.get(source)! })
     return part === undefined ? [] : [{ part, source }]
   })
 }
