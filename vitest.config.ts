@@ -53,7 +53,7 @@ export default defineConfig({
     testTimeout: isLong ? 3_600_000 : 60_000,
     hookTimeout: 120_000,
     env: { SEED: seed },
-    setupFiles: ['test/support/seed.ts'],
+    setupFiles: ['test/support/seed.ts', 'test/support/setup.ts'],
     pool: 'forks',
     passWithNoTests: true,
     // The default for two cores is one worker; much of the suite waits for processes and disks.

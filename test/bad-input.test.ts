@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -7,13 +5,14 @@ import { type ErrorCode, openStore, type SqliteStore, type Store } from '../src/
 import type { Database } from '../src/storage/sqlite/driver.ts'
 import { call, result, say } from './support/conversation.ts'
 import { CANARY, dumpOf, expectFailure, failureOf } from './support/failures.ts'
+import { newFolder } from './support/temporary.ts'
 
 /*
  * Every verb of the store, called with what cannot be: one error with a code, nothing of the conversation in it,
  * nothing written, and the store usable afterwards.
  */
 
-const folder = mkdtempSync(join(tmpdir(), 'undertext-bad-'))
+const folder = newFolder()
 let store: SqliteStore
 let beside: Database
 
@@ -33,7 +32,6 @@ beforeAll(async () => {
 afterAll(async () => {
   beside.close()
   await store.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 type Act = (store: Store) => unknown

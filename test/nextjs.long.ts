@@ -1,10 +1,10 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
+import { newFolder } from './support/temporary.ts'
 
 /*
  * The example for Next.js with the packed package, built by both of its bundlers. Installs Next.js from the registry, so this
@@ -17,7 +17,7 @@ const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' }
 let app: string
 
 beforeAll(async () => {
-  app = await mkdtemp(join(tmpdir(), 'undertext-next-'))
+  app = newFolder()
   await cp(join(REPOSITORY, 'examples', 'nextjs'), app, { recursive: true })
   const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', app], { cwd: REPOSITORY })
   const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as [{ filename: string }]
@@ -25,7 +25,6 @@ beforeAll(async () => {
     cwd: app,
   })
 }, 1_800_000)
-afterAll(() => rm(app, { recursive: true, force: true }))
 
 it.each(['turbopack', 'webpack'])(
   'is built by %s, and its route and its page use the store',

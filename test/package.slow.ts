@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
+import { newFolder } from './support/temporary.ts'
 
 const run = promisify(execFile)
 const REPOSITORY = join(import.meta.dirname, '..')
@@ -20,7 +20,7 @@ const MANIFEST = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8
 let project: string
 
 beforeAll(async () => {
-  project = await mkdtemp(join(tmpdir(), 'undertext-package-'))
+  project = newFolder()
   const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', project], { cwd: REPOSITORY })
   // `prepack` builds and may print before the JSON.
   const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as [{ filename: string }]
@@ -40,8 +40,6 @@ beforeAll(async () => {
   await mkdir(join(modules, '@types'))
   await symlink(join(REPOSITORY, 'node_modules', '@types', 'node'), join(modules, '@types', 'node'))
 }, 300_000)
-
-afterAll(() => rm(project, { recursive: true, force: true }))
 
 const USE = `
   const store = await openStore('chats.db')

@@ -1,10 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { AIMessage } from '@langchain/core/messages'
 import BetterSqlite3 from 'better-sqlite3'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { chatStore, fromModelMessages, fromUIMessages, undertext } from '../src/ai-sdk.ts'
 import { fromAnthropic } from '../src/anthropic.ts'
@@ -18,12 +17,12 @@ import { importFile } from '../src/transfer.ts'
 import { runCli } from './support/cli-run.ts'
 import { say } from './support/conversation.ts'
 import { CANARY, failureOf } from './support/failures.ts'
+import { newFolder } from './support/temporary.ts'
 
 let folder: string
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'undertext-privacy-'))
+  folder = newFolder()
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Everything people and loggers can see of an error. */
 function shown(error: unknown): string {

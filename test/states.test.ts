@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { type ErrorCode, type HistoryRecord, openStore, type Store } from '../src/index.ts'
 import { chat, say } from './support/conversation.ts'
 import { dumpOf, expectFailure, failureOf } from './support/failures.ts'
+import { newFile } from './support/temporary.ts'
 
 /*
  * Every verb in every state. A cell says what comes of it: it works, it answers null (or false), or it is refused
@@ -196,13 +194,10 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   close:                              ['works',   'works',                'works',    'works', 'works', 'works',  'works'],
 }
 
-let folder: string
 let file: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'undertext-states-'))
-  file = join(folder, 'chats.db')
+  file = newFile()
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 /** A store with the session `s` in a state. The compaction condenses 3–6; the message is one of those. */
 async function stateOf(state: State): Promise<Fixture> {

@@ -6,7 +6,8 @@ import { Events } from '../../src/events.ts'
 import type { CompactionResult, SqliteStore } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { say } from '../support/conversation.ts'
-import { cleanUp, FULL, held, listen, model, newFile, open, openFull, S, states } from './support.ts'
+import { newFile } from '../support/temporary.ts'
+import { cleanUp, FULL, held, listen, model, open, openFull, S, states } from './support.ts'
 
 /* Offers and ends of jobs where several things happen at once. */
 

@@ -1,16 +1,16 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { cleanUp, FULL, listen, model, newFile, open, S, states, viewOf } from './support.ts'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { newFile, newFolder } from '../support/temporary.ts'
+import { cleanUp, FULL, listen, model, open, S, states, viewOf } from './support.ts'
 
 /* What happens to a job when its process is killed, and when several processes want the same. */
 
 const REPOSITORY = join(import.meta.dirname, '..', '..')
-const folder = mkdtempSync(join(tmpdir(), 'undertext-background-child-'))
+const folder = newFolder()
 const script = join(folder, 'a', 'b', 'c', 'child.mjs')
 beforeAll(async () => {
   mkdirSync(join(folder, 'a'))
@@ -26,7 +26,6 @@ beforeAll(async () => {
     logLevel: 'error',
   })
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 afterEach(cleanUp)
 
 const start = (file: string, way: string, at = 0): ChildProcess =>

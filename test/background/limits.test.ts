@@ -9,20 +9,8 @@ import { openStore } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { chat, say } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
-import {
-  CONFIG,
-  cleanUp,
-  FULL,
-  held,
-  listen,
-  model,
-  newFile,
-  open,
-  openFull,
-  S,
-  states,
-  viewOf,
-} from './support.ts'
+import { newFile } from '../support/temporary.ts'
+import { CONFIG, cleanUp, FULL, held, listen, model, open, openFull, S, states, viewOf } from './support.ts'
 
 /* What work in the background may cost, how it is ended, and who waits for it. */
 

@@ -3,19 +3,8 @@ import { isUndertextError, type SqliteStore } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { chat, say } from '../support/conversation.ts'
 import { failureOf } from '../support/failures.ts'
-import {
-  cleanUp,
-  FULL_TOKENS,
-  held,
-  listen,
-  model,
-  newFile,
-  open,
-  openFull,
-  S,
-  states,
-  viewOf,
-} from './support.ts'
+import { newFile } from '../support/temporary.ts'
+import { cleanUp, FULL_TOKENS, held, listen, model, open, openFull, S, states, viewOf } from './support.ts'
 
 /* The rows of F4 that one process shows; kills.test.ts has those of several. */
 

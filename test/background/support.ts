@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import {
   type JobEvent,
   type OpenOptions,
@@ -89,12 +86,6 @@ const cleanups: (() => unknown)[] = []
 /** Closes what `open` opened and removes its files. */
 export async function cleanUp(): Promise<void> {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
-}
-
-export function newFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'undertext-background-'))
-  cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'chats.db')
 }
 
 /** A store in memory, or on a file. */

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +9,7 @@ import { undertextSessionStore } from '../../src/claude-agent-sdk.ts'
 import { openStore, validateHistory } from '../../src/index.ts'
 import { type Bundled, bundle } from '../support/bundled.ts'
 import { type ModelServer, startModelServer } from '../support/model-server.ts'
+import { newFolder } from '../support/temporary.ts'
 
 /*
  * The real package with its native program, against a model on this machine. The program is an optional dependency that
@@ -43,7 +44,7 @@ const program = await claudeCode()
 describe.skipIf(program === undefined)('query of the Claude Agent SDK', () => {
   let bundled: Bundled
   let server: ModelServer
-  const folder = mkdtempSync(join(tmpdir(), 'undertext-claude-'))
+  const folder = newFolder()
   const file = join(folder, 'chats.db')
   beforeAll(async () => {
     bundled = await bundle('test/claude-agent-sdk/run-query.ts')
@@ -52,7 +53,6 @@ describe.skipIf(program === undefined)('query of the Claude Agent SDK', () => {
   afterAll(async () => {
     await server.close()
     bundled.remove()
-    rmSync(folder, { recursive: true, force: true })
   })
 
   async function turn(

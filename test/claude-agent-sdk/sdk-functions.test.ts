@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   deleteSession,
@@ -20,13 +19,14 @@ import {
   undertextSessionStore,
 } from '../../src/claude-agent-sdk.ts'
 import { openStore, type SqliteStore } from '../../src/index.ts'
+import { newFolder } from '../support/temporary.ts'
 import { SESSION, turn } from './entries.ts'
 
 /*
  * The SDK's own functions for sessions, on a session that Claude Code left on the disk.
  */
 
-const folder = mkdtempSync(join(tmpdir(), 'undertext-sessions-'))
+const folder = newFolder()
 const dir = join(folder, 'work')
 let store: SqliteStore
 let sessionStore: UndertextSessionStore
@@ -64,7 +64,6 @@ beforeAll(async () => {
 afterAll(async () => {
   delete process.env.CLAUDE_CONFIG_DIR
   await store.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 const words = (messages: readonly { readonly type: string; readonly uuid: string }[]): string[] =>

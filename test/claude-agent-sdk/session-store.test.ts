@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -11,6 +9,7 @@ import {
 import { transcriptOf } from '../../src/ecosystems/claude-agent-sdk/entry.ts'
 import { openStore, type SqliteStore, validateHistory } from '../../src/index.ts'
 import { canonicalJson } from '../../src/messages/json.ts'
+import { newFolder } from '../support/temporary.ts'
 import { anyEntry, asks, beside, nextUuid, says, turn } from './entries.ts'
 
 const MAIN = { projectKey: 'project', sessionId: 'one' }
@@ -21,13 +20,12 @@ let folder: string
 let store: SqliteStore
 let transcripts: UndertextSessionStore
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'undertext-transcripts-'))
+  folder = newFolder()
   store = await openStore(join(folder, 'chats.db'))
   transcripts = undertextSessionStore({ store })
 })
 afterEach(async () => {
   await store.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 const listed = async (): Promise<string[]> =>

@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { runCli } from '../support/cli-run.ts'
+import { newFile } from '../support/temporary.ts'
 
 /*
  * A session in which every text is hostile: its id, title, owner, model, messages, tool names, file names, reasons, actors. Nothing of
@@ -102,8 +100,7 @@ async function storeOf(
 it('reaches no terminal as it is, whatever is stored and whichever command shows it', async () => {
   await fc.assert(
     fc.asyncProperty(name, text, name, text, async (id, title, other, said) => {
-      const folder = mkdtempSync(join(tmpdir(), 'undertext-hostile-'))
-      const path = join(folder, 'chats.db')
+      const path = newFile()
       const compactions = await storeOf(path, [id, title.replace(/\p{Cs}/gu, '?'), other, said])
       const commands = [
         ['sessions'],
@@ -139,7 +136,6 @@ it('reaches no terminal as it is, whatever is stored and whichever command shows
           if (isJson && argv[0] !== '__complete') expect(() => JSON.parse(out)).not.toThrow()
         }
       }
-      rmSync(folder, { recursive: true, force: true })
     }),
     { numRuns: 4 },
   )

@@ -1,27 +1,18 @@
-import {
-  appendFileSync,
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { textReporter } from '../../src/cli/commands/import/report.ts'
 import { createStyle } from '../../src/cli/output/style.ts'
 import { openStore } from '../../src/index.ts'
 import type { ImportReport } from '../../src/transfer.ts'
 import { runCli } from '../support/cli-run.ts'
+import { newFolder } from '../support/temporary.ts'
 
 let home: string
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'undertext-folder-'))
+  home = newFolder()
 })
-afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 const put = (path: string, ...values: readonly unknown[]): void => {
   mkdirSync(dirname(join(home, path)), { recursive: true })

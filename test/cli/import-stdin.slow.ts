@@ -1,18 +1,17 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Bundled } from '../support/bundled.ts'
 import { bundleCli } from '../support/cli-bundle.ts'
 import { runCli } from '../support/cli-run.ts'
+import { newFolder } from '../support/temporary.ts'
 import { hasTerminals, Terminal } from './pty/terminal.ts'
 
 let folder: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'undertext-import-test-'))
+  folder = newFolder()
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const line = (content: string) => `${JSON.stringify({ role: 'user', content })}\n`
 const pipe = (piped: string, ...argv: readonly string[]) =>

@@ -1,15 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { runCli } from '../support/cli-run.ts'
+import { newFile } from '../support/temporary.ts'
 
 /* A store of a million sessions: what names one of them, or counts them, does not read them all. */
 
-const folder = mkdtempSync(join(tmpdir(), 'undertext-many-'))
-const path = join(folder, 'many.db')
+const path = newFile('many.db')
 
 beforeAll(async () => {
   const store = await openStore(path)
@@ -22,7 +19,6 @@ beforeAll(async () => {
     select printf('session-%08d', i), printf('%016d', i), 'A conversation about topic ' || i, 'openai', 'gpt-5', 'calibrated', 1, i from n`)
   database.close()
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Processor time of a command, milliseconds. */
 async function costOf(...command: readonly string[]): Promise<number> {

@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { modelSummarizer, openStore, type SqliteStore, type Summarizer } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { chat } from '../support/conversation.ts'
+import { newFile } from '../support/temporary.ts'
 
 const S = 's'
 const SUMMARY = {
@@ -16,18 +14,15 @@ const SUMMARY = {
   enableTruncate: false,
 } as const
 
-let folder: string
 let file: string
 let store: SqliteStore
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'undertext-attempts-'))
-  file = join(folder, 'chats.db')
+  file = newFile()
   store = await openStore(file, { durability: 'normal', estimator: 'neurolink' })
   await store.append(S, chat(20, 20))
 })
 afterEach(async () => {
   await store.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 describe('an attempt whose process died', () => {

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { VARIABLES } from '../../src/config/environment.ts'
@@ -8,6 +7,7 @@ import { DEFAULTS } from '../../src/config/resolve.ts'
 import { CALL_FACTS } from '../../src/config/settings.ts'
 import { openStore, PRESET_NAMES, SETTING_NAMES, type SettingName } from '../../src/index.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
+import { newFile } from '../support/temporary.ts'
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'configuration.md'), 'utf8')
 
@@ -62,21 +62,16 @@ it('has an example that prints the output shown', async () => {
 
 it('has a file that is read', async () => {
   const [, toml = ''] = /```toml\n([\s\S]*?)```/.exec(PAGE) ?? []
-  const folder = await mkdtemp(join(tmpdir(), 'undertext-docs-'))
-  try {
-    const configFile = join(folder, 'undertext.toml')
-    await writeFile(configFile, toml)
-    await using store = await openStore(':memory:', { env: false, configFile })
-    expect((await store.getConfig()).settings).toMatchObject({
-      preset: 'nca',
-      summarizationModel: 'gemini-2.5-flash',
-      stages: ['prune', 'summarize', 'truncate', 'cut'],
-      contextWindows: { ollama: 32_768 },
-      contextWindowTarget: 64_000,
-      threshold: 0.8,
-      maxRetainedMessages: 100,
-    })
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  const configFile = newFile('undertext.toml')
+  await writeFile(configFile, toml)
+  await using store = await openStore(':memory:', { env: false, configFile })
+  expect((await store.getConfig()).settings).toMatchObject({
+    preset: 'nca',
+    summarizationModel: 'gemini-2.5-flash',
+    stages: ['prune', 'summarize', 'truncate', 'cut'],
+    contextWindows: { ollama: 32_768 },
+    contextWindowTarget: 64_000,
+    threshold: 0.8,
+    maxRetainedMessages: 100,
+  })
 })

@@ -1,18 +1,17 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { UndertextError } from '../../src/index.ts'
 import { openStore, type ResolvedConfig, SETTING_NAMES } from '../../src/index.ts'
 import { refusal } from '../storage/contract/support.ts'
 import { chat } from '../support/conversation.ts'
+import { newFolder } from '../support/temporary.ts'
 import { CASES } from './cases.ts'
 
 let folder: string
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'undertext-config-'))
+  folder = newFolder()
 })
-afterAll(() => rm(folder, { recursive: true, force: true }))
 
 async function fileOf(text: string, name = 'settings'): Promise<string> {
   const path = join(folder, name)

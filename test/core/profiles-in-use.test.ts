@@ -1,13 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { resolveModelProfile } from '../../src/tokens.ts'
 import { chat } from '../support/conversation.ts'
-
-const folder = mkdtempSync(join(tmpdir(), 'undertext-profiles-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+import { newFile } from '../support/temporary.ts'
 
 const gpt4 = { provider: 'openai', model: 'gpt-4' }
 
@@ -42,7 +37,7 @@ describe('figures learnt in use', () => {
   })
 
   test('a limit an error names changes the next check and the profile, also after reopening [F5-07]', async () => {
-    const file = join(folder, 'limits.db')
+    const file = newFile('limits.db')
     const store = await openStore(file, { durability: 'normal' })
     await store.append('s', chat(2))
     const gpt4o = ['openai', 'gpt-4o'] as const

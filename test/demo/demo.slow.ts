@@ -1,15 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { sharedPath } from '../support/shared.ts'
+import { newFolder } from '../support/temporary.ts'
 import { type Outcome, runDemo } from './run-demo.ts'
 import { widthOf } from './text.ts'
 
 const ESCAPE = '\u001b'
 
-const folder = mkdtempSync(join(tmpdir(), 'demo-test-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = newFolder()
 
 function fileOf(name: string, content: string | object): string {
   const path = join(folder, name)

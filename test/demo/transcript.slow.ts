@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { newFolder } from '../support/temporary.ts'
 import { readTranscript, UnusableFile } from './transcript.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'transcript-test-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = newFolder()
 
 const user = { role: 'user', content: 'Hello.' }
 const longer = { role: 'user', content: 'Hello, hello.' }

@@ -5,17 +5,15 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { isUndertextError, truncateToolOutput } from '../../src/index.ts'
+import { newFolder } from '../support/temporary.ts'
 
 const OUTPUT = `SECRET ${'line of output\n'.repeat(5_000)}end 🙂`
 const uid = process.getuid?.()
@@ -25,7 +23,7 @@ let world: string
 let temporary: string | undefined
 
 beforeEach(() => {
-  world = mkdtempSync(join(tmpdir(), 'undertext-saving-'))
+  world = newFolder()
   temporary = process.env.TMPDIR
   process.env.TMPDIR = world
 })
@@ -33,7 +31,6 @@ beforeEach(() => {
 afterEach(() => {
   if (temporary === undefined) delete process.env.TMPDIR
   else process.env.TMPDIR = temporary
-  rmSync(world, { recursive: true, force: true })
 })
 
 function save(saveDir?: string): string {

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
 import { truncateToolOutput } from '../../src/index.ts'
 import { sharedPath } from '../support/shared.ts'
+import { newFolder } from '../support/temporary.ts'
 
 /*
  * Recorded results of the original's truncateToolOutput, version 9.10.0. Where its limit of bytes took effect on
@@ -38,8 +37,7 @@ type Golden = {
 }
 
 const path = sharedPath('golden/neurolink-9.10.0/truncate_tool_output.json')
-const folder = mkdtempSync(join(tmpdir(), 'undertext-golden-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = newFolder()
 
 const NO_GOLDEN: Golden = { texts: [], options: [], cases: [] }
 const golden = path === undefined ? NO_GOLDEN : (JSON.parse(readFileSync(path, 'utf8')) as Golden)

@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { isUndertextError, openStore, type Store } from '../../src/index.ts'
 import { estimatorNamed } from '../../src/tokens.ts'
 import { outcomeOf, PREVIEWING, SESSION, type Step, sequence } from '../random/differential.ts'
 import { SEED } from '../support/seed.ts'
+import { newFolder } from '../support/temporary.ts'
 import { everythingOf, linesOf, restoreLines } from './support.ts'
 
 /*
@@ -17,8 +16,7 @@ import { everythingOf, linesOf, restoreLines } from './support.ts'
 const RUNS = process.env.LONG === '1' ? 1_000 : 40
 const ESTIMATORS = ['neurolink', 'calibrated', 'nca', 'promptfleet'] as const
 
-const folder = mkdtempSync(join(tmpdir(), 'undertext-history-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = newFolder()
 
 it(`restores what any sequence of verbs has made (${RUNS} sequences, seed ${SEED})`, async () => {
   let files = 0

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -8,6 +6,7 @@ import type { HistoryRecord } from '../../src/storage/records/records.ts'
 import { estimatorNamed } from '../../src/tokens.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
+import { newFolder } from '../support/temporary.ts'
 import { everythingOf, linesFrom, linesOf, recordsOf, restoreLines } from './support.ts'
 
 const open: SqliteStore[] = []
@@ -369,21 +368,17 @@ describe('the ids of a copy', () => {
   })
 
   it('stay known in a copy made by an earlier version, which has the incarnation of the first', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'undertext-copies-'))
-    try {
-      const store = await openStore(join(folder, 'a.db'))
-      open.push(store)
-      await everyKind(store)
-      const lines = await linesOf(store, 's')
-      await restoreLines(store, lines, { id: 't' })
-      const { incarnation } = await store.getSession('s')
-      const database = new Database(join(folder, 'a.db'))
-      database.prepare("update undertext_sessions set incarnation = ? where id = 't'").run(incarnation)
-      database.close()
-      expect(await restoreLines(store, lines, { id: 't' })).toMatchObject([{ restored: { existing: true } }])
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
+    const folder = newFolder()
+    const store = await openStore(join(folder, 'a.db'))
+    open.push(store)
+    await everyKind(store)
+    const lines = await linesOf(store, 's')
+    await restoreLines(store, lines, { id: 't' })
+    const { incarnation } = await store.getSession('s')
+    const database = new Database(join(folder, 'a.db'))
+    database.prepare("update undertext_sessions set incarnation = ? where id = 't'").run(incarnation)
+    database.close()
+    expect(await restoreLines(store, lines, { id: 't' })).toMatchObject([{ restored: { existing: true } }])
   })
 })
 

@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type MessageToScore, scoreMessages } from '../../src/arrays.ts'
 import { openStore } from '../../src/index.ts'
 import { ONLY, refusal } from '../storage/contract/support.ts'
 import { call, failure, result, say, units } from '../support/conversation.ts'
+import { newFile } from '../support/temporary.ts'
 
 const MESSAGES = [
   say('system', 'Be helpful'),
@@ -19,28 +17,23 @@ const MESSAGES = [
 ]
 
 test('a session has the scores of its messages, the same after it was opened again [F2-08]', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'undertext-importance-'))
-  try {
-    const file = join(folder, 'chats.db')
-    const store = await openStore(file)
-    const { messages } = await store.append('s', MESSAGES)
-    const scores = await store.getImportance('s')
-    const pure = scoreMessages(MESSAGES as MessageToScore[])
-    expect(scores).toEqual({
-      ...pure,
-      groups: pure.groups.map((group) => ({
-        ...group,
-        messageIds: group.indexes.map((index) => messages[index]!.id),
-      })),
-    })
-    expect(await store.getImportance('s')).toEqual(scores)
-    await store.close()
-    const again = await openStore(file)
-    expect(await again.getImportance('s')).toEqual(scores)
-    await again.close()
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  const file = newFile()
+  const store = await openStore(file)
+  const { messages } = await store.append('s', MESSAGES)
+  const scores = await store.getImportance('s')
+  const pure = scoreMessages(MESSAGES as MessageToScore[])
+  expect(scores).toEqual({
+    ...pure,
+    groups: pure.groups.map((group) => ({
+      ...group,
+      messageIds: group.indexes.map((index) => messages[index]!.id),
+    })),
+  })
+  expect(await store.getImportance('s')).toEqual(scores)
+  await store.close()
+  const again = await openStore(file)
+  expect(await again.getImportance('s')).toEqual(scores)
+  await again.close()
 })
 
 test('scores are of what is visible, by the originals', async () => {

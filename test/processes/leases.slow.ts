@@ -1,8 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { hostname, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { hostname } from 'node:os'
 import { createInterface } from 'node:readline'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -11,6 +9,7 @@ import { storageOf } from '../support/apply-stage.ts'
 import { type Bundled, bundle } from '../support/bundled.ts'
 import { chat } from '../support/conversation.ts'
 import { late } from '../support/late.ts'
+import { newFile } from '../support/temporary.ts'
 
 const DAY = 24 * 60 * 60 * 1_000
 const S = 's'
@@ -23,7 +22,6 @@ const ONLY_SUMMARY = {
 } as const
 
 let bundled: Bundled
-let folder: string
 let file: string
 let closing: (() => unknown)[]
 beforeAll(async () => {
@@ -31,9 +29,8 @@ beforeAll(async () => {
 })
 afterAll(() => bundled.remove())
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'undertext-leases-'))
-  file = join(folder, 'chats.db')
-  closing = [() => rmSync(folder, { recursive: true, force: true })]
+  file = newFile()
+  closing = []
 })
 afterEach(async () => {
   vi.restoreAllMocks()

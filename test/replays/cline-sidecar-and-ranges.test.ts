@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { fromAnthropic } from '../../src/anthropic.ts'
 import {
   type CompactionPreview,
@@ -11,6 +9,7 @@ import {
   type SqliteStore,
 } from '../../src/index.ts'
 import { failureOf } from '../support/failures.ts'
+import { newFolder } from '../support/temporary.ts'
 import { Replay } from './counting.ts'
 import { PADDING } from './messages.ts'
 
@@ -95,8 +94,7 @@ describe('cline-sidecar-and-ranges, prefixes', () => {
   })
 
   it.skipIf(replay.isAbsent)('is applied while what it covers is as it was, and refused after', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'undertext-cline-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = newFolder()
     type Input = { readonly state: State; readonly sourceMessages: readonly ClineMessage[] }
     const creations = replay.casesOf<Creation, State>('createSessionCompactionState')
     for (const [at, one] of replay

@@ -1,17 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type CompactionResult, openStore, type SqliteStore } from '../../src/index.ts'
 import { waitingModel } from '../storage/contract/support.ts'
 import { chat } from '../support/conversation.ts'
+import { newFolder } from '../support/temporary.ts'
 
 /* Requests that need room while somebody else, with a store of his own, is being paid for a summary of the session. */
 
 let folder: string
 let [mine, theirs]: SqliteStore[] = []
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'undertext-beside-'))
+  folder = newFolder()
   const open = (): Promise<SqliteStore> =>
     openStore(join(folder, 'chats.db'), { estimator: 'neurolink', env: false })
   ;[mine, theirs] = [await open(), await open()]
@@ -20,7 +19,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await mine!.close()
   await theirs!.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 /** A request of mine whose stages find nothing, and while they look, the others ask their model. */

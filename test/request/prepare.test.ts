@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { everyNTurns, PersistentContext, SystemInjector } from '../../src/compat.ts'
@@ -15,6 +12,7 @@ import {
 import { estimateMessagesTokens } from '../../src/tokens.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
+import { newFile } from '../support/temporary.ts'
 
 let store: SqliteStore
 beforeEach(async () => {
@@ -271,8 +269,7 @@ describe('waiting', () => {
   })
 
   it('nor does the run of another process [F4-06]', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'undertext-prepare-'))
-    const file = join(folder, 'chats.db')
+    const file = newFile()
     const own = await openStore(file, { estimator: 'neurolink', durability: 'normal', env: false })
     await own.append('s', LONG)
     const other = new BetterSqlite3(file)
@@ -285,7 +282,6 @@ describe('waiting', () => {
     const request = await own.prepareRequest('s', { contextWindowTarget: 4_000, waitMs: 100 })
     expect(request.compacted).toBe(true)
     await own.close()
-    rmSync(folder, { recursive: true, force: true })
   })
 
   it('is of one moment, whatever others append and compact meanwhile', async () => {

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { chat, say } from '../support/conversation.ts'
 import { dumpOf, expectFailure, failureOf } from '../support/failures.ts'
+import { newFile } from '../support/temporary.ts'
 
 /* A connection of the application's own: our tables live beside its, and it stays its. */
 
@@ -153,13 +154,9 @@ describe('a connection of our own', () => {
     ['normal', 1],
   ] as const) {
     test(`durability ${durability ?? 'by default'} is synchronous = ${level}`, async () => {
-      const { mkdtempSync, rmSync } = await import('node:fs')
-      const { tmpdir } = await import('node:os')
-      const { join } = await import('node:path')
-      const folder = mkdtempSync(join(tmpdir(), 'undertext-durability-'))
       let store: Awaited<ReturnType<typeof openStore>> | undefined
       const seen = await connectionsOf(async () => {
-        store = await openStore(join(folder, 'chats.db'), durability === undefined ? {} : { durability })
+        store = await openStore(newFile(), durability === undefined ? {} : { durability })
       })
       const [own] = seen
       expect(seen.size).toBe(1)
@@ -169,7 +166,6 @@ describe('a connection of our own', () => {
       expect(own!.pragma('journal_size_limit', { simple: true })).toBe(16 * 1024 * 1024)
       await store!.close()
       expect(own!.open).toBe(false)
-      rmSync(folder, { recursive: true, force: true })
     })
   }
 })

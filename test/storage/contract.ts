@@ -35,10 +35,7 @@ export function describeStore(name: string, factory: StoreFactory, keeps: Keeps 
 
   const openBoth: StoreFactory = async () => {
     const opened = await factory()
-    after.push(async () => {
-      await opened.store.close()
-      await opened.cleanup?.()
-    })
+    after.push(() => opened.store.close())
     const { reopen } = opened
     if (reopen === undefined) return opened
     return {

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Database } from 'better-sqlite3'
 import BetterSqlite3 from 'better-sqlite3'
@@ -9,6 +7,7 @@ import { PLANNING_QUERY } from '../../src/storage/sqlite/planning.ts'
 import { VIEW_QUERY } from '../../src/storage/sqlite/view.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 import { dumpOf, failureOf } from '../support/failures.ts'
+import { newFolder } from '../support/temporary.ts'
 import { standing } from './contract/support.ts'
 
 /* What another connection can and cannot do to a store, and what verifySession makes of it. */
@@ -18,7 +17,7 @@ let store: SqliteStore
 let other: Database
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'undertext-guards-'))
+  folder = newFolder()
   store = await openStore(join(folder, 'chats.db'), { durability: 'normal' })
   await store.append('s', [
     say('user', 'go'),
@@ -44,7 +43,6 @@ beforeEach(async () => {
 afterEach(async () => {
   other.close()
   await store.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 describe('the guards refuse', () => {

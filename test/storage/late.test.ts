@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openStore } from '../../src/index.ts'
+import { newFile } from '../support/temporary.ts'
 import { describeStore } from './contract.ts'
 
 /* The project "late" (vitest.config.ts) makes every storage return late: what a server over a network does. */
@@ -16,11 +14,9 @@ test('the storage of these tests returns late', async () => {
 })
 
 describeStore('SQLite that returns late', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'undertext-late-'))
-  const file = join(folder, 'chats.db')
+  const file = newFile()
   return {
     store: await openStore(file, { durability: 'normal', estimator }),
     reopen: () => openStore(file, { durability: 'normal', estimator }),
-    cleanup: () => rmSync(folder, { recursive: true, force: true }),
   }
 })

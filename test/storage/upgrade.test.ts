@@ -1,12 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import BetterSqlite3 from 'better-sqlite3'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { migrationsModule } from '../../migrations/embed.ts'
 import { openStore } from '../../src/index.ts'
 import { chat } from '../support/conversation.ts'
+import { newFolder } from '../support/temporary.ts'
 
 /*
  * Files of older versions of the schema: built by their own migrations, filled by their own columns, opened by this version.
@@ -19,9 +19,8 @@ const { entries } = JSON.parse(readFileSync(join(MIGRATIONS, 'meta', '_journal.j
 
 let folder: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'undertext-upgrade-'))
+  folder = newFolder()
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 /** An empty file of the schema's first `versions` migrations. */
 function fileOf(versions: number): { readonly file: string; readonly database: BetterSqlite3.Database } {

@@ -1,10 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type NewMessage, openStore, type SqliteStore, type SummaryPlace } from '../../src/index.ts'
 import { call, calls, failure, result, say, units } from '../support/conversation.ts'
+import { newFolder } from '../support/temporary.ts'
 
 /*
  * Between two compactions a view only grows at its end: not a byte before the last turn is another after appends, after reopening
@@ -140,75 +139,71 @@ function expectPrefix(before: ReadonlyMap<string, string[]>, after: ReadonlyMap<
 describe('the view between two compactions', () => {
   it('keeps every byte before the last turn, after appends, after reopening, and read twice', async () => {
     let [settled, appended, compacted] = [0, 0, 0]
-    const folder = mkdtempSync(join(tmpdir(), 'undertext-stable-'))
+    const folder = newFolder()
     let number = 0
-    try {
-      await fc.assert(
-        fc.asyncProperty(steps, async (all) => {
-          const file = join(folder, `${number++}.db`)
-          let store = await openStore(file)
-          try {
-            await store.append(S, [say('system', 'Be brief.'), say('user', 'Go.')])
-            let forms = await formsOf(store)
-            for (const step of all) {
-              switch (step.do) {
-                case 'append':
-                  // Message by message: a request may go out behind each.
-                  for (const message of step.messages) {
-                    await store.append(S, [message])
-                    const longer = await formsOf(store)
-                    settled += expectPrefix(forms, longer)
-                    appended += 1
-                    forms = longer
-                  }
-                  break
-                case 'preview':
-                  await store.previewCompaction(S, { target: 0.1, targetTokens: 20 })
-                  expect(await formsOf(store)).toEqual(forms)
-                  break
-                case 'reopen':
-                  await store.close()
-                  store = await openStore(file)
-                  expect(await formsOf(store)).toEqual(forms)
-                  break
-                case 'undo': {
-                  const last = (await store.listCompactions(S)).findLast(({ status }) => status === 'active')
-                  if (last !== undefined) await store.undoCompaction(S, last.id, { cascade: true })
-                  forms = await formsOf(store)
-                  break
+    await fc.assert(
+      fc.asyncProperty(steps, async (all) => {
+        const file = join(folder, `${number++}.db`)
+        let store = await openStore(file)
+        try {
+          await store.append(S, [say('system', 'Be brief.'), say('user', 'Go.')])
+          let forms = await formsOf(store)
+          for (const step of all) {
+            switch (step.do) {
+              case 'append':
+                // Message by message: a request may go out behind each.
+                for (const message of step.messages) {
+                  await store.append(S, [message])
+                  const longer = await formsOf(store)
+                  settled += expectPrefix(forms, longer)
+                  appended += 1
+                  forms = longer
                 }
-                case 'compact': {
-                  const { estimated } = (await store.getContextStats(S))!
-                  const before = forms
-                  const run = await store.compactSession(S, {
-                    stages: step.stages as never,
-                    targetTokens: Math.floor(estimated * step.share),
-                    pruneProtectTokens: 0,
-                    pruneMinimumSavings: 0,
-                  })
-                  forms = await formsOf(store)
-                  if (run?.firstChanged === undefined) expect(forms).toEqual(before)
-                  else {
-                    compacted += 1
-                    // Everything before the first changed row is what it was, and that row is not.
-                    const { index } = run.firstChanged
-                    const rows = forms.get('view')!
-                    expect(rows.slice(0, index)).toEqual(before.get('view')!.slice(0, index))
-                    expect(rows[index]).not.toBe(before.get('view')![index])
-                  }
+                break
+              case 'preview':
+                await store.previewCompaction(S, { target: 0.1, targetTokens: 20 })
+                expect(await formsOf(store)).toEqual(forms)
+                break
+              case 'reopen':
+                await store.close()
+                store = await openStore(file)
+                expect(await formsOf(store)).toEqual(forms)
+                break
+              case 'undo': {
+                const last = (await store.listCompactions(S)).findLast(({ status }) => status === 'active')
+                if (last !== undefined) await store.undoCompaction(S, last.id, { cascade: true })
+                forms = await formsOf(store)
+                break
+              }
+              case 'compact': {
+                const { estimated } = (await store.getContextStats(S))!
+                const before = forms
+                const run = await store.compactSession(S, {
+                  stages: step.stages as never,
+                  targetTokens: Math.floor(estimated * step.share),
+                  pruneProtectTokens: 0,
+                  pruneMinimumSavings: 0,
+                })
+                forms = await formsOf(store)
+                if (run?.firstChanged === undefined) expect(forms).toEqual(before)
+                else {
+                  compacted += 1
+                  // Everything before the first changed row is what it was, and that row is not.
+                  const { index } = run.firstChanged
+                  const rows = forms.get('view')!
+                  expect(rows.slice(0, index)).toEqual(before.get('view')!.slice(0, index))
+                  expect(rows[index]).not.toBe(before.get('view')![index])
                 }
               }
             }
-            expect(await formsOf(store)).toEqual(forms)
-          } finally {
-            await store.close()
           }
-        }),
-        { numRuns: RUNS },
-      )
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
+          expect(await formsOf(store)).toEqual(forms)
+        } finally {
+          await store.close()
+        }
+      }),
+      { numRuns: RUNS },
+    )
     // Far below what is usual, so that the law is not kept by doing nothing.
     expect(appended).toBeGreaterThan(RUNS * 2)
     expect(settled).toBeGreaterThan(RUNS * 100)

@@ -1,15 +1,14 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { randomFrom } from '../support/random.ts'
 import { SEED } from '../support/seed.ts'
+import { newFolder } from '../support/temporary.ts'
 import { KINDS, readableIn, talk } from './erasing.ts'
 
 let folder = ''
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const PEOPLE = ['anna', 'bert', 'cleo', 'dora', 'emil', 'faye', 'gina']
 
@@ -18,7 +17,7 @@ test.each(Array.from({ length: 40 }, (_, at) => SEED + at))(
   async (seed) => {
     const random = randomFrom(seed)
     const below = (end: number): number => Math.floor(random() * end)
-    folder = mkdtempSync(join(tmpdir(), 'undertext-erased-'))
+    folder = newFolder()
     const file = join(folder, 'chats.db')
     const isOwn = below(3) > 0
     const database = new BetterSqlite3(isOwn ? ':memory:' : file)

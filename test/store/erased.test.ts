@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -7,6 +5,7 @@ import type { ImportEvent } from '../../src/history/import/import-types.ts'
 import { openStore, type SqliteStore } from '../../src/index.ts'
 import { chat } from '../support/conversation.ts'
 import { CANARY, failureOf } from '../support/failures.ts'
+import { newFolder } from '../support/temporary.ts'
 import { KINDS, readableIn, talk } from './erasing.ts'
 
 /* What was removed is in no file any more: every file of the folder is searched for its bytes. */
@@ -14,10 +13,9 @@ import { KINDS, readableIn, talk } from './erasing.ts'
 let folder: string
 let file: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'undertext-erased-'))
+  folder = newFolder()
   file = join(folder, 'chats.db')
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const readable = (who: string): string[] => readableIn(folder, who)
 

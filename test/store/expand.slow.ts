@@ -1,18 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import fc from 'fast-check'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type ExpandedRow, type ExpandedSummary, openStore, Store } from '../../src/index.ts'
 import { SOURCE_QUERIES } from '../../src/storage/sqlite/sources.ts'
 import { SHOWN_QUERY, VIEW_QUERY } from '../../src/storage/sqlite/view.ts'
 import { neurolinkEstimator } from '../../src/tokens.ts'
 import { chat } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
+import { newFolder } from '../support/temporary.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'undertext-expand-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = newFolder()
 
 type Step =
   | { readonly verb: 'condense'; readonly from: number; readonly length: number }

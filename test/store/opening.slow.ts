@@ -1,14 +1,14 @@
 import { execFile, spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type BetterSqlite3 from 'better-sqlite3'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { isUndertextError, openStore } from '../../src/index.ts'
 import { driverAdvice } from '../../src/storage/sqlite/driver.ts'
 import { chat, say } from '../support/conversation.ts'
+import { newFolder } from '../support/temporary.ts'
 
 const Database = createRequire(import.meta.url)('better-sqlite3') as typeof BetterSqlite3
 const run = promisify(execFile)
@@ -17,9 +17,8 @@ const TSX = join(import.meta.dirname, '..', '..', 'node_modules', 'tsx', 'dist',
 
 let folder: string
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'undertext-opening-'))
+  folder = newFolder()
 })
-afterAll(() => rm(folder, { recursive: true, force: true }))
 
 async function codeOf(work: Promise<unknown>): Promise<string> {
   try {

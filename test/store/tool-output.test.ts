@@ -1,17 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import fc from 'fast-check'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type NewMessage, openStore, Store, type ToolCall } from '../../src/index.ts'
 import { TOOL_QUERIES } from '../../src/storage/sqlite/tool-calls.ts'
 import { neurolinkEstimator } from '../../src/tokens.ts'
 import { call, calls, failure, result, say } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
-
-const folder = mkdtempSync(join(tmpdir(), 'undertext-tools-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+import { newFile } from '../support/temporary.ts'
 
 const ids = fc.constantFrom('x', 'y', 'z')
 const message: fc.Arbitrary<NewMessage> = fc.oneof(
@@ -88,7 +83,7 @@ async function expectStored(store: Store, messages: readonly NewMessage[], one: 
 }
 
 test('an output is read without the contents of other messages [F3-03]', async () => {
-  const file = join(folder, 'chats.db')
+  const file = newFile()
   const store = await openStore(file, { durability: 'normal' })
   const messages: NewMessage[] = []
   for (let turn = 0; turn < 500; turn++)

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { runProgram } from '../../../src/cli/main.ts'
 import { openStore, type SqliteStore } from '../../../src/index.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
+import { newFolder } from '../../support/temporary.ts'
 
 describe('undertext chat without a terminal', () => {
   let server: ModelServer
@@ -14,11 +14,10 @@ describe('undertext chat without a terminal', () => {
   let count = 0
   beforeAll(async () => {
     server = await startModelServer()
-    folder = mkdtempSync(join(tmpdir(), 'undertext-chat-'))
+    folder = newFolder()
   })
   afterAll(async () => {
     await server.close()
-    rmSync(folder, { recursive: true, force: true })
   })
   beforeEach(() => {
     count += 1

@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type BackendChoice, chooseBackend } from '../../../src/cli/commands/chat/backend.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
+import { newFolder } from '../../support/temporary.ts'
 
 const ENV = { OPENAI_API_KEY: 'key-of-openai', OTHER_KEY: 'another-key' }
 
@@ -12,11 +12,10 @@ describe('the backend', () => {
   let folder: string
   beforeAll(async () => {
     server = await startModelServer([{ text: 'Hello.' }])
-    folder = mkdtempSync(join(tmpdir(), 'undertext-backends-'))
+    folder = newFolder()
   })
   afterAll(async () => {
     await server.close()
-    rmSync(folder, { recursive: true, force: true })
   })
 
   const choose = (choice: BackendChoice, known = {}) =>

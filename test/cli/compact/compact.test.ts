@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { STAGES } from '../../../src/cli/commands.ts'
@@ -8,6 +6,7 @@ import { openStore, type SqliteStore, Store } from '../../../src/index.ts'
 import { STAGE_NAMES } from '../../../src/stages/registry.ts'
 import { runCli } from '../../support/cli-run.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
+import { newFolder } from '../../support/temporary.ts'
 
 type Json = { readonly [name: string]: unknown }
 
@@ -17,12 +16,11 @@ describe('undertext compact', () => {
   let server: ModelServer
   let count = 0
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'undertext-compact-'))
+    folder = newFolder()
     server = await startModelServer()
   })
   afterAll(async () => {
     await server.close()
-    rmSync(folder, { recursive: true, force: true })
   })
   beforeEach(async () => {
     count += 1

@@ -15,7 +15,6 @@ export type Opened = {
   readonly store: Store
   /** Opens the same data again, in another store object. */
   readonly reopen?: () => Promise<Store>
-  readonly cleanup?: () => unknown
 }
 export type StoreFactory = () => Promise<Opened>
 

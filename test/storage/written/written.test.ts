@@ -1,12 +1,12 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import BetterSqlite3 from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { openStore } from '../../../src/index.ts'
 import { failureOf } from '../../support/failures.ts'
+import { newFolder } from '../../support/temporary.ts'
 import { standing, turned } from './story.ts'
 
 /* Files that earlier versions of the code wrote: make.ts beside this says how. */
@@ -16,9 +16,8 @@ const NAMES = readdirSync(HERE).flatMap((name) => (name.endsWith('.db.gz') ? [na
 
 let folder: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'undertext-written-'))
+  folder = newFolder()
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 function unpacked(name: string): string {
   const file = join(folder, 'written.db')
