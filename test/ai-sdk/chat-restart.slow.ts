@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { lastAssistantMessageIsCompleteWithToolCalls, type UIMessage } from 'ai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { type Compiled, compile } from '../support/compiled.ts'
+import { newFolder } from '../support/temporary.ts'
 import { Browser, plain } from './chat-browser.ts'
 import { type Content, call } from './models.ts'
 
@@ -14,11 +13,10 @@ let compiled: Compiled
 let folder: string
 beforeAll(() => {
   compiled = compile('test/ai-sdk')
-  folder = mkdtempSync(join(tmpdir(), 'undertext-chat-'))
+  folder = newFolder()
 })
 afterAll(() => {
   compiled.remove()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 /** A server's process over a file, until it is killed. */

@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { startModelServer } from '../support/model-server.ts'
 import { runExample } from '../support/run-as-user.ts'
+import { newFolder } from '../support/temporary.ts'
 
 it('the example runs without a key, makes room, and still knows the name', async () => {
   const printed = await runExample('examples/ai-sdk', 'chat.ts')
@@ -29,18 +28,14 @@ it("the example talks to a server of OpenAI's kind", async () => {
 })
 
 it('the chat is kept over two runs', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'undertext-chat-'))
-  try {
-    const env = { STORE: join(folder, 'chats.db') }
-    const first = await runExample('examples/ai-sdk-chat', 'chat.ts', env)
-    expect(first).toContain('0 messages loaded')
-    expect(first).toContain('once more: You are Ada.')
-    // Three questions and answers, a call with its result, and the answer that was made anew.
-    expect(first).toMatch(/^6 messages, 9 rows stored, 8 in the view$/m)
-    const second = await runExample('examples/ai-sdk-chat', 'chat.ts', env)
-    expect(second).toContain('6 messages loaded')
-    expect(second).toMatch(/^12 messages, 18 rows stored, 16 in the view$/m)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  const folder = newFolder()
+  const env = { STORE: join(folder, 'chats.db') }
+  const first = await runExample('examples/ai-sdk-chat', 'chat.ts', env)
+  expect(first).toContain('0 messages loaded')
+  expect(first).toContain('once more: You are Ada.')
+  // Three questions and answers, a call with its result, and the answer that was made anew.
+  expect(first).toMatch(/^6 messages, 9 rows stored, 8 in the view$/m)
+  const second = await runExample('examples/ai-sdk-chat', 'chat.ts', env)
+  expect(second).toContain('6 messages loaded')
+  expect(second).toMatch(/^12 messages, 18 rows stored, 16 in the view$/m)
 })

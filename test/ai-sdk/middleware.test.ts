@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { undertext } from '../../src/ai-sdk.ts'
 import { openStore, type Store, type UndertextError } from '../../src/index.ts'
+import { newFolder } from '../support/temporary.ts'
 import { type Content, call, logOf, scripted, sent, text } from './models.ts'
 
 const look = tool({
@@ -306,33 +307,27 @@ describe.each(['generateText', 'streamText'] as const)('%s', (way) => {
 
   it('continues in another process', async () => {
     const model = scripted([[call('1')], [text('Done.')], [text('Yes.')]])
-    const { mkdtempSync, rmSync } = await import('node:fs')
-    const { tmpdir } = await import('node:os')
     const { join } = await import('node:path')
-    const folder = mkdtempSync(join(tmpdir(), 'undertext-ai-sdk-'))
-    try {
-      const path = join(folder, 'chats.db')
-      {
-        await using store = await openStore(path)
-        await ask(way, { store, model, messages: [user('go')] })
-      }
+    const folder = newFolder()
+    const path = join(folder, 'chats.db')
+    {
       await using store = await openStore(path)
-      await ask(way, {
-        store,
-        model,
-        messages: [user('go'), { role: 'assistant', content: 'Done.' }, user('sure?')],
-      })
-      expect(await logOf(store)).toEqual([
-        'user: go',
-        'assistant: call 1',
-        'tool: result 1 saw all',
-        'assistant: Done.',
-        'user: sure?',
-        'assistant: Yes.',
-      ])
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
+      await ask(way, { store, model, messages: [user('go')] })
     }
+    await using store = await openStore(path)
+    await ask(way, {
+      store,
+      model,
+      messages: [user('go'), { role: 'assistant', content: 'Done.' }, user('sure?')],
+    })
+    expect(await logOf(store)).toEqual([
+      'user: go',
+      'assistant: call 1',
+      'tool: result 1 saw all',
+      'assistant: Done.',
+      'user: sure?',
+      'assistant: Yes.',
+    ])
   })
 
   it('keeps concurrent conversations apart', async () => {

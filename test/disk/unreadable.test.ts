@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Database } from 'better-sqlite3'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openStore, type SqliteStore } from '../../src/index.ts'
 import { CANARY, expectFailure, failureOf } from '../support/failures.ts'
+import { newFolder } from '../support/temporary.ts'
 import { CODES } from './damage.ts'
 import { outcomeOf } from './fill.ts'
 import { type Furnished, furnish, READS, WRITES } from './verbs.ts'
@@ -112,7 +112,7 @@ describe('a value of another kind', () => {
 })
 
 test('a table whose name was overwritten by conversation text is not named', async () => {
-  const file = join(mkdtempSync(join(tmpdir(), 'undertext-unreadable-')), 'chats.db')
+  const file = join(newFolder(), 'chats.db')
   const own = await openStore(file)
   await furnish(own)
   await own.close()
@@ -122,11 +122,7 @@ test('a table whose name was overwritten by conversation text is not named', asy
   const at = bytes.indexOf(name)
   bytes.write(`${CANARY}-and-more-of-it`.slice(0, name.length), at)
   writeFileSync(file, bytes)
-  try {
-    expectFailure(await failureOf(() => openStore(file)), 'STORE_CORRUPT')
-  } finally {
-    rmSync(dirname(file), { recursive: true })
-  }
+  expectFailure(await failureOf(() => openStore(file)), 'STORE_CORRUPT')
 })
 
 describe('a table that is not as it was made', () => {

@@ -1,9 +1,9 @@
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, unlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openStore, type SqliteStore } from '../../src/index.ts'
 import { say } from '../support/conversation.ts'
+import { newFolder } from '../support/temporary.ts'
 import { removeFolder } from './disks.ts'
 import { outcomeOf } from './fill.ts'
 import { contentsOf, type Furnished, furnish, READS, WRITES } from './verbs.ts'
@@ -16,7 +16,7 @@ let file: string
 let store: SqliteStore
 let furnished: Furnished
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'undertext-vanished-'))
+  root = newFolder()
   folder = join(root, 'data')
   mkdirSync(folder)
   file = join(folder, 'chats.db')

@@ -1,22 +1,20 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { type Compiled, compile } from '../support/compiled.ts'
+import { newFolder } from '../support/temporary.ts'
 
 let folder: string
 let compiled: Compiled
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'undertext-import-'))
+  folder = newFolder()
   compiled = compile('test/import')
 })
 afterAll(() => {
   compiled.remove()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 it('leaves nothing in any list when its process is killed, and nothing at all after the next import', async () => {

@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
+import { newFolder } from '../support/temporary.ts'
 
 const run = promisify(execFile)
 const TSX = join(import.meta.dirname, '..', '..', 'node_modules', 'tsx', 'dist', 'cli.mjs')
@@ -13,9 +12,8 @@ type Told = { readonly sent: string[][]; readonly shown: string[]; readonly call
 
 let folder: string
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'undertext-langchain-'))
+  folder = newFolder()
 })
-afterEach(() => rm(folder, { recursive: true, force: true }))
 
 /** Goes on in a process of its own, and answers what it told. */
 async function inProcess(step: string): Promise<Told> {

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { type NewMessage, openStore, type SqliteStore } from '../../src/index.ts'
@@ -7,6 +5,7 @@ import { COMPACTION_KINDS, type CompactionKind } from '../../src/model/plan.ts'
 import { neurolinkEstimator } from '../../src/tokens.ts'
 import { exportHtml, exportMarkdown } from '../../src/transfer.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
+import { newFolder } from '../support/temporary.ts'
 import { whole } from './sessions.ts'
 import { elementsOf, readStrictly, textOf } from './strict-html.ts'
 
@@ -94,18 +93,14 @@ it.each(COMPACTION_KINDS)('%s is listed, in force and undone', async (kind) => {
 })
 
 it('leaves tokens out where the store does not know how the session counts', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'undertext-export-'))
-  try {
-    const path = join(folder, 'chats.db')
-    const theirs = await openStore(path, { estimator: { ...neurolinkEstimator, name: 'theirs' } })
-    await theirs.append('s', chat(2))
-    expect(await whole(exportMarkdown(theirs, 's'))).toContain('**Tokens:**')
-    await theirs.close()
-    const store = await openStore(path)
-    expect(await whole(exportMarkdown(store, 's'))).not.toContain('**Tokens:**')
-    expect(elementsOf(readStrictly(await whole(exportHtml(store, 's'))), 'article')).toHaveLength(4)
-    await store.close()
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  const folder = newFolder()
+  const path = join(folder, 'chats.db')
+  const theirs = await openStore(path, { estimator: { ...neurolinkEstimator, name: 'theirs' } })
+  await theirs.append('s', chat(2))
+  expect(await whole(exportMarkdown(theirs, 's'))).toContain('**Tokens:**')
+  await theirs.close()
+  const store = await openStore(path)
+  expect(await whole(exportMarkdown(store, 's'))).not.toContain('**Tokens:**')
+  expect(elementsOf(readStrictly(await whole(exportHtml(store, 's'))), 'article')).toHaveLength(4)
+  await store.close()
 })

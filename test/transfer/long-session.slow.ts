@@ -1,35 +1,30 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
+import { newFolder } from '../support/temporary.ts'
 
 /** 7,500 characters. */
 const WORDS = 'It rounds too early, and the test does so as well. '.repeat(150).slice(0, 7_500)
 
 it('exports 20,000 messages of 150 MB in a heap of 96 MB', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'undertext-export-'))
-  try {
-    const path = join(folder, 'long.db')
-    await makeLong(path)
-    const script = join(import.meta.dirname, 'long-session.ts')
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      '--max-old-space-size=96',
-      '--import',
-      'tsx',
-      script,
-      path,
-    ])
-    const megabytes = [...stdout.matchAll(/^(\w+) (\d+)$/gm)].map(
-      ([, name, size]) => [name, Number(size)] as const,
-    )
-    expect(megabytes.map(([name]) => name)).toEqual(['markdown', 'html', 'full'])
-    for (const [, size] of megabytes) expect(size).toBeGreaterThanOrEqual(150)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  const folder = newFolder()
+  const path = join(folder, 'long.db')
+  await makeLong(path)
+  const script = join(import.meta.dirname, 'long-session.ts')
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    '--max-old-space-size=96',
+    '--import',
+    'tsx',
+    script,
+    path,
+  ])
+  const megabytes = [...stdout.matchAll(/^(\w+) (\d+)$/gm)].map(
+    ([, name, size]) => [name, Number(size)] as const,
+  )
+  expect(megabytes.map(([name]) => name)).toEqual(['markdown', 'html', 'full'])
+  for (const [, size] of megabytes) expect(size).toBeGreaterThanOrEqual(150)
 })
 
 async function makeLong(path: string): Promise<void> {

@@ -1,23 +1,22 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { entryOf } from '../../../src/ecosystems/claude-agent-sdk/entry.ts'
 import { openStore, type SqliteStore } from '../../../src/index.ts'
 import { importFile } from '../../../src/transfer.ts'
+import { newFolder } from '../../support/temporary.ts'
 import { answer, boundary, call, LINE, result, summary, user } from './claude-code-entries.ts'
 import { linesOf } from './support.ts'
 
 /* The agents' files into a real store: what is seen, what undoing brings back, the same file again, a longer one. */
 
-const folder = mkdtempSync(join(tmpdir(), 'undertext-agents-'))
+const folder = newFolder()
 let store: SqliteStore
 beforeAll(async () => {
   store = await openStore(join(folder, 'chats.db'))
 })
 afterAll(async () => {
   await store.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 function fileOf(name: string, text: string): string {

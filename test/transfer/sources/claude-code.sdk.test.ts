@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { getSessionMessages } from '@anthropic-ai/claude-agent-sdk'
 import fc from 'fast-check'
@@ -7,12 +6,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { SourceEvent } from '../../../src/transfer/source.ts'
 import { claudeCode } from '../../../src/transfer/sources/claude-code.ts'
 import { SESSION } from '../../claude-agent-sdk/entries.ts'
+import { newFolder } from '../../support/temporary.ts'
 import { acts, fileOf } from './claude-code-acts.ts'
 import { eventsOf, type Folded, foldEvents, inputOf, linesOf } from './support.ts'
 
 /* What is seen of a session must be what the SDK's own reader of Claude Code's files makes of it, whatever was rewound. */
 
-const folder = mkdtempSync(join(tmpdir(), 'undertext-claude-'))
+const folder = newFolder()
 const dir = join(folder, 'work')
 let project: string
 beforeAll(() => {
@@ -24,7 +24,6 @@ beforeAll(() => {
 })
 afterAll(() => {
   delete process.env.CLAUDE_CONFIG_DIR
-  rmSync(folder, { recursive: true, force: true })
 })
 
 async function told(entries: readonly object[]): Promise<SourceEvent[]> {
