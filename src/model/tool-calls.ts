@@ -1,11 +1,15 @@
 import type { Json } from '../messages/json.ts'
-import type { ToolResultOutput } from '../messages/message.ts'
+import type { ToolCallPart, ToolResultOutput, ToolResultPart } from '../messages/message.ts'
+import { type Outcome, outcomeOf } from '../messages/outcome.ts'
 import { type CallRef, pairToolUse } from '../messages/pairing.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import type { CallEntry, ResultEntry, ShownReplacement } from './view-row.ts'
 
-/** The outcome of a call. */
-export type ToolCallStatus = 'ok' | 'error' | 'pending'
+/**
+ * The outcome of a call: by its error flag, else derived from the result. `unknown`: the result does not say; `pending`: it has no
+ * result yet.
+ */
+export type ToolCallStatus = Outcome | 'pending'
 
 /** What the view shows of an output: the output, another text, or nothing. */
 export type ToolOutputShown = 'full' | 'replaced' | 'hidden'
@@ -125,15 +129,30 @@ export function findCall(rows: readonly ToolRow[], position: number | undefined)
   )
 }
 
+/** The status of a call from its two parts. A result without a call has its own tool name at most. */
+export function statusOf(call: ToolCallPart | undefined, result: ToolResultPart | undefined): ToolCallStatus {
+  return result === undefined ? 'pending' : outcomeOf(call ?? result, result.output)
+}
+
 /** The public form of a call. */
-export function describeCall(pair: CalledPair, estimator: Estimator, provider: string): ToolCall {
+export function describeCall(
+  pair: CalledPair,
+  status: ToolCallStatus,
+  estimator: Estimator,
+  provider: string,
+): ToolCall {
   const { row, entry } = pair.call
-  return { ...describePair(pair, estimator, provider), toolName: entry.name, call: placeOf(row, entry) }
+  return {
+    ...describePair(pair, status, estimator, provider),
+    toolName: entry.name,
+    call: placeOf(row, entry),
+  }
 }
 
 /** The public form of a call or a lone result, without input and output. */
 export function describePair(
   { call, result }: ToolPair,
+  status: ToolCallStatus,
   estimator: Estimator,
   provider: string,
 ): Omit<ToolOutput, 'input' | 'output'> {
@@ -143,7 +162,7 @@ export function describePair(
     callId: either.entry.id,
     ...(toolName !== undefined && { toolName }),
     paths: call?.entry.path === undefined ? [] : [call.entry.path],
-    status: result === undefined ? 'pending' : result.entry.failed ? 'error' : 'ok',
+    status,
     tokens: result === undefined ? 0 : estimator.toTokens(result.entry.units, provider) + result.entry.media,
     shown: shownOf(either.row, either.entry.part),
     ...(call !== undefined && { call: placeOf(call.row, call.entry) }),

@@ -1,8 +1,8 @@
 import { withoutTrailing } from '../messages/characters.ts'
-import { beginsAsError } from '../messages/error-text.ts'
 import type { Json } from '../messages/json.ts'
 import { listIn } from '../messages/lists.ts'
 import { outputText } from '../messages/message.ts'
+import { outcomeOf } from '../messages/outcome.ts'
 import { isReadTool, isWriteTool, PATH_ARGUMENTS } from '../messages/tool-names.ts'
 import {
   coversRange,
@@ -350,7 +350,7 @@ function withShownRange(read: Candidate, { contentOf }: StageContext): FileRead[
 function showsFile(text: string): boolean {
   if (text.trim() === '') return false
   if (text.length <= LONGEST_REMARK && REMARK.test(text)) return false
-  return !beginsAsError(text)
+  return outcomeOf({ toolName: 'read' }, { type: 'text', value: text }) !== 'failed'
 }
 
 /**

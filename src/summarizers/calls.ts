@@ -1,12 +1,7 @@
 import { headOf, tailOf } from '../messages/characters.ts'
 import type { Json } from '../messages/json.ts'
-import {
-  isFailed,
-  type Message,
-  type ToolCallPart,
-  type ToolResultOutput,
-  type ToolResultPart,
-} from '../messages/message.ts'
+import type { Message, ToolCallPart, ToolResultOutput, ToolResultPart } from '../messages/message.ts'
+import { type Outcome, outcomeOf } from '../messages/outcome.ts'
 import {
   type Effect,
   effectOf,
@@ -29,7 +24,7 @@ export type Call = {
   readonly at: number
   /** Its index among the calls. */
   readonly number: number
-  result?: { readonly output: ToolResultOutput; readonly failed: boolean; readonly at: number }
+  result?: { readonly output: ToolResultOutput; readonly outcome: Outcome; readonly at: number }
 }
 
 /** An empty output. */
@@ -82,7 +77,11 @@ export class CallReader {
     const { call, earlier } = open
     if (earlier === undefined) this.#open.delete(toolCallId)
     else this.#open.set(toolCallId, earlier)
-    call.result = { output, failed: isFailed(output), at }
+    call.result = {
+      output,
+      outcome: outcomeOf({ toolName: call.name, input: call.input }, output, this.#names),
+      at,
+    }
     return call
   }
 }

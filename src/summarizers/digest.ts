@@ -1,5 +1,6 @@
 import { detached } from '../messages/characters.ts'
 import type { Message, ToolResultOutput } from '../messages/message.ts'
+import type { Outcome } from '../messages/outcome.ts'
 import type { Effect, ToolNames } from '../messages/tool-names.ts'
 import { measureOutput, neurolinkEstimator } from '../tokens/measure.ts'
 import { type Call, CallReader, outputHead, targetOf } from './calls.ts'
@@ -10,7 +11,7 @@ export type DigestEntry = {
   readonly name: string
   /** Path or main argument, shortened. */
   readonly target?: string
-  readonly status: 'ok' | 'error' | 'pending'
+  readonly status: Outcome | 'pending'
   /** The number of calls in this entry. */
   readonly count: number
   /** The first line of the newest result or error, shortened. */
@@ -79,7 +80,7 @@ export class ToolCallReader {
     const key = keyOf(entry)
     this.#held.set(key, heldWith(this.#held.get(key), entry, number))
     if (this.#held.size > MOST_HELD) this.#release()
-    if (effect === 'other' || entry.status === 'error') return
+    if (effect === 'other' || entry.status === 'failed') return
     const files = this.#files[effect]
     for (const path of paths) files.set(path, Math.min(number, files.get(path) ?? number))
   }
@@ -203,7 +204,7 @@ function entryOf(call: Call): DigestEntry {
   return {
     name,
     ...(target !== undefined && { target: detached(target.toWellFormed()) }),
-    status: result === undefined ? 'pending' : result.failed ? 'error' : 'ok',
+    status: result?.outcome ?? 'pending',
     count: 1,
     ...(first !== '' && { first: detached(first.toWellFormed()) }),
     tokens: result === undefined ? 0 : tokensOfOutput(result.output),
@@ -291,8 +292,8 @@ function keepMostImportant(digest: Digest, max: number): ReadonlySet<DigestEntry
   return kept
 }
 
-/** Importance: errors and calls without a result first, then changes, then the rest. */
+/** Importance: failed calls and calls without a result first, then changes, then the rest. */
 function importance({ status, effect }: DigestEntry): number {
-  if (status !== 'ok') return 3
+  if (status === 'failed' || status === 'pending') return 3
   return effect === 'write' ? 2 : effect === 'other' ? 1 : 0
 }

@@ -3,7 +3,6 @@ import { expect, it, test } from 'vitest'
 import {
   addNames,
   asksQuestion,
-  endsInFailure,
   excerpt,
   statesConstraint,
   statesDecision,
@@ -77,11 +76,6 @@ const WORDS: readonly [(text: string) => boolean, readonly string[], readonly st
     ['disagreed', 'use it'],
   ],
   [asksQuestion, ['why?', 'Really? Yes.', '(ok?)', '**sure?**'], ['why', 'a ?. b', 'x?y:z', '?']],
-  [
-    endsInFailure,
-    ['exit code 1', 'exited with code: 127', 'Exit status 2\n'],
-    ['exit code 0', 'exit 1', `exit code 3 ${'x'.repeat(200)}`],
-  ],
 ]
 it.each(WORDS)('%o', (says, yes, no) => {
   for (const text of yes) expect(says(text), text).toBe(true)

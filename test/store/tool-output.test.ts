@@ -108,7 +108,11 @@ test('an output is read without the contents of other messages [F3-03]', async (
     shown: 'hidden',
     output: { type: 'text', value: 'text 233' },
   })
-  expect(await store.listToolCalls('s')).toHaveLength(500)
+  // A page of calls reads only its own calls and results.
+  expect(await store.listToolCalls('s', { after: 700, limit: 1 })).toMatchObject([
+    { callId: 'c233', status: 'ok' },
+  ])
+  await expect(store.listToolCalls('s')).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
   await expect(store.getToolOutput('s', 'c234')).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
 
   for (const [name, sql] of Object.entries(TOOL_QUERIES)) {

@@ -51,7 +51,7 @@ describe('digesting', () => {
         {
           name: 'write',
           target: '/src/b.ts',
-          status: 'error',
+          status: 'failed',
           count: 1,
           first: 'EACCES: permission denied',
           tokens: 9,
@@ -102,7 +102,7 @@ describe('digesting', () => {
     expect(digestToolCalls(messages).entries.map(({ effect, status }) => `${effect} ${status}`)).toEqual([
       'write ok',
       'write ok',
-      'write error',
+      'write failed',
       'read ok',
       'write ok',
     ])
@@ -187,8 +187,8 @@ describe('digesting', () => {
       digestToolCalls(messages).entries.map(({ status, first, tokens }) => [status, first, tokens]),
     ).toEqual([
       ['ok', '{"rows":[1,{"a":"b"},null],"ok":true}', 12],
-      ['error', 'seen', 1_024 + 2],
-      ['error', 'gone', 3],
+      ['failed', 'seen', 1_024 + 2],
+      ['failed', 'gone', 3],
     ])
   })
 
@@ -242,7 +242,7 @@ describe('rendering', () => {
       entry('bash', { target: 'npm test', count: 2, tokens: 1, first: 'ok' }),
       entry('edit', { target: '/a.ts', effect: 'write' }),
       entry('read', { target: '/b.ts', effect: 'read', count: 3 }),
-      entry('bash', { target: 'make', status: 'error', first: 'no rule' }),
+      entry('bash', { target: 'make', status: 'failed', first: 'no rule' }),
     ],
   }
 
@@ -259,7 +259,7 @@ describe('rendering', () => {
         '- bash npm test ×2 · ok · 1 token · ok',
         '- edit /a.ts · ok',
         '- read /b.ts ×3 · ok',
-        '- bash make · error · no rule',
+        '- bash make · failed · no rule',
       ].join('\n'),
     })
   })
@@ -272,7 +272,7 @@ describe('rendering', () => {
         '## Tool Calls',
         '- bash npm test ×2 · ok · 1 token · ok',
         '- edit /a.ts · ok',
-        '- bash make · error · no rule',
+        '- bash make · failed · no rule',
         '- files read: /a.ts, /b.ts ×3',
       ].join('\n'),
     )
@@ -282,7 +282,7 @@ describe('rendering', () => {
   it.each([
     [43, ['bash', 'edit', 'read', 'bash'], 1],
     [34, ['edit', 'bash'], 6],
-    [23, ['edit', 'bash'], 6],
+    [25, ['edit', 'bash'], 6],
     [22, ['bash'], 7],
     [15, [], 8],
     [5, [], 8],
@@ -360,8 +360,8 @@ describe('laws', () => {
       fc.property(digests, fc.nat(600), (digest, maxTokens) => {
         const { digest: shown } = renderDigest(digest, maxTokens)
         const lost = digest.entries.filter((entry) => !shown.entries.includes(entry))
-        if (lost.some(({ status }) => status === 'error')) {
-          expect(shown.entries.every(({ status }) => status === 'error')).toBe(true)
+        if (lost.some(({ status }) => status === 'failed')) {
+          expect(shown.entries.every(({ status }) => status === 'failed')).toBe(true)
         }
       }),
     )

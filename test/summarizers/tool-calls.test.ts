@@ -52,7 +52,7 @@ describe('after a condensation', () => {
     expect(entries).toHaveLength(15)
     expect(entries.filter(({ name }) => name === 'read').map(({ count }) => count)).toEqual(Array(10).fill(2))
     expect(entries.filter(({ name }) => name === 'edit').map(({ count }) => count)).toEqual([4])
-    expect(entries.filter(({ status }) => status === 'error').map(({ count }) => count)).toEqual([3])
+    expect(entries.filter(({ status }) => status === 'failed').map(({ count }) => count)).toEqual([3])
     expect(entries.filter(({ name }) => name === 'lookup').map(({ count }) => count)).toEqual([1, 1, 1])
   })
 
@@ -126,7 +126,7 @@ describe('the digest', () => {
 
   it('has a line for every error and every write [F3-02]', () => {
     const { text } = renderDigest(digest, 1_000)
-    expect(text).toMatch(/^- bash npm test ×3 · error · \d+ tokens · Error: boom$/m)
+    expect(text).toMatch(/^- bash npm test ×3 · failed · \d+ tokens · Error: boom$/m)
     expect(text).toMatch(/^- edit src\/main\.ts ×4 · ok/m)
   })
 
@@ -137,10 +137,10 @@ describe('the digest', () => {
   })
 
   it('is bounded as a summary remembers it: errors and writes stay, and the rest is counted', () => {
-    const entry = (at: number, effect: 'read' | 'write', status: 'ok' | 'error') =>
+    const entry = (at: number, effect: 'read' | 'write', status: 'ok' | 'failed') =>
       ({ name: 't', target: `${at}`, status, count: 2, tokens: 1, callIds: [`${at}`], effect }) as const
     const entries = [
-      entry(0, 'read', 'error'),
+      entry(0, 'read', 'failed'),
       entry(1, 'write', 'ok'),
       ...Array.from({ length: 500 }, (_, at) => entry(at + 2, 'read', 'ok')),
     ]

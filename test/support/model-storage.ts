@@ -6,6 +6,8 @@ import {
   type Part,
   partsOf,
   type StoredMessage,
+  type ToolCallPart,
+  type ToolResultPart,
   type ViewMessage,
 } from '../../src/messages/message.ts'
 import { coverageOf, holdsRow, NO_ROWS } from '../../src/model/coverage.ts'
@@ -28,6 +30,7 @@ import {
   describePair,
   findCall,
   pairCalls,
+  statusOf,
   type ToolCall,
   type ToolOutput,
   type ToolRow,
@@ -738,16 +741,27 @@ export class ModelStorage implements Storage {
     const called = call && of.get(call.row.key)![call.entry.part]
     const answer = result && of.get(result.row.key)![result.entry.part]
     return {
-      ...describePair(pair, this.#estimator, provider),
+      ...describePair(
+        pair,
+        statusOf(called as ToolCallPart, answer as ToolResultPart),
+        this.#estimator,
+        provider,
+      ),
       ...(called?.type === 'tool-call' && { input: structuredClone(called.input) }),
       ...(answer?.type === 'tool-result' && { output: structuredClone(answer.output) }),
     }
   }
 
   toolCalls(id: string, { after, limit }: ToolCallQuery): ToolCall[] {
-    const { rows, provider } = this.#toolRows(id)
+    const { rows, of, provider } = this.#toolRows(id)
     const calls = pairCalls(rows)
-      .calls.map((pair) => describeCall(pair, this.#estimator, provider))
+      .calls.map((pair) => {
+        const { call, result } = pair
+        const called = of.get(call.row.key)![call.entry.part]
+        const answer = result && of.get(result.row.key)![result.entry.part]
+        const status = statusOf(called as ToolCallPart, answer as ToolResultPart)
+        return describeCall(pair, status, this.#estimator, provider)
+      })
       .filter(({ call }) => call.position > after)
     const last = calls[limit - 1]?.call.position ?? Number.POSITIVE_INFINITY
     return calls.filter(({ call }) => call.position <= last)

@@ -1,7 +1,7 @@
 import { headOf, tailOf } from '../../messages/characters.ts'
-import { beginsAsError } from '../../messages/error-text.ts'
 import type { Json } from '../../messages/json.ts'
-import type { Part, ToolResultOutput } from '../../messages/message.ts'
+import type { Part, ToolCallPart, ToolResultOutput } from '../../messages/message.ts'
+import { outcomeOf } from '../../messages/outcome.ts'
 import { effectOf, isListingTool } from '../../messages/tool-names.ts'
 import { isRequest } from '../../model/turns.ts'
 import type { ViewRow } from '../../model/view-row.ts'
@@ -41,11 +41,6 @@ export function statesDecision(text: string): boolean {
 /** Whether a text asks a question: a question mark at the end of a word or of the text. */
 export function asksQuestion(text: string): boolean {
   return /[^\s?]\?(?=["'”’)*_]{0,3}(?:\s|$))/.test(excerpt(text))
-}
-
-/** Whether a tool's text ends in the status of a process that failed. */
-export function endsInFailure(text: string): boolean {
-  return /\bexit(?:ed)?(?: with)? (?:code|status):? {0,2}[1-9]\d{0,2}\b/i.test(tailOf(text, 120))
 }
 
 /*
@@ -208,8 +203,12 @@ export function roleOf(row: ViewRow): GroupRole {
   }
 }
 
-/** Reads a row. `parts` are its originals. */
-export function factsOf(row: ViewRow, parts: readonly Part[]): RowFacts {
+/** Reads a row. `parts` are its originals; `callOf` returns the call of a result. */
+export function factsOf(
+  row: ViewRow,
+  parts: readonly Part[],
+  callOf: (part: number) => ToolCallPart | undefined,
+): RowFacts {
   const names = new Set<string>()
   const mentions = new Set<string>()
   const failed = new Set<number>()
@@ -243,7 +242,7 @@ export function factsOf(row: ViewRow, parts: readonly Part[]): RowFacts {
       }
       case 'tool-result':
         addNames(textOfOutput(part.output), names)
-        if (hasFailed(row, index, part.output)) failed.add(index)
+        if (outcomeOf(callOf(index) ?? part, part.output) === 'failed') failed.add(index)
         if (part.output.type === 'content') image ||= part.output.value.some(isMedia)
         break
       default:
@@ -277,21 +276,6 @@ function isListing(name: string, input: Json): boolean {
   if (isListingTool(name)) return true
   const { command } = Object(input) as { readonly command?: unknown }
   return typeof command === 'string' && LISTING_COMMAND.test(headOf(command, 40))
-}
-
-/** Whether an output failed: by its type, by the beginning or end of a plain text, or by the fields of JSON. */
-function hasFailed(row: ViewRow, part: number, output: ToolResultOutput): boolean {
-  if (row.results.some((entry) => entry.part === part && entry.failed)) return true
-  if (output.type === 'json') {
-    if (typeof output.value !== 'object' || output.value === null || Array.isArray(output.value)) return false
-    const own = (name: string): unknown =>
-      Object.hasOwn(output.value as object, name)
-        ? (output.value as Record<string, unknown>)[name]
-        : undefined
-    return own('success') === false || own('ok') === false || own('isError') === true || Boolean(own('error'))
-  }
-  const text = textOfOutput(output)
-  return beginsAsError(text) || endsInFailure(text)
 }
 
 function textOfOutput(output: ToolResultOutput): string {

@@ -180,7 +180,13 @@ const MOST_REFERENCES = 3
 
 /** The groups of a view in order, with their signals. Linear in the size of what is read. */
 export function groupsOf(view: View, contentOf: (row: ViewRow) => readonly Part[]): Group[] {
-  const facts = view.rows.map((row) => factsOf(row, contentOf(row)))
+  const facts = view.rows.map((row, index) =>
+    factsOf(row, contentOf(row), (part) => {
+      const call = view.turns.callOf(index, part)
+      const found = call && contentOf(view.rows[call.row]!)[call.part]
+      return found?.type === 'tool-call' ? found : undefined
+    }),
+  )
   const answers = answeringRows(view, facts)
   const first = firstRequest(view, facts)
   const calls = callFacts(view, facts)

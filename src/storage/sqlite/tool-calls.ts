@@ -5,6 +5,7 @@ import {
   describePair,
   findCall,
   pairCalls,
+  statusOf,
   type ToolCall,
   type ToolOutput,
   type ToolRow,
@@ -20,8 +21,8 @@ import { requireSession, type StoredSession } from './sessions.ts'
 import { M_VISIBLE } from './view.ts'
 
 /*
- * Calls and results of the log, hidden ones included. They are read from the index that planning uses (the `tools` column); contents
- * are read only for the two messages of a requested output.
+ * Calls and results of the log, hidden ones included. They are found in the index that planning uses (the `tools` column); contents
+ * are read for the status of a call, and for a requested output.
  */
 
 /** Rows of the first page. */
@@ -53,8 +54,9 @@ export function readToolOutput(
     const { call, result } = pair
     const called = call && partOf(connection, call.row, call.entry.part, 'tool-call')
     const answer = result && partOf(connection, result.row, result.entry.part, 'tool-result')
+    const status = statusOf(called, answer)
     return {
-      ...describePair(pair, estimatorOf(session), session.provider ?? DEFAULT_PROVIDER),
+      ...describePair(pair, status, estimatorOf(session), session.provider ?? DEFAULT_PROVIDER),
       ...(called !== undefined && { input: called.input }),
       ...(answer !== undefined && { output: answer.output }),
     }
@@ -99,10 +101,26 @@ export function readToolCalls(
   return connection.read('listToolCalls', () => {
     const session = requireSession(connection, id)
     const estimator = estimatorOf(session)
-    return pageOfCalls(connection, session, after, limit).map((pair) =>
-      describeCall(pair, estimator, session.provider ?? DEFAULT_PROVIDER),
-    )
+    const provider = session.provider ?? DEFAULT_PROVIDER
+    // A message with many calls is decoded once.
+    const contents = { call: lastContent(connection), result: lastContent(connection) }
+    return pageOfCalls(connection, session, after, limit).map((pair) => {
+      const { call, result } = pair
+      const answer =
+        result && partIn(contents.result(result.row), result.row, result.entry.part, 'tool-result')
+      const called = answer && partIn(contents.call(call.row), call.row, call.entry.part, 'tool-call')
+      return describeCall(pair, statusOf(called, answer), estimator, provider)
+    })
   })
+}
+
+/** Returns a function that reads the content of a row, and keeps the last one. */
+function lastContent(connection: Connection): (row: ToolRow) => readonly Part[] {
+  let last: { readonly key: number; readonly parts: readonly Part[] } | undefined
+  return (row) => {
+    if (last?.key !== row.key) last = { key: row.key, parts: contentOf(connection, row) }
+    return last.parts
+  }
 }
 
 function pageOfCalls(
@@ -156,14 +174,27 @@ function decodeToolRow(session: StoredSession, row: Row): ToolRow {
 
 function partOf<T extends Part['type']>(
   connection: Connection,
-  { key, messageId }: ToolRow,
+  row: ToolRow,
   index: number,
   type: T,
 ): Extract<Part, { type: T }> {
+  return partIn(contentOf(connection, row), row, index, type)
+}
+
+function contentOf(connection: Connection, { key, messageId }: ToolRow): readonly Part[] {
   const row = connection.get('select content, blobs from undertext_contents where key = ?', key)
   if (row === undefined) throw damaged('content', messageId)
   const content = decodeContent(row[0] as string, row[1] as string | null, blobReader(connection), messageId)
-  const part = partsOf({ content })[index]
+  return partsOf({ content })
+}
+
+function partIn<T extends Part['type']>(
+  parts: readonly Part[],
+  { messageId }: ToolRow,
+  index: number,
+  type: T,
+): Extract<Part, { type: T }> {
+  const part = parts[index]
   if (part?.type !== type) throw damaged('index of calls and results', messageId)
   return part as Extract<Part, { type: T }>
 }

@@ -64,7 +64,7 @@ const REPLACEMENTS = [
 
 /** Texts with boxes that a call wrote. */
 export function writingsOf({ input, at, paths, effect, result }: Call): readonly Writing[] {
-  if (effect !== 'write' || result?.failed === true || !isObject(input)) return NO_WRITINGS
+  if (effect !== 'write' || result?.outcome === 'failed' || !isObject(input)) return NO_WRITINGS
   const where = paths[0] === undefined ? {} : { where: oneLine(paths[0]) }
   for (const [from, to] of REPLACEMENTS) {
     const old = input[from]

@@ -259,11 +259,11 @@ function reachedIn(calls: readonly Call[]): ReadonlySet<Call> {
 /** `problem` is the error line when the call is among the newest failures that are reported. */
 function shrunk(
   call: Call,
-  { failed, at }: NonNullable<Call['result']>,
+  { outcome, at }: NonNullable<Call['result']>,
   problem: string | undefined,
 ): SeenCall {
   const { id, name, effect, paths, at: calledAt, number } = call
-  const result = { output: NO_OUTPUT, failed, at }
+  const result = { output: NO_OUTPUT, outcome, at }
   // Each field by name: V8 makes a hidden class for every object that is spread.
   return { id, name, input: null, effect, paths, at: calledAt, number, result, kept: keptOf(call, problem) }
 }

@@ -28,7 +28,7 @@ export function shellGist(command: string): string {
 export function shellChanges(calls: readonly Call[]): string[] {
   const changes = new Set<string>()
   for (const call of calls.slice(-NEWEST_CALLS)) {
-    if (call.result?.failed === true) continue
+    if (call.result?.outcome === 'failed') continue
     const command = shellCommand(call)
     if (command === undefined) continue
     const [line = ''] = shellGist(command).split('\n')
@@ -51,7 +51,7 @@ export function commits(calls: readonly SeenCall[]): string[] {
 
 /** The subject of a call's commit; `undefined` for every other call. */
 export function commitSubject(call: Call): string | undefined {
-  if (call.result?.failed === true) return undefined
+  if (call.result?.outcome === 'failed') return undefined
   const command = shellCommand(call)
   if (command === undefined || !command.includes('git commit')) return undefined
   const subject = /git commit\b[^\n]{0,200}?-[a-z]*m\s*(?:"([^"]+)|'([^']+))/.exec(command)
@@ -78,7 +78,7 @@ export function branch(calls: readonly Call[]): string | undefined {
   for (const call of calls.slice(-NEWEST_CALLS).reverse()) {
     const command = shellCommand(call) ?? ''
     const name = /\bgit (?:checkout -[bB]|switch(?: -c)?) ([\w./-]{1,100})/.exec(command)?.[1]
-    if (name !== undefined && call.result?.failed !== true) return name
+    if (name !== undefined && call.result?.outcome !== 'failed') return name
   }
   return undefined
 }
@@ -202,28 +202,20 @@ function lastSegments(path: string): string {
   return segments.length <= 4 ? path : `…/${segments.slice(-3).join('/')}`
 }
 
-/** The units of a result that are read: its beginning and its end, where errors are; more of the end of a failed one. */
+/** The units of a failed result that are read: its beginning and its end, where errors are. */
 const RESULT_ENDS = 600
 const FAILED_END = 3_000
 
 /** The line of a result that describes the error, if it failed. */
 export function errorLine(call: Call): string | undefined {
   if (call.result === undefined) return undefined
-  const { output, failed } = call.result
-  // A file's text or a list of matches can mention errors without being one.
-  if (!failed && (call.effect !== 'other' || isSearch(call))) return undefined
+  const { output, outcome } = call.result
+  if (outcome !== 'failed') return undefined
   const start = outputHead(output, RESULT_ENDS)
-  const end = outputTail(output, start.length, failed ? FAILED_END : RESULT_ENDS)
+  const end = outputTail(output, start.length, FAILED_END)
   const lines = `${start}\n${end}`.split('\n').filter((line) => line.trim() !== '')
-  const telling = tellingLine(lines) ?? (failed ? (lines[0] ?? 'failed') : undefined)
-  return telling === undefined ? undefined : shorten(cleanLine(telling).replace(/^E {1,8}(?=\S)/, ''), 200)
-}
-
-const SEARCH_TOOL = /search|grep|glob|find|fetch|list|^ls$/i
-const SEARCH_COMMAND = /^(?:[ef]?grep|rg|cat|sed -n|head|tail|find|ls|git (?:log|diff|show))\b/
-
-function isSearch(call: Call): boolean {
-  return SEARCH_TOOL.test(call.name) || SEARCH_COMMAND.test(shellGist(shellCommand(call) ?? ''))
+  const telling = tellingLine(lines) ?? lines[0] ?? 'failed'
+  return shorten(cleanLine(telling).replace(/^E {1,8}(?=\S)/, ''), 200)
 }
 
 /** The kept part of an old call, which replaces its input and output. */

@@ -31,7 +31,7 @@ export function filesIn(
   for (const path of listed.modified) at(files, path).changed = true
   for (const path of listed.read) at(files, path)
   for (const [i, call] of calls.entries()) {
-    if (call.effect === 'other' || call.result?.failed === true) continue
+    if (call.effect === 'other' || call.result?.outcome === 'failed') continue
     for (const path of call.paths) {
       const file = at(files, path)
       file.last = i + 1
@@ -155,7 +155,7 @@ export function* textsToOutline(
   const looked = new Map<string, number>()
   for (let i = calls.length - 1; i >= 0 && room > 0; i--) {
     const call = calls[i]!
-    if (call.kept !== undefined || call.effect === 'other' || call.result?.failed === true) continue
+    if (call.kept !== undefined || call.effect === 'other' || call.result?.outcome === 'failed') continue
     // A text of several files cannot be assigned to one of them.
     if (call.paths.length !== 1) continue
     const key = keyOf(call.paths[0]!)

@@ -129,7 +129,7 @@ function failures({ calls, replies }: Conversation): Problem[] {
     if (call.result === undefined) continue
     const line = failed.length < MAX_FAILURES ? problemLine(call) : undefined
     if (line !== undefined) failed.push({ call, line, at: call.result.at })
-    else if (!call.result.failed) {
+    else if (call.result.outcome !== 'failed') {
       const key = keyOf(call)
       if (!lastGood.has(key)) lastGood.set(key, call.result.at)
     }

@@ -1,14 +1,7 @@
 import { headOf, tailOf } from '../../messages/characters.ts'
 import type { SummaryRequest } from '../summarizer.ts'
 import { oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
-import {
-  type Conversation,
-  callLabel,
-  commits,
-  type Exchange,
-  errorLine,
-  shellChanges,
-} from './conversation.ts'
+import { type Conversation, callLabel, commits, type Exchange, shellChanges } from './conversation.ts'
 import { factsIn, writeFacts } from './facts.ts'
 import { definedNames, writeFile, writeNames, writeReads } from './file-lines.ts'
 import { commonRoot, type FileFacts, filesIn, isModified, mergeFiles, weightOfFile } from './files.ts'
@@ -135,8 +128,12 @@ export function currentBullets({ exchanges, replies, calls }: Conversation): Bul
   }
   const last = calls.slice(-6).map((call) => {
     const state =
-      call.result === undefined ? 'no result yet' : errorLine(call) === undefined ? 'ok' : 'failed'
-    return `${callLabel(call, 80)} (${state})`
+      call.result === undefined
+        ? ' (no result yet)'
+        : call.result.outcome === 'unknown'
+          ? ''
+          : ` (${call.result.outcome})`
+    return `${callLabel(call, 80)}${state}`
   })
   if (last.length > 0) bullets.push({ text: `Last tool calls: ${last.join(', ')}`, rank: 800, cut: 'list' })
   return bullets

@@ -106,7 +106,7 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
       }
       expect(await short()).toEqual(['third', 'pending', undefined])
       for (const position of [1, 2]) expect(await short(position)).toEqual(['first', 'ok', 'one'])
-      for (const position of [4, 5]) expect(await short(position)).toEqual(['second', 'error', 'two'])
+      for (const position of [4, 5]) expect(await short(position)).toEqual(['second', 'failed', 'two'])
       expect(await short(6)).toEqual(['third', 'pending', undefined])
       const pending = await store.getToolOutput(S, 'x')
       expect(pending).not.toHaveProperty('output')
@@ -224,7 +224,7 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
           ...plain,
           callId: 'a',
           toolName: 'run',
-          status: 'error',
+          status: 'failed',
           tokens: 5,
           call: place(5),
           result: place(6),

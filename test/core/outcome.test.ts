@@ -1,0 +1,280 @@
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { fromAnthropic } from '../../src/anthropic.ts'
+import type { Json } from '../../src/messages/json.ts'
+import { type Message, partsOf, type ToolResultOutput } from '../../src/messages/message.ts'
+import { type Outcome, outcomeOf } from '../../src/messages/outcome.ts'
+import { fromOpenAI } from '../../src/openai.ts'
+import { sharedPath } from '../support/shared.ts'
+
+const text = (value: string): ToolResultOutput => ({ type: 'text', value })
+const data = (value: Json): ToolResultOutput => ({ type: 'json', value })
+
+const READ = { toolName: 'read_file', input: { path: 'a.ts' } }
+const EDIT = { toolName: 'edit_file', input: { path: 'a.ts', old: 'a', new: 'b' } }
+const SERVICE = { toolName: 'get_order', input: { order: 'A1' } }
+const run = (command: string) => ({ toolName: 'bash', input: { command } })
+const BUILD = run('npm run build')
+
+type Case = readonly [outcome: Outcome, call: { toolName?: string; input?: Json }, result: string]
+
+describe('the outcome of a call without an error flag', () => {
+  const SAID: readonly Case[] = [
+    // Exit codes.
+    ['failed', BUILD, 'building\n\nCommand exited with code 2'],
+    ['failed', BUILD, 'Exit code: 127\nWall time: 0.1 seconds\nOutput:\n'],
+    ['failed', BUILD, 'done?\n[The command completed with exit code 1.]'],
+    ['failed', BUILD, '<returncode>1</returncode>\n<output>\n</output>'],
+    ['ok', BUILD, 'Exit code: 0\nOutput:\nerror: a warning printed by another program'],
+    ['ok', BUILD, 'all built\n[Command finished with exit code 0]'],
+    ['ok', run('ls'), 'Command: ls\nOutput: a.ts\nError: (none)\nExit Code: 0\nSignal: (none)'],
+    // Wordings of programs.
+    [
+      'failed',
+      run('make'),
+      'cc -c a.c\na.c:3:1: error: expected expression\nmake: *** [Makefile:2: a.o] Error 1',
+    ],
+    ['failed', run('make'), 'make: *** Error 2'],
+    ['failed', run('./run.sh'), 'bash: ./run.sh: Permission denied'],
+    ['failed', run('frob'), '/bin/sh: 1: frob: not found'],
+    ['failed', run('frob'), 'zsh: command not found: frob'],
+    ['failed', run('cat x'), 'cat: x: No such file or directory'],
+    [
+      'failed',
+      run('pytest'),
+      'test_a.py .F\n=== FAILURES ===\nE   assert 1 == 2\n=== 1 failed, 9 passed in 0.12s ===',
+    ],
+    ['ok', run('pytest'), 'test_a.py ..........\n=== 10 passed in 0.12s ==='],
+    [
+      'ok',
+      run('cargo test'),
+      'test errors::fails_on_error ... ok\n\ntest result: ok. 12 passed; 0 failed; 0 ignored',
+    ],
+    [
+      'failed',
+      run('cargo build'),
+      'error[E0308]: mismatched types\n --> src/main.rs:4:5\nerror: could not compile `a`',
+    ],
+    ['failed', run('npx tsc'), "src/a.ts(3,7): error TS2304: Cannot find name 'b'."],
+    [
+      'failed',
+      run('python a.py'),
+      'Traceback (most recent call last):\n  File "a.py", line 1\nKeyError: \'id\'',
+    ],
+    [
+      'failed',
+      run('go test ./...'),
+      '--- FAIL: TestA (0.00s)\n    a_test.go:9: got 1, want 2\nFAIL\tgithub.com/x/a\t0.01s',
+    ],
+    ['failed', run('npm test'), 'npm ERR! Test failed.  See above for more details.'],
+    ['failed', run('git push'), 'fatal: unable to access the remote: Could not resolve host: example.org'],
+    [
+      'failed',
+      run('npm run lint'),
+      '/a.js\n  1:1  error  Unexpected var\n\n✖ 1 problem (1 error, 0 warnings)',
+    ],
+    ['ok', run('npm run lint'), 'Checked 232 files in 119ms. No fixes applied.'],
+    ['ok', run('echo hi'), 'hi'],
+    // The end of the output is not shown.
+    [
+      'unknown',
+      run('npm test 2>&1 | head -20'),
+      Array.from({ length: 20 }, (_, i) => `line ${i}`).join('\n'),
+    ],
+    // Nothing was said.
+    ['unknown', BUILD, ''],
+    ['unknown', BUILD, '(no output)'],
+    ['ok', run('true'), 'Your command ran successfully and did not produce any output.'],
+    // Editors.
+    ['failed', EDIT, 'ERROR: No replacement was performed, old_str `a` did not appear verbatim in a.ts.'],
+    ['failed', EDIT, 'No replacement was performed. Multiple occurrences of old_str in lines 3, 9.'],
+    [
+      'failed',
+      EDIT,
+      '<tool_use_error>String to replace not found in file.\nString: done = true</tool_use_error>',
+    ],
+    ['failed', EDIT, 'Could not find the exact text in a.ts. The old text must match exactly.'],
+    ['failed', EDIT, 'File has not been read yet. Read it first before writing to it.'],
+    ['failed', EDIT, '[Your proposed edit has introduced new syntax error(s).]\nE999 IndentationError'],
+    ['failed', EDIT, 'apply_patch verification failed: Failed to find expected lines in a.ts'],
+    ['failed', EDIT, "The user doesn't want to proceed with this tool use. The tool use was rejected."],
+    ['ok', EDIT, 'The file a.ts has been updated successfully.'],
+    [
+      'ok',
+      EDIT,
+      "The file a.ts has been edited. Here's the result of running `cat -n` on a snippet:\n 1\tthrow new Error('not found')",
+    ],
+    ['ok', EDIT, 'Success. Updated the following files:\nM a.ts'],
+    ['unknown', EDIT, 'a.ts'],
+    // What was shown may mention errors.
+    ['ok', READ, "function fail() {\n  throw new Error('not found')\n}\nerror: 3\n"],
+    ['ok', READ, '     1→# Errors\n     2→Error: file not found means that the path is wrong.'],
+    ['ok', run('grep -rn error src'), "src/a.ts:3: error: 'boom'\nsrc/b.ts:9: return failed"],
+    [
+      'ok',
+      run('cd /app && git log --oneline -3'),
+      'a1b2c3d Fix error: build failed\nd4e5f6a Permission denied on start',
+    ],
+    ['ok', run('cat build.log'), `${'step\n'.repeat(20)}make: *** [all] Error 2`],
+    ['ok', READ, '#!/bin/sh\nif ! make; then\n  echo "exit code: 3"\n  exit 1\nfi\n'],
+    ['ok', run('cat run.sh'), '#!/bin/sh\nmake || exit 1\n'],
+    ['failed', run('grep -n a b.txt'), '(no output)\n\nCommand exited with code 1'],
+    ['ok', { toolName: 'grep', input: { pattern: 'x' } }, 'No matches found'],
+    ['failed', READ, "Error: ENOENT: no such file or directory, open 'a.ts'"],
+    ['failed', READ, 'File does not exist.'],
+    ['failed', READ, '<error>File not found: a.ts</error>'],
+    // Services.
+    ['failed', SERVICE, 'Error: order not found'],
+    ['failed', SERVICE, 'The request timed out.'],
+    ['failed', SERVICE, 'Permission denied'],
+    ['ok', SERVICE, 'Transfer successful'],
+    ['failed', SERVICE, '{"error": "order not found"}'],
+    ['ok', SERVICE, '{"error": null, "order": "A1"}'],
+    ['ok', SERVICE, '{"order": "A1", "status": "cancelled"}'],
+    ['failed', SERVICE, '{"status": "error", "message": "quota"}'],
+    ['failed', SERVICE, '{"status": 404}'],
+    ['failed', SERVICE, '{"success": false}'],
+    ['failed', BUILD, '{"exit_code":1}'],
+    ['failed', BUILD, '{"output":"","metadata":{"exit_code":2,"duration_seconds":0.1}}'],
+    ['ok', BUILD, '{"stdout":"error: none","stderr":"","exitCode":0}'],
+    ['failed', BUILD, '{"stdout":"","stderr":"make: *** Error 2"}'],
+    ['ok', SERVICE, '[]'],
+  ]
+
+  it.each(SAID)('is %s: %j said %j', (outcome, call, result) => {
+    expect(outcomeOf(call, text(result))).toBe(outcome)
+  })
+
+  const FAILED_ABROAD = [
+    'cat: a: Datei oder Verzeichnis nicht gefunden',
+    'bash: frob: Kommando nicht gefunden.',
+    'Fehler: Der Ordner fehlt',
+    'cat: a: Aucun fichier ou dossier de ce type',
+    'bash: frob : commande introuvable',
+    'Erreur : le dossier manque',
+    'cat: a: No existe el fichero o el directorio',
+    'bash: frob: orden no encontrada',
+    'cat: a: Arquivo ou diretório inexistente',
+    'cat: a: File o directory non esistente',
+    'cat: a: Нет такого файла или каталога',
+    'Ошибка: папки нет',
+    'cat: a: 没有那个文件或目录',
+    'bash: frob：未找到命令',
+    '错误：文件夹不存在',
+    'cat: a: そのようなファイルやディレクトリはありません',
+    'エラー: フォルダがありません',
+    'cat: a: 그런 파일이나 디렉터리가 없습니다',
+    '오류: 폴더가 없습니다',
+  ]
+
+  it.each(FAILED_ABROAD)('is failed in another language: %s', (result) => {
+    expect(outcomeOf(run('./build'), text(result))).toBe('failed')
+  })
+
+  it('is failed by every error flag, whatever the text says', () => {
+    for (const output of [
+      { type: 'error-text', value: 'Success' },
+      { type: 'error-json', value: { ok: true } },
+      { type: 'content', value: [{ type: 'text', text: 'Success' }], isError: true },
+    ] as const) {
+      expect(outcomeOf(READ, output)).toBe('failed')
+    }
+  })
+
+  it('reads content of several texts at its ends, and is ok for an image', () => {
+    const parts = (...texts: string[]): ToolResultOutput => ({
+      type: 'content',
+      value: texts.map((value) => ({ type: 'text', text: value })),
+    })
+    expect(outcomeOf(BUILD, parts('building', 'Command exited with code 1'))).toBe('failed')
+    expect(outcomeOf(SERVICE, parts('Error: no such page'))).toBe('failed')
+    expect(outcomeOf(READ, { type: 'content', value: [] })).toBe('unknown')
+    const image = { type: 'image', image: 'aGk=', mediaType: 'image/png' } as const
+    expect(outcomeOf(READ, { type: 'content', value: [image] })).toBe('ok')
+  })
+
+  it('is that of the fields of data, not of inherited ones', () => {
+    expect(outcomeOf(SERVICE, data(JSON.parse('{"__proto__": {"error": "x"}, "id": 1}') as Json))).toBe('ok')
+    expect(outcomeOf(SERVICE, data({ result: { isError: true } }))).toBe('failed')
+    expect(outcomeOf(SERVICE, data(null))).toBe('unknown')
+    expect(outcomeOf(SERVICE, data({}))).toBe('unknown')
+  })
+
+  it('follows the names of tools that an application gives', () => {
+    const shown = text('Error: an example in a manual')
+    const long = text(`Error: an example in a manual\n${'more of the manual\n'.repeat(400)}`)
+    const call = { toolName: 'consult', input: { path: 'manual.md' } }
+    expect(outcomeOf(call, long)).toBe('failed')
+    expect(outcomeOf(call, long, { readTools: ['consult'] })).toBe('ok')
+    expect(outcomeOf(call, shown, { readTools: ['consult'] })).toBe('failed')
+  })
+
+  it('is one of three values for any text and any data, and never throws', () => {
+    const outputs = fc.oneof(
+      fc.record({ type: fc.constant('text' as const), value: fc.string({ unit: 'binary' }) }),
+      fc.record({ type: fc.constant('json' as const), value: fc.jsonValue() as fc.Arbitrary<Json> }),
+    )
+    fc.assert(
+      fc.property(fc.constantFrom(READ, EDIT, SERVICE, BUILD, {}), outputs, (call, output) => {
+        expect(['ok', 'failed', 'unknown']).toContain(outcomeOf(call, output))
+      }),
+    )
+  })
+})
+
+/** Labels of real results, read by hand: by file and label, `line:message` (`message:part` in the Anthropic file). */
+const LABELS = JSON.parse(readFileSync(new URL('./outcome-labels.json', import.meta.url), 'utf8')) as Record<
+  string,
+  Record<string, string[]>
+>
+
+const FILES = Object.keys(LABELS).map((file) => [file, sharedPath(`corpus/${file}`)] as const)
+
+describe.skipIf(FILES.some(([, path]) => path === undefined))('544 real results, labelled by hand', () => {
+  /** The outcome of each result by its place. */
+  function outcomesIn(file: string, path: string): Map<string, Outcome> {
+    const lines = readFileSync(path, 'utf8').trim().split('\n')
+    const values = lines.map((line) => JSON.parse(line) as { messages?: object[] })
+    const isList = values[0]?.messages !== undefined
+    const found = new Map<string, Outcome>()
+    const lists: Message[][] = isList
+      ? values.map(({ messages = [] }) => fromOpenAI(messages as never))
+      : [fromAnthropic(values as never)]
+    for (const [line, messages] of lists.entries()) {
+      const calls = new Map<string, { toolName: string; input: Json }>()
+      for (const [at, message] of messages.entries()) {
+        for (const [index, part] of partsOf(message).entries()) {
+          if (part.type === 'tool-call') calls.set(part.toolCallId, part)
+          if (part.type !== 'tool-result') continue
+          const outcome = outcomeOf(calls.get(part.toolCallId) ?? part, part.output)
+          found.set(isList ? `${line}:${at}` : `${at}:${index}`, outcome)
+        }
+      }
+    }
+    if (found.size === 0) throw new Error(`${file} has no results`)
+    return found
+  }
+
+  const read = FILES.flatMap(([file, path]) => {
+    if (path === undefined) return []
+    const outcomes = outcomesIn(file, path)
+    return Object.entries(LABELS[file]!).flatMap(([label, places]) =>
+      places.map((place) => ({
+        place: `${file} ${place}`,
+        right: label.split('|'),
+        got: outcomes.get(place),
+      })),
+    )
+  })
+
+  it('at least 98 % are right', () => {
+    expect(read).toHaveLength(544)
+    const wrong = read.filter(({ right, got }) => got === undefined || !right.includes(got))
+    expect(wrong.length, JSON.stringify(wrong)).toBeLessThanOrEqual(0.02 * read.length)
+  })
+
+  it('no call that failed is reported as ok', () => {
+    expect(read.filter(({ right, got }) => !right.includes('ok') && got === 'ok')).toEqual([])
+  })
+})
