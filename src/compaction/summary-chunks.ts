@@ -1,6 +1,7 @@
 import { withReadableBlocks } from '../messages/compaction-block.ts'
 import { type JsonObject, stringifyJson } from '../messages/json.ts'
 import { type Message, type Part, partsOf, type RowKind, withOutputText } from '../messages/message.ts'
+import { TextAgentReader } from '../messages/text-agent.ts'
 import { type Digest, mergeDigests, ToolCallReader } from '../summarizers/digest.ts'
 import { type ExtractiveReader, extractiveReader } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
@@ -26,6 +27,7 @@ export class SummaryMaterial {
   count = 0
   readonly #keepsRows: boolean
   readonly #continues: boolean
+  readonly #textAgent = new TextAgentReader()
   readonly #calls = new ToolCallReader()
   readonly #digests: Digest[] = []
 
@@ -48,7 +50,10 @@ export class SummaryMaterial {
   }
 
   add(source: SummarySource): void {
-    if (source.kind === 'message') this.#calls.add(source.original)
+    const isMessage = source.kind === 'message'
+    const readable = readableSource(source, true)
+    const read = isMessage ? this.#textAgent.read(readable) : readable
+    if (isMessage) this.#calls.add(read)
     const memory = memoryOf(source)
     if (memory !== undefined) this.#digests.push(memory.digest)
     if (source.kind === 'summary' && this.#continues && this.count === 0) {
@@ -57,7 +62,7 @@ export class SummaryMaterial {
     }
     this.count += 1
     if (this.#keepsRows) this.rest.push(source)
-    this.reader?.add({ ...readableSource(source, true), kind: source.kind })
+    this.reader?.add({ ...read, kind: source.kind })
   }
 
   /** The tool calls of all rows, those in earlier summaries included. */

@@ -3,7 +3,6 @@ import type { Json } from '../../messages/json.ts'
 import type { Part, ToolCallPart, ToolResultOutput } from '../../messages/message.ts'
 import { outcomeOf } from '../../messages/outcome.ts'
 import { effectOf, isListingTool } from '../../messages/tool-names.ts'
-import { isRequest } from '../../model/turns.ts'
 import type { ViewRow } from '../../model/view-row.ts'
 import type { GroupRole } from './weights.ts'
 
@@ -203,10 +202,11 @@ export function roleOf(row: ViewRow): GroupRole {
   }
 }
 
-/** Reads a row. `parts` are its originals; `callOf` returns the call of a result. */
+/** Reads a row. `parts` are its originals; `asked`: a person wrote it; `callOf` returns the call of a result. */
 export function factsOf(
   row: ViewRow,
   parts: readonly Part[],
+  asked: boolean,
   callOf: (part: number) => ToolCallPart | undefined,
 ): RowFacts {
   const names = new Set<string>()
@@ -214,7 +214,6 @@ export function factsOf(
   const failed = new Set<number>()
   const listings = new Set<number>()
   const reads = new Set<number>()
-  const asked = isRequest(row)
   const speaks = asked || row.role === 'assistant'
   let constraint = false
   let decision = false

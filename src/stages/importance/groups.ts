@@ -1,5 +1,7 @@
-import type { Part } from '../../messages/message.ts'
+import type { Part, ToolCallPart } from '../../messages/message.ts'
+import { TextAgentReader } from '../../messages/text-agent.ts'
 import { coversRange, type IndexedCall, normalizePath } from '../../model/line-range.ts'
+import { isRequest } from '../../model/turns.ts'
 import type { View } from '../../model/view.ts'
 import type { LineRange, ViewRow } from '../../model/view-row.ts'
 import { factsOf, type RowFacts, roleOf } from './facts.ts'
@@ -180,13 +182,18 @@ const MOST_REFERENCES = 3
 
 /** The groups of a view in order, with their signals. Linear in the size of what is read. */
 export function groupsOf(view: View, contentOf: (row: ViewRow) => readonly Part[]): Group[] {
-  const facts = view.rows.map((row, index) =>
-    factsOf(row, contentOf(row), (part) => {
+  const textAgent = new TextAgentReader()
+  const facts = view.rows.map((row, index) => {
+    const parts = contentOf(row)
+    const speaks = row.kind === 'message' && (row.role === 'assistant' || isRequest(row))
+    const isObservation = speaks && textAgent.read({ role: row.role, content: parts }).role === 'tool'
+    const callOf = (part: number): ToolCallPart | undefined => {
       const call = view.turns.callOf(index, part)
       const found = call && contentOf(view.rows[call.row]!)[call.part]
       return found?.type === 'tool-call' ? found : undefined
-    }),
-  )
+    }
+    return factsOf(row, parts, isRequest(row) && !isObservation, callOf)
+  })
   const answers = answeringRows(view, facts)
   const first = firstRequest(view, facts)
   const calls = callFacts(view, facts)
