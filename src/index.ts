@@ -154,6 +154,7 @@ export type {
   StoredMessage,
   ViewMessage,
 } from './messages/message.ts'
+export type { Outcome } from './messages/outcome.ts'
 export {
   type NextStep,
   nextStep,

@@ -10,7 +10,16 @@ export type Conversation = { readonly name: string; readonly messages: readonly 
 export type File = { readonly name: string; readonly conversations: readonly Conversation[] }
 
 /** What is measured when no files are named. */
-const CORPUS = ['coding-session.anthropic.jsonl', 'airline-support.openai.jsonl']
+const CORPUS = [
+  'coding-session.anthropic.jsonl',
+  'claude-code.openai.jsonl',
+  'aider.openai.jsonl',
+  'issue-resolver.openai.jsonl',
+  'react-agent.openai.jsonl',
+  'airline-support.openai.jsonl',
+  'retail-support.openai.jsonl',
+  'travel-zh.openai.jsonl',
+]
 
 /** The files named, or those of the corpus beside the repository that are there. */
 export function filesToMeasure(named: readonly string[]): string[] {

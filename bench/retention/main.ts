@@ -31,7 +31,7 @@ for (const path of paths) {
   }
 }
 
-/** A line a contestant: retention, loss over the baseline's and tokens used, at each share. */
+/** A line a contestant: what it kept, what it lost over the window's loss, and how it used its budget, at each share. */
 function table(figures: readonly Figures[]): string {
   const [first] = figures
   if (first === undefined) return ''
@@ -40,16 +40,13 @@ function table(figures: readonly Figures[]): string {
   const lines = names.map((name) => {
     const cells = SHARES.map((share) => {
       const found = figures.find((one) => one.contestant === name && one.share === share)!
-      const { retention, loss, within, lossWithin, filled, fullest } = found
       const figure = (value: number) => (Number.isFinite(value) ? value.toFixed(2) : '–').padStart(5)
-      const own = `${retention.toFixed(3)}  ${figure(loss)}`
-      return `${own}  ${String(within).padStart(4)} ${figure(lossWithin)}  ${filled.toFixed(2)} ${fullest.toFixed(2)}`
+      const { retention, loss, filled, met, over } = found
+      return `${retention.toFixed(3)} ${figure(loss)}  ${[filled, met, over].map(figure).join(' ')}`
     })
     const milliseconds = figures.find((one) => one.contestant === name)!.milliseconds
-    return `${name.padEnd(width)}  ${cells.join('   |  ')}  ${milliseconds.toFixed(0).padStart(5)}\n`
+    return `${name.padEnd(width)}  ${cells.join(' | ')}  ${milliseconds.toFixed(0).padStart(5)}\n`
   })
-  const heads = SHARES.map((share) => `${share * 100} %: kept, loss; within: loss; filled`.padEnd(38)).join(
-    '| ',
-  )
+  const heads = SHARES.map((share) => `${share * 100} %: kept loss filled met over`.padEnd(31)).join('| ')
   return `\n${first.file}, ${first.cuts} cuts, ${first.used} identifiers\n${' '.repeat(width + 2)}${heads} ms\n${lines.join('')}`
 }

@@ -3,15 +3,17 @@ import type { Contestant } from './contestants.ts'
 import type { Conversation, File } from './conversations.ts'
 import { identifiersOf, Words } from './identifiers.ts'
 import { partsOf, textOf, wordsOfAssistant } from './parts.ts'
-import { tokensOf } from './window.ts'
+import { newestWindow, tokensOf } from './window.ts'
 
-/** Share of the tokens before the cut that a view may take. Source: issue 5. */
+/** Share of the tokens before the cut that a view may take. */
 export const SHARES = [0.5, 0.25, 0.1] as const
-/** Messages behind the cut whose identifiers are looked for. Source: issue 5. */
+/** Messages behind the cut whose identifiers are looked for. */
 const LOOK_AHEAD = 60
 /** Cuts in one long conversation, and fewest messages before a cut. */
 const MOST_CUTS = 20
 const LEAST_BEFORE = 8
+/** How far from its budget a view may end. */
+const TOLERANCE = 0.05
 
 /** What one contestant kept at one share, over all cuts of a file. */
 export type Figures = {
@@ -23,23 +25,15 @@ export type Figures = {
   readonly used: number
   readonly kept: number
   readonly retention: number
-  /** What it lost over what the first contestant lost. */
+  /** What it lost over what a window of the newest messages of the same actual size lost. */
   readonly loss: number
-  /** Cuts at which its view was within the budget, and the two figures above over these alone. */
-  readonly within: number
-  readonly retentionWithin: number
-  readonly lossWithin: number
-  /** Tokens of the views over the tokens allowed, all cuts together, and the largest of one. */
+  /** Tokens of the views over the tokens allowed, all cuts together. */
   readonly filled: number
-  readonly fullest: number
+  /** Share of the cuts at which the view ends within 5 % of its budget, and at which it is larger. */
+  readonly met: number
+  readonly over: number
   /** Milliseconds for one compaction, on average. */
   readonly milliseconds: number
-}
-
-type Kept = { readonly used: number; readonly kept: number; readonly tokens: number; readonly budget: number }
-
-function sum(all: readonly Kept[], what: keyof Kept): number {
-  return all.reduce((total, one) => total + one[what], 0)
 }
 
 type Cut = { readonly before: readonly ChatMessage[]; readonly wanted: readonly string[] }
@@ -69,34 +63,32 @@ function isComplete(messages: readonly ChatMessage[], at: number): boolean {
   return partsOf(next).every(({ type }) => type !== 'tool-result') && messages[at - 1]!.role !== 'assistant'
 }
 
+function keptIn(view: readonly ChatMessage[], wanted: readonly string[]): number {
+  const words = new Words(textOf(view))
+  return wanted.filter((identifier) => words.has(identifier)).length
+}
+
 /** Lets every contestant compact at every cut of a file. */
 export async function measure(file: File, contestants: readonly Contestant[]): Promise<Figures[]> {
   const cuts = file.conversations.flatMap(cutsOf)
   const figures: Figures[] = []
   for (const share of SHARES) {
-    let first: readonly Kept[] | undefined
     for (const { name, compact } of contestants) {
-      const all: Kept[] = []
-      let milliseconds = 0
+      let [used, kept, keptByWindow, tokens, budgets, met, over, milliseconds] = [0, 0, 0, 0, 0, 0, 0, 0]
       for (const { before, wanted } of cuts) {
         const budget = Math.floor(tokensOf(before) * share)
         const start = performance.now()
         const view = await compact(before, budget)
         milliseconds += performance.now() - start
-        const words = new Words(textOf(view))
-        const kept = wanted.filter((identifier) => words.has(identifier)).length
-        all.push({ used: wanted.length, kept, tokens: tokensOf(view), budget })
+        const size = tokensOf(view)
+        used += wanted.length
+        kept += keptIn(view, wanted)
+        keptByWindow += keptIn(newestWindow(before, size), wanted)
+        tokens += size
+        budgets += budget
+        if (size > budget) over += 1
+        if (Math.abs(size - budget) <= TOLERANCE * budget) met += 1
       }
-      first ??= all
-      const baseline = first
-      const isWithin = all.map(({ tokens, budget }) => tokens <= budget)
-      const [used, kept] = [sum(all, 'used'), sum(all, 'kept')]
-      const within = all.filter((_, at) => isWithin[at])
-      const [usedWithin, keptWithin] = [sum(within, 'used'), sum(within, 'kept')]
-      const firstWithin = sum(
-        baseline.filter((_, at) => isWithin[at]),
-        'kept',
-      )
       figures.push({
         file: file.name,
         contestant: name,
@@ -105,12 +97,10 @@ export async function measure(file: File, contestants: readonly Contestant[]): P
         used,
         kept,
         retention: kept / used,
-        loss: (used - kept) / (used - sum(baseline, 'kept')),
-        within: within.length,
-        retentionWithin: keptWithin / usedWithin,
-        lossWithin: (usedWithin - keptWithin) / (usedWithin - firstWithin),
-        filled: sum(all, 'tokens') / sum(all, 'budget'),
-        fullest: Math.max(...all.map(({ tokens, budget }) => tokens / budget)),
+        loss: (used - kept) / (used - keptByWindow),
+        filled: tokens / budgets,
+        met: met / cuts.length,
+        over: over / cuts.length,
         milliseconds: milliseconds / cuts.length,
       })
     }

@@ -70,17 +70,13 @@ export class TextAgentReader {
     this.#openFile = OPEN_FILE.exec(text.slice(-1_000))?.[1] ?? this.#openFile
     const calls = this.#waits ? (this.#calls.length > 0 ? this.#calls : bareCommand(this.#said)) : []
     this.#waits = false
-    const content: Part[] = []
     const printed = text.replace(HEADING, '')
     const edits = calls.filter(({ toolName }) => toolName === EDIT)
     const [other = CONSOLE_CALL] = calls.filter(({ toolName }) => toolName !== EDIT)
     const [only] = edits
-    if (only !== undefined && calls.length === 1) content.push(...this.#pair(only, printed))
-    else {
-      for (const call of edits) content.push(...this.#pair(call, editReport(call, printed)))
-      content.push(...this.#pair(other, printed))
-    }
-    return { role: 'tool', content }
+    if (only !== undefined && calls.length === 1) return { role: 'tool', content: this.#pair(only, printed) }
+    const reports = edits.flatMap((call) => this.#pair(call, editReport(call, printed)))
+    return { role: 'tool', content: [...reports, ...this.#pair(other, printed)] }
   }
 
   #pair({ toolName, input }: TextCall, value: string): Part[] {
