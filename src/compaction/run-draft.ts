@@ -17,7 +17,7 @@ import {
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import type { SummaryTask } from '../stages/stage.ts'
-import { condensePlan } from '../stages/summarize.ts'
+import { condensePlan, withoutSpareRows } from '../stages/summarize.ts'
 import type {
   Attempt,
   CommitStep,
@@ -224,7 +224,17 @@ export class RunDraft {
       this.#fail(id, 'failed', asked.error, asked.record, wasAsked)
       return 'failed'
     }
+    // Only the extractive summarizer is asked again: a summary by a model is paid once, and what it replaces is recorded before the call.
+    const fewer = summarizer === extractiveSummarizer ? this.#withoutSpare(task, asked.written) : undefined
+    if (fewer !== undefined) return this.#ask(fewer, summarizer, insteadOf, retryOf)
     return this.#judge(id, task, asked.written, asked.record, { insteadOf })
+  }
+
+  /** The task for the rows that a summary of this size has to replace, when they are fewer. */
+  #withoutSpare(task: SummaryTask, written: WrittenSummary): SummaryTask | undefined {
+    if (task.fillTokens === undefined || problemOf(written) !== undefined) return undefined
+    const { sizes } = this.#summaryRow(written.text, {})
+    return withoutSpareRows(this.#view, task, this.#view.tokensOfRow(sizes))
   }
 
   #requestFor(task: SummaryTask, retryOf?: AnswerProblem): Parameters<typeof askForSummary>[2] {

@@ -26,7 +26,7 @@ export class TextAgentReader {
   #observed = 0
   #openFile: string | undefined
   /** The newest text of the assistant, when it may be a command as a whole. */
-  #said = ''
+  #command = ''
   /** Whether the assistant wrote anything yet: the task itself may look like output. */
   #hasSpoken = false
 
@@ -48,7 +48,7 @@ export class TextAgentReader {
     this.#calls = []
     if (!this.#waits) return message
     const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
-    this.#said = text.length <= 1_000 ? text.trim() : ''
+    this.#command = text.length <= 1_000 ? text.trim() : ''
     this.#calls = callsIn(headOf(text, SEARCHED_UNITS), this.#openFile)
     const bare = text.length <= SEARCHED_UNITS ? withoutMarkup(text) : text
     if (bare === text) return message
@@ -68,7 +68,7 @@ export class TextAgentReader {
 
   #observation(text: string): Message {
     this.#openFile = OPEN_FILE.exec(text.slice(-1_000))?.[1] ?? this.#openFile
-    const calls = this.#waits ? (this.#calls.length > 0 ? this.#calls : bareCommand(this.#said)) : []
+    const calls = this.#waits ? (this.#calls.length > 0 ? this.#calls : bareCommand(this.#command)) : []
     this.#waits = false
     const printed = text.replace(HEADING, '')
     const edits = calls.filter(({ toolName }) => toolName === EDIT)

@@ -1,7 +1,7 @@
 import { withoutTrailing } from '../messages/characters.ts'
 import type { Json } from '../messages/json.ts'
 import { listIn } from '../messages/lists.ts'
-import { outputText } from '../messages/message.ts'
+import { outputText, type ToolResultOutput } from '../messages/message.ts'
 import { outcomeOf } from '../messages/outcome.ts'
 import { isReadTool, isWriteTool, PATH_ARGUMENTS } from '../messages/tool-names.ts'
 import {
@@ -338,8 +338,9 @@ function hasRivals(read: Candidate): boolean {
 
 /** The read with the lines that its result shows; `undefined` when the result shows no file. */
 function withShownRange(read: Candidate, { contentOf }: StageContext): FileRead[] {
-  const text = resultText(read.row, read.result, contentOf)
-  if (!showsFile(text)) return []
+  const output = outputOf(read.row, read.result, contentOf)
+  if (output === undefined || !showsFile(output)) return []
+  const text = outputText(output)
   return [{ ...read, range: shownRange(read.range, text), lines: 0, text, isWorded: false }]
 }
 
@@ -347,10 +348,11 @@ function withShownRange(read: Candidate, { contentOf }: StageContext): FileRead[
  * Whether a result may be the content of a file. Empty results, errors as plain text and "unchanged since last read" are not: they
  * neither replace another read nor are replaced.
  */
-function showsFile(text: string): boolean {
+function showsFile(output: ToolResultOutput): boolean {
+  const text = outputText(output)
   if (text.trim() === '') return false
   if (text.length <= LONGEST_REMARK && REMARK.test(text)) return false
-  return outcomeOf({ toolName: 'read' }, { type: 'text', value: text }) !== 'failed'
+  return outcomeOf({ toolName: 'read' }, output) !== 'failed'
 }
 
 /**
@@ -363,9 +365,10 @@ function wordedReads(view: View, targetOf: TargetFinder, { settings, contentOf }
     const { index, row, result } = place
     const call = view.turns.callOf(index, result.part)
     if (call && isReadTool(call.name, settings.readTools) && targetOf(call) !== undefined) continue
-    const text = resultText(row, result, contentOf)
+    const output = outputOf(row, result, contentOf)
+    const text = output === undefined ? '' : outputText(output)
     const path = headedPath(text)
-    if (path === undefined || !showsFile(text)) continue
+    if (output === undefined || path === undefined || !showsFile(output)) continue
     const input = call && inputOf(view, call, contentOf)
     const variant = input === undefined ? '' : (readVariant(input, undefined) ?? '')
     const file = normalizePath(path)
@@ -410,9 +413,13 @@ function visibleResults(view: View): ResultPlace[] {
   return places
 }
 
-function resultText(row: ViewRow, result: ResultEntry, contentOf: StageContext['contentOf']): string {
+function outputOf(
+  row: ViewRow,
+  result: ResultEntry,
+  contentOf: StageContext['contentOf'],
+): ToolResultOutput | undefined {
   const part = contentOf(row)[result.part]
-  return part?.type === 'tool-result' ? outputText(part.output) : ''
+  return part?.type === 'tool-result' ? part.output : undefined
 }
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {

@@ -71,6 +71,11 @@ export type SummaryTask = {
   readonly tokens: number
   /** The most tokens of the text: that of the settings, and never more than half of what it represents. */
   readonly maxTokens: number
+  /**
+   * The tokens that the view should have after the summary. When the summary of the extractive summarizer is shorter than expected,
+   * fewer rows are replaced: the newest of them stay. Absent: all rows are replaced.
+   */
+  readonly fillTokens?: number
   /** Its level: 0 or absent for a summary of messages, 1 for one of such summaries. */
   readonly level?: number
   /** For the audit. */

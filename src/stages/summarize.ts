@@ -42,14 +42,48 @@ function planSummaries(view: View, context: BareContext): SummaryTask[] {
   const covered = tasks.reduce((sum, { tokens }) => sum + tokens, 0)
   const framing = tasks.length * view.estimator.tokensPerMessage
   const left = ownTokens(view, target - (view.tokens - covered) - framing)
-  return tasks.map((task) => {
+  return tasks.map((task, at) => {
     // The room that the rest of the view leaves, in proportion to what each summary represents; a few words are useless.
     const room = isFilling
       ? Math.max(LEAST_SUMMARY_TOKENS, Math.floor((left * task.tokens) / covered))
       : Number.POSITIVE_INFINITY
     const half = Math.floor(task.tokens / 2)
-    return { ...task, maxTokens: Math.max(1, Math.min(settings.summaryMaxTokens, room, half)) }
+    const maxTokens = Math.max(1, Math.min(settings.summaryMaxTokens, room, half))
+    return isFilling && at === tasks.length - 1
+      ? { ...task, maxTokens, fillTokens: target }
+      : { ...task, maxTokens }
   })
+}
+
+/** The share of the target that a view may leave unused before fewer rows are replaced. */
+const SPARE_SHARE = 0.02
+
+/**
+ * The task with as many of its newest rows left out as fit beside a summary of `summaryTokens`; `undefined` when none does, or when too
+ * little would be left to replace.
+ */
+export function withoutSpareRows(
+  view: View,
+  task: SummaryTask,
+  summaryTokens: number,
+): SummaryTask | undefined {
+  const { rows, tokens, fillTokens = 0 } = task
+  const spare = fillTokens - (view.tokens - tokens + summaryTokens)
+  if (spare < fillTokens * SPARE_SHARE) return undefined
+  const first = view.indexOf(rows[0]!.key)!
+  let cut: number | undefined
+  let kept = 0
+  for (let at = rows.length - 1; at > 0; at--) {
+    kept += view.tokensOfRow(rows[at]!.sizes)
+    if (kept > spare) break
+    const index = view.indexOf(rows[at]!.key)!
+    if (view.turns.isLegalCut(index)) cut = index
+  }
+  if (cut === undefined) return undefined
+  const left = coverableRuns(view, cut).find((run) => run[0]!.key === view.rows[first]!.key)
+  if (left === undefined || left.length >= rows.length || !isWorthIt(left)) return undefined
+  const leftTokens = view.tokensOfRows(left)
+  return leftTokens > summaryTokens ? { ...task, rows: left, tokens: leftTokens } : undefined
 }
 
 /** Converts tokens of a provider to those without one, in which summarizers count. */

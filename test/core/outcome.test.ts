@@ -86,6 +86,38 @@ describe('the outcome of a call without an error flag', () => {
     ['unknown', BUILD, ''],
     ['unknown', BUILD, '(no output)'],
     ['ok', run('true'), 'Your command ran successfully and did not produce any output.'],
+    ['unknown', run('pytest'), 'collected 412 items\n\ntests/test_a.py ..........'],
+    ['unknown', BUILD, '[Old tool result content cleared]'],
+    ['unknown', run('terraform apply'), 'aws_instance.a: Still creating... [10s elapsed]'],
+    // Clients stop calls of any kind.
+    ['failed', run('git push'), 'Permission to use Bash with command git push has been denied.'],
+    ['failed', run('sleep 99'), "The command 'sleep 99' was cancelled because it took more than 30 seconds."],
+    ['failed', EDIT, 'File has been modified since read, either by the user or by a linter.'],
+    ['failed', READ, 'File content (41213 tokens) exceeds maximum allowed tokens (25000).'],
+    ['failed', SERVICE, '[Request interrupted by user for tool use]'],
+    // Counts are those of failures, and a report includes what was printed before it.
+    [
+      'failed',
+      run('npx playwright test'),
+      '  ✘  1 logs in (30.1s)\n\n  1 failed\n  1 did not run\n  1 passed (33.0s)',
+    ],
+    ['ok', run('npx eslint src'), '/a.ts\n  3:7  warning  no-console\n\n✖ 1 problem (0 errors, 1 warning)'],
+    [
+      'ok',
+      run('python -m unittest'),
+      'test_todo ... expected failure\n\nRan 3 tests in 0.001s\n\nOK (expected failures=1)',
+    ],
+    [
+      'ok',
+      run('npx vitest run'),
+      'Error: request failed\n    at send (/r/a.ts:14:11)\n\n Tests  6 passed (6)',
+    ],
+    ['ok', run('wc -l error.log'), '412 error.log'],
+    // The name of a program begins its own error messages only.
+    ['failed', run('sudo ls /root'), 'sudo: a terminal is required to read the password'],
+    ['failed', run('curl -sf https://x.test'), 'curl: (22) The requested URL returned error: 404'],
+    ['ok', run('file a.out'), 'a.out: ELF 64-bit LSB executable'],
+    ['ok', run('docker logs web'), 'FATAL: password authentication failed for user "app"'],
     // Editors.
     ['failed', EDIT, 'ERROR: No replacement was performed, old_str `a` did not appear verbatim in a.ts.'],
     ['failed', EDIT, 'No replacement was performed. Multiple occurrences of old_str in lines 3, 9.'],
@@ -140,6 +172,23 @@ describe('the outcome of a call without an error flag', () => {
     ['ok', BUILD, '{"stdout":"error: none","stderr":"","exitCode":0}'],
     ['failed', BUILD, '{"stdout":"","stderr":"make: *** Error 2"}'],
     ['ok', SERVICE, '[]'],
+    ['ok', SERVICE, '{"order_id": "W2", "status": "failed", "payment": {"status": "declined"}}'],
+    ['ok', SERVICE, '{"errors": {}, "name": "a"}'],
+    ['failed', SERVICE, '{"errcode": 40001, "errmsg": "invalid credential"}'],
+    ['failed', SERVICE, '{"status": 200, "body": {"success": false}}'],
+    ['failed', SERVICE, '{"code": "UNAUTHENTICATED", "message": "log in first"}'],
+    ['failed', SERVICE, 'Die Bestellung konnte nicht storniert werden, da sie bereits versandt wurde.'],
+    ['failed', SERVICE, '查询失败：订单不存在'],
+    [
+      'failed',
+      { toolName: 'web_fetch', input: { url: 'https://a' } },
+      'Just a moment...\n\nVerifying you are human.',
+    ],
+    [
+      'ok',
+      { toolName: 'web_search', input: { query: 'errors' } },
+      'Results for "Error: 404":\n1. What a 404 error means',
+    ],
   ]
 
   it.each(SAID)('is %s: %j said %j', (outcome, call, result) => {

@@ -341,8 +341,9 @@ describe('the wordings of providers', () => {
       await store.append('s', LONG)
       const { calls, call } = provider(16_000, () => error)
       await store.withOverflowRecovery('s', call, { provider: name, maxOutputTokens: 0 })
-      expect(calls).toHaveLength(2)
-      expect(calls[1]!.tokens).toBeLessThanOrEqual(0.7 * 20_840)
+      // Without figures, each attempt has at most 0.7 of the one before: of 24,034 tokens, 16,000 are left by the second.
+      expect(calls).toHaveLength(name === 'openai' ? 3 : 2)
+      expect(calls.at(-1)!.tokens).toBeLessThanOrEqual(0.7 * 20_840)
     })
   }
 })

@@ -1,0 +1,248 @@
+/*
+ * The wordings and names by which `outcomeOf` recognizes what became of a call. Every pattern reads one line of at most 400 units, and
+ * each repetition is bounded.
+ */
+
+/*
+ * Kinds of calls
+ */
+
+export const SHELL_TOOL =
+  /bash|shell|terminal|exec|command|console|powershell|^run|^cmd$|ipython|python|script/i
+export const FETCH_TOOL = /search|find|fetch|browse|scrape|navigate|web|http|lookup|extract/i
+/** Tools that show history. */
+export const SHOW_TOOL = /(?:^|_)(?:log|logs|diff|history|console_messages|evaluate|memory_read)$/i
+
+/** Commands that show stored text, files, folders or history, without a following command. */
+export const SHOW_COMMAND =
+  /^(?:sudo )?(?:z?cat|bat|sort|less|more|head|tail|nl|sed -n|awk|[ef]?grep|rg|ag|find|fd|ls|tree|stat|file|wc|which|diff|jq|strings|xxd|hexdump|man|journalctl|git (?:--no-pager )?(?:diff|log|show|status|blame|grep|branch|ls-files|stash show)|\S{1,40} (?:logs|logging)|(?:kubectl|docker|podman)(?: compose)? (?:logs|describe|get|ps|inspect|images)|gh \w+ (?:view|list|diff))(?: [^;&]*)?$/
+
+/** Commands that fetch text from elsewhere. */
+export const FETCH_COMMAND = /^(?:curl|wget|https?|xh) [^;&]*$/
+
+/** A command whose output is cut at its end. */
+export const CUT_COMMAND = /\|\s*head\b[^|]{0,30}$/
+/** A command that ends with a verdict. */
+export const TEST_COMMAND =
+  /^(?:\S{0,200}\/)?(?:pytest|jest|vitest|mocha|rspec|phpunit|tox|ctest)\b|^(?:npx|npm|yarn|pnpm|bun|python3? -m|cargo|go|mix|make|gradle|\.\/gradlew|mvn|dotnet|swift|flutter|rake|bundle exec)(?: \S{1,30}){0,2} (?:test|pytest|unittest|jest|vitest|mocha|rspec)\b/
+
+/*
+ * Data
+ */
+
+/** Fields with a number that is 0 after success. Names are in lower case, without underscores. */
+export const EXIT_CODES = ['exitcode', 'returncode', 'exitstatus']
+/** Fields that are true after a failure. */
+export const FLAGS = ['iserror', 'timedout', 'haserror']
+/** Fields that are true after success. */
+export const SUCCESSES = [
+  ...['success', 'issuccess', 'ok', 'succeeded', 'successful'],
+  ...['erfolg', 'sucesso', 'exito', 'éxito', 'succès', 'successo'],
+]
+/** Fields with an error or a list of errors. */
+export const ERRORS = [
+  ...[
+    'error',
+    'errors',
+    'err',
+    'errormessage',
+    'errormessages',
+    'errormsg',
+    'exception',
+    'fault',
+    'faultstring',
+  ],
+  ...['functionerror'],
+]
+/** Fields with a code that is 0, or absent, without an error. */
+export const ERROR_CODES = ['errcode', 'errorcode', 'numfailedtests']
+export const STATUSES = ['statuscode', 'httpstatus', 'status', 'state', 'outcome', 'result']
+export const MESSAGES = ['msg', 'message', 'errordescription', 'errno']
+/** Fields with the report of the tool itself, besides the data that it returned. */
+export const REPORTS = ['metadata', 'meta', 'result', 'response', 'body', 'data']
+/** Fields with the text that a command printed. */
+export const PRINTED = ['output', 'stdout', 'stderr', 'message', 'content', 'text', 'result']
+
+export const FAILED_STATUS =
+  /^(?:error|errored|fail|failed|failure|timeout|timed[ _-]?out|denied|rejected|aborted|crashed|killed|exception)$/i
+export const OK_STATUS = /^(?:ok|okay|success|successful|succeeded|done|completed?|passed)$/i
+export const NO_ERROR = /^\s*(?:\(?(?:none|null|nil|no|no errors?|empty|false|0)\)?)?\s*$/i
+
+/*
+ * Frames around a result
+ */
+
+/** `[read_file for 'a.ts'] Result:`, which clients without native tool calls put before a result. */
+export const CALL_ECHO = /^\s*\[[\w-]{1,60}(?: for [^\n]{0,300}?)?\] Result:\s*/
+/** A mark in place of a result. */
+export const CLEARED =
+  /^(?:\[[^\]\n]{0,80}(?:cleared|truncated|omitted|removed|elided|pruned)[^\]\n]{0,80}\]|<persisted-output>[\s\S]{0,12000})$/i
+export const NO_OUTPUT =
+  /^[([<]?(?:no (?:output|matches(?: found)?|files? found|results?(?: found)?|content|stdout)|(?:bash|command|tool|shell)[\w ]{0,30}(?:with no output|no output|successfully)|empty|your command ran successfully and did not produce any output|(?:keine (?:ausgabe|treffer))|aucune? (?:sortie|résultat)|sin (?:salida|resultados)|没有输出|无输出|出力なし)\.?[)\]>]?\.?$/i
+export const SAYS_OK = /success/i
+/** A search that found nothing. */
+export const NO_MATCH = /^no (?:matches|matching|results|files|items|entries)\b/i
+/** What clients print after the output of a command. */
+export const FOOTER =
+  /^(?:\(?(?:open file|current directory)\b|bash-?[\d.]*[$#]|\[(?:jupyter|python interpreter|current working directory|file:)|<\/?[\w-]{1,40}>$|\[showing \d|\(elapsed\b)/i
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colors of terminals
+export const COLORS = /\u001b\[[\d;]{0,20}[A-Za-z]/g
+
+export const EXIT =
+  /(?:\b(?:exit(?:ed|ing)?|finished|return(?:ed)?|failed|completed)(?:[ _](?:with(?: a)?))?(?: non-zero)?(?: exit)?[ _-]?(?:code|status)|\b(?:exited with|EXIT=|exit: )|<(?:exit_?code|return_?code)>|退出码|退出代码|返回码|終了コード|종료 코드|код (?:выхода|завершения)|code de (?:sortie|retour)|c[óo]digo de sa[ílií]da|beendigungscode|rückgabewert)\s{0,3}[:=(]?\s{0,3}(-?\d{1,10})\b/i
+/** A line that is about nothing but the process. */
+export const EXIT_ONLY = /^[[(<]?(?:the )?(?:process |command |program )?(?:exit|finish|complet|return)/i
+
+/*
+ * The first line
+ */
+
+/** Marks and tags before a message. */
+const MARKS = '(?:<\\/?[\\w:-]{1,40}>|[^\\p{L}\\p{N}\\s]|\\s){0,8}'
+
+const beginning = (...wordings: readonly string[]): RegExp =>
+  new RegExp(`^${MARKS}(?:${wordings.join('|')})`, 'iu')
+
+/** The client, a person or a limit stopped the call. */
+export const STOPPED = beginning(
+  'permission to use\\b.{0,300}\\bdenied',
+  '\\S{1,40} requested permissions? to use',
+  '(?:PreToolUse|PostToolUse)\\S{0,60} hook',
+  'exec_command failed\\b',
+  'aborted by (?:the )?user',
+  "(?:the )?user (?:rejected|denied|declined|cancell?ed|doesn['’]t want|does not want|chose not)",
+  '\\[?request interrupted',
+  '(?:the )?(?:command|operation|tool|call|script)\\b.{0,200}\\b(?:was (?:automatically )?cancell?ed|timed out|is not supported by)',
+  '(?:the )?(?:tool|function|command|operation|request|action|call)s?(?: \\S{1,60})? (?:was |were |has been |execution )?(?:rejected|denied|cancell?ed|aborted|failed|timed out|interrupted|not (?:allowed|permitted|found|available))',
+  '(?:command |execution |request |operation )?timed? ?out\\b',
+  'file has (?:been modified since|not been read)',
+  'file content \\(.{0,40}\\) exceeds',
+  'access to \\S{1,300} is blocked',
+  'the \\S{1,40} tool was called with invalid',
+  '(?:command )?blocked by\\b|hook \\S{1,60} denied|(?:this )?(?:command|action|tool|operation) requires .{0,40}approval',
+  '(?:aborted|interrupted|cancell?ed)(?::|$| ·)|skipped: ',
+  '.{1,60} (?:did not respond within|is not connected|deadline exceeded|session was killed)',
+  'model tried to call unavailable',
+)
+
+/** The first line of a report of failure. */
+export const HEADING = beginning(
+  '(?:[a-z]{2,20} )?errors?(?: -?\\d{1,6})?(?: in \\S{1,200})?:(?!:) ?(?!\\(?none|0\\b|\\{)',
+  'error\\b(?!\\s*(?:[=.(;,|/-]|::|=>|handling|messages?\\b|classes|codes?\\b|logs?\\b|reporting|pages?\\b))',
+  '[a-z_]\\w{0,60}(?:error|exception)\\b\\s*[:(\\[](?![\'"])',
+  'traceback \\(most',
+  'fatal ?: ?',
+  'panic: ',
+  'fail(?:ed|ure)(?: to\\b|:| with\\b| at\\b| because\\b)',
+  '(?:script|request|call|query|build|download|upload|search) failed\\b',
+  '(?:[\\w-]{2,30} ){1,4}failed: |<[\\w-]{0,30}error[\\w-]{0,30}>|\\w{2,30} failed: ',
+  'E(?:NOENT|ACCES|PERM|ISDIR|NOTDIR|MFILE|XIST|CONNREFUSED|CONNRESET|TIMEDOUT|NOTFOUND|IO|BUSY)\\b',
+  'net::ERR_|(?:HTTP )?(?:[45]\\d\\d) (?:[A-Z][a-z]|client error|server error)|HTTP(?:\\/[\\d.]{1,3})? [45]\\d\\d\\b',
+  'No sufficiently similar match',
+  'Fehlgeschlagen|Échec|Fallo|Falha|Сбой',
+  '(?:Fehler|Schwerwiegend|Erreur|Erro|Errore|Ошибка|Błąd|Hata|Fout|Fel|错误|錯誤|エラー|오류|에러)[^\\S\\n]{0,2}[:：]',
+  '[\\u3400-\\u9fff]{0,8}(?:失败|失敗)|[\\u3040-\\u30ff\\u3400-\\u9fff]{1,12}に失敗',
+)
+
+/** Refusals of tools, editors and sandboxes. */
+export const REFUSED = beginning(
+  '(?:access|permission)s? denied',
+  'no replacement',
+  'no such (?:file|tool|command|function)',
+  '(?:your )?(?:proposed )?edit (?:has introduced|was not|has not|could not|did not)',
+  'no (?:exact )?match(?:es)? (?:was |were )?found (?:in|for) ',
+  '(?:unknown|unrecognized|unsupported|invalid|missing|illegal) (?:\\S{1,30} ){0,2}(?:tool|command|argument|parameter|option|input|path|function|arguments|request|skill)',
+  "(?:could not|couldn['’]t|cannot|can['’]t|unable to|failed to|not able to) ",
+  '(?:InputValidationError|unauthori[sz]ed|forbidden)\\b',
+  "(?:the )?(?:file|directory|path|folder) (?:\\S{1,200} )?(?:does not exist|doesn['’]t exist|not found|has not been read)",
+  '(?:the )?connection to .{1,80} (?:was )?refused',
+  'rate limit exceeded|quota exceeded|too many requests',
+  '⛔|❌|✗|✘',
+)
+
+/** An editor that changed nothing. */
+export const NOT_CHANGED =
+  /\bno (?:replacement|changes?) (?:was|were)?\b|\bno changes\b|\bnot (?:found|unique|match|applied|been (?:applied|read|edited|written))\b|\b(?:did|does|do) not (?:appear|exist|match)\b|\bno (?:sufficiently similar )?match|\bmultiple (?:occurrences|matches)|\b(?:matches|occurrences) of\b.{0,60}\bbut\b|\bhunk\b.{0,40}\bfailed|\bfailed to\b|\bhas (?:introduced|not)\b|\bnew syntax error|\bverification failed|\b(?:could not|couldn['’]t|cannot|unable to)\b|\brejected\b|nicht gefunden|introuvable|no se encontr|não encontrad|non trovat|не найден|未找到|找不到|没有找到|見つかりません|찾을 수 없/i
+export const CHANGED =
+  /\b(?:success(?:ful(?:ly)?)?|succeeded|updated|created|written|wrote|saved|edited|applied|replaced|inserted|appended|deleted|removed|moved|renamed|modified|changed|done|added|patched|overwritten|ok|completed)\b|^@@ |^[+-]{3} |^\s*\d{1,6}(?:\t|→|:| \|)|erfolgreich|aktualisiert|gespeichert|succès|enregistré|correctamente|guardado|sucesso|salvo|успешно|сохран|成功|已更新|已保存|已创建|已写入|保存しました|更新しました|作成しました|완료|성공|저장/i
+
+/** A page that is not the one asked for. */
+export const NO_PAGE =
+  /^(?:#{1,3} )?(?:[45]\d\d\b|page not found|just a moment|access denied|our systems have detected|attention required|verify(?:ing)? you are human)|\b(?:unusual traffic|captcha)\b|robots\.txt\b.{0,200}\bnot allowed|<title>\s*(?:[45]\d\d|Access denied)|status code [45]\d\d|\bare disabled for this\b/i
+
+/** A refusal in the words of a service, in its first sentence. */
+export const NOT_DONE = new RegExp(
+  [
+    "\\b(?:not found|does not exist|doesn['’]t exist|do not exist|not (?:allowed|permitted|authori[sz]ed|supported|eligible|valid)|is invalid|(?:was|were) (?:not|declined)|declined|insufficient (?:funds|balance|stock)|has expired|requires .{0,40}approval|out of stock|matches that|unauthori[sz]ed|timed out|quota exceeded|too many requests)\\b",
+    "^[^.:;]{0,80}\\b(?:failed to|has failed|was (?:denied|refused|rejected)|cannot be|could not|couldn['’]t|can['’]t (?:process|complete|help))\\b",
+    '\\b(?:no (?:such|user|order|reservation|record|customer|account)\\b.{0,30}(?:found|exists?)|something went wrong|are disabled for this|cannot execute|rate limit)\\b',
+    "^(?:i['’]m |we are )?(?:sorry|unfortunately),? .{0,80}\\b(?:can['’]t|cannot|unable|wrong|could not)\\b",
+    "\\b(?:nicht gefunden|ungültig|verweigert|konnten? nicht|introuvable|refusé|n['’]a pas pu|no encontrad|denegad|no se (?:pudo|pudieron|encontr)|não (?:encontrad|foi possível)|negad[ao]|non (?:trovat|è stato possibile)|negato)",
+    '\\bleider\\b|désolé|rechazad|recusad|отклонен|не найден|отказано|не удалось|未找到|不存在|找不到|无效|拒绝|失败|見つかりません|無効|拒否|失敗しました|できません|찾을 수 없|거부|할 수 없|실패|<faultcode>',
+  ].join('|'),
+  'iu',
+)
+
+/*
+ * The output of a command
+ */
+
+/** Lines with which a build, a test run or an interpreter reports that it failed. */
+export const COMMAND_FAILED = new RegExp(
+  [
+    '^make(?:\\[\\d+\\])?: \\*\\*\\*|\\bError \\d+$',
+    '^npm (?:ERR!|error )|^ERR_PNPM|^error Command failed|\\bELIFECYCLE\\b|^Node\\.js v\\d',
+    '^[\\w./-]{0,200}\\(?\\d*[,:]?\\d*\\)?:? ?-? ?(?:fatal )?(?:error|错误|エラー)(?: [A-Z]{1,4}\\d+|\\[\\w+\\])?:',
+    '^(?:\\./)?[\\w./-]{1,200}\\.go:\\d+:\\d+: (?!warning)',
+    '^error(?:\\[\\w+\\])?: |^Error: (?!\\(none)|^(?:fatal|panic|FATAL|ERROR) ?: |^E: |^CMake Error|^Uncaught \\w+|^unknown (?:flag|option|command)\\b|^Aborting$|\\bDeployment failed\\b|^An error occurred|^SQLSTATE\\[|^Schwerwiegend: ',
+    '^(?:[\\w.]{1,80}\\.)?[A-Z]\\w{0,60}(?:Error|Exception|Interrupt|Exit)(?: \\[\\w+\\])?(?::|$)',
+    '^(?:E {2,8}|\\*\\* )\\(?\\w+(?:Error|Exception|error)',
+    '\\bTraceback \\(most recent call last\\)|^Caused by: |^Exception in thread ',
+    '^(?:BUILD|COMPILATION|TESTS?|Build|Compilation|Tests?) (?:FAILED|FAILURE|failed|failure|ERROR)\\b|\\bFAILURE: Build failed|^Failed to compile|\\bSome tests failed',
+    '^(?:FAIL|FAILED|✗|✘|×|not ok)(?: |$|:)|^--- FAIL|^FAIL\\t',
+    '\\b(?:pre-commit|validation|verification|compilation|build|check|lint(?:ing)?|hook|task|job|test run|command|process|execution) (?:has )?(?:validation )?(?:failed|aborted|timed out|was killed)\\b',
+    '\\b(?:failed because|test failed$|was refused\\b|terminated command after|requirements could not be resolved|is not logged in|are not logged into)',
+    '^(?:Segmentation fault|Killed|Aborted|Terminated|Bus error|Illegal instruction)\\b|\\(core dumped\\)|^Signal: \\w',
+    '^(?:Command|Execution) (?:aborted|failed|timed out|was aborted|was interrupted)|\\[The command timed out',
+    '\\btest result: FAILED|^error: could not compile|^No test files found|^No tests found',
+    '^would reformat |^\\[warn\\] Code style issues|^Diff in |^There is no tracking information',
+    '^error: Your local changes|^CONFLICT \\(|^Automatic merge failed|^KONFLIKT|fehlgeschlagen;|^КОНФЛИКТ',
+    '^(?:Fehler|Erreur|Erro|Errore|Ошибка|错误|エラー|오류) ?[:：]|\\d 个错误$|^エラー\\d+個',
+    '^Usage: |^usage: |\\([A-Z]\\w{2,60}Error\\)$|^PHP (?:Fatal|Parse) error|\\bsyntax error near\\b|\\bpanicked at\\b|^Unhandled exception|^zsh: no matches found',
+  ].join('|'),
+)
+/** Lines that look like a failure of the command and are none. */
+export const HARMLESS =
+  /dependency resolver does not currently take into account|^checking \S|\bexpected failures?=|\b0 (?:errors?|failures?|failed)\b(?!.{0,80}\b[1-9]\d* (?:failed|failures?|errors?))/i
+/** A count of failures above zero. */
+export const FAILED_COUNT =
+  /(?<![\w.,/-])(?!0\b)\d{1,6} (?:tests? |specs? |suites? |examples?, ?)?(?:failed|failures?|failing|errors?|errored|Fehler)\b(?![./])|\bfound (?!0\b)\d{1,6} (?:errors?|problems?|issues?)|✖ (?!0\b)\d{1,6} problems?|\b(?:fail(?:ed|ures?)?|errors?)[:=] {0,6}(?!0\b)\d{1,6}\b(?!\.)|^(?!0\b)\d{1,6} issues:/i
+/** Counts of other things: of repaired and expected failures. */
+export const NOT_A_COUNT = /\(\d+ fixed, 0 remaining\)|\bexpected failures?=|\(0 errors?, \d+ warnings?\)/i
+/** A report that all went well. */
+export const PASSED =
+  /\b(?:0|no) (?:errors?|failures?|failed|problems|issues)\b|\(0 errors|, 0 remaining\)|\ball (?:\d{1,6} )?(?:tests?|checks?|specs?)\b.{0,20}\bpass|\b\d{1,6} pass(?:ed|ing)\b|\bBUILD SUCCESS|\bbuild succe|\btest result: ok|\bfinished (?:in|dev|release|`)|^(?:ok|PASS|OK|Passed!)(?:\b(?! to)|!)|: OK \(|\b100% tests passed|\bcompiled successfully|\bsuccessfully\b|\bno fixes applied|\bgenerated \w+ app$|✓ built in/i
+/** The last line of a command that did not end, or that waits for an answer. */
+export const UNFINISHED =
+  /^(?!Setting up|Processing).{0,300}(?:\.\.\.|…)$|\(y(?:es)?\)?(?:\/n(?:o)?\)?|\/no\/\S{1,20})?\??$|\bEXECUTING\b|\bstill (?:creating|running|waiting)\b|^waiting for\b|^\[INFO\] Downloading\b|^transforming\b|are available\.\.\.$/i
+
+/** Messages of programs: `cat: a.txt: No such file or directory`. */
+export const PROGRAM_ERROR = new RegExp(
+  `(?:^|[:：]|\\s)(?:${[
+    'No such file or directory|command not found|not found|Permission denied|Is a directory|Not a directory|File exists|No such file',
+    'Operation not permitted|Connection (?:refused|reset|timed out)|No space left on device|Device or resource busy|cannot open|Could not resolve',
+    'is not recognized as (?:an internal or external command|the name of)|cannot find the (?:path|file)|Access is denied|not a git repository|No module named \\S+|cannot (?:remove|find|access|stat)\\b|unknown host|must be (?:root|superuser)|undefined (?:method|function|variable)',
+    'Datei oder Verzeichnis nicht gefunden|(?:Kommando|Befehl) nicht gefunden|konnte nicht gefunden werden|Keine Berechtigung|Zugriff verweigert',
+    'Aucun fichier ou dossier de ce (?:type|nom)|commande introuvable|pas reconnu en tant que|Permission non accordée|Accès refusé',
+    'No existe el (?:fichero|archivo) o el directorio|No existe el archivo|orden no encontrada|Permiso denegado',
+    'Arquivo ou diretório (?:inexistente|não encontrado)|Ficheiro ou directoria inexistente|comando não encontrado|Permissão (?:negada|recusada)',
+    'File o directory non esistente|comando non trovato|Permesso negato',
+    'Нет такого файла или каталога|команда не найдена|Отказано в доступе',
+    'Nie ma takiego pliku ani katalogu|nie znaleziono polecenia|Brak dostępu|Böyle bir dosya ya da dizin yok|komut bulunamadı|Erişim engellendi',
+    'Bestand of map bestaat niet|opdracht niet gevonden|Toegang geweigerd|Filen eller katalogen finns inte|kommandot finns inte',
+    '没有那个文件或目录|未找到命令|找不到命令|权限不够|拒绝访问|系统找不到|没有該檔案或目錄|沒有此一檔案或目錄|拒絕不符權限的操作',
+    'そのようなファイルやディレクトリはありません|コマンドが見つかりません|許可がありません|アクセスが拒否されました',
+    '그런 파일이나 디렉터리가 없습니다|명령어를 찾을 수 (?:없음|없습니다)|명령을 찾을 수 없습니다|허가 거부',
+  ].join('|')})`,
+  'i',
+)
