@@ -59,7 +59,7 @@ function withWindowOfNca(stage: StageSpec | Stage): StageSpec | Stage {
   return isBare && stage.stage === 'sliding_window' ? { ...stage, last: MAX_RETAINED_MESSAGES } : stage
 }
 
-/** The first is the baseline. A further stage, strategy or preset is one line more. */
+/** The first is measured with any `--only`. A further stage, strategy or preset is one line more. */
 export const CONTESTANTS: readonly Contestant[] = [
   { name: 'window', compact: async (messages, budget) => newestWindow(messages, budget) },
   by('default', {}),

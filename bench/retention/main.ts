@@ -5,7 +5,7 @@ import { type Figures, measure, SHARES } from './measure.ts'
 
 /*
  * How much of what is needed later a compacted view still holds. `--json` prints the figures as one line a file;
- * `--only a,b` measures these contestants and the baseline; other arguments name files of conversations.
+ * `--only a,b` measures these contestants and the window; other arguments name files of conversations.
  */
 
 const { values, positionals } = parseArgs({

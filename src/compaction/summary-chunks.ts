@@ -2,6 +2,7 @@ import { withReadableBlocks } from '../messages/compaction-block.ts'
 import { type JsonObject, stringifyJson } from '../messages/json.ts'
 import { type Message, type Part, partsOf, type RowKind, withOutputText } from '../messages/message.ts'
 import { TextAgentReader } from '../messages/text-agent.ts'
+import { CallReader } from '../summarizers/calls.ts'
 import { type Digest, mergeDigests, ToolCallReader } from '../summarizers/digest.ts'
 import { type ExtractiveReader, extractiveReader } from '../summarizers/extractive.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
@@ -28,7 +29,8 @@ export class SummaryMaterial {
   readonly #keepsRows: boolean
   readonly #continues: boolean
   readonly #textAgent = new TextAgentReader()
-  readonly #calls = new ToolCallReader()
+  readonly #calls = new CallReader()
+  readonly #digest = new ToolCallReader()
   readonly #digests: Digest[] = []
 
   /** `summarizer`: `undefined` when the text is given. `level`: that of its request. */
@@ -53,7 +55,8 @@ export class SummaryMaterial {
     const isMessage = source.kind === 'message'
     const readable = readableSource(source, true)
     const read = isMessage ? this.#textAgent.read(readable) : readable
-    if (isMessage) this.#calls.add(read)
+    const calls = this.#calls.add(read)
+    if (isMessage) this.#digest.addCalls(calls)
     const memory = memoryOf(source)
     if (memory !== undefined) this.#digests.push(memory.digest)
     if (source.kind === 'summary' && this.#continues && this.count === 0) {
@@ -62,17 +65,17 @@ export class SummaryMaterial {
     }
     this.count += 1
     if (this.#keepsRows) this.rest.push(source)
-    this.reader?.add({ ...read, kind: source.kind })
+    this.reader?.add({ ...read, kind: source.kind }, calls)
   }
 
   /** The tool calls of all rows, those in earlier summaries included. */
   digest(): Digest {
-    return [...this.#digests, this.#calls.digest()].reduce(mergeDigests)
+    return [...this.#digests, this.#digest.digest()].reduce(mergeDigests)
   }
 
   /** Files of the rows after the earlier summaries. */
   files(): { readonly read: readonly string[]; readonly modified: readonly string[] } {
-    return this.#calls.files()
+    return this.#digest.files()
   }
 }
 

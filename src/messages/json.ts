@@ -49,6 +49,8 @@ function within(problem: string, place: string): string {
 }
 
 /** Whether a value is an object, not an array and not null. */
+export function isObject(value: Json | undefined): value is JsonObject
+export function isObject(value: unknown): value is { readonly [name: string]: unknown }
 export function isObject(value: unknown): value is { readonly [name: string]: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -56,6 +58,15 @@ export function isObject(value: unknown): value is { readonly [name: string]: un
 /** Whether a value is a JSON object. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return isObject(value) && jsonProblem(value) === undefined
+}
+
+/** The value of a JSON text; `undefined` for any other text. */
+export function parsedJson(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
 }
 
 /**

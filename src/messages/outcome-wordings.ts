@@ -211,7 +211,7 @@ export const COMMAND_FAILED = new RegExp(
     '^Usage: |^usage: |\\([A-Z]\\w{2,60}Error\\)$|^PHP (?:Fatal|Parse) error|\\bsyntax error near\\b|\\bpanicked at\\b|^Unhandled exception|^zsh: no matches found',
   ].join('|'),
 )
-/** Lines that look like a failure of the command and are none. */
+/** Lines that look like a failure of the command but report none. */
 export const HARMLESS =
   /dependency resolver does not currently take into account|^checking \S|\bexpected failures?=|\b0 (?:errors?|failures?|failed)\b(?!.{0,80}\b[1-9]\d* (?:failed|failures?|errors?))/i
 /** A count of failures above zero. */

@@ -1,5 +1,5 @@
 import { headOf, tailOf } from './characters.ts'
-import type { Json, JsonObject } from './json.ts'
+import { isObject, type Json, type JsonObject, parsedJson } from './json.ts'
 import { isFailed, type ToolResultOutput } from './message.ts'
 import * as wording from './outcome-wordings.ts'
 import { effectOf, isListingTool, type ToolNames } from './tool-names.ts'
@@ -16,7 +16,10 @@ export type Outcome = 'ok' | 'failed' | 'unknown'
 /** The call of a result, as far as it is known. */
 type CalledTool = { readonly toolName?: string; readonly input?: Json }
 
-/** The outcome of a call from its result. Takes linear time, and reads at most 12,000 units of a text. */
+/**
+ * The outcome of a call from its result. Takes linear time; of a text that is not JSON, it reads at most 12,000 units. `names`: the
+ * tools that read and write files, instead of the default lists.
+ */
 export function outcomeOf(call: CalledTool, output: ToolResultOutput, names: ToolNames = {}): Outcome {
   if (isFailed(output)) return 'failed'
   const kind = kindOf(call, names)
@@ -73,7 +76,7 @@ function kindOf({ toolName = '', input = null }: CalledTool, names: ToolNames): 
 }
 
 function commandIn(input: Json): string | undefined {
-  if (!isRecord(input)) return undefined
+  if (!isObject(input)) return undefined
   const command = own(input, 'command') ?? own(input, 'cmd') ?? own(input, 'script')
   if (typeof command === 'string') return headOf(command, 2_000)
   if (!Array.isArray(command) || !command.every((word) => typeof word === 'string')) return undefined
@@ -103,13 +106,13 @@ function ofData(value: Json, kind: Kind, depth: number): Outcome {
   if (value === null) return 'unknown'
   if (typeof value === 'boolean') return value ? 'ok' : 'unknown'
   if (Array.isArray(value)) return ofList(value as readonly Json[], kind)
-  if (!isRecord(value)) return 'ok'
+  if (!isObject(value)) return 'ok'
   const fields = fieldsOf(value)
   const stated = statedIn(fields)
   if (stated !== undefined) return stated
   for (const name of depth < 2 ? wording.REPORTS : []) {
     const inner = fields.get(name)
-    const found = isRecord(inner) ? statedIn(fieldsOf(inner)) : undefined
+    const found = isObject(inner) ? statedIn(fieldsOf(inner)) : undefined
     if (found !== undefined) return found
   }
   if (fields.size === 0) return 'unknown'
@@ -136,12 +139,12 @@ const MOST_FIELDS = 60
 /** Several answers, or the parts of one. */
 function ofList(items: readonly Json[], kind: Kind): Outcome {
   const texts = items.slice(0, 20).flatMap((item) => {
-    const text = isRecord(item) && own(item, 'type') === 'text' ? own(item, 'text') : undefined
+    const text = isObject(item) && own(item, 'type') === 'text' ? own(item, 'text') : undefined
     return typeof text === 'string' ? [text] : []
   })
   if (texts.length > 0) return ofText(endsOf(texts), kind)
   const [only] = items
-  if (items.length !== 1 || !isRecord(only)) return 'ok'
+  if (items.length !== 1 || !isObject(only)) return 'ok'
   const fields = fieldsOf(only)
   return isStored(fields) ? 'ok' : (statedIn(fields) ?? 'ok')
 }
@@ -193,7 +196,7 @@ function isErrorCode(code: Json | undefined): boolean {
 function isTold(error: Json | undefined): boolean {
   if (typeof error === 'string') return !wording.NO_ERROR.test(error)
   if (Array.isArray(error)) return error.length > 0
-  return error === true || (isRecord(error) && Object.keys(error).length > 0)
+  return error === true || (isObject(error) && Object.keys(error).length > 0)
 }
 
 /*
@@ -218,6 +221,8 @@ function ofText(text: string, kind: Kind): Outcome {
   const whole = text.length <= HEAD_UNITS + TAIL_UNITS
   const head = (whole ? text : headOf(text, HEAD_UNITS)).replace(wording.CALL_ECHO, '')
   if (whole && (head.trim() === '' || wording.CLEARED.test(head.trim()))) return 'unknown'
+  // The content of a file, as most results are.
+  if (does === 'show' && kind.command === undefined && text.length > LONGEST_MESSAGE) return 'ok'
   const data = does === 'show' ? undefined : dataIn(text)
   if (data !== undefined) return ofData(data, kind, 1)
   const isShown = does === 'show' || does === 'fetch'
@@ -302,11 +307,7 @@ function countsFailures(line: string): boolean {
 function dataIn(text: string): Json | undefined {
   if (text.length > MOST_DATA || !/^\s{0,20}[[{]/.test(text) || !/[\]}]\s{0,20}$/.test(text.slice(-21)))
     return undefined
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
-  }
+  return parsedJson(text)
 }
 
 /** Lines that are not blank, without the tags and frames around them, each up to its first units. */
@@ -372,10 +373,6 @@ function isOfProgram(line: string, { command = '' }: Kind): boolean {
     const program = /^(?:(?:sudo|env|time|npx|exec) )*(\S{1,300})/.exec(part.trim())?.[1] ?? ''
     return program === name || program.endsWith(`/${name}`) || (name === 'sudo' && /\bsudo /.test(part))
   })
-}
-
-function isRecord(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function own(value: JsonObject, name: string): Json | undefined {

@@ -1,5 +1,5 @@
 import { headOf } from './characters.ts'
-import type { Json } from './json.ts'
+import { type Json, parsedJson } from './json.ts'
 import { type Message, type Part, partsOf, type ToolCallPart } from './message.ts'
 
 /*
@@ -197,7 +197,7 @@ function elementsOf(text: string): Element[] {
 function callOf({ name, body }: Element): TextCall | undefined {
   const inner = body.trim()
   if (name === 'tool_call') {
-    const call = parsed(inner) as { readonly name?: unknown; readonly arguments?: Json } | undefined
+    const call = parsedJson(inner) as { readonly name?: unknown; readonly arguments?: Json } | undefined
     return typeof call?.name === 'string' ? { toolName: call.name, input: call.arguments ?? {} } : undefined
   }
   if (WRAPPERS.test(name)) {
@@ -216,14 +216,6 @@ function callOf({ name, body }: Element): TextCall | undefined {
 
 function fieldsIn(body: string): { readonly [name: string]: string } {
   return Object.fromEntries(elementsOf(body).map((field) => [field.name, field.body.trim()]))
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
 }
 
 function markedCalls(text: string): TextCall[] {
@@ -309,8 +301,8 @@ function reactCall(text: string): TextCall | undefined {
   if (action === undefined) return undefined
   const [, toolName = '', argument] = action
   const given = argument ?? REACT_INPUT.exec(text.slice(action.index))?.[1]?.trim() ?? ''
-  const data = /^\{/.test(given) ? parsed(given) : undefined
-  return { toolName: toolName.trim(), input: (data as Json | undefined) ?? { input: given } }
+  const data = /^\{/.test(given) ? parsedJson(given) : undefined
+  return { toolName: toolName.trim(), input: data ?? { input: given } }
 }
 
 /** The last fenced block, when nothing but a short text follows it. */

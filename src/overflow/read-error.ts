@@ -1,3 +1,4 @@
+import { parsedJson } from '../messages/json.ts'
 import { words } from './text.ts'
 
 /** The most entries of a list that are read from each end. */
@@ -62,7 +63,7 @@ const MAX_JSON_LENGTH = 2_000_000
 function openJson(text: string): { value: unknown; around: string } | undefined {
   const first = text.trimStart()[0]
   if (first === '"') {
-    const value = parse(text)
+    const value = parsedJson(text)
     return typeof value === 'string' ? { value, around: '' } : undefined
   }
   const brace = text.indexOf('{')
@@ -70,8 +71,8 @@ function openJson(text: string): { value: unknown; around: string } | undefined 
   const to = Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))
   if (from === -1 || to <= from) return undefined
   const value =
-    parse(text.slice(from, to + 1)) ??
-    (from < brace ? parse(text.slice(brace, text.lastIndexOf('}') + 1)) : undefined)
+    parsedJson(text.slice(from, to + 1)) ??
+    (from < brace ? parsedJson(text.slice(brace, text.lastIndexOf('}') + 1)) : undefined)
   if (typeof value !== 'object' || value === null) return undefined
   return { value, around: `${text.slice(0, from)} ${text.slice(to + 1)}` }
 }
@@ -81,14 +82,6 @@ function bracketBefore(text: string, brace: number): number {
   let at = brace - 1
   while (at >= 0 && /\s/.test(text[at]!)) at--
   return at >= 0 && text[at] === '[' ? at : brace
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** The payloads of a stream of server-sent events, or `undefined` when the text is not one. */

@@ -70,7 +70,6 @@ export function withoutSpareRows(
   const { rows, tokens, fillTokens = 0 } = task
   const spare = fillTokens - (view.tokens - tokens + summaryTokens)
   if (spare < fillTokens * SPARE_SHARE) return undefined
-  const first = view.indexOf(rows[0]!.key)!
   let cut: number | undefined
   let kept = 0
   for (let at = rows.length - 1; at > 0; at--) {
@@ -80,7 +79,7 @@ export function withoutSpareRows(
     if (view.turns.isLegalCut(index)) cut = index
   }
   if (cut === undefined) return undefined
-  const left = coverableRuns(view, cut).find((run) => run[0]!.key === view.rows[first]!.key)
+  const left = coverableRuns(view, cut).find((run) => run[0]!.key === rows[0]!.key)
   if (left === undefined || left.length >= rows.length || !isWorthIt(left)) return undefined
   const leftTokens = view.tokensOfRows(left)
   return leftTokens > summaryTokens ? { ...task, rows: left, tokens: leftTokens } : undefined

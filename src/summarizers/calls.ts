@@ -1,5 +1,5 @@
 import { headOf, tailOf } from '../messages/characters.ts'
-import type { Json } from '../messages/json.ts'
+import { isObject, type Json } from '../messages/json.ts'
 import type { Message, ToolCallPart, ToolResultOutput, ToolResultPart } from '../messages/message.ts'
 import { type Outcome, outcomeOf } from '../messages/outcome.ts'
 import {
@@ -27,6 +27,9 @@ export type Call = {
   result?: { readonly output: ToolResultOutput; readonly outcome: Outcome; readonly at: number }
 }
 
+/** The calls in a message, and the calls whose results it contains. */
+export type CallsRead = { readonly made: readonly Call[]; readonly ended: readonly Call[] }
+
 /** An empty output. */
 export const NO_OUTPUT: ToolResultOutput = { type: 'text', value: '' }
 
@@ -46,7 +49,7 @@ export class CallReader {
   }
 
   /** Reads one more message and returns its calls and the calls whose results it contains. */
-  add(message: Message): { readonly made: readonly Call[]; readonly ended: readonly Call[] } {
+  add(message: Message): CallsRead {
     const at = this.#at++
     if (typeof message.content === 'string') return NO_CALLS
     let made: Call[] | undefined
@@ -100,11 +103,6 @@ const NO_CALLS = { made: [], ended: [] } as const
 
 function field(input: Json, name: string): Json | undefined {
   return isObject(input) && Object.hasOwn(input, name) ? input[name] : undefined
-}
-
-/** Whether a JSON value is an object and not an array. */
-export function isObject(value: Json | undefined): value is { readonly [key: string]: Json | undefined } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** A longer text is not a file name, in any argument. */

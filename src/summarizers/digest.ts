@@ -3,7 +3,7 @@ import type { Message, ToolResultOutput } from '../messages/message.ts'
 import type { Outcome } from '../messages/outcome.ts'
 import type { Effect, ToolNames } from '../messages/tool-names.ts'
 import { measureOutput, neurolinkEstimator } from '../tokens/measure.ts'
-import { type Call, CallReader, outputHead, targetOf } from './calls.ts'
+import { type Call, CallReader, type CallsRead, outputHead, targetOf } from './calls.ts'
 import { firstLine, unitsWithin } from './text.ts'
 
 /** One tool call, or several equal ones. */
@@ -69,7 +69,11 @@ export class ToolCallReader {
   }
 
   add(message: Message): void {
-    const { made, ended } = this.#calls.add(message)
+    this.addCalls(this.#calls.add(message))
+  }
+
+  /** Adds calls that another reader read. */
+  addCalls({ made, ended }: CallsRead): void {
     for (const call of made) this.#waiting.add(call)
     for (const call of ended) if (this.#waiting.delete(call)) this.#take(call)
   }

@@ -1,4 +1,5 @@
 import { type Message, partsOf, type ToolResultOutput } from '../messages/message.ts'
+import { CallReader, type CallsRead } from './calls.ts'
 import type { Conversation } from './extractive/conversation.ts'
 import { ConversationReader } from './extractive/conversation-reader.ts'
 import {
@@ -53,7 +54,8 @@ export const extractiveSummarizer: Summarizer = {
 function summarizeMessages(request: SummaryRequest): SummaryAnswer {
   request.signal?.throwIfAborted()
   const reader = new ExtractiveReader()
-  for (const message of request.messages) reader.add(message)
+  const calls = new CallReader()
+  for (const message of request.messages) reader.add(message, calls.add(message))
   return reader.answer(request)
 }
 
@@ -70,10 +72,11 @@ export class ExtractiveReader {
   #count = 0
   #units = 0
 
-  add(message: SummaryRequest['messages'][number]): void {
+  /** `calls`: those of the message, by one `CallReader` for all messages. */
+  add(message: SummaryRequest['messages'][number], calls: CallsRead): void {
     this.#count += 1
     this.#units += unitsOf(message)
-    this.#conversation.add(message)
+    this.#conversation.add(message, calls)
   }
 
   /** The summary of all added messages. Call it after the last one. */

@@ -1,5 +1,6 @@
 import { headOf } from '../../messages/characters.ts'
-import { type Call, isObject } from '../calls.ts'
+import { isObject } from '../../messages/json.ts'
+import type { Call } from '../calls.ts'
 import { oneLine, shorten } from '../text.ts'
 import type { Conversation, Writing } from './conversation.ts'
 

@@ -1,6 +1,6 @@
 import { detached } from '../../messages/characters.ts'
 import type { Message, RowKind } from '../../messages/message.ts'
-import { type Call, CallReader, NO_OUTPUT } from '../calls.ts'
+import { type Call, type CallsRead, NO_OUTPUT } from '../calls.ts'
 import { ends } from '../text.ts'
 import { writingsOf } from './boxes.ts'
 import {
@@ -295,13 +295,13 @@ const ASSISTANT_ENDS = [2_500, 1_500] as const
 export class ConversationReader {
   readonly #texts: Utterance[] = []
   readonly #summaries: string[] = []
-  readonly #callReader = new CallReader()
   readonly #calls = new SeenCalls()
   #at = 0
 
-  add(message: Message & { readonly kind?: RowKind }): void {
+  /** Adds a message and its calls. Results that come later are set on the calls. */
+  add(message: Message & { readonly kind?: RowKind }, { made }: CallsRead): void {
     const at = this.#at++
-    for (const call of this.#callReader.add(message).made) this.#calls.add(call)
+    for (const call of made) this.#calls.add(call)
     if (message.kind === 'marker' || message.role === 'system' || message.role === 'tool') return
     const text = textOf(message)
     if (text.trim() === '') return

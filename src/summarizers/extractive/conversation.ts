@@ -1,5 +1,6 @@
 import { headOf } from '../../messages/characters.ts'
-import { type Call, isObject, mainArgument, outputHead, outputTail, targetOf } from '../calls.ts'
+import { isObject } from '../../messages/json.ts'
+import { type Call, mainArgument, outputHead, outputTail, targetOf } from '../calls.ts'
 import { cleanLine, oneLine, shorten, shortenPath } from '../text.ts'
 
 /** The number of newest calls whose commands are read. */

@@ -1,6 +1,6 @@
 import { withoutTrailing } from '../../messages/characters.ts'
-import type { Json } from '../../messages/json.ts'
-import { type Call, isObject, outputHead } from '../calls.ts'
+import { isObject, type Json, parsedJson } from '../../messages/json.ts'
+import { type Call, outputHead } from '../calls.ts'
 import { oneLine } from '../text.ts'
 import type { Conversation, SeenCall } from './conversation.ts'
 
@@ -199,11 +199,7 @@ export function dataOf({ result }: Call): Json | undefined {
   if (output.type === 'json' && typeof output.value !== 'string') return output.value
   const text = outputHead(output, ONE_UNITS + 1)
   if (text.length > ONE_UNITS || !/^\s*[[{]/.test(text)) return undefined
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
-  }
+  return parsedJson(text)
 }
 
 /** Visits the values of data that are worth keeping, with their names. */

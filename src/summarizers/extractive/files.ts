@@ -1,6 +1,6 @@
 import { headOf } from '../../messages/characters.ts'
-import type { Json } from '../../messages/json.ts'
-import { type Call, isObject, outputHead } from '../calls.ts'
+import { isObject, type Json } from '../../messages/json.ts'
+import { type Call, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, shorten } from '../text.ts'
 import type { SeenCall } from './conversation.ts'
 import { countNames, countPaths } from './facts.ts'

@@ -127,13 +127,8 @@ export function currentBullets({ exchanges, replies, calls }: Conversation): Bul
     if (shown !== '') bullets.push({ text: shown, rank: isLast ? 960 : 780 + i, cut: 'prose', vital: isLast })
   }
   const last = calls.slice(-6).map((call) => {
-    const state =
-      call.result === undefined
-        ? ' (no result yet)'
-        : call.result.outcome === 'unknown'
-          ? ''
-          : ` (${call.result.outcome})`
-    return `${callLabel(call, 80)}${state}`
+    const state = call.result === undefined ? 'no result yet' : call.result.outcome
+    return state === 'unknown' ? callLabel(call, 80) : `${callLabel(call, 80)} (${state})`
   })
   if (last.length > 0) bullets.push({ text: `Last tool calls: ${last.join(', ')}`, rank: 800, cut: 'list' })
   return bullets

@@ -1,6 +1,6 @@
 import { headOf, tailOf } from '../../messages/characters.ts'
-import type { Json } from '../../messages/json.ts'
-import { type Call, isObject } from '../calls.ts'
+import { isObject, type Json } from '../../messages/json.ts'
+import type { Call } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { checkBoxes, openBoxes } from './boxes.ts'
 import type { Conversation, SeenCall, TodoItem } from './conversation.ts'
