@@ -229,7 +229,7 @@ export const UNFINISHED =
 /** Messages of programs: `cat: a.txt: No such file or directory`. */
 export const PROGRAM_ERROR = new RegExp(
   `(?:^|[:：]|\\s)(?:${[
-    'No such file or directory|command not found|not found|Permission denied|Is a directory|Not a directory|File exists|No such file',
+    'No such file or directory|command not found|not found(?! (?:in|on|among|within) the\\b)|Permission denied|Is a directory|Not a directory|File exists|No such file',
     'Operation not permitted|Connection (?:refused|reset|timed out)|No space left on device|Device or resource busy|cannot open|Could not resolve',
     'is not recognized as (?:an internal or external command|the name of)|cannot find the (?:path|file)|Access is denied|not a git repository|No module named \\S+|cannot (?:remove|find|access|stat)\\b|unknown host|must be (?:root|superuser)|undefined (?:method|function|variable)',
     'Datei oder Verzeichnis nicht gefunden|(?:Kommando|Befehl) nicht gefunden|konnte nicht gefunden werden|Keine Berechtigung|Zugriff verweigert',

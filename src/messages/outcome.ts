@@ -84,8 +84,8 @@ function commandIn(input: Json): string | undefined {
   return headOf(/^-\w*c$/.test(command[1] ?? '') ? (command[2] ?? '') : command.join(' '), 2_000)
 }
 
-/** A command without a shell around it, a change of directory before it and without redirections of its errors. */
-function withoutPrelude(command: string): string {
+/** A shell command without the shell that runs it, the changes of directory before it and the redirection of its errors. */
+export function withoutPrelude(command: string): string {
   return command
     .trim()
     .replace(/^(?:\/bin\/)?(?:ba|z|da)?sh -l?c ['"]/, '')

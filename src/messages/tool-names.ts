@@ -44,6 +44,7 @@ const WRITE_TOOLS: readonly string[] = [
   'replace_in_file',
   'replace_file_content',
   'str_replace',
+  'file_editor',
   'str_replace_editor',
   'str_replace_based_edit_tool',
   'search_replace',

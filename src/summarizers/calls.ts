@@ -67,7 +67,7 @@ export class CallReader {
   }
 
   #begin({ toolCallId: id, toolName: name, input }: ToolCallPart, at: number): Call {
-    const effect = effectOf(name, input, this.#names)
+    const effect = isPatchCommand(input) ? 'write' : effectOf(name, input, this.#names)
     const paths = effect === 'other' ? NO_PATHS : filesIn(input)
     const call: Call = { id, name, input, effect, paths, at, number: this.#count++ }
     this.#open.set(id, { call, earlier: this.#open.get(id) })
@@ -96,6 +96,13 @@ function withOneMore(calls: Call[] | undefined, call: Call): Call[] {
   if (calls === undefined) return [call]
   calls.push(call)
   return calls
+}
+
+/** Whether a shell command applies a patch, which names its files. */
+function isPatchCommand(input: Json): boolean {
+  const command = field(input, 'command') ?? field(input, 'cmd')
+  const text = Array.isArray(command) ? command.at(-1) : command
+  return typeof text === 'string' && text.includes('*** Begin Patch')
 }
 
 const NO_PATHS: readonly string[] = []
