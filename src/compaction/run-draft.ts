@@ -210,6 +210,9 @@ export class RunDraft {
     const request = { ...this.#requestFor(task, retryOf), calling }
     const material = new SummaryMaterial(summarizer, request.level)
     await this.readSources(task.rows, (source) => material.add(source))
+    material.end()
+    if (material.reader !== undefined)
+      await this.readSources(this.#rowsAfter(task), (source) => material.follow(source))
     const asked = await askForSummary(summarizer, material, request, {
       timeoutMs: this.config.summaryTimeoutMs,
       signal: this.config.signal,
@@ -228,6 +231,13 @@ export class RunDraft {
     const fewer = summarizer === extractiveSummarizer ? this.#withoutSpare(task, asked.written) : undefined
     if (fewer !== undefined) return this.#ask(fewer, summarizer, insteadOf, retryOf)
     return this.#judge(id, task, asked.written, asked.record, { insteadOf })
+  }
+
+  /** The rows that the view shows after a task's rows; at most one page. */
+  #rowsAfter({ rows }: SummaryTask): readonly ViewRow[] {
+    const last = rows.at(-1)
+    const at = last === undefined ? undefined : this.#view.indexOf(last.key)
+    return at === undefined ? [] : this.#view.rows.slice(at + 1, at + 1 + PAGE_ROWS)
   }
 
   /** The task for the rows that a summary of this size has to replace, when they are fewer. */

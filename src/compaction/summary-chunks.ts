@@ -68,6 +68,18 @@ export class SummaryMaterial {
     this.reader?.add({ ...read, kind: source.kind }, calls)
   }
 
+  /** Adds the calls in the last text of an agent whose results come later. Call it after the last row. */
+  end(): void {
+    const message = this.#textAgent.unfinished()
+    if (message !== undefined) this.reader?.add({ ...message, kind: 'message' }, this.#calls.add(message))
+  }
+
+  /** Adds a row that the view shows after the summary. Call it after `end`. */
+  follow(source: SummarySource): void {
+    const shown = readableSource(source, false)
+    this.reader?.follow({ ...shown, kind: source.kind }, this.#calls.add(shown))
+  }
+
   /** The tool calls of all rows, those in earlier summaries included. */
   digest(): Digest {
     return [...this.#digests, this.#digest.digest()].reduce(mergeDigests)

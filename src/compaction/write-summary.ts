@@ -8,7 +8,7 @@ import { MAX_TIMER_MS } from '../messages/timer.ts'
 import type { View } from '../model/view.ts'
 import type { SummaryRecord } from '../storage/storage.ts'
 import { boundDigest, type Digest, filesOf, renderDigest } from '../summarizers/digest.ts'
-import { topicsOf } from '../summarizers/extractive/terms.ts'
+import { topicsOf } from '../summarizers/extractive/topics.ts'
 import { judgeAnswer } from '../summarizers/judge-answer.ts'
 import type {
   AnswerProblem,
@@ -115,7 +115,10 @@ export async function writeSummary(
 ): Promise<WrittenSummary> {
   const { rest, reader } = material
   const digest = material.digest()
-  const rendered = renderForSummary(digest, request.maxTokens)
+  const few = Math.min(1, request.maxTokens / FULL_DIGEST_TOKENS)
+  const share = request.maxTokens * DIGEST_SHARE * few
+  // The extractive summarizer says what calls did: a part of the digest would only repeat that.
+  const rendered = renderForSummary(digest, share, reader !== undefined)
   const textTokens = request.maxTokens - (rendered === '' ? 0 : estimateTokens(rendered))
 
   const meter = new InputMeter(estimator, request.provider ?? provider, summarizer.tokensPerMessage ?? 0)
@@ -181,13 +184,11 @@ function noSummary(answer: SummaryAnswer, problem: AnswerProblem): WrittenSummar
   return { text: '', metadata: {}, answer, problem }
 }
 
-/** The digest after a summary's text; empty when there is room only for the number of calls left out. */
-function renderForSummary(digest: Digest, maxTokens: number): string {
-  const { text, digest: shown } = renderDigest(
-    digest,
-    Math.floor(maxTokens * DIGEST_SHARE * Math.min(1, maxTokens / FULL_DIGEST_TOKENS)),
-  )
-  return shown.entries.length === 0 && digest.entries.length > 0 ? '' : text
+/** The digest after a summary's text; empty when it would name no call, or as a whole when `isWhole` and a call is left out. */
+function renderForSummary(digest: Digest, maxTokens: number, isWhole: boolean): string {
+  const { text, digest: shown } = renderDigest(digest, Math.floor(maxTokens))
+  const isPart = shown.omitted > digest.omitted
+  return (isWhole && isPart) || (shown.entries.length === 0 && digest.entries.length > 0) ? '' : text
 }
 
 /** A summary with a given text: the digest of its tool calls is kept for later summaries. */

@@ -1,36 +1,33 @@
 import { type Message, partsOf, type ToolResultOutput } from '../messages/message.ts'
 import { CallReader, type CallsRead } from './calls.ts'
-import type { Conversation } from './extractive/conversation.ts'
 import { ConversationReader } from './extractive/conversation-reader.ts'
-import {
-  type Bullet,
-  EARLIER,
-  fitSections,
-  type Previous,
-  readPrevious,
-  type Section,
-} from './extractive/fit.ts'
+import { type Bullet, type Fitted, fitSections, type Section } from './extractive/fit.ts'
+import { eachName } from './extractive/names.ts'
+import { EARLIER, type Previous, readPrevious } from './extractive/previous.ts'
 import { bulletsByTopic } from './extractive/sections.ts'
-import { type Topic, topicsOf } from './extractive/terms.ts'
+import { type Topic, topicsOf } from './extractive/topics.ts'
 import { SUMMARY_SECTIONS, type Summarizer, type SummaryAnswer, type SummaryRequest } from './summarizer.ts'
 import { oneLine, shorten, unitsWithin } from './text.ts'
 
 /** The share of the room for each topic while other topics follow. */
 const SHARES: { readonly [T in Topic | 'earlier']: number } = {
-  request: 0.11,
-  concepts: 0.1,
-  files: 0.55,
-  problems: 0.06,
-  pending: 0.06,
-  evolution: 0.09,
-  current: 0.06,
-  next: 0.02,
+  request: 0.2,
+  concepts: 0.05,
+  files: 0.05,
+  problems: 0.1,
+  pending: 0.1,
+  evolution: 0.15,
+  current: 0.1,
+  next: 0.05,
   required: 0.03,
   rules: 0.12,
   decisions: 0.05,
-  questions: 0.02,
-  earlier: 0.04,
+  questions: 0.05,
+  earlier: 0.06,
 }
+/** The share of a summary for the lines about files, calls and texts; they also get what the other lines leave. */
+const ARTIFACT_SHARE = 0.55
+const SHORT_ARTIFACT_SHARE = 0.7
 
 /** Messages of fewer units than this are summarized more fully; and the minimum size of a summary. */
 const FEW_UNITS = 2_000
@@ -69,6 +66,7 @@ export function extractiveReader(summarizer: Summarizer): ExtractiveReader | und
 /** Extracts from messages one after another, and keeps only the parts that a summary can use. */
 export class ExtractiveReader {
   readonly #conversation = new ConversationReader()
+  readonly #after = new ConversationReader()
   #count = 0
   #units = 0
 
@@ -79,34 +77,83 @@ export class ExtractiveReader {
     this.#conversation.add(message, calls)
   }
 
+  /** Adds a message that the view shows after the summary. */
+  follow(message: SummaryRequest['messages'][number], calls: CallsRead): void {
+    this.#after.add(message, calls)
+  }
+
   /** The summary of all added messages. Call it after the last one. */
   answer(request: Omit<SummaryRequest, 'messages'>): SummaryAnswer {
-    const text = summaryText(request, this.#conversation.conversation(), this.#count, this.#units)
-    return { text: text.toWellFormed() }
+    const { text, shortened } = this.#fitted(request)
+    return { text: text.toWellFormed(), ...(shortened > 0 && { shortened }) }
+  }
+
+  #fitted(request: Omit<SummaryRequest, 'messages'>): Fitted {
+    const { previousSummary = '' } = request
+    const count = this.#count
+    const most = unitsWithin(request.maxTokens)
+    if (count === 0 && previousSummary.length <= most) return { text: previousSummary, shortened: 0 }
+    const max = Math.min(most, previousSummary.length + unitsWorth(this.#units))
+
+    const conversation = this.#conversation.conversation()
+    const { artifacts } = conversation
+    const titles = titlesOf(request.sections)
+    const earlierTexts = [previousSummary, ...conversation.summaries].filter((text) => text.trim() !== '')
+    const previous = readPrevious(earlierTexts, titles, artifacts)
+    artifacts.addFiles(request.files)
+    const after = this.#after.conversation()
+    const bullets = bulletsByTopic({ conversation, after, previous })
+
+    // The summary of a few messages, and not one of a longer summary.
+    const isShort = most < SHORT || (previousSummary === '' && max < LITTLE)
+    const arranged = (all: typeof bullets): Section[] => {
+      const sections = arrange(titles, all, previous)
+      // In a few lines, headings would take the room of the text.
+      return isShort ? sections.map((section) => ({ ...section, title: '' })) : sections
+    }
+    const room = isShort ? roomInShort(max) : Math.floor(max * (1 - ARTIFACT_SHARE))
+    const plain = fitSections(arranged(bullets), room)
+    const shown = new Set<string>()
+    eachName(plain.text, (name) => shown.add(name))
+    after.names.each((name) => shown.add(name))
+    const left = max - plain.text.length - (isShort ? 1 : HEADINGS)
+    const { files, others } = artifacts.lines(left, conversation.count, shown, most < MERGED)
+    const fitted = fitSections(arranged(withArtifacts(bullets, files, others)), max, room)
+    if (fitted.text !== '' || count === 0) return fitted
+    // There is no text that could replace the earlier current work.
+    if (previousSummary.trim() !== '' && previousSummary.length <= most)
+      return { text: previousSummary, shortened: 0 }
+    const text = shorten(`${count} ${count === 1 ? 'message' : 'messages'} without text.`, most)
+    return { text, shortened: 0 }
   }
 }
 
-/** `count` and `units` are those of the messages. */
-function summaryText(
-  request: Omit<SummaryRequest, 'messages'>,
-  conversation: Conversation,
-  count: number,
-  units: number,
-): string {
-  const { previousSummary = '' } = request
-  const most = unitsWithin(request.maxTokens)
-  if (count === 0 && previousSummary.length <= most) return previousSummary
-  const max = Math.min(most, previousSummary.length + unitsWorth(units))
+/** The same for the first summary of a few messages. */
+const LITTLE = 300
 
-  const earlierTexts = [previousSummary, ...conversation.summaries].filter((text) => text.trim() !== '')
-  const titles = titlesOf(request.sections)
-  const previous = readPrevious(earlierTexts, titles)
-  const sections = arrange(titles, bulletsByTopic(conversation, previous, request.files, max), previous)
-  const text = fitSections(sections, max)
-  if (text !== '' || count === 0) return text
-  // There is no text that could replace the earlier current work.
-  if (previousSummary.trim() !== '' && previousSummary.length <= most) return previousSummary
-  return shorten(`${count} ${count === 1 ? 'message' : 'messages'} without text.`, most)
+/** The units of a short summary of `max` units for everything but the lines about artifacts. */
+function roomInShort(max: number): number {
+  return Math.floor(Math.max(max * (1 - SHORT_ARTIFACT_SHARE), Math.min(LEAST_TEXT, max * 0.8)))
+}
+const LEAST_TEXT = 96
+
+/** Below this many units the texts of an author share a line, and the calls of a tool. */
+const MERGED = 2_400
+/** Below this many units a summary has no headings. */
+const SHORT = 800
+/** The units of the headings above the lines about artifacts. */
+const HEADINGS = 64
+
+/** The bullets with the lines about files, and about calls and texts. */
+function withArtifacts(
+  bullets: ReadonlyMap<Topic, readonly Bullet[]>,
+  files: readonly string[],
+  others: readonly string[],
+): ReadonlyMap<Topic, readonly Bullet[]> {
+  const sized = (text: string): Bullet => ({ text, rank: 870, isSized: true })
+  return new Map(bullets)
+    .set('files', [...files.map(sized), ...(bullets.get('files') ?? [])])
+    .set('concepts', [...(bullets.get('concepts') ?? []), ...others.map(sized)])
 }
 
 /** The requested titles, or the default ones when none of them is known. */
@@ -158,10 +205,13 @@ function earlierSection({ earlier, lines }: Previous): Section {
   }
 }
 
-/** The sections for rules and decisions when their own is not requested, in order of preference. */
+/** The sections for topics whose own is not requested, in order of preference. */
 const HOMELESS: readonly (readonly [Topic, readonly Topic[]])[] = [
   ['rules', ['decisions', 'request', 'pending']],
   ['decisions', ['rules', 'request', 'pending']],
+  ['files', ['concepts', 'required']],
+  ['concepts', ['files', 'problems']],
+  ['evolution', ['request']],
 ]
 
 /** The maximum units of a summary so that it is worth having: half of the messages' units, or most of them when they are few. */

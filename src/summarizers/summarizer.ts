@@ -108,6 +108,8 @@ export interface SummaryAnswer {
   readonly finishReason?: string
   /** The model's reasoning; never part of the summary. */
   readonly reasoning?: string
+  /** The number of requests and rules that were shortened, because they alone were too long. Absent when none was. */
+  readonly shortened?: number
 }
 
 /**

@@ -73,6 +73,11 @@ function push(sentences: string[], raw: string): void {
   if (sentence !== '') sentences.push(sentence)
 }
 
+/** Whether a text contains Chinese or Japanese characters. */
+export function isEastAsian(text: string): boolean {
+  return /[\u3040-\u30ff\u3400-\u9fff]/.test(text)
+}
+
 /** The sentence around a position, and its end. It begins at `from` or later. */
 export function sentenceAround(
   text: string,

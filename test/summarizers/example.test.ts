@@ -88,7 +88,7 @@ it('is what the opening of docs/summaries.md shows, line by line', async () => {
 
 it('is what docs/summaries.md shows, whole', async () => {
   const [, page = ''] =
-    /\(Headings are one level deeper here\.\)\n\n([\s\S]*?)\n\n`Facts` are ids/.exec(
+    /\(Headings are one level deeper here\.\)\n\n([\s\S]*?)\n\nHow it comes about: /.exec(
       read('docs/summaries.md'),
     ) ?? []
   expect(page.replaceAll('\n### ', '\n## ').replace(/^### /, '## ')).toBe(await summary())

@@ -36,9 +36,7 @@ describe.skipIf(path === undefined)('a real coding session', () => {
       "i'm especially interested in code sharing between the different run modes (print/json, rpc, interactive)",
     )
     expect(sections['Key Technical Concepts']).toContain('Branch: `refactor`')
-    expect(sections['Key Technical Concepts']?.find((line) => line.startsWith('Commands: '))).toBe(
-      'Commands: `npm run check`, `npx tsx src/cli-new.ts`',
-    )
+    expect(sections['Key Technical Concepts']?.join('\n')).toContain('bash `npm run check` (')
     for (const file of [
       'src/core/agent-session.ts',
       'src/core/bash-executor.ts',
@@ -60,13 +58,10 @@ describe.skipIf(path === undefined)('a real coding session', () => {
     )
     expect(sections['Task Evolution']).toContain('Commit: WP13: Create modes/index.ts barrel export')
     expect(sections['Problem Solving']?.join('\n')).toContain(
-      "Property 'tokensAfter' does not exist on type 'CompactionEntry'",
+      "bash `npm run check` failed, later succeeded: ../coding-agent/src/main-new.ts(499,20): error TS2304: Cannot find name 'join'.",
     )
     const rules = sections['Constraints and Established Rules']?.join('\n')
     expect(rules).toContain('can we make it so we keep the old code around for reference?')
-    expect(rules).toContain(
-      "`unsubscribeAll()` should only disconnect from the agent, not clear the user's listeners.",
-    )
     expect(sections['Next Step']?.join('\n')).toContain('Would you like me to continue with WP15')
   })
 

@@ -45,13 +45,13 @@ describe('the sections of a small session', () => {
   it('tell the requests in the words of the user', () => {
     expect(sections['Primary Request and Intent']).toEqual([
       'First request: "Please build a parser for INI files in src/ini.ts. It must keep comments. Never use external dependencies."',
-      '"Great. From now on, use tabs instead of spaces. Why is the README missing?"',
+      'Newest request: "Great. From now on, use tabs instead of spaces. Why is the README missing?"',
     ])
   })
 
   it('tell what was done to which file', () => {
     expect(sections['Files and Code Sections']).toEqual([
-      '`/app/src/ini.ts` — written, 1 edit — defines parseIni — "Parser for INI files."',
+      '`/app/src/ini.ts` — written, 1 edit — "Parser for INI files." — parseIni',
       'Read: `/app/src/lexer.ts`',
     ])
     expect(sections['Required Files']).toEqual(['`/app/src/ini.ts`', '`/app/src/lexer.ts`'])
@@ -59,7 +59,7 @@ describe('the sections of a small session', () => {
 
   it('list what failed, the reply to it, and that it was overcome', () => {
     expect(sections['Problem Solving']).toEqual([
-      'bash `npm test` failed: TypeError: cannot read properties of undefined → The section map was never created. I fixed it. [later succeeded]',
+      'bash `npm test` failed, later succeeded: TypeError: cannot read properties of undefined → The section map was never created. I fixed it.',
       'User: "Why is the README missing?" → Assistant: "The README should describe the comment syntax."',
     ])
   })
@@ -77,30 +77,27 @@ describe('the sections of a small session', () => {
     ])
   })
 
-  it('tell the words one needs', () => {
+  it('tell the directory, and what repeated commands did', () => {
     expect(sections['Key Technical Concepts']).toEqual([
       'Working directory: `/app`',
-      'Commands: `npm test`',
-      'Tools: `bash`, `edit`, `read`, `write`',
+      'bash `npm test` (failed, ok) — app@1.0.0',
     ])
   })
 
-  it('tell the rules word for word, and who stated them', () => {
+  it('tell the rules of the user word for word', () => {
     expect(sections['Constraints and Established Rules']).toEqual([
       'User: "It must keep comments."',
       'User: "Never use external dependencies."',
       'User: "From now on, use tabs instead of spaces."',
-      'Assistant: "The README should describe the comment syntax."',
     ])
   })
 
   it('tell what was going on', () => {
     expect(sections['Current Work']).toEqual([
-      'Working on: "Great. From now on, use tabs instead of spaces. Why is the README missing?"',
       'The section map was never created. I fixed it.',
       'The parser works and all tests pass. Remaining: - write the README - publish the package',
       "You're right. The README should describe the comment syntax. Next, I will write the README.",
-      'Last tool calls: read `/app/src/lexer.ts` (ok), write `/app/src/ini.ts` (ok), bash `npm test` (failed), edit `/app/src/ini.ts` (ok), bash `npm test` (ok), bash `git commit -am "Parse INI sections"` (ok)',
+      'Last tool calls, newest first: bash `git commit -am "Parse INI sections"` (ok), bash `npm test` (ok), edit `/app/src/ini.ts` (ok), bash `npm test` (failed), write `/app/src/ini.ts` (ok), read `/app/src/lexer.ts` (ok)',
     ])
   })
 })
@@ -156,7 +153,7 @@ describe('rules', () => {
     expect(rules('See:\n```\n// never call this\n```\nwhat does it do?')).toBeUndefined()
   })
 
-  it('are what the user corrects, and what the assistant gives in to', () => {
+  it('are what the user corrects, not what the user asks or the assistant says', () => {
     expect(rules('no, that is horrible. tools -> core/tools')).toEqual([
       'User: "no, that is horrible. tools -> core/tools"',
     ])
@@ -166,10 +163,23 @@ describe('rules', () => {
       assistant("You're absolutely right. `unsubscribe()` only disconnects from the agent; listeners stay."),
       ...did('c', 'bash', { command: 'x' }, FILLER),
     ])
-    expect(sectionsOf(given)['Constraints and Established Rules']).toEqual([
-      'User: "why does unsubscribe clear the listeners?"',
-      'Assistant: "`unsubscribe()` only disconnects from the agent; listeners stay."',
-    ])
+    expect(sectionsOf(given)['Constraints and Established Rules']).toBeUndefined()
+  })
+
+  it.each([
+    ['Never use external dependencies.', 'You may use external dependencies now, that is fine again.'],
+    ['Always run the linter before a commit.', 'Forget the linter, it is too slow.'],
+    ['Du darfst die Datenbank niemals ändern.', 'Du darfst die Datenbank jetzt ändern.'],
+    ['不要修改数据库。', '现在可以修改数据库了。'],
+  ])('disappear when they are withdrawn: %s', (rule, withdrawal) => {
+    expect(rules(rule, 'Tabs must be kept.')).toEqual([`User: "${rule}"`, 'User: "Tabs must be kept."'])
+    expect(rules(rule, 'Tabs must be kept.', withdrawal)).toEqual(['User: "Tabs must be kept."'])
+  })
+
+  it('are not statements and steps of the work', () => {
+    expect(
+      rules("The tests don't work on Windows.", "Let's run them again.", "Let's look at the log."),
+    ).toBeUndefined()
   })
 })
 
@@ -293,15 +303,13 @@ describe('merging an earlier summary', () => {
       'User: "Never use external dependencies."',
       'User: "From now on, use tabs instead of spaces."',
       'User: "Never change the public names."',
-      'Assistant: "The README should describe the comment syntax."',
     ])
   })
 
   it('keeps requests and the course of the task as history', () => {
     expect(merged['Primary Request and Intent']).toEqual([
       'First request: "Please build a parser for INI files in src/ini.ts. It must keep comments. Never use external dependencies."',
-      '"Great. From now on, use tabs instead of spaces. Why is the README missing?"',
-      '"Also support arrays, please. Never change the public names."',
+      'Newest request: "Also support arrays, please. Never change the public names."',
     ])
     expect(merged['Task Evolution']).toEqual([
       '"Please build a parser for INI files in src/ini.ts. It must keep comments. Never use external dependencies."',
@@ -313,7 +321,7 @@ describe('merging an earlier summary', () => {
 
   it('adds up files', () => {
     expect(merged['Files and Code Sections']).toEqual([
-      '`/app/src/ini.ts` — written, 2 edits — defines parseIni — "Parser for INI files."',
+      '`/app/src/ini.ts` — written, 2 edits — "Parser for INI files." — parseIni',
       'Read: `/app/src/lexer.ts`',
     ])
   })

@@ -76,9 +76,9 @@ describe('after a condensation', () => {
     await store.append('s', stored([...thirtyCalls(), user('Thanks.'), assistant('Welcome.')]))
     const run = await store.compactSession('s', { ...CONFIG, keepRecentTokens: 60 })
     const shown = async () => JSON.stringify(await store.getEffectiveHistory('s'))
-    expect(await shown()).toContain('## Tool Calls')
+    expect(await shown()).toContain('"digest":{"entries":[')
     await store.undoCompaction('s', run!.runId)
-    expect(await shown()).not.toContain('## Tool Calls')
+    expect(await shown()).not.toContain('"digest"')
     expect(await store.getEffectiveHistory('s')).toHaveLength(63)
   })
 

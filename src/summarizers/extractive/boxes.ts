@@ -23,12 +23,12 @@ const MAX_BOXES = 500
  * The check boxes of messages and of texts that tools wrote, in the order of their list. When a text replaces another, so
  * do its boxes; a repeated box has the newer state.
  */
-export function checkBoxes({ texts: items, calls }: Conversation, keyOf: (text: string) => string): Box[] {
-  const writings: Writing[] = []
+export function checkBoxes(
+  { texts: items, writings: written }: Conversation,
+  keyOf: (text: string) => string,
+): Box[] {
+  const writings: Writing[] = [...written]
   for (const { text, at } of items) if (hasBox(text)) writings.push({ text, old: '', at, isWhole: false })
-  for (const call of calls) {
-    for (const writing of call.kept?.writings ?? writingsOf(call)) writings.push(writing)
-  }
   writings.sort((a, b) => a.at - b.at)
   let room = ALL_BOX_UNITS
   let first = writings.length

@@ -1,157 +1,5 @@
 import { headOf } from '../../messages/characters.ts'
 import { shorten } from '../text.ts'
-import { type Fact, readFacts } from './facts.ts'
-import { readFile, readNames, readReads } from './file-lines.ts'
-import type { FileFacts } from './files.ts'
-import { isWrittenRule, type Rule, readRule, rulesInSummary } from './rules.ts'
-import { isDefaultTitle, readTerms, type Terms, type Topic, topicOf, topicsOf } from './terms.ts'
-
-/** The parsed parts of an earlier summary, for the parts of a new one. */
-export type Previous = {
-  readonly rules: readonly Rule[]
-  readonly terms: Terms
-  readonly files: readonly FileFacts[]
-  readonly facts: readonly Fact[]
-  /** The other lines of each topic, unchanged. */
-  readonly lines: ReadonlyMap<Topic, readonly string[]>
-  /** Text outside all sections, from other tools and models. */
-  readonly earlier: readonly string[]
-}
-
-/** The title for text without a known section. */
-export const EARLIER = 'Earlier'
-
-/** The section of a digest, which is merged separately. */
-const TOOL_CALLS = 'Tool Calls'
-
-/** The line that names the directory the files below it are relative to. */
-const ROOT = /^Root: `([^`]+)`$/
-
-/**
- * Parses earlier summaries, oldest first. `titles` are those of the requested sections, which are matched exactly; other
- * headings are matched by their words.
- */
-export function readPrevious(texts: readonly string[], titles: readonly string[]): Previous {
-  const rules: Rule[] = []
-  const terms = new Map<string, string[]>()
-  const files: FileFacts[] = []
-  const facts: Fact[] = []
-  const lines = new Map<Topic, string[]>()
-  const earlier: string[] = []
-  const wanted = new Map(topicsOf(titles).map((topic, i) => [titles[i], topic]))
-
-  for (const text of texts) {
-    for (const { title, items } of partsOf(text)) {
-      if (title === TOOL_CALLS) continue
-      const topic =
-        title === undefined || title === EARLIER ? undefined : (wanted.get(title) ?? foreignTopic(title))
-      let root = ''
-      for (const item of items) {
-        const list = readTerms(item)
-        const file = readFile(item) ?? readNames(item)
-        const reads = readReads(item)
-        const known = readFacts(item)
-        const rooted = (one: FileFacts) => (isAbsolute(one.path) ? one : { ...one, path: root + one.path })
-        if (holdsRules(topic, item)) rules.push(readRule(item))
-        else if (list !== undefined) addAll(terms, ...list)
-        else if (known !== undefined) for (const fact of known) facts.push(fact)
-        else if (ROOT.test(item)) root = ROOT.exec(item)?.[1] ?? ''
-        else if (file !== undefined) files.push(rooted(file))
-        else if (reads.length > 0) for (const read of reads) files.push(rooted(read))
-        else if (topic !== undefined) addAll(lines, topic, [item])
-        else {
-          earlier.push(title === undefined || title === EARLIER ? item : `${title}: ${item}`)
-          for (const rule of rulesInSummary(item)) rules.push(rule)
-        }
-      }
-    }
-  }
-  return { rules, terms, files, facts, lines, earlier }
-}
-
-function addAll<Key, Item>(lists: Map<Key, Item[]>, key: Key, items: readonly Item[]): void {
-  const list = lists.get(key) ?? []
-  if (list.length === 0) lists.set(key, list)
-  for (const item of items) list.push(item)
-}
-
-/** Rules are in sections of their own, or are quotations in another section. */
-function holdsRules(topic: Topic | undefined, item: string): boolean {
-  if (topic === 'rules' || topic === 'decisions') return true
-  return (topic === 'request' || topic === 'pending') && isWrittenRule(item)
-}
-
-function isAbsolute(path: string): boolean {
-  return /^(?:\/|~|[A-Za-z]:|\w+:\/\/)/.test(path)
-}
-
-/** "Next Steps" of another writer is a list of tasks; our own is one outdated step. */
-function foreignTopic(title: string): Topic | undefined {
-  const topic = topicOf(title)
-  if (isDefaultTitle(title)) return topic
-  return topic === 'next' || topic === 'current'
-    ? /step|task|todo/i.test(title)
-      ? 'pending'
-      : undefined
-    : topic
-}
-
-type Part = { readonly title: string | undefined; readonly items: readonly string[] }
-
-/** The maximum length of a heading. */
-const MAX_HEADING = 200
-const HEADING = /^(#{1,6})\s(.+)$/
-/** A default title without a heading mark: `1. Current Work:` or `**Current Work**`. */
-const BARE_HEADING = /^(?:\d{1,2}[.)]\s*)?\*{0,2}([A-Z][\w ]{3,60}?):?\*{0,2}:?\s*$/
-
-/** The parts of a summary: a heading each, and the list items and paragraphs under it. */
-function partsOf(text: string): Part[] {
-  const parts: { title: string | undefined; items: string[] }[] = [{ title: undefined, items: [] }]
-  let isFenced = false
-  let isOpen = false
-  const add = (line: string, starts: boolean) => {
-    const items = parts.at(-1)!.items
-    if (starts || !isOpen) items.push(line.trim())
-    else items[items.length - 1] += `\n  ${line}`
-    isOpen = true
-  }
-  for (const line of text.replaceAll('\r', '').split('\n')) {
-    if (line.trimStart().startsWith('```')) {
-      isFenced = !isFenced
-      continue
-    }
-    if (/^<\/?[\w-]+>$/.test(line)) continue
-    const title = isFenced ? undefined : headingOf(line)
-    if (title !== undefined) {
-      parts.push({ title, items: [] })
-      isOpen = false
-    } else if (line.trim() === '') isOpen &&= isFenced
-    else if (isFenced || /^\s/.test(line)) add(line.replace(/^ {2}/, '').trimEnd(), false)
-    else {
-      const [mark = ''] = /^(?:[-*+•]\s+|\d{1,3}[.)]\s+)/.exec(line) ?? []
-      add(line.slice(mark.length).replace(/^#+ /, '').trimEnd(), mark !== '')
-    }
-  }
-  return parts.filter(({ items }) => items.length > 0)
-}
-
-/** The words of a heading without blanks, `#` and `:` at their end. */
-function titleIn(rest: string): string {
-  const words = rest.trimStart() || ' '
-  let end = words.length
-  while (end > 1 && /[\s#:]/.test(words[end - 1]!)) end--
-  return words.slice(0, end)
-}
-
-function headingOf(line: string): string | undefined {
-  if (line.length > MAX_HEADING) return undefined
-  const [, marks = '', rest] = HEADING.exec(line) ?? []
-  const title = rest === undefined ? undefined : titleIn(rest)
-  // A deeper heading that is not a section is text of its section.
-  if (title !== undefined) return marks.length <= 2 || isDefaultTitle(title) ? title : undefined
-  const bare = BARE_HEADING.exec(line)?.[1]
-  return bare !== undefined && isDefaultTitle(bare) ? bare : undefined
-}
 
 /** One line of a summary. */
 export type Bullet = {
@@ -160,12 +8,14 @@ export type Bullet = {
   readonly rank: number
   /** How it may be shortened: as prose, or as a list by dropping items after a comma. Default: not at all. */
   readonly cut?: 'prose' | 'list'
+  /** Is never left out: requests and rules. When there is too little room, each gets a share by this weight. */
+  readonly must?: number
+  /** The position of its message, which a shortened line names. */
+  readonly position?: number
   /** Is included before the shares of the sections apply. */
   readonly vital?: boolean
   /** Its length was chosen by the available room: it is included before all others. */
   readonly isSized?: boolean
-  /** Belongs to the section's heading and is shown with it. */
-  readonly isIntro?: boolean
 }
 
 export type Section = {
@@ -175,150 +25,203 @@ export type Section = {
   readonly bullets: readonly Bullet[]
 }
 
+/** A text, and the number of requests and rules in it that are shortened. */
+export type Fitted = { readonly text: string; readonly shortened: number }
+
 /** The minimum units of a section's share, and of a shortened bullet. */
 const LEAST_SHARE = 160
 const LEAST_CUT = 60
-
-/** Below this many units not every section fits. */
-const SHORT = 2_400
-/** The share of a large section. */
-const LARGE_SHARE = 0.3
-
-function size({ share }: Section): number {
-  return share >= LARGE_SHARE ? 1 : 0
-}
-
-/** How many times its share a section may use for its vital bullets. */
-const VITAL_SHARES = 2
+/** The share of the room that requests and rules may take before they are shortened, and the minimum units of each. */
+const MUST_SHARE = 0.7
+const LEAST_MUST = 24
+/** Requests and rules may take all of so little room. */
+const FEW_UNITS = 200
+/** In so little room, a rule that is a sentence of a request is not repeated. */
+const LITTLE_UNITS = 500
 
 /**
- * Renders sections as Markdown of at most `max` units. The least important bullets are left out: vital bullets are chosen
- * first, then each section fills its share, then the remaining room is filled by rank. Bullets keep their order.
+ * Renders sections as Markdown of at most `max` units. Bullets are chosen in this order: those of a chosen size, requests and rules,
+ * vital ones, those within the shares of their sections in `shared` units, and the others, by rank. They keep their order in the text.
  */
-export function fitSections(sections: readonly Section[], max: number): string {
-  const filled = sections.filter(({ bullets }) => bullets.some(({ isIntro }) => isIntro !== true))
+export function fitSections(sections: readonly Section[], max: number, shared = max): Fitted {
+  const filled = sections.filter(({ bullets }) => bullets.length > 0)
   const whole = render(filled.map((section) => [section, section.bullets.map(({ text }) => text)]))
-  if (whole.length <= max) return whole
+  if (whole.length <= max) return { text: whole, shortened: 0 }
 
   const fitter = new Fitter(filled, max)
-  for (const section of fitter.byImportance) {
-    fitter.fill(section, max, ({ isSized }) => isSized === true)
-  }
-  for (const section of fitter.byImportance) {
-    fitter.fill(
-      section,
-      Math.max(max * section.share * VITAL_SHARES, LEAST_SHARE),
-      ({ vital }) => vital === true,
-    )
-  }
-  // With enough room, small sections come before large ones that could use all of it.
-  const order = max < SHORT ? fitter.byImportance : fitter.byImportance.toSorted((a, b) => size(a) - size(b))
-  for (const section of order) fitter.fill(section, Math.max(max * section.share, LEAST_SHARE))
-  fitter.fillRest()
-
+  fitter.fill(({ isSized }) => isSized === true)
+  const shortened = fitter.fillMusts()
+  fitter.fill(({ vital }) => vital === true)
+  fitter.fill(() => true, shared)
+  fitter.fill(() => true)
   const text = fitter.text()
-  if (text !== '') return text
+  if (text !== '') return { text, shortened }
   const [first] = filled.flatMap(({ bullets }) => bullets).sort((a, b) => b.rank - a.rank)
-  return first === undefined ? '' : shorten(first.text, max)
+  return { text: first === undefined ? '' : shorten(first.text, max), shortened: first === undefined ? 0 : 1 }
 }
 
 /** The quotation of a line when it is long enough to identify it. */
 const QUOTE = /^[^"]{0,40}"([^"]{24,})/
 
+type Candidate = { readonly section: Section; readonly bullet: Bullet }
+
 class Fitter {
-  readonly byImportance: readonly Section[]
   readonly #sections: readonly Section[]
-  readonly #ranked = new Map<Section, readonly Bullet[]>()
-  readonly #chosen = new Map<Section, Map<Bullet, string>>()
+  /** All bullets, the most important first. */
+  readonly #ranked: readonly Candidate[]
+  readonly #chosen = new Map<Bullet, string>()
+  /** The units used by each section. */
   readonly #used = new Map<Section, number>()
   readonly #quotes = new Set<string>()
   #room: number
 
   constructor(sections: readonly Section[], max: number) {
-    // The last section is not followed by a blank line.
-    this.#room = max + 2
+    // The last section is not followed by a blank line, and the last line not by a line break.
+    this.#room = max + (sections.some(({ title }) => title !== '') ? 2 : 1)
     this.#sections = sections
-    for (const section of sections) {
-      const own = section.bullets.filter(({ isIntro }) => isIntro !== true)
-      this.#ranked.set(
-        section,
-        own.sort((a, b) => b.rank - a.rank),
-      )
-      this.#chosen.set(section, new Map())
-      this.#used.set(section, 0)
-    }
-    const top = (section: Section) => this.#ranked.get(section)?.[0]?.rank ?? 0
-    this.byImportance = sections.toSorted((a, b) => top(b) - top(a))
+    this.#ranked = sections
+      .flatMap((section) => section.bullets.map((bullet) => ({ section, bullet })))
+      .sort((a, b) => b.bullet.rank - a.bullet.rank)
   }
 
-  /** Chooses bullets of a section in order of rank until `limit` units are used. */
-  fill(section: Section, limit: number, wanted: (bullet: Bullet) => boolean = () => true): void {
-    for (const bullet of this.#ranked.get(section) ?? []) {
-      if (!wanted(bullet)) continue
-      const left = Math.min(limit - this.#usedBy(section), this.#room)
-      if (left < LEAST_CUT) return
-      this.#take(section, bullet, left)
-    }
-  }
-
-  /** Chooses remaining bullets of all sections in order of rank while there is room. */
-  fillRest(): void {
-    const rest = this.#sections.flatMap((section) => {
-      return (this.#ranked.get(section) ?? []).map((bullet) => ({ section, bullet }))
-    })
-    rest.sort((a, b) => b.bullet.rank - a.bullet.rank)
-    for (const { section, bullet } of rest) {
+  /** Chooses bullets by rank while there is room. `max`: each section up to its share of it. */
+  fill(isWanted: (bullet: Bullet) => boolean, max?: number): void {
+    for (const { section, bullet } of this.#ranked) {
       if (this.#room < LEAST_CUT) return
-      this.#take(section, bullet, this.#room)
+      if (!isWanted(bullet)) continue
+      const share = max === undefined ? Number.POSITIVE_INFINITY : Math.max(max * section.share, LEAST_SHARE)
+      const left = Math.min(this.#room, share - (this.#used.get(section) ?? 0))
+      if (left >= LEAST_CUT) this.#take(section, bullet, left)
     }
+  }
+
+  /**
+   * Chooses the requests and rules, and returns the number of shortened ones. Those of one group get room by their weights, and what one
+   * does not need is left for the others; the most important group comes first.
+   */
+  fillMusts(): number {
+    const all = this.#ranked.filter(({ bullet }) => bullet.must !== undefined)
+    // In little room, a rule that is a sentence of a request is not repeated.
+    const isLittle = this.#room <= LITTLE_UNITS
+    const musts = all.filter(
+      ({ bullet }, i) =>
+        !isLittle || !all.slice(0, Math.min(i, 2)).some((one) => one.bullet.text.includes(wordsOf(bullet))),
+    )
+    let room = this.#room <= FEW_UNITS ? this.#room : Math.floor(this.#room * MUST_SHARE)
+    for (const section of new Set(musts.map(({ section }) => section)))
+      if (!this.#used.has(section)) room -= sectionCost(section)
+    const limits = new Map<Bullet, number>()
+    const strong = musts.filter(({ bullet }) => bullet.must! > WEAK)
+    const everyWeak = musts.filter(({ bullet }) => bullet.must === WEAK)
+    const needed = everyWeak.reduce((sum, { bullet }) => sum + bullet.text.length + BULLET_COST, 0)
+    const reserved = Math.min(room / 2, needed)
+    room = reserved + share(strong, room - reserved, limits)
+    const weak = newestWithin(everyWeak, room)
+    share(weak, room, limits)
+    const [dropped] = everyWeak
+    let shortened = everyWeak.length - weak.length
+    if (dropped !== undefined && shortened > 0)
+      this.#add(dropped.section, dropped.bullet, `and ${shortened} more in earlier messages`)
+    for (const { section, bullet } of [...strong, ...weak]) {
+      const limit = limits.get(bullet)!
+      const text = bullet.text.length <= limit ? bullet.text : shortenMust(bullet, limit)
+      if (text.length < bullet.text.length) shortened += 1
+      this.#add(section, bullet, text)
+    }
+    return shortened
   }
 
   text(): string {
     return render(
-      this.#sections.map((section) => {
-        const chosen = this.#chosen.get(section)
-        if (chosen === undefined || chosen.size === 0) return [section, []]
-        return [
-          section,
-          section.bullets.flatMap((bullet) => (bullet.isIntro ? bullet.text : (chosen.get(bullet) ?? []))),
-        ]
-      }),
+      this.#sections.map((section) => [
+        section,
+        section.bullets.flatMap((bullet) => this.#chosen.get(bullet) ?? []),
+      ]),
     )
   }
 
   /** Chooses a bullet whole or shortened, or more of it than before, for at most `room` units. */
   #take(section: Section, bullet: Bullet, room: number): void {
-    const chosen = this.#chosen.get(section)
-    if (chosen === undefined) return
-    const before = chosen.get(bullet)
+    const before = this.#chosen.get(bullet)
     if (before !== undefined && before.length >= bullet.text.length) return
-    const frame = chosen.size === 0 ? sectionCost(section) : 0
-    const fixed = before === undefined ? frame + BULLET_COST : -before.length
-    const text = cutTo(bullet, room - fixed)
+    const frame = this.#used.has(section) ? 0 : sectionCost(section)
+    const text = cutTo(bullet, room - (before === undefined ? frame + BULLET_COST : -before.length))
     if (text === undefined || text.length <= (before?.length ?? 0)) return
     if (before === undefined && this.#isListed(bullet)) return
-    chosen.set(bullet, text)
-    this.#room -= fixed + text.length
-    this.#used.set(section, this.#usedBy(section) + fixed + text.length)
+    this.#add(section, bullet, text)
+  }
+
+  #add(section: Section, bullet: Bullet, text: string): void {
+    const before = this.#chosen.get(bullet)
+    const frame = this.#used.has(section) ? 0 : sectionCost(section)
+    const cost = text.length + (before === undefined ? frame + BULLET_COST : -before.length)
+    if (cost > this.#room) return
+    this.#chosen.set(bullet, text)
+    this.#room -= cost
+    // Lines of a chosen size leave the section its share for the others.
+    this.#used.set(section, (this.#used.get(section) ?? 0) + (bullet.isSized === true ? 0 : cost))
   }
 
   /** Whether an earlier chosen bullet contains the quotation of this one. */
-  #isListed({ text, vital }: Bullet): boolean {
+  #isListed({ text, must }: Bullet): boolean {
+    if (must !== undefined) return false
     const [, quote] = QUOTE.exec(text) ?? []
     if (quote === undefined) return false
     const key = headOf(quote, 80)
-    if (this.#quotes.has(key) && vital !== true) return true
+    if (this.#quotes.has(key)) return true
     this.#quotes.add(key)
     return false
   }
+}
 
-  #usedBy(section: Section): number {
-    return this.#used.get(section) ?? 0
+/** The newest of some rules for which there is room when long ones are shortened to 60 units. */
+function newestWithin(rules: readonly Candidate[], room: number): readonly Candidate[] {
+  let left = room
+  let first = rules.length
+  while (first > 0) {
+    left -= Math.min(rules[first - 1]!.bullet.text.length, LEAST_CUT) + BULLET_COST
+    if (left < 0) break
+    first -= 1
   }
+  return rules.slice(first)
+}
+
+/** Sets the limits of requests and rules that share a room, by weight; returns what they leave. */
+function share(musts: readonly Candidate[], room: number, limits: Map<Bullet, number>): number {
+  let left = room
+  let weights = musts.reduce((sum, { bullet }) => sum + bullet.must!, 0)
+  // Those that need least for their weight first: they leave room for the others.
+  const byNeed = musts.toSorted(
+    (a, b) => a.bullet.text.length / a.bullet.must! - b.bullet.text.length / b.bullet.must!,
+  )
+  for (const { bullet } of byNeed) {
+    const weight = bullet.must!
+    const limit = Math.max(LEAST_MUST, Math.floor((left * weight) / weights) - BULLET_COST)
+    limits.set(bullet, limit)
+    left -= Math.min(limit, bullet.text.length) + BULLET_COST
+    weights -= weight
+  }
+  return Math.max(0, left)
+}
+
+/** The quotation of a rule; of another line the whole. */
+function wordsOf({ text }: Bullet): string {
+  return /^(?:User|Earlier): "(.*)"$/s.exec(text)?.[1] ?? text
+}
+
+/** The weight of rules that may become short before the others do. */
+export const WEAK = 1
+
+/** A shortened request or rule, with the position of its message where that fits. */
+function shortenMust({ text, position }: Bullet, max: number): string {
+  const note = position === undefined || max < LEAST_CUT ? '' : ` (message ${position})`
+  const [, head = '', words = text, quote = ''] = /^([^"]{0,40}")(.*)(")$/s.exec(text) ?? []
+  return head + shorten(words, Math.max(1, max - head.length - quote.length - note.length)) + quote + note
 }
 
 function cutTo(bullet: Bullet, max: number): string | undefined {
   if (bullet.text.length <= max) return bullet.text
+  if (bullet.must !== undefined) return max < LEAST_CUT ? undefined : shortenMust(bullet, max)
   if (bullet.cut === undefined || max < LEAST_CUT) return undefined
   if (bullet.cut === 'prose') return shorten(bullet.text, max)
   const head = headOf(bullet.text, max + 1)
@@ -329,17 +232,18 @@ function cutTo(bullet: Bullet, max: number): string | undefined {
 /** `- ` and the line break. */
 const BULLET_COST = 3
 
-/** `## `, the line break, the blank line after the section, and the bullets of the heading. */
-function sectionCost({ title, bullets }: Section): number {
-  return bullets.reduce(
-    (sum, { isIntro, text }) => sum + (isIntro ? BULLET_COST + text.length : 0),
-    title.length + 5,
-  )
+/** `## `, the line break, and the blank line after the section. A section without a title has only its lines. */
+function sectionCost({ title }: Section): number {
+  return title === '' ? 0 : title.length + 5
 }
 
 function render(sections: readonly (readonly [Section, readonly string[]])[]): string {
   return sections
     .filter(([, lines]) => lines.length > 0)
-    .map(([{ title }, lines]) => `## ${title}\n${lines.map((line) => `- ${line}`).join('\n')}`)
-    .join('\n\n')
+    .map(
+      ([{ title }, lines]) =>
+        (title === '' ? '' : `\n## ${title}\n`) + lines.map((line) => `- ${line}`).join('\n'),
+    )
+    .join('\n')
+    .replace(/^\n/, '')
 }

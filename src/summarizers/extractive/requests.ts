@@ -59,9 +59,19 @@ function weigh(sentence: string, place: number, count: number): number {
   return letters < words.length * 0.5 ? weight - 3 : weight
 }
 
-/** Whether a request contains nothing new: "ok", "yes, continue", "thanks". */
+/** A command of a chat client: `/undo`, `/add src/main.ts`. */
+const COMMAND = /^\s*\/[a-z][\w-]{0,40}(?:[ \t][^\n]{0,200})?\s*$/
+
+/** The beginning of what a program printed. */
+const PRINTED =
+  /^\s*(?:={3,}|\^C|Traceback \(most|(?:Unexpected )?[Ee]rror: |\$ |npm ERR!|>>> |Command failed)/
+
+/** Whether a request contains nothing new: "ok", "yes, continue", "thanks", a command of the client. */
 export function isSmallTalk(text: string): boolean {
-  return text.length < 60 && SMALL_TALK.test(oneLine(text))
+  return (
+    text.length < 260 &&
+    ((text.length < 60 && SMALL_TALK.test(oneLine(text))) || COMMAND.test(text) || PRINTED.test(text))
+  )
 }
 
 /** The main sentence of a reply; empty when it contains only pleasantries, intentions and questions. */

@@ -1,7 +1,6 @@
 import { headOf } from '../../messages/characters.ts'
-import { cleanLine, oneLine, sentenceAround, sentencesOf, shorten, withoutFences } from '../text.ts'
+import { cleanLine, isEastAsian, oneLine, sentenceAround, shorten, withoutFences } from '../text.ts'
 import type { Utterance } from './conversation.ts'
-import { informative } from './requests.ts'
 
 /*
  * Cue words of rules: English, and the most common of German, French, Spanish, Chinese and Japanese. Words with another meaning in
@@ -12,7 +11,7 @@ import { informative } from './requests.ts'
 const CUES: readonly (readonly [weight: number, words: string])[] = [
   [3, 'must|must not|mustn’t|never|always|do not|don’t|from now on|under no circumstances'],
   [3, 'important|importantly|not allowed|forbidden|mandatory|required'],
-  [2, 'prefer|prefers|preferred|preferably|instead|instead of|rather than|avoid|make sure|ensure|remember'],
+  [2, 'prefer|prefers|preferred|preferably|instead of|rather than|avoid|make sure|ensure|remember'],
   [2, 'decided|decision|agreed|let’s|we will|we’ll|stick to|stick with|no need|no longer|strictly'],
   [2, 'should not|shouldn’t|may not|needs to|has to'],
   [1, 'only|should|want|keep|use|please|can we|could we|need to|have to|i’d like|i would like'],
@@ -79,14 +78,9 @@ export function cuesFor(text: string): RegExp {
   return cues
 }
 
-/** Whether a text contains Chinese or Japanese characters. */
-export function isEastAsian(text: string): boolean {
-  return /[\u3040-\u30ff\u3400-\u9fff]/.test(text)
-}
-
 /** Phrases that contain a cue but are not a rule. */
 const NOT_A_RULE =
-  /\b(?:do(?:n['’]t| not) (?:know|think|see|have|understand|get|remember|believe|mean|care|mind|worry|exist|work|seem)|never ?mind|(?:it|there|that|this|you|he|she|they) must (?:be|have been) (?:a|an|the|some|in|on|because|something|wrong)|must (?:admit|say)|important to note|(?:an?|the|this|some|more|most|very|any) important (?!to\b|that\b)|as always|(?:have|has|had|was|were|is|are|i['’]ve|we['’]ve|it['’]s) (?:always|never)|if you (?:want|need)|let['’]s see|not only|want me to|i need to|we need to see)\b/gi
+  /\b(?:do(?:n['’]t| not) (?:know|think|see|have|understand|get|remember|believe|mean|care|mind|worry|exist|work|seem)|never ?mind|(?:it|there|that|this|you|he|she|they) must (?:be|have been) (?:a|an|the|some|in|on|because|something|wrong)|must (?:admit|say)|important to note|(?:an?|the|this|some|more|most|very|any) important (?!to\b|that\b)|as always|(?:have|has|had|was|were|is|are|i['’]ve|we['’]ve|it['’]s) (?:always|never)|if you (?:want|need)|let['’]s see|not only|want me to|i need to|we need to see|let['’]s (?:just |now |first |also )?(?:consider|look|try|check|start|continue|go|do|test|run|proceed|cancel|book|move on|fix|find|take|discuss|talk|think)|(?!(?:please|and|but|so|also|just|then|you|we|to|or|really|generally|definitely|absolutely|in|for|case|now|again|ever)\b)[a-z]{1,30} do(?:n['’]t| not))\b/gi
 const NOT_A_RULE_OTHER =
   /\b(?:immer (?:noch|wieder|mehr|öfter)|wie immer|noch (?:nie|immer)|(?:hat|habe|haben|war|ist|sind) (?:immer|nie)|nie (?:gesehen|gehört)|ich muss|muss ich|(?:das|es|da) muss (?:ein|eine|am|an|im) |nicht (?:so )?wichtig|toujours pas|comme toujours|jamais vu|presque (?:jamais|toujours)|como siempre|casi (?:nunca|siempre)|debe (?:ser|haber|de) (?:un|una|algo|sido)|no importante)(?![a-z])/gi
 const NOT_A_RULE_EAST_ASIAN =
@@ -100,7 +94,7 @@ export function weightOf(sentence: string): number {
   const seen = new Set<string>()
   let weight = 0
   for (const [match] of text.matchAll(isEast ? EVERY_CUE : LATIN_CUE)) {
-    const cue = match.toLowerCase().replace("'", '’').replaceAll(/\s/g, ' ')
+    const cue = keyOfCue(match)
     if (seen.has(cue)) continue
     seen.add(cue)
     weight += WEIGHTS.get(cue) ?? 0
@@ -108,12 +102,23 @@ export function weightOf(sentence: string): number {
   return weight
 }
 
-/** A constraint, preference or decision, in its author's words. */
+/** A command or standing wish, in the words of the user or of an earlier summary. */
 export type Rule = {
-  readonly by: 'User' | 'Assistant' | 'Earlier'
+  readonly by: 'User' | 'Earlier'
   readonly text: string
-  /** 1 to 3: from a decision among others to "never". */
+  /** 1 to 3: from a decision among others to "never". 0: a sentence that withdraws an earlier rule. */
   readonly weight: number
+}
+
+/** Whether a rule commands or forbids in so many words: "never", "must". */
+export function isFirm({ by, text }: Rule): boolean {
+  if (by === 'Earlier') return true
+  const cues = text.replace(NOT_A_RULE, ' ').matchAll(isEastAsian(text) ? EVERY_CUE : LATIN_CUE)
+  return [...cues].some(([cue]) => WEIGHTS.get(keyOfCue(cue)) === 3)
+}
+
+function keyOfCue(cue: string): string {
+  return cue.toLowerCase().replace("'", '’').replaceAll(/\s/g, ' ')
 }
 
 /** The minimum length of a rule, units; half of it in Chinese and Japanese. */
@@ -144,6 +149,10 @@ function rulesOfUser(text: string): Rule[] {
     }
     if (sentence.length >= (isEastAsian(sentence) ? MIN_EAST_ASIAN : MIN_RULE))
       rules.push({ by: 'User', text: sentence, weight: Math.min(3, weight) })
+  }
+  for (const match of prose.matchAll(WITHDRAWS)) {
+    const { sentence } = sentenceAround(prose, match.index)
+    if (!isPlainQuestion(sentence)) rules.push({ by: 'User', text: sentence, weight: 0 })
   }
   if (rules.length === 0 && isCorrection(prose)) {
     rules.push({ by: 'User', text: shorten(oneLine(prose), 500), weight: 2 })
@@ -177,89 +186,45 @@ function isCorrection(text: string): boolean {
   )
 }
 
-const CONCEDES =
-  /^(?:you['’]re (?:absolutely |completely |totally )?right|you are (?:absolutely )?right|good (?:catch|point|idea|thinking|call)|great (?:catch|point|idea)|agreed|fair point)\b/i
-
-/** The minimum strength for an assistant, whose "let's" and "we need to" are frequent. */
-const ASSISTANT_CUE =
-  /\b(?:we (?:must|will|agreed|decided)|you must|must (?:not|never)|(?:will|should) never|instead of|decided|agreed|from now on|by design)\b/i
-
-/** The assistant's decisions, at most one sentence per text. */
-function ruleOfAssistant(text: string): Rule | undefined {
-  const prose = withoutFences(text)
-  const cue = ASSISTANT_CUE.exec(prose)
-  if (cue === null) return undefined
-  const { sentence } = sentenceAround(prose, cue.index)
-  if (sentence.length < 30 || sentence.length > 300 || /[?:]$/.test(sentence)) return undefined
-  if (/^(?:let me|i['’]ll|i will|now)\b/i.test(sentence) || weightOf(sentence) < 2) return undefined
-  return { by: 'Assistant', text: sentence, weight: 1 }
-}
-
-/** The maximum number of the assistant's rules of one extraction, the newest. */
-const MAX_ASSISTANT_RULES = 15
+/** Sentences that withdraw a rule. */
+const WITHDRAWS =
+  /\b(?:forget (?:about|what i sa[i]d|the|that|my)|never ?mind (?:the|about|what|my)|(?:ignore|disregard|drop|scrap|scratch|lift|cancel|withdraw) (?:the|that|my|those|this|what)(?: \w+){0,4} (?:rule|restriction|constraint|requirement|instruction|preference|limit|limitation|ban)s?|no longer (?:applies|apply|holds?|valid|necessary|needed|required|forbidden)|(?:you|we) (?:can|may) (?:now|again)|(?:can|may|is|are) (?:now |again )(?:be )?(?:allowed|fine|ok(?:ay)?|permitted|used?|changed?)|(?:allowed|fine|okay|ok|permitted) (?:now|again|after all)|(?:need|have) to .{1,60} (?:any ?more|any longer)|gilt nicht mehr|gelten nicht mehr|(?:du|ihr|sie) (?:darfst|dürft|dürfen|kannst|könnt|können) (?:.{1,40} )?(?:jetzt|nun|wieder|doch)|doch (?:erlaubt|in ordnung)|vergiss (?:die|das|den)|n['’]est plus (?:nécessaire|interdite?|obligatoire)|oublie (?:la|le|les)|ya no (?:es necesario|hace falta|está prohibido|aplica)|olvida (?:el|la|lo))|不再需要|不用再|现在可以|现在允许|取消.{0,12}(?:规则|限制|要求)|もう必要(?:ない|ありません)|(?:使って|変更して|しても)(?:も)?いい/giu
 
 /** The number of first texts that are always searched, and of later rules after which the search ends. */
 const FIRST_TEXTS = 50
 const MAX_RULES = 1_500
 
-/** The rules of a conversation, oldest first. Repeated ones are removed later, when they are merged. */
+/** The user's rules in a conversation, oldest first. Repeated ones are removed later, when they are merged. */
 export function rulesIn(items: readonly Utterance[]): Rule[] {
   const later: Rule[][] = []
   let found = 0
   for (let i = items.length - 1; i >= FIRST_TEXTS && found < MAX_RULES; i--) {
-    const rules = rulesOf(items, i)
+    const rules = rulesOf(items[i]!)
     later.push(rules)
     found += rules.length
   }
-  const first = items.slice(0, FIRST_TEXTS).flatMap((_, i) => rulesOf(items, i))
-  const rules = [...first, ...later.reverse().flat()]
-
-  let spare = rules.filter(({ by }) => by === 'Assistant').length - MAX_ASSISTANT_RULES
-  return rules.filter(({ by }) => by !== 'Assistant' || spare-- <= 0)
+  return [...items.slice(0, FIRST_TEXTS).flatMap(rulesOf), ...later.reverse().flat()]
 }
 
-function rulesOf(items: readonly Utterance[], i: number): Rule[] {
-  const { by, text, own } = items[i]!
-  if (by === 'user') {
-    const rules = rulesOfUser(own)
-    if (rules.length > 0) return rules
-    // A point that the assistant concedes is a decision, in any wording.
-    const next = items[i + 1]
-    const isGranted = next?.by === 'assistant' && CONCEDES.test(next.text)
-    return isGranted && own.trim() !== '' ? [{ by: 'User', text: informative(own, 400), weight: 2 }] : []
-  }
-  const rule = (CONCEDES.test(text) ? concession(text) : undefined) ?? ruleOfAssistant(text)
-  return rule === undefined ? [] : [rule]
+function rulesOf({ by, own }: Utterance): Rule[] {
+  return by === 'user' ? rulesOfUser(own) : []
 }
 
-/** The text after "you're right": the point as the assistant understood it. */
-function concession(text: string): Rule | undefined {
-  const point = sentencesOf(headOf(withoutFences(text), 1_000))
-    .slice(0, 4)
-    .find(
-      (sentence) =>
-        sentence.length >= 40 && !CONCEDES.test(sentence) && !/^(?:let me|now|i['’]ll)\b/i.test(sentence),
-    )
-  return point === undefined
-    ? undefined
-    : { by: 'Assistant', text: shorten(point.replace(/:$/, '.'), 300), weight: 2 }
-}
-
-const WRITTEN = /^(User|Assistant|Earlier): "(.*)"$/s
+const WRITTEN = /^(User|Earlier): "(.*)"( \(message \d{1,9}\))?$/s
+/** Rules of the assistant, which earlier versions wrote. */
+const OF_ASSISTANT = /^Assistant: "/
 
 /** A rule as a line of the summary. */
 export function writeRule({ by, text }: Rule): string {
   return `${by}: "${text}"`
 }
 
-/** Reads a rule from a line of `writeRule`; any other line of a constraints section is a rule itself. */
-export function readRule(line: string): Rule {
+/** Reads a rule from a line of `writeRule`; any other line of a constraints section is a rule itself, except the assistant's. */
+export function readRule(line: string): Rule | undefined {
+  if (OF_ASSISTANT.test(line)) return undefined
   const [, by, quoted] = WRITTEN.exec(line) ?? []
-  const text = quoted ?? line
-  const weight = Math.max(1, Math.min(3, weightOf(text)))
-  if (by === 'User' || by === 'Assistant')
-    return { by, text, weight: by === 'User' ? Math.max(2, weight) : 1 }
-  return { by: 'Earlier', text, weight: 3 }
+  if (by !== 'User' || quoted === undefined) return { by: 'Earlier', text: quoted ?? line, weight: 3 }
+  return { by, text: quoted, weight: Math.max(2, Math.min(3, weightOf(quoted))) }
 }
 
 /** Whether a line was written by `writeRule`. */
@@ -275,16 +240,53 @@ export function rulesInSummary(text: string): Rule[] {
     .map((rule) => ({ ...rule, by: 'Earlier' }))
 }
 
-/** Each rule once, at its older position. Case, punctuation and spacing are ignored. */
-export function distinctRules(rules: readonly Rule[]): Rule[] {
-  const seen = new Set<string>()
-  return rules.filter(({ text }) => {
-    const key = text
+/** The rules in force: each once, at its older position, without the withdrawn ones. Case, punctuation and spacing are ignored. */
+export function rulesInForce(rules: readonly Rule[]): Rule[] {
+  const inForce = new Map<string, Rule>()
+  for (const rule of rules) {
+    if (rule.weight === 0) {
+      const withdrawn = withdrawnBy(rule.text, inForce)
+      if (withdrawn !== undefined) inForce.delete(withdrawn)
+      continue
+    }
+    const key = rule.text
       .toLowerCase()
       .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
       .trim()
-    if (key === '' || seen.has(key)) return false
-    seen.add(key)
-    return true
-  })
+    if (key !== '' && !inForce.has(key)) inForce.set(key, rule)
+  }
+  return [...inForce.values()]
+}
+
+/** The key of the newest rule that shares most content words with a withdrawal: all of its words, or at least two. */
+function withdrawnBy(text: string, rules: ReadonlyMap<string, Rule>): string | undefined {
+  // What comes after the first clause are reasons.
+  const [clause = text] = text.split(/[,;:]|\s[-–—]\s| because | weil | it['’]s | it is /)
+  const words = contentWords(clause)
+  let most = Math.min(2, Math.max(1, words.size)) - 1
+  let found: string | undefined
+  for (const [key, rule] of rules) {
+    if (rule.text === text) continue
+    let shared = 0
+    for (const word of contentWords(rule.text)) if (words.has(word)) shared += 1
+    if (shared > most || (shared === most && found !== undefined)) {
+      most = shared
+      found = key
+    }
+  }
+  return found
+}
+
+const NO_CONTENT =
+  /^(?:about|after|again|allowed|always|anymore|before|could|dont|every|fine|forget|from|have|instead|into|longer|make|mind|must|need|never|nevermind|okay|only|please|requir|rule|sa[i]d|should|sure|that|their|them|there|these|they|this|those|tol[d]|used|using|what|when|will|with|work|would|your|nicht|immer|jetzt|wieder|doch|dürfe|darf|niema|bitte)/
+
+/** The stems of the words that carry a sentence; pairs of characters in Chinese and Japanese. */
+function contentWords(sentence: string): Set<string> {
+  const words = new Set<string>()
+  for (const [word] of sentence.toLowerCase().matchAll(/[\p{L}\p{N}_]{3,60}/gu)) {
+    if (isEastAsian(word)) {
+      for (let i = 0; i + 1 < word.length; i++) words.add(word.slice(i, i + 2))
+    } else if (word.length >= 4 && !NO_CONTENT.test(word)) words.add(word.slice(0, 5))
+  }
+  return words
 }

@@ -3,7 +3,7 @@ import { isObject, type Json } from '../../messages/json.ts'
 import type { Call } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
 import { checkBoxes, openBoxes } from './boxes.ts'
-import type { Conversation, SeenCall, TodoItem } from './conversation.ts'
+import type { Conversation, TodoItem } from './conversation.ts'
 import { informative, isSmallTalk } from './requests.ts'
 
 /** Open and finished tasks. */
@@ -13,7 +13,7 @@ type Task = { readonly text: string; readonly rank: number }
 /** Tasks by source: newest and most explicit first. */
 export function tasksIn(conversation: Conversation): Tasks {
   const boxes = checkBoxes(conversation, taskKey)
-  const todo = todoList(conversation.calls)
+  const { todo } = conversation
   const done = new Set<string>()
   for (const { text, isDone } of [...boxes, ...todo]) if (isDone) done.add(taskKey(text))
 
@@ -36,7 +36,6 @@ export function tasksIn(conversation: Conversation): Tasks {
   const more = unchecked.length - MAX_BOXES
   const where = unchecked.at(-1)?.where
   if (more > 0) add(`and ${more} more unchecked${where === undefined ? '' : ` in \`${where}\``}`, 700)
-  for (const [i, text] of notes(conversation).entries()) add(text, 780 - 10 * i)
   return { open, done }
 }
 
@@ -63,16 +62,6 @@ export function taskKey(text: string): string {
     .replace(/\((?:in progress|earlier)\)/g, '')
     .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
     .trim()
-}
-
-/** The last list of tasks that a tool received: objects with a status. */
-function todoList(calls: readonly SeenCall[]): readonly TodoItem[] {
-  for (let i = calls.length - 1; i >= 0; i--) {
-    const call = calls[i]!
-    const items = call.kept?.todo ?? todoItems(call)
-    if (items.length > 0) return items
-  }
-  return NO_ITEMS
 }
 
 const NO_ITEMS: readonly TodoItem[] = []
@@ -113,7 +102,12 @@ function remainingList({ replies }: Conversation): string[] {
     const lines = withoutFences(text).split('\n')
     for (let i = lines.length - 1; i >= 0; i--) {
       const line = lines[i]!.trim()
-      if (!ANNOUNCES.test(line) || /^(?:[-*+]|\d+\.) /.test(line)) continue
+      if (
+        !ANNOUNCES.test(line) ||
+        /\b(?:done|implemented|completed?|finished|now in place)\b/i.test(line) ||
+        /^(?:[-*+]|\d+\.) /.test(line)
+      )
+        continue
       const items: string[] = []
       for (let at = i + 1; at < lines.length; at++) {
         const item = lines[at]!
@@ -127,20 +121,6 @@ function remainingList({ replies }: Conversation): string[] {
   return []
 }
 
-/** Lines of the last replies about open work. */
-function notes({ replies }: Conversation): string[] {
-  const found: string[] = []
-  for (const { text } of replies.slice(-30).reverse()) {
-    for (const sentence of sentencesOf(withoutFences(text))) {
-      if (found.length === 5) return found
-      if (/\b(?:TODO|FIXME)\b|\bstill (?:need|have|has) to\b|\bremains? to be\b|\bnot yet\b/.test(sentence)) {
-        found.push(shorten(sentence, 200))
-      }
-    }
-  }
-  return found
-}
-
 /** The user's last request, when it has no reply. */
 export function unanswered({ exchanges }: Conversation): string | undefined {
   const last = exchanges.at(-1)
@@ -150,17 +130,31 @@ export function unanswered({ exchanges }: Conversation): string | undefined {
 
 const INTENTION =
   /^(?:next|now|then|after (?:this|that)|first)\b|\b(?:i['’]ll|i will|i['’]m going to|let me|let['’]s)\b|\bwe (?:should|need to|can|will) (?:now|next|then)\b|\bnext (?:\w+ ){0,2}(?:step|task|item|is)\b/i
+/** "Let me fix it" says nothing by itself. */
+const VAGUE =
+  /^(?:(?:ok(?:ay)?|now|great|good|then|next|first|so)[,.!]? )*(?:let me|i['’]ll|i will|let['’]s)(?: now)?(?: \w+){1,2} (?:it|this|that|them|these|now|again)\b\W*$/i
 
-/** The assistant's last intention or question, in the last few replies. */
-export function intention({ replies }: Conversation): { readonly says?: string; readonly asks?: string } {
+/**
+ * The assistant's last intention and its question to the user. An intention in a message with calls, or before the last call, was
+ * acted on already.
+ */
+export function intention({ replies, lastCalls }: Conversation): {
+  readonly says?: string
+  readonly asks?: string
+} {
   const [last] = replies.slice(-1)
   if (last === undefined) return {}
-  const sentences = sentencesOf(tailOf(withoutFences(last.text), 1_500))
-  const closing = sentences.at(-1)
-  const asks = closing?.endsWith('?') === true ? shorten(closing, 300) : undefined
-  for (const { text } of replies.slice(-5).reverse()) {
+  const closing = sentencesOf(tailOf(withoutFences(last.text), 1_500)).at(-1)
+  const asks = closing !== undefined && /[?？]$/.test(closing) ? shorten(closing, 300) : undefined
+  const acted = lastCalls.at(-1)?.at ?? -1
+  for (const { text, at } of replies.slice(-5).reverse()) {
+    if (at <= acted) break
     const says = sentencesOf(tailOf(withoutFences(text), 1_500)).findLast(
-      (sentence) => INTENTION.test(sentence) && !sentence.endsWith('?') && sentence.length >= 12,
+      (sentence) =>
+        INTENTION.test(sentence) &&
+        !/[?？:]$/.test(sentence) &&
+        sentence.length >= 12 &&
+        !VAGUE.test(sentence),
     )
     if (says !== undefined) return { says: shorten(says, 300), ...(asks !== undefined && { asks }) }
   }
