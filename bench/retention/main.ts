@@ -31,7 +31,8 @@ for (const path of paths) {
   }
 }
 
-/** A line a contestant: what it kept, what it lost over the window's loss, and how it used its budget, at each share. */
+/** A line a contestant: what it kept, what it lost over the window's loss, how it used its budget, and which
+ * share of the questions about facts it answers right and wrong, at each share. */
 function table(figures: readonly Figures[]): string {
   const [first] = figures
   if (first === undefined) return ''
@@ -41,12 +42,14 @@ function table(figures: readonly Figures[]): string {
     const cells = SHARES.map((share) => {
       const found = figures.find((one) => one.contestant === name && one.share === share)!
       const figure = (value: number) => (Number.isFinite(value) ? value.toFixed(2) : '–').padStart(5)
-      const { retention, loss, filled, met, over } = found
-      return `${retention.toFixed(3)} ${figure(loss)}  ${[filled, met, over].map(figure).join(' ')}`
+      const { retention, loss, filled, met, over, right, wrong } = found
+      return `${retention.toFixed(3)} ${figure(loss)}  ${[filled, met, over, right, wrong].map(figure).join(' ')}`
     })
     const milliseconds = figures.find((one) => one.contestant === name)!.milliseconds
     return `${name.padEnd(width)}  ${cells.join(' | ')}  ${milliseconds.toFixed(0).padStart(5)}\n`
   })
-  const heads = SHARES.map((share) => `${share * 100} %: kept loss filled met over`.padEnd(31)).join('| ')
+  const heads = SHARES.map((share) =>
+    `${share * 100} %: kept loss filled met over right wrong`.padEnd(43),
+  ).join('| ')
   return `\n${first.file}, ${first.cuts} cuts, ${first.used} identifiers\n${' '.repeat(width + 2)}${heads} ms\n${lines.join('')}`
 }

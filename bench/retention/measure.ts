@@ -3,6 +3,7 @@ import type { Contestant } from './contestants.ts'
 import type { Conversation, File } from './conversations.ts'
 import { identifiersOf, Words } from './identifiers.ts'
 import { partsOf, textOf, wordsOfAssistant } from './parts.ts'
+import { answer, type Question, questionsAt } from './questions.ts'
 import { newestWindow, tokensOf } from './window.ts'
 
 /** Share of the tokens before the cut that a view may take. */
@@ -32,11 +33,19 @@ export type Figures = {
   /** Share of the cuts at which the view ends within 5 % of its budget, and at which it is larger. */
   readonly met: number
   readonly over: number
+  /** Questions about facts, and the shares that the views answer right and wrong. */
+  readonly questions: number
+  readonly right: number
+  readonly wrong: number
   /** Milliseconds for one compaction, on average. */
   readonly milliseconds: number
 }
 
-type Cut = { readonly before: readonly ChatMessage[]; readonly wanted: readonly string[] }
+type Cut = {
+  readonly before: readonly ChatMessage[]
+  readonly wanted: readonly string[]
+  readonly questions: readonly Question[]
+}
 
 /** Places where a model was asked next: before messages of the assistant, spread evenly. */
 function cutsOf({ messages }: Conversation): Cut[] {
@@ -53,7 +62,7 @@ function cutsOf({ messages }: Conversation): Cut[] {
     const known = new Words(textOf(before))
     const used = identifiersOf(wordsOfAssistant(messages.slice(at, at + LOOK_AHEAD)))
     const wanted = [...used].filter((identifier) => known.has(identifier))
-    return wanted.length === 0 ? [] : [{ before, wanted }]
+    return wanted.length === 0 ? [] : [{ before, wanted, questions: questionsAt(before) }]
   })
 }
 
@@ -75,7 +84,8 @@ export async function measure(file: File, contestants: readonly Contestant[]): P
   for (const share of SHARES) {
     for (const { name, compact } of contestants) {
       let [used, kept, keptByWindow, tokens, budgets, met, over, milliseconds] = [0, 0, 0, 0, 0, 0, 0, 0]
-      for (const { before, wanted } of cuts) {
+      let [asked, right, wrong] = [0, 0, 0]
+      for (const { before, wanted, questions } of cuts) {
         const budget = Math.floor(tokensOf(before) * share)
         const start = performance.now()
         const view = await compact(before, budget)
@@ -84,6 +94,10 @@ export async function measure(file: File, contestants: readonly Contestant[]): P
         used += wanted.length
         kept += keptIn(view, wanted)
         keptByWindow += keptIn(newestWindow(before, size), wanted)
+        const answers = questions.map((question) => answer(question, view))
+        asked += answers.length
+        right += answers.filter((one) => one === 'right').length
+        wrong += answers.filter((one) => one === 'wrong').length
         tokens += size
         budgets += budget
         if (size > budget) over += 1
@@ -101,6 +115,9 @@ export async function measure(file: File, contestants: readonly Contestant[]): P
         filled: tokens / budgets,
         met: met / cuts.length,
         over: over / cuts.length,
+        questions: asked,
+        right: right / asked,
+        wrong: wrong / asked,
         milliseconds: milliseconds / cuts.length,
       })
     }
