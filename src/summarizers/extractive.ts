@@ -128,9 +128,6 @@ export class ExtractiveReader {
   }
 }
 
-/** The same for the first summary of a few messages. */
-const LITTLE = 300
-
 /** The units of a short summary of `max` units for everything but the lines about artifacts. */
 function roomInShort(max: number): number {
   return Math.floor(Math.max(max * (1 - SHORT_ARTIFACT_SHARE), Math.min(LEAST_TEXT, max * 0.8)))
@@ -141,6 +138,8 @@ const LEAST_TEXT = 96
 const MERGED = 2_400
 /** Below this many units a summary has no headings. */
 const SHORT = 800
+/** The same for the first summary of a few messages. */
+const LITTLE = 300
 /** The units of the headings above the lines about artifacts. */
 const HEADINGS = 64
 

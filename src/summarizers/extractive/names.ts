@@ -1,4 +1,4 @@
-import { headOf, tailOf } from '../../messages/characters.ts'
+import { detached, headOf, tailOf } from '../../messages/characters.ts'
 
 /*
  * Names: paths, identifiers of code, ids, amounts and numbers. A summary has room for few of those that a conversation used, so each
@@ -274,7 +274,8 @@ export class Names {
         home: -1,
         homeRank: -1,
       }
-      this.#uses.set(name, uses)
+      // A part of a text would keep the whole text in memory.
+      this.#uses.set(detached(name), uses)
     }
     return uses
   }
