@@ -23,7 +23,7 @@ const LEAST_CUT = 60
 /** The share of the room that requests and rules may take before they are shortened, and the minimum units of each. */
 const MUST_SHARE = 0.7
 const LEAST_MUST = 24
-/** The same while there is room to name the message of each. */
+/** The same of one that names its message, while there is room for that. */
 const LEAST_NOTED = 40
 /** Requests and rules may take all of so little room. */
 const FEW_UNITS = 200
@@ -169,13 +169,14 @@ function newestWithin(rules: readonly Candidate[], room: number): readonly Candi
 function share(musts: readonly Candidate[], room: number, limits: Map<Bullet, number>): number {
   let left = room
   let weights = musts.reduce((sum, { bullet }) => sum + bullet.must!, 0)
-  const least = musts.length * (LEAST_NOTED + BULLET_COST) <= room ? LEAST_NOTED : LEAST_MUST
+  const hasRoom = musts.length * (LEAST_NOTED + BULLET_COST) <= room
   // Those that need least for their weight first: they leave room for the others.
   const byNeed = musts.toSorted(
     (a, b) => a.bullet.text.length / a.bullet.must! - b.bullet.text.length / b.bullet.must!,
   )
   for (const { bullet } of byNeed) {
     const weight = bullet.must!
+    const least = hasRoom && QUOTED.exec(bullet.text)?.[3] !== undefined ? LEAST_NOTED : LEAST_MUST
     const limit = Math.max(least, Math.floor((left * weight) / weights) - BULLET_COST)
     limits.set(bullet, limit)
     left -= Math.min(limit, bullet.text.length) + BULLET_COST
