@@ -11,7 +11,7 @@ const MINIMUM_RECENT_MESSAGES = 4
 /** The share of the messages that NeuroLink's documentation keeps. */
 export const KEEP_RECENT_RATIO = 0.3
 /** The least tokens of a summary that fills the rest of the target, and its share of the target when there is no rest. */
-const LEAST_SUMMARY_TOKENS = 64
+const LEAST_SUMMARY_TOKENS = 128
 const LEAST_SUMMARY_SHARE = 0.3
 /** The least tokens of a further range between pinned messages that is worth a summary. */
 const MINIMUM_FURTHER_TOKENS = 200

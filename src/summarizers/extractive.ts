@@ -3,7 +3,7 @@ import { CallReader, type CallsRead, outputHead } from './calls.ts'
 import type { FileChange } from './extractive/artifacts.ts'
 import type { Conversation } from './extractive/conversation.ts'
 import { ConversationReader } from './extractive/conversation-reader.ts'
-import { type Bullet, type Fitted, fitSections, type Section } from './extractive/fit.ts'
+import { type Bullet, type Fitted, fitSections, leastOfMusts, type Section } from './extractive/fit.ts'
 import { eachName } from './extractive/names.ts'
 import { EARLIER, type Previous, readPrevious } from './extractive/previous.ts'
 import { type Rule, readRule, rulesIn, sortedRules } from './extractive/rules.ts'
@@ -101,12 +101,11 @@ export class ExtractiveReader {
     return { text: text.toWellFormed(), ...(shortened > 0 && { shortened }) }
   }
 
-  #fitted(request: Omit<SummaryRequest, 'messages'>): Fitted {
+  #fitted(request: Omit<SummaryRequest, 'messages'>): Omit<Fitted, 'limits' | 'missing'> {
     const { previousSummary = '' } = request
     const count = this.#count
     const most = unitsWithin(request.maxTokens)
-    if (count === 0 && previousSummary.length <= most)
-      return { text: previousSummary, shortened: 0, missing: 0 }
+    if (count === 0 && previousSummary.length <= most) return { text: previousSummary, shortened: 0 }
     const max = Math.min(most, previousSummary.length + unitsWorth(this.#units))
 
     const conversation = this.#conversation.conversation()
@@ -119,13 +118,14 @@ export class ExtractiveReader {
     const bullets = bulletsByTopic({ conversation, after, previous })
 
     // In a few lines, headings would take the room of the text.
-    const isShort = most < SHORT || (previousSummary === '' && max < LITTLE)
+    const isShort = most < SHORT || (previousSummary === '' && max < SHORT)
     const arranged = (all: typeof bullets): Section[] => {
       const sections = arrange(titles, all, previous)
       return isShort ? sections.map((section) => ({ ...section, title: '' })) : sections
     }
     const share = isShort ? SHORT_TEXT_SHARE : TEXT_SHARE
-    const room = Math.floor(Math.max(max * share, Math.min(0.8 * max, LEAST_TEXT)))
+    const least = Math.max(LEAST_TEXT, leastOfMusts([...bullets.values()].flat()))
+    const room = Math.floor(Math.max(max * share, Math.min(0.8 * max, least)))
     const plain = fitSections(arranged(bullets), room)
     const shown = new Set<string>()
     eachName(plain.text, (name) => shown.add(name))
@@ -133,13 +133,13 @@ export class ExtractiveReader {
     const left = max - plain.text.length - (isShort ? 1 : HEADINGS)
     const options = { isShort: most < MERGED, reserved: plain.missing }
     const { files, others } = artifacts.lines(left, conversation.count, shown, options)
-    const fitted = fitSections(arranged(withArtifacts(bullets, files, others)), max, room)
+    const fitted = fitSections(arranged(withArtifacts(bullets, files, others)), max, plain.limits)
     if (fitted.text !== '' || count === 0) return fitted
     // There is no text that could replace the earlier current work.
     if (previousSummary.trim() !== '' && previousSummary.length <= most)
-      return { text: previousSummary, shortened: 0, missing: 0 }
+      return { text: previousSummary, shortened: 0 }
     const text = shorten(`${count} ${count === 1 ? 'message' : 'messages'} without text.`, most)
-    return { text, shortened: 0, missing: 0 }
+    return { text, shortened: 0 }
   }
 }
 
@@ -147,8 +147,6 @@ export class ExtractiveReader {
 const MERGED = 2_400
 /** Below this many units a summary has no headings. */
 const SHORT = 800
-/** The same for the first summary of a few messages. */
-const LITTLE = 300
 /** The units of the headings above the lines about artifacts. */
 const HEADINGS = 64
 

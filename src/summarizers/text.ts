@@ -1,13 +1,20 @@
 import { headOf, isInsidePair, tailOf } from '../messages/characters.ts'
 import { CHARS_PER_TOKEN, neurolinkEstimator } from '../tokens/measure.ts'
 
-/** A text of at most `max` units: the whole, or its beginning up to a space and an ellipsis. */
+/** The beginning of a word at the end of a text, and the rest of one at its start; scripts without spaces have none. */
+const WORD_START = /[\w\u00c0-\u04ff]{1,40}$/
+const WORD_REST = /^[\w\u00c0-\u04ff]/
+
+/** A text of at most `max` units: the whole, or its beginning up to a space, or at least a whole word, and an ellipsis. */
 export function shorten(text: string, max: number): string {
   if (text.length <= max) return text
   if (max <= 1) return headOf(text, max)
   const cut = headOf(text, max - 1)
-  const space = text[cut.length] === ' ' ? cut.length : cut.lastIndexOf(' ')
-  return `${(space > cut.length * 0.6 ? cut.slice(0, space) : cut).trimEnd()}…`
+  const rest = text[cut.length]!
+  const space = rest === ' ' ? cut.length : cut.lastIndexOf(' ')
+  const whole = WORD_REST.test(rest) ? cut.replace(WORD_START, '') : cut
+  const kept = (space > cut.length * 0.6 ? cut.slice(0, space) : whole).trimEnd()
+  return `${kept === '' ? cut : kept}…`
 }
 
 /** A path of at most `max` units: the whole, or an ellipsis and its end. */

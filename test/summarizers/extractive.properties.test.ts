@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import type { Part, Role } from '../../src/messages/message.ts'
 import { SUMMARY_SECTIONS } from '../../src/summarizers/summarizer.ts'
 import { estimateTokens } from '../../src/tokens/measure.ts'
-import { type Row, summarize } from './support.ts'
+import { assistant, did, type Row, summarize, user } from './support.ts'
 
 /** Any UTF-16 units at all, lone surrogates among them. */
 const units = fc.array(fc.nat(0xffff), { maxLength: 40 }).map((codes) => String.fromCharCode(...codes))
@@ -186,5 +186,36 @@ it('accepts any titles', () => {
         expect(estimateTokens(summarize(messages, { sections, maxTokens: 300 }))).toBeLessThanOrEqual(300)
       },
     ),
+  )
+})
+
+it('holds the first and the newest request in 64 tokens or more, and two rules in 128, whatever tools returned', () => {
+  const field = fc.record({ id: fc.stringMatching(/^[A-Z]{3}[0-9]{3,6}$/), total: fc.nat(99_999) })
+  const records = fc.array(fc.array(field, { minLength: 1, maxLength: 8 }), { minLength: 2, maxLength: 12 })
+  fc.assert(
+    fc.property(records, fc.integer({ min: 64, max: 400 }), (found, maxTokens) => {
+      const messages = [
+        user(
+          'Please move all of my bookings to the sixth of May, and tell me what it costs to do that for each.',
+        ),
+        ...found.flatMap((record, i) =>
+          did(String(i), `look_up_${i % 3}`, { key: i }, JSON.stringify(record)),
+        ),
+        assistant('I found them. Shall I go on?'),
+        user('You must never charge the old card again. Never write to my office address.'),
+        assistant('Understood.'),
+        user(
+          'Which of the hotels has a pool for the children? Two of us cannot swim, so it should not be deep.',
+        ),
+        ...did('last', 'look_up_2', { key: 99 }, JSON.stringify(found[0])),
+      ]
+      const text = summarize(messages, { maxTokens })
+      expect(estimateTokens(text)).toBeLessThanOrEqual(maxTokens)
+      expect(text).toMatch(/^- First request: "Please /m)
+      expect(text).toMatch(/^- Newest request: "Which /m)
+      if (maxTokens < 128) return
+      expect(text).toMatch(/^- User: "You must /m)
+      expect(text).toMatch(/^- User: "Never write /m)
+    }),
   )
 })

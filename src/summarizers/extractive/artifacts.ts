@@ -280,11 +280,12 @@ export class Artifacts {
     if (isShort) this.#mergeCalls()
     const chosen = new Map<Artifact, string[]>()
     let left = room - (root === '' ? 0 : root.length + ROOT_COST)
-    for (const { artifact, names, cost } of this.#steps(at, shown, root)) {
+    for (const { artifact, names, cost, headCost } of this.#steps(at, shown, root)) {
       const isValue = names.length > 0 && names.every((name) => artifact.values.includes(name))
-      if (cost > left - (isValue ? reserved : 0)) continue
-      left -= cost
       const before = chosen.get(artifact) ?? []
+      const whole = chosen.has(artifact) ? cost : headCost + cost
+      if (whole > left - (isValue ? reserved : 0)) continue
+      left -= whole
       chosen.set(artifact, before)
       for (const name of names) left += addName(before, name)
     }
@@ -359,11 +360,13 @@ export class Artifacts {
 
 /** A name with its value for its length. */
 type Choice = { readonly name: string; readonly ratio: number; readonly cost: number }
+/** `headCost`: what the beginning of the line costs with the first step that is chosen. */
 type Step = {
   readonly artifact: Artifact
   readonly names: readonly string[]
   readonly ratio: number
   readonly cost: number
+  readonly headCost: number
 }
 
 function choiceOf(name: string, value: number): Choice {
@@ -407,8 +410,10 @@ function addSteps(steps: Step[], artifact: Artifact, own: Choice[], headCost: nu
     ratio = (ratio * cost + choice.ratio * choice.cost) / (cost + choice.cost)
     cost += choice.cost
   }
-  steps.push({ artifact, names: own.slice(0, first).map(({ name }) => name), ratio, cost })
-  for (const choice of own.slice(first)) steps.push({ ...choice, artifact, names: [choice.name] })
+  const names = own.slice(0, first).map(({ name }) => name)
+  steps.push({ artifact, names, ratio, cost: cost - headCost, headCost })
+  for (const { name, ratio, cost } of own.slice(first))
+    steps.push({ artifact, names: [name], ratio, cost, headCost })
 }
 
 /** Adds to the count of an outcome, which becomes the last one. */

@@ -15,43 +15,49 @@ export type Bullet = {
 
 export type Section = { readonly title: string; readonly bullets: readonly Bullet[] }
 
+/** The maximum units of each request and rule; 0 when there is no room for it. Repeated ones have none. */
+type Limits = ReadonlyMap<Bullet, number>
+
 /** A text, the number of requests and rules in it that are shortened, and the units that these lack. */
-export type Fitted = { readonly text: string; readonly shortened: number; readonly missing: number }
+export type Fitted = {
+  readonly text: string
+  readonly shortened: number
+  readonly missing: number
+  readonly limits: Limits
+}
 
 /** The minimum units of a shortened bullet. */
 const LEAST_CUT = 60
 /** The share of the room that requests and rules may take before they are shortened, and the minimum units of each. */
 const MUST_SHARE = 0.7
-const LEAST_MUST = 24
-/** The same of one that names its message, while there is room for that. */
-const LEAST_NOTED = 40
-/** Requests and rules may take all of so little room. */
-const FEW_UNITS = 200
+const LEAST_REQUEST = 60
+const LEAST_RULE = 40
 /** In so little room, a rule that is a sentence of a request is not repeated. */
 const LITTLE_UNITS = 500
 
 /**
  * Renders sections as Markdown of at most `max` units. Bullets are chosen in this order: those of a chosen size, requests and rules,
- * which get their part of `room`, and the others by rank. They keep their order in the text.
+ * within `limits` when these are known from an earlier call, and the others by rank. They keep their order in the text.
  */
-export function fitSections(sections: readonly Section[], max: number, room = max): Fitted {
+export function fitSections(sections: readonly Section[], max: number, limits?: Limits): Fitted {
   const filled = sections.filter(({ bullets }) => bullets.length > 0)
   const whole = render(filled.map((section) => [section, section.bullets.map(({ text }) => text)]))
+  const all = filled.flatMap(({ bullets }) => bullets)
   if (whole.length <= max) {
-    const musts = filled.flatMap(({ bullets }) => bullets).filter(({ must }) => must !== undefined)
-    return { text: whole, shortened: musts.filter(({ text }) => SHORTENED.test(text)).length, missing: 0 }
+    const shortened = all.filter(({ must, text }) => must !== undefined && SHORTENED.test(text)).length
+    return { text: whole, shortened, missing: 0, limits: new Map() }
   }
 
   const fitter = new Fitter(filled, max)
   fitter.fill(({ isSized }) => isSized === true)
-  const shortened = fitter.fillMusts(room)
+  const used = limits ?? fitter.limits(max)
+  const shortened = fitter.fillMusts(used)
   fitter.fill(() => true)
   const text = fitter.text()
   const missing = fitter.missing()
-  if (text !== '') return { text, shortened, missing }
-  const [first] = filled.flatMap(({ bullets }) => bullets).sort((a, b) => b.rank - a.rank)
-  if (first === undefined) return { text: '', shortened: 0, missing }
-  return { text: shorten(first.text, max), shortened: 1, missing }
+  if (text !== '') return { text, shortened, missing, limits: used }
+  const [first] = all.toSorted((a, b) => b.rank - a.rank)
+  return { text: shorten(first?.text ?? '', max), shortened: 1, missing, limits: used }
 }
 
 type Candidate = { readonly section: Section; readonly bullet: Bullet }
@@ -79,40 +85,43 @@ class Fitter {
   }
 
   /**
-   * Chooses the requests and rules, and returns the number of shortened ones. Those of one group get room by their weights, and what one
-   * does not need is left for the others; the most important group comes first.
+   * The limits of requests and rules in a text of `max` units. In little room, a rule that is a sentence of a request is not repeated,
+   * unless the request is shortened.
    */
-  fillMusts(most: number): number {
-    const max = Math.max(most, this.#room)
+  limits(max: number): Limits {
     const all = this.#ranked.filter(({ bullet }) => bullet.must !== undefined)
-    // In little room, a rule that is a sentence of a request is not repeated.
-    const isLittle = max <= LITTLE_UNITS
-    const musts = all.filter(
-      ({ bullet }, i) =>
-        !isLittle || !all.slice(0, Math.min(i, 2)).some((one) => one.bullet.text.includes(wordsOf(bullet))),
-    )
-    let room = Math.min(this.#room, max <= FEW_UNITS ? max : Math.floor(max * MUST_SHARE))
-    for (const section of new Set(musts.map(({ section }) => section)))
+    const bullets = all.map(({ bullet }) => bullet)
+    let room = Math.min(this.#room, Math.max(Math.floor(max * MUST_SHARE), leastOfMusts(bullets)))
+    for (const section of new Set(all.map(({ section }) => section)))
       if (!this.#used.has(section)) room -= sectionCost(section)
-    const limits = new Map<Bullet, number>()
-    const strong = musts.filter(({ bullet }) => bullet.must! > WEAK)
-    const everyWeak = musts.filter(({ bullet }) => bullet.must === WEAK)
-    const needed = everyWeak.reduce((sum, { bullet }) => sum + bullet.text.length + BULLET_COST, 0)
-    const reserved = Math.min(room / 2, needed)
-    room = reserved + share(strong, room - reserved, limits)
-    const weak = newestWithin(everyWeak, room)
-    share(weak, room, limits)
-    const [dropped] = everyWeak
-    let shortened = everyWeak.length - weak.length
-    if (dropped !== undefined && shortened > 0)
-      this.#add(dropped.section, dropped.bullet, `and ${shortened} more in earlier messages`)
-    for (const { section, bullet } of [...strong, ...weak]) {
-      const limit = limits.get(bullet)!
+    const requests = bullets.slice(0, 2)
+    const distinct = bullets.filter(
+      (bullet, i) => !requests.slice(0, i).some(({ text }) => text.includes(wordsOf(bullet))),
+    )
+    if (max > LITTLE_UNITS || distinct.length === bullets.length) return limitsOf(bullets, room)
+    const limits = limitsOf(distinct, room)
+    return requests.every((bullet) => bullet.text.length <= (limits.get(bullet) ?? 0))
+      ? limits
+      : limitsOf(bullets, room)
+  }
+
+  /** Chooses the requests and rules within their limits, and returns the number of those that are shortened or left out. */
+  fillMusts(limits: Limits): number {
+    const leftOut: Candidate[] = []
+    let shortened = 0
+    for (const candidate of this.#ranked) {
+      const { section, bullet } = candidate
+      const limit = limits.get(bullet)
+      if (limit === 0) leftOut.push(candidate)
+      if (limit === undefined || limit === 0) continue
       const text = shortenMust(bullet, limit)
       if (SHORTENED.test(text)) shortened += 1
       this.#add(section, bullet, text)
     }
-    return shortened
+    const [one] = leftOut
+    if (one !== undefined)
+      this.#add(one.section, one.bullet, `and ${leftOut.length} more in earlier messages`)
+    return shortened + leftOut.length
   }
 
   /** The units of requests and rules that are not in the text. */
@@ -153,36 +162,43 @@ class Fitter {
   }
 }
 
-/** The newest of some rules for which there is room when long ones are shortened to 60 units. */
-function newestWithin(rules: readonly Candidate[], room: number): readonly Candidate[] {
-  let left = room
-  let first = rules.length
-  while (first > 0) {
-    left -= Math.min(rules[first - 1]!.bullet.text.length, LEAST_CUT) + BULLET_COST
-    if (left < 0) break
-    first -= 1
+/**
+ * The limits of requests and rules that share a room by weight. When there is too little for a few words of each, the most important
+ * ones and the newest of the weak ones stay.
+ */
+function limitsOf(musts: readonly Bullet[], room: number): Limits {
+  const limits = new Map<Bullet, number>(musts.map((bullet) => [bullet, 0]))
+  const strong = musts.filter(({ must }) => must! > WEAK)
+  const weak = musts.filter(({ must }) => must === WEAK)
+  const kept: Bullet[] = []
+  let spare = room
+  for (const bullet of [...strong, ...weak.toReversed()]) {
+    const least = leastOf(bullet) + BULLET_COST
+    if (least > spare) break
+    spare -= least
+    kept.push(bullet)
   }
-  return rules.slice(first)
+  let weights = kept.reduce((sum, { must }) => sum + must!, 0)
+  // Those that need least for their weight first: they leave room for the others.
+  const needOf = (bullet: Bullet): number => bullet.text.length - leastOf(bullet)
+  for (const bullet of kept.toSorted((a, b) => needOf(a) / a.must! - needOf(b) / b.must!)) {
+    const more = Math.min(needOf(bullet), Math.floor((spare * bullet.must!) / weights))
+    limits.set(bullet, leastOf(bullet) + more)
+    spare -= more
+    weights -= bullet.must!
+  }
+  return limits
 }
 
-/** Sets the limits of requests and rules that share a room, by weight; returns what they leave. */
-function share(musts: readonly Candidate[], room: number, limits: Map<Bullet, number>): number {
-  let left = room
-  let weights = musts.reduce((sum, { bullet }) => sum + bullet.must!, 0)
-  const hasRoom = musts.length * (LEAST_NOTED + BULLET_COST) <= room
-  // Those that need least for their weight first: they leave room for the others.
-  const byNeed = musts.toSorted(
-    (a, b) => a.bullet.text.length / a.bullet.must! - b.bullet.text.length / b.bullet.must!,
-  )
-  for (const { bullet } of byNeed) {
-    const weight = bullet.must!
-    const least = hasRoom && QUOTED.exec(bullet.text)?.[3] !== undefined ? LEAST_NOTED : LEAST_MUST
-    const limit = Math.max(least, Math.floor((left * weight) / weights) - BULLET_COST)
-    limits.set(bullet, limit)
-    left -= Math.min(limit, bullet.text.length) + BULLET_COST
-    weights -= weight
-  }
-  return Math.max(0, left)
+/** The least units of a request or rule. */
+function leastOf({ text, must }: Bullet): number {
+  return Math.min(text.length, must === REQUEST ? LEAST_REQUEST : LEAST_RULE)
+}
+
+/** The least units of the requests and firm rules among some lines. */
+export function leastOfMusts(bullets: readonly Bullet[]): number {
+  const musts = bullets.filter(({ must = 0 }) => must > WEAK)
+  return musts.reduce((sum, bullet) => sum + leastOf(bullet) + BULLET_COST, 0)
 }
 
 /** A quotation with a label, and the position of its message. */
@@ -201,8 +217,10 @@ function wordsOf({ text }: Bullet): string {
   return words === undefined || !/^(?:User|Earlier): "$/.test(label!) ? text : words
 }
 
-/** The weight of rules that may become short before the others do. */
-export const WEAK = 1
+/** The weights of requests, of firm rules, and of rules that may become short before the others do. */
+export const REQUEST = 4
+export const FIRM = 3
+export const WEAK = 2
 
 /** The minimum units of the words of a shortened quotation that names its message. */
 const LEAST_WORDS = 8

@@ -2,7 +2,7 @@ import { headOf, tailOf } from '../../messages/characters.ts'
 import { oneLine, shorten, withoutFences } from '../text.ts'
 import type { Artifacts } from './artifacts.ts'
 import type { Conversation, Utterance } from './conversation.ts'
-import { type Bullet, messageNote, WEAK } from './fit.ts'
+import { type Bullet, FIRM, messageNote, REQUEST, WEAK } from './fit.ts'
 import type { Previous } from './previous.ts'
 import { problemsIn } from './problems.ts'
 import { gist, informative, isSmallTalk } from './requests.ts'
@@ -67,9 +67,9 @@ function requests({ conversation, previous }: Material): Bullet[] {
       : quoted(NEWEST, last.request, NEWEST_REQUEST)
   const kept = others.filter((line) => !line.startsWith(NEWEST))
   return [
-    ...(first === undefined ? [] : [{ text: first, rank: 1_000, cut: true, must: 8 } as const]),
+    ...(first === undefined ? [] : [{ text: first, rank: 1_000, cut: true, must: REQUEST } as const]),
     ...older(kept, 700),
-    ...(newest === undefined ? [] : [{ text: newest, rank: 990, cut: true, must: 6 } as const]),
+    ...(newest === undefined ? [] : [{ text: newest, rank: 990, cut: true, must: REQUEST } as const]),
   ]
 }
 
@@ -199,7 +199,7 @@ function ruleBullets(rules: readonly Rule[]): Bullet[] {
   return rules.map((rule, i) => {
     // Among equally strong ones the older comes first.
     const rank = 900 + 15 * rule.weight - Math.min(14, i / 100)
-    return { text: writeRule(rule), rank, cut: true, must: isFirm(rule) ? 3 : WEAK }
+    return { text: writeRule(rule), rank, cut: true, must: isFirm(rule) ? FIRM : WEAK }
   })
 }
 
