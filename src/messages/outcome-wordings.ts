@@ -15,7 +15,7 @@ export const SHOW_TOOL = /(?:^|_)(?:log|logs|diff|history|console_messages|evalu
 
 /** Commands that show stored text, files, folders or history, without a following command. */
 export const SHOW_COMMAND =
-  /^(?:sudo )?(?:z?cat|bat|sort|less|more|head|tail|nl|sed -n|awk|[ef]?grep|rg|ag|find|fd|ls|tree|stat|file|wc|which|diff|jq|strings|xxd|hexdump|man|journalctl|git (?:--no-pager )?(?:diff|log|show|status|blame|grep|branch|ls-files|stash show)|\S{1,40} (?:logs|logging)|(?:kubectl|docker|podman)(?: compose)? (?:logs|describe|get|ps|inspect|images)|gh \w+ (?:view|list|diff))(?: [^;&]*)?$/
+  /^(?:sudo )?(?:z?cat|bat|sort|less|more|head|tail|nl|sed -n|awk|[ef]?grep|rg|ag|find|fd|ls|tree|stat|file|wc|which|diff|jq|strings|xxd|hexdump|man|journalctl|git (?:(?:--no-pager|-C \S{1,200}) ){0,2}(?:diff|log|show|status|blame|grep|branch|ls-files|stash show)|\S{1,40} (?:logs|logging)|(?:kubectl|docker|podman)(?: compose)? (?:logs|describe|get|ps|inspect|images)|gh \w+ (?:view|list|diff))(?: [^;&]*)?$/
 
 /** Commands that fetch text from elsewhere. */
 export const FETCH_COMMAND = /^(?:curl|wget|https?|xh) [^;&]*$/
@@ -56,12 +56,16 @@ export const ERRORS = [
 ]
 /** Fields with a code that is 0, or absent, without an error. */
 export const ERROR_CODES = ['errcode', 'errorcode', 'numfailedtests']
+/** Names that end in "id" but identify no stored thing. */
+export const NO_ID = /^(?:valid|invalid|paid|(?:trace|request|correlation|span)id)$/
+/** The end of a server's result as JSON, whatever it contains. */
+export const ENVELOPE = /"isError"\s?:\s?(?:true|false)[\s}]{1,20}$/
 export const STATUSES = ['statuscode', 'httpstatus', 'status', 'state', 'outcome', 'result']
 export const MESSAGES = ['msg', 'message', 'errordescription', 'errno']
 /** Fields with the report of the tool itself, besides the data that it returned. */
-export const REPORTS = ['metadata', 'meta', 'result', 'response', 'body', 'data']
+export const REPORTS = ['metadata', 'meta', 'result', 'results', 'response', 'body', 'data']
 /** Fields with the text that a command printed. */
-export const PRINTED = ['output', 'stdout', 'stderr', 'message', 'content', 'text', 'result']
+export const PRINTED = ['output', 'stdout', 'stderr', 'message', 'content', 'text', 'result', 'response']
 
 export const FAILED_STATUS =
   /^(?:error|errored|fail|failed|failure|timeout|timed[ _-]?out|denied|rejected|aborted|crashed|killed|exception)$/i
@@ -74,6 +78,19 @@ export const NO_ERROR = /^\s*(?:\(?(?:none|null|nil|no|no errors?|empty|false|0)
 
 /** `[read_file for 'a.ts'] Result:`, which clients without native tool calls put before a result. */
 export const CALL_ECHO = /^\s*\[[\w-]{1,60}(?: for [^\n]{0,300}?)?\] Result:\s*/
+/** `[TextContent(type='text', text='…')] isError=False`: the result of a server, as Python clients print it. */
+export const PRINTED_CONTENT =
+  /^\s*(?:meta=\w{1,40} )?(?:content=)?\[TextContent\(type='text', text=(['"])([\s\S]*)\1(?:, \w{1,40}=\w{1,40}){0,4}\)\](?:[ ,\w=]{0,80}\bisError=(\w{4,5}))?\s*$/
+/** A string or a constant in data that Python printed. A string without an end is read once, to the end of the text. */
+export const PYTHON_VALUE =
+  /'(?:[^'\\]|\\[\s\S])*(?:'|$)|"(?:[^"\\]|\\[\s\S])*(?:"|$)|\b(?:None|True|False)\b/g
+export const PYTHON_CONSTANTS: Readonly<Record<string, string>> = {
+  None: 'null',
+  True: 'true',
+  False: 'false',
+}
+/** What comes before the text of a page. */
+export const PAGE_TITLE = /^(?:#{1,4} (?!.{0,60}\bfailed\W{0,3}$)|Contents of \S{1,300}:$)/i
 /** A mark in place of a result. */
 export const CLEARED =
   /^(?:\[[^\]\n]{0,80}(?:cleared|truncated|omitted|removed|elided|pruned)[^\]\n]{0,80}\]|<persisted-output>[\s\S]{0,12000})$/i
@@ -106,14 +123,14 @@ const beginning = (...wordings: readonly string[]): RegExp =>
 /** The client, a person or a limit stopped the call. */
 export const STOPPED = beginning(
   'permission to use\\b.{0,300}\\bdenied',
-  '\\S{1,40} requested permissions? to use',
+  '\\S{1,40} requested permissions? to ',
   '(?:PreToolUse|PostToolUse)\\S{0,60} hook',
   'exec_command failed\\b',
   'aborted by (?:the )?user',
   "(?:the )?user (?:rejected|denied|declined|cancell?ed|doesn['’]t want|does not want|chose not)",
   '\\[?request interrupted',
   '(?:the )?(?:command|operation|tool|call|script)\\b.{0,200}\\b(?:was (?:automatically )?cancell?ed|timed out|is not supported by)',
-  '(?:the )?(?:tool|function|command|operation|request|action|call)s?(?: \\S{1,60})? (?:was |were |has been |execution )?(?:rejected|denied|cancell?ed|aborted|failed|timed out|interrupted|not (?:allowed|permitted|found|available))',
+  '(?:the )?(?:tool|function|command|operation|request|action|call|permission)s?(?: \\S{1,60})? (?:was |were |has been |execution )?(?:rejected|denied|cancell?ed|aborted|failed|timed out|interrupted|not (?:allowed|permitted|found|available))',
   '(?:command |execution |request |operation )?timed? ?out\\b',
   'file has (?:been modified since|not been read)',
   'file content \\(.{0,40}\\) exceeds',
@@ -127,22 +144,30 @@ export const STOPPED = beginning(
 
 /** The first line of a report of failure. */
 export const HEADING = beginning(
-  '(?:[a-z]{2,20} )?errors?(?: -?\\d{1,6})?(?: in \\S{1,200})?:(?!:) ?(?!\\(?none|0\\b|\\{)',
-  'error\\b(?!\\s*(?:[=.(;,|/-]|::|=>|handling|messages?\\b|classes|codes?\\b|logs?\\b|reporting|pages?\\b))',
+  '(?:[a-z]{2,20} )?errors?(?: -?\\d{1,6})?(?: (?:in|at|near|on) [^\\s:][^:]{0,200})?:(?!:)(?! ?(?:\\(?none|0\\b|\\{))',
+  'error\\b(?!"?\\s*:\\s*(?:""|null|false|\\[\\]|0\\b|\\(?none))(?!\\s*(?:[=.(;,|/-]|::|=>|handling|messages?\\b|classes|codes?\\b|logs?\\b|reporting|pages?\\b))',
+  '(?!no |without )(?:[a-z]{2,20} ){2,3}error: \\S',
+  '(?:ran into )?\\[Errno -?\\d',
+  '(?:success|ok)[\'"]?\\s?[:=]\\s?false\\b|status[\'"]?\\s?[:=]\\s?[\'"]?error\\b',
   '[a-z_]\\w{0,60}(?:error|exception)\\b\\s*[:(\\[](?![\'"])',
   'traceback \\(most',
-  'fatal ?: ?',
+  '(?:fatal|ödesdigert|onulmaz)\\s?: ?',
   'panic: ',
   'fail(?:ed|ure)(?: to\\b|:| with\\b| at\\b| because\\b)',
-  '(?:script|request|call|query|build|download|upload|search) failed\\b',
+  '(?:script|request|call|query|build|download|upload|search|navigation|connection|authentication|validation) failed\\b',
   '(?:[\\w-]{2,30} ){1,4}failed: |<[\\w-]{0,30}error[\\w-]{0,30}>|\\w{2,30} failed: ',
   'E(?:NOENT|ACCES|PERM|ISDIR|NOTDIR|MFILE|XIST|CONNREFUSED|CONNRESET|TIMEDOUT|NOTFOUND|IO|BUSY)\\b',
   'net::ERR_|(?:HTTP )?(?:[45]\\d\\d) (?:[A-Z][a-z]|client error|server error)|HTTP(?:\\/[\\d.]{1,3})? [45]\\d\\d\\b',
+  '(?:[a-z-]{2,30} ){1,3}failed\\W{0,3}$',
   'No sufficiently similar match',
   'Fehlgeschlagen|Échec|Fallo|Falha|Сбой',
-  '(?:Fehler|Schwerwiegend|Erreur|Erro|Errore|Ошибка|Błąd|Hata|Fout|Fel|错误|錯誤|エラー|오류|에러)[^\\S\\n]{0,2}[:：]',
+  '(?:Fehler|Schwerwiegend|Erreur|Erro|Errore|Ошибка|Błąd|Hata|Fout|Fel|(?:致命)?错误|錯誤|エラー|오류|에러)[^\\S\\n]{0,2}[:：]',
   '[\\u3400-\\u9fff]{0,8}(?:失败|失敗)|[\\u3040-\\u30ff\\u3400-\\u9fff]{1,12}に失敗',
 )
+
+/** The first line of a program that shows stored text and could not. */
+export const FATAL =
+  /^(?:fatal|schwerwiegend|致命错误|ödesdigert|onulmaz|error|parse error|error from server)(?:\b.{0,40})?\s?(?:: |：)/i
 
 /** Refusals of tools, editors and sandboxes. */
 export const REFUSED = beginning(
@@ -151,7 +176,8 @@ export const REFUSED = beginning(
   'no such (?:file|tool|command|function)',
   '(?:your )?(?:proposed )?edit (?:has introduced|was not|has not|could not|did not)',
   'no (?:exact )?match(?:es)? (?:was |were )?found (?:in|for) ',
-  '(?:unknown|unrecognized|unsupported|invalid|missing|illegal) (?:\\S{1,30} ){0,2}(?:tool|command|argument|parameter|option|input|path|function|arguments|request|skill)',
+  'unrecognized \\w+: |(?:unknown|unrecognized|unsupported|invalid|missing|illegal) (?:\\S{1,30} ){0,2}(?:tool|command|argument|parameter|option|input|path|function|arguments|request|skill|service|field|key|user|id)\\b',
+  '(?:the )?(?:(?:file|directory|absolute|relative|input|path|parameter|argument|params?|value)\\S{0,10} ){1,3}(?:must|should) (?:be|have|match|start)\\b',
   "(?:could not|couldn['’]t|cannot|can['’]t|unable to|failed to|not able to) ",
   '(?:InputValidationError|unauthori[sz]ed|forbidden)\\b',
   "(?:the )?(?:file|directory|path|folder) (?:\\S{1,200} )?(?:does not exist|doesn['’]t exist|not found|has not been read)",
@@ -162,7 +188,7 @@ export const REFUSED = beginning(
 
 /** An editor that changed nothing. */
 export const NOT_CHANGED =
-  /\bno (?:replacement|changes?) (?:was|were)?\b|\bno changes\b|\bnot (?:found|unique|match|applied|been (?:applied|read|edited|written))\b|\b(?:did|does|do) not (?:appear|exist|match)\b|\bno (?:sufficiently similar )?match|\bmultiple (?:occurrences|matches)|\b(?:matches|occurrences) of\b.{0,60}\bbut\b|\bhunk\b.{0,40}\bfailed|\bfailed to\b|\bhas (?:introduced|not)\b|\bnew syntax error|\bverification failed|\b(?:could not|couldn['’]t|cannot|unable to)\b|\brejected\b|nicht gefunden|introuvable|no se encontr|não encontrad|non trovat|не найден|未找到|找不到|没有找到|見つかりません|찾을 수 없/i
+  /\[Errno -?\d|\bno (?:replacement|changes?) (?:was|were)?\b|\bno changes\b|\bnot (?:found|unique|match|applied|been (?:applied|read|edited|written))\b|\b(?:did|does|do) not (?:appear|exist|match)\b|\bno (?:sufficiently similar )?match|\bmultiple (?:occurrences|matches)|\b(?:matches|occurrences) of\b.{0,60}\bbut\b|\bhunk\b.{0,40}\bfailed|\bfailed to\b|\bhas (?:introduced|not)\b|\bnew syntax error|\bverification failed|\b(?:could not|couldn['’]t|cannot|unable to)\b|\brejected\b|nicht gefunden|introuvable|no se encontr|não encontrad|non trovat|не найден|未找到|找不到|没有找到|見つかりません|찾을 수 없/i
 export const CHANGED =
   /\b(?:success(?:ful(?:ly)?)?|succeeded|updated|created|written|wrote|saved|edited|applied|replaced|inserted|appended|deleted|removed|moved|renamed|modified|changed|done|added|patched|overwritten|ok|completed)\b|^@@ |^[+-]{3} |^\s*\d{1,6}(?:\t|→|:| \|)|erfolgreich|aktualisiert|gespeichert|succès|enregistré|correctamente|guardado|sucesso|salvo|успешно|сохран|成功|已更新|已保存|已创建|已写入|保存しました|更新しました|作成しました|완료|성공|저장/i
 
@@ -173,7 +199,7 @@ export const NO_PAGE =
 /** A refusal in the words of a service, in its first sentence. */
 export const NOT_DONE = new RegExp(
   [
-    "\\b(?:not found|does not exist|doesn['’]t exist|do not exist|not (?:allowed|permitted|authori[sz]ed|supported|eligible|valid)|is invalid|(?:was|were) (?:not|declined)|declined|insufficient (?:funds|balance|stock)|has expired|requires .{0,40}approval|out of stock|matches that|unauthori[sz]ed|timed out|quota exceeded|too many requests)\\b",
+    "\\b(?:not found|does not exist|doesn['’]t exists?|do not exist|not (?:allowed|permitted|authori[sz]ed|supported|eligible|valid)|is invalid|(?:was|were) (?:not|declined)|declined|insufficient (?:funds|balance|stock)|has expired|requires .{0,40}approval|out of stock|matches that|must be an? (?:integer|number|string|list|valid)|exceeds the (?:limit|maximum)|is disabled for|(?:key|token|login|authentication|argument|parameter|field) (?:is|are) required|unauthori[sz]ed|timed out|quota exceeded|too many requests)\\b",
     "^[^.:;]{0,80}\\b(?:failed to|has failed|was (?:denied|refused|rejected)|cannot be|could not|couldn['’]t|can['’]t (?:process|complete|help))\\b",
     '\\b(?:no (?:such|user|order|reservation|record|customer|account)\\b.{0,30}(?:found|exists?)|something went wrong|are disabled for this|cannot execute|rate limit)\\b',
     "^(?:i['’]m |we are )?(?:sorry|unfortunately),? .{0,80}\\b(?:can['’]t|cannot|unable|wrong|could not)\\b",
@@ -192,13 +218,13 @@ export const COMMAND_FAILED = new RegExp(
   [
     '^make(?:\\[\\d+\\])?: \\*\\*\\*|\\bError \\d+$',
     '^npm (?:ERR!|error )|^ERR_PNPM|^error Command failed|\\bELIFECYCLE\\b|^Node\\.js v\\d',
-    '^[\\w./-]{0,200}\\(?\\d*[,:]?\\d*\\)?:? ?-? ?(?:fatal )?(?:error|错误|エラー)(?: [A-Z]{1,4}\\d+|\\[\\w+\\])?:',
+    '^[\\w./-]{0,200}(?:[:(,]\\d{1,7}){0,3}\\)?:? ?-? ?(?:fatal )?(?:error|Fehler|erreur|ошибка|错误|エラー|오류)(?: [A-Z]{1,4}\\d+|\\[\\w+\\])?:(?!\\s*0\\b)',
     '^(?:\\./)?[\\w./-]{1,200}\\.go:\\d+:\\d+: (?!warning)',
-    '^error(?:\\[\\w+\\])?: |^Error: (?!\\(none)|^(?:fatal|panic|FATAL|ERROR) ?: |^E: |^CMake Error|^Uncaught \\w+|^unknown (?:flag|option|command)\\b|^Aborting$|\\bDeployment failed\\b|^An error occurred|^SQLSTATE\\[|^Schwerwiegend: ',
-    '^(?:[\\w.]{1,80}\\.)?[A-Z]\\w{0,60}(?:Error|Exception|Interrupt|Exit)(?: \\[\\w+\\])?(?::|$)',
+    '^error(?:\\[\\w+\\])?: (?!0\\b|none)|^Error: (?!\\(none)|^(?:fatal|panic|FATAL|ERROR|致命错误|ödesdigert|onulmaz)\\s?(?:: |：)|^E: |^CMake Error|^Uncaught \\w+|^unknown (?:flag|option|command)\\b|^Aborting$|\\baborted due to\\b|\\bDeployment failed\\b|^An error occurred|^SQLSTATE\\[|^Schwerwiegend: ',
+    '^\\[?(?:[\\w.]{1,80}\\.)?[A-Z]\\w{0,60}(?:Error|Exception|Interrupt|Exit)(?: \\[\\w+\\])?(?::|$)',
     '^(?:E {2,8}|\\*\\* )\\(?\\w+(?:Error|Exception|error)',
     '\\bTraceback \\(most recent call last\\)|^Caused by: |^Exception in thread ',
-    '^(?:BUILD|COMPILATION|TESTS?|Build|Compilation|Tests?) (?:FAILED|FAILURE|failed|failure|ERROR)\\b|\\bFAILURE: Build failed|^Failed to compile|\\bSome tests failed',
+    '^(?:BUILD|COMPILATION|TESTS?|Build|Compilation|Tests?) (?:FAILED|FAILURE|failed|failure|ERROR)\\b|\\bFAILURE: Build failed|^Failed to compile|^Build error occurred|\\bSome tests failed',
     '^(?:FAIL|FAILED|✗|✘|×|not ok)(?: |$|:)|^--- FAIL|^FAIL\\t',
     '\\b(?:pre-commit|validation|verification|compilation|build|check|lint(?:ing)?|hook|task|job|test run|command|process|execution) (?:has )?(?:validation )?(?:failed|aborted|timed out|was killed)\\b',
     '\\b(?:failed because|test failed$|was refused\\b|terminated command after|requirements could not be resolved|is not logged in|are not logged into)',
@@ -216,7 +242,7 @@ export const HARMLESS =
   /dependency resolver does not currently take into account|^checking \S|\bexpected failures?=|\b0 (?:errors?|failures?|failed)\b(?!.{0,80}\b[1-9]\d* (?:failed|failures?|errors?))/i
 /** A count of failures above zero. */
 export const FAILED_COUNT =
-  /(?<![\w.,/-])(?!0\b)\d{1,6} (?:tests? |specs? |suites? |examples?, ?)?(?:failed|failures?|failing|errors?|errored|Fehler)\b(?![./])|\bfound (?!0\b)\d{1,6} (?:errors?|problems?|issues?)|✖ (?!0\b)\d{1,6} problems?|\b(?:fail(?:ed|ures?)?|errors?)[:=] {0,6}(?!0\b)\d{1,6}\b(?!\.)|^(?!0\b)\d{1,6} issues:/i
+  /(?<![\w.,/-])(?!0\b)\d{1,6} (?:tests? |specs? |suites? |examples?, ?)?(?:failed|failures?|failing|errors?|errored|Fehler)\b(?![./])|\bfound (?!0\b)\d{1,6} (?:errors?|problems?|issues?)|✖ (?!0\b)\d{1,6} problems?|\b(?:fail(?:ed|ures?)?|errors?)[:=] {0,6}(?!0\b)\d{1,6}\b(?!\.)|^(?!0\b)\d{1,6} issues:|^[#ℹ] fail (?!0\b)\d/i
 /** Counts of other things: of repaired and expected failures. */
 export const NOT_A_COUNT = /\(\d+ fixed, 0 remaining\)|\bexpected failures?=|\(0 errors?, \d+ warnings?\)/i
 /** A report that all went well. */
@@ -226,6 +252,11 @@ export const PASSED =
 export const UNFINISHED =
   /^(?!Setting up|Processing).{0,300}(?:\.\.\.|…)$|\(y(?:es)?\)?(?:\/n(?:o)?\)?|\/no\/\S{1,20})?\??$|\bEXECUTING\b|\bstill (?:creating|running|waiting)\b|^waiting for\b|^\[INFO\] Downloading\b|^transforming\b|are available\.\.\.$/i
 
+/** `bash: line 3: …`, in any language. */
+export const SHELL_ERROR =
+  /^(?:\S{0,200}\/)?(?:(?:ba|z|da|k)?sh|\(eval\)|[\w.-]{1,80}\.sh): ?(?:\w{2,10}: )?[^\d:：]{0,14}\d{1,6}[^\d:：]{0,14}(?:: |：)/
+/** The last line of a program that found no server or no page. */
+export const NO_CONNECTION = /[|\]]:\d{1,5}.{0,20}(?:\.\.\.|…) [^:：]{1,30}[:：]|\bERROR [45]\d\d\b/
 /** Messages of programs: `cat: a.txt: No such file or directory`. */
 export const PROGRAM_ERROR = new RegExp(
   `(?:^|[:：]|\\s)(?:${[

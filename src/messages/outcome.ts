@@ -17,7 +17,7 @@ export type Outcome = 'ok' | 'failed' | 'unknown'
 type CalledTool = { readonly toolName?: string; readonly input?: Json }
 
 /**
- * The outcome of a call from its result. Takes linear time; of a text that is not JSON, it reads at most 12,000 units. `names`: the
+ * The outcome of a call from its result. Takes linear time; of a text that is not data, it reads at most 12,000 units. `names`: the
  * tools that read and write files, instead of the default lists.
  */
 export function outcomeOf(call: CalledTool, output: ToolResultOutput, names: ToolNames = {}): Outcome {
@@ -58,6 +58,16 @@ type Kind = {
 }
 
 function kindOf({ toolName = '', input = null }: CalledTool, names: ToolNames): Kind {
+  // One tool that calls others: `use_mcp_tool({"tool_name": "read_file", …})`.
+  const called = isObject(input) ? (own(input, 'tool_name') ?? own(input, 'toolName')) : undefined
+  if (isObject(input) && typeof called === 'string') {
+    const given = own(input, 'arguments') ?? own(input, 'params') ?? own(input, 'args')
+    return kindOfTool(called, given ?? null, names)
+  }
+  return kindOfTool(toolName, input, names)
+}
+
+function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
   const effect = effectOf(toolName, input, names)
   const isShell = wording.SHELL_TOOL.test(toolName)
   const given = commandIn(input)
@@ -114,13 +124,19 @@ function ofData(value: Json, kind: Kind, depth: number): Outcome {
     const inner = fields.get(name)
     const found = isObject(inner) ? statedIn(fieldsOf(inner)) : undefined
     if (found !== undefined) return found
+    if (Array.isArray(inner) && haveAllFailed(inner as readonly Json[])) return 'failed'
   }
   if (fields.size === 0) return 'unknown'
+  // Reports by file or by item: `{"a.ts": {"result": "error"}}`.
+  if (haveAllFailed([...fields.values()])) return 'failed'
   // A record of data may have a text of any kind; a report consists of little else.
   if (fields.size > 4) return 'ok'
   const outcomes = wording.PRINTED.flatMap((name) => {
-    const text = fields.get(name)
-    return typeof text === 'string' ? [ofText(text, kind)] : []
+    const value = fields.get(name)
+    if (Array.isArray(value)) return [ofList(value as readonly Json[], kind)]
+    // A message beside nothing else is the word of the service, not a page that it returned.
+    const isWord = name === 'message' && kind.does === 'fetch'
+    return typeof value === 'string' ? [ofText(value, isWord ? { does: 'other' } : kind)] : []
   })
   if (outcomes.includes('failed')) return 'failed'
   return outcomes.length === 0 || outcomes.includes('ok') ? 'ok' : 'unknown'
@@ -143,15 +159,21 @@ function ofList(items: readonly Json[], kind: Kind): Outcome {
     return typeof text === 'string' ? [text] : []
   })
   if (texts.length > 0) return ofText(endsOf(texts), kind)
-  const [only] = items
-  if (items.length !== 1 || !isObject(only)) return 'ok'
-  const fields = fieldsOf(only)
-  return isStored(fields) ? 'ok' : (statedIn(fields) ?? 'ok')
+  return haveAllFailed(items) ? 'failed' : 'ok'
+}
+
+/** Whether every item of a list is the report of a failure. */
+function haveAllFailed(items: readonly Json[]): boolean {
+  const failed = items.slice(0, 20).filter((item) => {
+    const fields = isObject(item) ? fieldsOf(item) : new Map<string, Json>()
+    return !isStored(fields) && statedIn(fields) === 'failed'
+  })
+  return items.length > 0 && failed.length === Math.min(items.length, 20)
 }
 
 /** Whether a record has an id: its status is then that of a thing and not of the call. */
 function isStored(fields: Fields): boolean {
-  return [...fields.keys()].some((name) => /id$/.test(name) && name !== 'valid' && name !== 'paid')
+  return [...fields.keys()].some((name) => /id$/.test(name) && !wording.NO_ID.test(name))
 }
 
 /** The outcome that the fields of a record state. */
@@ -213,6 +235,8 @@ const LINE_UNITS = 400
 const LONGEST_MESSAGE = 4_000
 /** A longer text of a service is an answer and not a refusal. */
 const LONGEST_REFUSAL = 600
+/** A longer page that begins with an error is about errors. */
+const LONGEST_ERROR_PAGE = 2_500
 /** Fewer lines are probably the whole output of a command that ends in `| head`. */
 const CUT_LINES = 10
 
@@ -223,15 +247,18 @@ function ofText(text: string, kind: Kind): Outcome {
   if (whole && (head.trim() === '' || wording.CLEARED.test(head.trim()))) return 'unknown'
   // The content of a file, as most results are.
   if (does === 'show' && kind.command === undefined && text.length > LONGEST_MESSAGE) return 'ok'
-  const data = does === 'show' ? undefined : dataIn(text)
+  const printed = text.length <= MOST_DATA ? wording.PRINTED_CONTENT.exec(text) : null
+  if (printed !== null) return printed[3] === 'True' ? 'failed' : ofText(unescaped(printed[2]!), kind)
+  const data = does === 'show' && !wording.ENVELOPE.test(text.slice(-60)) ? undefined : dataIn(text)
   if (data !== undefined) return ofData(data, kind, 1)
   const isShown = does === 'show' || does === 'fetch'
   if (whole && wording.NO_OUTPUT.test(head.trim()))
     return isShown || wording.SAYS_OK.test(head) ? 'ok' : 'unknown'
   const first = linesOf(head, FIRST_LINES)
   const last = lastLines(whole ? head : tailOf(text, TAIL_UNITS))
-  // A heading such as "### Result" comes before the message.
-  const opening = first.find((line) => !/^#{2,4} /.test(line)) ?? ''
+  // A heading such as "### Result" comes before the message, and so does the title of a page.
+  const title = does === 'fetch' ? wording.PAGE_TITLE : /^#{2,4} /
+  const opening = first.find((line) => !title.test(line)) ?? ''
   const isMessage = !isShown || text.length <= LONGEST_MESSAGE
   if (isMessage && wording.STOPPED.test(opening)) return 'failed'
   if (isShown && wording.NO_MATCH.test(opening)) return 'ok'
@@ -246,26 +273,26 @@ function ofText(text: string, kind: Kind): Outcome {
         : 'ok'
     case 'fetch':
       if (last.length <= 3 && last.some((line) => isOfProgram(line, kind))) return 'failed'
-      return text.length <= LONGEST_REFUSAL && wording.NO_PAGE.test(first[0] ?? '') ? 'failed' : 'ok'
+      if (kind.command !== undefined && wording.NO_CONNECTION.test(last.at(-1) ?? '')) return 'failed'
+      return text.length <= LONGEST_ERROR_PAGE && wording.NO_PAGE.test(first[0] ?? '') ? 'failed' : 'ok'
     case 'change':
       return ofReport([...first, ...last])
     case 'run':
       return ofPrinted(first, last, kind)
     case 'other':
-      return text.length < LONGEST_REFUSAL && wording.NOT_DONE.test(opening) ? 'failed' : 'ok'
+      if (!wording.NOT_DONE.test(opening)) return 'ok'
+      return text.length < LONGEST_REFUSAL || first.some((line) => wording.HEADING.test(line))
+        ? 'failed'
+        : 'ok'
   }
 }
 
 /** Whether the first line is that of a report of failure, and not of a file or a log that is shown. */
 function isHeading(opening: string, text: string, { does, command = '', quotes }: Kind): boolean {
-  if (quotes === true)
-    return (
-      /^(?:fatal|error|parse error|Error from server|Schwerwiegend)(?:\b.{0,40})?: /.test(opening) &&
-      !/logs?\b/.test(command)
-    )
+  if (quotes === true) return wording.FATAL.test(opening) && !/logs?\b/.test(command)
   // What a command printed is read from its end.
   if (does === 'run' || (does === 'show' && /^\s*[[{]/.test(text))) return false
-  return wording.HEADING.test(opening) && (does !== 'fetch' || text.length <= LONGEST_REFUSAL)
+  return wording.HEADING.test(opening) && (does !== 'fetch' || text.length <= LONGEST_ERROR_PAGE)
 }
 
 /** What an editor reports: the first line that says anything decides, because the changed text may follow. */
@@ -291,6 +318,7 @@ function ofPrinted(first: readonly string[], last: readonly string[], kind: Kind
   if (passed >= 0)
     return worded > passed || (counted >= 0 && counted > passed - REPORT_LINES) ? 'failed' : 'ok'
   if (worded >= 0 || counted >= 0 || wording.HEADING.test(first[0] ?? '')) return 'failed'
+  if (wording.REFUSED.test(last.at(-1) ?? '')) return 'failed'
   if (last.length <= 12 && last.some(isProgramError)) return 'failed'
   if (last.length <= 5 && [first[0], last.at(-1)].some((line) => isOfProgram(line ?? '', kind)))
     return 'failed'
@@ -307,8 +335,24 @@ function countsFailures(line: string): boolean {
 function dataIn(text: string): Json | undefined {
   if (text.length > MOST_DATA || !/^\s{0,20}[[{]/.test(text) || !/[\]}]\s{0,20}$/.test(text.slice(-21)))
     return undefined
-  return parsedJson(text)
+  return parsedJson(text) ?? parsedJson(jsonOfPython(text))
 }
+
+/** Data as Python prints it, `{'ok': False}`, as JSON. */
+function jsonOfPython(text: string): string {
+  if (!/^\s{0,20}[[{]\s{0,20}[{'"\]}]/.test(text) || !text.includes("'")) return ''
+  return text.replaceAll(wording.PYTHON_VALUE, (value) => {
+    if (/^['"]/.test(value)) return JSON.stringify(unescaped(value.slice(1, -1)))
+    return wording.PYTHON_CONSTANTS[value] ?? value
+  })
+}
+
+/** A text without the escapes of a program that printed it. */
+function unescaped(text: string): string {
+  return text.replaceAll(/\\([\s\S])/g, (_, unit: string) => ESCAPES[unit] ?? unit)
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
 /** Lines that are not blank, without the tags and frames around them, each up to its first units. */
 function linesOf(text: string, most: number): string[] {
@@ -366,7 +410,8 @@ function isProgramError(line: string): boolean {
 
 /** Whether a line begins with the name of a program that the command runs: programs do so in their own error messages only. */
 function isOfProgram(line: string, { command = '' }: Kind): boolean {
-  const name = /^([\w.-]{1,60}): /.exec(line)?.[1]
+  if (wording.SHELL_ERROR.test(line)) return !/: warning: /.test(line)
+  const name = /^([\w.+-]{1,60})(?:: |：)/.exec(line)?.[1]
   if (name === undefined || /^(?:make|configure|npm|echo|printf)$/.test(name)) return false
   if (/: (?:warning|note|info|debug)\b|\b(?:ok|success(?:ful)?)\b/i.test(line)) return false
   return command.split(/[|;&]/).some((part) => {

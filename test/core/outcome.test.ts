@@ -118,7 +118,37 @@ describe('the outcome of a call without an error flag', () => {
     ['failed', run('curl -sf https://x.test'), 'curl: (22) The requested URL returned error: 404'],
     ['ok', run('file a.out'), 'a.out: ELF 64-bit LSB executable'],
     ['ok', run('docker logs web'), 'FATAL: password authentication failed for user "app"'],
+    ['failed', run('g++ a.cc'), 'g++: error: unrecognized command-line option'],
+    ['failed', run('gcc a.c'), "a.c: In function 'main':\na.c:1:20: error: 'x' undeclared\n 1 | int main()"],
+    ['failed', run('node --test'), 'not ok 1 - adds\n# tests 2\n# pass 1\n# fail 1\n# skipped 0'],
+    ['ok', run('node --test'), 'ok 1 - rejects errors\n# tests 1\n# pass 1\n# fail 0\n# skipped 0'],
+    [
+      'failed',
+      run('npm run build'),
+      '> app@1.0.0 build\n\n> Build error occurred\n[TypeError: f is not callable]\n\n',
+    ],
+    ['failed', run('sqlite3 a.db < a.sql'), 'Parse error near line 1: no such table: a'],
+    ['failed', run('docker build .'), 'A notice about the builder.\n\nCannot connect to the Docker daemon.'],
+    [
+      'failed',
+      run('perl a.pl'),
+      'Global symbol "$x" requires a package\nExecution of a.pl aborted due to errors.',
+    ],
+    [
+      'failed',
+      run('wget http://a.test'),
+      'Resolving a.test...\nConnecting to a.test|1.2.3.4|:80... failed: Refused.',
+    ],
+    ['ok', run('printf a'), 'error: 0\nwarnings: 3'],
+    ['ok', run('git -C app log --oneline'), 'a1b2c3d Fix error: build failed'],
+    // A shell begins nothing but its own messages with its name and a line.
+    ['failed', run('bash a.sh'), 'a.sh: line 3: A: unbound variable'],
+    ['failed', run('eval "if"'), 'bash: eval: line 2: syntax error: unexpected end of file'],
+    ['failed', run('export 1x=2'), "bash: line 1: export: `1x=2': not a valid identifier"],
+    ['failed', run('cat > a/b <<E'), '(eval):1: parse error near `a`'],
     // Editors.
+    ['failed', EDIT, "Ran into [Errno 2] No such file or directory: 'a.ts' while trying to write"],
+    ['failed', EDIT, "Agent requested permissions to write to a.ts, but you haven't granted it yet."],
     ['failed', EDIT, 'ERROR: No replacement was performed, old_str `a` did not appear verbatim in a.ts.'],
     ['failed', EDIT, 'No replacement was performed. Multiple occurrences of old_str in lines 3, 9.'],
     [
@@ -156,6 +186,8 @@ describe('the outcome of a call without an error flag', () => {
     ['failed', READ, "Error: ENOENT: no such file or directory, open 'a.ts'"],
     ['failed', READ, 'File does not exist.'],
     ['failed', READ, '<error>File not found: a.ts</error>'],
+    ['failed', READ, 'File path must be within one of the workspace directories: /a'],
+    ['failed', READ, '{"content": [{"type": "text", "text": "No such file"}], "isError": true}'],
     // Services.
     ['failed', SERVICE, 'Error: order not found'],
     ['failed', SERVICE, 'The request timed out.'],
@@ -177,12 +209,58 @@ describe('the outcome of a call without an error flag', () => {
     ['failed', SERVICE, '{"errcode": 40001, "errmsg": "invalid credential"}'],
     ['failed', SERVICE, '{"status": 200, "body": {"success": false}}'],
     ['failed', SERVICE, '{"code": "UNAUTHENTICATED", "message": "log in first"}'],
+    ['failed', SERVICE, "Input validation error: 'order' is a required property"],
+    ['failed', SERVICE, 'success: false\nerror: no such order\nitems: []'],
+    ['failed', SERVICE, 'Navigation failed net::ERR_ABORTED at https://a.test'],
+    ['failed', SERVICE, '{"title": "Bad Request", "status": 400, "traceId": "a1"}'],
+    ['failed', SERVICE, '{"a.ts": {"result": "error", "reason": "line 9"}}'],
+    ['failed', SERVICE, '{"results": [{"success": false, "error": "a"}, {"success": false, "error": "b"}]}'],
+    ['ok', SERVICE, '{"results": [{"success": false, "error": "a"}, {"success": true}]}'],
+    ['failed', SERVICE, '{"error": "", "response": "{\\"status\\": \\"401\\", \\"msg\\": \\"log in\\"}"}'],
+    ['ok', SERVICE, '{"error": "", "response": "[{\\"id\\": 1}, {\\"id\\": 2}, {\\"na...'],
+    ['failed', SERVICE, '{"content": [{"type": "text", "text": "Error: no such order"}], "isError": false}'],
+    // Python prints data in its own form.
+    ['failed', SERVICE, "{'success': False, 'message': \"it's gone\", 'data': None}"],
+    ['ok', SERVICE, "{'success': True, 'error': None}"],
+    ['failed', SERVICE, "[TextContent(type='text', text='Error: no\\nsuch order', annotations=None)]"],
+    ['failed', SERVICE, "meta=None content=[TextContent(type='text', text='gone')] isError=True"],
+    [
+      'ok',
+      SERVICE,
+      "meta=None content=[TextContent(type='text', text='Order A1', annotations=None)] isError=False",
+    ],
+    // One tool calls others.
+    [
+      'ok',
+      { toolName: 'use_mcp_tool', input: { tool_name: 'read_file', arguments: { path: 'a.md' } } },
+      `# Errors\n${'Error: an example in a manual\n'.repeat(200)}`,
+    ],
     ['failed', SERVICE, 'Die Bestellung konnte nicht storniert werden, da sie bereits versandt wurde.'],
     ['failed', SERVICE, '查询失败：订单不存在'],
     [
       'failed',
       { toolName: 'web_fetch', input: { url: 'https://a' } },
       'Just a moment...\n\nVerifying you are human.',
+    ],
+    [
+      'failed',
+      { toolName: 'web_fetch', input: { url: 'https://a' } },
+      '# Untitled\n\nError: the reader returned status 451',
+    ],
+    [
+      'failed',
+      { toolName: 'fetch', input: { url: 'https://a' } },
+      'Contents of https://a:\n<error>not a page</error>',
+    ],
+    [
+      'failed',
+      { toolName: 'search_notes', input: { query: 'a' } },
+      `# Search Failed\n\n${'Try other words.\n'.repeat(60)}`,
+    ],
+    [
+      'failed',
+      { toolName: 'search_movies', input: { genre: 'a' } },
+      '{"message": "genre must be an integer: a"}',
     ],
     [
       'ok',
@@ -215,6 +293,15 @@ describe('the outcome of a call without an error flag', () => {
     'エラー: フォルダがありません',
     'cat: a: 그런 파일이나 디렉터리가 없습니다',
     '오류: 폴더가 없습니다',
+    '致命错误：仓库不存在',
+    'ödesdigert: arkivet finns inte',
+    'onulmaz: depo yok',
+    'fatal : le dépôt manque',
+    'bash: řádek 1: frob: příkaz nenalezen',
+    'bash: рядок 1: cd: a: Немає такого файла або каталогу',
+    'bash: 1 行: kill: (9) - そのようなプロセスはありません',
+    'bash: 第 1 行：kill: (9) - 没有那个进程',
+    'a.sh: satır 3: sözdizim hatası: beklenmeyen dosya sonu',
   ]
 
   it.each(FAILED_ABROAD)('is failed in another language: %s', (result) => {
