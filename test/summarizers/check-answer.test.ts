@@ -335,6 +335,8 @@ describe('a line that contradicts the log gets a note', () => {
     ['a failure before a success', FAILING, 'The tests (npm test) report one error; the build works.'],
     ['a goal in Chinese', FAILING, '下一步让所有测试通过。'],
     ['a purpose', FAILING, 'To make all tests pass, the handle has to be closed.'],
+    ['words of the user', FAILING, 'User quote: "I fixed it myself and all tests pass."'],
+    ['a condition', NOT_CHANGED, 'Sobald rates.py angepasst ist, laufen die Tests.'],
     ['what comes next', FAILING, '[ ] `npm test` passes'],
     ['what a file does', NOT_CHANGED, 'rates.py created a new client for each row, updated on each read.'],
     ['what a file returns', NOT_CHANGED, 'rates.py: days() returns the added rows.'],

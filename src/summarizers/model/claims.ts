@@ -2,12 +2,12 @@ import { isEastAsian } from '../text.ts'
 
 /*
  * What a sentence of a summary claims, by the most common words of English, German, French, Spanish, Chinese and Japanese. A note on a true
- * sentence does more harm than a missed contradiction, so a claim that can be read in two ways is none.
+ * sentence does more harm than a missed contradiction, so a sentence that can be read in two ways claims nothing.
  */
 
 /** A success that names a failure: "without errors". */
 const NO_FAILURE =
-  /\b(?:without|with no|with zero|no|zero|0)(?: \w+)? (?:errors?|failures?|failed|failing)\b(?: (?:were|was) (?:reported|found))?|\b(?:ohne|keine) Fehler\b|\bfehlerfrei\b|\b(?:sans|aucune) erreur\b|\b(?:sin|ningún) error(?:es)?\b|没有(?:任何)?(?:错误|报错)|(?:无|零)(?:错误|报错)|\b(\d+)(?:\/| of )\1 (?:tests? )?(?:pass\w*|bestanden|green)|エラー(?:なし|はない|なく|はありません)|(?<!\d)0 ?(?:件の)?(?:エラー|失敗)/gi
+  /\b(?:without|with no|with zero|no|zero|0)(?: \w+)? (?:errors?|failures?|failed|failing)\b(?: (?:were|was) (?:reported|found))?|\b(?:ohne|keine) Fehler\b|\bfehlerfrei\b|\b(?:sans|aucune) erreur\b|\b(?:sin|ningún|no (?:reporta|hay|muestra|da)) error(?:es)?\b|没有(?:任何)?(?:错误|报错)|(?:无|零)(?:错误|报错)|\b(\d+)(?:\/| of )\1 (?:tests? )?(?:pass\w*|bestanden|green)|エラー(?:なし|はない|なく|はありません)|(?<!\d)0 ?(?:件の)?(?:エラー|失敗)/gi
 const SUCCESS =
   /\b(?:pass(?:es|ed|ing)?|succe(?:ed(?:s|ed)?|ss|ssful|ssfully)|works|worked|green|clean|exit(?:s|ed)? (?:with )?(?:code )?0|bestanden|bestehen|erfolgreich|grün|réussi(?:e|s|es)?|réussissent|passent|pasan|pasaron|exitos[oa]s?|exitosamente|correctamente)\b|\blaufen (?:alle |jetzt |nun |wieder )*durch\b|\bavec succès\b|\bcon éxito\b|通过|成功|合格|パス|通(?:った|りました|って|る)|✅|✓/i
 /** A number of passed tests says nothing of the others. */
@@ -20,11 +20,11 @@ const FAILURE =
 const NOT_DONE = new RegExp(
   [
     '\\b(?:not|never|none|fail(?:s|ed)?|failing|failures?|broken|refused|rejected|attempt\\w*|tried|try|trying|unsuccess\\w*|some|most|before|then works',
-    'goal|acceptance|criteria|definition|target|until|should|must|will|would|could|can|needs?|to be|to make|make sure|has to|have to|pending|if|unless|proposed|suggested',
+    'goal|acceptance|criteria|definition|target|until|should|must|will|would|could|can|needs?|to be|to make|make sure|has to|have to|pending|if|unless|when|proposed|suggested|quote\\w*|sa[i]d|says|myself',
     'once (?:the|all|it|this|that|they|\\S+ (?:is|are|has|have|was|were))|wants?|asked|request\\w*|please|plan\\w*|next|remaining|unchanged|0 edits',
-    'nicht|keine?[nrs]?|fehlgeschlagen|fehlschl\\w*|schl(?:ägt|agen) \\w* ?fehl|soll\\w*|muss|müssen|konnten?|können|kann|wird|werden|ziel|versuch\\w*|unverändert|vorher',
-    "ne|pas|échou\\w*|doit|doivent|pour que|objectif|n[’']a|no|fall(?:an?|id\\w*)|fallan|debe|deben|objetivo|para que|que \\w+ (?:las|los) \\w+ pasen|pasen|intent\\w*|pudo|puede)\\b",
-    "n['’]t\\b|falló|未|没|不|失败|失敗|需要|要求|希望|目标|让|使所有|计划|下一步|尝试|如果|应该|应当|出错|待|之前|ない|なかっ|できず|必要|べき|予定|ように|たい|目標|まで|前は",
+    'nicht|keine?[nrs]?|fehlgeschlagen|fehlschl\\w*|schl(?:ägt|agen) \\w* ?fehl|soll\\w*|muss|müssen|konnten?|können|kann|wird|werden|ziel|versuch\\w*|unverändert|vorher|sobald|wenn|falls',
+    "ne|pas|échou\\w*|doit|doivent|pour que|objectif|n[’']a|no|fall(?:an?|id\\w*)|fallan|debe|deben|objetivo|para que|que \\w+ (?:las|los) \\w+ pasen|pasen|intent\\w*|pudo|puede|cuando|si)\\b",
+    "n['’]t\\b|falló|未|没|不|失败|失敗|需要|要求|希望|目标|让|使所有|计划|下一步|尝试|如果|才会|应该|应当|出错|待|之前|ない|なかっ|できず|必要|べき|予定|ように|たら|見込み|たい|目標|まで|前は",
   ].join('|'),
   'i',
 )
@@ -33,11 +33,11 @@ const STILL_FAILS =
 const ALL_TESTS = new RegExp(
   [
     '\\b(?:all|every|the)\\b[\\w ]{0,20}\\btests? (?:suites? )?(?:now )?(?:pass(?:es|ed)?|succeed(?:s|ed)?|(?:is|are|were) (?:now )?(?:passing|green|successful))',
-    '(?:^|[.:] ?|and )tests? (?:now )?(?:pass(?:es|ed)?|(?:are|were) (?:now )?(?:passing|green|successful))',
+    '(?:^|[.:] ?|and |the )tests? (?:suite )?(?:is )?(?:now |fully )?(?:green|pass(?:es|ed)?|(?:are|were) (?:now )?(?:passing|green|successful))',
     '\\b(?:alle|die|sämtliche) (?:\\d{1,6} )?Tests (?:\\w+ )?(?:bestanden|(?:sind|waren) (?:\\w+ )?(?:grün|erfolgreich|bestanden)|(?:laufen|liefen|bestehen)\\b)',
-    '\\btous les tests (?:passent|réussissent)|\\btod[oa]s l[oa]s (?:\\d{1,6} )?(?:tests|pruebas) (?:pasan|pasaron)',
+    '\\btous les tests (?:passent|réussissent)|\\bl[oa]s (?:\\d{1,6} )?(?:tests|pruebas) (?:pasan|pasaron)',
     '(?:所有|全部)(?:的)?(?:单元)?测试(?:都|均|已|现已|现在)*通过|测试(?:已|都|均|现已)*(?:全部|全都)?(?:都|均)?通过',
-    '(?:すべて|全て|全)の?テストが?(?:成功|通過|合格|パス|通)|テスト[はが](?:すべて|全て|全部)(?:成功|通過|合格|パス|通)',
+    '(?:すべて|全て|全)の?テストが?(?:成功|通過|合格|パス|通)|テスト[はが](?:すべて|全て|全部|全件)(?:成功|通過|合格|パス|通)',
   ].join('|'),
   'i',
 )
@@ -84,12 +84,12 @@ export const FILE = '\u0001'
 export const OTHER = '\u0002'
 
 const DID =
-  'edited|changed|modified|updated|fixed|resolved|created|wrote|written|added|removed|replaced|refactored|implemented|renamed|rewrote|rewritten|adjusted|adapted|extended|patched|reworked|corrected|improved|converted'
+  'edited|changed|modified|updated|fixed|resolved|created|wrote|written|added|removed|replaced|refactored|implemented|renamed|rewrote|rewritten|adjusted|adapted|extended|patched|reworked|corrected|improved|converted|switched|migrated'
 const DE =
   'geändert|bearbeitet|angepasst|ergänzt|hinzugefügt|erweitert|korrigiert|aktualisiert|behoben|umgeschrieben|erstellt|angelegt|ersetzt|entfernt|umgestellt|repariert'
 const FR = 'modifié|corrigé|ajouté|créé|remplacé|adapté|mis à jour|étendu'
 const ES = 'modific|actualiz|corrig|edit|cre|agreg|añad|cambi|ajust|reescrib|ampli'
-const ZH = '修改|更新|修复|变更|编辑|调整|添加|增加|创建|新建|重写|改写'
+const ZH = '修改|更新|修复|变更|编辑|调整|添加|增加|创建|新建|重写|改写|改为|改成'
 const JA = '更新|変更|修正|編集|追加|作成|調整'
 const LIST = `(?:[\\s,、，&]|and|und|y|et|和|と|${OTHER})*`
 /** Up to a file in the same clause, which is the only one or in a list. */
