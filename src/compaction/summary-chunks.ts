@@ -1,10 +1,11 @@
 import { withReadableBlocks } from '../messages/compaction-block.ts'
-import { type JsonObject, stringifyJson } from '../messages/json.ts'
+import { isObject, type Json, type JsonObject, stringifyJson } from '../messages/json.ts'
 import { type Message, type Part, partsOf, type RowKind, withOutputText } from '../messages/message.ts'
 import { TextAgentReader } from '../messages/text-agent.ts'
 import { CallReader } from '../summarizers/calls.ts'
 import { type Digest, mergeDigests, ToolCallReader } from '../summarizers/digest.ts'
-import { ExtractiveReader, extractiveReader } from '../summarizers/extractive.ts'
+import { type ExtractiveReader, extractiveReader, type LogRecord } from '../summarizers/extractive.ts'
+import { LogReader } from '../summarizers/model/log-reader.ts'
 import type { Summarizer } from '../summarizers/summarizer.ts'
 import { fitText, shortenMiddle } from '../summarizers/text.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
@@ -20,14 +21,17 @@ type SummaryMemory = { readonly textLength: number; readonly digest: Digest }
 export class SummaryMaterial {
   /** Texts of the summaries at the start, which the new one continues. */
   readonly earlier: string[] = []
-  /** The user's rules in the metadata of summaries by models, as lines. */
-  readonly rules: string[] = []
+  /** What summaries by models stored of the log. */
+  readonly memory: { rules: string[]; withdrawn: string[]; lastTest?: LogRecord['lastTest'] } = {
+    rules: [],
+    withdrawn: [],
+  }
   /** The rows after those, if they are kept. */
   readonly rest: SummarySource[] = []
   /** The reader of the rows after those, if they are not kept. */
   readonly reader: ExtractiveReader | undefined
   /** The reader of the log that a model's summary is compared with. */
-  readonly log: ExtractiveReader | undefined
+  readonly log: LogReader | undefined
   /** Number of rows after those. */
   count = 0
   readonly #keepsRows: boolean
@@ -40,7 +44,7 @@ export class SummaryMaterial {
   /** `summarizer`: `undefined` when the text is given. `level`: that of its request. */
   constructor(summarizer: Summarizer | undefined, level?: number) {
     this.reader = summarizer && extractiveReader(summarizer)
-    this.log = summarizer?.usesModel === true ? new ExtractiveReader() : undefined
+    this.log = summarizer?.usesModel === true ? new LogReader() : undefined
     this.#keepsRows = summarizer !== undefined && this.reader === undefined
     // Summaries of one level are merged with each other instead of being continued.
     this.#continues = level === undefined
@@ -69,7 +73,7 @@ export class SummaryMaterial {
     if (isMessage) this.#digest.addCalls(calls)
     const memory = memoryOf(source)
     if (memory !== undefined) this.#digests.push(memory.digest)
-    if (this.log !== undefined) for (const rule of rulesOf(source)) this.rules.push(rule)
+    if (this.log !== undefined && source.kind === 'summary') this.#remember(source)
     if (source.kind === 'summary' && this.#continues && this.count === 0) {
       this.earlier.push(ownText(source))
       return
@@ -77,6 +81,17 @@ export class SummaryMaterial {
     this.count += 1
     if (this.#keepsRows) this.rest.push(source)
     this.#anyReader?.add({ ...read, kind: source.kind }, calls, source.position)
+  }
+
+  #remember(source: SummarySource): void {
+    const { withdrawn, lastTest } = source.metadata ?? {}
+    for (const rule of rulesOf(source)) this.memory.rules.push(rule)
+    for (const rule of textsIn(withdrawn)) this.memory.withdrawn.push(rule)
+    if (isObject(lastTest) && typeof lastTest.label === 'string')
+      this.memory.lastTest = {
+        label: lastTest.label,
+        outcome: lastTest.outcome === 'failed' ? 'failed' : 'ok',
+      }
   }
 
   /** Adds the calls in the last text of an agent whose results come later. Call it after the last row. */
@@ -117,12 +132,15 @@ function memoryOf({ kind, metadata }: SummarySource): SummaryMemory | undefined 
 
 /** The user's rules that an earlier summary stored; of one by the offline summarizer, the quotations of the user in its text. */
 function rulesOf(source: SummarySource): readonly string[] {
-  if (source.kind !== 'summary') return []
   const stored = source.metadata?.rules
-  if (Array.isArray(stored)) return stored.filter((rule) => typeof rule === 'string')
+  if (Array.isArray(stored)) return textsIn(stored)
   return [...ownText(source).matchAll(/^- (User: ".*"(?: \(message \d{1,15}\))?)$/gm)].map(
     ([, rule]) => rule!,
   )
+}
+
+function textsIn(value: Json | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
 }
 
 /** A summary's text without its digest. */

@@ -142,10 +142,11 @@ export async function writeSummary(
   const textTokens = request.maxTokens - (rendered === '' ? 0 : estimateTokens(rendered))
 
   const meter = new InputMeter(estimator, request.provider ?? provider, summarizer.tokensPerMessage ?? 0)
-  const log = material.log?.record(
-    material.earlier.length === 0 && material.rules.length === 0 ? undefined : material.rules,
-  )
+  const { memory } = material
+  const isFirst = material.earlier.length === 0 && memory.rules.length === 0
+  const log = material.log?.record(isFirst ? undefined : memory)
   const rules = log?.rules.map(writeRule) ?? []
+  const withdrawn = log?.withdrawn.map(writeRule) ?? []
   const asked = { ...request, ...(rules.length > 0 && { rules }), maxTokens: Math.max(1, textTokens) }
   const limit = summarizer.inputTokensFor?.(asked) ?? summarizer.maxInputTokens
   const room = limit ?? Number.POSITIVE_INFINITY
@@ -207,6 +208,8 @@ export async function writeSummary(
     metadata: {
       ...metadataOf(summary, digest),
       ...(rules.length > 0 && { rules: rules.slice(-MOST_RULES) }),
+      ...(withdrawn.length > 0 && { withdrawn: withdrawn.slice(-MOST_RULES) }),
+      ...(log?.lastTest !== undefined && { lastTest: log.lastTest }),
     },
     answer: cost.total(summary),
     notes,

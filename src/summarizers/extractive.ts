@@ -47,6 +47,13 @@ export type LogRecord = Pick<Conversation, 'failures' | 'lastTest'> & {
   readonly isWhole: boolean
 }
 
+/** What summaries stored of the log that they replaced: rules as lines of `writeRule`. */
+export type EarlierLog = {
+  readonly rules: readonly string[]
+  readonly withdrawn: readonly string[]
+  readonly lastTest?: LogRecord['lastTest']
+}
+
 function summarizeMessages(request: SummaryRequest): SummaryAnswer {
   request.signal?.throwIfAborted()
   const reader = new ExtractiveReader()
@@ -82,17 +89,23 @@ export class ExtractiveReader {
   }
 
   /**
-   * What the log says, to check the summary of another writer. `rules`: lines of the earlier summary; `undefined` without one. Call it
-   * after the last message.
+   * What the log says, to check the summary of another writer. `earlier`: what earlier summaries stored; `undefined` without one. Call
+   * it after the last message.
    */
-  record(rules?: readonly string[]): LogRecord {
+  record(earlier?: EarlierLog): LogRecord {
     const conversation = this.#conversation.conversation()
-    const earlier = (rules ?? []).flatMap((line) => readRule(line) ?? [])
-    const all = [...earlier, ...rulesIn(conversation.texts), ...withdrawals(this.#after.conversation())]
-    const { inForce, withdrawn } = sortedRules(all)
-    const { failures, lastTest, artifacts, summaries } = conversation
-    const isWhole = rules === undefined && summaries.length === 0
-    return { rules: inForce, withdrawn, failures, lastTest, changes: artifacts.changes(), isWhole }
+    const read = (lines: readonly string[] = []): Rule[] => lines.flatMap((line) => readRule(line) ?? [])
+    const spoken = [...rulesIn(conversation.texts), ...withdrawals(this.#after.conversation())]
+    const { inForce, withdrawn } = sortedRules([...read(earlier?.rules), ...spoken])
+    const { failures, lastTest = earlier?.lastTest, artifacts, summaries } = conversation
+    return {
+      rules: inForce,
+      withdrawn: [...read(earlier?.withdrawn), ...withdrawn],
+      failures,
+      lastTest,
+      changes: artifacts.changes(),
+      isWhole: earlier === undefined && summaries.length === 0,
+    }
   }
 
   /** The summary of all added messages. Call it after the last one. */

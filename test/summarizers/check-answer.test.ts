@@ -109,6 +109,28 @@ describe('what a summary lacks is added from the log and marked', () => {
     expect(audit.params).toMatchObject({ added: 3 })
   })
 
+  it('a call without a command that failed, when its tool did not succeed later', async () => {
+    const failing = call('refund_item', { item: '5521' }, 'Error: the refund window is closed')
+    const { own } = await summarized([TASK, ...failing], 'A new kettle is sent.')
+    expect(own).toContain('- refund_item `5521` failed: Error: the refund window is closed')
+    const told = await summarized(
+      [TASK, ...failing],
+      'No refund, because its window is closed. Error shown; the end.',
+    )
+    expect(told.own).not.toContain('## Added')
+    const later = [TASK, ...failing, ...call('refund_item', { item: '5521', to: 'card' }, 'refunded')]
+    expect((await summarized(later, 'A new kettle is sent.')).own).toBe('A new kettle is sent.')
+  })
+
+  it('nothing, when a rule lacks only its first conjunction', async () => {
+    const rule = say('user', 'Yes. And please never call me, write to mia@example.org instead.')
+    const { own } = await summarized(
+      [TASK, rule],
+      '- Please never call me, write to mia@example.org instead.',
+    )
+    expect(own).not.toContain('## Added')
+  })
+
   it('nothing, when the summary has all of it; whatever the case and punctuation of a rule', async () => {
     const answer =
       '- fees.py was edited twice.\n- `pytest tests` failed.\n- Rule: never touch the file `rates.py`; it is shared'
@@ -167,7 +189,74 @@ describe('a line that contradicts the log gets a note', () => {
     ...[1, 2].flatMap(() => edit('/app/src/fees.py', NOT_EDITED)),
   ]
 
+  const FAILING = [TASK, ...run('npm test', 'Tests  1 failed | 3 passed (4)')]
+  const NOT_CHANGED = [TASK, ...edit('/app/src/rates.py', NOT_EDITED)]
+  const RATES = '/app/src/rates.py: 0 edits, 1 failed'
+  const LAST_TESTS = 'the last tests failed: bash `npm test`'
+  const READ = [TASK, ...call('read_file', { path: '/app/src/rates.py' }, 'DAYS = 3')]
+  const REFUSED = [TASK, ...call('refund_item', { item: '5521' }, 'Error: the refund window is closed')]
+
   it.each([
+    [
+      'a number of changes that counts the failed ones',
+      FAILED_EDITS,
+      'Made three changes to fees.py.',
+      '/app/src/fees.py: 1 edit, 2 failed',
+    ],
+    [
+      'a count in German',
+      FAILED_EDITS,
+      '`fees.py` wurde dreimal bearbeitet.',
+      '/app/src/fees.py: 1 edit, 2 failed',
+    ],
+    [
+      'a count in Spanish',
+      FAILED_EDITS,
+      'Se editó `fees.py` tres veces.',
+      '/app/src/fees.py: 1 edit, 2 failed',
+    ],
+    [
+      'a count in Chinese',
+      FAILED_EDITS,
+      '对 `fees.py` 做了 3 次修改。',
+      '/app/src/fees.py: 1 edit, 2 failed',
+    ],
+    ['a count in Japanese', FAILED_EDITS, '`fees.py` を3回編集した。', '/app/src/fees.py: 1 edit, 2 failed'],
+    ['a change in a table', NOT_CHANGED, '`src/rates.py` – updated', RATES],
+    ['one of several changed files', NOT_CHANGED, 'Files changed: `src/fees.py`, `src/rates.py`', RATES],
+    ['a change in German', NOT_CHANGED, 'In src/rates.py wurde die Abfrage ergänzt.', RATES],
+    ['a change in Spanish', NOT_CHANGED, 'Se actualizó `src/rates.py`.', RATES],
+    ['a change in French', NOT_CHANGED, '`src/rates.py` a été modifié.', RATES],
+    ['a change in Chinese', NOT_CHANGED, '修改了 `src/rates.py`,加入分页。', RATES],
+    ['a change in Japanese', NOT_CHANGED, '`src/rates.py` の色を変更しました。', RATES],
+    [
+      'a file that was only read',
+      READ,
+      'Adjusted `rates.py` so that DAYS is configurable.',
+      '/app/src/rates.py: 0 edits',
+    ],
+    ['tests in German', FAILING, 'Alle 4 Tests sind bestanden.', LAST_TESTS],
+    ['tests in Spanish', FAILING, 'Todas las pruebas pasan.', LAST_TESTS],
+    ['tests in Chinese', FAILING, '已修复,测试全部通过。', LAST_TESTS],
+    ['tests in Japanese', FAILING, 'すべてのテストが通りました。', LAST_TESTS],
+    ['a command in Spanish', FAILING, 'Se ejecutó `npm test` con éxito.', 'bash `npm test` failed'],
+    ['a command with a mark', FAILING, '`npm test` ✅', 'bash `npm test` failed'],
+    [
+      'a call of a tool',
+      REFUSED,
+      'Refunded the kettle (refund_item succeeded).',
+      'refund_item `5521` failed',
+    ],
+    [
+      'a withdrawn rule without its stress',
+      [
+        TASK,
+        say('user', 'Always use yarn for packages.'),
+        say('user', 'You no longer need to use yarn for packages.'),
+      ],
+      'Use yarn for packages in every folder.',
+      'the user withdrew "Always use yarn for packages"',
+    ],
     [
       'failed edits that are counted',
       FAILED_EDITS,
@@ -235,7 +324,49 @@ describe('a line that contradicts the log gets a note', () => {
     expect(prompts).toHaveLength(1)
   })
 
+  it('a file in a list below a heading of changed files', async () => {
+    const { own } = await summarized(NOT_CHANGED, '## Files Modified\n- `src/fees.py`\n- `src/rates.py`')
+    expect(own).toContain(`- \`src/fees.py\`\n- \`src/rates.py\` [Log: ${RATES}.]`)
+  })
+
   it.each([
+    ['a failure in German', FAILING, '`npm test`: 1 Test schlägt fehl, 3 bestanden.'],
+    ['another failure in German', FAILING, '`npm test` → ein Fehler, 3 bestanden.'],
+    ['a failure before a success', FAILING, 'The tests (npm test) report one error; the build works.'],
+    ['a goal in Chinese', FAILING, '下一步让所有测试通过。'],
+    ['a purpose', FAILING, 'To make all tests pass, the handle has to be closed.'],
+    ['words of the user', FAILING, 'User quote: "I fixed it myself and all tests pass."'],
+    ['a condition', NOT_CHANGED, 'Sobald rates.py angepasst ist, laufen die Tests.'],
+    ['what comes next', FAILING, '[ ] `npm test` passes'],
+    ['what a file does', NOT_CHANGED, 'rates.py created a new client for each row, updated on each read.'],
+    ['what a file returns', NOT_CHANGED, 'rates.py: days() returns the added rows.'],
+    ['a change that is needed, in Japanese', NOT_CHANGED, 'rates.py を修正する必要がある。'],
+    ['a change that failed, in Japanese', NOT_CHANGED, 'rates.py は変更できなかった。'],
+    ['a change that failed, in Chinese', NOT_CHANGED, '修改 rates.py 时出错。'],
+    ['a change of another file', READ, 'Added an export from src/rates.py to src/fees.py.'],
+    [
+      'several edits in one call',
+      [
+        TASK,
+        ...call('multi_edit', { path: '/app/c.py', edits: ['a', 'b', 'c'] as never }, 'Applied 3 edits.'),
+      ],
+      'Made 3 edits to c.py.',
+    ],
+    [
+      'edits by scripts',
+      [TASK, ...edit('/app/one.py'), ...run('python3 fix.py one.py', '')],
+      'Edited one.py 3 times.',
+    ],
+    [
+      'a file that a subagent may have changed',
+      [...READ, ...call('Task', { prompt: 'Fix the rounding everywhere.' }, 'Fixed.')],
+      'Fixed the rounding in src/rates.py.',
+    ],
+    [
+      'a call that succeeded in the end',
+      [...REFUSED, ...call('refund_item', { item: '7730' }, 'refunded')],
+      'refund_item succeeded for 7730.',
+    ],
     ['a true count', FAILED_EDITS, 'Made 1 edit to fees.py; two attempts failed.'],
     ['a plan', FAILED_EDITS, 'The 3 edits to fees.py should be tried again.'.replace('3 edits', 'edits')],
     [
@@ -370,6 +501,36 @@ describe('over many rounds', () => {
       expect(text).toContain('- User: "Never touch the file rates.py, it is shared." (message 1)')
     }
     expect(round).toBe(5)
+    await store.close()
+  })
+})
+
+describe('a contradiction with what an earlier summary replaced', () => {
+  it.each([
+    ['a withdrawn rule', 'Always use yarn for packages.', 'the user withdrew "Always use yarn for packages"'],
+    ['tests that failed last', 'All tests pass.', 'the last tests failed: bash `npm test`'],
+  ])('gets the note in every round: %s', async (_, line, note) => {
+    const generate = async () => ({ text: `- ${line}`, finishReason: 'stop' })
+    const summarizer = modelSummarizer({ name: 'scripted', maxInputTokens: 50_000, generate })
+    const store = await openStore(':memory:', { summarizer })
+    await store.append('s', [
+      say('user', 'Always use yarn for packages.'),
+      say('user', 'You no longer need to use yarn for packages.'),
+      ...run('npm test', 'Tests  1 failed | 3 passed (4)'),
+    ])
+    const config = { targetTokens: 1_500, keepRecentTokens: 600, enablePrune: false }
+    for (let round = 0; round < 3; round++) {
+      await store.append('s', REST)
+      const { messages } = (await store.compactSession('s', config))!
+      expect(messages[0]!.content, `round ${round}`).toContain(`- ${line} [Log: ${note}.]`)
+    }
+    await store.append('s', [
+      say('user', 'Always use yarn for packages.'),
+      ...run('npm test', 'Tests  4 passed (4)'),
+      ...REST,
+    ])
+    const { messages } = (await store.compactSession('s', config))!
+    expect(messages[0]!.content).not.toContain('[Log:')
     await store.close()
   })
 })

@@ -3,6 +3,21 @@ import { ADDED } from '../extractive/previous.ts'
 import { isFirm, type Rule, writeRule } from '../extractive/rules.ts'
 import type { LogRecord } from '../extractive.ts'
 import { isEastAsian, keyOf, oneLine, sentencesOf } from '../text.ts'
+import {
+  claimsChange,
+  claimsFailure,
+  claimsSuccess,
+  claimsTests,
+  FILE,
+  isDone,
+  isWanted,
+  isWithdrawal,
+  OTHER,
+  plainOf,
+  statedEdits,
+  withoutStress,
+} from './claims.ts'
+import { baseOf } from './log-reader.ts'
 
 /*
  * A model's summary is compared with the log. A line that contradicts it gets a note with what the log says; what is missing is added
@@ -35,11 +50,19 @@ export function withNotes(text: string, record: LogRecord): CheckedAnswer {
   const claims = claimsOf(record)
   let corrected = 0
   let isFenced = false
+  let heading = ''
+  let lead = ''
   const lines = text.split('\n').map((line) => {
     if (isFence(line)) isFenced = !isFenced
     if (isFenced || isFence(line)) return line
+    if (/^\s*#/.test(line)) heading = line
+    // The line above a list tells what its items are.
+    else if (/[:：]\**\s*$/.test(line)) lead = line
+    else if (/^[^-*+\d\s]/.test(line)) lead = ''
+    const above = `${heading} ${lead}`
+    const isOpen = isWanted(above) || /^\s*[-*+] \[ \]/.test(line)
     const found = new Set([
-      ...sentencesOf(line).flatMap((sentence) => contradictions(sentence, record, claims)),
+      ...(isOpen ? [] : sentencesOf(line)).flatMap((one) => contradictions(one, above, record, claims)),
       ...withdrawnIn(line, record, claims),
     ])
     if (found.size === 0) return line
@@ -78,9 +101,10 @@ export function withMissing(text: string, record: LogRecord, max: number): Check
 function missing(text: string, { rules, changes, failures, lastTest }: LogRecord): Bullet[] {
   const isNamed = namesIn(text)
   const names = namesOfFiles(changes.map(({ path }) => path))
-  const open = failures.filter(({ label, isOpen, isOvercome, command }) => {
-    return command !== undefined && (label === lastTest?.label || (isOpen && !isOvercome))
-  })
+  const open = failures.filter(
+    ({ label, isOpen, isOvercome }) => isOpen && (label === lastTest?.label || !isOvercome),
+  )
+  const words = new Set(keyOf(text).split(' '))
   return [
     ...rules
       .filter((rule) => !isRuleNamed(rule, isNamed))
@@ -92,7 +116,7 @@ function missing(text: string, { rules, changes, failures, lastTest }: LogRecord
       .slice(-MOST_FILES)
       .map(({ line }): Bullet => ({ text: line, rank: 800 })),
     ...open
-      .filter(({ isOpen, command = '', line }) => isOpen && !isNamed(command) && !isNamed(line))
+      .filter(({ command, line }) => !(command !== undefined && isNamed(command)) && !isTold(line, words))
       .slice(-MOST_FAILURES)
       .map(({ label, line }): Bullet => ({ text: `${label} failed: ${line}`, rank: 700, cut: true })),
   ]
@@ -108,6 +132,14 @@ function namesIn(text: string): (label: string) => boolean {
   }
 }
 
+/** Whether most words of a line are among those of a text. */
+function isTold(line: string, words: ReadonlySet<string>): boolean {
+  const own = keyOf(line).split(' ')
+  return own.filter((word) => words.has(word)).length >= own.length * MOST_WORDS
+}
+
+/** The share of a failure's words that tells it. */
+const MOST_WORDS = 0.7
 /** The longest part of a rule that is compared: a longer sentence was cut in the middle of a word. */
 const COMPARED_UNITS = 400
 /** A rule that is an item of a list, below the line before the list. */
@@ -116,7 +148,8 @@ const ITEM = /^.{1,80}: (.{8,})$/s
 function isRuleNamed({ text }: Rule, isNamed: (label: string) => boolean): boolean {
   const compared = text.length <= COMPARED_UNITS ? text : text.slice(0, text.lastIndexOf(' ', COMPARED_UNITS))
   const [, item] = ITEM.exec(compared) ?? []
-  return isNamed(compared.replace(/…$/, '')) || (item !== undefined && isNamed(item))
+  const words = compared.replace(/…$/, '').replace(/^(?:And|But|Also|So|Und|Aber|Y|Pero|Et|Mais) /, '')
+  return isNamed(words) || (item !== undefined && isNamed(item))
 }
 
 /** Whether a text contains a name that is not part of a longer one. */
@@ -145,55 +178,56 @@ type Claims = {
 
 function claimsOf({ changes, rules, withdrawn }: LogRecord): Claims {
   const names = namesOfFiles(changes.map(({ path }) => path))
-  const inForce = rules.map(({ text }) => ` ${keyOf(text)} `)
+  const inForce = rules.map(({ text }) => ` ${withoutStress(keyOf(text))} `)
   return {
     files: changes.map((change) => ({ names: names(change.path), change })),
     edits: changes.reduce((sum, { edits }) => sum + edits, 0),
     attempts: changes.reduce((sum, { edits, failed }) => sum + edits + failed, 0),
     withdrawn: withdrawn
-      .map(({ text }) => ({ text, key: ` ${keyOf(text)} ` }))
+      .map(({ text }) => ({ text, key: ` ${withoutStress(keyOf(text))} ` }))
       .filter(({ key }) => !inForce.some((other) => other.includes(key))),
   }
 }
 
-/** A success that names a failure: "without errors". */
-const NO_FAILURE =
-  /\b(?:without|with no|with zero|no|zero|0)(?: \w+)? (?:errors?|failures?|failed|failing)\b|\bohne Fehler\b|\bsans erreur\b|\bsin errores\b/gi
-const SUCCESS =
-  /\b(?:pass(?:es|ed|ing)?|succe(?:ed(?:s|ed)?|ss|ssful|ssfully)|works|worked|green|exit(?:s|ed)? (?:with )?(?:code )?0|bestanden|erfolgreich|réussi(?:e|s|es)?|réussissent|passent|pasan|pasaron|exitosa(?:mente)?)\b|通过|成功|合格|パス/i
-const CHANGE =
-  /\b(?:edit(?:s|ed)|changed|modified|updated|fixed|resolved|created|wrote|written|added|removed|replaced|refactored|implemented|renamed|rewrote|geändert|bearbeitet|angepasst|modifiée?s?|corrigée?s?|modificado|editado|corregido)\b|修改|更新|修复|変更|修正|編集/i
-/** What was not done, not yet, not all of it, or only wanted. */
-const NOT_DONE =
-  /\b(?:not|never|none|fail(?:s|ed)?|failing|failures?|broken|refused|rejected|attempt\w*|tried|try|trying|unsuccess\w*|some|most|before|goal|acceptance|target|until|should|must|will|would|could|can|needs?|to be|pending|once|if|unless|wants?|asked|request\w*|please|plan\w*|next|remaining|nicht|keine?|fehlgeschlagen|fehlschl\w*|soll\w*|muss|pas|échou\w*|doit|fall[aóo]\w*|debe)\b|n['’]t\b|未|没|不|失败|失敗|ない/i
-const STILL_FAILS =
-  /\b(?:still|currently|remains?|keeps?|now) (?:\w+ )?(?:fail(?:s|ing)?|broken)|\b(?:is|are) (?:failing|broken)\b|schlägt (?:noch|weiterhin) fehl|échoue (?:encore|toujours)|sigue fallando/i
-const ALL_TESTS =
-  /\b(?:all|every|the)\b[\w ]{0,20}\btests? (?:suites? )?(?:now )?(?:pass(?:es|ed)?|succeed(?:s|ed)?|(?:is|are|were) (?:now )?(?:passing|green|successful))|(?:^|[.:] ?|and )tests? (?:now )?(?:pass(?:es|ed)?|(?:are|were) (?:now )?(?:passing|green|successful))|\b(?:alle|die) Tests (?:bestanden|sind (?:grün|erfolgreich)|laufen)|\btous les tests (?:passent|réussissent)|\btod[oa]s l[oa]s (?:tests|pruebas) pasan|(?:所有|全部)测试(?:都|均)?通过|テストは?(?:すべて|全て)(?:成功|通過|合格|パス)/i
-/** Tests of one kind, of which the last run may not be one. */
-const SOME_TESTS = /\b(?:unit|integration|e2e|end-to-end|smoke|regression)\b/i
-const WITHDRAWN =
-  /\b(?:withdr\w+|no longer|lifted|allowed|may now|revoked|dropped|superseded|cancell?ed|reversed|any ?more|obsolete|retracted)\b|~~|\bback\b/i
-
-/** What the log says against a sentence; empty when nothing does. */
-function contradictions(sentence: string, record: LogRecord, { files, edits, attempts }: Claims): string[] {
-  const plain = sentence.replaceAll(NO_FAILURE, 'passed')
-  if (!record.isWhole) return wrongOutcomes(sentence, plain, record)
-  const notes: string[] = []
-  const named = files.filter(({ names }) => names.some((name) => mentions(sentence, name)))
-  const stated = NOT_DONE.test(plain) ? undefined : statedEdits(plain)
-  const [only] = named
-  if (only !== undefined && named.length === 1) {
-    const { path, failed, mayBeChanged } = only.change
-    const own = only.change.edits
-    // "Fixed the errors in a.ts": the failure is not the edit's.
-    const isClaimed = CHANGE.test(plain) && !NOT_DONE.test(plain.replaceAll(/\bfailing\b/gi, ''))
-    const isWrong = own === 0 && failed > 0 && !mayBeChanged && isClaimed && !isTwin(only, files)
-    if (isWrong || (stated !== undefined && stated > own && !mayBeChanged))
-      notes.push(`${path}: ${counted(own)}${failed > 0 ? `, ${failed} failed` : ''}`)
-  } else if (named.length === 0 && stated !== undefined && stated > edits && attempts >= stated)
-    notes.push(`${counted(edits)}, ${attempts - edits} failed`)
+/** What the log says against a sentence; empty when nothing does. `above`: the heading or line above it. */
+function contradictions(sentence: string, above: string, record: LogRecord, claims: Claims): string[] {
+  const plain = plainOf(sentence)
+  const notes = record.isWhole && isDone(plain) ? wrongEdits(plain, above, claims) : []
   return [...notes, ...wrongOutcomes(sentence, plain, record)]
+}
+
+function wrongEdits(plain: string, above: string, { files, edits, attempts }: Claims): string[] {
+  const named = files.filter(({ names }) => names.some((name) => mentions(plain, name)))
+  const stated = statedEdits(plain)
+  const isTooMany = (own: number, failed: number): boolean =>
+    stated !== undefined &&
+    (stated.isVague ? failed > 0 && stated.count === own + failed : stated.count > own)
+  if (named.length === 0) {
+    const isWrong = isTooMany(edits, attempts - edits) && attempts >= stated!.count
+    return isWrong ? [`${counted(edits)}, ${attempts - edits} failed`] : []
+  }
+  return named.flatMap((one) => {
+    const { path, edits: own, failed, mayBeChanged } = one.change
+    if (mayBeChanged) return []
+    const isWrong =
+      own === 0
+        ? !isTwin(one, files) && claimsChange(withMarks(plain, one), above)
+        : named.length === 1 && isTooMany(own, failed)
+    return isWrong ? [`${path}: ${counted(own)}${failed > 0 ? `, ${failed} failed` : ''}`] : []
+  })
+}
+
+/** A sentence with a mark in place of the file, and another in place of other files. */
+function withMarks(sentence: string, { names, change: { path } }: Claims['files'][number]): string {
+  return sentence.replaceAll(
+    /[`*"]{0,4}((?:[\w@~.-]{0,100}[/\\]){0,40}[\w@.-]{0,200}\w)[`*"]{0,4}/g,
+    (text, token: string) => {
+      const isFile =
+        names.includes(token) || token.endsWith(`/${path}`) || path.endsWith(`/${token.replace(/^\.\//, '')}`)
+      if (isFile) return FILE
+      return /[/.][a-z]\w{0,9}$/i.test(token) ? OTHER : text
+    },
+  )
 }
 
 /** Whether another file with the same base name was changed: it may be the same one by another path. */
@@ -204,39 +238,27 @@ function isTwin(one: Claims['files'][number], files: Claims['files']): boolean {
 
 /** A note when a line lists a withdrawn rule as one in force. */
 function withdrawnIn(line: string, { withdrawn }: LogRecord, claims: Claims): string[] {
-  if (withdrawn.length === 0 || WITHDRAWN.test(line)) return []
-  const key = ` ${keyOf(line)} `
+  if (withdrawn.length === 0 || isWithdrawal(line)) return []
+  const key = ` ${withoutStress(keyOf(line))} `
   return claims.withdrawn
     .filter((one) => key.includes(one.key))
     .map(({ text }) => `the user withdrew "${text.replace(/\.$/, '')}"`)
 }
 
-const COUNTS = ['two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'] as const
-const COUNT = `(\\d{1,6}|${COUNTS.join('|')}|twice)`
-const EDITS = new RegExp(
-  `\\b${COUNT} (?:(?:successful|separate|file|code) ){0,2}(?:edits?|modifications?)\\b|\\b(?:edited|modified|changed) (?:\\S{1,200} )?${COUNT}(?: times)?(?![\\w ])`,
-  'i',
-)
-
-/** The number of edits that a sentence states. */
-function statedEdits(sentence: string): number | undefined {
-  const [, before, after] = EDITS.exec(sentence) ?? []
-  const count = (before ?? after)?.toLowerCase()
-  if (count === undefined) return undefined
-  if (count === 'twice') return 2
-  const word = COUNTS.indexOf(count as (typeof COUNTS)[number])
-  return word < 0 ? Number(count) : word + 2
-}
-
 function wrongOutcomes(sentence: string, plain: string, { failures, lastTest }: LogRecord): string[] {
-  const isSuccess = SUCCESS.test(plain) && !NOT_DONE.test(plain)
+  const isSuccess = claimsSuccess(plain)
   const notes = failures.flatMap(({ label, command, isOpen, isOvercome }): string[] => {
-    if (command === undefined || !runs(sentence, command)) return []
+    const [tool = ''] = label.split(' `')
+    if (
+      command === undefined
+        ? !(/[_-]|[a-z][A-Z]/.test(tool) && mentions(sentence, tool))
+        : !runs(sentence, command)
+    )
+      return []
     if (isOpen && !isOvercome && isSuccess) return [`${label} failed`]
-    return !isOpen && STILL_FAILS.test(plain) ? [`${label} succeeded later`] : []
+    return !isOpen && claimsFailure(plain) ? [`${label} succeeded later`] : []
   })
-  const claimsTests = ALL_TESTS.test(plain) && !SOME_TESTS.test(plain) && isSuccess
-  if (notes.length === 0 && lastTest?.outcome === 'failed' && claimsTests)
+  if (notes.length === 0 && lastTest?.outcome === 'failed' && claimsTests(plain))
     notes.push(`the last tests failed: ${lastTest.label}`)
   return notes
 }
@@ -252,10 +274,6 @@ function runs(sentence: string, command: string): boolean {
     !/[\w-]/.test(sentence[at - 1] ?? '') &&
     /^(?:[\s.,;:!?)"']|$)(?! ?-)/.test(sentence.slice(at + wanted.length))
   )
-}
-
-function baseOf(path: string): string {
-  return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1)
 }
 
 /** The texts that name a file: its path, its last two segments, and its base name when no other file has it. */
