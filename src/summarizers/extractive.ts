@@ -15,8 +15,9 @@ import { oneLine, shorten, unitsWithin } from './text.ts'
 /** The share of a summary, and of a short one, for all but the lines about files and calls, which get what these leave. */
 const TEXT_SHARE = 0.45
 const SHORT_TEXT_SHARE = 0.3
-/** The units that requests get even in the shortest summary. */
+/** The least units of that text, and its largest share for them. Requests and firm rules get as much when they need it. */
 const LEAST_TEXT = 96
+const MOST_TEXT_SHARE = 0.8
 
 /** Messages of fewer units than this are summarized more fully; and the minimum size of a summary. */
 const FEW_UNITS = 2_000
@@ -138,7 +139,7 @@ export class ExtractiveReader {
     }
     const share = isShort ? SHORT_TEXT_SHARE : TEXT_SHARE
     const least = Math.max(LEAST_TEXT, leastOfMusts([...bullets.values()].flat()))
-    const room = Math.floor(Math.max(max * share, Math.min(0.8 * max, least)))
+    const room = Math.floor(Math.max(max * share, Math.min(MOST_TEXT_SHARE * max, least)))
     const plain = fitSections(arranged(bullets), room)
     const shown = new Set<string>()
     eachName(plain.text, (name) => shown.add(name))

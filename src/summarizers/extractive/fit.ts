@@ -30,8 +30,9 @@ export type Fitted = {
 const LEAST_CUT = 60
 /** The share of the room that requests and rules may take before they are shortened, and the minimum units of each. */
 const MUST_SHARE = 0.7
-const LEAST_REQUEST = 60
-const LEAST_RULE = 40
+const LEAST_MUST = 40
+/** Requests and rules may take all of so little room. */
+const FEW_UNITS = 200
 /** In so little room, a rule that is a sentence of a request is not repeated. */
 const LITTLE_UNITS = 500
 
@@ -91,7 +92,10 @@ class Fitter {
   limits(max: number): Limits {
     const all = this.#ranked.filter(({ bullet }) => bullet.must !== undefined)
     const bullets = all.map(({ bullet }) => bullet)
-    let room = Math.min(this.#room, Math.max(Math.floor(max * MUST_SHARE), leastOfMusts(bullets)))
+    let room = Math.min(
+      this.#room,
+      Math.max(Math.min(max, FEW_UNITS), Math.floor(max * MUST_SHARE), leastOfMusts(bullets)),
+    )
     for (const section of new Set(all.map(({ section }) => section)))
       if (!this.#used.has(section)) room -= sectionCost(section)
     const requests = bullets.slice(0, 2)
@@ -173,32 +177,33 @@ function limitsOf(musts: readonly Bullet[], room: number): Limits {
   const kept: Bullet[] = []
   let spare = room
   for (const bullet of [...strong, ...weak.toReversed()]) {
-    const least = leastOf(bullet) + BULLET_COST
+    const least = leastOf(bullet, room) + BULLET_COST
     if (least > spare) break
     spare -= least
     kept.push(bullet)
   }
   let weights = kept.reduce((sum, { must }) => sum + must!, 0)
   // Those that need least for their weight first: they leave room for the others.
-  const needOf = (bullet: Bullet): number => bullet.text.length - leastOf(bullet)
+  const needOf = (bullet: Bullet): number => bullet.text.length - leastOf(bullet, room)
   for (const bullet of kept.toSorted((a, b) => needOf(a) / a.must! - needOf(b) / b.must!)) {
     const more = Math.min(needOf(bullet), Math.floor((spare * bullet.must!) / weights))
-    limits.set(bullet, leastOf(bullet) + more)
+    limits.set(bullet, leastOf(bullet, room) + more)
     spare -= more
     weights -= bullet.must!
   }
   return limits
 }
 
-/** The least units of a request or rule. */
-function leastOf({ text, must }: Bullet): number {
-  return Math.min(text.length, must === REQUEST ? LEAST_REQUEST : LEAST_RULE)
+/** The least units of a request or rule in a room: two requests always fit. */
+function leastOf({ text, must }: Bullet, room: number): number {
+  const least = must === REQUEST ? Math.min(LEAST_MUST, Math.floor(room / 2) - BULLET_COST) : LEAST_MUST
+  return Math.max(1, Math.min(text.length, least))
 }
 
 /** The least units of the requests and firm rules among some lines. */
 export function leastOfMusts(bullets: readonly Bullet[]): number {
   const musts = bullets.filter(({ must = 0 }) => must > WEAK)
-  return musts.reduce((sum, bullet) => sum + leastOf(bullet) + BULLET_COST, 0)
+  return musts.reduce((sum, bullet) => sum + leastOf(bullet, Number.POSITIVE_INFINITY) + BULLET_COST, 0)
 }
 
 /** A quotation with a label, and the position of its message. */
