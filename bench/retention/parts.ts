@@ -1,5 +1,8 @@
 import type { ChatMessage, Part } from 'undertext'
 
+/** Escapes of blanks in JSON that is a text: `\nprint` is no name. */
+const ESCAPES = /\\[nrt]/g
+
 /** The parts of a neutral message. */
 export function partsOf({ content }: ChatMessage): readonly Part[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content
@@ -16,7 +19,7 @@ export function wordsOfAssistant(messages: readonly ChatMessage[]): string {
   for (const message of messages) {
     if (message.role !== 'assistant') continue
     for (const part of partsOf(message)) {
-      if (part.type === 'text' || part.type === 'reasoning') texts.push(part.text)
+      if (part.type === 'text' || part.type === 'reasoning') texts.push(part.text.replaceAll(ESCAPES, ' '))
       else if (part.type === 'tool-call') texts.push(...stringsIn(part.input))
     }
   }
@@ -25,7 +28,7 @@ export function wordsOfAssistant(messages: readonly ChatMessage[]): string {
 
 /** The texts and numbers in a value, names of fields and what only connects messages aside. */
 function stringsIn(value: unknown): string[] {
-  if (typeof value === 'string') return [value]
+  if (typeof value === 'string') return [value.replaceAll(ESCAPES, ' ')]
   if (typeof value === 'number') return [String(value)]
   if (typeof value !== 'object' || value === null) return []
   const found: string[] = []

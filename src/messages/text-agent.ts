@@ -1,18 +1,11 @@
 import { headOf } from './characters.ts'
-import { type Json, parsedJson } from './json.ts'
-import { type Message, type Part, partsOf, type ToolCallPart } from './message.ts'
+import { type Message, mediaWord, type Part, partsOf, type ToolCallPart } from './message.ts'
+import { commandsIn, EDIT, type TextCall, type TextCommands } from './text-commands.ts'
 
 /*
  * Agents without native tool calls write their commands into the assistant's text and receive what these printed as user messages:
  * ReAct, SWE-agent, OpenHands, Cline, aider and others. Such messages are read as calls and results.
  */
-
-/** A command in the text of an assistant. */
-type TextCall = { readonly toolName: string; readonly input: Json }
-
-/** The most commands of one message, and the units of it that are searched. */
-const MOST_CALLS = 20
-const SEARCHED_UNITS = 60_000
 
 /**
  * Reads messages in order. A message of a user that only contains what a command printed becomes a `tool` message with the call and
@@ -20,6 +13,7 @@ const SEARCHED_UNITS = 60_000
  */
 export class TextAgentReader {
   #calls: readonly TextCall[] = []
+  #form: TextCommands['form'] = 'none'
   /** Whether the newest message of the assistant was followed by nothing else yet. */
   #waits = false
   /** The number of observations so far. */
@@ -33,7 +27,7 @@ export class TextAgentReader {
   read(message: Message): Message {
     if (message.role === 'assistant') return this.#readAssistant(message)
     if (message.role !== 'user') return message
-    const text = onlyText(message)
+    const text = shownText(message)
     if (text === undefined || !this.#isObservation(message, text)) {
       this.#waits = false
       return message
@@ -43,7 +37,7 @@ export class TextAgentReader {
 
   /** The calls in the assistant's last text, when nothing followed it yet. */
   unfinished(): Message | undefined {
-    if (!this.#waits || this.#calls.length === 0) return undefined
+    if (!this.#waits || this.#form === 'none' || this.#calls.length === 0) return undefined
     const content = this.#calls.map(({ toolName, input }): ToolCallPart => {
       return { type: 'tool-call', toolCallId: `text-${++this.#observed}`, toolName, input }
     })
@@ -58,8 +52,9 @@ export class TextAgentReader {
     if (!this.#waits) return message
     const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
     this.#command = text.length <= 1_000 ? text.trim() : ''
-    this.#calls = callsIn(headOf(text, SEARCHED_UNITS), this.#openFile)
-    const bare = text.length <= SEARCHED_UNITS ? withoutMarkup(text) : text
+    const { calls, form, text: bare } = commandsIn(text, this.#openFile)
+    this.#calls = calls
+    this.#form = form
     if (bare === text) return message
     const others = parts.filter(({ type }) => type !== 'text')
     return { ...message, content: [...others, { type: 'text', text: bare }] }
@@ -70,23 +65,41 @@ export class TextAgentReader {
     if (namesOf(message).some((name) => PRINTER.test(name))) return true
     if (!this.#hasSpoken) return false
     const head = headOf(text, 2_000)
-    if (OBSERVED.test(head) || PRINTED.test(text.slice(-1_000)) || CONSOLE.test(head)) return true
+    const hasMedia = partsOf(message).some(({ type }) => type !== 'text')
+    if (OBSERVED.test(head)) return !hasMedia || this.#waits
+    if (hasMedia) return false
+    if (PRINTED.test(text.slice(-1_000)) || CONSOLE.test(head)) return true
+    if (!this.#waits || this.#form === 'none') return false
+    if (this.#form !== 'shell' && isLabelled(head)) return true
+    // After a thought and an action, a sentence may tell what happened.
+    if (this.#form === 'thought') return !addressesSomeone(text)
     // Words of a person are also possible after a command.
-    if (!this.#waits || this.#calls.length === 0 || looksWritten(text)) return false
-    return this.#observed > 0 || this.#calls.some(({ toolName }) => toolName !== SHELL)
+    if (looksWritten(text)) return false
+    return this.#observed > 0 || this.#form === 'marked'
   }
 
   #observation(text: string): Message {
     this.#openFile = OPEN_FILE.exec(text.slice(-1_000))?.[1] ?? this.#openFile
-    const calls = this.#waits ? (this.#calls.length > 0 ? this.#calls : bareCommand(this.#command)) : []
+    const calls = this.#callsOf(text)
     this.#waits = false
     const printed = text.replace(HEADING, '')
     const edits = calls.filter(({ toolName }) => toolName === EDIT)
     const [other = CONSOLE_CALL] = calls.filter(({ toolName }) => toolName !== EDIT)
     const [only] = edits
     if (only !== undefined && calls.length === 1) return { role: 'tool', content: this.#pair(only, printed) }
+    const results = resultsIn(printed)
+    if (calls.length > 1 && results.length === calls.length)
+      return { role: 'tool', content: calls.flatMap((call, at) => this.#pair(call, results[at]!)) }
     const reports = edits.flatMap((call) => this.#pair(call, editReport(call, printed)))
     return { role: 'tool', content: [...reports, ...this.#pair(other, printed)] }
+  }
+
+  /** The calls whose output a text is. Code that is only shown has an output when the text is marked as one. */
+  #callsOf(text: string): readonly TextCall[] {
+    if (!this.#waits) return []
+    if (this.#form !== 'none') return this.#calls
+    const isMarked = this.#calls.length > 0 && OBSERVED.test(headOf(text, 2_000))
+    return isMarked ? this.#calls : bareCommand(this.#command)
   }
 
   #pair({ toolName, input }: TextCall, value: string): Part[] {
@@ -98,15 +111,18 @@ export class TextAgentReader {
   }
 }
 
-const SHELL = 'bash'
-const EDIT = 'edit_file'
 const CONSOLE_CALL: TextCall = { toolName: 'console', input: {} }
 
-/** The text of a message that consists of text alone. */
-function onlyText(message: Message): string | undefined {
-  const parts = partsOf(message)
-  if (parts.length === 0 || !parts.every(({ type }) => type === 'text')) return undefined
-  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
+/** The text of a message of texts, images and files, the latter as words. */
+function shownText(message: Message): string | undefined {
+  const texts = partsOf(message).map((part) =>
+    part.type === 'text'
+      ? part.text
+      : part.type === 'image' || part.type === 'file'
+        ? mediaWord(part)
+        : undefined,
+  )
+  return texts.length === 0 || texts.includes(undefined) ? undefined : texts.join('\n')
 }
 
 /** The names of a participant, of the message itself or of its provider's form. */
@@ -123,14 +139,44 @@ const PRINTER =
 
 /** The beginning of an observation. */
 const OBSERVED =
-  /^\s*(?:```xml\s*)?(?:(?:observation|execution result|(?:tool|function|command|execution) (?:output|results?|response))s?\b[^\n]{0,120}:|EXECUTION RESULT of \[|\[[\w-]{1,60}(?: for [^\n]{0,300}?)?\] Result:|<(?:observation|output|tool_response|tool_result|function_results?|returncode|stdout|command_output|execution_result|result)\b|Your command ran successfully|The tool execution failed|\[File: [^\n]{1,300} \(\d+ lines total\)\])/i
+  /^\s*(?:```xml\s*)?(?:(?:observation|execution result|(?:tool|function|command|execution|code) (?:output|results?|response))s?\b[^\n]{0,120}:|EXECUTION RESULT of \[|(?:New Terminal Output|Current Terminal (?:Screen|State)):|✿RESULT✿|<[|｜]\S{0,20}(?:observation|outputs?)|\[TOOL_RESULTS\]|```tool_outputs?|exitcode: -?\d|Previous response had |\[[\w-]{1,60}(?: for [^\n]{0,300}?)?\] Result:|<(?:(?:tool|function|command|code|execution|search)_(?:outputs?|responses?|results?)|observation|output|returncode|stdout|stderr|result)\b|Your command ran successfully|The code above was executed |The tool execution failed|\[File: [^\n]{1,300} \(\d+ lines total\)\])/i
 /** The end of an observation: the prompt of a shell, the status of a process. */
 const PRINTED =
   /\n\(Current directory: [^\n]{0,300}\)\s*(?:\([^\n]{0,200}\)\s*)?bash-[\d.]*\$[^\n]{0,200}$|\[(?:The )?[Cc]ommand (?:finished|completed) with exit code -?\d+\.?\]\s*$/
 /** What aider prints. */
 const CONSOLE =
   /^(?:Tokens: [\d.,k]+ sent|Applied edit to |Commit [0-9a-f]{7,12} |Added \S+ to the chat|aider chat started|Removed: [0-9a-f]{7}|Now at: |# \d+ SEARCH\/REPLACE blocks? failed)/m
-const HEADING = /^\s*(?:OBSERVATION|Observation):\s*/
+/** The words of a label above an output, and words of which a person makes sentences. */
+const LABEL =
+  /\b(?:outputs?|results?|response|observations?|returned|stdout|stderr|screen|state|logs?|feedback|errors?)\b|输出|结果|观察|观测|返回/i
+const SENTENCE_WORDS =
+  /\b(?:here|this|that|it|my|I|we|you|is|are|was|were|get|got|gives?|shows?|says?|should|want|need|see|look|why|what|how|with)\b|[我你这]/i
+
+/** Whether a text begins with a label such as `Terminal Output:`. */
+function isLabelled(text: string): boolean {
+  const label = /^[\s#*[<]{0,20}([^:：\n]{1,80})[:：]/.exec(text)?.[1]
+  return label !== undefined && LABEL.test(label) && !SENTENCE_WORDS.test(label)
+}
+
+/** Words by which a person speaks to the agent: environments describe. */
+const PERSONAL =
+  /[?？]\s*$|\b(?:I|I'm|I'd|my|we|our|please|thanks|thank you|don't|do not|instead|let's|bitte|danke|ich|por favor|gracias|merci|je)\b|^\s*(?:no|yes|ok|okay|sure|now|also|but|stop|wait)\b|[请吗我您]|为什么|不要|改用/i
+
+/** Whether a short text, or the last line of a longer one, is what a person says to the agent. */
+function addressesSomeone(text: string): boolean {
+  const trimmed = text.trim()
+  const shown = trimmed.length <= 400 ? trimmed : trimmed.slice(trimmed.lastIndexOf('\n') + 1).slice(0, 400)
+  return shown.split('\n').some((line) => isSentence(line) && PERSONAL.test(line))
+}
+
+/** The results of several calls in one text, each in an element of its own. */
+function resultsIn(text: string): string[] {
+  const pieces = text.split(/<\/?(?:tool_response|tool_result)\b[^>\n]{0,100}>/)
+  return pieces.length % 2 === 0 ? [] : pieces.filter((_, at) => at % 2 === 1).map((piece) => piece.trim())
+}
+
+/** A label that is no part of the result: after it, the result says whether the call failed. */
+const HEADING = /^\s*(?:observation(?: \d{1,4})?|观察|command [\w.-]{1,60} returned)[:：]\s*/i
 const OPEN_FILE = /\(Open file: (?!n\/a)([^\n()]{1,300})\)/
 
 /**
@@ -138,7 +184,7 @@ const OPEN_FILE = /\(Open file: (?!n\/a)([^\n()]{1,300})\)/
  * are neither requests nor results.
  */
 const NOTICE =
-  /^\s*(?:\[ERROR\] You did not use a tool|No tool calls found in |Your last (?:output|response|message) did not (?:contain|include|use)|\[Request interrupted by user|Base directory for this skill: |Caveat: The messages below were generated by|# AGENTS\.md instructions for |<(?:user_instructions|environment_context|permissions instructions|skill|turn_aborted)\b|aider chat started at |\[TASK RESUMPTION\]|Here is a demonstration of how to )/
+  /^\s*(?:\[ERROR\] You did not use a tool|No tool calls found in |Your last (?:output|response|message) did not (?:contain|include|use)|\[Request interrupted by user|Base directory for this skill: |Caveat: The messages below were generated by|# AGENTS\.md instructions for |<(?:user_instructions|environment_context|permissions instructions|skill|turn_aborted)\b|aider chat started at |\[TASK RESUMPTION\]|There is no code from the last |Here is a demonstration of how to )/
 
 /** Whether a client sent a text in the name of the user, which is no request. */
 export function isNotice(text: string): boolean {
@@ -160,148 +206,10 @@ function isSentence(line: string): boolean {
   return isEast || (words.length >= 3 ? plain.length >= 0.7 * words.length : /[.!?]$/.test(line.trim()))
 }
 
-/*
- * Commands in a text
- */
-
-function callsIn(text: string, openFile: string | undefined): TextCall[] {
-  const calls = text.includes('SEARCH') ? [...markedCalls(text), ...editBlocks(text)] : markedCalls(text)
-  if (calls.length > 0) return calls.slice(0, MOST_CALLS)
-  const react = reactCall(text)
-  if (react !== undefined) return [react]
-  const command = lastFence(text)
-  return command === undefined ? [] : [commandCall(command, openFile)]
-}
-
-/**
- * The start of `<read_file><path>…`, `<function=execute_bash><parameter=command>…`, `<invoke name="Bash"><parameter name="command">…`,
- * `<tool_call>{…}` or `<execute_bash>…`.
- */
-const OPENING =
-  /<(?:(function|parameter|invoke|tool)(?:=| name=")([\w.-]{1,60})"?|([a-z][A-Za-z0-9_]{2,40}))>/g
-/** The most opening tags of one text that are followed: each is searched for its end. */
-const MOST_TAGS = 300
-/** Elements with a command as their text. */
-const COMMAND_ELEMENTS = new Map([
-  ['command', SHELL],
-  ['bash', SHELL],
-  ['execute_bash', SHELL],
-  ['execute_ipython', 'python'],
-])
-/** Elements around the element of a call, and of its name and arguments. */
-const WRAPPERS = /^(?:function_calls|tool_calls|tool_use|invoke)$/
-const NAMES = /^(?:tool_name|name)$/
-const GIVEN = /^(?:parameters|arguments|args|input)$/
-/** Elements of HTML and of an assistant's thoughts. */
-const NOT_A_TOOL =
-  /^(?:thinking|thought|answer|response|summary|analysis|plan|example|html|head|body|div|table|details|svg)$/
-
-type Element = { readonly name: string; readonly body: string; readonly from: number; readonly to: number }
-
-/** The elements of a text that are not inside another one. */
-function elementsOf(text: string): Element[] {
-  const found: Element[] = []
-  let tags = 0
-  let past = 0
-  for (const match of text.matchAll(OPENING)) {
-    if (match.index < past) continue
-    if (++tags > MOST_TAGS) break
-    const [tag, kind, given, plain] = match
-    const start = match.index + tag.length
-    const end = text.indexOf(`</${kind ?? plain}>`, start)
-    if (end < 0) continue
-    past = end + (kind ?? plain ?? '').length + 3
-    found.push({ name: given ?? plain ?? '', body: text.slice(start, end), from: match.index, to: past })
-  }
-  return found
-}
-
-/** The command of an element, if it is one. */
-function callOf({ name, body }: Element): TextCall | undefined {
-  const inner = body.trim()
-  if (name === 'tool_call') {
-    const call = parsedJson(inner) as { readonly name?: unknown; readonly arguments?: Json } | undefined
-    return typeof call?.name === 'string' ? { toolName: call.name, input: call.arguments ?? {} } : undefined
-  }
-  if (WRAPPERS.test(name)) {
-    const fields = elementsOf(inner)
-    const named = fields.find((field) => NAMES.test(field.name))
-    const given = fields.find((field) => GIVEN.test(field.name))
-    if (named === undefined) return fields.map(callOf).find((call) => call !== undefined)
-    return { toolName: named.body.trim(), input: given === undefined ? {} : fieldsIn(given.body) }
-  }
-  const shell = COMMAND_ELEMENTS.get(name)
-  if (shell !== undefined && !inner.startsWith('<')) return { toolName: shell, input: { command: inner } }
-  if (NOT_A_TOOL.test(name) || !inner.startsWith('<') || !inner.endsWith('>')) return undefined
-  const input = fieldsIn(inner)
-  return Object.keys(input).length === 0 ? undefined : { toolName: shell ?? name, input }
-}
-
-function fieldsIn(body: string): { readonly [name: string]: string } {
-  return Object.fromEntries(elementsOf(body).map((field) => [field.name, field.body.trim()]))
-}
-
-function markedCalls(text: string): TextCall[] {
-  return text.includes('</') ? elementsOf(text).flatMap((element) => callOf(element) ?? []) : []
-}
-
-/** The text without the markup of commands. */
-function withoutMarkup(text: string): string {
-  if (!text.includes('</')) return text
-  const kept: string[] = []
-  let from = 0
-  for (const element of elementsOf(text)) {
-    if (callOf(element) === undefined) continue
-    kept.push(text.slice(from, element.from))
-    from = element.to
-  }
-  return from === 0 ? text : (kept.join('') + text.slice(from)).trimEnd()
-}
-
-const SEARCH = /^<{5,9} ?SEARCH[ \t]*\n/gm
-const MIDDLE = /^={5,9}[ \t]*$/gm
-const REPLACE = /^>{5,9} ?REPLACE/gm
-
-/** The blocks of search and replacement under a path, as aider asks for them. */
-function editBlocks(text: string): TextCall[] {
-  const found: TextCall[] = []
-  for (const match of text.matchAll(SEARCH)) {
-    const start = match.index + match[0].length
-    const middle = firstFrom(MIDDLE, text, start)
-    const end = middle && firstFrom(REPLACE, text, middle.end)
-    const path = pathAbove(text, match.index)
-    if (middle === undefined || end === undefined) break
-    if (path === undefined) continue
-    const input = {
-      path,
-      old_string: text.slice(start, middle.at),
-      new_string: text.slice(middle.end + 1, end.at),
-    }
-    found.push({ toolName: EDIT, input })
-    if (found.length === MOST_CALLS) break
-  }
-  return found
-}
-
-function firstFrom(pattern: RegExp, text: string, from: number): { at: number; end: number } | undefined {
-  pattern.lastIndex = from
-  const match = pattern.exec(text)
-  return match === null ? undefined : { at: match.index, end: match.index + match[0].length }
-}
-
-/** The path in one of the two lines above a place; the nearer one may open a fence. */
-function pathAbove(text: string, at: number): string | undefined {
-  const lines = text
-    .slice(Math.max(0, at - 600), at)
-    .trimEnd()
-    .split('\n')
-    .slice(-2)
-    .reverse()
-  for (const line of lines) {
-    const path = /^[\s*`#]{0,8}([\w./\\@+-]{1,200}?)[`*:\s]{0,6}$/.exec(line)?.[1]
-    if (path !== undefined && /[./\\]/.test(path)) return path
-  }
-  return undefined
+/** A text that is a command as a whole: one line that is no sentence. */
+function bareCommand(text: string): readonly TextCall[] {
+  if (text === '' || text.includes('\n') || isSentence(text)) return []
+  return [{ toolName: 'console', input: { command: text } }]
 }
 
 /** What a printed text says of one edit. */
@@ -313,55 +221,4 @@ function editReport({ input }: TextCall, printed: string): string {
       printed,
     )
   return failed?.[0] ?? headOf(printed, 2_000)
-}
-
-const REACT = /^Action(?: \d+)?:[ \t]*([\w .-]{1,60}?)(?:\[([^\n]{0,2000})\])?[ \t]*$/gm
-const REACT_INPUT = /^Action Input(?: \d+)?:[ \t]*([\s\S]{0,4000}?)(?=\nObservation|$(?![\s\S]))/m
-
-/** `Action: search` with `Action Input: …`, or `Action: Search[…]`: the last one. */
-function reactCall(text: string): TextCall | undefined {
-  const action = [...text.matchAll(REACT)].at(-1)
-  if (action === undefined) return undefined
-  const [, toolName = '', argument] = action
-  const given = argument ?? REACT_INPUT.exec(text.slice(action.index))?.[1]?.trim() ?? ''
-  const data = /^\{/.test(given) ? parsedJson(given) : undefined
-  return { toolName: toolName.trim(), input: data ?? { input: given } }
-}
-
-/** The last fenced block, when nothing but a short text follows it. */
-function lastFence(text: string): string | undefined {
-  const end = text.lastIndexOf('```')
-  if (end < 0 || text.length - end > 200) return undefined
-  const start = text.lastIndexOf('```', end - 1)
-  if (start < 0) return undefined
-  const block = text.slice(start + 3, end)
-  const [language = ''] = block.split('\n', 1)
-  if (
-    !/^\s*(?:|bash|sh|shell|console|zsh|terminal|mswea_bash_command|tool_code|cmd|powershell)\s*$/i.test(
-      language,
-    )
-  )
-    return undefined
-  const command = block.slice(language.length).trim()
-  return command === '' ? undefined : command
-}
-
-/** A text that is a command as a whole: one line that is no sentence. */
-function bareCommand(text: string): readonly TextCall[] {
-  if (text === '' || text.includes('\n') || isSentence(text)) return []
-  return [{ toolName: 'console', input: { command: text } }]
-}
-
-/** A command line, or a command of SWE-agent's editor. */
-function commandCall(command: string, openFile: string | undefined): TextCall {
-  const [, verb = '', target] =
-    /^(open|create|edit|goto|scroll_down|scroll_up)\b[ \t]*([^\s]{1,300})?/.exec(command) ?? []
-  if (verb === 'create' && target !== undefined) return { toolName: 'create_file', input: { path: target } }
-  if (verb === 'edit' && openFile !== undefined) {
-    return { toolName: EDIT, input: { path: openFile, new_string: command } }
-  }
-  if (verb === 'open' && target !== undefined) return { toolName: 'open_file', input: { path: target } }
-  if (verb !== '' && verb !== 'edit' && openFile !== undefined)
-    return { toolName: 'open_file', input: { path: openFile } }
-  return { toolName: SHELL, input: { command } }
 }

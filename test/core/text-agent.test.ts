@@ -132,6 +132,111 @@ describe('an agent without native tool calls', () => {
     ])
   })
 
+  it('ReAct: after a thought and an action, the observation may be a sentence without a label', () => {
+    expect(
+      readAll([
+        user('Put the cup on the shelf.'),
+        assistant('Thought: I look for the cup.\nAction: go to table 2'),
+        user('On the table 2, you see a cup 1.'),
+        assistant('Thought: There it is.\nAction: take(cup 1)'),
+        user('You take the cup 1.'),
+        assistant('思考：放到架子上\n行动：put\n行动输入：{"to": "shelf"}'),
+        user('观察：杯子在架子上。'),
+        assistant('<think>Is it there?</think>\n<action>look at shelf</action>'),
+        user('The shelf holds a cup 1.'),
+      ]).filter((line) => !line.startsWith('assistant')),
+    ).toEqual([
+      'user: Put the cup on the shelf.',
+      'go {"input":"to table 2"} -> On the table 2, you see a cup 1.',
+      'take {"input":"cup 1"} -> You take the cup 1.',
+      'put {"to":"shelf"} -> 杯子在架子上。',
+      'action {"command":"look at shelf"} -> The shelf holds a cup 1.',
+    ])
+  })
+
+  it('JSON: its commands are one call of the shell, its plan is the text, and waiting is a step too', () => {
+    const step = (...keys: string[]) =>
+      JSON.stringify({ plan: 'I look.', commands: keys.map((keystrokes) => ({ keystrokes, duration: 1 })) })
+    const screen = 'New Terminal Output:\nroot@box:/# '
+    expect(
+      readAll([
+        user('Count the files.'),
+        assistant(step('cd /app\n', 'ls\n')),
+        user(`${screen}ls\na.py`),
+        assistant(step()),
+        user(screen),
+        assistant('I note it.\n```json\n{"command": {"name": "write_file", "args": {"path": "n.txt"}}}\n```'),
+        user('Command write_file returned: File written.'),
+        assistant('{"thought": "I read on.", "action": "click", "element": 7}'),
+        user('Page: Files\n[1] link'),
+      ]).slice(1),
+    ).toEqual([
+      'assistant: I look.',
+      `bash {"command":"cd /app\\nls"} -> ${screen}ls\na.py`,
+      'assistant: I look.',
+      `console {} -> ${screen}`,
+      'assistant: I note it.',
+      'write_file {"path":"n.txt"} -> File written.',
+      'assistant: I read on.',
+      'click {"element":7} -> Page: Files\n[1] link',
+    ])
+  })
+
+  it('an action above a block is the block, and an argument with its name is the argument', () => {
+    expect(
+      readAll([
+        user('Count the rows.'),
+        assistant('Think: I look.\n\nAct: bash\n\n```bash\nls\n```'),
+        user('The output of the OS:\n\na.db'),
+        assistant('Action: Operation\n```sql\nSELECT count(*) FROM t;\n```'),
+        user('[(3,)]'),
+        assistant('Thought: once more\nAction: Bash(code="""ls -l""")'),
+        user('total 8'),
+      ]).filter((line) => line.includes('->')),
+    ).toEqual([
+      'bash {"command":"ls"} -> The output of the OS:\n\na.db',
+      'sql {"query":"SELECT count(*) FROM t;"} -> [(3,)]',
+      'Bash {"command":"ls -l"} -> total 8',
+    ])
+  })
+
+  it('code that is only shown is the call of a text that is marked as its output', () => {
+    const code = `We compute it.\n\`\`\`python\nprint(6 * 7)\n\`\`\`\n${'Then the result is checked. '.repeat(10)}`
+    const printed = 'exitcode: 0 (execution succeeded)\nCode output: 42'
+    expect(readAll([user('Compute.'), assistant(code), user(printed)]).at(-1)).toBe(
+      `python {"code":"print(6 * 7)"} -> ${printed}`,
+    )
+    expect(readAll([user('Compute.'), assistant(code), user('42')]).at(-1)).toBe('user: 42')
+  })
+
+  it('several calls receive the results in elements of their own', () => {
+    const call = (path: string) =>
+      `<tool_call>\n{"name": "read", "arguments": {"path": "${path}"}}\n</tool_call>`
+    expect(
+      readAll([
+        user('Read both.'),
+        assistant(`${call('a')}\n${call('b')}`),
+        user('<tool_response>\nx\n</tool_response>\n<tool_response>\ny\n</tool_response>'),
+      ]).slice(-2),
+    ).toEqual(['read {"path":"a"} -> x', 'read {"path":"b"} -> y'])
+  })
+
+  it('an observation with a screenshot is one', () => {
+    const reader = new TextAgentReader()
+    reader.read(assistant('Thought: I open it.\nAction: Click [3]'))
+    const read = reader.read({
+      role: 'user',
+      content: [
+        { type: 'text', text: 'Observation: the page' },
+        { type: 'image', image: 'aGk=' },
+      ],
+    })
+    expect(partsOf(read).at(-1)).toMatchObject({
+      output: { type: 'text', value: 'the page\n[image]' },
+      toolName: 'Click',
+    })
+  })
+
   it('a text that is only a command is the call of an observation', () => {
     expect(readAll([user('Count them.'), assistant('ls | wc -l'), user('Observation: 12')]).at(-1)).toBe(
       'console {"command":"ls | wc -l"} -> 12',
@@ -156,6 +261,22 @@ describe('a person', () => {
     reader.read(user('How do I build it?'))
     reader.read(assistant('Run this:\n```bash\nmake\n```'))
     expect(reader.read(pasted)).toBe(pasted)
+  })
+
+  it.each([
+    ['Thought: I search.\nAction: search\nAction Input: weather', 'No, use the database instead.'],
+    ['Thought: I search.\nAction: search\nAction Input: weather', 'Can you also search for trains?'],
+    ['Thought: I search.\nAction: search\nAction Input: 天气', '请不要再搜索了。'],
+    ['Thought: It is sunny.\nAction: Final Answer\nAction Input: sunny', 'And tomorrow it rains.'],
+    ['Thought: I must ask.\nAction: ask_user[Which city?]', 'Paris, in the north of France.'],
+    ['Action: restart the server', 'It still fails.'],
+    ['{"name": "Ann", "age": 7}', 'Ann: 8, Bob: 9'],
+    ['Write this:\n```json\n{"scripts": {"build": "make"}}\n```', 'npm ERR! missing script: start'],
+    ['Run it:\n```python\nprint(1)\n```', 'Output:\nTraceback (most recent call last)'],
+    ['Run it:\n```bash\nmake\n```', 'Output:\nmake: *** No rule'],
+    ['It is bold: <code>b</code>', 'x = <b>1</b>'],
+  ])('is read as a person after %j: %s', (said, text) => {
+    expect(readAll([user('Help me.'), assistant(said), user(text)]).at(-1)).toBe(`user: ${text}`)
   })
 
   it('may write the task in the form of an observation before the assistant speaks', () => {
