@@ -3,7 +3,7 @@ import { CallReader, type CallsRead, outputHead } from './calls.ts'
 import type { FileChange } from './extractive/artifacts.ts'
 import type { Conversation } from './extractive/conversation.ts'
 import { ConversationReader } from './extractive/conversation-reader.ts'
-import { type Bullet, type Fitted, fitSections, type Section } from './extractive/fit.ts'
+import { type Bullet, type Fitted, fitSections, leastUnits, type Section } from './extractive/fit.ts'
 import { eachName } from './extractive/names.ts'
 import { EARLIER, type Previous, readPrevious } from './extractive/previous.ts'
 import { type Rule, readRule, rulesIn, sortedRules } from './extractive/rules.ts'
@@ -125,8 +125,11 @@ export class ExtractiveReader {
       return isShort ? sections.map((section) => ({ ...section, title: '' })) : sections
     }
     const share = isShort ? SHORT_TEXT_SHARE : TEXT_SHARE
-    const room = Math.floor(Math.max(max * share, Math.min(0.8 * max, LEAST_TEXT)))
-    const plain = fitSections(arranged(bullets), room)
+    const sections = arranged(bullets)
+    const room = Math.floor(
+      Math.max(max * share, Math.min(0.8 * max, Math.max(LEAST_TEXT, leastUnits(sections)))),
+    )
+    const plain = fitSections(sections, room)
     const shown = new Set<string>()
     eachName(plain.text, (name) => shown.add(name))
     after.names.each((name) => shown.add(name))

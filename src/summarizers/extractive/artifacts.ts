@@ -280,13 +280,19 @@ export class Artifacts {
     if (isShort) this.#mergeCalls()
     const chosen = new Map<Artifact, string[]>()
     let left = room - (root === '' ? 0 : root.length + ROOT_COST)
-    for (const { artifact, names, cost } of this.#steps(at, shown, root)) {
-      const isValue = names.length > 0 && names.every((name) => artifact.values.includes(name))
-      if (cost > left - (isValue ? reserved : 0)) continue
+    for (const { artifact, names: own, cost: whole, isLine } of this.#steps(at, shown, root)) {
+      // A name of a line that did not fit would cost the whole line.
+      if (!isLine && !chosen.has(artifact)) continue
+      let cost = whole
+      let count = own.length
+      const isValue = count > 0 && own.every((name) => artifact.values.includes(name))
+      const most = left - (isValue ? reserved : 0)
+      while (cost > most && count > 1) cost -= own[--count]!.length + SEPARATOR
+      if (cost > most) continue
       left -= cost
       const before = chosen.get(artifact) ?? []
       chosen.set(artifact, before)
-      for (const name of names) left += addName(before, name)
+      for (const name of own.slice(0, count)) left += addName(before, name)
     }
     const files: string[] = []
     const others: string[] = []
@@ -361,6 +367,8 @@ export class Artifacts {
 type Choice = { readonly name: string; readonly ratio: number; readonly cost: number }
 type Step = {
   readonly artifact: Artifact
+  /** Whether it begins the line of its artifact. */
+  readonly isLine: boolean
   readonly names: readonly string[]
   readonly ratio: number
   readonly cost: number
@@ -407,8 +415,9 @@ function addSteps(steps: Step[], artifact: Artifact, own: Choice[], headCost: nu
     ratio = (ratio * cost + choice.ratio * choice.cost) / (cost + choice.cost)
     cost += choice.cost
   }
-  steps.push({ artifact, names: own.slice(0, first).map(({ name }) => name), ratio, cost })
-  for (const choice of own.slice(first)) steps.push({ ...choice, artifact, names: [choice.name] })
+  steps.push({ artifact, isLine: true, names: own.slice(0, first).map(({ name }) => name), ratio, cost })
+  for (const choice of own.slice(first))
+    steps.push({ ...choice, artifact, isLine: false, names: [choice.name] })
 }
 
 /** Adds to the count of an outcome, which becomes the last one. */

@@ -1,3 +1,4 @@
+import { headOf } from '../../messages/characters.ts'
 import { shorten } from '../text.ts'
 
 /** One line of a summary. */
@@ -44,14 +45,20 @@ export function fitSections(sections: readonly Section[], max: number, room = ma
 
   const fitter = new Fitter(filled, max)
   fitter.fill(({ isSized }) => isSized === true)
-  const shortened = fitter.fillMusts(room)
+  fitter.fillMusts(room)
   fitter.fill(() => true)
   const text = fitter.text()
   const missing = fitter.missing()
-  if (text !== '') return { text, shortened, missing }
+  if (text !== '') return { text, shortened: fitter.shortened(), missing }
   const [first] = filled.flatMap(({ bullets }) => bullets).sort((a, b) => b.rank - a.rank)
   if (first === undefined) return { text: '', shortened: 0, missing }
   return { text: shorten(first.text, max), shortened: 1, missing }
+}
+
+/** The minimum units of the requests and rules in some sections. */
+export function leastUnits(sections: readonly Section[]): number {
+  const musts = sections.flatMap(({ bullets }) => bullets.filter(({ must = 0 }) => must > WEAK))
+  return musts.reduce((sum, { text }) => sum + Math.min(text.length, LEAST_MUST) + BULLET_COST, 0)
 }
 
 type Candidate = { readonly section: Section; readonly bullet: Bullet }
@@ -62,6 +69,8 @@ class Fitter {
   readonly #ranked: readonly Candidate[]
   readonly #chosen = new Map<Bullet, string>()
   readonly #used = new Set<Section>()
+  /** Rules that are only counted. */
+  readonly #counted = new Set<Bullet>()
   #room: number
 
   constructor(sections: readonly Section[], max: number) {
@@ -79,17 +88,17 @@ class Fitter {
   }
 
   /**
-   * Chooses the requests and rules, and returns the number of shortened ones. Those of one group get room by their weights, and what one
-   * does not need is left for the others; the most important group comes first.
+   * Chooses the requests and rules. Those of one group get room by their weights, and what one does not need is left for the others; the
+   * most important group comes first.
    */
-  fillMusts(most: number): number {
+  fillMusts(most: number): void {
     const max = Math.max(most, this.#room)
     const all = this.#ranked.filter(({ bullet }) => bullet.must !== undefined)
-    // In little room, a rule that is a sentence of a request is not repeated.
-    const isLittle = max <= LITTLE_UNITS
+    // In little room, a rule that is a sentence of a request is not repeated, if the request shows its beginning.
+    const heads = max <= LITTLE_UNITS ? all.slice(0, 2).map(({ bullet }) => headOf(bullet.text, max / 2)) : []
     const musts = all.filter(
       ({ bullet }, i) =>
-        !isLittle || !all.slice(0, Math.min(i, 2)).some((one) => one.bullet.text.includes(wordsOf(bullet))),
+        !heads.slice(0, i).some((head) => head.includes(headOf(wordsOf(bullet), LEAST_MUST))),
     )
     let room = Math.min(this.#room, max <= FEW_UNITS ? max : Math.floor(max * MUST_SHARE))
     for (const section of new Set(musts.map(({ section }) => section)))
@@ -100,19 +109,24 @@ class Fitter {
     const needed = everyWeak.reduce((sum, { bullet }) => sum + bullet.text.length + BULLET_COST, 0)
     const reserved = Math.min(room / 2, needed)
     room = reserved + share(strong, room - reserved, limits)
+    if (newestWithin(everyWeak, room).length < everyWeak.length) room -= COUNT_COST
     const weak = newestWithin(everyWeak, room)
     share(weak, room, limits)
-    const [dropped] = everyWeak
-    let shortened = everyWeak.length - weak.length
-    if (dropped !== undefined && shortened > 0)
-      this.#add(dropped.section, dropped.bullet, `and ${shortened} more in earlier messages`)
-    for (const { section, bullet } of [...strong, ...weak]) {
-      const limit = limits.get(bullet)!
-      const text = shortenMust(bullet, limit)
-      if (SHORTENED.test(text)) shortened += 1
-      this.#add(section, bullet, text)
-    }
-    return shortened
+    const counted = everyWeak.slice(0, everyWeak.length - weak.length)
+    for (const { bullet } of counted) this.#counted.add(bullet)
+    const [first] = counted
+    for (const { section, bullet } of [...strong, ...weak])
+      this.#add(section, bullet, shortenMust(bullet, limits.get(bullet)!))
+    if (first !== undefined)
+      this.#add(first.section, first.bullet, `and ${counted.length} more in earlier messages`)
+  }
+
+  /** The number of requests and rules that are shortened or only counted. */
+  shortened(): number {
+    return (
+      [...this.#chosen].filter(([{ must }, text]) => must !== undefined && SHORTENED.test(text)).length +
+      this.#counted.size
+    )
   }
 
   /** The units of requests and rules that are not in the text. */
@@ -133,6 +147,7 @@ class Fitter {
 
   /** Chooses a bullet whole or shortened, or more of it than before. */
   #take(section: Section, bullet: Bullet): void {
+    if (this.#counted.has(bullet)) return
     const before = this.#chosen.get(bullet)?.length ?? 0
     const text = cutTo(bullet, this.#room + before - this.#frame(section, bullet))
     if (text !== undefined && text.length > before) this.#add(section, bullet, text)
@@ -227,6 +242,8 @@ function cutTo(bullet: Bullet, max: number): string | undefined {
 
 /** `- ` and the line break. */
 const BULLET_COST = 3
+/** `- and 12 more in earlier messages` and the line break. */
+const COUNT_COST = 36
 
 /** `## `, the line break, and the blank line after the section. A section without a title has only its lines. */
 function sectionCost({ title }: Section): number {
