@@ -536,3 +536,25 @@ it('files of earlier summaries make way for newer ones', () => {
     )
   })
 
+  it.each([
+    '<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args></command-args>',
+    '<local-command-caveat>The user ran commands.</local-command-caveat>',
+    '<bash-input>ls</bash-input><bash-stdout>a.ts</bash-stdout>',
+    '<task-notification>\n<task-id>a1</task-id>\n</task-notification>',
+    '<system_notification>A task has finished.</system_notification>',
+    '[Image: source: /tmp/gate.png]\n[Request interrupted by user]',
+  ])('passes over what a client sends in the name of the user: %s', (notice) => {
+    const rows = [notice, 'Repair the gate.', notice].flatMap((text) => [
+      user(text),
+      assistant('The gate moves.'),
+    ])
+    expect(summarize(rows).match(/\w+ request: .*/g)).toEqual(['First request: "Repair the gate."'])
+  })
+
+  it('takes the words after a command of the client as the request', () => {
+    const command = '<command-name>/do</command-name>\n<command-args>Repair the gate.</command-args>'
+    expect(summarize([user(command), assistant('The gate moves.')])).toContain(
+      'First request: "Repair the gate."',
+    )
+  })
+

@@ -16,8 +16,8 @@ export function gist(text: string, max: number): string {
 
 const SMALL_TALK =
   /^(?:(?:ok(?:ay)?|yes|yeah|yep|no|sure|thanks?|thank you|great|cool|nice|perfect|hi|hello|hey|alright|good|lgtm|go on|continue|proceed|do it|go ahead|please|so much|very much)[\s,.!?]*)+$/i
-/** A command of a chat client: `/undo`, `/add src/main.ts`. */
-const COMMAND = /^\s*\/[a-z][\w-]{0,40}(?:[ \t][^\n]{0,200})?\s*$/
+/** A command of a chat client, `/undo`, `/add src/main.ts`, or its notes in brackets: `[Request interrupted]`. */
+const COMMAND = /^\s*(?:\/[a-z][\w-]{0,40}(?:[ \t][^\n]{0,200})?|(?:\[[^\]\n]{1,200}\]\s*)+)$/
 /** The beginning of what a program printed. */
 const PRINTED =
   /^\s*(?:={3,}|\^C|Traceback \(most|(?:Unexpected )?[Ee]rror: |\$ |npm ERR!|>>> |Command failed)/
