@@ -93,10 +93,8 @@ describe('the sections of a small session', () => {
     ])
   })
 
-  it('tell what was going on', () => {
-    expect(sections['Current Work']).toEqual([
-      "You're right. The README should describe the comment syntax. Next, I will write the README.",
-    ])
+  it('tell what was going on, without the announced step', () => {
+    expect(sections['Current Work']).toEqual(["You're right. The README should describe the comment syntax."])
   })
 })
 
@@ -195,6 +193,50 @@ describe('open tasks', () => {
       ...did('c1', 'TodoWrite', todos('pending'), FILLER),
       ...did('c2', 'TodoWrite', todos('in_progress')),
     ])
+describe('the state of the work', () => {
+  const currentOf = (...rows: Row[]) =>
+    sectionsOf(summarize([user('Repair the gate.'), ...rows]))['Current Work']
+
+  it('is what was stated last, when only steps were announced since', () => {
+    const steps = ['Now let me look at the hinge:', "I'll oil it.", 'Good, now let me run the tests.']
+    const rows = steps.flatMap((step, i) => [
+      assistant(step),
+      ...did(`c${i}`, 'bash', { command: 'x' }, FILLER),
+    ])
+
+    expect(currentOf(assistant('The hinge is rusty.'), ...rows)).toEqual(['The hinge is rusty.'])
+    expect(currentOf(...rows)).toBeUndefined()
+  })
+
+  it('ends before the step that a reply announces', () => {
+    const reply =
+      'The hinge is rusty.\n- the bolt is fine\n- the lock is fine\n\nLet me oil it. Then I test it:'
+    expect(currentOf(assistant(reply), ...did('c', 'bash', { command: 'x' }, FILLER))).toEqual([
+      'The hinge is rusty. - the bolt is fine - the lock is fine Let me oil it. Then I test it:'.split(
+        ' Let',
+      )[0],
+    ])
+  })
+
+  it('is not introduced: an outcome is the first sentence that tells something', () => {
+    const reply = "Here's a summary of the work:\n\n- The hinge is oiled and moves again."
+    const text = summarize([
+      user('Repair the gate.'),
+      ...did('c', 'bash', { command: 'x' }, FILLER),
+      assistant(reply),
+    ])
+    expect(sectionsOf(text)['Task Evolution']).toEqual([
+      '"Repair the gate." → The hinge is oiled and moves again.',
+    ])
+  })
+
+  it('an announcement that ends in a colon is no next step', () => {
+    expect(
+      sectionsOf(summarize([user('Repair the gate.'), assistant('Let me fix it:')]))['Next Step'],
+    ).toBeUndefined()
+  })
+})
+
 
     expect(sectionsOf(text)['Pending Tasks']).toEqual([
       'Answer the user: "go"',
