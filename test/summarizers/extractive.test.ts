@@ -93,10 +93,8 @@ describe('the sections of a small session', () => {
     ])
   })
 
-  it('tell what was going on', () => {
-    expect(sections['Current Work']).toEqual([
-      "You're right. The README should describe the comment syntax. Next, I will write the README.",
-    ])
+  it('tell what was going on, without the announced step', () => {
+    expect(sections['Current Work']).toEqual(["You're right. The README should describe the comment syntax."])
   })
 })
 
@@ -174,9 +172,67 @@ describe('rules', () => {
     expect(rules(rule, 'Tabs must be kept.', withdrawal)).toEqual(['User: "Tabs must be kept."'])
   })
 
+  it.each([
+    'Authentication required.',
+    'No signup required to read it.',
+    'Fees and other important information are in the prospectus.',
+    'The news are at https://example.com/an-important-update-never-seen there.',
+    'In the search we have the dots, in the list we don’t.',
+    '"name": "You must always log in",',
+    'at Gate.mustOpen (gate.ts:4:1)',
+    'The important rules, which you must follow:',
+    '为什么这个文件必须放在这里呢',
+  ])('are neither reports nor output nor headings: %s', (text) => {
+    expect(rules(`Hello there.\n${text}\nThanks.`)).toBeUndefined()
+  })
+
   it('are not statements and steps of the work', () => {
     expect(
       rules("The tests don't work on Windows.", "Let's run them again.", "Let's look at the log."),
+    ).toBeUndefined()
+  })
+})
+
+describe('the state of the work', () => {
+  const currentOf = (...rows: Row[]) =>
+    sectionsOf(summarize([user('Repair the gate.'), ...rows]))['Current Work']
+
+  it('is what was stated last, when only steps were announced since', () => {
+    const steps = ['Now let me look at the hinge:', "I'll oil it.", 'Good, now let me run the tests.']
+    const rows = steps.flatMap((step, i) => [
+      assistant(step),
+      ...did(`c${i}`, 'bash', { command: 'x' }, FILLER),
+    ])
+
+    expect(currentOf(assistant('The hinge is rusty.'), ...rows)).toEqual(['The hinge is rusty.'])
+    expect(currentOf(...rows)).toBeUndefined()
+  })
+
+  it('ends before the step that a reply announces', () => {
+    const reply =
+      'The hinge is rusty.\n- the bolt is fine\n- the lock is fine\n\nLet me oil it. Then I test it:'
+    expect(currentOf(assistant(reply), ...did('c', 'bash', { command: 'x' }, FILLER))).toEqual([
+      'The hinge is rusty. - the bolt is fine - the lock is fine Let me oil it. Then I test it:'.split(
+        ' Let',
+      )[0],
+    ])
+  })
+
+  it('is not introduced: an outcome is the first sentence that tells something', () => {
+    const reply = "Here's a summary of the work:\n\n- The hinge is oiled and moves again."
+    const text = summarize([
+      user('Repair the gate.'),
+      ...did('c', 'bash', { command: 'x' }, FILLER),
+      assistant(reply),
+    ])
+    expect(sectionsOf(text)['Task Evolution']).toEqual([
+      '"Repair the gate." → The hinge is oiled and moves again.',
+    ])
+  })
+
+  it('an announcement that ends in a colon is no next step', () => {
+    expect(
+      sectionsOf(summarize([user('Repair the gate.'), assistant('Let me fix it:')]))['Next Step'],
     ).toBeUndefined()
   })
 })
@@ -406,6 +462,63 @@ describe('merging an earlier summary', () => {
 })
 
 describe('little or nothing', () => {
+  it('leaves out neither request nor a firm rule for other lines', () => {
+    const rows = [
+      user(
+        'Find every invoice of the customer in Lübeck and compare it with the ledger of the year. Never send mail.',
+      ),
+      ...Array.from({ length: 12 }, (_, i) =>
+        did(
+          `c${i}`,
+          'get_invoice',
+          { invoice_id: `INV-${20_931 + i}` },
+          `{"ledger_id":"L-77${i}","total":${i}4.9}`,
+        ),
+      ).flat(),
+      assistant('INV-20931 and INV-20936 differ from L-770 and L-775.'),
+      user('Always round to cents, and do not touch the ledger itself while you correct the two of them.'),
+      ...did('d', 'get_ledger', { ledger_id: 'L-770' }, FILLER),
+    ]
+    for (let maxTokens = 45; maxTokens <= 400; maxTokens += 5) {
+      const text = summarize(rows, { maxTokens })
+      expect(text, `${maxTokens}`).toContain('First request: "Find')
+      expect(text, `${maxTokens}`).toContain('Newest request: "Alw')
+      expect(text, `${maxTokens}`).toMatch(/: "[^"\n]*Never/)
+    }
+  })
+
+  it('begins no line about a file for which there is no room', () => {
+    const path = '/home/anna/documents/ledgers-of-the-year/20260407-summary-of-all-invoices.md'
+    const rows = [
+      user('Please read the summary of all invoices from the seventh of April.'),
+      ...did('r', 'read', { path }, 'InvoiceTotal LedgerEntry ledger.md invoice_total '.repeat(40)),
+      assistant('InvoiceTotal and LedgerEntry are defined in ledger.md.'),
+      user('What do you recall about this project of ours?'),
+      ...did('g', 'glob', { pattern: '**/*.md' }, path),
+    ]
+    for (let maxTokens = 25; maxTokens <= 100; maxTokens += 5) {
+      const text = summarize(rows, { maxTokens })
+      expect(text, `${maxTokens}`).toContain('First request: "Please')
+      expect(text, `${maxTokens}`).toContain('Newest request: "What')
+    }
+  })
+
+  it('counts only the rules that it does not show', () => {
+    const wishes = Array.from({ length: 40 }, (_, i) => `Please use colour number ${i} for wall ${i} only.`)
+    const rows = [
+      user('Paint the house.'),
+      ...wishes.map(user),
+      user('Begin now.'),
+      ...did('c', 'bash', { command: 'x' }, FILLER),
+    ]
+    for (let maxTokens = 100; maxTokens <= 1_200; maxTokens += 50) {
+      const text = summarize(rows, { maxTokens })
+      const shown = text.split('\n').filter((line) => line.startsWith('- User: "')).length
+      const counted = Number(/and (\d+) more in earlier messages/.exec(text)?.[1] ?? 0)
+      expect(shown + counted, `${maxTokens}`).toBe(wishes.length)
+    }
+  })
+
   it('returns an earlier summary as it is when there is nothing new', () => {
     expect(summarize([], { previousSummary: 'Some text.\n' })).toBe('Some text.\n')
     expect(summarize([])).toBe('')
@@ -444,6 +557,28 @@ describe('little or nothing', () => {
     const image: Row = { kind: 'message', role: 'user', content: [{ type: 'image', image: 'data:' }] }
 
     expect(summarize([image, image])).toBe('2 messages without text.')
+  })
+
+  it.each([
+    '<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args></command-args>',
+    '<local-command-caveat>The user ran commands.</local-command-caveat>',
+    '<bash-input>ls</bash-input><bash-stdout>a.ts</bash-stdout>',
+    '<task-notification>\n<task-id>a1</task-id>\n</task-notification>',
+    '<system_notification>A task has finished.</system_notification>',
+    '[Image: source: /tmp/gate.png]\n[Request interrupted by user]',
+  ])('passes over what a client sends in the name of the user: %s', (notice) => {
+    const rows = [notice, 'Repair the gate.', notice].flatMap((text) => [
+      user(text),
+      assistant('The gate moves.'),
+    ])
+    expect(summarize(rows).match(/\w+ request: .*/g)).toEqual(['First request: "Repair the gate."'])
+  })
+
+  it('takes the words after a command of the client as the request', () => {
+    const command = '<command-name>/do</command-name>\n<command-args>Repair the gate.</command-args>'
+    expect(summarize([user(command), assistant('The gate moves.')])).toContain(
+      'First request: "Repair the gate."',
+    )
   })
 
   it('passes markers over, and what programs put into messages', () => {

@@ -52,11 +52,11 @@ export function fitSections(sections: readonly Section[], max: number, limits?: 
   const fitter = new Fitter(filled, max)
   fitter.fill(({ isSized }) => isSized === true)
   const used = limits ?? fitter.limits(max)
-  const shortened = fitter.fillMusts(used)
+  fitter.fillMusts(used)
   fitter.fill(() => true)
   const text = fitter.text()
   const missing = fitter.missing()
-  if (text !== '') return { text, shortened, missing, limits: used }
+  if (text !== '') return { text, shortened: fitter.shortened(), missing, limits: used }
   const [first] = all.toSorted((a, b) => b.rank - a.rank)
   return { text: shorten(first?.text ?? '', max), shortened: 1, missing, limits: used }
 }
@@ -69,6 +69,8 @@ class Fitter {
   readonly #ranked: readonly Candidate[]
   readonly #chosen = new Map<Bullet, string>()
   readonly #used = new Set<Section>()
+  /** Rules that are only counted. */
+  readonly #counted = new Set<Bullet>()
   #room: number
 
   constructor(sections: readonly Section[], max: number) {
@@ -109,23 +111,25 @@ class Fitter {
       : limitsOf(bullets, room)
   }
 
-  /** Chooses the requests and rules within their limits, and returns the number of those that are shortened or left out. */
-  fillMusts(limits: Limits): number {
-    const leftOut: Candidate[] = []
-    let shortened = 0
+  /** Chooses the requests and rules within their limits, and counts those that have no room. */
+  fillMusts(limits: Limits): void {
+    let first: Candidate | undefined
     for (const candidate of this.#ranked) {
       const { section, bullet } = candidate
       const limit = limits.get(bullet)
-      if (limit === 0) leftOut.push(candidate)
-      if (limit === undefined || limit === 0) continue
-      const text = shortenMust(bullet, limit)
-      if (SHORTENED.test(text)) shortened += 1
-      this.#add(section, bullet, text)
+      if (limit === 0) {
+        this.#counted.add(bullet)
+        first ??= candidate
+      } else if (limit !== undefined) this.#add(section, bullet, shortenMust(bullet, limit))
     }
-    const [one] = leftOut
-    if (one !== undefined)
-      this.#add(one.section, one.bullet, `and ${leftOut.length} more in earlier messages`)
-    return shortened + leftOut.length
+    if (first !== undefined)
+      this.#add(first.section, first.bullet, `and ${this.#counted.size} more in earlier messages`)
+  }
+
+  /** The number of requests and rules that are shortened or only counted. */
+  shortened(): number {
+    const short = [...this.#chosen].filter(([{ must }, text]) => must !== undefined && SHORTENED.test(text))
+    return short.length + this.#counted.size
   }
 
   /** The units of requests and rules that are not in the text. */
@@ -146,6 +150,7 @@ class Fitter {
 
   /** Chooses a bullet whole or shortened, or more of it than before. */
   #take(section: Section, bullet: Bullet): void {
+    if (this.#counted.has(bullet)) return
     const before = this.#chosen.get(bullet)?.length ?? 0
     const text = cutTo(bullet, this.#room + before - this.#frame(section, bullet))
     if (text !== undefined && text.length > before) this.#add(section, bullet, text)

@@ -2,9 +2,11 @@
  * The user's own words, without quoted, pasted or forwarded text: rules of other people are not the user's.
  */
 
-/** Blocks that programs add to a user's message. */
+/** Blocks that programs add to a user's message: reminders, notifications, commands of the client and what they printed. */
 const INSERTS =
-  /^(?:system-reminder|environment_details|local-command-stdout|command-message|command-name|file_content)$/
+  /^(?:environment_details|file_content|\w+[-_](?:reminder|notification)|(?:local-)?command-(?!args$)[a-z]+|bash-[a-z]+)$/
+/** The marks around what the user wrote after a command. */
+const ARGUMENTS = /<\/?command-args>/g
 /** Tags that clients put around the user's own words. */
 const OWN_TAGS =
   /^(?:task|query|question|request|user\w*|message|prompt|goal|instructions?|rules?|requirements|feedback|answer|important)$/
@@ -22,11 +24,13 @@ const FORWARDED = new RegExp(
   ].join('|'),
   'im',
 )
-/** A quoted line, a line of a log (with a time or a level first), and a line that names its source in brackets. */
+/** A quoted line, a line of a log (with a time or a level first), of JSON or a stack trace, and one that names its source in brackets. */
 const FOREIGN_LINE = new RegExp(
   [
     '>',
     '\\[?\\d{4}[-/]\\d\\d[-/]\\d\\d[T ]\\d\\d:\\d\\d',
+    '\\{?"[^"\\n]{1,80}": ?["{[\\w-]',
+    'at [\\w.$<>/]{1,200} ?\\(',
     '\\[?\\d\\d:\\d\\d:\\d\\d[\\d.,]{0,10}\\]?\\s',
     '[A-Z][a-z]{2} [ \\d]\\d \\d\\d:\\d\\d:\\d\\d',
     '\\[(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)[\\]: ]',
@@ -53,7 +57,7 @@ export function ownWords(text: string): string {
 
 /** A text without the blocks that programs added. */
 export function withoutInserts(text: string): string {
-  return withoutBlocks(text, (name) => INSERTS.test(name))
+  return withoutBlocks(text, (name) => INSERTS.test(name)).replaceAll(ARGUMENTS, '')
 }
 
 const TAG = /<(\/?)([A-Za-z][\w:.-]{0,60})(?:\s[^<>\n]{0,300})?>/g

@@ -28,10 +28,10 @@ const COMPLAINT =
 
 function complaints({ exchanges }: Conversation): Problem[] {
   const complaining = exchanges.filter(({ request }) => COMPLAINT.test(request.text)).slice(-MAX_COMPLAINTS)
-  return complaining.map(({ request, replies: [reply] }) => {
+  return complaining.map(({ request, replies }) => {
     const sentences = sentencesOf(headOf(withoutFences(request.text), 3_000))
     const complaint = sentences.find((sentence) => COMPLAINT.test(sentence)) ?? request.text
-    const answer = reply === undefined ? '' : gist(reply.text, 200)
+    const answer = gist(replies, 200)
     const then = answer === '' ? '' : ` → Assistant: "${answer}"`
     return { text: `User: "${informative(complaint, 200)}"${then}`, isOpen: true, at: request.at }
   })

@@ -27,7 +27,8 @@ const CUES = cues(
 )
 /** The same: a command or a ban. */
 const FIRM_CUES = cues(
-  'must(?: not)?|mustn’t|never|always|do not|don’t|from now on|under no circumstances|important(?:ly)?|not allowed|forbidden|mandatory|required',
+  'must(?: not)?|mustn’t|never|always|do not|don’t|from now on|under no circumstances|important(?:ly)?(?=[:,!]| (?:to|that)\\b)',
+  'not allowed|forbidden|mandatory|(?:is|are|be) required',
   'niemals|nie|auf (?:gar )?keinen fall|immer|stets|muss|müssen|musst|darfs?t? (?:nicht|keine?)|dürfen nicht|verboten',
   'ab jetzt|ab sofort|unbedingt|wichtig|bitte (?:nicht|keine?)',
   'jamais|toujours|il faut|ne pas|en aucun cas|obligatoire|interdit|désormais|(?:doit|doivent|dois|devez) pas|doit être',
@@ -47,14 +48,15 @@ const ANY_CUE = new RegExp([WEAK_CUES, CUES, FIRM_CUES].map(({ source }) => sour
 /** Phrases that contain a cue but are not a rule. */
 const NO_RULE = new RegExp(
   [
+    'https?://\\S{1,300}',
     "\\bdo(?:n['’]t| not) (?:know|think|see|have|understand|get|remember|believe|mean|care|mind|worry|exist|work|seem)\\b",
     '\\b(?:it|there|that|this|you|he|she|they) must (?:be|have been) (?:an?|the|some|in|on|because|something|wrong)\\b',
     '\\b(?:never ?mind|must (?:admit|say)|important to note|as always|if you (?:want|need)|not only|want me to|i need to)\\b',
-    '\\b(?:an?|the|this|some|more|most|very|any) important (?!to\\b|that\\b)',
     "\\b(?:have|has|had|was|were|is|are|i['’]ve|we['’]ve|it['’]s) (?:always|never)\\b",
     // "Let's run it" is a step; "let's call it X", "let's not use X" are decisions.
     "\\blet['’]s (?!(?:call|name|use|keep|stick|agree|always|never|not|only|stay|avoid|prefer|assume|go with)\\b)",
-    // "The tests don't …", but "please don't", "and do not".
+    // "Here we don't."; "the tests don't …", but "please don't", "and do not".
+    "\\bdo(?:n['’]t| not)(?=[.,;!?]|$)",
     "\\b(?!(?:please|and|but|so|also|just|then|you|we|to|or|really|generally|in|for|case|now|again|ever)\\b)[a-z]{1,30} do(?:n['’]t| not)\\b",
     '\\b(?:immer (?:noch|wieder|mehr)|wie immer|noch nie|(?:hat|habe|haben|war|ist|sind) (?:immer|nie)|ich muss|muss ich)\\b',
     '\\b(?:toujours pas|comme toujours|presque (?:jamais|toujours)|como siempre|casi (?:nunca|siempre))\\b',
@@ -107,7 +109,8 @@ function rulesOfUser(text: string): Rule[] {
     const items = sentence.endsWith(':') ? listAfter(prose, end) : []
     for (const item of items) add(`${shorten(sentence, 80)} ${item}`, weight)
     const isLong = sentence.length >= (isEastAsian(sentence) ? MIN_EAST_ASIAN : MIN_RULE)
-    if (items.length === 0 && isLong) add(sentence, weight)
+    // A heading alone commands nothing.
+    if (items.length === 0 && isLong && !/[:：]$/.test(sentence)) add(sentence, weight)
   }
   for (const { index } of prose.matchAll(WITHDRAWS)) {
     const { sentence } = sentenceAround(prose, index)
@@ -120,9 +123,9 @@ function rulesOfUser(text: string): Rule[] {
 const ASKS_FOR =
   /\b(?:can|could|would|will) (?:we|you)\b|\bplease\b|\bbitte\b|\bs['’]il (?:te|vous)\b|\bpor favor\b|请|請|ください/i
 
-/** A question for information, not a request in the form of a question. */
+/** A question for information, not a request in the form of a question. In Chinese it may have no question mark. */
 function isPlainQuestion(sentence: string): boolean {
-  return /[?？]$/.test(sentence) && !ASKS_FOR.test(sentence)
+  return (/[?？]$/.test(sentence) && !ASKS_FOR.test(sentence)) || /^为什么|[吗呢]$/.test(sentence)
 }
 
 /** The items of a list at a position of a text, after optional blank lines. */

@@ -1,11 +1,11 @@
 import { headOf, tailOf } from '../../messages/characters.ts'
-import { oneLine, shorten, withoutFences } from '../text.ts'
+import { oneLine, shorten } from '../text.ts'
 import type { Artifacts } from './artifacts.ts'
 import type { Conversation, Utterance } from './conversation.ts'
 import { type Bullet, FIRM, messageNote, REQUEST, WEAK } from './fit.ts'
 import type { Previous } from './previous.ts'
 import { problemsIn } from './problems.ts'
-import { gist, informative, isSmallTalk } from './requests.ts'
+import { gist, informative, isSmallTalk, lastStated } from './requests.ts'
 import { isFirm, type Rule, rulesIn, rulesInForce, writeRule } from './rules.ts'
 import { intention, isCommitted, taskKey, tasksIn, unanswered } from './tasks.ts'
 import type { Topic } from './topics.ts'
@@ -152,7 +152,7 @@ function evolution({ conversation: { exchanges }, previous }: Material): Bullet[
     return { text, rank: i === 0 ? 825 : rank, cut: true }
   })
   const fresh = exchanges.flatMap(({ request, replies, commits }, i): Bullet[] => {
-    const outcome = gist(replies.at(-1)?.text ?? '', OUTCOME_LINE)
+    const outcome = gist(replies.toReversed(), OUTCOME_LINE)
     const isSmall = isSmallTalk(request.text)
     const rank = i === 0 ? 830 : 850 - Math.min(250, 8 * (exchanges.length - 1 - i)) - (isSmall ? 150 : 0)
     const text = `"${informative(request.text, REQUEST_LINE)}"${outcome === '' ? '' : ` → ${outcome}`}`
@@ -164,9 +164,9 @@ function evolution({ conversation: { exchanges }, previous }: Material): Bullet[
   return distinct([...history, ...fresh])
 }
 
-/** The state at the end of the covered messages: the last reply, whole when short, else its beginning and end. */
+/** The state at the end of the covered messages: what was stated last, whole when short, else its beginning and end. */
 function current({ replies }: Conversation): Bullet[] {
-  const text = oneLine(withoutFences(replies.at(-1)?.text ?? ''))
+  const text = lastStated(replies)
   const shown = text.length <= REPLY_UNITS ? text : `${shorten(text, 400)} ${tailOf(text, 260)}`
   return shown === '' ? [] : [{ text: shown, rank: 960, cut: true }]
 }

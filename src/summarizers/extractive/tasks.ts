@@ -109,5 +109,5 @@ export function intention({ replies, lastCallAt }: Conversation): string | undef
   const last = replies.at(-1)
   if (last === undefined || last.at <= lastCallAt) return undefined
   const closing = sentencesOf(tailOf(withoutFences(last.text), 1_500)).at(-1) ?? ''
-  return INTENTION.test(closing) ? shorten(closing, 300) : undefined
+  return INTENTION.test(closing) && !/[:：]$/.test(closing) ? shorten(closing, 300) : undefined
 }
