@@ -85,7 +85,6 @@ class Fitter {
   fillMusts(most: number): number {
     const max = Math.max(most, this.#room)
     const all = this.#ranked.filter(({ bullet }) => bullet.must !== undefined)
-    // In little room, a rule that is a sentence of a request is not repeated.
     const isLittle = max <= LITTLE_UNITS
     const musts = all.filter(
       ({ bullet }, i) =>
