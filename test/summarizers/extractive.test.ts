@@ -383,6 +383,17 @@ describe('merging an earlier summary', () => {
     ])
   })
 
+  it('reads the numbered titles and the tags of Claude Code, and steps of another writer as tasks', () => {
+    const foreign =
+      '<summary>\n1. Primary Request and Intent:\n   Port the engine to Rust.\n\n2. Pending Tasks:\n   - measure the cold start\n   - write the notes\n\n## Next Steps\n- ship the beta\n</summary>\n'
+    const sections = sectionsOf(summarize(SESSION, { previousSummary: foreign }))
+
+    expect(sections.Earlier).toBeUndefined()
+    expect(sections['Primary Request and Intent']?.[0]).toBe('Port the engine to Rust.')
+    for (const task of ['measure the cold start', 'write the notes', 'ship the beta'])
+      expect(sections['Pending Tasks']).toContain(`${task} (earlier)`)
+  })
+
   it('carries on a summary without sections, and again', () => {
     const first = summarize(SESSION, { previousSummary: 'The user wanted a lexer. It was built in one day.' })
     expect(sectionsOf(first).Earlier).toEqual(['The user wanted a lexer. It was built in one day.'])
