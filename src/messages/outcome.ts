@@ -85,7 +85,8 @@ function kindOfTool(toolName: string, input: Json, names: ToolNames): Kind {
   return { does: wording.FETCH_TOOL.test(toolName) ? 'fetch' : 'other' }
 }
 
-function commandIn(input: Json): string | undefined {
+/** The command line that a call runs, if it has one; at most its first 2,000 units. */
+export function commandIn(input: Json): string | undefined {
   if (!isObject(input)) return undefined
   const command = own(input, 'command') ?? own(input, 'cmd') ?? own(input, 'script')
   if (typeof command === 'string') return headOf(command, 2_000)

@@ -1,7 +1,7 @@
 import { headOf, tailOf } from '../messages/characters.ts'
 import { isObject, type Json } from '../messages/json.ts'
 import type { Message, ToolCallPart, ToolResultOutput, ToolResultPart } from '../messages/message.ts'
-import { type Outcome, outcomeOf } from '../messages/outcome.ts'
+import { commandIn, type Outcome, outcomeOf } from '../messages/outcome.ts'
 import {
   type Effect,
   effectOf,
@@ -100,9 +100,7 @@ function withOneMore(calls: Call[] | undefined, call: Call): Call[] {
 
 /** Whether a shell command applies a patch, which names its files. */
 function isPatchCommand(input: Json): boolean {
-  const command = field(input, 'command') ?? field(input, 'cmd')
-  const text = Array.isArray(command) ? command.at(-1) : command
-  return typeof text === 'string' && text.includes('*** Begin Patch')
+  return commandIn(input)?.includes('*** Begin Patch') ?? false
 }
 
 const NO_PATHS: readonly string[] = []

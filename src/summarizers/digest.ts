@@ -224,14 +224,12 @@ function tokensOfOutput(output: ToolResultOutput): number {
 
 function merged(entries: readonly DigestEntry[]): DigestEntry[] {
   const byKey = new Map<string, DigestEntry>()
-  for (const entry of entries) addEntry(byKey, entry)
+  for (const entry of entries) {
+    const key = keyOf(entry)
+    const known = byKey.get(key)
+    byKey.set(key, known === undefined ? entry : joined(known, entry))
+  }
   return [...byKey.values()]
-}
-
-function addEntry(byKey: Map<string, DigestEntry>, entry: DigestEntry): void {
-  const key = keyOf(entry)
-  const known = byKey.get(key)
-  byKey.set(key, known === undefined ? entry : joined(known, entry))
 }
 
 /** The key that equal calls share. */

@@ -19,6 +19,12 @@ const SHORT_TEXT_SHARE = 0.3
 const LEAST_TEXT = 96
 const MOST_TEXT_SHARE = 0.8
 
+/** Below this many units a summary has no headings, and below more the calls of a tool share a line. */
+const SHORT = 800
+const MERGED = 2_400
+/** The units of the headings above the lines about artifacts. */
+const HEADINGS = 64
+
 /** Messages of fewer units than this are summarized more fully; and the minimum size of a summary. */
 const FEW_UNITS = 2_000
 const LEAST_UNITS = 120
@@ -127,7 +133,6 @@ export class ExtractiveReader {
     const titles = titlesOf(request.sections)
     const earlierTexts = [previousSummary, ...conversation.summaries].filter((text) => text.trim() !== '')
     const previous = readPrevious(earlierTexts, titles, artifacts)
-    artifacts.addFiles(request.files)
     const after = this.#after.conversation()
     const bullets = bulletsByTopic({ conversation, after, previous })
 
@@ -140,6 +145,7 @@ export class ExtractiveReader {
     const share = isShort ? SHORT_TEXT_SHARE : TEXT_SHARE
     const least = Math.max(LEAST_TEXT, leastOfMusts([...bullets.values()].flat()))
     const room = Math.floor(Math.max(max * share, Math.min(MOST_TEXT_SHARE * max, least)))
+    // The text without artifacts first: their lines do not repeat its names, and get the room that it leaves.
     const plain = fitSections(arranged(bullets), room)
     const shown = new Set<string>()
     eachName(plain.text, (name) => shown.add(name))
@@ -156,13 +162,6 @@ export class ExtractiveReader {
     return { text, shortened: 0 }
   }
 }
-
-/** Below this many units the calls of a tool share a line. */
-const MERGED = 2_400
-/** Below this many units a summary has no headings. */
-const SHORT = 800
-/** The units of the headings above the lines about artifacts. */
-const HEADINGS = 64
 
 /** The bullets with the lines about files, and about calls and texts. */
 function withArtifacts(

@@ -98,6 +98,14 @@ describe('the sections of a small session', () => {
   })
 })
 
+it('a request that is too long is shortened, with the beginning of its code', () => {
+  const code = ['```python', 'def total_cents(net):', '    return round(net * 1.19)', '```'].join('\n')
+  const request = `Totals are wrong by a cent. ${'Please look at each of them. '.repeat(150)}\n${code}`
+  const text = summarize([user(request), assistant('I will look at the totals of March first.')])
+  expect(text).toMatch(/^- First request: "Totals are wrong by a cent\. .{500,2000}… ```def total_cents/m)
+  expect(text).toContain('```def total_cents(net): return round(net * 1.19)```"')
+})
+
 describe('rules', () => {
   const rules = (...texts: string[]) =>
     sectionsOf(summarize([...texts.map(user), ...did('c', 'bash', { command: 'x' }, FILLER)]))[
@@ -437,6 +445,17 @@ describe('merging an earlier summary', () => {
       'Earlier: "fn main() {}',
       '  # not a heading"',
     ])
+  })
+
+  it('reads the numbered titles and the tags of Claude Code, and steps of another writer as tasks', () => {
+    const foreign =
+      '<summary>\n1. Primary Request and Intent:\n   Port the engine to Rust.\n\n2. Pending Tasks:\n   - measure the cold start\n   - write the notes\n\n## Next Steps\n- ship the beta\n</summary>\n'
+    const sections = sectionsOf(summarize(SESSION, { previousSummary: foreign }))
+
+    expect(sections.Earlier).toBeUndefined()
+    expect(sections['Primary Request and Intent']?.[0]).toBe('Port the engine to Rust.')
+    for (const task of ['measure the cold start', 'write the notes', 'ship the beta'])
+      expect(sections['Pending Tasks']).toContain(`${task} (earlier)`)
   })
 
   it('carries on a summary without sections, and again', () => {

@@ -1,9 +1,9 @@
 import { detached, headOf } from '../../messages/characters.ts'
 import { isObject, type Json, parsedJson } from '../../messages/json.ts'
 import type { Outcome } from '../../messages/outcome.ts'
-import { type Call, outputHead, outputTail } from '../calls.ts'
+import { type Call, outputHead } from '../calls.ts'
 import { cleanLine, oneLine, sentencesOf, shorten, withoutFences } from '../text.ts'
-import { eachName, type Names, TEXT_ENDS } from './names.ts'
+import { eachName, type Names } from './names.ts'
 import { callLabel, shellCommand, writtenBy } from './shell.ts'
 
 /*
@@ -118,14 +118,7 @@ export class Artifacts {
       artifact.values = [...values].slice(0, MOST_VALUES)
       return
     }
-    const [first, last] = TEXT_ENDS
-    const head = outputHead(output, first)
-    if (head.length < first) this.#names.add(head, 'output', at, id)
-    else {
-      // Without the parts of words at the cuts.
-      this.#names.add(head.replace(/\S{0,200}$/, ''), 'output', at, id)
-      this.#names.add(outputTail(output, first, last).replace(/^\S{0,200}/, ''), 'output', at, id)
-    }
+    this.#names.add(outputHead(output, Number.POSITIVE_INFINITY), 'output', at, id)
   }
 
   #countDeeds(call: Call, at: number): void {
@@ -158,18 +151,6 @@ export class Artifacts {
       artifact.last = at
       if (isNew) artifact.deeds.created = true
       else artifact.deeds.edits += 1
-    }
-  }
-
-  /** Adds files that tools read or changed, as the request lists them. */
-  addFiles(files: { readonly read: readonly string[]; readonly modified: readonly string[] }): void {
-    for (const path of files.modified) {
-      const { deeds } = this.#all.get(this.#ofFile(path))!
-      if (!isModified(deeds)) deeds.edits = 1
-    }
-    for (const path of files.read) {
-      const { deeds } = this.#all.get(this.#ofFile(path))!
-      if (!isModified(deeds) && deeds.reads === 0) deeds.reads = 1
     }
   }
 
@@ -239,27 +220,21 @@ export class Artifacts {
     this.#ids.delete(`${kind} ${label}`)
   }
 
-  /** The paths of the files by importance for the rest of the conversation: changes first, then use, then recency. */
+  /** The paths of the files by importance for the rest of the conversation: the most often changed first, then the last used. */
   filesByUse(): string[] {
-    const files = [...this.#all.values()].filter(({ deeds }) => isModified(deeds) || deeds.reads > 0)
-    const latest = files.reduce((most, { last }) => Math.max(most, last), 1)
-    const weight = ({ deeds, last }: Artifact): number => {
-      const use = 3 * deeds.edits + (deeds.created ? 6 : 0) + 2 * deeds.reads
-      return Math.min(30, use) + (20 * last) / latest + (isModified(deeds) ? 10 : 0)
-    }
-    return files
-      .map((file) => ({ path: file.label, weight: weight(file) }))
-      .sort((a, b) => b.weight - a.weight)
-      .map(({ path }) => path)
+    return [...this.#all.values()]
+      .filter(({ deeds }) => changesOf(deeds) > 0 || deeds.reads > 0)
+      .sort((a, b) => changesOf(b.deeds) - changesOf(a.deeds) || b.last - a.last)
+      .map(({ label }) => label)
   }
 
   /** The files that were changed, and those that could not be changed, each with its line, in order of first use. */
   changes(): FileChange[] {
     return [...this.#all.values()]
-      .filter(({ kind, deeds }) => kind === 'file' && (isModified(deeds) || deeds.failed > 0))
+      .filter(({ kind, deeds }) => kind === 'file' && (changesOf(deeds) > 0 || deeds.failed > 0))
       .map(({ label, deeds }) => ({
         path: label,
-        edits: deeds.edits + (deeds.created ? 1 : 0),
+        edits: changesOf(deeds),
         failed: deeds.failed,
         mayBeChanged: deeds.mayBeChanged,
         line: `\`${label}\` — ${writeDeeds(deeds)}`,
@@ -426,7 +401,7 @@ function count({ outcomes }: Artifact, outcome: Outcome, times: number): void {
 /** The value of a line besides its names: changed files, and calls with their outcomes. */
 function worthOf({ kind, deeds, outcomes, age }: Artifact): number {
   if (kind === 'file')
-    return (isModified(deeds) ? 1 : deeds.reads > 0 ? 0.05 : 0) / (1 + Math.max(0, age) / 8)
+    return (changesOf(deeds) > 0 ? 1 : deeds.reads > 0 ? 0.05 : 0) / (1 + Math.max(0, age) / 8)
   const times = [...outcomes.values()].reduce((sum, one) => sum + one, 0)
   return Math.min(0.4, 0.1 * times)
 }
@@ -440,8 +415,9 @@ function headOfLine({ kind, label, deeds, outcomes }: Artifact, root: string): s
   return states.length === 0 || states[0] === 'unknown' ? label : `${label} (${states.join(', ')})`
 }
 
-function isModified({ created, edits }: Deeds): boolean {
-  return created || edits > 0
+/** How often a file was changed. */
+function changesOf({ created, edits }: Deeds): number {
+  return edits + (created ? 1 : 0)
 }
 
 function writeDeeds({ created, edits, reads }: Deeds): string {

@@ -82,7 +82,7 @@ type Uses = {
 /** The most names that are held; beyond them the half of least value is dropped. */
 const MOST_NAMES = 60_000
 /** The units of one text that are read, at its beginning and its end. */
-export const TEXT_ENDS = [16_000, 4_000] as const
+const TEXT_ENDS = [16_000, 4_000] as const
 /** The messages in which a name of an earlier summary counts as used. */
 const CARRIED_MESSAGES = 3
 

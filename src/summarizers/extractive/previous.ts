@@ -116,6 +116,8 @@ function partsOf(text: string): Part[] {
   const parts: { title: string | undefined; items: string[] }[] = [{ title: undefined, items: [] }]
   let isFenced = false
   let isOpen = false
+  /** That of the open item: lines with more belong to it. */
+  let indent = 0
   const add = (line: string, starts: boolean) => {
     const items = parts.at(-1)!.items
     if (starts || !isOpen) items.push(line.trim())
@@ -133,13 +135,19 @@ function partsOf(text: string): Part[] {
       parts.push({ title, items: [] })
       isOpen = false
     } else if (line.trim() === '') isOpen &&= isFenced
-    else if (isFenced || /^\s/.test(line)) add(line.replace(/^ {2}/, '').trimEnd(), false)
+    else if (isFenced || (isOpen && indentOf(line) > indent)) add(line.replace(/^ {2}/, '').trimEnd(), false)
     else {
-      const [mark = ''] = /^(?:[-*+•]\s+|\d{1,3}[.)]\s+)/.exec(line) ?? []
-      add(line.slice(mark.length).replace(/^#+ /, '').trimEnd(), mark !== '')
+      const [mark = ''] = /^\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?/.exec(line) ?? []
+      const starts = mark.trim() !== ''
+      if (starts || !isOpen) indent = indentOf(line)
+      add(line.slice(mark.length).replace(/^#+ /, '').trimEnd(), starts)
     }
   }
   return parts.filter(({ items }) => items.length > 0)
+}
+
+function indentOf(line: string): number {
+  return line.length - line.trimStart().length
 }
 
 function headingOf(line: string): string | undefined {

@@ -203,12 +203,9 @@ export function rulesInSummary(text: string): Rule[] {
     .map((rule) => ({ ...rule, by: 'Earlier' }))
 }
 
-/** The rules in force: each once, at its older position, without the withdrawn ones. Case, punctuation and spacing are ignored. */
-export function rulesInForce(rules: readonly Rule[]): Rule[] {
-  return sortedRules(rules).inForce
-}
-
-/** The rules in force, and the withdrawn ones. */
+/**
+ * The rules in force, each once, at its older position, and the withdrawn ones. Case, punctuation and spacing are ignored.
+ */
 export function sortedRules(rules: readonly Rule[]): {
   readonly inForce: Rule[]
   readonly withdrawn: Rule[]

@@ -1,4 +1,4 @@
-import { headOf, tailOf } from '../../messages/characters.ts'
+import { headOf } from '../../messages/characters.ts'
 import { oneLine, shorten } from '../text.ts'
 import type { Artifacts } from './artifacts.ts'
 import type { Conversation, Utterance } from './conversation.ts'
@@ -6,7 +6,7 @@ import { type Bullet, FIRM, messageNote, REQUEST, WEAK } from './fit.ts'
 import type { Previous } from './previous.ts'
 import { problemsIn } from './problems.ts'
 import { gist, informative, isSmallTalk, lastStated } from './requests.ts'
-import { isFirm, type Rule, rulesIn, rulesInForce, writeRule } from './rules.ts'
+import { isFirm, type Rule, rulesIn, sortedRules, writeRule } from './rules.ts'
 import { intention, isCommitted, taskKey, tasksIn, unanswered } from './tasks.ts'
 import type { Topic } from './topics.ts'
 
@@ -35,7 +35,7 @@ export type Material = {
 /** The lines of every topic but those about artifacts. */
 export function bulletsByTopic(material: Material): ReadonlyMap<Topic, readonly Bullet[]> {
   const { conversation, previous, after } = material
-  const rules = rulesInForce([...previous.rules, ...rulesIn(conversation.texts), ...withdrawals(after)])
+  const rules = sortedRules([...previous.rules, ...rulesIn(conversation.texts), ...withdrawals(after)])
   const isSilent = conversation.texts.length === 0 && conversation.lastCallAt < 0
   return new Map<Topic, readonly Bullet[]>([
     ['request', requests(material)],
@@ -47,7 +47,7 @@ export function bulletsByTopic(material: Material): ReadonlyMap<Topic, readonly 
     ['current', isSilent ? older(carried(previous, 'current'), 900) : current(conversation)],
     ['next', isSilent ? older(carried(previous, 'next'), 950) : next(material)],
     ['required', required(previous, conversation.artifacts)],
-    ['rules', ruleBullets(rules)],
+    ['rules', ruleBullets(rules.inForce)],
   ])
 }
 
@@ -75,14 +75,14 @@ function requests({ conversation, previous }: Material): Bullet[] {
 
 /** A request with its label and its position. */
 function quoted(label: string, { text, position }: Utterance, max: number): string {
-  return `${label}"${wordsOf(text, max)}"${messageNote(position)}`
+  return `${label}"${requestWords(text, max)}"${messageNote(position)}`
 }
 
 /** The share of a shortened request for its code: a snippet of an issue, a stack trace. */
 const CODE_SHARE = 0.35
 
 /** A request on one line: whole when it fits, else the beginnings of its text and of its first code. */
-function wordsOf(text: string, max: number): string {
+function requestWords(text: string, max: number): string {
   if (text.length <= max) return oneLine(text)
   const [, code = ''] = /```[^\n]*\n([\s\S]*?)(?:```|$)/.exec(text) ?? []
   if (code.trim() === '') return informative(text, max)
@@ -131,8 +131,7 @@ function pending(material: Material): Bullet[] {
     ...answer(material),
     ...open.filter(({ text }) => isOpen(text)).map(({ text, rank }): Bullet => ({ text, rank, cut: true })),
     ...before.map((text, i): Bullet => {
-      const isOld = text.endsWith(CARRIED)
-      return { text: isOld ? text : text + CARRIED, rank: (isOld ? 660 : 720) - 8 * i, cut: true }
+      return { text: text.endsWith(CARRIED) ? text : text + CARRIED, rank: 720 - 8 * i, cut: true }
     }),
   ]
 }
@@ -148,13 +147,12 @@ function answer({ conversation, after }: Material): Bullet[] {
 function evolution({ conversation: { exchanges }, previous }: Material): Bullet[] {
   const before = carried(previous, 'evolution')
   const history = before.map((text, i): Bullet => {
-    const rank = (text.startsWith('"') ? 800 : 720) - Math.min(250, 4 * (before.length - i))
-    return { text, rank: i === 0 ? 825 : rank, cut: true }
+    return { text, rank: 720 - Math.min(250, 4 * (before.length - i)), cut: true }
   })
   const fresh = exchanges.flatMap(({ request, replies, commits }, i): Bullet[] => {
     const outcome = gist(replies.toReversed(), OUTCOME_LINE)
     const isSmall = isSmallTalk(request.text)
-    const rank = i === 0 ? 830 : 850 - Math.min(250, 8 * (exchanges.length - 1 - i)) - (isSmall ? 150 : 0)
+    const rank = 830 - Math.min(250, 8 * (exchanges.length - 1 - i)) - (isSmall ? 150 : 0)
     const text = `"${informative(request.text, REQUEST_LINE)}"${outcome === '' ? '' : ` → ${outcome}`}`
     return [
       ...(isSmall && outcome === '' ? [] : [{ text, rank, cut: true }]),
@@ -164,11 +162,10 @@ function evolution({ conversation: { exchanges }, previous }: Material): Bullet[
   return distinct([...history, ...fresh])
 }
 
-/** The state at the end of the covered messages: what was stated last, whole when short, else its beginning and end. */
+/** The state at the end of the covered messages: what was stated last, shortened. */
 function current({ replies }: Conversation): Bullet[] {
   const text = lastStated(replies)
-  const shown = text.length <= REPLY_UNITS ? text : `${shorten(text, 400)} ${tailOf(text, 260)}`
-  return shown === '' ? [] : [{ text: shown, rank: 960, cut: true }]
+  return text === '' ? [] : [{ text: shorten(text, REPLY_UNITS), rank: 960, cut: true }]
 }
 
 /** The next step, while no later message shows what came next. */

@@ -1,18 +1,14 @@
 import { headOf } from '../../messages/characters.ts'
-import { isObject } from '../../messages/json.ts'
-import { withoutPrelude } from '../../messages/outcome.ts'
-import { type Call, mainArgument, targetOf } from '../calls.ts'
+import { commandIn, withoutPrelude } from '../../messages/outcome.ts'
+import { type Call, targetOf } from '../calls.ts'
 import { oneLine, shorten, shortenPath } from '../text.ts'
 
 /** The maximum units of a call's label. */
 const LABEL_UNITS = 80
 
-/** The shell command a call runs, if it is that kind of call; no more than its first 2,000 units. */
-export function shellCommand(call: Call): string | undefined {
-  if (call.effect !== 'other' || !isObject(call.input)) return undefined
-  if (call.input.command === undefined && call.input.cmd === undefined) return undefined
-  const command = mainArgument(call.input)
-  return command === undefined ? undefined : headOf(command, 2_000)
+/** The shell command a call runs, if it is that kind of call. */
+export function shellCommand({ effect, input }: Call): string | undefined {
+  return effect === 'other' ? commandIn(input) : undefined
 }
 
 const REDIRECTED =
