@@ -19,9 +19,8 @@ const SHORT_TEXT_SHARE = 0.3
 const LEAST_TEXT = 96
 const MOST_TEXT_SHARE = 0.8
 
-/** Below this many units a summary has no headings, and below more the calls of a tool share a line. */
+/** Below this many units a summary has no headings, and the calls of a tool share a line. */
 const SHORT = 800
-const MERGED = 2_400
 /** The units of the headings above the lines about artifacts. */
 const HEADINGS = 64
 
@@ -151,7 +150,7 @@ export class ExtractiveReader {
     eachName(plain.text, (name) => shown.add(name))
     after.names.each((name) => shown.add(name))
     const left = max - plain.text.length - (isShort ? 1 : HEADINGS)
-    const options = { isShort: most < MERGED, reserved: plain.missing }
+    const options = { isShort, reserved: plain.missing }
     const { files, others } = artifacts.lines(left, conversation.count, shown, options)
     const fitted = fitSections(arranged(withArtifacts(bullets, files, others)), max, plain.limits)
     if (fitted.text !== '' || count === 0) return fitted

@@ -175,9 +175,26 @@ describe('rules', () => {
     ['Always run the linter before a commit.', 'Forget the linter, it is too slow.'],
     ['Du darfst die Datenbank niemals ändern.', 'Du darfst die Datenbank jetzt ändern.'],
     ['不要修改数据库。', '现在可以修改数据库了。'],
+    ['Always use pnpm.', 'You may now use npm instead of pnpm.'],
   ])('disappear when they are withdrawn: %s', (rule, withdrawal) => {
     expect(rules(rule, 'Tabs must be kept.')).toEqual([`User: "${rule}"`, 'User: "Tabs must be kept."'])
     expect(rules(rule, 'Tabs must be kept.', withdrawal)).toEqual(['User: "Tabs must be kept."'])
+  })
+
+  it('stay without the clause that is withdrawn', () => {
+    expect(
+      rules('Never round before the total, and do not touch src/rates.py.', 'You may touch rates.py now.'),
+    ).toEqual(['User: "Never round before the total"'])
+  })
+
+  it('are wishes, not what the user has forgotten', () => {
+    expect(
+      rules(
+        "I don't remember the number of my order.",
+        "I can't remember which card I used.",
+        "I don't want a voucher, please.",
+      ),
+    ).toEqual(['User: "I don\'t want a voucher, please."'])
   })
 
   it.each([

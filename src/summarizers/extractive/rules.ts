@@ -49,6 +49,7 @@ const ANY_CUE = new RegExp([WEAK_CUES, CUES, FIRM_CUES].map(({ source }) => sour
 const NO_RULE = new RegExp(
   [
     'https?://\\S{1,300}',
+    "\\b(?:\\w{1,30} )?(?:do|ca|could)(?:n['’]t| ?not|n not) remember\\b",
     "\\bdo(?:n['’]t| not) (?:know|think|see|have|understand|get|remember|believe|mean|care|mind|worry|exist|work|seem)\\b",
     '\\b(?:it|there|that|this|you|he|she|they) must (?:be|have been) (?:an?|the|some|in|on|because|something|wrong)\\b',
     '\\b(?:never ?mind|must (?:admit|say)|important to note|as always|if you (?:want|need)|not only|want me to|i need to)\\b',
@@ -57,7 +58,7 @@ const NO_RULE = new RegExp(
     "\\blet['’]s (?!(?:call|name|use|keep|stick|agree|always|never|not|only|stay|avoid|prefer|assume|go with)\\b)",
     // "Here we don't."; "the tests don't …", but "please don't", "and do not".
     "\\bdo(?:n['’]t| not)(?=[.,;!?]|$)",
-    "\\b(?!(?:please|and|but|so|also|just|then|you|we|to|or|really|generally|in|for|case|now|again|ever)\\b)[a-z]{1,30} do(?:n['’]t| not)\\b",
+    "\\b(?!(?:please|and|but|so|also|just|then|you|we|to|or|really|generally|in|for|case|now|again|ever)\\b)[a-z]{1,30} do(?:n['’]t| not)\\b(?! want\\b)",
     '\\b(?:immer (?:noch|wieder|mehr)|wie immer|noch nie|(?:hat|habe|haben|war|ist|sind) (?:immer|nie)|ich muss|muss ich)\\b',
     '\\b(?:toujours pas|comme toujours|presque (?:jamais|toujours)|como siempre|casi (?:nunca|siempre))\\b',
     '能不能|要不要|不要紧|绝对(?:路径|值|定位)|絶対(?:パス|値)|不能(?:运行|工作|用|打开|启动|编译|正常|登录|显示|访问)|不得不|只是',
@@ -104,8 +105,15 @@ function rulesOfUser(text: string): Rule[] {
     from = end
     const weight = weightOf(sentence)
     if (weight < 2 || isPlainQuestion(sentence)) continue
-    // "You no longer have to" is no rule; "that no longer holds, always use B" is one.
-    if (weightOf(sentence.replaceAll(WITHDRAWS, ' ')) < 2) continue
+    // "You may use A instead of B now" is no rule; "that no longer holds, always use B" is one.
+    if (
+      weightOf(
+        clausesOf(sentence)
+          .filter((clause) => clause.search(WITHDRAWS) < 0)
+          .join(', '),
+      ) < 2
+    )
+      continue
     const items = sentence.endsWith(':') ? listAfter(prose, end) : []
     for (const item of items) add(`${shorten(sentence, 80)} ${item}`, weight)
     const isLong = sentence.length >= (isEastAsian(sentence) ? MIN_EAST_ASIAN : MIN_RULE)
@@ -216,8 +224,11 @@ export function sortedRules(rules: readonly Rule[]): {
     if (rule.weight === 0) {
       const key = withdrawnBy(rule.text, inForce)
       if (key === undefined) continue
-      withdrawn.push(inForce.get(key)!)
+      const old = inForce.get(key)!
+      const { gone, rest } = partsOf(old.text, contentWords(rule.text))
+      withdrawn.push({ ...old, text: gone })
       inForce.delete(key)
+      if (rest !== '') inForce.set(keyOf(rest), { ...old, text: rest })
       continue
     }
     const key = keyOf(rule.text)
@@ -230,7 +241,21 @@ export function sortedRules(rules: readonly Rule[]): {
   }
 }
 
-/** The key of the newest rule that shares most content words with a withdrawal: all of its words, or at least two. */
+/** The clauses of a sentence: "Never round before the total, and do not touch rates.py" commands two things. */
+function clausesOf(sentence: string): string[] {
+  return sentence.split(/[,;:] (?:(?:and|but|und|aber|et|mais|y|pero) )?|[，；：]/)
+}
+
+/** What a withdrawal with these words takes from a rule, and what is still a rule without it. */
+function partsOf(text: string, words: ReadonlySet<string>): { readonly gone: string; readonly rest: string } {
+  const isGone = (clause: string): boolean => [...contentWords(clause)].some((word) => words.has(word))
+  const clauses = clausesOf(text)
+  const rest = clauses.filter((clause) => !isGone(clause)).join(', ')
+  const gone = clauses.filter(isGone).join(', ')
+  return gone === '' || weightOf(rest) < 2 ? { gone: text, rest: '' } : { gone, rest }
+}
+
+/** The key of the newest rule that shares most content words with a withdrawal: all words of one of them, or at least two. */
 function withdrawnBy(text: string, rules: ReadonlyMap<string, Rule>): string | undefined {
   // What comes after the first clause are reasons.
   const [clause = text] = text.split(/[,;:]|\s[-–—]\s| because | weil | it['’]s | it is /)
@@ -239,9 +264,9 @@ function withdrawnBy(text: string, rules: ReadonlyMap<string, Rule>): string | u
   let found: string | undefined
   for (const [key, rule] of rules) {
     if (rule.text === text) continue
-    let shared = 0
-    for (const word of contentWords(rule.text)) if (words.has(word)) shared += 1
-    if (shared > most || (shared === most && found !== undefined)) {
+    const own = contentWords(rule.text)
+    const shared = [...own].filter((word) => words.has(word)).length
+    if (shared > most || (shared === most && found !== undefined) || (shared > 0 && shared === own.size)) {
       most = shared
       found = key
     }
