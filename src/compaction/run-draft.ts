@@ -185,13 +185,14 @@ export class RunDraft {
 
   /**
    * Calls one summarizer; returns whether its text was accepted, or why not. Accepted or not, it is recorded. `retryOf`: why the
-   * previous answer was rejected.
+   * previous answer was rejected. `known`: the material, when it was read for an earlier answer.
    */
   async #ask(
     task: SummaryTask,
     summarizer: Summarizer,
     insteadOf: string | undefined,
     retryOf?: AnswerProblem,
+    known?: SummaryMaterial,
   ): Promise<Outcome> {
     const id = uuidv7()
     this.throwIfAborted()
@@ -208,11 +209,7 @@ export class RunDraft {
       return recorded
     }
     const request = { ...this.#requestFor(task, retryOf), calling }
-    const material = new SummaryMaterial(summarizer, request.level)
-    await this.readSources(task.rows, (source) => material.add(source))
-    material.end()
-    if (material.reader !== undefined || material.log !== undefined)
-      await this.readSources(this.#rowsAfter(task), (source) => material.follow(source))
+    const material = known ?? (await this.#read(task, summarizer, request.level))
     const asked = await askForSummary(summarizer, material, request, {
       timeoutMs: this.config.summaryTimeoutMs,
       signal: this.config.signal,
@@ -229,8 +226,23 @@ export class RunDraft {
     }
     // Only the extractive summarizer is asked again: a summary by a model is paid once, and what it replaces is recorded before the call.
     const fitting = summarizer === extractiveSummarizer ? this.#refitted(task, asked.written) : undefined
-    if (fitting !== undefined) return this.#ask(fitting, summarizer, insteadOf, retryOf)
-    return this.#judge(id, task, asked.written, asked.record, { insteadOf })
+    if (fitting === undefined) return this.#judge(id, task, asked.written, asked.record, { insteadOf })
+    return this.#ask(
+      fitting,
+      summarizer,
+      insteadOf,
+      retryOf,
+      fitting.rows === task.rows ? material : undefined,
+    )
+  }
+
+  async #read(task: SummaryTask, summarizer: Summarizer, level?: number): Promise<SummaryMaterial> {
+    const material = new SummaryMaterial(summarizer, level)
+    await this.readSources(task.rows, (source) => material.add(source))
+    material.end()
+    if (material.reader !== undefined || material.log !== undefined)
+      await this.readSources(this.#rowsAfter(task), (source) => material.follow(source))
+    return material
   }
 
   /** The rows that the view shows after a task's rows; at most one page. */

@@ -61,7 +61,7 @@ function planSummaries(view: View, context: BareContext): SummaryTask[] {
 }
 
 /** The share of the target that a view may leave unused before fewer rows are replaced. */
-const SPARE_SHARE = 0.02
+const SPARE_SHARE = 0.05
 
 /**
  * The task with as many of its newest rows left out as fit beside a summary of `summaryTokens`; `undefined` when none does, or when too

@@ -81,6 +81,7 @@ export class ExtractiveReader {
   readonly #after = new ConversationReader()
   #count = 0
   #units = 0
+  #previous: Previous | undefined
 
   /** `calls`: those of the message, by one `CallReader` for all messages. `position`: that of the message in the log. */
   add(message: SummaryRequest['messages'][number], calls: CallsRead, position?: number): void {
@@ -114,7 +115,7 @@ export class ExtractiveReader {
     }
   }
 
-  /** The summary of all added messages. Call it after the last one. */
+  /** The summary of all added messages. Call it after the last one, again for a shorter one. */
   answer(request: Omit<SummaryRequest, 'messages'>): SummaryAnswer {
     const { text, shortened } = this.#fitted(request)
     return { text: text.toWellFormed(), ...(shortened > 0 && { shortened }) }
@@ -131,7 +132,9 @@ export class ExtractiveReader {
     const { artifacts } = conversation
     const titles = titlesOf(request.sections)
     const earlierTexts = [previousSummary, ...conversation.summaries].filter((text) => text.trim() !== '')
-    const previous = readPrevious(earlierTexts, titles, artifacts)
+    // Reading it adds its files to the artifacts, so that a second answer must not read it again.
+    this.#previous ??= readPrevious(earlierTexts, titles, artifacts)
+    const previous = this.#previous
     const after = this.#after.conversation()
     const bullets = bulletsByTopic({ conversation, after, previous })
 

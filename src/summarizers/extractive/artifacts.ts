@@ -71,6 +71,7 @@ export class Artifacts {
   readonly #calls = new Set<number>()
   readonly #failedFiles = new Set<Artifact>()
   #next = 0
+  #isMerged = false
   /** The number of files of earlier summaries that were not used since. */
   #carried = 0
 
@@ -280,6 +281,8 @@ export class Artifacts {
 
   /** Makes the calls of each tool one artifact: in a short summary there is no room for their targets. */
   #mergeCalls(): void {
+    if (this.#isMerged) return
+    this.#isMerged = true
     const merged = new Map<string, Artifact>()
     for (const [id, artifact] of this.#all) {
       if (artifact.kind === 'file') continue

@@ -250,7 +250,9 @@ function shortenMust({ text }: Bullet, max: number): string {
 function cutTo(bullet: Bullet, max: number): string | undefined {
   if (bullet.text.length <= max) return bullet.text
   if (bullet.must !== undefined) return max < LEAST_CUT ? undefined : shortenMust(bullet, max)
-  return bullet.cut === true && max >= Math.max(LEAST_CUT, bullet.text.length / 2) ? shorten(bullet.text, max) : undefined
+  return bullet.cut === true && max >= Math.max(LEAST_CUT, bullet.text.length / 2)
+    ? shorten(bullet.text, max)
+    : undefined
 }
 
 /** `- ` and the line break. */

@@ -11,9 +11,10 @@ type NameSource = 'user' | 'assistant' | 'input' | 'output'
 /** Escaped line breaks, tabs and quotes, and colours of a terminal: the letters after them are not part of a name. */
 export const ESCAPES = /\\[nrt"']|%[0-9A-F]{2}|\[[\d;]{1,12}m/g
 /** A run of letters, digits and marks, with the commas of a number and the colon of an address; and a currency after it. */
-const RUN = /([\w$@~#€£¥./+\-\u00c0-\u04ff]|(?<=\d),(?=\d{2,3}(?!\d))|(?<=https?):(?=\/\/)){1,200}/
-const CURRENCY = /(?<=\d)[ \u00a0\u202f]?(?:[€£¥]|[万億亿千]?[元円]|(?:EUR|USD|GBP|CHF)\b)/
-const RUNS = new RegExp(`${ESCAPES.source}|(${RUN.source})(${CURRENCY.source})?`, 'g')
+const RUN =
+  /[\w$@~#€£¥./+\-\u00c0-\u04ff]{1,200}(?:(?:(?<=\d),(?=\d{2,3}(?!\d))|(?<=https?):(?=\/\/))[\w$@~#€£¥./+\-\u00c0-\u04ff]{1,200}){0,8}/
+const CURRENCY = /(?<=\d)[ \u00a0\u202f]?(?:[€£¥]|[万億亿千]?[元円]|(?:EUR|USD|GBP|CHF)\b)/y
+const RUNS = new RegExp(`${ESCAPES.source}|${RUN.source}`, 'g')
 /** Most runs are words of prose. */
 const PROSE = /^[\w\u00c0-\u04ff][a-z\u00df-\u00ff]*$/
 /** A word that is a name by itself: of several parts (`userName`, `max_size`), of letters and digits, a number of three digits. */
@@ -39,11 +40,20 @@ const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
  * names by themselves. Linear time.
  */
 export function eachName(text: string, visit: (name: string) => void): void {
-  for (const { 0: all, 1: run, 3: currency, index } of text.matchAll(RUNS)) {
-    if (run === undefined) continue
-    const isCalled = text[index + run.length] === '('
-    if (currency === undefined && (isCalled ? KEYWORDS.has(run) : PROSE.test(run))) continue
-    if (currency !== undefined) visit(all)
+  let end = 0
+  while (end <= text.length) {
+    RUNS.lastIndex = end
+    const match = RUNS.exec(text)
+    if (match === null) return
+    const { 0: run, index } = match
+    end = index + run.length
+    if (run[0] === '\\' || run[0] === '%' || run[0] === '[') continue
+    const isCalled = text[end] === '('
+    if (isCalled ? KEYWORDS.has(run) : PROSE.test(run)) continue
+    CURRENCY.lastIndex = end
+    const currency = CURRENCY.exec(text)?.[0] ?? ''
+    if (currency !== '') visit(run + currency)
+    end += currency.length
     // `</h2>` closes an element.
     const isTag = run[0] === '/' && text[index - 1] === '<'
     const whole = isTag ? '' : run.replace(/^[.+-]+(?![/.])/, '').replace(/[-.+/#@$]{1,20}$/, '')
