@@ -13,6 +13,8 @@ export const KEEP_RECENT_RATIO = 0.3
 /** The least tokens of a summary that fills the rest of the target, and its share of the target when there is no rest. */
 const LEAST_SUMMARY_TOKENS = 128
 const LEAST_SUMMARY_SHARE = 0.3
+/** The least tokens where the window has no room for that. */
+const FEWEST_SUMMARY_TOKENS = 64
 /** The least tokens of a further range between pinned messages that is worth a summary. */
 const MINIMUM_FURTHER_TOKENS = 200
 
@@ -46,11 +48,15 @@ function planSummaries(view: View, context: BareContext): SummaryTask[] {
   const rest = roomBelow(target)
   // A tail that cannot be split may be larger than the target: what came before it is not reduced to a few words for that.
   const least = Math.min(ownTokens(view, target * LEAST_SUMMARY_SHARE), roomBelow(context.limitTokens))
-  const left = rest < LEAST_SUMMARY_TOKENS ? least : rest
+  const floor = Math.min(
+    LEAST_SUMMARY_TOKENS,
+    Math.max(FEWEST_SUMMARY_TOKENS, roomBelow(context.limitTokens)),
+  )
+  const left = rest < floor ? least : rest
   return tasks.map((task, at) => {
     // The room that the rest of the view leaves, in proportion to what each summary represents; a few words are useless.
     const room = isFilling
-      ? Math.max(LEAST_SUMMARY_TOKENS, Math.floor((left * task.tokens) / covered))
+      ? Math.max(floor, Math.floor((left * task.tokens) / covered))
       : Number.POSITIVE_INFINITY
     const half = Math.floor(task.tokens / 2)
     const maxTokens = Math.max(1, Math.min(settings.summaryMaxTokens, room, half))
@@ -60,7 +66,7 @@ function planSummaries(view: View, context: BareContext): SummaryTask[] {
   })
 }
 
-/** The share of the target that a view may leave unused before fewer rows are replaced. */
+/** The share of the target that a view may leave unused before fewer rows are replaced, for which all are read again. */
 const SPARE_SHARE = 0.05
 
 /**

@@ -32,7 +32,7 @@ const LEAST_CUT = 60
 const MUST_SHARE = 0.7
 const LEAST_MUST = 40
 /** Requests and rules may take all of so little room. */
-const FEW_UNITS = 200
+const FEW_UNITS = 100
 /** In so little room, a rule that is a sentence of a request is not repeated. */
 const LITTLE_UNITS = 500
 
@@ -94,10 +94,8 @@ class Fitter {
   limits(max: number): Limits {
     const all = this.#ranked.filter(({ bullet }) => bullet.must !== undefined)
     const bullets = all.map(({ bullet }) => bullet)
-    let room = Math.min(
-      this.#room,
-      Math.max(Math.min(max, FEW_UNITS), Math.floor(max * MUST_SHARE), leastOfMusts(bullets)),
-    )
+    const share = Math.max(Math.min(max, FEW_UNITS), Math.floor(max * MUST_SHARE))
+    let room = Math.min(this.#room, Math.max(share, leastOfMusts(bullets)))
     for (const section of new Set(all.map(({ section }) => section)))
       if (!this.#used.has(section)) room -= sectionCost(section)
     const requests = bullets.slice(0, 2)
