@@ -121,7 +121,7 @@ export class ExtractiveReader {
     return { text: text.toWellFormed(), ...(shortened > 0 && { shortened }) }
   }
 
-  #fitted(request: Omit<SummaryRequest, 'messages'>): Omit<Fitted, 'limits' | 'missing'> {
+  #fitted(request: Omit<SummaryRequest, 'messages'>): Pick<Fitted, 'text' | 'shortened'> {
     const { previousSummary = '' } = request
     const count = this.#count
     const most = unitsWithin(request.maxTokens)

@@ -187,11 +187,22 @@ describe('rules', () => {
     ).toEqual(['User: "Never round before the total"'])
   })
 
+  it('are withdrawn by the most words, not by a shorter rule that shares one', () => {
+    expect(
+      rules(
+        'Never run the slow tests of the importer.',
+        'Always use tests.',
+        'You may run the slow tests of the importer now.',
+      ),
+    ).toEqual(['User: "Always use tests."'])
+  })
+
   it('are wishes, not what the user has forgotten', () => {
     expect(
       rules(
         "I don't remember the number of my order.",
         "I can't remember which card I used.",
+        'I cannot remember the street either.',
         "I don't want a voucher, please.",
       ),
     ).toEqual(['User: "I don\'t want a voucher, please."'])

@@ -98,9 +98,9 @@ class Fitter {
     let room = Math.min(this.#room, Math.max(share, leastOfMusts(bullets)))
     for (const section of new Set(all.map(({ section }) => section)))
       if (!this.#used.has(section)) room -= sectionCost(section)
-    const requests = bullets.slice(0, 2)
+    const requests = bullets.filter(({ must }) => must === REQUEST)
     const distinct = bullets.filter(
-      (bullet, i) => !requests.slice(0, i).some(({ text }) => text.includes(wordsOf(bullet))),
+      (bullet) => bullet.must === REQUEST || !requests.some(({ text }) => text.includes(wordsOf(bullet))),
     )
     if (max > LITTLE_UNITS || distinct.length === bullets.length) return limitsOf(bullets, room)
     const limits = limitsOf(distinct, room)

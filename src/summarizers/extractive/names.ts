@@ -11,10 +11,10 @@ type NameSource = 'user' | 'assistant' | 'input' | 'output'
 /** Escaped line breaks, tabs and quotes, and colours of a terminal: the letters after them are not part of a name. */
 export const ESCAPES = /\\[nrt"']|%[0-9A-F]{2}|\[[\d;]{1,12}m/g
 /** A run of letters, digits and marks, with the commas of a number and the colon of an address; and a currency after it. */
-const RUN =
-  /[\w$@~#€£¥./+\-\u00c0-\u04ff]{1,200}(?:(?:(?<=\d),(?=\d{2,3}(?!\d))|(?<=https?):(?=\/\/))[\w$@~#€£¥./+\-\u00c0-\u04ff]{1,200}){0,8}/
+const UNITS = '[\\w$@~#€£¥./+\\-\\u00c0-\\u04ff]{1,200}'
+const RUN = `${UNITS}(?:(?:(?<=\\d),(?=\\d{2,3}(?!\\d))|(?<=https?):(?=//))${UNITS}){0,8}`
 const CURRENCY = /(?<=\d)[ \u00a0\u202f]?(?:[€£¥]|[万億亿千]?[元円]|(?:EUR|USD|GBP|CHF)\b)/y
-const RUNS = new RegExp(`${ESCAPES.source}|${RUN.source}`, 'g')
+const RUNS = new RegExp(`${ESCAPES.source}|${RUN}`, 'g')
 /** Most runs are words of prose. */
 const PROSE = /^[\w\u00c0-\u04ff][a-z\u00df-\u00ff]*$/
 /** A word that is a name by itself: of several parts (`userName`, `max_size`), of letters and digits, a number of three digits. */

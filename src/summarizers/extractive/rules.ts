@@ -49,7 +49,7 @@ const ANY_CUE = new RegExp([WEAK_CUES, CUES, FIRM_CUES].map(({ source }) => sour
 const NO_RULE = new RegExp(
   [
     'https?://\\S{1,300}',
-    "\\b(?:\\w{1,30} )?(?:do|ca|could)(?:n['’]t| ?not|n not) remember\\b",
+    "\\b(?:\\w{1,30} )?(?:do|could|can?)(?:n['’]t| ?not) remember\\b",
     "\\bdo(?:n['’]t| not) (?:know|think|see|have|understand|get|remember|believe|mean|care|mind|worry|exist|work|seem)\\b",
     '\\b(?:it|there|that|this|you|he|she|they) must (?:be|have been) (?:an?|the|some|in|on|because|something|wrong)\\b',
     '\\b(?:never ?mind|must (?:admit|say)|important to note|as always|if you (?:want|need)|not only|want me to|i need to)\\b',
@@ -106,14 +106,8 @@ function rulesOfUser(text: string): Rule[] {
     const weight = weightOf(sentence)
     if (weight < 2 || isPlainQuestion(sentence)) continue
     // "You may use A instead of B now" is no rule; "that no longer holds, always use B" is one.
-    if (
-      weightOf(
-        clausesOf(sentence)
-          .filter((clause) => clause.search(WITHDRAWS) < 0)
-          .join(', '),
-      ) < 2
-    )
-      continue
+    const others = clausesOf(sentence).filter((clause) => clause.search(WITHDRAWS) < 0)
+    if (weightOf(others.join(', ')) < 2) continue
     const items = sentence.endsWith(':') ? listAfter(prose, end) : []
     for (const item of items) add(`${shorten(sentence, 80)} ${item}`, weight)
     const isLong = sentence.length >= (isEastAsian(sentence) ? MIN_EAST_ASIAN : MIN_RULE)
@@ -266,7 +260,8 @@ function withdrawnBy(text: string, rules: ReadonlyMap<string, Rule>): string | u
     if (rule.text === text) continue
     const own = contentWords(rule.text)
     const shared = [...own].filter((word) => words.has(word)).length
-    if (shared > most || (shared === most && found !== undefined) || (shared > 0 && shared === own.size)) {
+    const isWhole = found === undefined && shared > 0 && shared === own.size
+    if (shared > most || (shared === most && found !== undefined) || isWhole) {
       most = shared
       found = key
     }
