@@ -1,0 +1,78 @@
+/*
+ * One logic for two engines. The verbs of the storage are generators over this interface: SQLite runs them to the end at once,
+ * PostgreSQL waits at each step. Every call is written `yield* sql.get(…)`, and a test finds one that is not.
+ *
+ * The text of a statement is SQL that both engines understand, with `?` for values and these fragments:
+ *
+ * | fragment                            | SQLite                        | PostgreSQL                                      |
+ * | `{family}` and `{family m}`         | nothing                       | `family = $f and`, `m.family = $f and`          |
+ * | `{family,}` and `{?,}` in an insert | nothing                       | `family,` and `$f,`                             |
+ * | `{visible}` after a table           | `indexed by undertext_visible`| nothing                                         |
+ * | `{list ?}` and `{texts ?}`          | `json_each(?)`                | a JSON list as a table with the column `value`  |
+ *
+ * A family is to PostgreSQL what a file is to SQLite: the keys of rows and the numbers of sessions, compactions and entries of the audit
+ * are unique in it, so every statement about a session names its family (`$f`, which the engine adds) and is otherwise the same.
+ */
+
+/** A row: its values in the order of the columns. */
+export type Row = readonly unknown[]
+
+/** The result of a call, for `yield*`. */
+export type Step<T> = { [Symbol.iterator](): Iterator<Promise<unknown>, T, unknown> }
+
+/** A verb or a part of one. */
+export type Work<T> = Generator<Promise<unknown>, T, unknown>
+
+/** The tables whose rows have numbers. */
+export type Numbered = 'undertext_compactions' | 'undertext_audit' | 'undertext_jobs'
+
+/** A connection to a database, as the verbs see it. */
+export interface Sql {
+  /** Whether other machines may use the store: then no one can see whether the holder of a lease is alive. */
+  readonly isShared: boolean
+  /** What to add to this machine's clock to get the database's, milliseconds; known after `enter`. */
+  readonly clockOffset: number
+
+  /** The first row, or `undefined`. */
+  get(text: string, ...values: unknown[]): Step<Row | undefined>
+  all(text: string, ...values: unknown[]): Step<Row[]>
+  /** Runs a statement that returns no rows; returns the number of changed rows. */
+  run(text: string, ...values: unknown[]): Step<number>
+  /** Inserts a row whose first value is its key, from `keyOf` or `nextNo`; returns the key, which SQLite chooses for `null`. */
+  insert(text: string, key: number | null, ...values: unknown[]): Step<number>
+
+  /**
+   * Makes the session with this id the one that the work is about: its family is that of the following statements. While writing,
+   * PostgreSQL also locks the session, so this comes before anything that is read.
+   */
+  enter(id: string): Step<void>
+  /** The key of a new row: of the message at a position, or of the inserted row with an ordinal. */
+  keyOf(session: number, place: { readonly position: number } | { readonly ordinal: number }): number | null
+  /** The number of a new row of a session that was entered. */
+  nextNo(table: Numbered, session: number): Step<number | null>
+
+  /** One transaction in which everything that is read is of one moment. */
+  read<T>(verb: string, work: () => Work<T>): Step<T>
+  /** One writing transaction. PostgreSQL may repeat the work, so it changes nothing else. */
+  write<T>(verb: string, work: () => Work<T>): Step<T>
+  /** Work that needs no transaction: a single reading statement, or work around a transaction. */
+  outside<T>(verb: string, work: () => Work<T>): Step<T>
+}
+
+/** A completed step. */
+export class Done<T> {
+  readonly done = true
+  readonly value: T
+
+  constructor(value: T) {
+    this.value = value
+  }
+
+  [Symbol.iterator](): Iterator<never, T, unknown> {
+    return this
+  }
+
+  next(): IteratorReturnResult<T> {
+    return this
+  }
+}
