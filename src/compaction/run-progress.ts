@@ -204,7 +204,7 @@ export class SummaryAttempts implements SummaryListener {
   async answered(id: string, record: SummaryRecord): Promise<void> {
     this.#answers.set(id, record)
     if (!this.#open.has(id)) return
-    await ignoringStorageErrors(() => this.#storage.noteAnswer(id, record))
+    await ignoringStorageErrors(() => this.#storage.noteAnswer(this.#snapshot.session.id, id, record))
   }
 
   /**

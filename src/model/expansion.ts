@@ -2,6 +2,7 @@ import type { JsonObject } from '../messages/json.ts'
 import type { Part, PositionRange, Role } from '../messages/message.ts'
 import { addSizes, type Sizes } from '../tokens/measure.ts'
 import type { RowSet } from './coverage.ts'
+import type { Step, Work } from './work.ts'
 
 /*
  * Opening summaries. The messages that a summary represents follow from the coverage of compactions, which never changes, not
@@ -76,10 +77,10 @@ export type Beneath = Sources & {
  * Returns the messages that a compaction, and each compaction below it, represents. `coveringOf` is called once for each.
  * `undefined` when coverage is cyclic or empty, which happens only in damaged files.
  */
-export function beneath(
+export function* beneath(
   root: number,
-  coveringOf: (compaction: number) => Covering,
-): ReadonlyMap<number, Beneath> | undefined {
+  coveringOf: (compaction: number) => Step<Covering>,
+): Work<ReadonlyMap<number, Beneath> | undefined> {
   const coverings = new Map<number, Covering>()
   const done = new Map<number, Beneath>()
   const stack = [root]
@@ -87,7 +88,7 @@ export function beneath(
     const no = stack[stack.length - 1]!
     const covering = coverings.get(no)
     if (covering === undefined) {
-      const found = coveringOf(no)
+      const found = yield* coveringOf(no)
       coverings.set(no, found)
       for (const inner of found.inner) {
         if (done.has(inner)) continue

@@ -1,5 +1,6 @@
 import { UndertextError } from '../errors.ts'
 import { type Coverage, isBetween, reachesInto, sharesRow, spanPlaces, withoutRows } from './coverage.ts'
+import { mapped, type Step, type Work } from './work.ts'
 
 /** The states of a compaction. Only `active` ones are in force. */
 export const COMPACTION_STATUSES = [
@@ -49,11 +50,11 @@ type Turned<T> = { readonly lifted: readonly T[]; readonly restored: readonly T[
 /** The candidates that a storage returns. Each method may return too many: the exact rules are applied here. */
 export type Nesting<T extends Nested> = {
   /** Later compactions in force that hide rows within the span of one. */
-  readonly laterInForce: (earlier: T) => readonly T[]
+  readonly laterInForce: (earlier: T) => Step<readonly T[]>
   /** Earlier undone compactions that hide rows within the span of one. */
-  readonly earlierUndone: (later: T) => readonly T[]
+  readonly earlierUndone: (later: T) => Step<readonly T[]>
   /** The compactions that a rewind undid and redid. */
-  readonly turnedBy: (rewind: T) => Turned<T>
+  readonly turnedBy: (rewind: T) => Step<Turned<T>>
 }
 
 /** Whether a compaction made after a rewind prevents the return of one that the rewind undid. */
@@ -65,23 +66,28 @@ function isInTheWay(later: Nested, lifted: Nested): boolean {
 }
 
 /** Those in force that build on a compaction, or, where it is a rewind, on what it turned. */
-function dependentsOf<T extends Nested>(nesting: Nesting<T>, earlier: T): T[] {
-  const dependents = nesting.laterInForce(earlier).filter((later) => dependsOn(later, earlier))
+function* dependentsOf<T extends Nested>(nesting: Nesting<T>, earlier: T): Work<T[]> {
+  const dependents = yield* directDependentsOf(nesting, earlier)
   if (earlier.coverage.rewinds !== true) return dependents
-  const { lifted, restored } = nesting.turnedBy(earlier)
-  const since = (one: T): T[] => nesting.laterInForce(one).filter(({ rank }) => rank > earlier.rank)
-  return [
-    ...dependents,
-    ...restored.flatMap((one) => since(one).filter((later) => dependsOn(later, one))),
-    ...lifted.flatMap((one) => since(one).filter((later) => isInTheWay(later, one))),
-  ]
+  const { lifted, restored } = yield* nesting.turnedBy(earlier)
+  const since = function* (one: T, counts: (later: T) => boolean): Work<T[]> {
+    const later = yield* nesting.laterInForce(one)
+    return later.filter((other) => other.rank > earlier.rank && counts(other))
+  }
+  const onRestored = yield* mapped(restored, (one) => since(one, (later) => dependsOn(later, one)))
+  const onLifted = yield* mapped(lifted, (one) => since(one, (later) => isInTheWay(later, one)))
+  return [...dependents, ...onRestored.flat(), ...onLifted.flat()]
+}
+
+function* directDependentsOf<T extends Nested>(nesting: Nesting<T>, earlier: T): Work<T[]> {
+  return (yield* nesting.laterInForce(earlier)).filter((later) => dependsOn(later, earlier))
 }
 
 /** Targets and all that is reached from them, each once. */
-function closure<T extends Nested>(targets: readonly T[], next: (one: T) => readonly T[]): T[] {
+function* closure<T extends Nested>(targets: readonly T[], next: (one: T) => Step<readonly T[]>): Work<T[]> {
   const taken = new Map(targets.map((one) => [one.no, one] as const))
   for (const one of taken.values()) {
-    for (const reached of next(one)) if (!taken.has(reached.no)) taken.set(reached.no, reached)
+    for (const reached of yield* next(one)) if (!taken.has(reached.no)) taken.set(reached.no, reached)
   }
   return [...taken.values()]
 }
@@ -92,14 +98,15 @@ function closure<T extends Nested>(targets: readonly T[], next: (one: T) => read
  *
  * Throws `HAS_ACTIVE_DEPENDENTS` naming those when they are not asked for.
  */
-export function planUndo<T extends Nested>(
+export function* planUndo<T extends Nested>(
   sessionId: string,
   nesting: Nesting<T>,
   targets: readonly T[],
   cascade: boolean,
-): T[] {
+): Work<T[]> {
   const asked = targets.filter(({ status }) => status === 'active')
-  const taken = closure(asked, (one) => dependentsOf(nesting, one)).sort((a, b) => b.rank - a.rank)
+  const reached = yield* closure(asked, (one) => dependentsOf(nesting, one))
+  const taken = reached.sort((a, b) => b.rank - a.rank)
   const dependents = taken.filter(({ no }) => !asked.some((one) => one.no === no))
   if (dependents.length === 0 || cascade) return taken
   throw new UndertextError('HAS_ACTIVE_DEPENDENTS', {
@@ -110,22 +117,24 @@ export function planUndo<T extends Nested>(
 }
 
 /** The compactions of a list and those in force that build on them, newest first: what to lift for a rewind. */
-export function planLift<T extends Nested>(nesting: Nesting<T>, compactions: readonly T[]): T[] {
-  const dependents = (one: T): T[] => nesting.laterInForce(one).filter((later) => dependsOn(later, one))
-  return closure(compactions, dependents).sort((a, b) => b.rank - a.rank)
+export function* planLift<T extends Nested>(nesting: Nesting<T>, compactions: readonly T[]): Work<T[]> {
+  const reached = yield* closure(compactions, (one) => directDependentsOf(nesting, one))
+  return reached.sort((a, b) => b.rank - a.rank)
 }
 
 /**
  * The compactions to redo for `targets`, oldest first: the undone ones of them and, with `cascade`, every undone compaction on which they
  * depend. The laws decide whether each can be redone, one after the other.
  */
-export function planRedo<T extends Nested>(
+export function* planRedo<T extends Nested>(
   nesting: Nesting<T>,
   targets: readonly T[],
   cascade: boolean,
-): T[] {
+): Work<T[]> {
   const asked = targets.filter(({ status }) => status === 'undone')
-  const below = (later: T): T[] =>
-    cascade ? nesting.earlierUndone(later).filter((earlier) => dependsOn(later, earlier)) : []
-  return closure(asked, below).sort((a, b) => a.rank - b.rank)
+  if (!cascade) return asked.sort((a, b) => a.rank - b.rank)
+  const reached = yield* closure(asked, function* (later): Work<T[]> {
+    return (yield* nesting.earlierUndone(later)).filter((earlier) => dependsOn(later, earlier))
+  })
+  return reached.sort((a, b) => a.rank - b.rank)
 }

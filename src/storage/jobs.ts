@@ -78,9 +78,9 @@ export interface Jobs {
    */
   claim(id: string, claim: JobClaim, mostAttempts: number): Awaitable<ClaimedJob | undefined>
   /** Extends a claim; `false` when it is no longer held. */
-  renew(jobId: string, claim: JobClaim): Awaitable<boolean>
+  renew(id: string, jobId: string, claim: JobClaim): Awaitable<boolean>
   /** Ends an attempt; `false` when the claim is no longer held, or the commit ended it. */
-  end(jobId: string, runId: string, end: JobEnd): Awaitable<boolean>
+  end(id: string, jobId: string, runId: string, end: JobEnd): Awaitable<boolean>
   /** Cancels an open job; `undefined` when it is not open. */
   cancel(jobId: string): Awaitable<Job | undefined>
   job(jobId: string): Awaitable<Job | undefined>

@@ -338,11 +338,11 @@ export interface Storage {
   /** The input of planning, or `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
   snapshot(id: string, provider: string): Awaitable<Snapshot | undefined>
   /** The parts of rows of a snapshot, originals, by key. */
-  contents(keys: readonly number[]): Awaitable<ReadonlyMap<number, readonly Part[]>>
+  contents(id: string, keys: readonly number[]): Awaitable<ReadonlyMap<number, readonly Part[]>>
   /** The metadata of rows of a snapshot, by key. */
-  metadata(keys: readonly number[]): Awaitable<ReadonlyMap<number, JsonObject>>
+  metadata(id: string, keys: readonly number[]): Awaitable<ReadonlyMap<number, JsonObject>>
   /** The texts shown in place of parts, by key and part, of rows of a snapshot. */
-  shownTexts(keys: readonly number[]): Awaitable<ReadonlyMap<number, ReadonlyMap<number, string>>>
+  shownTexts(id: string, keys: readonly number[]): Awaitable<ReadonlyMap<number, ReadonlyMap<number, string>>>
   /**
    * Commits a run, all or nothing, and ends its job. Throws `STALE_PLAN`, `ILLEGAL_BOUNDARY`, `PENDING_TOOL_CALLS`, and `ABORTED` when
    * the job no longer belongs to the run.
@@ -362,7 +362,7 @@ export interface Storage {
   /**
    * Records the cost of an attempt so far, and its model; does nothing when the attempt no longer exists or was ended by its run.
    */
-  noteAnswer(attemptId: string, summary: SummaryRecord): Awaitable<void>
+  noteAnswer(id: string, attemptId: string, summary: SummaryRecord): Awaitable<void>
   /** Records attempts that ended without a summary; does nothing when their session was purged. */
   endAttempts(snapshot: Snapshot, run: RunStart, ended: readonly FailedAttempt[]): Awaitable<void>
 

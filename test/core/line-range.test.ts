@@ -8,7 +8,7 @@ import {
   UNKNOWN_LINES,
 } from '../../src/model/line-range.ts'
 import { indexMessage } from '../../src/model/message-parts.ts'
-import { decodeCalls, encodeTools, skipTools } from '../../src/storage/sqlite/row-codec.ts'
+import { decodeCalls, encodeTools, skipTools } from '../../src/storage/sql/row-codec.ts'
 import { neurolinkEstimator } from '../../src/tokens/measure.ts'
 
 describe('the lines a read asks for', () => {

@@ -890,11 +890,11 @@ export class ModelStorage implements Storage {
     }
   }
 
-  contents(keys: readonly number[]): Map<number, readonly Part[]> {
+  contents(_id: string, keys: readonly number[]): Map<number, readonly Part[]> {
     return new Map(keys.map((key) => [key, partsOf(this.#row(key))] as const))
   }
 
-  metadata(keys: readonly number[]): Map<number, JsonObject> {
+  metadata(_id: string, keys: readonly number[]): Map<number, JsonObject> {
     return new Map(
       keys.flatMap((key) =>
         this.#row(key).metadata === undefined ? [] : [[key, this.#row(key).metadata!] as const],
@@ -902,7 +902,7 @@ export class ModelStorage implements Storage {
     )
   }
 
-  shownTexts(keys: readonly number[]): Map<number, ReadonlyMap<number, string>> {
+  shownTexts(_id: string, keys: readonly number[]): Map<number, ReadonlyMap<number, string>> {
     return new Map(
       keys.map((key) => {
         const row = this.#row(key)

@@ -6,6 +6,7 @@ import { countRows, holdsRow, spanPlaces } from '../../src/model/coverage.ts'
 import { checkLaws, partedReasoning } from '../../src/model/laws.ts'
 import { indexMessage } from '../../src/model/message-parts.ts'
 import { type Nested, type Nesting, planLift, planRedo, planUndo } from '../../src/model/nesting.ts'
+import { complete, Done } from '../../src/model/work.ts'
 import { type CompactionKind, isCondensing, savedBy } from '../../src/model/plan.ts'
 import { compareRows, type PointerTarget, type PreviewedPart, View } from '../../src/model/view.ts'
 import type { ViewRow } from '../../src/model/view-row.ts'
@@ -137,17 +138,23 @@ function previewedParts(log: SessionLog, estimator: Estimator): PreviewedPart[] 
   )
 }
 
-/** How the compactions of a log nest. */
-function nestingOf({ compactions }: SessionLog): Nesting<LogCompaction> {
+/** What a rewind turned. */
+function turnedBy(
+  { turned }: LogCompaction,
+  { compactions }: SessionLog,
+): { lifted: LogCompaction[]; restored: LogCompaction[] } {
   const named = (numbers: readonly number[] = [], status: LogCompaction['status']): LogCompaction[] =>
     compactions.filter((one) => numbers.includes(one.no) && one.status === status)
+  return { lifted: named(turned?.lifted, 'undone'), restored: named(turned?.restored, 'active') }
+}
+
+/** How the compactions of a log nest. */
+function nestingOf(log: SessionLog): Nesting<LogCompaction> {
+  const { compactions } = log
   return {
-    laterInForce: () => compactions.filter(({ status }) => status === 'active'),
-    earlierUndone: () => compactions.filter(({ status }) => status === 'undone'),
-    turnedBy: ({ turned }) => ({
-      lifted: named(turned?.lifted, 'undone'),
-      restored: named(turned?.restored, 'active'),
-    }),
+    laterInForce: () => new Done(compactions.filter(({ status }) => status === 'active')),
+    earlierUndone: () => new Done(compactions.filter(({ status }) => status === 'undone')),
+    turnedBy: (rewind) => new Done(turnedBy(rewind, log)),
   }
 }
 
@@ -170,9 +177,9 @@ export function undoIn(
   const taken: LogCompaction[] = []
   const turnedWith: LogCompaction[] = []
   for (let rest = targets; ; rest = rest.filter((one) => !taken.some(({ no }) => no === one.no))) {
-    const [next] = planUndo(sessionId, nestingOf(current), rest, cascade)
+    const [next] = complete(planUndo(sessionId, nestingOf(current), rest, cascade))
     if (next === undefined) return { log: current, taken, turnedWith }
-    const { lifted, restored } = nestingOf(current).turnedBy(next)
+    const { lifted, restored } = turnedBy(next, current)
     current = withCompactions(current, [{ ...next, status: 'undone', undoneWithRun: withRun }])
     current = turnedIn(current, restored, lifted)
     taken.push(next)
@@ -203,7 +210,7 @@ export function liftedIn(
   lifts: readonly LogCompaction[],
   restores: readonly LogCompaction[],
 ): { log: SessionLog; lifts: readonly number[]; restores: readonly number[] } {
-  const lifted = planLift(nestingOf(log), lifts)
+  const lifted = complete(planLift(nestingOf(log), lifts))
   const numbers = (list: readonly LogCompaction[]): number[] => oldestFirst(list).map(({ no }) => no)
   return { log: turnedIn(log, lifted, restores), lifts: numbers(lifted), restores: numbers(restores) }
 }
@@ -219,7 +226,7 @@ export function redoIn(
   cascade: boolean,
   estimator: Estimator,
 ): Turned {
-  const taken = planRedo(nestingOf(log), targets, cascade)
+  const taken = complete(planRedo(nestingOf(log), targets, cascade))
   const turnedWith: LogCompaction[] = []
   let current = log
   for (const compaction of taken) {
@@ -231,7 +238,7 @@ export function redoIn(
       current.compactions.filter((one) => numbers.includes(one.no) && one.status === status)
     const lifted = named(lifts, 'active')
     const restored = named(restores, 'undone')
-    if (planLift(nestingOf(current), lifted).length > lifted.length)
+    if (complete(planLift(nestingOf(current), lifted)).length > lifted.length)
       refuse('others build on what it lifts', [])
     const hides = (one: LogCompaction): readonly LogRow[] =>
       current.rows.filter((row) => holdsRow(one.coverage.hidden, row))

@@ -256,9 +256,9 @@ export class Worker {
   }
 
   /** Ends the run of a job that is no longer ours. Errors are ignored: the commit checks the claim itself. */
-  async #renew({ id }: Job, work: Work): Promise<void> {
+  async #renew({ id, sessionId }: Job, work: Work): Promise<void> {
     try {
-      if (await this.#parts.storage.jobs.renew(id, claimOf(work.runId))) return
+      if (await this.#parts.storage.jobs.renew(sessionId, id, claimOf(work.runId))) return
       work.cause ??= 'lost'
       work.abort.abort()
     } catch (error) {
@@ -284,7 +284,7 @@ export class Worker {
       case 'again': {
         const notBefore = Date.now() + outcome.afterMs
         const { code, isUncounted } = outcome
-        const isOurs = await jobs.end(job.id, runId, { state: 'queued', error: code, notBefore, isUncounted })
+        const isOurs = await jobs.end(job.sessionId, job.id, runId, { state: 'queued', error: code, notBefore, isUncounted })
         if (!isOurs) return this.#aborted(job, work)
         this.#emit({ phase: 'queued', ...about(job), notBefore, code })
         return this.schedule(job.sessionId, outcome.afterMs)
@@ -292,7 +292,7 @@ export class Worker {
       case 'done': {
         const { result, code } = outcome
         // A commit that changed something has ended the job already.
-        const isOurs = await jobs.end(job.id, runId, { state: 'done', error: code })
+        const isOurs = await jobs.end(job.sessionId, job.id, runId, { state: 'done', error: code })
         const ended = isOurs ? undefined : await jobs.job(job.id)
         if (!isOurs && !(ended?.state === 'done' && ended.runId === runId)) return this.#aborted(job, work)
         this.#calls.delete(job.id)
@@ -302,7 +302,7 @@ export class Worker {
       }
       default: {
         const { kind, code } = outcome
-        const isOurs = await jobs.end(job.id, runId, { state: kind, error: code })
+        const isOurs = await jobs.end(job.sessionId, job.id, runId, { state: kind, error: code })
         // Cancelled, purged or taken over meanwhile: a job ends once.
         if (!isOurs) return this.#aborted(job, work)
         const call = this.#calls.get(job.id)
@@ -329,7 +329,7 @@ export class Worker {
   async #aborted(job: Job, { cause, runId }: Work): Promise<void> {
     if (cause === 'closing') {
       const end = { state: 'queued', error: undefined, notBefore: Date.now(), isUncounted: true } as const
-      await this.#parts.storage.jobs.end(job.id, runId, end)
+      await this.#parts.storage.jobs.end(job.sessionId, job.id, runId, end)
       return
     }
     this.#calls.delete(job.id)

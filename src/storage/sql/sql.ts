@@ -1,6 +1,8 @@
+import type { Step, Work } from '../../model/work.ts'
+
 /*
  * One logic for two engines. The verbs of the storage are generators over this interface: SQLite runs them to the end at once,
- * PostgreSQL waits at each step. Every call is written `yield* sql.get(…)`, and a test finds one that is not.
+ * PostgreSQL waits at each step (work.ts).
  *
  * The text of a statement is SQL that both engines understand, with `?` for values and these fragments:
  *
@@ -17,17 +19,12 @@
 /** A row: its values in the order of the columns. */
 export type Row = readonly unknown[]
 
-/** The result of a call, for `yield*`. */
-export type Step<T> = { [Symbol.iterator](): Iterator<Promise<unknown>, T, unknown> }
-
-/** A verb or a part of one. */
-export type Work<T> = Generator<Promise<unknown>, T, unknown>
-
 /** The tables whose rows have numbers. */
 export type Numbered = 'undertext_compactions' | 'undertext_audit' | 'undertext_jobs'
 
 /** A connection to a database, as the verbs see it. */
 export interface Sql {
+  readonly readonly: boolean
   /** Whether other machines may use the store: then no one can see whether the holder of a lease is alive. */
   readonly isShared: boolean
   /** What to add to this machine's clock to get the database's, milliseconds; known after `enter`. */
@@ -46,10 +43,16 @@ export interface Sql {
    * PostgreSQL also locks the session, so this comes before anything that is read.
    */
   enter(id: string): Step<void>
+  /** Registers a new session; returns its number, which SQLite chooses for `null`. Then it is entered. */
+  admit(id: string): Step<number | null>
+  /** Gives the session that was entered another id. */
+  rename(id: string, newId: string): Step<void>
+  /** Removes the id of a purged session. */
+  leave(id: string): Step<void>
   /** The key of a new row: of the message at a position, or of the inserted row with an ordinal. */
   keyOf(session: number, place: { readonly position: number } | { readonly ordinal: number }): number | null
-  /** The number of a new row of a session that was entered. */
-  nextNo(table: Numbered, session: number): Step<number | null>
+  /** The number of a new row of a session that was entered, the first of `count`; 0 for the receipts of purged sessions. */
+  nextNo(table: Numbered, session: number, count?: number): Step<number | null>
 
   /** One transaction in which everything that is read is of one moment. */
   read<T>(verb: string, work: () => Work<T>): Step<T>
@@ -57,22 +60,25 @@ export interface Sql {
   write<T>(verb: string, work: () => Work<T>): Step<T>
   /** Work that needs no transaction: a single reading statement, or work around a transaction. */
   outside<T>(verb: string, work: () => Work<T>): Step<T>
+  /** A writing transaction that removes rows, whose remains in the files are overwritten or cleared later. */
+  erase<T>(verb: string, work: () => Work<T>): Step<T>
+  /**
+   * Removes what erased rows left in the files; returns whether nothing is left. `often`: one of a series of removals, which must not
+   * rewrite the files each time.
+   */
+  clearFiles(how?: 'often'): Step<boolean>
+  /** Disables the guards against deletions for some work within a transaction. `what`: what is removed, for people. */
+  unguarded<T>(what: string, work: () => Work<T>): Step<T>
+  guardProblems(): Step<GuardProblems>
+  /** The column whose value another row has already, when an error of `insert` says so. */
+  takenColumn(error: unknown): string | undefined
 }
 
-/** A completed step. */
-export class Done<T> {
-  readonly done = true
-  readonly value: T
-
-  constructor(value: T) {
-    this.value = value
-  }
-
-  [Symbol.iterator](): Iterator<never, T, unknown> {
-    return this
-  }
-
-  next(): IteratorReturnResult<T> {
-    return this
-  }
+/** Names of triggers that differ from those of the migrations. */
+export type GuardProblems = {
+  readonly missing: readonly string[]
+  /** With a name of ours and another text. */
+  readonly changed: readonly string[]
+  /** On a table of ours, created by others. */
+  readonly foreign: readonly string[]
 }

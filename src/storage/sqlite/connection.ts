@@ -1,10 +1,14 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isUndertextError, UndertextError } from '../../errors.ts'
+import { complete, Done, type Work } from '../../model/work.ts'
+import type { GuardProblems, Row, Sql } from '../sql/sql.ts'
 import type { Database, Statement } from './driver.ts'
+import { guardProblems } from './migrate.ts'
+import { clearFiles, clearFilesInTurn, overwriting, recordRemoval } from './residue.ts'
 
-/** A row in the driver's raw mode: its values in the order of the columns. */
-export type Row = readonly unknown[]
+const NOTHING = new Done<void>(undefined)
+const CHOSEN = new Done(null)
 
 /** Interval of the checks that the file still exists, milliseconds. */
 const CHECK_INTERVAL_MS = 5
@@ -15,11 +19,13 @@ const CHECK_INTERVAL_MS = 5
  * A statement is prepared once, by its text, and kept for the life of the connection: that is fast, and better-sqlite3 12 aborts the
  * process on some versions of Node when a statement is garbage-collected. Rows are arrays, because objects cost more than the query.
  */
-export class Connection {
+export class Connection implements Sql {
   readonly database: Database
   readonly location: string
   readonly readonly: boolean
   readonly busyTimeoutMs: number
+  readonly isShared = false
+  readonly clockOffset = 0
   readonly #owned: boolean
   /** The path and identity of the file this connection opened; the owner of a passed connection checks its own file. */
   readonly #path: string | undefined
@@ -57,36 +63,36 @@ export class Connection {
   // The next four do not share their `try`: a function more per call costs an append half a microsecond.
 
   /** Runs a statement that returns no rows; returns the number of changed rows. */
-  run(sql: string, ...parameters: unknown[]): number {
+  run(sql: string, ...parameters: unknown[]): Done<number> {
     try {
-      return this.#statement(sql, false).run(...parameters).changes
+      return new Done(this.#statement(sql, false).run(...parameters).changes)
     } catch (error) {
       throw fromDriver(error, this.location)
     }
   }
 
   /** Runs an insert; returns the key of the new row. */
-  insert(sql: string, ...parameters: unknown[]): number {
+  insert(sql: string, ...parameters: unknown[]): Done<number> {
     try {
-      return Number(this.#statement(sql, false).run(...parameters).lastInsertRowid)
+      return new Done(Number(this.#statement(sql, false).run(...parameters).lastInsertRowid))
     } catch (error) {
       throw fromDriver(error, this.location)
     }
   }
 
   /** The first row, or `undefined`. */
-  get(sql: string, ...parameters: unknown[]): Row | undefined {
+  get(sql: string, ...parameters: unknown[]): Done<Row | undefined> {
     try {
-      return this.#statement(sql, true).get(...parameters) as Row | undefined
+      return new Done(this.#statement(sql, true).get(...parameters) as Row | undefined)
     } catch (error) {
       throw fromDriver(error, this.location)
     }
   }
 
   /** All rows. Never an iterator: an open one would keep the write-ahead log from being checkpointed. */
-  all(sql: string, ...parameters: unknown[]): Row[] {
+  all(sql: string, ...parameters: unknown[]): Done<Row[]> {
     try {
-      return this.#statement(sql, true).all(...parameters) as Row[]
+      return new Done(this.#statement(sql, true).all(...parameters) as Row[])
     } catch (error) {
       throw fromDriver(error, this.location)
     }
@@ -107,8 +113,37 @@ export class Connection {
     return String(Object.values(this.pragma(name)[0] ?? {})[0])
   }
 
+  /** A file is a family, and its engine chooses the keys. */
+  enter(): Done<void> {
+    return NOTHING
+  }
+
+  admit(): Done<null> {
+    return CHOSEN
+  }
+
+  rename(): Done<void> {
+    return NOTHING
+  }
+
+  leave(): Done<void> {
+    return NOTHING
+  }
+
+  keyOf(): null {
+    return null
+  }
+
+  nextNo(): Done<null> {
+    return CHOSEN
+  }
+
   /** Runs a writing verb in one transaction that takes the write lock at its start. */
-  write<T>(verb: string, work: () => T): T {
+  write<T>(verb: string, work: () => Work<T>): Done<T> {
+    return new Done(this.writing(verb, () => complete(work())))
+  }
+
+  writing<T>(verb: string, work: () => T): T {
     this.#enter(verb)
     if (this.readonly) throw new UndertextError('STORE_READONLY', { verb })
     const written = this.#inTransaction('begin immediate', verb, () => {
@@ -121,19 +156,55 @@ export class Connection {
   }
 
   /** Runs a reading verb in one transaction, so that everything it reads is of one moment. */
-  read<T>(verb: string, work: () => T): T {
+  read<T>(verb: string, work: () => Work<T>): Done<T> {
     this.#enter(verb)
-    return this.#inTransaction('begin', verb, work)
+    return new Done(this.#inTransaction('begin', verb, () => complete(work())))
   }
 
-  /** Runs work that needs no transaction: a single reading statement, or work around a transaction. */
-  outside<T>(verb: string, work: () => T): T {
+  outside<T>(verb: string, work: () => Work<T>): Done<T> {
+    return new Done(this.bare(verb, () => complete(work())))
+  }
+
+  /** Runs work without a transaction of its own. */
+  bare<T>(verb: string, work: () => T): T {
     this.#enter(verb)
     try {
       return work()
     } catch (error) {
       throw translateFailure(error, this.#where(verb))
     }
+  }
+
+  erase<T>(verb: string, work: () => Work<T>): Done<T> {
+    const removing = (): T =>
+      this.writing(verb, () => {
+        const result = complete(work())
+        recordRemoval(this)
+        return result
+      })
+    return new Done(this.bare(verb, () => overwriting(this, removing)))
+  }
+
+  clearFiles(how?: 'often'): Done<boolean> {
+    return new Done(how === 'often' ? clearFilesInTurn(this) : clearFiles(this))
+  }
+
+  unguarded<T>(what: string, work: () => Work<T>): Done<T> {
+    this.run("insert into undertext_meta (key, value) values ('purging', ?)", what)
+    const result = complete(work())
+    this.run("delete from undertext_meta where key = 'purging'")
+    return new Done(result)
+  }
+
+  guardProblems(): Done<GuardProblems> {
+    return new Done(guardProblems(this))
+  }
+
+  takenColumn(error: unknown): string | undefined {
+    const code = sqliteCode(error)
+    if (code === 'SQLITE_CONSTRAINT_TRIGGER') return 'key'
+    if (code !== 'SQLITE_CONSTRAINT_UNIQUE') return undefined
+    return /\.(\w+)$/.exec((error as Error).message)?.[1]
   }
 
   /** Closes the database, unless it was passed in. Further calls have no effect. */
@@ -211,13 +282,21 @@ export class Connection {
   #statement(sql: string, rows: boolean): Statement {
     const kept = this.#statements.get(sql)
     if (kept !== undefined) return kept
-    const prepared = this.database.prepare(sql) as Statement
+    const prepared = this.database.prepare(toSqlite(sql)) as Statement
     // A passed connection may default to BigInt; all our numbers are below 2^53.
     prepared.safeIntegers(false)
     if (rows) prepared.raw(true)
     this.#statements.set(sql, prepared)
     return prepared
   }
+}
+
+/** Replaces the fragments of a statement: see sql.ts. */
+function toSqlite(text: string): string {
+  return text.replace(/\{(\S+?)(?: (\S+))?\}/g, (_, name: string, argument = '') => {
+    if (name === 'visible') return 'indexed by undertext_visible'
+    return name === 'list' || name === 'texts' ? `json_each(${argument})` : ''
+  })
 }
 
 /** The identity of the file at a path; "none", or "unknown" when the path cannot be read. */

@@ -1,4 +1,5 @@
 import { UndertextError } from '../../errors.ts'
+import type { GuardProblems } from '../sql/sql.ts'
 import type { Connection } from './connection.ts'
 import { MIGRATIONS } from './migrations.ts'
 
@@ -19,9 +20,11 @@ const GUARDS: ReadonlyMap<string, string> = new Map(
  * application that passed its connection.
  */
 function schemaVersion(connection: Connection): number {
-  const table = connection.get("select 1 from sqlite_master where type = 'table' and name = 'undertext_meta'")
+  const table = connection.get(
+    "select 1 from sqlite_master where type = 'table' and name = 'undertext_meta'",
+  ).value
   if (table === undefined) return 0
-  const row = connection.get("select value from undertext_meta where key = 'schema'")
+  const row = connection.get("select value from undertext_meta where key = 'schema'").value
   if (row === undefined) return 0
   const version = Number(row[0])
   if (Number.isSafeInteger(version) && version >= 0) return version
@@ -57,7 +60,9 @@ export function refuseOthers(connection: Connection): void {
 export function holdsOthers(connection: Connection): boolean {
   if (connection.readPragma('main.application_id') !== '0') return true
   const ours = ['undertext', 'sqlite'].map((name) => `name not like '${name}\\_%' escape '\\'`)
-  return connection.get(`select 1 from main.sqlite_schema where ${ours.join(' and ')} limit 1`) !== undefined
+  return (
+    connection.get(`select 1 from main.sqlite_schema where ${ours.join(' and ')} limit 1`).value !== undefined
+  )
 }
 
 function bringUp(connection: Connection, found: number): void {
@@ -66,7 +71,7 @@ function bringUp(connection: Connection, found: number): void {
       throw notAStore(connection, 'it holds no tables of undertext, and a read-only store makes none.')
     throw new UndertextError('STORE_TOO_OLD', { found, supported: SUPPORTED })
   }
-  connection.write('openStore', () => {
+  connection.writing('openStore', () => {
     const locked = schemaVersion(connection)
     refuseNewer(locked)
     for (const statement of MIGRATIONS.slice(locked).flat()) connection.script(statement)
@@ -98,15 +103,6 @@ function warnAbout({ location }: Connection, name: string): void {
   process.emitWarning(what, { type: 'UndertextWarning', code: 'UNDERTEXT_TRIGGER' })
 }
 
-/** Names of triggers that differ from those of the migrations. */
-type GuardProblems = {
-  readonly missing: readonly string[]
-  /** With a name of ours and other SQL. */
-  readonly changed: readonly string[]
-  /** On a table of ours, created by others. */
-  readonly foreign: readonly string[]
-}
-
 /** Compares the triggers of our tables with those of the migrations, by their SQL. */
 export function guardProblems(connection: Connection): GuardProblems {
   const ours = "like 'undertext\\_%' escape '\\'"
@@ -117,7 +113,7 @@ export function guardProblems(connection: Connection): GuardProblems {
           `select name, sql from ${table} where type = 'trigger' and (tbl_name ${ours} or name ${ours})`,
       )
       .join(' union all '),
-  )
+  ).value
   const present = new Map(rows as [string, string][])
   const guards = [...GUARDS.keys()]
   return {

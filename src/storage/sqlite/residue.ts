@@ -1,11 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isUndertextError } from '../../errors.ts'
-import type { Authorship, Purged, PurgeRequest } from '../storage.ts'
-import { writeAudit } from './audit.ts'
 import { type Connection, sqliteCode } from './connection.ts'
-import { dropBlobs } from './content-codec.ts'
 import { holdsOthers } from './migrate.ts'
-import { requireSession } from './sessions.ts'
 
 /*
  * Removed rows must not stay readable in the files. Zeroing deleted content (secure_delete) is not enough: when SQLite splits or merges
@@ -24,17 +20,11 @@ const RETRY_AFTER_MS = 100
 /** Maximum share of the time for what can wait: clearing within a series of removals, and failing attempts. */
 const MOST_OF_TIME = 0.05
 
-/** Runs a method that removes rows: deleted content is overwritten, and the files are marked as not cleared. */
-export function erase<T>(connection: Connection, verb: string, work: () => T): T {
-  const removing = () =>
-    connection.write(verb, () => {
-      const result = work()
-      if (connection.database.memory) return result
-      mark(connection, { stage: 'tables', token: randomUUID() })
-      forgetStatistics(connection)
-      return result
-    })
-  return connection.outside(verb, () => overwriting(connection, removing))
+/** Records within a removal that the files are not cleared. */
+export function recordRemoval(connection: Connection): void {
+  if (connection.database.memory) return
+  mark(connection, { stage: 'tables', token: randomUUID() })
+  forgetStatistics(connection)
 }
 
 /** ANALYZE keeps samples of indexes: ids and keys. */
@@ -50,7 +40,7 @@ function forgetStatistics(connection: Connection): void {
  * be done now, because another connection reads or writes or the disk is full; then the next writes try again, and so do
  * opening, verifying, closing and the next removal. With `waits: false` it does not wait for other connections.
  */
-function clearFiles(connection: Connection, { waits = true } = {}): boolean {
+export function clearFiles(connection: Connection, { waits = true } = {}): boolean {
   connection.residue.retry = undefined
   const began = performance.now()
   const isCleared = attempt(() =>
@@ -90,23 +80,23 @@ function clear(connection: Connection): boolean {
   if (found === undefined) return true
   if (found.stage === 'tables') {
     rewrite(connection)
-    connection.write('clearFiles', () => replaceMark(connection, found, 'log'))
+    connection.writing('clearFiles', () => replaceMark(connection, found, 'log'))
   }
   const [busy] = Object.values(connection.pragma('main.wal_checkpoint(truncate)')[0] ?? {})
   if (Number(busy) !== 0) return false
-  connection.write('clearFiles', () => replaceMark(connection, { ...found, stage: 'log' }, undefined))
+  connection.writing('clearFiles', () => replaceMark(connection, { ...found, stage: 'log' }, undefined))
   return residueOf(connection) === undefined
 }
 
 /** Clears the files if an earlier removal, also of another process, could not. */
 export function finishClearing(connection: Connection, verb: string): void {
   if (connection.readonly || connection.closed) return
-  if (connection.outside(verb, () => residueOf(connection)) === undefined) return
+  if (connection.bare(verb, () => residueOf(connection)) === undefined) return
   clearFiles(connection, { waits: false })
 }
 
 function residueOf(connection: Connection): Residue | undefined {
-  const value = connection.get(`select value from undertext_meta where key = '${KEY}'`)?.[0]
+  const value = connection.get(`select value from undertext_meta where key = '${KEY}'`).value?.[0]
   if (value === undefined) return undefined
   const [stage, token = ''] = String(value).split(':')
   return { stage: stage === 'log' ? 'log' : 'tables', token }
@@ -143,10 +133,10 @@ const OURS = "like 'undertext\\_%' escape '\\'"
 
 /** Empties and fills each table. The triggers, which forbid this, are dropped and created again. */
 function copyTables(connection: Connection): void {
-  connection.write('clearFiles', () => {
+  connection.writing('clearFiles', () => {
     const triggers = connection.all(
       `select name, sql from main.sqlite_schema where type = 'trigger' and tbl_name ${OURS}`,
-    ) as (readonly [name: string, sql: string])[]
+    ).value as (readonly [name: string, sql: string])[]
     for (const [name] of triggers) connection.script(`drop trigger main."${name.replaceAll('"', '""')}"`)
     for (const table of tablesOf(connection)) {
       const columns = columnsOf(connection, table)
@@ -161,25 +151,26 @@ function copyTables(connection: Connection): void {
 
 /** The stored columns; generated ones cannot be written. */
 function columnsOf(connection: Connection, table: string): string {
-  const names = connection.all("select name from pragma_table_info(?, 'main')", table)
+  const names = connection.all("select name from pragma_table_info(?, 'main')", table).value
   return names.map(([name]) => `"${name}"`).join(', ')
 }
 
 function tablesOf(connection: Connection): string[] {
   const ours = connection
     .all(`select name from main.sqlite_schema where type = 'table' and name ${OURS}`)
-    .map(([name]) => name as string)
+    .value.map(([name]) => name as string)
   return [...ours, ...['sqlite_stat1', 'sqlite_stat4'].filter((name) => hasTable(connection, name))]
 }
 
 function hasTable(connection: Connection, name: string): boolean {
   return (
-    connection.get("select 1 from main.sqlite_schema where type = 'table' and name = ?", name) !== undefined
+    connection.get("select 1 from main.sqlite_schema where type = 'table' and name = ?", name).value !==
+    undefined
   )
 }
 
 /** Runs work with secure_delete, and without leaving pages in a persistent rollback journal. */
-function overwriting<T>(connection: Connection, work: () => T): T {
+export function overwriting<T>(connection: Connection, work: () => T): T {
   const pragmas: Pragma[] = [['main.secure_delete', '1']]
   if (connection.readPragma('main.journal_mode') === 'persist') pragmas.push(['main.journal_size_limit', '0'])
   return withPragmas(connection, pragmas, work)
@@ -198,49 +189,4 @@ function withPragmas<T>(connection: Connection, pragmas: readonly Pragma[], work
     for (const [name, value] of before)
       connection.pragma(`${name} = ${name.endsWith('secure_delete') && value === '2' ? 'fast' : value}`)
   }
-}
-
-/** Removes a session permanently, leaves a receipt of ids and numbers in the audit of session 0, and clears the files. */
-export function purgeSession(connection: Connection, id: string, request: PurgeRequest): Purged {
-  const removed = removeSession(connection, id, request)
-  return request.clearFiles && clearFiles(connection) ? removed : { ...removed, filesCleared: false }
-}
-
-function removeSession(connection: Connection, id: string, { actor, reason }: Authorship): Purged {
-  return erase(connection, 'purgeSession', () => {
-    const session = requireSession(connection, id)
-    const { no } = session
-    const { blobs, compactions } = unguarded(connection, String(no), () => {
-      const blobs = dropBlobs(connection, no)
-      const inSession = 'in (select key from undertext_messages where session = ?)'
-      connection.run(`delete from undertext_replacements where message ${inSession}`, no)
-      connection.run(`delete from undertext_contents where key ${inSession}`, no)
-      connection.run('delete from undertext_messages where session = ?', no)
-      return { blobs, compactions: dropSession(connection, no) }
-    })
-    const removed = { messages: session.messageCount, compactions, blobs }
-    writeAudit(connection, 0, {
-      event: 'purged',
-      actor,
-      detail: { sessionId: id, reason: reason ?? null, ...removed },
-    })
-    return removed
-  })
-}
-
-/** Removes what is left of a session without messages, itself last; returns the number of compactions. Within `unguarded`. */
-export function dropSession(connection: Connection, no: number): number {
-  const compactions = connection.run('delete from undertext_compactions where session = ?', no)
-  for (const table of ['measurements', 'usage', 'jobs', 'circuits', 'operations', 'audit'])
-    connection.run(`delete from undertext_${table} where session = ?`, no)
-  connection.run('delete from undertext_sessions where no = ?', no)
-  return compactions
-}
-
-/** Disables the triggers that forbid deletions, for some work within the caller's transaction. `what`: what is removed, for people. */
-export function unguarded<T>(connection: Connection, what: string, work: () => T): T {
-  connection.run("insert into undertext_meta (key, value) values ('purging', ?)", what)
-  const result = work()
-  connection.run("delete from undertext_meta where key = 'purging'")
-  return result
 }

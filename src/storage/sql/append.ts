@@ -8,6 +8,7 @@ import {
 import { canonicalJson, stringifyJson } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { indexMessage } from '../../model/message-parts.ts'
+import { mapped, type Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum } from '../../tokens/measure.ts'
 import type {
@@ -20,17 +21,17 @@ import type {
 } from '../storage.ts'
 import { addToCounters, commitPreviews, type RowPreview } from './append-preview.ts'
 import { INSERT_CONTENT, insertInto } from './columns.ts'
-import { type Connection, sqliteCode } from './connection.ts'
 import {
-  blobReader,
   decodeContent,
   type EncodedContent,
   encodeContent,
   keepBlobs,
   parseStoredObject,
+  readBlobs,
 } from './content-codec.ts'
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
 import { decodeSettings, insertSession, readFigures, requireHead } from './sessions.ts'
+import type { Sql } from './sql.ts'
 
 /** A message with the values of its rows. */
 type Prepared = {
@@ -68,33 +69,33 @@ type AppendRequest = {
  * A retry of an append that was written returns its rows, whatever position it expects, because that position dates from before the first attempt moved the
  * end.
  */
-export function append(
-  connection: Connection,
+export function* append(
+  sql: Sql,
   sessionId: string,
   messages: readonly NewMessage[],
   expectedPosition: number | undefined,
   estimators: Estimators,
   previewing?: Previewing,
-): Appended {
+): Work<Appended> {
   const request = { sessionId, messages, estimators, previewing }
-  return writeMessages(connection, 'append', request, (write) => write(expectedPosition))
+  return yield* writeMessages(sql, 'append', request, (write) => write(expectedPosition))
 }
 
 /**
  * A write transaction that appends messages. They are encoded and counted before it begins, because others wait for the write lock. When
  * the session has another estimator or other limits by the time the lock is held, the transaction is rolled back and all is repeated.
  */
-export function writeMessages<T>(
-  connection: Connection,
+export function* writeMessages<T>(
+  sql: Sql,
   verb: string,
   request: AppendRequest,
-  work: (write: (expectedPosition: number | undefined) => Appended) => T,
-): T {
+  work: (write: (expectedPosition: number | undefined) => Work<Appended>) => Work<T>,
+): Work<T> {
   for (;;) {
-    const batch = prepareBatch(connection, verb, request)
+    const batch = yield* prepareBatch(sql, verb, request)
     try {
-      return connection.write(verb, () =>
-        work((expectedPosition) => writeBatch(connection, request, batch, expectedPosition)),
+      return yield* sql.write(verb, () =>
+        work((expectedPosition) => writeBatch(sql, request, batch, expectedPosition)),
       )
     } catch (error) {
       if (!(error instanceof OutdatedBatch)) throw error
@@ -108,30 +109,30 @@ class OutdatedBatch extends Error {}
  * Estimators of sessions that have another one than the store, as they were last seen: an append need not read its session
  * twice. A missing or old entry costs a retry.
  */
-const ownEstimators = new WeakMap<Connection, Map<string, string>>()
+const ownEstimators = new WeakMap<Estimators, Map<string, string>>()
 const MOST_SESSIONS = 1_000
 
-function rememberEstimator(connection: Connection, { sessionId, estimator }: Head): void {
-  const known = ownEstimators.get(connection) ?? new Map<string, string>()
+function rememberEstimator(estimators: Estimators, { sessionId, estimator }: Head): void {
+  const known = ownEstimators.get(estimators) ?? new Map<string, string>()
   if (known.size >= MOST_SESSIONS) known.clear()
-  ownEstimators.set(connection, known.set(sessionId, estimator))
+  ownEstimators.set(estimators, known.set(sessionId, estimator))
 }
 
-function prepareBatch(
-  connection: Connection,
+function* prepareBatch(
+  sql: Sql,
   verb: string,
   { sessionId, messages, estimators, previewing }: AppendRequest,
-): Batch {
-  const name = ownEstimators.get(connection)?.get(sessionId)
+): Work<Batch> {
+  const name = ownEstimators.get(estimators)?.get(sessionId)
   const estimator = (name === undefined ? undefined : estimators.byName.get(name)) ?? estimators.standard
   let previewed: Batch['previewed']
-  const prepared = messages.map((message): Prepared => {
+  const prepared = yield* mapped(messages, function* (message): Work<Prepared> {
     const encoded = encodeContent(message.content)
     const index = indexMessage(message, estimator, encoded.inputJson)
     // The JSON of a text is not shorter than the text.
     const mayBeLarge = index.results.length > 0 && encoded.content.length > SHORTEST_PREVIEWED
     if (mayBeLarge && previewing !== undefined && previewed === undefined) {
-      const figures = connection.outside(verb, () => readFigures(connection, sessionId))
+      const figures = yield* sql.outside(verb, () => readFigures(sql, sessionId))
       previewed = { limits: previewing.limitsFor(figures?.config) }
     }
     const limits = mayBeLarge ? previewed?.limits : undefined
@@ -150,17 +151,17 @@ function prepareBatch(
 }
 
 /** Writes a batch within the caller's transaction. Throws `OutdatedBatch` when it was prepared for other settings. */
-function writeBatch(
-  connection: Connection,
+function* writeBatch(
+  sql: Sql,
   { sessionId, estimators, previewing }: AppendRequest,
   { messages: prepared, estimator, previewed }: Batch,
   expectedPosition: number | undefined,
-): Appended {
-  const session = headOf(connection, sessionId, estimators, previewed !== undefined)
+): Work<Appended> {
+  const session = yield* headOf(sql, sessionId, estimators, previewed !== undefined)
   if (session.estimator !== estimator.name) {
     if (!estimators.byName.has(session.estimator))
       throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId, estimator: session.estimator })
-    rememberEstimator(connection, session)
+    rememberEstimator(estimators, session)
     throw new OutdatedBatch()
   }
   if (
@@ -170,16 +171,16 @@ function writeBatch(
     throw new OutdatedBatch()
   const keyed = prepared.some(({ message }) => message.idempotencyKey !== undefined)
   if (expectedPosition !== undefined && expectedPosition !== session.position) {
-    const repeated = keyed ? repeatedRows(connection, session, prepared) : undefined
+    const repeated = keyed ? yield* repeatedRows(sql, session, prepared) : undefined
     if (repeated !== undefined) return { messages: repeated }
     const facts = { sessionId, expected: expectedPosition, actual: session.position }
     throw new UndertextError('POSITION_CONFLICT', facts)
   }
-  const { messages, previews } = appendAll(connection, session, prepared, keyed)
+  const { messages, previews } = yield* appendAll(sql, session, prepared, keyed)
   if (previews.length === 0) return { messages }
   const run = previewing!.begin(session.settings)
   const limits = previewed!.limits!
-  return { messages, preview: commitPreviews(connection, sessionId, previews, { limits, run, estimator }) }
+  return { messages, preview: yield* commitPreviews(sql, sessionId, previews, { limits, run, estimator }) }
 }
 
 const NO_SETTINGS: SessionSettings = { config: undefined, provider: undefined, model: undefined }
@@ -198,19 +199,15 @@ type Head = {
   readonly settings: SessionSettings
 }
 
-function headOf(
-  connection: Connection,
-  sessionId: string,
-  estimators: Estimators,
-  withSettings: boolean,
-): Head {
-  const row = connection.get(
+function* headOf(sql: Sql, sessionId: string, estimators: Estimators, withSettings: boolean): Work<Head> {
+  yield* sql.enter(sessionId)
+  const row = yield* sql.get(
     `select no, incarnation, messages, estimator${withSettings ? ', config, provider, model' : ''}
      from undertext_sessions where id = ?`,
     sessionId,
   )
   if (row === undefined) {
-    const { no, incarnation, estimator } = insertSession(connection, sessionId, {}, estimators.standard.name)
+    const { no, incarnation, estimator } = yield* insertSession(sql, sessionId, {}, estimators.standard.name)
     return { no, sessionId, incarnation, position: 0, estimator, settings: NO_SETTINGS }
   }
   const [no, incarnation, position, estimator] = row as [number, string, number, string]
@@ -222,42 +219,42 @@ function headOf(
  * Writes the messages in their order, and skips one whose idempotency key is stored already. A key may also repeat within
  * the array.
  */
-function appendAll(
-  connection: Connection,
+function* appendAll(
+  sql: Sql,
   head: Head,
   prepared: readonly Prepared[],
   keyed: boolean,
-): { messages: AppendedMessage[]; previews: RowPreview[] } {
+): Work<{ messages: AppendedMessage[]; previews: RowPreview[] }> {
   const now = Date.now()
   const previews: RowPreview[] = []
   const written: Prepared[] = []
-  const messages = prepared.map((one) => {
-    const existing = keyed ? findByKey(connection, head, one) : undefined
+  const messages = yield* mapped(prepared, function* (one): Work<AppendedMessage> {
+    const existing = keyed ? yield* findByKey(sql, head, one) : undefined
     if (existing !== undefined) return existing
     written.push(one)
-    return insertMessage(connection, head, one, head.position + written.length, now, previews)
+    return yield* insertMessage(sql, head, one, head.position + written.length, now, previews)
   })
   if (written.length > 0) {
     const sum = new SizesSum()
     for (const { sizes } of written) sum.add(sizes)
-    addToCounters(connection, head.no, { rows: written.length, sizes: sum.value, activeCompactions: 0 })
+    yield* addToCounters(sql, head.no, { rows: written.length, sizes: sum.value, activeCompactions: 0 })
   }
   return { messages, previews }
 }
 
 /** The rows of messages, when all are stored with their keys and bodies. */
-function repeatedRows(
-  connection: Connection,
+function* repeatedRows(
+  sql: Sql,
   head: Head,
   prepared: readonly Prepared[],
-): AppendedMessage[] | undefined {
-  const found = prepared.map((one) => keyedRow(connection, head, one))
+): Work<AppendedMessage[] | undefined> {
+  const found = yield* mapped(prepared, (one) => keyedRow(sql, head, one))
   return found.every((one) => one?.same === true) ? found.map((one) => one!.row) : undefined
 }
 
 /** The row with the message's idempotency key. Throws `IDEMPOTENCY_CONFLICT` when it has another body. */
-function findByKey(connection: Connection, head: Head, prepared: Prepared): AppendedMessage | undefined {
-  const found = keyedRow(connection, head, prepared)
+function* findByKey(sql: Sql, head: Head, prepared: Prepared): Work<AppendedMessage | undefined> {
+  const found = yield* keyedRow(sql, head, prepared)
   if (found === undefined || found.same) return found?.row
   throw new UndertextError('IDEMPOTENCY_CONFLICT', {
     sessionId: head.sessionId,
@@ -277,23 +274,23 @@ const IS_REWOUND = `exists (
   select 1 from hiding h join undertext_compactions c on c.no = h.no where c.kind = 'manual')`
 
 /** Finds stored messages by their keys, hidden and rewound ones included. */
-export function knownMessages(
-  connection: Connection,
+export function* knownMessages(
+  sql: Sql,
   sessionId: string,
   messages: readonly NewMessage[],
-): (KnownMessage | undefined)[] {
-  return connection.read('knownMessages', () => {
-    const head = requireHead(connection, sessionId)
-    return messages.map((message) => {
-      const found = storedUnder(connection, head, message, 'true', bodyWithoutMetadata)
+): Work<(KnownMessage | undefined)[]> {
+  return yield* sql.read('knownMessages', function* () {
+    const head = yield* requireHead(sql, sessionId)
+    return yield* mapped(messages, function* (message) {
+      const found = yield* storedUnder(sql, head, message, 'true', bodyWithoutMetadata)
       return found && { position: found.row.position, same: found.same }
     })
   })
 }
 
 /** The newest row with the message's key that is not rewound, and whether it has the same body. A rewound row does not keep its key. */
-function keyedRow(connection: Connection, head: Head, { message }: Prepared): StoredUnder | undefined {
-  return storedUnder(connection, head, message, `not ${IS_REWOUND}`, bodyOf)
+function* keyedRow(sql: Sql, head: Head, { message }: Prepared): Work<StoredUnder | undefined> {
+  return yield* storedUnder(sql, head, message, `not ${IS_REWOUND}`, bodyOf)
 }
 
 type StoredUnder = { readonly row: AppendedMessage; readonly same: boolean }
@@ -310,16 +307,16 @@ function bodyWithoutMetadata(body: Body): string {
 }
 
 /** The newest row with a message's key that meets a condition on `m`, and whether `compared` returns the same for both. */
-function storedUnder(
-  connection: Connection,
+function* storedUnder(
+  sql: Sql,
   head: Pick<Head, 'no' | 'incarnation'>,
   message: NewMessage,
   condition: string,
   compared: (body: Body) => string,
-): StoredUnder | undefined {
+): Work<StoredUnder | undefined> {
   const { idempotencyKey } = message
   if (idempotencyKey === undefined) return undefined
-  const row = connection.get(
+  const row = yield* sql.get(
     `select m.position, m.id, m.role, c.content, c.blobs, c.metadata
      from undertext_messages m join undertext_contents c on c.key = m.key
      where m.session = ? and m.idempotency_key = ? and ${condition} order by m.key desc limit 1`,
@@ -338,31 +335,32 @@ function storedUnder(
   const messageId = rowId(head.incarnation, id, position, 0)
   const stored: Body = {
     role: decodeRole(role),
-    content: decodeContent(content, blobs, blobReader(connection), messageId),
+    content: decodeContent(content, blobs, yield* readBlobs(sql, [[blobs, messageId]]), messageId),
     ...(metadata !== null && { metadata: parseStoredObject(metadata, 'metadata', messageId) }),
   }
   return { row: { id: messageId, position, existing: true }, same: compared(stored) === compared(message) }
 }
 
 const INSERT_MESSAGE = insertInto('undertext_messages', [
-  ...['session', 'anchor', 'position', 'role', 'flags', 'id'],
+  ...['key', 'session', 'anchor', 'position', 'role', 'flags', 'id'],
   ...['size_text', 'size_reasoning', 'size_calls', 'size_results', 'size_media'],
   ...['tools', 'created_at', 'idempotency_key'],
 ])
 
-function insertMessage(
-  connection: Connection,
+function* insertMessage(
+  sql: Sql,
   head: Head,
   prepared: Prepared,
   position: number,
   now: number,
   previews: RowPreview[],
-): AppendedMessage {
+): Work<AppendedMessage> {
   const { message, encoded, sizes } = prepared
   if (message.id?.startsWith(`${head.incarnation}:`)) throw idTaken(head, message.id)
   try {
-    const key = connection.insert(
+    const key = yield* sql.insert(
       INSERT_MESSAGE,
+      sql.keyOf(head.no, { position }),
       head.no,
       position,
       position,
@@ -378,29 +376,26 @@ function insertMessage(
       message.createdAt ?? now,
       message.idempotencyKey ?? null,
     )
-    connection.run(INSERT_CONTENT, key, encoded.content, prepared.metadata, encoded.blobs)
+    yield* sql.run(INSERT_CONTENT, key, encoded.content, prepared.metadata, encoded.blobs)
     for (const preview of prepared.previews) previews.push({ ...preview, key })
   } catch (error) {
-    throw explainConflict(connection, head, message, position, error)
+    throw explainConflict(sql, head, message, position, error)
   }
-  keepBlobs(connection, encoded.bytes)
+  yield* keepBlobs(sql, encoded.bytes)
   return { id: rowId(head.incarnation, message.id ?? null, position, 0), position, existing: false }
 }
 
 /** A row can exist with the same id, which is the caller's error, or at the same place, which is damage. */
 function explainConflict(
-  connection: Connection,
+  sql: Sql,
   head: Head,
   { id }: NewMessage,
   position: number,
   error: unknown,
 ): unknown {
-  const code = sqliteCode(error)
-  if (code !== 'SQLITE_CONSTRAINT_UNIQUE' && code !== 'SQLITE_CONSTRAINT_TRIGGER') return error
-  const taken =
-    id !== undefined &&
-    connection.get('select 1 from undertext_messages where session = ? and id = ?', head.no, id) !== undefined
-  if (taken) return idTaken(head, id)
+  const column = sql.takenColumn(error)
+  if (column === undefined) return error
+  if (column === 'id') return idTaken(head, id!)
   return new UndertextError('STORE_CORRUPT', {
     detail: `a row for position ${position} is there already`,
   })

@@ -2,8 +2,8 @@ import { defined } from '../../messages/defined.ts'
 import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { CompactionStatus } from '../../model/nesting.ts'
 import type { CompactionKind } from '../../model/plan.ts'
-import type { Row } from './connection.ts'
 import { damaged, parseStored, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
+import type { Row } from './sql.ts'
 
 /** How the value of a field is stored in its column. `read` throws `STORE_CORRUPT`, naming the row. */
 type Codec<T> = {

@@ -5,14 +5,13 @@ import { pairToolUse } from '../../messages/pairing.ts'
 import { countRows, type Finding, type FindingCode, holdsRow, type RowSet } from '../../model/coverage.ts'
 import { COMPACTION_STATUSES } from '../../model/nesting.ts'
 import { isCondensing } from '../../model/plan.ts'
+import { Done, type Step, type Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { writeAudit } from './audit.ts'
 import { sizeColumns } from './commit.ts'
 import { loadCompactions, type StoredCompaction } from './compactions.ts'
-import type { Connection, Row } from './connection.ts'
 import { blobPlaces } from './content-codec.ts'
 import { endDead } from './lease.ts'
-import { guardProblems } from './migrate.ts'
 import {
   countAll,
   type Recounted,
@@ -23,6 +22,7 @@ import {
 } from './recount.ts'
 import { encodeTools, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
 
 /** The codes of what is derived from something else, so that a repair can compute it again. */
 const REPAIRABLE: ReadonlySet<FindingCode> = new Set([
@@ -56,28 +56,28 @@ type TaggedRow = {
  * With `repair`, everything that is derived from something else is computed again, in one transaction, and recorded in the audit.
  * Contents are never changed. Throws `SESSION_NOT_FOUND`.
  */
-export function verifySession(
-  connection: Connection,
+export function* verifySession(
+  sql: Sql,
   id: string,
   estimator: (session: StoredSession) => Estimator,
   repair: boolean,
-): { findings: Finding[]; repaired: boolean } {
-  const check = (): { findings: Finding[]; repaired: boolean } => {
-    const session = requireSession(connection, id)
-    const checks = new Check(connection, session, estimator(session))
-    const findings = checks.run()
+): Work<{ findings: Finding[]; repaired: boolean }> {
+  const check = function* (): Work<{ findings: Finding[]; repaired: boolean }> {
+    const session = yield* requireSession(sql, id)
+    const checks = yield* Check.of(sql, session, estimator(session))
+    const findings = yield* checks.run()
     if (!repair || !findings.some(({ repairable }) => repairable)) return { findings, repaired: false }
-    checks.repair()
-    writeAudit(connection, session.no, { event: 'repaired', detail: { findings: findings.length } })
+    yield* checks.repair()
+    yield* writeAudit(sql, session.no, { event: 'repaired', detail: { findings: findings.length } })
     return { findings, repaired: true }
   }
   // Attempts whose process died are marked as expired first.
-  if (!connection.readonly) endDead(connection, 'verifySession', id)
-  return repair ? connection.write('verifySession', check) : connection.read('verifySession', check)
+  if (!sql.readonly) yield* endDead(sql, 'verifySession', id)
+  return repair ? yield* sql.write('verifySession', check) : yield* sql.read('verifySession', check)
 }
 
 class Check {
-  readonly #connection: Connection
+  readonly #sql: Sql
   readonly #session: StoredSession
   readonly #estimator: Estimator
   readonly #findings: Finding[] = []
@@ -89,60 +89,69 @@ class Check {
   /** The rows that compactions inserted, by the compaction's number. */
   readonly #inserted: ReadonlyMap<number, TaggedRow>
 
-  constructor(connection: Connection, session: StoredSession, estimator: Estimator) {
-    this.#connection = connection
-    this.#session = session
-    this.#estimator = estimator
-    this.#compactions = new Map(loadCompactions(connection, session.no).map((one) => [one.no, one] as const))
-    this.#rows = connection
-      .all(
-        `select key, id, position, ordinal, inserted_by, condense_parent, truncation_parent, retired_by, tools, shown,
+  static *of(sql: Sql, session: StoredSession, estimator: Estimator): Work<Check> {
+    const rows = yield* sql.all(
+      `select key, id, position, ordinal, inserted_by, condense_parent, truncation_parent, retired_by, tools, shown,
            size_text, size_reasoning, size_calls, size_results, size_media
          from undertext_messages where session = ? order by anchor, ordinal`,
-        session.no,
-      )
-      .map(
-        ([key, id, position, ordinal, insertedBy, condense, truncate, retire, tools, shown, ...sizes]) => ({
-          key: key as number,
-          id: rowId(session.incarnation, id, position, ordinal),
-          position: position as number | null,
-          ordinal: ordinal as number,
-          insertedBy: insertedBy as number | null,
-          tags: [condense, truncate, retire] as Tags,
-          tools,
-          shown,
-          sizes,
-        }),
-      )
+      session.no,
+    )
+    return new Check(sql, session, estimator, yield* loadCompactions(sql, session.no), rows)
+  }
+
+  private constructor(
+    sql: Sql,
+    session: StoredSession,
+    estimator: Estimator,
+    compactions: readonly StoredCompaction[],
+    rows: readonly Row[],
+  ) {
+    this.#sql = sql
+    this.#session = session
+    this.#estimator = estimator
+    this.#compactions = new Map(compactions.map((one) => [one.no, one] as const))
+    this.#rows = rows.map(
+      ([key, id, position, ordinal, insertedBy, condense, truncate, retire, tools, shown, ...sizes]) => ({
+        key: key as number,
+        id: rowId(session.incarnation, id, position, ordinal),
+        position: position as number | null,
+        ordinal: ordinal as number,
+        insertedBy: insertedBy as number | null,
+        tags: [condense, truncate, retire] as Tags,
+        tools,
+        shown,
+        sizes,
+      }),
+    )
     this.#byKey = new Map(this.#rows.map((row) => [row.key, row] as const))
     this.#inserted = new Map(
       this.#rows.flatMap((row) => (row.insertedBy === null ? [] : [[row.insertedBy, row] as const])),
     )
   }
 
-  run(): Finding[] {
-    this.#checkGuards()
+  *run(): Work<Finding[]> {
+    yield* this.#checkGuards()
     this.#checkPositions()
     this.#checkInsertions()
-    this.#checkCompactions()
-    this.#checkTags()
-    this.#checkContents()
+    yield* this.#checkCompactions()
+    yield* this.#checkTags()
+    yield* this.#checkContents()
     this.#checkPairs()
-    this.#checkCounters()
+    yield* this.#checkCounters()
     return this.#findings
   }
 
   /** Writes tags, shown replacements, sizes, index columns and counters again, within the caller's transaction. */
-  repair(): void {
+  *repair(): Work<void> {
     for (const [{ key }, tags] of this.#expected) {
-      this.#connection.run(
+      yield* this.#sql.run(
         'update undertext_messages set condense_parent = ?, truncation_parent = ?, retired_by = ? where key = ?',
         ...tags,
         key,
       )
     }
-    for (const row of this.#recounted) writeRecounted(this.#connection, row)
-    resetCounters(this.#connection, this.#session.no)
+    for (const row of this.#recounted) yield* writeRecounted(this.#sql, row)
+    yield* resetCounters(this.#sql, this.#session.no)
   }
 
   #report(code: FindingCode, detail: string, messageId?: string, compactionId?: string): void {
@@ -150,8 +159,8 @@ class Check {
     this.#findings.push({ code, detail, repairable, ...defined({ messageId, compactionId }) })
   }
 
-  #checkGuards(): void {
-    const { missing, changed, foreign } = guardProblems(this.#connection)
+  *#checkGuards(): Work<void> {
+    const { missing, changed, foreign } = yield* this.#sql.guardProblems()
     for (const name of missing) this.#report('GUARD_MISSING', `the trigger ${name} is missing`)
     for (const name of changed) this.#report('GUARD_CHANGED', `the trigger ${name} was changed`)
     for (const name of foreign)
@@ -178,13 +187,13 @@ class Check {
   }
 
   /** Undo, redo and exports depend on the figures of a compaction. Nothing else contains them, so they cannot be repaired. */
-  #checkCompactions(): void {
+  *#checkCompactions(): Work<void> {
     const replaced = new Map(
-      this.#connection.all(
+      (yield* this.#sql.all(
         `select c.no, count(*) from undertext_compactions c join undertext_replacements r on r.compaction = c.no
          where c.session = ? group by c.no`,
         this.#session.no,
-      ) as [number, number][],
+      )) as [number, number][],
     )
     const report = (id: string, detail: string): void =>
       this.#report('COMPACTION_DAMAGED', detail, undefined, id)
@@ -205,13 +214,13 @@ class Check {
     }
   }
 
-  #checkTags(): void {
+  *#checkTags(): Work<void> {
     this.#expectTags()
     const nameOf = (no: number | null): string =>
       no === null ? 'none' : (this.#compactions.get(no)?.id ?? `no. ${no}`)
     for (const row of this.#rows) {
       for (const tag of row.tags)
-        if (tag !== null && !this.#compactions.has(tag)) this.#reportStrayTag(row, tag)
+        if (tag !== null && !this.#compactions.has(tag)) yield* this.#reportStrayTag(row, tag)
       const expected = this.#expected.get(row)!
       for (const [at, name] of TAG_NAMES.entries()) {
         const [found, due] = [row.tags[at]!, expected[at]!]
@@ -248,8 +257,8 @@ class Check {
     }
   }
 
-  #reportStrayTag(row: TaggedRow, no: number): void {
-    const other = this.#connection.get('select id from undertext_compactions where no = ?', no)
+  *#reportStrayTag(row: TaggedRow, no: number): Work<void> {
+    const other = yield* this.#sql.get('select id from undertext_compactions where no = ?', no)
     if (other === undefined)
       this.#report('ORPHAN_TAG', `a tag names compaction no. ${no}, which does not exist`, row.id)
     else
@@ -272,24 +281,26 @@ class Check {
     }
   }
 
-  #checkContents(): void {
+  *#checkContents(): Work<void> {
     const present = new Set<number>()
     const damaged = new Map<number, string>()
     const blobs = new Map<number, string>()
-    const onDamaged: Parameters<typeof recountRows>[3] = (key, error, places) => {
+    const onDamaged: Parameters<typeof recountRows>[4] = (key, error, places) => {
       damaged.set(key, error.facts.detail)
       if (places !== null) blobs.set(key, places)
     }
-    for (const row of recountRows(this.#connection, this.#session.no, this.#estimator, onDamaged)) {
+    const use = (row: Recounted): Step<void> => {
       this.#recounted.push(row)
       if (row.blobs !== null) blobs.set(row.key, row.blobs)
       present.add(row.key)
       this.#checkRow(this.#byKey.get(row.key)!, row)
+      return new Done(undefined)
     }
+    yield* recountRows(this.#sql, this.#session.no, this.#estimator, use, onDamaged)
     for (const { key, id } of this.#rows)
       if (!present.has(key) && !damaged.has(key))
         this.#report('CONTENT_MISSING', 'its content is missing', id)
-    const lacking = this.#checkBlobs(blobs, damaged)
+    const lacking = yield* this.#checkBlobs(blobs, damaged)
     for (const [key, detail] of damaged)
       if (!lacking.has(key)) this.#report('CONTENT_DAMAGED', detail, this.#byKey.get(key)?.id)
   }
@@ -311,12 +322,15 @@ class Check {
   }
 
   /** Returns the rows that lack a blob: they are not reported as damaged too. */
-  #checkBlobs(blobs: ReadonlyMap<number, string>, damaged: ReadonlyMap<number, string>): ReadonlySet<number> {
+  *#checkBlobs(
+    blobs: ReadonlyMap<number, string>,
+    damaged: ReadonlyMap<number, string>,
+  ): Work<ReadonlySet<number>> {
     const known = new Map<string, BlobState>()
     const lacking = new Set<number>()
     for (const [key, places] of blobs) {
       for (const hash of hashesOf(key, places, damaged)) {
-        const state = known.get(hash) ?? this.#blobState(hash)
+        const state = known.get(hash) ?? (yield* this.#blobState(hash))
         known.set(hash, state)
         const id = this.#byKey.get(key)?.id
         if (state === 'missing') {
@@ -331,8 +345,8 @@ class Check {
     return lacking
   }
 
-  #blobState(hash: string): BlobState {
-    const row = this.#connection.get(
+  *#blobState(hash: string): Work<BlobState> {
+    const row = yield* this.#sql.get(
       'select reference_count, bytes from undertext_blobs where hash = ?',
       Buffer.from(hash, 'hex'),
     )
@@ -361,9 +375,9 @@ class Check {
     }
   }
 
-  #checkCounters(): void {
-    const stored = storedCounters(this.#connection, this.#session.no)
-    const counted = countAll(this.#connection, this.#session.no)
+  *#checkCounters(): Work<void> {
+    const stored = yield* storedCounters(this.#sql, this.#session.no)
+    const counted = yield* countAll(this.#sql, this.#session.no)
     if (isDeepStrictEqual(stored, counted)) return
     this.#report('COUNTER_DRIFT', `counters are ${stored.join(' ')}, and must be ${counted.join(' ')}`)
   }

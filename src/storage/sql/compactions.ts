@@ -6,12 +6,13 @@ import { mergeRanges } from '../../model/expansion.ts'
 import type { CompactionStatus, Nesting } from '../../model/nesting.ts'
 import type { CompactionKind } from '../../model/plan.ts'
 import type { PointerTarget, PreviewedPart } from '../../model/view.ts'
+import type { Work } from '../../model/work.ts'
 import type { Compaction, Trigger } from '../storage.ts'
 import { columnsOf } from './compaction-row.ts'
-import type { Connection, Row } from './connection.ts'
 import { parseStoredLists } from './content-codec.ts'
 import { rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
 
 /** The fields of a compaction that nesting, undo and redo depend on. */
 export type StoredCompaction = {
@@ -39,29 +40,29 @@ const STORED = `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.coverag
   from undertext_compactions c left join undertext_messages m on m.inserted_by = c.no`
 
 /** All compactions of a session in order of creation, within the caller's transaction. Its cost grows with the session. */
-export function loadCompactions(connection: Connection, session: number): StoredCompaction[] {
-  return [...byNumber(connection.all(`${STORED} where c.session = ? order by c.no`, session))]
+export function* loadCompactions(sql: Sql, session: number): Work<StoredCompaction[]> {
+  return [...byNumber(yield* sql.all(`${STORED} where c.session = ? order by c.no`, session))]
 }
 
 /** Some compactions of a session, within the caller's transaction; `where` names columns of `c`. */
-export function someCompactions(
-  connection: Connection,
+export function* someCompactions(
+  sql: Sql,
   session: number,
   where: string,
   ...parameters: unknown[]
-): StoredCompaction[] {
-  return [...byNumber(connection.all(`${STORED} where c.session = ? and ${where}`, session, ...parameters))]
+): Work<StoredCompaction[]> {
+  return [...byNumber(yield* sql.all(`${STORED} where c.session = ? and ${where}`, session, ...parameters))]
 }
 
 /** Compactions by their numbers, in order of rank, within the caller's transaction. */
-export function compactionsNumbered(
-  connection: Connection,
+export function* compactionsNumbered(
+  sql: Sql,
   session: number,
   numbers: readonly number[],
-): StoredCompaction[] {
+): Work<StoredCompaction[]> {
   if (numbers.length === 0) return []
   const where = 'c.no in (select value from json_each(?)) order by c.rank'
-  return someCompactions(connection, session, where, JSON.stringify(numbers))
+  return yield* someCompactions(sql, session, where, JSON.stringify(numbers))
 }
 
 /** Each compaction once: a damaged store may have two rows that one compaction inserted. */
@@ -94,25 +95,29 @@ export function decodeTurned(id: string, turned: unknown): StoredCompaction['tur
 }
 
 /** How the compactions of a session nest. Each method is one search in the index of spans. */
-export function storedNesting(connection: Connection, session: number): Nesting<StoredCompaction> {
-  const within = (status: CompactionStatus, rank: string, one: StoredCompaction): StoredCompaction[] => {
+export function storedNesting(sql: Sql, session: number): Nesting<StoredCompaction> {
+  const within = function* (
+    status: CompactionStatus,
+    rank: string,
+    one: StoredCompaction,
+  ): Work<StoredCompaction[]> {
     const span = spanPlaces(one.coverage.hidden)
     if (span === undefined) return []
     const where = `c.status = ? and c.first_anchor <= ? and c.last_anchor >= ? and c.rank ${rank} ?`
     const [first, last] = span
-    return someCompactions(connection, session, where, status, last.anchor, first.anchor, one.rank)
+    return yield* someCompactions(sql, session, where, status, last.anchor, first.anchor, one.rank)
   }
   return {
     laterInForce: (earlier) => within('active', '>', earlier),
     earlierUndone: (later) => within('undone', '<', later),
-    turnedBy: ({ turned }) => ({
-      lifted: compactionsNumbered(connection, session, turned.lifted).filter(
-        ({ status }) => status === 'undone',
-      ),
-      restored: compactionsNumbered(connection, session, turned.restored).filter(
-        ({ status }) => status === 'active',
-      ),
-    }),
+    *turnedBy({ turned }) {
+      const lifted = yield* compactionsNumbered(sql, session, turned.lifted)
+      const restored = yield* compactionsNumbered(sql, session, turned.restored)
+      return {
+        lifted: lifted.filter(({ status }) => status === 'undone'),
+        restored: restored.filter(({ status }) => status === 'active'),
+      }
+    },
   }
 }
 
@@ -132,8 +137,8 @@ export function requiredKeys(id: string, requires: unknown): readonly RequiredKe
 }
 
 /** The parts that active deduplications point to, within the caller's transaction. */
-export function loadPointerTargets(connection: Connection, session: number): PointerTarget[] {
-  const rows = connection.all(
+export function* loadPointerTargets(sql: Sql, session: number): Work<PointerTarget[]> {
+  const rows = yield* sql.all(
     "select id, requires from undertext_compactions where session = ? and status = 'active' and requires is not null",
     session,
   )
@@ -143,8 +148,8 @@ export function loadPointerTargets(connection: Connection, session: number): Poi
 }
 
 /** The parts that active previews replace, within the caller's transaction. */
-export function loadPreviews(connection: Connection, session: number): PreviewedPart[] {
-  const rows = connection.all(
+export function* loadPreviews(sql: Sql, session: number): Work<PreviewedPart[]> {
+  const rows = yield* sql.all(
     `select r.message, r.part, r.compaction, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media
      from undertext_compactions c cross join undertext_replacements r on r.compaction = c.no
      where c.session = ? and c.status = 'active' and c.kind = 'preview'`,
@@ -162,11 +167,11 @@ type Figures = readonly [number, number, number, number, number, number, number]
  * Returns a function with the positions of the log that the row inserted by a compaction replaces: those that the compaction hid, and
  * those that inserted rows among them replace.
  */
-export function provenanceOf(
-  connection: Connection,
+export function* provenanceOf(
+  sql: Sql,
   session: number,
-): (compaction: number) => readonly PositionRange[] {
-  const compactions = loadCompactions(connection, session)
+): Work<(compaction: number) => readonly PositionRange[]> {
+  const compactions = yield* loadCompactions(sql, session)
   const byNo = new Map(compactions.map((compaction) => [compaction.no, compaction] as const))
   const byOrdinal = new Map(
     compactions.flatMap((compaction) => {
@@ -192,28 +197,28 @@ export function provenanceOf(
 }
 
 /** The compaction with an id, or all of a run. Throws `COMPACTION_NOT_FOUND`. */
-export function findTargets(
-  connection: Connection,
+export function* findTargets(
+  sql: Sql,
   session: StoredSession,
   id: string,
-): { targets: StoredCompaction[]; isRun: boolean } {
-  const one = someCompactions(connection, session.no, 'c.id = ?', id)
+): Work<{ targets: StoredCompaction[]; isRun: boolean }> {
+  const one = yield* someCompactions(sql, session.no, 'c.id = ?', id)
   if (one.length > 0) return { targets: one, isRun: false }
-  const targets = someCompactions(connection, session.no, 'c.run = ? order by +c.no', id)
+  const targets = yield* someCompactions(sql, session.no, 'c.run = ? order by +c.no', id)
   if (targets.length > 0) return { targets, isRun: true }
   throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId: session.id, compactionId: id })
 }
 
 /** Compactions in their public form, oldest first. */
-export function readCompactions(
-  connection: Connection,
+export function* readCompactions(
+  sql: Sql,
   id: string,
   { run, id: compactionId }: { run?: string | undefined; id?: string | undefined },
-): Compaction[] {
-  return connection.read('listCompactions', () => {
-    const session = requireSession(connection, id)
+): Work<Compaction[]> {
+  return yield* sql.read('listCompactions', function* () {
+    const session = yield* requireSession(sql, id)
     const [filter, ...named] = filterOf(run, compactionId)
-    const rows = connection.all(
+    const rows = yield* sql.all(
       `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.actor, c.reason, c.params, c.coverage, c.rows_hidden,
          c.parts_replaced, c.rows_inserted, c.tokens_before, c.tokens_after, c.summarizer, c.model, c.prompt_version, c.usage,
          c.cost, c.error, c.created_at, c.changed_at, c.requires, m.anchor, m.ordinal
@@ -222,9 +227,9 @@ export function readCompactions(
       session.no,
       ...named,
     )
-    const turned = turnedIds(connection, session, rows)
-    const replaced = replacedParts(connection, session, rows)
-    const required = requiredParts(connection, session, rows)
+    const turned = yield* turnedIds(sql, session, rows)
+    const replaced = yield* replacedParts(sql, session, rows)
+    const required = yield* requiredParts(sql, session, rows)
     return rows.map((row) => ({
       ...turned(decodeCompaction(session, row, placeOf(row[24], row[25]))),
       replaced: replaced.get(row[0] as number) ?? [],
@@ -237,7 +242,7 @@ export function readCompactions(
 function filterOf(
   run: string | undefined,
   id: string | undefined,
-): readonly [sql: string, ...named: string[]] {
+): readonly [statement: string, ...named: string[]] {
   if (id !== undefined) return ['and c.id = ?', id]
   return run === undefined ? [''] : ['and c.run = ?', run]
 }
@@ -250,11 +255,11 @@ export function placeOf(anchor: unknown, ordinal: unknown): Place | undefined {
 type Decoded = Omit<Compaction, 'replaced' | 'requires'>
 
 /** Returns a function that replaces the numbers of what rewinds undo and redo by ids: one query for all of them. */
-function turnedIds(
-  connection: Connection,
+function* turnedIds(
+  sql: Sql,
   { no: session }: StoredSession,
   rows: readonly Row[],
-): (compaction: Decoded) => Decoded {
+): Work<(compaction: Decoded) => Decoded> {
   const isTurning = rows.some(([, , , kind]) => kind === 'manual')
   const numbers = isTurning
     ? rows.flatMap((row) => {
@@ -262,7 +267,7 @@ function turnedIds(
         return [...lifts, ...restores]
       })
     : []
-  const named = connection.all(
+  const named = yield* sql.all(
     'select no, id from undertext_compactions where session = ? and no in (select value from json_each(?))',
     session,
     JSON.stringify(numbers),
@@ -283,15 +288,15 @@ function turnedIds(
 type PartPlaces = Compaction['replaced']
 
 /** The parts that compactions replace, by number of the compaction: one query for all of them. */
-function replacedParts(
-  connection: Connection,
+function* replacedParts(
+  sql: Sql,
   session: StoredSession,
   compactions: readonly Row[],
-): ReadonlyMap<number, PartPlaces> {
+): Work<ReadonlyMap<number, PartPlaces>> {
   const replacing = compactions.filter((row) => (row[11] as number) > 0).map((row) => row[0])
   const byNo = new Map<number, { messageId: string; part: number }[]>()
   if (replacing.length === 0) return byNo
-  const rows = connection.all(
+  const rows = yield* sql.all(
     `select r.compaction, m.id, m.position, m.ordinal, r.part
      from json_each(?) k join undertext_replacements r on r.compaction = k.value
      join undertext_messages m on m.key = r.message order by r.compaction, m.anchor, m.ordinal, r.part`,
@@ -306,15 +311,15 @@ function replacedParts(
 }
 
 /** Returns a function with the parts that a compaction's row points to: one query for all of them. */
-function requiredParts(
-  connection: Connection,
+function* requiredParts(
+  sql: Sql,
   session: StoredSession,
   compactions: readonly Row[],
-): (row: Row) => PartPlaces {
+): Work<(row: Row) => PartPlaces> {
   const keysOf = (row: Row): readonly RequiredKey[] => requiredKeys(row[1] as string, row[23])
   const keys = new Set(compactions.flatMap((row) => keysOf(row).map(([key]) => key)))
   if (keys.size === 0) return () => []
-  const rows = connection.all(
+  const rows = yield* sql.all(
     `select m.key, m.id, m.position, m.ordinal
      from json_each(?) k join undertext_messages m on m.key = k.value`,
     JSON.stringify([...keys]),

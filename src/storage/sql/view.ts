@@ -8,10 +8,17 @@ import {
   type ViewMessage,
 } from '../../messages/message.ts'
 import { withReplacements } from '../../messages/overlay.ts'
+import { mapped, type Work } from '../../model/work.ts'
 import type { MessageQuery } from '../storage.ts'
 import { provenanceOf } from './compactions.ts'
-import type { Connection, Row } from './connection.ts'
-import { blobReader, damaged, decodeContent, parseStoredObject, parseStoredText } from './content-codec.ts'
+import {
+  type Blobs,
+  damaged,
+  decodeContent,
+  parseStoredObject,
+  parseStoredText,
+  readBlobs,
+} from './content-codec.ts'
 import {
   decodeKind,
   decodeRole,
@@ -22,6 +29,7 @@ import {
   unpackRole,
 } from './row-codec.ts'
 import { requireHead, type SessionHead } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
 
 /** The condition of a visible row. Part of every query that must use the index. */
 export const VISIBLE = 'condense_parent is null and truncation_parent is null and retired_by is null'
@@ -30,15 +38,15 @@ export const VISIBLE = 'condense_parent is null and truncation_parent is null an
 export const M_VISIBLE = 'm.condense_parent is null and m.truncation_parent is null and m.retired_by is null'
 
 /** The effective history: the visible rows in order, replacements applied. One indexed query that reads no hidden row (a test asserts its plan). */
-export function readView(
-  connection: Connection,
+export function* readView(
+  sql: Sql,
   id: string,
   withProvenance: boolean,
   without: readonly number[] = [],
-): ViewMessage[] {
-  return connection.read('getEffectiveHistory', () =>
-    viewOf(connection, requireHead(connection, id), withProvenance, without),
-  )
+): Work<ViewMessage[]> {
+  return yield* sql.read('getEffectiveHistory', function* () {
+    return yield* viewOf(sql, yield* requireHead(sql, id), withProvenance, without)
+  })
 }
 
 /**
@@ -76,24 +84,33 @@ type Rare = readonly [
 ]
 
 /** The view of a session, within the caller's transaction. */
-function viewOf(
-  connection: Connection,
+function* viewOf(
+  sql: Sql,
   session: SessionHead,
   withProvenance: boolean,
   without: readonly number[],
-): ViewMessage[] {
+): Work<ViewMessage[]> {
   const rows = (without.length === 0
-    ? connection.all(VIEW_QUERY, session.no)
-    : connection.all(VIEW_WITHOUT, session.no, JSON.stringify(without))) as unknown as ViewColumns[]
+    ? yield* sql.all(VIEW_QUERY, session.no)
+    : yield* sql.all(VIEW_WITHOUT, session.no, JSON.stringify(without))) as unknown as ViewColumns[]
+  const rares = new Map<ViewColumns, Rare>()
+  for (const row of rows) if (row[6] !== null) rares.set(row, JSON.parse(row[6]) as Rare)
+  const rare = [...rares.values()]
   const context: ViewContext = {
-    connection,
     session,
-    shownTexts: undefined,
-    blobOf: blobReader(connection),
+    shownTexts: rare.some((one) => one[3] !== null) ? yield* readShownTexts(sql, session.no) : NO_TEXTS,
+    compactionIds: yield* compactionIds(
+      sql,
+      rare.map((one) => one[2]),
+    ),
+    blobs: yield* readBlobs(
+      sql,
+      rare.map((one) => [one[4], one[0]]),
+    ),
   }
-  const provenance = withProvenance ? provenanceOf(connection, session.no) : undefined
+  const provenance = withProvenance ? yield* provenanceOf(sql, session.no) : undefined
   return rows.map((row) => {
-    const rare = row[6] === null ? undefined : (JSON.parse(row[6]) as Rare)
+    const rare = rares.get(row)
     const message = decodeViewRow(context, row, rare)
     if (provenance === undefined) return message
     const standsFor: readonly PositionRange[] =
@@ -103,18 +120,18 @@ function viewOf(
 }
 
 type ViewContext = {
-  readonly connection: Connection
   readonly session: SessionHead
-  /** Read for the first row with a replacement. */
-  shownTexts: ShownTexts | undefined
-  readonly blobOf: ReturnType<typeof blobReader>
+  readonly shownTexts: ShownTexts
+  readonly compactionIds: CompactionIds
+  readonly blobs: Blobs
 }
 
 type ShownTexts = ReadonlyMap<string, string>
+const NO_TEXTS: ShownTexts = new Map()
 
 /** The texts of all replacements shown in the view, by row, part and compaction. */
-function readShownTexts(connection: Connection, session: number): ShownTexts {
-  const rows = connection.all(
+function* readShownTexts(sql: Sql, session: number): Work<ShownTexts> {
+  const rows = yield* sql.all(
     `select r.message, r.part, r.compaction, r.text
      from undertext_messages m indexed by undertext_visible join undertext_replacements r on r.message = m.key
      where m.session = ? and ${M_VISIBLE} and m.shown is not null`,
@@ -137,7 +154,7 @@ function decodeViewRow(context: ViewContext, row: ViewColumns, rare: Rare | unde
   const isMessage = kind === 'message'
   const place = isMessage ? anchor : null
   const id = rowId(context.session.incarnation, row[4], place, rare === undefined ? 0 : rare[1])
-  const content = decodeContent(row[3], rare === undefined ? null : rare[4], context.blobOf, id)
+  const content = decodeContent(row[3], rare === undefined ? null : rare[4], context.blobs, id)
   const message: { -readonly [K in keyof ViewMessage]: ViewMessage[K] } = isMessage
     ? { id, kind, role, content, createdAt, position: anchor }
     : { id, kind, role, content, createdAt }
@@ -148,8 +165,7 @@ function decodeViewRow(context: ViewContext, row: ViewColumns, rare: Rare | unde
   }
   const [key, , insertedBy, shown] = rare
   if (shown !== null) Object.assign(message, replacedContent(context, key, content, shown, id))
-  if (kind !== 'message')
-    Object.assign(message, insertedTags(kind, compactionId(context.connection, insertedBy!)))
+  if (kind !== 'message') Object.assign(message, insertedTags(kind, context.compactionIds.get(insertedBy)!))
   return message
 }
 
@@ -160,7 +176,6 @@ function replacedContent(
   shown: string,
   messageId: string,
 ): Pick<ViewMessage, 'content' | 'replacedParts'> {
-  context.shownTexts ??= readShownTexts(context.connection, context.session.no)
   const texts = context.shownTexts
   const entries = decodeShown(shown, messageId)
   return {
@@ -179,10 +194,6 @@ function insertedTags(kind: 'summary' | 'marker', compaction: string): Partial<V
     : { truncationId: compaction, isTruncationMarker: true }
 }
 
-function compactionId(connection: Connection, no: number): string {
-  return connection.get('select id from undertext_compactions where no = ?', no)?.[0] as string
-}
-
 /** The query for stored rows between two places of the log; `place` names the column. */
 function storedRows(place: string, index = ''): string {
   return `select m.key, m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.shown, c.content, c.metadata,
@@ -196,74 +207,74 @@ const INSERTED = storedRows('m.position is null and m.anchor')
 const SHOWN = storedRows(`${M_VISIBLE} and m.anchor`, 'indexed by undertext_visible')
 
 /** Rows in the order of the view, within the caller's transaction. */
-function rowsIn(
-  connection: Connection,
-  { no }: SessionHead,
-  range: PositionRange,
-  ...queries: string[]
-): Row[] {
-  const rows = queries.flatMap((sql) => connection.all(sql, no, ...range))
+function* rowsIn(sql: Sql, { no }: SessionHead, range: PositionRange, ...queries: string[]): Work<Row[]> {
+  const rows: Row[] = []
+  for (const text of queries) rows.push(...(yield* sql.all(text, no, ...range)))
   return rows.sort((a, b) => (a[12] as number) - (b[12] as number) || (a[4] as number) - (b[4] as number))
 }
 
 /** Stored rows, hidden or not. A page consists of messages of the log; rows that compactions inserted come with the message before them. */
-export function readMessages(connection: Connection, id: string, query: MessageQuery): StoredMessage[] {
-  return connection.read('getMessages', () => {
-    const session = requireHead(connection, id)
+export function* readMessages(sql: Sql, id: string, query: MessageQuery): Work<StoredMessage[]> {
+  return yield* sql.read('getMessages', function* () {
+    const session = yield* requireHead(sql, id)
     const range = pageOf(session.messageCount, query)
     if (range === undefined) return []
-    const rows = rowsIn(
-      connection,
-      session,
-      range,
-      ...(query.visible === true ? [SHOWN] : [MESSAGES, INSERTED]),
-    )
-    const ids = compactionIds(connection, session.no)
-    const blobOf = blobReader(connection)
-    const messages = rows.map((row) => {
-      const message = decodeStored(session, row, ids, blobOf)
-      return query.shown === true ? withShown(connection, message, row, ids) : message
-    })
+    const queries = query.visible === true ? [SHOWN] : [MESSAGES, INSERTED]
+    const rows = yield* rowsIn(sql, session, range, ...queries)
+    const messages = yield* decodeRows(sql, session, rows, query.shown === true)
     return query.order === 'forward' ? messages : messages.reverse()
   })
 }
 
-/** Adds the texts that a row shows in place of parts. */
-function withShown(
-  connection: Connection,
-  message: StoredMessage,
-  row: Row,
-  ids: CompactionIds,
-): StoredMessage {
-  if (row[7] === null) return message
-  const shown = decodeShown(row[7], message.id).map(({ part, compaction }): ShownText => {
-    const [text] =
-      connection.get(
-        'select text from undertext_replacements where message = ? and part = ? and compaction = ?',
-        row[0]!,
-        part,
-        compaction,
-      ) ?? []
-    if (text === undefined) throw damaged('replacement', message.id)
-    return {
-      part,
-      text: parseStoredText(text, 'replacement', message.id),
-      compactionId: ids.get(compaction)!,
-    }
+function* decodeRows(
+  sql: Sql,
+  session: SessionHead,
+  rows: readonly Row[],
+  isShown: boolean,
+): Work<StoredMessage[]> {
+  const ids = yield* compactionIds(sql, namedIn(rows))
+  const blobs = yield* readBlobs(
+    sql,
+    rows.map((row) => [row[10] as string | null, row[0] as number]),
+  )
+  return yield* mapped(rows, function* (row) {
+    const message = decodeStored(session, row, ids, blobs)
+    return isShown ? yield* withShown(sql, message, row, ids) : message
   })
+}
+
+/** Adds the texts that a row shows in place of parts. */
+function* withShown(sql: Sql, message: StoredMessage, row: Row, ids: CompactionIds): Work<StoredMessage> {
+  if (row[7] === null) return message
+  const shown = yield* mapped(
+    decodeShown(row[7], message.id),
+    function* ({ part, compaction }): Work<ShownText> {
+      const [text] =
+        (yield* sql.get(
+          'select text from undertext_replacements where {family} message = ? and part = ? and compaction = ?',
+          row[0]!,
+          part,
+          compaction,
+        )) ?? []
+      if (text === undefined) throw damaged('replacement', message.id)
+      return {
+        part,
+        text: parseStoredText(text, 'replacement', message.id),
+        compactionId: ids.get(compaction)!,
+      }
+    },
+  )
   return { ...message, shown }
 }
 
 /** The messages of the log in some ranges of positions, in order; within the caller's transaction. */
-export function readRange(
-  connection: Connection,
+export function* readRange(
+  sql: Sql,
   session: SessionHead,
   ranges: readonly PositionRange[],
-): StoredMessage[] {
-  const ids = compactionIds(connection, session.no)
-  const blobOf = blobReader(connection)
-  const rows = ranges.flatMap((range) => rowsIn(connection, session, range, MESSAGES))
-  return rows.map((row) => decodeStored(session, row, ids, blobOf))
+): Work<StoredMessage[]> {
+  const rows = yield* mapped(ranges, (range) => rowsIn(sql, session, range, MESSAGES))
+  return yield* decodeRows(sql, session, rows.flat(), false)
 }
 
 function pageOf(last: number, { after, before, limit, order }: MessageQuery): PositionRange | undefined {
@@ -276,32 +287,31 @@ function pageOf(last: number, { after, before, limit, order }: MessageQuery): Po
   return from > to ? undefined : [from, to]
 }
 
-/** Ids of a session's compactions by their numbers. */
-type CompactionIds = { get(no: unknown): string | undefined }
+/** Ids of compactions by their numbers. */
+type CompactionIds = ReadonlyMap<unknown, string>
+const NO_IDS: CompactionIds = new Map()
 
-/** Looked up when a row names one: a page names few, and a session may have thousands. */
-function compactionIds(connection: Connection, session: number): CompactionIds {
-  const known = new Map<unknown, string | undefined>()
-  return {
-    get: (no) => {
-      if (known.has(no)) return known.get(no)
-      const row = connection.get(
-        'select id from undertext_compactions where no = ? and session = ?',
-        no,
-        session,
-      )
-      known.set(no, row?.[0] as string | undefined)
-      return known.get(no)
-    },
+/** Only of those that rows name: a page names few, and a session may have thousands. */
+function* compactionIds(sql: Sql, named: Iterable<unknown>): Work<CompactionIds> {
+  const numbers = new Set(named)
+  numbers.delete(null)
+  if (numbers.size === 0) return NO_IDS
+  const rows = yield* sql.all(
+    'select c.no, c.id from {list ?} k cross join undertext_compactions c on {family c} c.no = k.value',
+    JSON.stringify([...numbers]),
+  )
+  return new Map(rows as unknown as [number, string][])
+}
+
+/** Numbers of the compactions that stored rows name. */
+function* namedIn(rows: readonly Row[]): Generator<unknown> {
+  for (const row of rows) {
+    yield* [row[11], row[15], row[16], row[17]]
+    if (row[7] !== null) for (const { compaction } of decodeShown(row[7])) yield compaction
   }
 }
 
-function decodeStored(
-  session: SessionHead,
-  row: Row,
-  ids: CompactionIds,
-  blobOf: ReturnType<typeof blobReader>,
-): StoredMessage {
+function decodeStored(session: SessionHead, row: Row, ids: CompactionIds, blobs: Blobs): StoredMessage {
   const kind = decodeKind(row[1])
   const [condenseParent, truncationParent, retiredBy] = [row[15], row[16], row[17]]
   const messageId = rowId(session.incarnation, row[5], row[3], row[4])
@@ -309,7 +319,7 @@ function decodeStored(
     id: messageId,
     kind,
     role: decodeRole(row[2]),
-    content: decodeContent(row[8] as string, row[10] as string | null, blobOf, messageId),
+    content: decodeContent(row[8] as string, row[10] as string | null, blobs, messageId),
     anchor: row[12] as number,
     createdAt: row[6] as number,
     pinned: row[13] === 1,
@@ -329,18 +339,26 @@ function decodeStored(
 const CONTENTS_AT_ONCE = 1_000
 
 /** The original parts of rows, by key. */
-export function readContents(connection: Connection, keys: readonly number[]): Map<number, readonly Part[]> {
-  return connection.read('compactSession', () => {
-    const blobOf = blobReader(connection)
+export function* readContents(
+  sql: Sql,
+  id: string,
+  keys: readonly number[],
+): Work<Map<number, readonly Part[]>> {
+  return yield* sql.read('compactSession', function* () {
+    yield* sql.enter(id)
     const contents = new Map<number, readonly Part[]>()
     // By pages, so that a long session is not in memory twice, stored and decoded.
     for (let from = 0; from < keys.length; from += CONTENTS_AT_ONCE) {
-      const rows = connection.all(
+      const rows = yield* sql.all(
         'select c.key, c.content, c.blobs from json_each(?) k join undertext_contents c on c.key = k.value',
         JSON.stringify(keys.slice(from, from + CONTENTS_AT_ONCE)),
       )
+      const found = yield* readBlobs(
+        sql,
+        rows.map(([key, , blobs]) => [blobs as string | null, key as number]),
+      )
       for (const [key, content, blobs] of rows) {
-        const decoded = decodeContent(content as string, blobs as string | null, blobOf, key as number)
+        const decoded = decodeContent(content as string, blobs as string | null, found, key as number)
         contents.set(key as number, partsOf({ content: decoded }))
       }
     }
@@ -349,9 +367,10 @@ export function readContents(connection: Connection, keys: readonly number[]): M
 }
 
 /** The metadata of rows that have any, by key. */
-export function readMetadata(connection: Connection, keys: readonly number[]): Map<number, JsonObject> {
-  return connection.read('compactSession', () => {
-    const rows = connection.all(
+export function* readMetadata(sql: Sql, id: string, keys: readonly number[]): Work<Map<number, JsonObject>> {
+  return yield* sql.read('compactSession', function* () {
+    yield* sql.enter(id)
+    const rows = yield* sql.all(
       'select c.key, c.metadata from json_each(?) k join undertext_contents c on c.key = k.value where c.metadata is not null',
       JSON.stringify(keys),
     )
@@ -370,9 +389,14 @@ export const SHOWN_QUERY = `select m.key, r.part, r.text from json_each(?) k joi
   where m.shown is not null`
 
 /** The texts that rows show in place of parts, by key and part. */
-export function readShown(connection: Connection, keys: readonly number[]): Map<number, Map<number, string>> {
-  return connection.read('compactSession', () => {
-    const rows = connection.all(SHOWN_QUERY, JSON.stringify(keys))
+export function* readShown(
+  sql: Sql,
+  id: string,
+  keys: readonly number[],
+): Work<Map<number, Map<number, string>>> {
+  return yield* sql.read('compactSession', function* () {
+    yield* sql.enter(id)
+    const rows = yield* sql.all(SHOWN_QUERY, JSON.stringify(keys))
     const texts = new Map<number, Map<number, string>>()
     for (const [key, part, text] of rows) {
       const parts = texts.get(key as number) ?? new Map<number, string>()

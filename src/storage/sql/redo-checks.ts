@@ -1,14 +1,15 @@
 import { isUndertextError, UndertextError } from '../../errors.ts'
 import { countRows, holdsRow, spanPlaces } from '../../model/coverage.ts'
 import { checkLaws, partedReasoning } from '../../model/laws.ts'
+import type { Work } from '../../model/work.ts'
 import type { Sizes } from '../../tokens/measure.ts'
 import type { Estimators } from '../storage.ts'
-import { eachPlace, SIZE_TOTALS, sizesOf, sizesOfSet } from './commit.ts'
+import { placesIn, SIZE_TOTALS, sizesOf, sizesOfSet } from './commit.ts'
 import type { StoredCompaction } from './compactions.ts'
-import type { Connection, Row } from './connection.ts'
 import { viewIndex } from './planning.ts'
 import { rowId } from './row-codec.ts'
 import type { StoredSession } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
 
 /* The conditions for a redo. The view must stay valid: laws.ts checks the same for new plans. */
@@ -17,41 +18,37 @@ import { M_VISIBLE } from './view.ts'
  * The sizes of the rows that a redo hides, if they are visible, which is checked when they are tagged. Throws when other rows are
  * visible in their span that were not there before.
  */
-export function sizesInSpan(
-  connection: Connection,
-  session: StoredSession,
-  compaction: StoredCompaction,
-): Sizes {
+export function* sizesInSpan(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<Sizes> {
   const { hidden, beside } = compaction.coverage
   const [first, last] = spanPlaces(hidden)!
   const span = `from undertext_messages m indexed by undertext_visible where m.session = ? and ${M_VISIBLE}
     and m.anchor >= ? and m.anchor <= ? and (m.anchor, m.ordinal) >= (?, ?) and (m.anchor, m.ordinal) <= (?, ?)`
   const places = [first.anchor, first.ordinal, last.anchor, last.ordinal]
   const bounds = [session.no, first.anchor, last.anchor, ...places]
-  const [count, ...totals] = connection.get(`select count(*), ${SIZE_TOTALS} ${span}`, ...bounds)!
+  const [count, ...totals] = (yield* sql.get(`select count(*), ${SIZE_TOTALS} ${span}`, ...bounds))!
   // As many rows as it covers: if these are not the same ones, tagging them fails.
   if (count === countRows(hidden)) return sizesOf(totals)
-  const rows = connection.all(`select m.id, m.position, m.ordinal ${span}`, ...bounds)
+  const rows = yield* sql.all(`select m.id, m.position, m.ordinal ${span}`, ...bounds)
   const appeared = rows.filter(([, position, ordinal]) => {
     const row = { position: (position as number | null) ?? undefined, ordinal: ordinal as number }
     return !holdsRow(hidden, row) && !holdsRow(beside, row)
   })
-  if (appeared.length === 0) return sizesOfSet(connection, session.no, hidden)
+  if (appeared.length === 0) return yield* sizesOfSet(sql, session.no, hidden)
   const why = 'other messages have become visible between its own'
   throw notVisible(session, compaction, why, idsOf(session, appeared))
 }
 
 /** A late result may belong to a call that was hidden without one. Rare, so it reads the whole view. */
-export function checkPairs(
-  connection: Connection,
+export function* checkPairs(
+  sql: Sql,
   session: StoredSession,
   compaction: StoredCompaction,
   estimators: Estimators,
-): void {
+): Work<void> {
   const { kind, coverage } = compaction
-  const view = viewIndex(connection, session, '', estimators)
+  const view = yield* viewIndex(sql, session, '', estimators)
   const hide = view.rows.filter((row) => holdsRow(coverage.hidden, row))
-  if (hide.length < countRows(coverage.hidden)) throw missingRows(connection, session, compaction)
+  if (hide.length < countRows(coverage.hidden)) throw yield* missingRows(sql, session, compaction)
   try {
     const rewinds = coverage.rewinds === true ? { rewinds: true as const } : {}
     checkLaws(session.id, view, { kind, hide, replace: [], requires: [], params: {}, ...rewinds })
@@ -64,18 +61,18 @@ export function checkPairs(
 }
 
 /** Reasoning that a tool loop needs now must not be replaced. Rare, so it reads the whole view. */
-export function checkReasoning(
-  connection: Connection,
+export function* checkReasoning(
+  sql: Sql,
   session: StoredSession,
   compaction: StoredCompaction,
   estimators: Estimators,
-): void {
-  const emptied = connection.all(
+): Work<void> {
+  const emptied = yield* sql.all(
     `select message, part from undertext_replacements where compaction = ? and text = '""'`,
     compaction.no,
   )
   if (emptied.length === 0) return
-  const view = viewIndex(connection, session, '', estimators)
+  const view = yield* viewIndex(sql, session, '', estimators)
   const places = emptied.flatMap(([key, part]) => {
     const index = view.indexOf(key as number)
     return index === undefined ? [] : [{ row: view.rows[index]!, part: part as number }]
@@ -88,24 +85,20 @@ export function checkReasoning(
  * Pinned rows must not be replaced. What a deduplication points to must be visible, whole or as the preview it was appended with,
  * unless no replaced row is visible.
  */
-export function checkReplaced(
-  connection: Connection,
-  session: StoredSession,
-  compaction: StoredCompaction,
-): void {
+export function* checkReplaced(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<void> {
   const visible = `from undertext_replacements r join undertext_messages m on m.key = r.message
      where r.compaction = ? and ${M_VISIBLE}`
-  const pinned = connection.all(
+  const pinned = yield* sql.all(
     `select distinct m.id, m.position, m.ordinal ${visible} and m.pinned = 1`,
     compaction.no,
   )
   if (pinned.length > 0) throw notVisible(session, compaction, 'these are pinned now', idsOf(session, pinned))
   if (compaction.requires.length === 0) return
-  if (connection.get(`select 1 ${visible} limit 1`, compaction.no) === undefined) return
+  if ((yield* sql.get(`select 1 ${visible} limit 1`, compaction.no)) === undefined) return
   const keys = JSON.stringify([...new Set(compaction.requires.map(([key]) => key))])
   const rows = 'from json_each(?) k join undertext_messages m on m.key = k.value'
-  const seen = new Set(connection.all(`select m.key ${rows} where ${M_VISIBLE}`, keys).map(([key]) => key))
-  const replaced = connection.all(
+  const seen = new Set((yield* sql.all(`select m.key ${rows} where ${M_VISIBLE}`, keys)).map(([key]) => key))
+  const replaced = yield* sql.all(
     `select m.key, s.value ->> 0 ${rows}, json_each(m.shown) s cross join undertext_compactions c on c.no = s.value ->> 1
      where m.shown is not null and c.kind <> 'preview'`,
     keys,
@@ -114,26 +107,26 @@ export function checkReplaced(
   const gone = compaction.requires.filter(([key, part]) => !seen.has(key) || isReplaced.has(`${key}:${part}`))
   if (gone.length === 0) return
   const goneKeys = JSON.stringify(gone.map(([key]) => key))
-  const ids = idsOf(session, connection.all(`select m.id, m.position, m.ordinal ${rows}`, goneKeys))
+  const ids = idsOf(session, yield* sql.all(`select m.id, m.position, m.ordinal ${rows}`, goneKeys))
   throw notVisible(session, compaction, 'it points to these, and they are hidden or replaced', ids)
 }
 
-export function missingRows(
-  connection: Connection,
+export function* missingRows(
+  sql: Sql,
   session: StoredSession,
   { no, ...compaction }: StoredCompaction,
-): UndertextError {
+): Work<UndertextError> {
   const missing: string[] = []
-  eachPlace(session.no, compaction.coverage.hidden, (where, ...parameters) => {
-    const rows = connection.all(
+  for (const [where, ...values] of placesIn(session.no, compaction.coverage.hidden)) {
+    const rows = yield* sql.all(
       `select m.id, m.position, m.ordinal from undertext_messages m where ${where} and not (${M_VISIBLE} and m.pinned = 0)
          and m.condense_parent is not ? and m.truncation_parent is not ?`,
-      ...parameters,
+      ...values,
       no,
       no,
     )
     for (const id of idsOf(session, rows)) missing.push(id)
-  })
+  }
   return notVisible(session, compaction, 'these are hidden, retired or pinned', missing)
 }
 

@@ -1,14 +1,15 @@
 import { UndertextError } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
+import type { Work } from '../../model/work.ts'
 import type { Authorship } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import type { Connection } from './connection.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import type { Sql } from './sql.ts'
 
 /** The key of a row by its id. Throws `MESSAGE_NOT_FOUND`. */
-export function requireKey(connection: Connection, session: StoredSession, messageId: string): number {
+export function* requireKey(sql: Sql, session: StoredSession, messageId: string): Work<number> {
   const [where, value] = placeOf(session, messageId)
-  const row = connection.get(
+  const row = yield* sql.get(
     `select key from undertext_messages where session = ? and ${where}`,
     session.no,
     value,
@@ -31,37 +32,37 @@ function placeOf(
 }
 
 /** Throws `MESSAGE_NOT_FOUND` for the first id without a row in the session. */
-export function requireMessages(connection: Connection, id: string, messageIds: readonly string[]): void {
-  connection.read('hideMessages', () => {
-    const session = requireSession(connection, id)
-    for (const messageId of messageIds) requireKey(connection, session, messageId)
+export function* requireMessages(sql: Sql, id: string, messageIds: readonly string[]): Work<void> {
+  yield* sql.read('hideMessages', function* () {
+    const session = yield* requireSession(sql, id)
+    for (const messageId of messageIds) yield* requireKey(sql, session, messageId)
   })
 }
 
 /** Pins rows, so that no compaction covers them, or unpins them; returns how many changed. All or none. Throws `SESSION_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
-export function pinMessages(
-  connection: Connection,
+export function* pinMessages(
+  sql: Sql,
   id: string,
   messageIds: readonly string[],
   pinned: boolean,
   { actor, reason }: Authorship,
-): number {
-  return connection.write(pinned ? 'pin' : 'unpin', () => {
-    const session = requireSession(connection, id)
+): Work<number> {
+  return yield* sql.write(pinned ? 'pin' : 'unpin', function* () {
+    const session = yield* requireSession(sql, id)
     const value = pinned ? 1 : 0
     let changed = 0
     for (const messageId of messageIds) {
-      const sql = 'update undertext_messages set pinned = ? where key = ? and pinned <> ?'
-      changed += connection.run(sql, value, requireKey(connection, session, messageId), value)
+      const statement = 'update undertext_messages set pinned = ? where key = ? and pinned <> ?'
+      changed += yield* sql.run(statement, value, yield* requireKey(sql, session, messageId), value)
     }
     if (changed === 0) return 0
-    connection.run(
+    yield* sql.run(
       'update undertext_sessions set version = version + 1, view_epoch = view_epoch + 1 where no = ?',
       session.no,
     )
     // The row of the audit stays small for any number of messages; `writeAudit` shortens long ids.
     const detail = { count: changed, messageIds: messageIds.slice(0, 20), ...defined({ reason }) }
-    writeAudit(connection, session.no, { event: pinned ? 'pinned' : 'unpinned', actor, detail })
+    yield* writeAudit(sql, session.no, { event: pinned ? 'pinned' : 'unpinned', actor, detail })
     return changed
   })
 }

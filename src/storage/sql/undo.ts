@@ -2,10 +2,11 @@ import { UndertextError } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
 import { countRows, spanPlaces } from '../../model/coverage.ts'
 import { type Nesting, planLift, planRedo, planUndo } from '../../model/nesting.ts'
+import { Done, type Step, type Work } from '../../model/work.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
 import type { Estimators, Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { eachPlace, moveCounters, setTags, sizesOfSet } from './commit.ts'
+import { moveCounters, placesIn, setTags, sizesOfSet } from './commit.ts'
 import {
   compactionsNumbered,
   findTargets,
@@ -13,7 +14,6 @@ import {
   someCompactions,
   storedNesting,
 } from './compactions.ts'
-import type { Connection } from './connection.ts'
 import {
   checkPairs,
   checkReasoning,
@@ -25,6 +25,7 @@ import {
 } from './redo-checks.ts'
 import { refreshShown } from './replacements.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import type { Sql } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
 
 /** Triggers of automatic runs. */
@@ -36,16 +37,16 @@ const AUTOMATIC: ReadonlySet<Trigger> = new Set(['auto', 'overflow'])
  *
  * Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`, `BRANCH_MOVED`, and `STORE_CORRUPT` for wrong tags.
  */
-export function undo(connection: Connection, id: string, target: string, request: UndoRequest): UndoOutcome {
-  return connection.write('undoCompaction', () => {
-    const session = requireSession(connection, id)
-    const { targets, isRun } = findTargets(connection, session, target)
-    const turning = new Turning(connection, session, request)
+export function* undo(sql: Sql, id: string, target: string, request: UndoRequest): Work<UndoOutcome> {
+  return yield* sql.write('undoCompaction', function* () {
+    const session = yield* requireSession(sql, id)
+    const { targets, isRun } = yield* findTargets(sql, session, target)
+    const turning = new Turning(sql, session, request)
     const isActive = targets.some(({ status }) => status === 'active')
-    const withRun = isRun && isActive ? turning.recordRun('run undone', target) : undefined
-    const undone = turning.undoAll(targets, request.cascade, withRun)
-    if (!request.both) refuseMoved(connection, session, undone)
-    turning.countAutomatic(undone, 1)
+    const withRun = isRun && isActive ? yield* turning.recordRun('run undone', target) : undefined
+    const undone = yield* turning.undoAll(targets, request.cascade, withRun)
+    if (!request.both) yield* refuseMoved(sql, session, undone)
+    yield* turning.countAutomatic(undone, 1)
     const left = targets.filter(({ status }) => status !== 'active' && status !== 'undone')
     return outcome(undone, turning.turnedWith, left)
   })
@@ -56,50 +57,50 @@ export function undo(connection: Connection, id: string, target: string, request
  *
  * Throws `COMPACTION_NOT_FOUND`, and `INPUT_NOT_VISIBLE` when the view would not be valid; then nothing is changed.
  */
-export function redo(
-  connection: Connection,
+export function* redo(
+  sql: Sql,
   id: string,
   target: string,
   request: UndoRequest,
   estimators: Estimators,
-): UndoOutcome {
-  return connection.write('redoCompaction', () => {
-    const session = requireSession(connection, id)
-    const { targets, isRun } = findTargets(connection, session, target)
-    const wanted = isRun ? undoneWithRun(connection, session, target) : targets
-    const redone = planRedo(storedNesting(connection, session.no), wanted, request.cascade)
-    const turning = new Turning(connection, session, request)
-    if (isRun && redone.length > 0) turning.recordRun('run redone', target)
-    for (const compaction of redone) turning.redo(compaction, estimators)
-    turning.countAutomatic(redone, -1)
+): Work<UndoOutcome> {
+  return yield* sql.write('redoCompaction', function* () {
+    const session = yield* requireSession(sql, id)
+    const { targets, isRun } = yield* findTargets(sql, session, target)
+    const wanted = isRun ? yield* undoneWithRun(sql, session, target) : targets
+    const redone = yield* planRedo(storedNesting(sql, session.no), wanted, request.cascade)
+    const turning = new Turning(sql, session, request)
+    if (isRun && redone.length > 0) yield* turning.recordRun('run redone', target)
+    for (const compaction of redone) yield* turning.redo(compaction, estimators)
+    yield* turning.countAutomatic(redone, -1)
     const left = targets.filter((one) => one.status !== 'active' && !includesNo(redone, one))
     return outcome(redone, turning.turnedWith, left)
   })
 }
 
 /** The compactions that the last undo of a run undid and that are still undone, those of other runs included. */
-function undoneWithRun(connection: Connection, session: StoredSession, run: string): StoredCompaction[] {
-  const last = connection.get(
+function* undoneWithRun(sql: Sql, session: StoredSession, run: string): Work<StoredCompaction[]> {
+  const last = (yield* sql.get(
     "select max(no) from undertext_audit where run = ? and event = 'run undone' and +session = ?",
     run,
     session.no,
-  )![0]
+  ))![0]
   if (last === null) return []
-  return someCompactions(connection, session.no, "c.undone_with_run = ? and c.status = 'undone'", last)
+  return yield* someCompactions(sql, session.no, "c.undone_with_run = ? and c.status = 'undone'", last)
 }
 
 /**
  * A rewind hides everything up to the end of the view, so any visible row after its last one was appended later. Throws `BRANCH_MOVED`:
  * the conversation would continue with the messages that were rewound.
  */
-export function refuseMoved(
-  connection: Connection,
+export function* refuseMoved(
+  sql: Sql,
   session: StoredSession,
   undone: readonly StoredCompaction[],
-): void {
+): Work<void> {
   for (const { id, coverage } of undone) {
     if (coverage.rewinds !== true) continue
-    const rows = connection.all(
+    const rows = yield* sql.all(
       `select m.id, m.position, m.ordinal from undertext_messages m indexed by undertext_visible
        where m.session = ? and m.anchor > ? and ${M_VISIBLE} order by m.anchor, m.ordinal limit 1`,
       session.no,
@@ -115,48 +116,49 @@ export function refuseMoved(
 export class Turning {
   /** Ids of the compactions that rewinds undid or redid. */
   readonly turnedWith: string[] = []
-  readonly #connection: Connection
+  readonly #sql: Sql
   readonly #session: StoredSession
   readonly #request: UndoRequest
   readonly #nesting: Nesting<StoredCompaction>
 
-  constructor(connection: Connection, session: StoredSession, request: UndoRequest) {
-    this.#connection = connection
+  constructor(sql: Sql, session: StoredSession, request: UndoRequest) {
+    this.#sql = sql
     this.#session = session
     this.#request = request
-    this.#nesting = storedNesting(connection, session.no)
+    this.#nesting = storedNesting(sql, session.no)
   }
 
   /** Records the undo or redo of a whole run; returns the number of the entry. */
-  recordRun(event: 'run undone' | 'run redone', run: string): number {
+  *recordRun(event: 'run undone' | 'run redone', run: string): Work<number> {
     const { actor, reason, source } = this.#request
     const entry = { event, run, actor, detail: defined({ reason, source }) }
-    return writeAudit(this.#connection, this.#session.no, entry)
+    return yield* writeAudit(this.#sql, this.#session.no, entry)
   }
 
   /** Counts undone automatic compactions: usage over the threshold alone must not repeat them. An import copies the count. */
-  countAutomatic(turned: readonly StoredCompaction[], sign: 1 | -1): void {
+  *countAutomatic(turned: readonly StoredCompaction[], sign: 1 | -1): Work<void> {
     const count = turned.filter(({ trigger, kind }) => AUTOMATIC.has(trigger) && kind !== 'preview').length
     if (count === 0 || this.#request.source !== undefined) return
     if (sign === -1 && this.#session.undoneAutomatic === 0) return
-    const sql = 'update undertext_sessions set undone_automatic = max(0, undone_automatic + ?) where no = ?'
-    this.#connection.run(sql, sign * count, this.#session.no)
+    const statement =
+      'update undertext_sessions set undone_automatic = max(0, undone_automatic + ?) where no = ?'
+    yield* this.#sql.run(statement, sign * count, this.#session.no)
   }
 
   /** Undoes targets, and with `cascade` what builds on them; returns what was undone. Throws `HAS_ACTIVE_DEPENDENTS`. */
-  undoAll(
+  *undoAll(
     targets: readonly StoredCompaction[],
     cascade: boolean,
     withRun: number | undefined,
-  ): StoredCompaction[] {
+  ): Work<StoredCompaction[]> {
     const undone: StoredCompaction[] = []
     for (let rest = targets; ; ) {
-      const plan = planUndo(this.#session.id, this.#nesting, rest, cascade)
+      const plan = yield* planUndo(this.#session.id, this.#nesting, rest, cascade)
       // The undo of a rewind redoes compactions, which may build on the rest: that is planned again.
       const rewind = plan.findIndex(({ coverage }) => coverage.rewinds === true)
       const step = rewind === -1 ? plan : plan.slice(0, rewind + 1)
       for (const compaction of step) {
-        this.undo(compaction, withRun)
+        yield* this.undo(compaction, withRun)
         undone.push(compaction)
       }
       if (step.length === plan.length) return undone
@@ -165,66 +167,78 @@ export class Turning {
   }
 
   /** Undoes one compaction; for a rewind also what it undid and redid. */
-  undo(compaction: StoredCompaction, withRun: number | undefined): void {
-    const { lifted, restored } = this.#nesting.turnedBy(compaction)
-    this.#deactivate(compaction)
-    this.#record(compaction, 'undone', withRun)
-    this.turn(restored, lifted, compaction.id)
+  *undo(compaction: StoredCompaction, withRun: number | undefined): Work<void> {
+    const { lifted, restored } = yield* this.#nesting.turnedBy(compaction)
+    yield* this.#deactivate(compaction)
+    yield* this.#record(compaction, 'undone', withRun)
+    yield* this.turn(restored, lifted, compaction.id)
   }
 
   /** Redoes one compaction if the view stays valid; a rewind undoes and redoes the same again. Throws `INPUT_NOT_VISIBLE`. */
-  redo(compaction: StoredCompaction, estimators: Estimators): void {
+  *redo(compaction: StoredCompaction, estimators: Estimators): Work<void> {
     const { no, coverage } = compaction
     if (coverage.lifts !== undefined || coverage.restores !== undefined) {
-      const lifts = this.#numbered(coverage.lifts, 'active')
-      const restores = this.#numbered(coverage.restores, 'undone')
-      this.#refuseBuiltOn(compaction, lifts)
-      this.turn(lifts, restores, compaction.id)
-      writeTurned(this.#connection, no, lifts, restores)
+      const lifts = yield* this.#numbered(coverage.lifts, 'active')
+      const restores = yield* this.#numbered(coverage.restores, 'undone')
+      yield* this.#refuseBuiltOn(compaction, lifts)
+      yield* this.turn(lifts, restores, compaction.id)
+      yield* writeTurned(this.#sql, no, lifts, restores)
     }
-    redoOne(this.#connection, requireSession(this.#connection, this.#session.id), compaction, estimators)
-    this.#record(compaction, 'redone', undefined)
+    yield* redoOne(this.#sql, yield* requireSession(this.#sql, this.#session.id), compaction, estimators)
+    yield* this.#record(compaction, 'redone', undefined)
   }
 
   /** Undoes some, newest first, and redoes others, oldest first. The view was valid in this state before, so it is not checked. */
-  turn(lifted: readonly StoredCompaction[], restored: readonly StoredCompaction[], rewind: string): void {
+  *turn(
+    lifted: readonly StoredCompaction[],
+    restored: readonly StoredCompaction[],
+    rewind: string,
+  ): Work<void> {
     for (const compaction of lifted.toSorted((a, b) => b.rank - a.rank)) {
-      this.#deactivate(compaction)
-      this.#recordTurned(compaction, 'undone', rewind)
+      yield* this.#deactivate(compaction)
+      yield* this.#recordTurned(compaction, 'undone', rewind)
     }
     for (const compaction of restored.toSorted((a, b) => a.rank - b.rank)) {
       // Its rows may be pinned, which `rewinds` allows.
       const coverage = { ...compaction.coverage, rewinds: true as const }
-      const sizes = sizesOfSet(this.#connection, this.#session.no, coverage.hidden)
-      if (!setActive(this.#connection, this.#session, { ...compaction, coverage }, true, () => sizes))
-        throw missingRows(this.#connection, this.#session, compaction)
-      this.#recordTurned(compaction, 'redone', rewind)
+      const sizes = yield* sizesOfSet(this.#sql, this.#session.no, coverage.hidden)
+      if (
+        !(yield* setActive(
+          this.#sql,
+          this.#session,
+          { ...compaction, coverage },
+          true,
+          () => new Done(sizes),
+        ))
+      )
+        throw yield* missingRows(this.#sql, this.#session, compaction)
+      yield* this.#recordTurned(compaction, 'redone', rewind)
     }
   }
 
-  #deactivate(compaction: StoredCompaction): void {
-    const sizes = (): Sizes => sizesOfSet(this.#connection, this.#session.no, compaction.coverage.hidden)
-    if (setActive(this.#connection, this.#session, compaction, false, sizes)) return
+  *#deactivate(compaction: StoredCompaction): Work<void> {
+    const sizes = (): Work<Sizes> => sizesOfSet(this.#sql, this.#session.no, compaction.coverage.hidden)
+    if (yield* setActive(this.#sql, this.#session, compaction, false, sizes)) return
     const detail = `the rows of compaction ${compaction.id} do not have its tags`
     throw new UndertextError('STORE_CORRUPT', { detail })
   }
 
   /** The run whose undo included it is kept for the undo of the rewind. */
-  #recordTurned(compaction: StoredCompaction, event: 'undone' | 'redone', rewind: string): void {
-    this.#record(compaction, event, compaction.undoneWithRun, rewind)
+  *#recordTurned(compaction: StoredCompaction, event: 'undone' | 'redone', rewind: string): Work<void> {
+    yield* this.#record(compaction, event, compaction.undoneWithRun, rewind)
     this.turnedWith.push(compaction.id)
   }
 
   /** Writes the new status and its entry in the audit. */
-  #record(
+  *#record(
     compaction: StoredCompaction,
     event: 'undone' | 'redone',
     undoneWithRun: number | undefined,
     rewind?: string,
-  ): void {
+  ): Work<void> {
     const { no, run, rowsHidden, partsReplaced } = compaction
     const { actor, reason, source } = this.#request
-    this.#connection.run(
+    yield* this.#sql.run(
       'update undertext_compactions set status = ?, undone_with_run = ?, changed_at = ? where no = ?',
       event === 'undone' ? 'undone' : 'active',
       undoneWithRun ?? null,
@@ -232,16 +246,16 @@ export class Turning {
       no,
     )
     const detail = { ...defined({ reason, source, rewind }), rows: rowsHidden, parts: partsReplaced }
-    writeAudit(this.#connection, this.#session.no, { event, compaction: no, run, actor, detail })
+    yield* writeAudit(this.#sql, this.#session.no, { event, compaction: no, run, actor, detail })
   }
 
-  #numbered(numbers: readonly number[] = [], status: 'active' | 'undone'): StoredCompaction[] {
-    const all = compactionsNumbered(this.#connection, this.#session.no, numbers)
+  *#numbered(numbers: readonly number[] = [], status: 'active' | 'undone'): Work<StoredCompaction[]> {
+    const all = yield* compactionsNumbered(this.#sql, this.#session.no, numbers)
     return all.filter((one) => one.status === status)
   }
 
-  #refuseBuiltOn(rewind: StoredCompaction, lifts: readonly StoredCompaction[]): void {
-    const since = planLift(this.#nesting, lifts).filter((one) => !includesNo(lifts, one))
+  *#refuseBuiltOn(rewind: StoredCompaction, lifts: readonly StoredCompaction[]): Work<void> {
+    const since = (yield* planLift(this.#nesting, lifts)).filter((one) => !includesNo(lifts, one))
     if (since.length === 0) return
     const missing = since.map(({ id }) => id)
     throw notVisible(
@@ -258,51 +272,51 @@ function includesNo(compactions: readonly StoredCompaction[], { no }: StoredComp
 }
 
 /** Stores what a rewind undid and redid, within the caller's transaction. */
-export function writeTurned(
-  connection: Connection,
+export function* writeTurned(
+  sql: Sql,
   rewind: number,
   lifted: readonly StoredCompaction[],
   restored: readonly StoredCompaction[],
-): void {
+): Work<void> {
   const numbers = (list: readonly StoredCompaction[]): number[] => list.map(({ no }) => no)
   const turned = JSON.stringify([numbers(lifted), numbers(restored)])
-  connection.run('update undertext_compactions set turned = ? where no = ?', turned, rewind)
+  yield* sql.run('update undertext_compactions set turned = ? where no = ?', turned, rewind)
 }
 
 /**
  * Hides or shows the rows of a compaction, retires or restores its inserted row, sets the shown texts and the counters. Returns false
  * when the rows were not as expected. `coveredSizes`: of its rows; called after their tags are set.
  */
-function setActive(
-  connection: Connection,
+function* setActive(
+  sql: Sql,
   session: StoredSession,
   compaction: StoredCompaction,
   isActive: boolean,
-  coveredSizes: () => Sizes,
-  checkReplacing?: () => void,
-): boolean {
+  coveredSizes: () => Step<Sizes>,
+  checkReplacing?: () => Work<void>,
+): Work<boolean> {
   const { no, kind, coverage, partsReplaced } = compaction
   const rows = countRows(coverage.hidden)
-  if (!setTags(connection, session.no, compaction, coverage, isActive)) return false
+  if (!(yield* setTags(sql, session.no, compaction, coverage, isActive))) return false
   let sizes = NO_SIZES
   let inserted = 0
   if (coverage.inserted !== undefined) {
     const row = { positions: [], inserted: [coverage.inserted] }
-    eachPlace(session.no, row, (where, ...parameters) => {
-      const sql = `update undertext_messages set retired_by = ? where ${where}`
-      connection.run(sql, isActive ? null : no, ...parameters)
-    })
-    sizes = sizesOfSet(connection, session.no, row)
+    for (const [where, ...values] of placesIn(session.no, row)) {
+      const statement = `update undertext_messages set retired_by = ? where ${where}`
+      yield* sql.run(statement, isActive ? null : no, ...values)
+    }
+    sizes = yield* sizesOfSet(sql, session.no, row)
     inserted = 1
   }
-  const covered = coveredSizes()
+  const covered = yield* coveredSizes()
   sizes = isActive ? subtractSizes(sizes, covered) : subtractSizes(covered, sizes)
   if (partsReplaced > 0) {
-    checkReplacing?.()
-    sizes = addSizes(sizes, refreshShown(connection, no, isActive))
+    if (checkReplacing !== undefined) yield* checkReplacing()
+    sizes = addSizes(sizes, yield* refreshShown(sql, no, isActive))
   }
   const sign = isActive ? 1 : -1
-  moveCounters(connection, session.no, {
+  yield* moveCounters(sql, session.no, {
     visible: isActive ? inserted - rows : rows - inserted,
     sizes,
     hidden: { kind, rows: sign * rows },
@@ -312,33 +326,33 @@ function setActive(
   return true
 }
 
-function redoOne(
-  connection: Connection,
+function* redoOne(
+  sql: Sql,
   session: StoredSession,
   compaction: StoredCompaction,
   estimators: Estimators,
-): void {
+): Work<void> {
   const { kind, coverage } = compaction
   const rows = countRows(coverage.hidden)
   // The parts of a provider's block moved to the row that it inserted, and a rewind shows originals, also of pinned rows: neither
   // depends on what is pinned or required.
   const isMoving = kind === 'provider' && coverage.inserted !== undefined
   const isReplacing = compaction.partsReplaced > 0 && !isMoving
-  if (isReplacing) checkReasoning(connection, session, compaction, estimators)
+  if (isReplacing) yield* checkReasoning(sql, session, compaction, estimators)
   if (rows > 0 && (coverage.openCalls || coverage.rewinds === true))
-    checkPairs(connection, session, compaction, estimators)
-  const covered = rows === 0 ? NO_SIZES : sizesInSpan(connection, session, compaction)
-  const isDone = setActive(
-    connection,
+    yield* checkPairs(sql, session, compaction, estimators)
+  const covered = rows === 0 ? NO_SIZES : yield* sizesInSpan(sql, session, compaction)
+  const isDone = yield* setActive(
+    sql,
     session,
     compaction,
     true,
-    () => covered,
-    () => {
-      if (isReplacing && coverage.rewinds !== true) checkReplaced(connection, session, compaction)
+    () => new Done(covered),
+    function* () {
+      if (isReplacing && coverage.rewinds !== true) yield* checkReplaced(sql, session, compaction)
     },
   )
-  if (!isDone) throw missingRows(connection, session, compaction)
+  if (!isDone) throw yield* missingRows(sql, session, compaction)
 }
 
 export function outcome(

@@ -2,10 +2,11 @@ import { UndertextError } from '../../errors.ts'
 import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { CompactionStatus } from '../../model/nesting.ts'
 import type { CompactionKind } from '../../model/plan.ts'
+import type { Work } from '../../model/work.ts'
 import type { RunStart, SummaryRecord } from '../storage.ts'
-import type { Connection, Row } from './connection.ts'
 import { damaged, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import type { StoredSession } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
 
 type CompactionRow = {
   readonly id: string
@@ -28,14 +29,14 @@ type CompactionRow = {
 }
 
 /** Inserts a compaction, or ends one that was recorded as running; returns its number. */
-export function writeCompaction(
-  connection: Connection,
+export function* writeCompaction(
+  sql: Sql,
   session: StoredSession,
   run: RunStart,
   row: CompactionRow,
-): number {
+): Work<number> {
   const now = Date.now()
-  const written = connection.get(
+  const written = yield* sql.get(
     `insert into undertext_compactions (id, session, run, kind, status, trigger, actor, reason, params, coverage, requires,
        rows_hidden, parts_replaced, rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost,
        error, created_at, changed_at, rank)

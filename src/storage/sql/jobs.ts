@@ -1,9 +1,10 @@
 import { UndertextError } from '../../errors.ts'
 import { isObject, stringifyJson } from '../../messages/json.ts'
+import type { Work } from '../../model/work.ts'
 import type { ClaimedJob, Job, JobClaim, JobEnd, JobRequest, JobState, NewJob, RunOfJob } from '../jobs.ts'
 import { claimName, isHeld as isHeldBy, LEASE_MS } from '../process.ts'
-import type { Connection, Row } from './connection.ts'
 import { requireHead, requireSession } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
 
 /** Number of jobs kept per session; older ones are deleted when a new one is queued. */
 const KEPT_JOBS = 100
@@ -24,33 +25,33 @@ type StoredJob = {
   readonly request: unknown
 }
 
-export function enqueueJob(
-  connection: Connection,
+export function* enqueueJob(
+  sql: Sql,
   id: string,
   { id: jobId, request, notBefore }: NewJob,
   hurry: boolean,
-): { readonly job: Job; readonly isNew: boolean } {
-  return connection.write('compactInBackground', () => {
-    const session = requireSession(connection, id)
-    const open = findJob(connection, `j.${OPEN} and j.session = ?`, session.no)
+): Work<{ readonly job: Job; readonly isNew: boolean }> {
+  return yield* sql.write('compactInBackground', function* () {
+    const session = yield* requireSession(sql, id)
+    const open = yield* findJob(sql, `j.${OPEN} and j.session = ?`, session.no)
     const now = Date.now()
     if (open !== undefined) {
       // An automatic job becomes a requested one.
       if (hurry && requestOf(open.request).isOffered === true) {
         const { config, replans } = requestOf(open.request)
         const asked = stringifyJson({ config, replans })
-        connection.run('update undertext_jobs set request = ? where no = ?', asked, open.no)
+        yield* sql.run('update undertext_jobs set request = ? where no = ?', asked, open.no)
       }
       if (hurry && open.job.state === 'queued' && open.job.notBefore > now)
-        connection.run(
+        yield* sql.run(
           'update undertext_jobs set not_before = ?, changed_at = ? where no = ?',
           now,
           now,
           open.no,
         )
-      return { job: findJob(connection, 'j.no = ?', open.no)!.job, isNew: false }
+      return { job: (yield* findJob(sql, 'j.no = ?', open.no))!.job, isNew: false }
     }
-    const no = connection.insert(
+    const no = yield* sql.insert(
       `insert into undertext_jobs (id, session, state, request, position, view_epoch, not_before, created_at, changed_at)
        values (?, ?, 'queued', ?, ?, ?, ?, ?, ?)`,
       jobId,
@@ -66,41 +67,43 @@ export function enqueueJob(
       now,
       now,
     )
-    connection.run(
+    yield* sql.run(
       `delete from undertext_jobs where session = ? and no <= (
          select no from undertext_jobs where session = ? order by no desc limit 1 offset ?)`,
       session.no,
       session.no,
       KEPT_JOBS,
     )
-    return { job: findJob(connection, 'j.no = ?', no)!.job, isNew: true }
+    return { job: (yield* findJob(sql, 'j.no = ?', no))!.job, isNew: true }
   })
 }
 
-export function claimJob(
-  connection: Connection,
+export function* claimJob(
+  sql: Sql,
   id: string,
   claim: JobClaim,
   mostAttempts: number,
-): ClaimedJob | undefined {
+): Work<ClaimedJob | undefined> {
   // Usually there is none, which needs no write lock.
-  const seen = connection.outside('compactInBackground', () => openOfId(connection, id))
+  const seen = yield* sql.outside('compactInBackground', function* () {
+    return yield* openOfId(sql, id)
+  })
   if (seen === undefined) return undefined
-  if (!isDue(seen)) return shorten(connection, seen)
-  return connection.write('compactInBackground', () => {
-    const open = openOfId(connection, id)
+  if (!isDue(seen)) return yield* shorten(sql, seen)
+  return yield* sql.write('compactInBackground', function* () {
+    const open = yield* openOfId(sql, id)
     if (open === undefined || !isDue(open)) return undefined
     const now = Date.now()
     const isExhausted = open.job.attempts >= mostAttempts
     if (isExhausted) {
-      connection.run(
+      yield* sql.run(
         `update undertext_jobs set state = 'failed', error = ?, ${ENDED} where no = ?`,
         open.job.error ?? 'EXPIRED',
         now,
         open.no,
       )
     } else {
-      connection.run(
+      yield* sql.run(
         `update undertext_jobs set state = 'running', run = ?, holder = ?, expires = ?, attempts = attempts + 1, error = null,
            changed_at = ? where no = ?`,
         claim.runId,
@@ -111,7 +114,7 @@ export function claimJob(
       )
     }
     return {
-      job: findJob(connection, 'j.no = ?', open.no)!.job,
+      job: (yield* findJob(sql, 'j.no = ?', open.no))!.job,
       request: requestOf(open.request),
       isExhausted,
     }
@@ -119,15 +122,15 @@ export function claimJob(
 }
 
 /** Shortens a claim that expires later than a new one would, because the clock was set back, to the duration of a new one. */
-function shorten(connection: Connection, { job, expires }: StoredJob): undefined {
+function* shorten(sql: Sql, { job, expires }: StoredJob): Work<undefined> {
   const latest = Date.now() + LEASE_MS
-  if (job.state === 'running' && expires > latest) setExpiry(connection, job.id, job.runId!, latest)
+  if (job.state === 'running' && expires > latest) yield* setExpiry(sql, job.id, job.runId!, latest)
 }
 
-function setExpiry(connection: Connection, jobId: string, runId: string, expires: number): boolean {
-  return connection.write('compactInBackground', () => {
-    const sql = "update undertext_jobs set expires = ? where id = ? and run = ? and state = 'running'"
-    return connection.run(sql, expires, jobId, runId) === 1
+function* setExpiry(sql: Sql, jobId: string, runId: string, expires: number): Work<boolean> {
+  return yield* sql.write('compactInBackground', function* () {
+    const statement = "update undertext_jobs set expires = ? where id = ? and run = ? and state = 'running'"
+    return (yield* sql.run(statement, expires, jobId, runId)) === 1
   })
 }
 
@@ -150,13 +153,13 @@ function isHeld(job: Job, holder: string | undefined, expires: number): boolean 
   return isHeldBy({ holder, run: claimName(job.runId), expiresAt: expires })
 }
 
-export function renewJob(connection: Connection, jobId: string, { runId, expiresAt }: JobClaim): boolean {
-  return setExpiry(connection, jobId, runId, expiresAt)
+export function* renewJob(sql: Sql, jobId: string, { runId, expiresAt }: JobClaim): Work<boolean> {
+  return yield* setExpiry(sql, jobId, runId, expiresAt)
 }
 
-export function endJob(connection: Connection, jobId: string, runId: string, end: JobEnd): boolean {
-  return connection.write('compactInBackground', () => {
-    const changed = connection.run(
+export function* endJob(sql: Sql, jobId: string, runId: string, end: JobEnd): Work<boolean> {
+  return yield* sql.write('compactInBackground', function* () {
+    const changed = yield* sql.run(
       `update undertext_jobs set state = ?, error = ?, not_before = coalesce(?, not_before), attempts = attempts - ?, request = iif(?, request, null), holder = null,
          expires = null, changed_at = ? where id = ? and run = ? and state = 'running'`,
       end.state,
@@ -176,71 +179,75 @@ export function endJob(connection: Connection, jobId: string, runId: string, end
  * Before the commit of a job's run, within its transaction: throws `ABORTED` for a job that was cancelled or taken over. With steps the
  * job is done in the same transaction, so that a crash cannot repeat it.
  */
-export function settleJob(
-  connection: Connection,
+export function* settleJob(
+  sql: Sql,
   sessionId: string,
   { jobId, runId }: RunOfJob,
   hasSteps: boolean,
-): void {
-  const found = connection.get(
+): Work<void> {
+  const found = yield* sql.get(
     "select no from undertext_jobs where id = ? and run = ? and state = 'running'",
     jobId,
     runId,
   )
   if (found === undefined) throw new UndertextError('ABORTED', { sessionId })
   if (!hasSteps) return
-  connection.run(`update undertext_jobs set state = 'done', ${ENDED} where no = ?`, Date.now(), found[0])
+  yield* sql.run(`update undertext_jobs set state = 'done', ${ENDED} where no = ?`, Date.now(), found[0])
 }
 
-export function cancelJob(connection: Connection, jobId: string): Job | undefined {
-  return connection.write('cancel', () => {
-    const changed = connection.run(
+export function* cancelJob(sql: Sql, jobId: string): Work<Job | undefined> {
+  return yield* sql.write('cancel', function* () {
+    const changed = yield* sql.run(
       `update undertext_jobs set state = 'cancelled', ${ENDED} where id = ? and ${OPEN}`,
       Date.now(),
       jobId,
     )
-    return changed === 1 ? findJob(connection, 'j.id = ?', jobId)?.job : undefined
+    return changed === 1 ? (yield* findJob(sql, 'j.id = ?', jobId))?.job : undefined
   })
 }
 
-export function readJob(connection: Connection, jobId: string): Job | undefined {
-  return connection.outside('getJob', () => findJob(connection, 'j.id = ?', jobId)?.job)
+export function* readJob(sql: Sql, jobId: string): Work<Job | undefined> {
+  return yield* sql.outside('getJob', function* () {
+    return (yield* findJob(sql, 'j.id = ?', jobId))?.job
+  })
 }
 
-export function readOpenJob(
-  connection: Connection,
+export function* readOpenJob(
+  sql: Sql,
   id: string,
-): { readonly job: Job; readonly isHeld: boolean } | undefined {
-  const open = connection.outside('whenIdle', () => openOfId(connection, id))
+): Work<{ readonly job: Job; readonly isHeld: boolean } | undefined> {
+  const open = yield* sql.outside('whenIdle', function* () {
+    return yield* openOfId(sql, id)
+  })
   if (open === undefined) return undefined
   if (!isHeld(open.job, open.holder, open.expires)) return { job: open.job, isHeld: false }
-  if (!connection.readonly) shorten(connection, open)
+  if (!sql.readonly) yield* shorten(sql, open)
   return { job: open.job, isHeld: true }
 }
 
-export function readJobs(connection: Connection, id: string, limit: number): Job[] {
-  return connection.read('listJobs', () => {
-    const { no } = requireHead(connection, id)
-    const rows = connection.all(`${SELECT} where j.session = ? order by j.no desc limit ?`, no, limit)
+export function* readJobs(sql: Sql, id: string, limit: number): Work<Job[]> {
+  return yield* sql.read('listJobs', function* () {
+    const { no } = yield* requireHead(sql, id)
+    const rows = yield* sql.all(`${SELECT} where j.session = ? order by j.no desc limit ?`, no, limit)
     return rows.map((row) => decode(row).job)
   })
 }
 
-export function readWaiting(connection: Connection, limit: number): string[] {
-  return connection.outside('whenIdle', () => {
-    const sql = `select s.id from undertext_jobs j join undertext_sessions s on s.no = j.session where j.${OPEN} order by j.no limit ?`
-    return connection.all(sql, limit).map((row) => row[0] as string)
+export function* readWaiting(sql: Sql, limit: number): Work<string[]> {
+  return yield* sql.outside('whenIdle', function* () {
+    const statement = `select s.id from undertext_jobs j join undertext_sessions s on s.no = j.session where j.${OPEN} order by j.no limit ?`
+    return (yield* sql.all(statement, limit)).map((row) => row[0] as string)
   })
 }
 
 /** The first job that a condition selects. */
-function findJob(connection: Connection, where: string, value: string | number): StoredJob | undefined {
-  const row = connection.get(`${SELECT} where ${where}`, value)
+function* findJob(sql: Sql, where: string, value: string | number): Work<StoredJob | undefined> {
+  const row = yield* sql.get(`${SELECT} where ${where}`, value)
   return row && decode(row)
 }
 
-function openOfId(connection: Connection, id: string): StoredJob | undefined {
-  return findJob(connection, `j.${OPEN} and s.id = ?`, id)
+function* openOfId(sql: Sql, id: string): Work<StoredJob | undefined> {
+  return yield* findJob(sql, `j.${OPEN} and s.id = ?`, id)
 }
 
 function decode(row: Row): StoredJob {

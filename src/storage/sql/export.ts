@@ -1,6 +1,7 @@
 import { UndertextError } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
 import type { RowSet } from '../../model/coverage.ts'
+import type { Work } from '../../model/work.ts'
 import {
   type CompactionRecord,
   type HistoryHead,
@@ -25,10 +26,17 @@ import {
   USAGE,
 } from './columns.ts'
 import { coverageOf, decodeTurned, placeOf, requiredKeys } from './compactions.ts'
-import type { Connection, Row } from './connection.ts'
-import { blobReader, damaged, decodeContent, parseReplacement, parseStoredObject } from './content-codec.ts'
+import {
+  type Blobs,
+  damaged,
+  decodeContent,
+  parseReplacement,
+  parseStoredObject,
+  readBlobs,
+} from './content-codec.ts'
 import { decodeKind, decodeRole, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
 
 /** The state with which the rows of an export are read. */
 type ExportedWithin = {
@@ -41,49 +49,57 @@ type ExportedWithin = {
 }
 
 /** Everything of a session that is small or changes, read at one moment. Throws `SESSION_NOT_FOUND`, `STORE_CORRUPT`. */
-export function exportHead(connection: Connection, id: string): ExportedHead {
-  return connection.read('exportSession', () => {
-    const session = requireSession(connection, id)
+export function* exportHead(sql: Sql, id: string): Work<ExportedHead> {
+  return yield* sql.read('exportSession', function* () {
+    const session = yield* requireSession(sql, id)
     const { no } = session
-    const all = (table: string, columns: string, order: string): Row[] =>
-      connection.all(`select ${columns} from undertext_${table} where session = ? order by ${order}`, no)
-    const ids = new Map(all('compactions', 'no, id', 'no') as unknown as [number, string][])
+    const all = function* (table: string, columns: string, order: string): Work<Row[]> {
+      return yield* sql.all(
+        `select ${columns} from undertext_${table} where session = ? order by ${order}`,
+        no,
+      )
+    }
+    const ids = new Map((yield* all('compactions', 'no, id', 'no')) as unknown as [number, string][])
     const references: References = { ids, numbers: new Map() }
-    const records = <T extends string, F extends Fields>(
+    const records = function* <T extends string, F extends Fields>(
       type: T,
       columns: Columns<F>,
       table: string,
       order: string,
-    ) =>
-      all(table, columns.names.join(', '), order).map((row, index) => ({
+    ) {
+      return (yield* all(table, columns.names.join(', '), order)).map((row, index) => ({
         type,
         ...columns.read(row, 0, `${type} no. ${index + 1}`, references),
       }))
-    const entries = all('audit', 'no', 'no').map(([entry], index) => [entry as number, index + 1] as const)
-    const head: HistoryHead = {
-      session: sessionRecord(connection, session),
-      compactions: exportCompactions(connection, session, references, new Map(entries)),
-      audit: records('audit', AUDIT, 'audit', 'no'),
-      usage: records('usage', USAGE, 'usage', 'provider, model'),
-      measurements: records('measurement', MEASUREMENT, 'measurements', 'provider, model'),
-      operations: records('operation', OPERATION, 'operations', 'id'),
     }
-    const pinned = connection
-      .all('select key from undertext_messages where session = ? and pinned = 1', no)
-      .map(([key]) => key as number)
+    const entries = (yield* all('audit', 'no', 'no')).map(
+      ([entry], index) => [entry as number, index + 1] as const,
+    )
+    const head: HistoryHead = {
+      session: yield* sessionRecord(sql, session),
+      compactions: yield* exportCompactions(sql, session, references, new Map(entries)),
+      audit: yield* records('audit', AUDIT, 'audit', 'no'),
+      usage: yield* records('usage', USAGE, 'usage', 'provider, model'),
+      measurements: yield* records('measurement', MEASUREMENT, 'measurements', 'provider, model'),
+      operations: yield* records('operation', OPERATION, 'operations', 'id'),
+    }
+    const pinned = (yield* sql.all(
+      'select key from undertext_messages where session = ? and pinned = 1',
+      no,
+    )).map(([key]) => key as number)
     const hiding = new Hiding(head.compactions)
     return { head, within: { no, ids, pinned: new Set(pinned), hiding } satisfies ExportedWithin }
   })
 }
 
 /** The last position and ordinal come from the rows: a wrong counter must not cost a message. */
-function sessionRecord(connection: Connection, session: StoredSession): SessionRecord {
-  const rows = connection.get(
+function* sessionRecord(sql: Sql, session: StoredSession): Work<SessionRecord> {
+  const rows = (yield* sql.get(
     `select (select max(position) from undertext_messages where session = ? and position is not null),
        (select max(ordinal) from undertext_messages where session = ? and position is null)`,
     session.no,
     session.no,
-  )!
+  ))!
   const { id, incarnation, estimator, createdAt, updatedAt, version, viewEpoch, undoneAutomatic } = session
   const { owner, title, provider, model, config, metadata, archivedAt } = session
   return {
@@ -99,20 +115,20 @@ function sessionRecord(connection: Connection, session: StoredSession): SessionR
 }
 
 /** The compactions of a session, oldest first. `entries`: the audit's entries by their numbers, counted from 1. Throws `STORE_CORRUPT`. */
-function exportCompactions(
-  connection: Connection,
+function* exportCompactions(
+  sql: Sql,
   session: StoredSession,
   references: References,
   entries: ReadonlyMap<number, number>,
-): CompactionRecord[] {
+): Work<CompactionRecord[]> {
   const columns = [...COMPACTION_ORIGIN.names, ...COMPACTION_FIGURES.names].map((name) => `c.${name}`)
-  const rows = connection.all(
+  const rows = yield* sql.all(
     `select c.no, c.id, c.coverage, c.requires, c.turned, c.undone_with_run, m.anchor, m.ordinal, ${columns.join(', ')}
      from undertext_compactions c left join undertext_messages m on m.inserted_by = c.no
      where c.session = ? group by c.no order by c.no`,
     session.no,
   )
-  const requirements = requirementsOf(connection, session, rows)
+  const requirements = yield* requirementsOf(sql, session, rows)
   const named = (numbers: readonly number[]): string[] => numbers.map((no) => references.ids.get(no)!)
   return rows.map((row) => {
     const [no, id, coverage, requires, turned, undoneWith, anchor, ordinal] = row
@@ -158,15 +174,15 @@ function rowSetRecord({ positions, inserted }: RowSet): RowSetRecord | undefined
 }
 
 /** Returns a function for the parts that a compaction depends on, by ids: one query for all compactions. */
-function requirementsOf(
-  connection: Connection,
+function* requirementsOf(
+  sql: Sql,
   session: StoredSession,
   compactions: readonly Row[],
-): (id: string, requires: unknown) => RequiredRecord[] {
+): Work<(id: string, requires: unknown) => RequiredRecord[]> {
   const keys = compactions.flatMap(([, id, , requires]) =>
     requiredKeys(id as string, requires).flatMap(([key, , by = []]) => [key, ...by]),
   )
-  const rows = connection.all(
+  const rows = yield* sql.all(
     'select key, id, position, ordinal from undertext_messages where key in (select value from json_each(?))',
     JSON.stringify(keys),
   )
@@ -195,15 +211,19 @@ const MAX_BYTES = 4_000_000
  * The rows after a position as they were when the head was read: pins and tags follow from the head, and all else is written once. Throws
  * `SESSION_NOT_FOUND` when the session was purged since, `STORE_CORRUPT`.
  */
-export function exportRows(connection: Connection, exported: ExportedHead, after: number): ExportedRows {
-  return connection.read('exportSession', () => {
+export function* exportRows(sql: Sql, exported: ExportedHead, after: number): Work<ExportedRows> {
+  return yield* sql.read('exportSession', function* () {
     const { session } = exported.head
     const { no } = exported.within as ExportedWithin
-    requireSame(connection, exported)
-    const last = lastOfPage(connection, no, after, session.messages)
-    const rows = readRows(connection, exported, after, last)
-    const replacements = readReplacements(connection, exported, rows)
-    const reader = rowReader(connection, exported)
+    yield* requireSame(sql, exported)
+    const last = yield* lastOfPage(sql, no, after, session.messages)
+    const rows = yield* readRows(sql, exported, after, last)
+    const replacements = yield* readReplacements(sql, exported, rows)
+    const blobs = yield* readBlobs(
+      sql,
+      rows.map((row) => [row[11] as string | null, row[0] as number]),
+    )
+    const reader = rowReader(exported, blobs)
     const records = rows.flatMap((row) => {
       const record = reader(row)
       const id = recordId(session.incarnation, record)
@@ -214,9 +234,9 @@ export function exportRows(connection: Connection, exported: ExportedHead, after
   })
 }
 
-function requireSame(connection: Connection, { head, within }: ExportedHead): void {
+function* requireSame(sql: Sql, { head, within }: ExportedHead): Work<void> {
   const { id, incarnation, messages } = head.session
-  const row = connection.get(
+  const row = yield* sql.get(
     'select no, messages from undertext_sessions where id = ? and incarnation = ?',
     id,
     incarnation,
@@ -228,8 +248,8 @@ function requireSame(connection: Connection, { head, within }: ExportedHead): vo
 }
 
 /** The last position of a page. Sizes are computed without reading the contents. */
-function lastOfPage(connection: Connection, no: number, after: number, messages: number): number {
-  const sizes = connection.all(
+function* lastOfPage(sql: Sql, no: number, after: number, messages: number): Work<number> {
+  const sizes = yield* sql.all(
     `select m.position, octet_length(c.content) + ifnull(octet_length(c.metadata), 0)
        + iif(c.blobs is null, 0, (select total(octet_length(b.bytes)) from json_each(c.blobs) p
            join undertext_blobs b on b.hash = unhex(p.value ->> 2)))
@@ -256,13 +276,13 @@ const COLUMNS = `m.key, m.kind, m.role, m.position, m.anchor, m.ordinal, m.id, m
 const ROWS = `select ${COLUMNS} from undertext_messages m join undertext_contents c on c.key = m.key where m.session = ?`
 
 /** The messages of a page and the inserted rows after them, in the order of the view. */
-function readRows(connection: Connection, { head, within }: ExportedHead, after: number, to: number): Row[] {
+function* readRows(sql: Sql, { head, within }: ExportedHead, after: number, to: number): Work<Row[]> {
   const { no } = within as ExportedWithin
   const ordinals = head.compactions.flatMap(({ inserts }) =>
     inserts !== undefined && inserts[0] > (after === 0 ? -1 : after) && inserts[0] <= to ? [inserts[1]] : [],
   )
-  const messages = connection.all(`${ROWS} and m.position > ? and m.position <= ?`, no, after, to)
-  const inserted = connection.all(
+  const messages = yield* sql.all(`${ROWS} and m.position > ? and m.position <= ?`, no, after, to)
+  const inserted = yield* sql.all(
     `${ROWS} and m.position is null and m.ordinal in (select value from json_each(?))`,
     no,
     JSON.stringify(ordinals),
@@ -272,9 +292,8 @@ function readRows(connection: Connection, { head, within }: ExportedHead, after:
   )
 }
 
-function rowReader(connection: Connection, { head, within }: ExportedHead): (row: Row) => RowRecord {
+function rowReader({ head, within }: ExportedHead, found: Blobs): (row: Row) => RowRecord {
   const { ids, pinned, hiding } = within as ExportedWithin
-  const blobOf = blobReader(connection)
   return (row) => {
     const [
       key,
@@ -292,7 +311,7 @@ function rowReader(connection: Connection, { head, within }: ExportedHead): (row
       by,
     ] = row
     const type = decodeKind(kind)
-    const decoded = decodeContent(stored as string, blobs as string | null, blobOf, key as number)
+    const decoded = decodeContent(stored as string, blobs as string | null, found, key as number)
     const { content, bytes } = withoutBytes(decoded)
     const place = type === 'message' ? { type, position: position as number } : undefined
     const tags = hiding.tagsOf(place ?? { type: type as 'summary', ordinal: ordinal as number })
@@ -321,13 +340,13 @@ function rowReader(connection: Connection, { head, within }: ExportedHead): (row
 }
 
 /** The replacements of rows, by their keys, without those of later compactions. */
-function readReplacements(
-  connection: Connection,
+function* readReplacements(
+  sql: Sql,
   { within }: ExportedHead,
   rows: readonly Row[],
-): ReadonlyMap<number, Omit<ReplacementRecord, 'message'>[]> {
+): Work<ReadonlyMap<number, Omit<ReplacementRecord, 'message'>[]>> {
   const { ids } = within as ExportedWithin
-  const found = connection.all(
+  const found = yield* sql.all(
     `select r.message, r.compaction, r.part, r.text from json_each(?) k
      join undertext_replacements r on r.message = k.value order by r.message, r.part, r.compaction`,
     JSON.stringify(rows.map(([key]) => key)),

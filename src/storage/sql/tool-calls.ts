@@ -11,13 +11,14 @@ import {
   type ToolRow,
   withoutOtherIds,
 } from '../../model/tool-calls.ts'
+import { mapped, type Work } from '../../model/work.ts'
 import { DEFAULT_PROVIDER } from '../../tokens/budget.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import type { ToolCallQuery } from '../storage.ts'
-import type { Connection, Row } from './connection.ts'
-import { blobReader, damaged, decodeContent, parseStored } from './content-codec.ts'
+import { damaged, decodeContent, parseStored, readBlobs } from './content-codec.ts'
 import { decodeCalls, decodeResults, decodeShown, rowId, skipTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
 
 /*
@@ -40,20 +41,20 @@ export const TOOL_QUERIES = {
 type EstimatorOf = (session: StoredSession) => Estimator
 
 /** A call with input and output; `undefined` for an unknown one. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
-export function readToolOutput(
-  connection: Connection,
+export function* readToolOutput(
+  sql: Sql,
   id: string,
   callId: string,
   position: number | undefined,
   estimatorOf: EstimatorOf,
-): ToolOutput | undefined {
-  return connection.read('getToolOutput', () => {
-    const session = requireSession(connection, id)
-    const pair = findCall(rowsOfId(connection, session, callId, position === undefined), position)
+): Work<ToolOutput | undefined> {
+  return yield* sql.read('getToolOutput', function* () {
+    const session = yield* requireSession(sql, id)
+    const pair = findCall(yield* rowsOfId(sql, session, callId, position === undefined), position)
     if (pair === undefined) return undefined
     const { call, result } = pair
-    const called = call && partOf(connection, call.row, call.entry.part, 'tool-call')
-    const answer = result && partOf(connection, result.row, result.entry.part, 'tool-result')
+    const called = call && (yield* partOf(sql, call.row, call.entry.part, 'tool-call'))
+    const answer = result && (yield* partOf(sql, result.row, result.entry.part, 'tool-result'))
     const status = statusOf(called, answer)
     return {
       ...describePair(pair, status, estimatorOf(session), session.provider ?? DEFAULT_PROVIDER),
@@ -67,19 +68,14 @@ export function readToolOutput(
  * The rows that use an id, in order. For the newest call, rows from the last row with a call on are enough: a result belongs to the
  * nearest open call before it.
  */
-function rowsOfId(
-  connection: Connection,
-  session: StoredSession,
-  callId: string,
-  newestOnly: boolean,
-): ToolRow[] {
+function* rowsOfId(sql: Sql, session: StoredSession, callId: string, newestOnly: boolean): Work<ToolRow[]> {
   const rows: ToolRow[] = []
   const needle = JSON.stringify(callId)
   let hasCall = false
   let before = Number.MAX_SAFE_INTEGER
   // Most ids are in two rows, a call and its result, so more are read only when needed.
   for (let page = newestOnly ? 2 : PAGE; ; page = PAGE) {
-    const found = connection.all(TOOL_QUERIES.ofId, session.no, before, needle, page)
+    const found = yield* sql.all(TOOL_QUERIES.ofId, session.no, before, needle, page)
     for (const stored of found) {
       const row = withoutOtherIds(decodeToolRow(session, stored), (used) => used === callId)
       before = stored[1] as number
@@ -92,43 +88,43 @@ function rowsOfId(
 }
 
 /** The calls after a position, by whole messages. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
-export function readToolCalls(
-  connection: Connection,
+export function* readToolCalls(
+  sql: Sql,
   id: string,
   { after, limit }: ToolCallQuery,
   estimatorOf: EstimatorOf,
-): ToolCall[] {
-  return connection.read('listToolCalls', () => {
-    const session = requireSession(connection, id)
+): Work<ToolCall[]> {
+  return yield* sql.read('listToolCalls', function* () {
+    const session = yield* requireSession(sql, id)
     const estimator = estimatorOf(session)
     const provider = session.provider ?? DEFAULT_PROVIDER
     // A message with many calls is decoded once.
-    const contents = { call: lastContent(connection), result: lastContent(connection) }
-    return pageOfCalls(connection, session, after, limit).map((pair) => {
+    const contents = { call: lastContent(sql), result: lastContent(sql) }
+    return yield* mapped(yield* pageOfCalls(sql, session, after, limit), function* (pair) {
       const { call, result } = pair
       const answer =
-        result && partIn(contents.result(result.row), result.row, result.entry.part, 'tool-result')
-      const called = answer && partIn(contents.call(call.row), call.row, call.entry.part, 'tool-call')
+        result && partIn(yield* contents.result(result.row), result.row, result.entry.part, 'tool-result')
+      const called = answer && partIn(yield* contents.call(call.row), call.row, call.entry.part, 'tool-call')
       return describeCall(pair, statusOf(called, answer), estimator, provider)
     })
   })
 }
 
 /** Returns a function that reads the content of a row, and keeps the last one. */
-function lastContent(connection: Connection): (row: ToolRow) => readonly Part[] {
+function lastContent(sql: Sql): (row: ToolRow) => Work<readonly Part[]> {
   let last: { readonly key: number; readonly parts: readonly Part[] } | undefined
-  return (row) => {
-    if (last?.key !== row.key) last = { key: row.key, parts: contentOf(connection, row) }
+  return function* (row) {
+    if (last?.key !== row.key) last = { key: row.key, parts: yield* contentOf(sql, row) }
     return last.parts
   }
 }
 
-function pageOfCalls(
-  connection: Connection,
+function* pageOfCalls(
+  sql: Sql,
   session: StoredSession,
   after: number,
   limit: number,
-): readonly CalledPair[] {
+): Work<readonly CalledPair[]> {
   const rows: ToolRow[] = []
   const wanted = new Set<string>()
   let calls = 0
@@ -136,7 +132,7 @@ function pageOfCalls(
   let last = after
   // A call without a result requires the rest of the log. Pages grow, because each round pairs all rows again.
   for (let page = PAGE; ; page *= 2) {
-    const found = connection.all(TOOL_QUERIES.after, session.no, last, page)
+    const found = yield* sql.all(TOOL_QUERIES.after, session.no, last, page)
     for (const stored of found) {
       const row = decodeToolRow(session, stored)
       last = row.position
@@ -172,19 +168,20 @@ function decodeToolRow(session: StoredSession, row: Row): ToolRow {
   }
 }
 
-function partOf<T extends Part['type']>(
-  connection: Connection,
+function* partOf<T extends Part['type']>(
+  sql: Sql,
   row: ToolRow,
   index: number,
   type: T,
-): Extract<Part, { type: T }> {
-  return partIn(contentOf(connection, row), row, index, type)
+): Work<Extract<Part, { type: T }>> {
+  return partIn(yield* contentOf(sql, row), row, index, type)
 }
 
-function contentOf(connection: Connection, { key, messageId }: ToolRow): readonly Part[] {
-  const row = connection.get('select content, blobs from undertext_contents where key = ?', key)
+function* contentOf(sql: Sql, { key, messageId }: ToolRow): Work<readonly Part[]> {
+  const row = yield* sql.get('select content, blobs from undertext_contents where key = ?', key)
   if (row === undefined) throw damaged('content', messageId)
-  const content = decodeContent(row[0] as string, row[1] as string | null, blobReader(connection), messageId)
+  const [stored, blobs] = row as [string, string | null]
+  const content = decodeContent(stored, blobs, yield* readBlobs(sql, [[blobs, messageId]]), messageId)
   return partsOf({ content })
 }
 

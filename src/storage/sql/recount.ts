@@ -3,14 +3,15 @@ import { listIn } from '../../messages/lists.ts'
 import { type Part, partsOf } from '../../messages/message.ts'
 import { indexMessage, type MessageIndex } from '../../model/message-parts.ts'
 import { savedBy } from '../../model/plan.ts'
+import type { Step, Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { addSizes, measurePart, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
 import { writeAudit } from './audit.ts'
 import { SIZE_TOTALS, sizeColumns } from './commit.ts'
-import type { Connection, Row } from './connection.ts'
-import { blobReader, decodeContent, parseReplacement, parseStoredObject } from './content-codec.ts'
+import { decodeContent, parseReplacement, parseStoredObject, readBlobs } from './content-codec.ts'
 import { encodeShown, encodeTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
 import { VISIBLE } from './view.ts'
 
 /** Number of rows whose contents are read at a time: a large session need not fit in memory. */
@@ -40,31 +41,34 @@ export type Recounted = {
 }
 
 /**
- * Counts every row of a session again from its content, in batches, within the caller's transaction. For a row that cannot be read
- * it throws `STORE_CORRUPT`, or calls `onDamaged` and omits the row.
+ * Counts every row of a session again from its content, in batches, within the caller's transaction, and passes each to `use`. For a
+ * row that cannot be read it throws `STORE_CORRUPT`, or calls `onDamaged` and omits the row.
  */
 export function* recountRows(
-  connection: Connection,
+  sql: Sql,
   session: number,
   estimator: Estimator,
+  use: (row: Recounted) => Step<void>,
   onDamaged?: (key: number, error: UndertextError<'STORE_CORRUPT'>, blobs: string | null) => void,
-): Generator<Recounted> {
-  const blobOf = blobReader(connection)
-  const all = connection.all('select key from undertext_messages where session = ? order by key', session)
+): Work<void> {
+  const all = yield* sql.all(
+    'select key from undertext_messages where {family} session = ? order by key',
+    session,
+  )
   for (let at = 0; at < all.length; at += BATCH) {
     const keys = JSON.stringify(all.slice(at, at + BATCH).map(([key]) => key))
-    const rows = connection.all(
-      `select c.key, c.content, c.blobs, c.metadata from json_each(?) k
-       cross join undertext_contents c on c.key = k.value order by c.key`,
+    const rows = yield* sql.all(
+      `select c.key, c.content, c.blobs, c.metadata from {list ?} k
+       cross join undertext_contents c on {family c} c.key = k.value order by c.key`,
       keys,
     )
-    const replacements = replacementsOf(connection, keys)
+    const replacements = yield* replacementsOf(sql, keys)
     for (const [contentKey, content, places, metadata] of rows) {
       const key = contentKey as number
       const blobs = places as string | null
       let recounted: Recounted
       try {
-        const decoded = decodeContent(content as string, blobs, blobOf, key)
+        const decoded = decodeContent(content as string, blobs, yield* readBlobs(sql, [[blobs, key]]), key)
         if (onDamaged !== undefined && metadata !== null) parseStoredObject(metadata, 'metadata', key)
         recounted = { ...recount(key, decoded, replacements.get(key) ?? [], estimator), blobs }
       } catch (error) {
@@ -72,14 +76,14 @@ export function* recountRows(
         onDamaged(key, error, blobs)
         continue
       }
-      yield recounted
+      yield* use(recounted)
     }
   }
 }
 
 /** The replacements of some rows, by row, in order of parts and compactions. `keys` are JSON. */
-function replacementsOf(connection: Connection, keys: string): ReadonlyMap<number, Row[]> {
-  const found = connection.all(
+function* replacementsOf(sql: Sql, keys: string): Work<ReadonlyMap<number, Row[]>> {
+  const found = yield* sql.all(
     `select r.message, r.compaction, r.part, r.text, c.status, r.saved_text, r.saved_reasoning, r.saved_results,
        r.saved_media
      from json_each(?) k cross join undertext_replacements r on r.message = k.value
@@ -147,26 +151,26 @@ export function showing(
 }
 
 /** Counts all rows of a session again with an estimator, which is recorded. Throws `SESSION_NOT_FOUND`. */
-export function reestimate(connection: Connection, id: string, estimator: Estimator): StoredSession {
-  return connection.write('reestimate', () => {
-    const session = requireSession(connection, id)
-    for (const row of recountRows(connection, session.no, estimator)) writeRecounted(connection, row)
-    connection.run('update undertext_sessions set estimator = ? where no = ?', estimator.name, session.no)
-    resetCounters(connection, session.no)
-    writeAudit(connection, session.no, {
+export function* reestimate(sql: Sql, id: string, estimator: Estimator): Work<StoredSession> {
+  return yield* sql.write('reestimate', function* () {
+    const session = yield* requireSession(sql, id)
+    yield* recountRows(sql, session.no, estimator, (row) => writeRecounted(sql, row))
+    yield* sql.run('update undertext_sessions set estimator = ? where no = ?', estimator.name, session.no)
+    yield* resetCounters(sql, session.no)
+    yield* writeAudit(sql, session.no, {
       event: 'reestimated',
       detail: { from: session.estimator, to: estimator.name },
     })
-    return requireSession(connection, id)
+    return yield* requireSession(sql, id)
   })
 }
 
 /** Writes the recounted figures of a row, within the caller's transaction. */
-export function writeRecounted(
-  connection: Connection,
+export function* writeRecounted(
+  sql: Sql,
   { key, index, replacements, shown, shownSizes }: Recounted,
-): void {
-  connection.run(
+): Work<void> {
+  yield* sql.run(
     `update undertext_messages set tools = ?, shown = ?, size_text = ?, size_reasoning = ?, size_calls = ?, size_results = ?,
        size_media = ? where key = ?`,
     encodeTools(index),
@@ -175,7 +179,7 @@ export function writeRecounted(
     key,
   )
   for (const { compaction, part, saved } of replacements) {
-    connection.run(
+    yield* sql.run(
       `update undertext_replacements set saved_text = ?, saved_reasoning = ?, saved_results = ?, saved_media = ?
        where compaction = ? and message = ? and part = ?`,
       saved.text,
@@ -212,17 +216,17 @@ const COUNT_ALL = `with this(no) as (select ?)
     (select count(*) from undertext_compactions where ${IN_SESSION} and status = 'active')
   from undertext_messages indexed by undertext_visible where ${IN_SESSION} and ${VISIBLE}`
 
-export function storedCounters(connection: Connection, session: number): Row {
-  return connection.get(`select ${COUNTERS} from undertext_sessions where no = ?`, session)!
+export function* storedCounters(sql: Sql, session: number): Work<Row> {
+  return (yield* sql.get(`select ${COUNTERS} from undertext_sessions where no = ?`, session))!
 }
 
-export function countAll(connection: Connection, session: number): Row {
-  return connection.get(COUNT_ALL, session)!
+export function* countAll(sql: Sql, session: number): Work<Row> {
+  return (yield* sql.get(COUNT_ALL, session))!
 }
 
 /** Sets the counters to their computed values, within the caller's transaction. Raises version and view epoch. */
-export function resetCounters(connection: Connection, session: number): void {
-  connection.run(
+export function* resetCounters(sql: Sql, session: number): Work<void> {
+  yield* sql.run(
     `update undertext_sessions set (${COUNTERS}) = (${COUNT_ALL}), version = version + 1, view_epoch = view_epoch + 1
      where no = ?`,
     session,

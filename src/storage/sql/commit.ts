@@ -3,17 +3,18 @@ import { type Coverage, countRows, coverageOf, encodeCoverage, type RowSet } fro
 import { recheckSteps } from '../../model/laws.ts'
 import { type CompactionKind, contentOf, insertSpeaks, isCondensing } from '../../model/plan.ts'
 import { sumSizes } from '../../model/view.ts'
+import type { Work } from '../../model/work.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/measure.ts'
 import type { CommitStep, Estimators, Lease, RunCommit, RunStart, Snapshot } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { stale, writeCompaction } from './compaction-row.ts'
-import type { Connection } from './connection.ts'
 import { settleJob } from './jobs.ts'
 import { clearLease, expireDead, leaseOf, recordFailure, requirePlanned } from './lease.ts'
 import { viewIndex } from './planning.ts'
 import { insertReplacement, refreshShown } from './replacements.ts'
 import { encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
 import type { StoredSession } from './sessions.ts'
+import type { Sql } from './sql.ts'
 import { VISIBLE } from './view.ts'
 
 /*
@@ -21,15 +22,15 @@ import { VISIBLE } from './view.ts'
  * of rows are slow. The number of changed rows, compared to the number of rows in the set, shows whether anything else has changed them.
  */
 
-/** Calls `use` with a condition and its parameters for each range of positions and each inserted row of a set. */
-export function eachPlace(
+/** A condition and its values for each range of positions and each inserted row of a set. */
+export function* placesIn(
   session: number,
   { positions, inserted }: RowSet,
-  use: (where: string, ...parameters: number[]) => void,
-): void {
-  for (const [from, to] of positions) use('session = ? and position between ? and ?', session, from, to)
+): Generator<readonly [where: string, ...values: number[]]> {
+  for (const [from, to] of positions)
+    yield ['{family} session = ? and position between ? and ?', session, from, to]
   for (const { ordinal } of inserted)
-    use('session = ? and position is null and ordinal = ?', session, ordinal)
+    yield ['{family} session = ? and position is null and ordinal = ?', session, ordinal]
 }
 
 /** The column of the hiding parent for a kind of compaction. */
@@ -47,21 +48,21 @@ function hiddenCounter(kind: CompactionKind): 'hidden_condensed' | 'hidden_trunc
  * Hides or shows the rows of a compaction; returns whether all of them were visible and not pinned, or had its tag. A rewind hides
  * pinned rows too.
  */
-export function setTags(
-  connection: Connection,
+export function* setTags(
+  sql: Sql,
   session: number,
   { kind, no }: { readonly kind: CompactionKind; readonly no: number },
   { hidden, rewinds }: Coverage,
   isActive: boolean,
-): boolean {
+): Work<boolean> {
   const column = parentColumn(kind)
   const free = rewinds === true ? VISIBLE : `${VISIBLE} and pinned = 0`
   const [before, after] = isActive ? [null, no] : [no, null]
   let changed = 0
-  eachPlace(session, hidden, (where, ...parameters) => {
-    const sql = `update undertext_messages set ${column} = ? where ${where} and ${isActive ? free : 'true'} and ${column} is ?`
-    changed += connection.run(sql, after, ...parameters, before)
-  })
+  for (const [where, ...values] of placesIn(session, hidden)) {
+    const statement = `update undertext_messages set ${column} = ? where ${where} and ${isActive ? free : 'true'} and ${column} is ?`
+    changed += yield* sql.run(statement, after, ...values, before)
+  }
   return changed === countRows(hidden)
 }
 
@@ -80,12 +81,12 @@ export function sizeColumns({ text, reasoning, toolCalls, toolResults, media }: 
 }
 
 /** The sizes of all rows of a set as they are shown now. */
-export function sizesOfSet(connection: Connection, session: number, set: RowSet): Sizes {
+export function* sizesOfSet(sql: Sql, session: number, set: RowSet): Work<Sizes> {
   const sum = new SizesSum()
-  eachPlace(session, set, (where, ...parameters) => {
-    const sql = `select ${SIZE_TOTALS} from undertext_messages where ${where}`
-    sum.add(sizesOf(connection.get(sql, ...parameters)!))
-  })
+  for (const [where, ...values] of placesIn(session, set)) {
+    const statement = `select ${SIZE_TOTALS} from undertext_messages where ${where}`
+    sum.add(sizesOf((yield* sql.get(statement, ...values))!))
+  }
   return sum.value
 }
 
@@ -100,9 +101,9 @@ type CounterChange = {
 }
 
 /** Changes the counters, within the caller's transaction. Raises version and view epoch. */
-export function moveCounters(connection: Connection, session: number, change: CounterChange): void {
+export function* moveCounters(sql: Sql, session: number, change: CounterChange): Work<void> {
   const counter = hiddenCounter(change.hidden?.kind ?? 'condense')
-  connection.run(
+  yield* sql.run(
     `update undertext_sessions set visible = visible + ?, size_text = size_text + ?, size_reasoning = size_reasoning + ?,
        size_calls = size_calls + ?, size_results = size_results + ?, size_media = size_media + ?, ${counter} = ${counter} + ?,
        inserted = inserted + ?, retired = retired + ?, active_compactions = active_compactions + ?, updated_at = ?,
@@ -124,25 +125,25 @@ export function moveCounters(connection: Connection, session: number, change: Co
  * When the view epoch is that of the snapshot, there were only appends since, and the plans are valid. Otherwise they are checked
  * again, step by step, on the current view. Throws `STALE_PLAN` and what `checkLaws` throws; then nothing is changed.
  */
-export function commitRun(
-  connection: Connection,
+export function* commitRun(
+  sql: Sql,
   snapshot: Snapshot,
   run: RunCommit,
   lease: Lease | undefined,
   estimators: Estimators,
-): void {
-  connection.write('compactSession', () => {
+): Work<void> {
+  yield* sql.write('compactSession', function* () {
     const sessionId = snapshot.session.id
-    const session = requirePlanned(connection, snapshot)
-    if (lease !== undefined && leaseOf(connection, session.no)?.runId !== lease.runId) {
+    const session = yield* requirePlanned(sql, snapshot)
+    if (lease !== undefined && (yield* leaseOf(sql, session.no))?.runId !== lease.runId) {
       throw stale(sessionId, 'another process took the compaction over')
     }
-    if (run.job !== undefined) settleJob(connection, sessionId, run.job, run.steps.length > 0)
+    if (run.job !== undefined) yield* settleJob(sql, sessionId, run.job, run.steps.length > 0)
     if (session.viewEpoch !== snapshot.session.viewEpoch) {
-      const now = viewIndex(connection, session, snapshot.view.provider, estimators)
+      const now = yield* viewIndex(sql, session, snapshot.view.provider, estimators)
       recheckSteps(sessionId, run.steps, now, snapshot.session.messageCount)
     }
-    requireKeys(connection, session, run.steps)
+    yield* requireKeys(sql, session, run.steps)
     const keys = new Map<number, number>()
     let ordinal = session.inserted
     // Every step raises the version, so ranks are unique and in the order of commits.
@@ -156,13 +157,13 @@ export function commitRun(
         beside: withRealOrdinals(planned.beside, snapshot, session.inserted),
       }
       rank += 1
-      commitStep(connection, session, run, step, { coverage, ordinal, rank }, keys)
+      yield* commitStep(sql, session, run, step, { coverage, ordinal, rank }, keys)
     }
     if (session.undoneAutomatic > 0 && isCompacting(run))
-      connection.run('update undertext_sessions set undone_automatic = 0 where no = ?', session.no)
-    for (const attempt of run.failed) recordFailure(connection, session, run, attempt)
-    if (lease !== undefined) clearLease(connection, session.no)
-    else expireDead(connection, session.no)
+      yield* sql.run('update undertext_sessions set undone_automatic = 0 where no = ?', session.no)
+    for (const attempt of run.failed) yield* recordFailure(sql, session, run, attempt)
+    if (lease !== undefined) yield* clearLease(sql, session.no)
+    else yield* expireDead(sql, session.no)
   })
 }
 
@@ -176,19 +177,19 @@ function isCompacting({ trigger, steps }: RunCommit): boolean {
  * Replacements are stored by the keys of their rows. A session that was purged and restored since the plan has other keys, and the old
  * ones may belong to another session.
  */
-function requireKeys(connection: Connection, session: StoredSession, steps: readonly CommitStep[]): void {
+function* requireKeys(sql: Sql, session: StoredSession, steps: readonly CommitStep[]): Work<void> {
   const rows = new Map<number, readonly [key: number, anchor: number, ordinal: number]>()
   for (const { plan } of steps) {
     for (const { row } of [...plan.replace, ...plan.requires])
       if (row.key >= 0) rows.set(row.key, [row.key, row.anchor, row.ordinal])
   }
   if (rows.size === 0) return
-  const found = connection.get(
+  const found = (yield* sql.get(
     `select count(*) from json_each(?) k cross join undertext_messages m on m.key = k.value ->> 0
      where m.session = ? and m.anchor = k.value ->> 1 and m.ordinal = k.value ->> 2`,
     JSON.stringify([...rows.values()]),
     session.no,
-  )!
+  ))!
   if (found[0] !== rows.size) throw stale(session.id, 'the session was restored since')
 }
 
@@ -201,18 +202,18 @@ type StepPlace = {
 }
 
 /** Commits one step, within the caller's transaction; returns its number. `keys` collects the keys of the rows that steps insert. */
-export function commitStep(
-  connection: Connection,
+export function* commitStep(
+  sql: Sql,
   session: StoredSession,
   run: RunStart,
   step: CommitStep,
   { coverage, ordinal, rank, tokensBefore = step.before.tokens }: StepPlace,
   keys: Map<number, number>,
-): number {
+): Work<number> {
   const { plan } = step
   const keyOf = (key: number): number => (key < 0 ? keys.get(key)! : key)
   const requires = plan.requires.map(({ row, part, by }) => [keyOf(row.key), part, by])
-  const no = writeCompaction(connection, session, run, {
+  const no = yield* writeCompaction(sql, session, run, {
     id: step.id,
     kind: plan.kind,
     status: 'active',
@@ -229,26 +230,26 @@ export function commitStep(
     createdAt: run.trigger === 'import' ? step.createdAt : undefined,
     rank,
   })
-  if (!setTags(connection, session.no, { kind: plan.kind, no }, coverage, true)) {
+  if (!(yield* setTags(sql, session.no, { kind: plan.kind, no }, coverage, true))) {
     throw stale(session.id, 'its messages were changed since')
   }
   if (step.inserted !== undefined && plan.insert !== undefined) {
-    keys.set(step.inserted.key, insertRow(connection, session, step, no, ordinal))
+    keys.set(step.inserted.key, yield* insertRow(sql, session, step, no, ordinal))
   }
   let sizes: Sizes = subtractSizes(plan.insert?.sizes ?? NO_SIZES, sumSizes(plan.hide))
   if (plan.replace.length > 0) {
-    for (const one of plan.replace) insertReplacement(connection, no, keyOf(one.row.key), one)
-    sizes = addSizes(sizes, refreshShown(connection, no, true))
+    for (const one of plan.replace) yield* insertReplacement(sql, no, keyOf(one.row.key), one)
+    sizes = addSizes(sizes, yield* refreshShown(sql, no, true))
   }
   const rows = plan.insert === undefined ? 0 : 1
-  moveCounters(connection, session.no, {
+  yield* moveCounters(sql, session.no, {
     visible: rows - plan.hide.length,
     sizes,
     hidden: { kind: plan.kind, rows: plan.hide.length },
     inserted: rows,
     activeCompactions: 1,
   })
-  writeAudit(connection, session.no, {
+  yield* writeAudit(sql, session.no, {
     event: 'created',
     compaction: no,
     run: run.runId,
@@ -278,15 +279,15 @@ function withRealOrdinals(set: RowSet, snapshot: Snapshot, insertedBefore: numbe
   return { positions: set.positions, inserted }
 }
 
-function insertRow(
-  connection: Connection,
+function* insertRow(
+  sql: Sql,
   session: StoredSession,
   step: CommitStep,
   no: number,
   ordinal: number,
-): number {
+): Work<number> {
   const insert = step.plan.insert!
-  const key = connection.insert(
+  const key = yield* sql.insert(
     `insert into undertext_messages (session, anchor, ordinal, kind, role, flags, size_text, size_reasoning, size_calls,
        size_results, size_media, created_at, inserted_by) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     session.no,
@@ -299,7 +300,7 @@ function insertRow(
     step.createdAt,
     no,
   )
-  connection.run(
+  yield* sql.run(
     'insert into undertext_contents (key, content, metadata) values (?, ?, ?)',
     key,
     JSON.stringify(contentOf(insert)),

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import { UndertextError } from '../../errors.ts'
 import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { Part } from '../../messages/message.ts'
+import type { Work } from '../../model/work.ts'
 import { mapMedia } from '../records/row-fields.ts'
-import type { Connection } from './connection.ts'
+import type { Sql } from './sql.ts'
 
 /** Text data of at least this length, in UTF-16 units, is stored as a blob, once for all messages that have it. Bytes always are. */
 const BLOB_THRESHOLD = 4_096
@@ -159,13 +160,13 @@ function named(row: string | number): string {
 }
 
 /**
- * Decodes a content to what was appended. `blobOf` returns bytes by the hash in hex, `undefined` when they are missing. Throws
- * `STORE_CORRUPT`, naming the row, for what cannot be read and for missing bytes.
+ * Decodes a content to what was appended. `found` are at least its blobs. Throws `STORE_CORRUPT`, naming the row, for what cannot be
+ * read and for missing bytes.
  */
 export function decodeContent(
   stored: string,
   blobs: string | null,
-  blobOf: (hash: string) => Uint8Array | undefined,
+  found: Blobs,
   row: string | number,
 ): string | Part[] {
   const decoded = parseStored(stored, 'content', row)
@@ -179,7 +180,7 @@ export function decodeContent(
     const blob = places.get(String(place))
     if (blob === undefined) return data
     const [hash, encoding] = blob
-    const bytes = blobOf(hash)
+    const bytes = found.get(hash)
     if (bytes === undefined)
       throw new UndertextError('STORE_CORRUPT', { detail: `blob ${hash} of ${named(row)} is gone` })
     places.delete(String(place))
@@ -236,50 +237,67 @@ function isPlace(value: unknown): value is BlobPlace {
 }
 
 /** Stores bytes once each and counts references to them, within the caller's transaction. */
-export function keepBlobs(connection: Connection, bytes: EncodedContent['bytes']): void {
+export function* keepBlobs(sql: Sql, bytes: EncodedContent['bytes']): Work<void> {
   for (const { hash, bytes: data } of bytes) {
     // Not "on conflict": the trigger against replacing a blob fires before conflicts are handled.
-    const known = connection.run(
+    const known = yield* sql.run(
       'update undertext_blobs set reference_count = reference_count + 1 where hash = ?',
       hash,
     )
     if (known > 0) continue
-    connection.run('insert into undertext_blobs (hash, reference_count, bytes) values (?, 1, ?)', hash, data)
+    yield* sql.run('insert into undertext_blobs (hash, reference_count, bytes) values (?, 1, ?)', hash, data)
   }
 }
 
-/** Returns a function that reads bytes by the hash in hex. Any other value counts as missing. */
-export function blobReader(connection: Connection): (hash: string) => Uint8Array | undefined {
-  return (hash) => {
-    const row = connection.get('select bytes from undertext_blobs where hash = ?', Buffer.from(hash, 'hex'))
-    return row?.[0] instanceof Uint8Array ? row[0] : undefined
+/** Bytes by the hash in hex; those that are missing are not in it. */
+export type Blobs = ReadonlyMap<string, Uint8Array>
+const NO_BLOBS: Blobs = new Map()
+
+/** Reads the blobs that lists of places name; each list with the id or key of its row. */
+export function* readBlobs(
+  sql: Sql,
+  lists: Iterable<readonly [blobs: string | null, row: string | number]>,
+): Work<Blobs> {
+  let found: Map<string, Uint8Array> | undefined
+  for (const [blobs, row] of lists) {
+    if (blobs === null) continue
+    found ??= new Map()
+    for (const [, , hash] of blobPlaces(blobs, row)) {
+      if (found.has(hash)) continue
+      const blob = yield* sql.get(
+        'select bytes from undertext_blobs where {family} hash = ?',
+        Buffer.from(hash, 'hex'),
+      )
+      if (blob?.[0] instanceof Uint8Array) found.set(hash, blob[0])
+    }
   }
+  return found ?? NO_BLOBS
 }
 
 /** Removes the references of a session's rows, and the blobs without references; returns the number of those. */
-export function dropBlobs(connection: Connection, session: number): number {
-  const keys = connection.all(
+export function* dropBlobs(sql: Sql, session: number): Work<number> {
+  const keys = yield* sql.all(
     `select c.key from undertext_messages m join undertext_contents c on c.key = m.key
      where m.session = ? and c.blobs is not null`,
     session,
   )
-  return dropBlobsOf(
-    connection,
+  return yield* dropBlobsOf(
+    sql,
     keys.map(([key]) => key as number),
   )
 }
 
 /** The same for rows by key. */
-export function dropBlobsOf(connection: Connection, keys: readonly number[]): number {
+export function* dropBlobsOf(sql: Sql, keys: readonly number[]): Work<number> {
   for (const key of keys) {
-    const blobs = connection.get('select blobs from undertext_contents where key = ?', key)?.[0] ?? null
+    const blobs = (yield* sql.get('select blobs from undertext_contents where key = ?', key))?.[0] ?? null
     if (blobs === null) continue
     for (const [, , hash] of blobPlaces(blobs as string, key)) {
-      connection.run(
+      yield* sql.run(
         'update undertext_blobs set reference_count = reference_count - 1 where hash = ?',
         Buffer.from(hash, 'hex'),
       )
     }
   }
-  return connection.run('delete from undertext_blobs where reference_count <= 0')
+  return yield* sql.run('delete from undertext_blobs where reference_count <= 0')
 }

@@ -1,8 +1,10 @@
 import { isUndertextError, UndertextError } from '../../errors.ts'
 import { planUndo } from '../../model/nesting.ts'
+import type { Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import type {
   AuditEntry,
+  Awaitable,
   Estimators,
   SessionFigures,
   SessionTest,
@@ -22,7 +24,6 @@ import {
 } from './billing.ts'
 import { commitRun } from './commit.ts'
 import { readCompactions, type StoredCompaction, someCompactions, storedNesting } from './compactions.ts'
-import type { Connection } from './connection.ts'
 import { parseStoredObject } from './content-codec.ts'
 import { exportHead, exportRows } from './export.ts'
 import { beginImport, discardImport, finishImport, importsInProgress } from './imports.ts'
@@ -48,8 +49,8 @@ import {
 } from './lease.ts'
 import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
+import { purgeSession } from './purge.ts'
 import { reestimate } from './recount.ts'
-import { finishClearing, purgeSession } from './residue.ts'
 import {
   reserveCompactions,
   restoreAudit,
@@ -63,30 +64,41 @@ import {
   archiveSession,
   countMessages,
   createSession,
+  getFigures,
+  getSession,
   listSessions,
   newestSession,
   readFigures,
-  readSession,
   requireSession,
   type StoredSession,
   updateSession,
 } from './sessions.ts'
 import { expandSummary, readSources } from './sources.ts'
+import type { Sql } from './sql.ts'
 import { readToolCalls, readToolOutput } from './tool-calls.ts'
 import { outcome, redo, refuseMoved, Turning, undo } from './undo.ts'
-import { forgetLimit, learnLimit, readLimits, readReadings, recordUsage } from './usage.ts'
+import { forgetLimit, getReadings, learnLimit, readLimits, readReadings, recordUsage } from './usage.ts'
 import { verifySession } from './verify.ts'
 import { readContents, readMessages, readMetadata, readShown, readView } from './view.ts'
 
-type Verb = (connection: Connection, ...parameters: never[]) => unknown
-type Bound<F> = F extends (connection: Connection, ...parameters: infer P) => infer R
-  ? (...parameters: P) => R
+type Verb = (sql: Sql, ...parameters: never[]) => Work<unknown>
+type Bound<F> = F extends (sql: Sql, ...parameters: infer P) => Work<infer R>
+  ? (...parameters: P) => Awaitable<R>
   : never
 
-/** `Storage` over SQLite. Each verb is a function whose first parameter is the connection, and one transaction. */
-export function sqliteStorage(connection: Connection, estimators: Estimators) {
+/** An engine: runs the work of a verb on a connection. */
+export type Engine = {
+  perform<T>(work: (sql: Sql) => Work<T>): Awaitable<T>
+  close(): Awaitable<void>
+}
+
+/** `Storage` over an engine. Each verb is a function whose first parameter is the connection, and one transaction. */
+export function storageOver(engine: Engine, estimators: Estimators): Storage {
   const bound = <V extends { readonly [name: string]: Verb }>(verbs: V): { [K in keyof V]: Bound<V[K]> } => {
-    const entries = Object.entries(verbs).map(([name, verb]) => [name, verb.bind(undefined, connection)])
+    const entries = Object.entries(verbs).map(([name, verb]) => [
+      name,
+      (...parameters: never[]) => engine.perform((sql) => verb(sql, ...parameters)),
+    ])
     return Object.fromEntries(entries)
   }
   const estimatorOf = (session: Pick<StoredSession, 'id' | 'estimator'>): Estimator => {
@@ -102,31 +114,32 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
     ...bound({ leaseInTheWay, takeLease, renewLease, releaseLease, noteAttempt, noteAnswer, endAttempts }),
     ...bound({ undo, undoWhile, compactions: readCompactions, auditLog: readAudit, reestimate }),
     ...bound({ usage: readUsage, learnLimit, forgetLimit, limits: readLimits }),
-    session: (id) => connection.outside('getSession', () => readSession(connection, id)),
-    figures: (id) => connection.outside('getContextStats', () => readFigures(connection, id)),
+    ...bound({
+      session: getSession,
+      figures: getFigures,
+      readings: getReadings,
+      cachedTokens: readCachedTokens,
+    }),
     append: (id, messages, expectedPosition, previewing) =>
-      append(connection, id, messages, expectedPosition, estimators, previewing),
-    rewind: (id, request, previewing) => rewind(connection, id, request, estimators, previewing),
-    toolOutput: (id, callId, position) => readToolOutput(connection, id, callId, position, estimatorOf),
-    toolCalls: (id, query) => readToolCalls(connection, id, query, estimatorOf),
-    expand: (id, summaryId, depth) => expandSummary(connection, id, summaryId, depth, estimatorOf),
-    snapshot: (id, provider) => readSnapshot(connection, id, provider, estimators),
-    commit: (snapshot, run, lease) => commitRun(connection, snapshot, run, lease, estimators),
-    redo: (id, target, request) => redo(connection, id, target, request, estimators),
-    verify: (id, repair) => {
-      finishClearing(connection, 'verifySession')
-      return verifySession(connection, id, estimatorOf, repair)
-    },
-    readings: (id, provider, model) =>
-      connection.outside('getContextStats', () => readReadings(connection, id, provider, model)),
-    recordUsage: (id, usage) => recordUsage(connection, id, usage, estimatorOf),
-    cachedTokens: (id, provider, model) =>
-      connection.outside('compactSession', () => readCachedTokens(connection, id, provider, model)),
+      engine.perform((sql) => append(sql, id, messages, expectedPosition, estimators, previewing)),
+    rewind: (id, request, previewing) =>
+      engine.perform((sql) => rewind(sql, id, request, estimators, previewing)),
+    toolOutput: (id, callId, position) =>
+      engine.perform((sql) => readToolOutput(sql, id, callId, position, estimatorOf)),
+    toolCalls: (id, query) => engine.perform((sql) => readToolCalls(sql, id, query, estimatorOf)),
+    expand: (id, summaryId, depth) =>
+      engine.perform((sql) => expandSummary(sql, id, summaryId, depth, estimatorOf)),
+    snapshot: (id, provider) => engine.perform((sql) => readSnapshot(sql, id, provider, estimators)),
+    commit: (snapshot, run, lease) =>
+      engine.perform((sql) => commitRun(sql, snapshot, run, lease, estimators)),
+    redo: (id, target, request) => engine.perform((sql) => redo(sql, id, target, request, estimators)),
+    verify: (id, repair) => engine.perform((sql) => verifySession(sql, id, estimatorOf, repair)),
+    recordUsage: (id, usage) => engine.perform((sql) => recordUsage(sql, id, usage, estimatorOf)),
     histories: {
       ...bound({ head: exportHead, rows: exportRows, takenIds, reserve: reserveCompactions }),
       ...bound({ writeAudit: restoreAudit, writeCompactions: restoreCompactions, settle: settleRestored }),
       writeRows: (restoring, rows) =>
-        restoreRows(connection, restoring, rows, estimatorOf(restoring.head.session)),
+        engine.perform((sql) => restoreRows(sql, restoring, rows, estimatorOf(restoring.head.session))),
     },
     jobs: {
       ...bound({ enqueue: enqueueJob, claim: claimJob, renew: renewJob, end: endJob, cancel: cancelJob }),
@@ -136,27 +149,19 @@ export function sqliteStorage(connection: Connection, estimators: Estimators) {
       ...bound({ circuit: readCircuit, fail: noteFailure, tryOnce, reset: resetCircuit }),
       ...bound({ spending: readSpending }),
     },
-    close: () => {
-      try {
-        finishClearing(connection, 'close')
-      } finally {
-        connection.close()
-      }
-    },
-  } satisfies Storage
+    close: () => engine.close(),
+  }
 }
 
-export type SqliteStorage = ReturnType<typeof sqliteStorage>
-
 /** The audit of a session, oldest first. */
-export function readAudit(
-  connection: Connection,
+export function* readAudit(
+  sql: Sql,
   id: string,
   query: { after: number; limit: number },
-): AuditEntry[] {
-  return connection.read('getAuditLog', () => {
-    const session = requireSession(connection, id)
-    const rows = connection.all(
+): Work<AuditEntry[]> {
+  return yield* sql.read('getAuditLog', function* () {
+    const session = yield* requireSession(sql, id)
+    const rows = yield* sql.all(
       `select a.no, a.event, c.id, a.run, a.at, a.actor, a.detail
        from undertext_audit a left join undertext_compactions c on c.no = a.compaction
        where a.session = ? and a.no > ? order by a.no limit ?`,
@@ -181,25 +186,27 @@ export function readAudit(
  * that become visible depend on the other compactions in force. The undo that does not pass is rolled back within the transaction.
  * Throws as `Storage.undoWhile`.
  */
-export function undoWhile(
-  connection: Connection,
+export function* undoWhile(
+  sql: Sql,
   id: string,
   { kinds, provider, model, ...authorship }: UndoWhileRequest,
   passes: SessionTest,
-): UndoWhileOutcome {
-  return connection.write('undoIfFits', () => {
-    const session = requireSession(connection, id)
-    const readings = readReadings(connection, id, provider, model)
-    const figuresNow = (): SessionFigures => readFigures(connection, id)!
-    const before = figuresNow()
-    const inForce = someCompactions(connection, session.no, "c.status = 'active' order by c.rank desc")
-    const nesting = storedNesting(connection, session.no)
-    const turning = new Turning(connection, session, { ...authorship, cascade: false, both: false })
+): Work<UndoWhileOutcome> {
+  return yield* sql.write('undoIfFits', function* (): Work<UndoWhileOutcome> {
+    const session = yield* requireSession(sql, id)
+    const readings = yield* readReadings(sql, id, provider, model)
+    const figuresNow = function* (): Work<SessionFigures> {
+      return (yield* readFigures(sql, id))!
+    }
+    const before = yield* figuresNow()
+    const inForce = yield* someCompactions(sql, session.no, "c.status = 'active' order by c.rank desc")
+    const nesting = storedNesting(sql, session.no)
+    const turning = new Turning(sql, session, { ...authorship, cascade: false, both: false })
     const wanted = new Set<string>(kinds)
     const turnedWith = new Set<string>()
-    const rollBack = (): void => {
-      connection.run('rollback to undertext_step')
-      connection.run('release undertext_step')
+    const rollBack = function* (): Work<void> {
+      yield* sql.run('rollback to undertext_step')
+      yield* sql.run('release undertext_step')
       turning.turnedWith.length = turnedWith.size
     }
     const undone = new Set<StoredCompaction>()
@@ -210,24 +217,24 @@ export function undoWhile(
     for (const compaction of passes(before, readings) ? inForce : []) {
       // A rewind that was undone here has undone or redone some of these.
       if (!wanted.has(compaction.kind) || turnedWith.has(compaction.id)) continue
-      if (!isFree(() => planUndo(id, nesting, [compaction], false))) {
+      if (!(yield* isFree(planUndo(id, nesting, [compaction], false)))) {
         blocked.push(compaction.id)
         continue
       }
-      connection.run('savepoint undertext_step')
-      turning.undo(compaction, undefined)
-      if (!isFree(() => refuseMoved(connection, session, [compaction]))) {
-        rollBack()
+      yield* sql.run('savepoint undertext_step')
+      yield* turning.undo(compaction, undefined)
+      if (!(yield* isFree(refuseMoved(sql, session, [compaction])))) {
+        yield* rollBack()
         blocked.push(compaction.id)
         continue
       }
-      const figures = figuresNow()
+      const figures = yield* figuresNow()
       if (!passes(figures, readings)) {
-        rollBack()
+        yield* rollBack()
         refused = { compactionId: compaction.id, figures }
         break
       }
-      connection.run('release undertext_step')
+      yield* sql.run('release undertext_step')
       undone.add(compaction)
       for (const turned of turning.turnedWith.slice(turnedWith.size)) turnedWith.add(turned)
       after = figures
@@ -245,9 +252,9 @@ export function undoWhile(
 }
 
 /** Whether a check finds no compaction that depends on this one, and no conversation that continued after it. */
-function isFree(check: () => unknown): boolean {
+function* isFree(check: Work<unknown>): Work<boolean> {
   try {
-    check()
+    yield* check
     return true
   } catch (error) {
     if (isUndertextError(error, 'HAS_ACTIVE_DEPENDENTS') || isUndertextError(error, 'BRANCH_MOVED'))

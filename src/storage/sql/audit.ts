@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../messages/json.ts'
-import type { Connection } from './connection.ts'
+import type { Work } from '../../model/work.ts'
+import type { Sql } from './sql.ts'
 
 type NewEntry = {
   readonly event: string
@@ -15,9 +16,9 @@ const MAX_BYTES = 3_900
 const MAX_TEXT_BYTES = 1_024
 
 /** Writes a row of the audit with the log's last position, within the caller's transaction; returns its number. */
-export function writeAudit(connection: Connection, session: number, entry: NewEntry): number {
+export function* writeAudit(sql: Sql, session: number, entry: NewEntry): Work<number> {
   const { event, run, actor, detail } = bounded(entry)
-  return connection.insert(
+  return yield* sql.insert(
     `insert into undertext_audit (session, event, compaction, run, at, actor, detail, position)
      values (?, ?, ?, ?, ?, ?, ?, (select messages from undertext_sessions where no = ?))`,
     session,

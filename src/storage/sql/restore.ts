@@ -4,6 +4,7 @@ import { type NewMessage, partsOf } from '../../messages/message.ts'
 import { encodeCoverage, type RowSet } from '../../model/coverage.ts'
 import { indexMessage } from '../../model/message-parts.ts'
 import { compareRows } from '../../model/view.ts'
+import { mapped, type Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import {
   type AuditRecord,
@@ -25,15 +26,14 @@ import {
   type References,
   USAGE,
 } from './columns.ts'
-import { type Connection, sqliteCode } from './connection.ts'
 import { encodeContent, keepBlobs } from './content-codec.ts'
 import { requireImport } from './imports.ts'
 import { requireKey } from './pins.ts'
 import { countAll, savedOf, showing } from './recount.ts'
 import { insertReplacement } from './replacements.ts'
-import { unguarded } from './residue.ts'
 import { encodeFlags, encodeKind, encodeRole, encodeTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import type { Sql } from './sql.ts'
 
 /*
  * The head of a history is written after its rows, because a compaction names the keys of rows it depends on. Rows name the
@@ -41,26 +41,26 @@ import { requireSession, type StoredSession } from './sessions.ts'
  */
 
 /** The ids among these that compactions or runs have already. */
-export function takenIds(connection: Connection, ids: readonly string[]): string[] {
-  return connection.outside('restoreSession', () =>
-    connection
-      .all(
-        `select value from json_each(?) k where exists (select 1 from undertext_compactions c where c.id = k.value)
+export function* takenIds(sql: Sql, ids: readonly string[]): Work<string[]> {
+  return yield* sql.outside('restoreSession', function* () {
+    return (yield* sql.all(
+      `select value from json_each(?) k where exists (select 1 from undertext_compactions c where c.id = k.value)
            or exists (select 1 from undertext_compactions c where c.run = k.value)`,
-        JSON.stringify(ids),
-      )
-      .map(([id]) => id as string),
-  )
+      JSON.stringify(ids),
+    )).map(([id]) => id as string)
+  })
 }
 
 /** Reserves numbers for compactions, and returns the first. */
-export function reserveCompactions(connection: Connection, importId: string, count: number): number {
-  return connection.write('restoreSession', () => {
-    const { no: session } = requireImport(connection, importId)
-    const last = connection.get('select ifnull(max(no), 0) from undertext_compactions')![0] as number
+export function* reserveCompactions(sql: Sql, importId: string, count: number): Work<number> {
+  return yield* sql.write('restoreSession', function* () {
+    const { no: session } = yield* requireImport(sql, importId)
+    const first = yield* sql.nextNo('undertext_compactions', session, count)
+    if (first !== null) return first
+    const last = (yield* sql.get('select ifnull(max(no), 0) from undertext_compactions'))![0] as number
     if (count > 0) {
       const now = Date.now()
-      connection.run(
+      yield* sql.run(
         `insert into undertext_compactions (no, id, session, run, kind, status, trigger, coverage, tokens_before, tokens_after,
            created_at, changed_at, rank) values (?, ?, ?, ?, 'manual', 'aborted', 'import', '{}', 0, 0, ?, ?, 0)`,
         last + count + 1,
@@ -81,18 +81,21 @@ function referencesOf({ head, firstNo }: Restoring): References {
   return { ids: new Map(), numbers }
 }
 
-const INSERT_AUDIT = insertInto('undertext_audit', ['session', ...AUDIT.names])
+const INSERT_AUDIT = insertInto('undertext_audit', ['no', 'session', ...AUDIT.names])
 
 /** Writes entries of the audit; returns their numbers. */
-export function restoreAudit(
-  connection: Connection,
+export function* restoreAudit(
+  sql: Sql,
   restoring: Restoring,
   entries: readonly AuditRecord[],
-): number[] {
+): Work<number[]> {
   const references = referencesOf(restoring)
-  return connection.write('restoreSession', () => {
-    const { no } = requireImport(connection, restoring.importId)
-    return entries.map((entry) => connection.insert(INSERT_AUDIT, no, ...AUDIT.write(entry, references)))
+  return yield* sql.write('restoreSession', function* () {
+    const { no } = yield* requireImport(sql, restoring.importId)
+    return yield* mapped(entries, function* (entry) {
+      const key = yield* sql.nextNo('undertext_audit', no)
+      return yield* sql.insert(INSERT_AUDIT, key, no, ...AUDIT.write(entry, references))
+    })
   })
 }
 
@@ -106,29 +109,29 @@ const INSERT_COMPACTION = insertInto('undertext_compactions', [
  * Writes compactions, from an index of their list on; `undoneWith` has the numbers of the audit's entries. Throws `SESSION_EXISTS`
  * when an id was taken meanwhile, because another process restores the same history.
  */
-export function restoreCompactions(
-  connection: Connection,
+export function* restoreCompactions(
+  sql: Sql,
   restoring: Restoring,
   from: number,
   compactions: readonly CompactionRecord[],
   undoneWith: readonly number[],
-): void {
+): Work<void> {
   const { importId, firstNo, head } = restoring
   const references = referencesOf(restoring)
   const named = (ids: readonly string[]): number[] => ids.map((id) => references.numbers.get(id)!)
-  connection.write('restoreSession', () => {
-    requireImport(connection, importId)
-    const session = requireSession(connection, importId)
+  yield* sql.write('restoreSession', function* () {
+    yield* requireImport(sql, importId)
+    const session = yield* requireSession(sql, importId)
     for (const [index, record] of compactions.entries()) {
-      if (connection.get('select 1 from undertext_compactions where id = ?', record.id) !== undefined)
+      if ((yield* sql.get('select 1 from undertext_compactions where id = ?', record.id)) !== undefined)
         throw new UndertextError('SESSION_EXISTS', { sessionId: head.session.id })
       const { turned, undoneWithRun } = record
-      connection.run(
+      yield* sql.run(
         INSERT_COMPACTION,
         firstNo + from + index,
         session.no,
         coverageText(record, named),
-        requiredKeys(connection, session, record.requires),
+        yield* requiredKeys(sql, session, record.requires),
         record.inserts === undefined ? 0 : 1,
         undoneWithRun === undefined ? null : undoneWith[undoneWithRun - 1]!,
         turned === undefined ? null : JSON.stringify([named(turned.lifted), named(turned.restored)]),
@@ -159,16 +162,17 @@ function rowSet({ positions = [], inserted = [] }: RowSetRecord = {}): RowSet {
   return { positions, inserted: places.sort(compareRows) }
 }
 
-function requiredKeys(
-  connection: Connection,
+function* requiredKeys(
+  sql: Sql,
   session: StoredSession,
   requires: readonly RequiredRecord[] | undefined,
-): string | null {
+): Work<string | null> {
   if (requires === undefined) return null
-  const keyOf = (id: string): number => requireKey(connection, session, id)
-  const keys = requires.map(({ message, part, by }) =>
-    by === undefined ? [keyOf(message), part] : [keyOf(message), part, by.map(keyOf)],
-  )
+  const keyOf = (id: string): Work<number> => requireKey(sql, session, id)
+  const keys = yield* mapped(requires, function* ({ message, part, by }) {
+    const key = yield* keyOf(message)
+    return by === undefined ? [key, part] : [key, part, yield* mapped(by, keyOf)]
+  })
   return JSON.stringify(keys)
 }
 
@@ -179,20 +183,20 @@ const FIGURES = [
 ] as const
 
 /** Writes the figures, the operations and the counters, and deletes the placeholder of the numbers. */
-export function settleRestored(connection: Connection, restoring: Restoring): void {
+export function* settleRestored(sql: Sql, restoring: Restoring): Work<void> {
   const { importId, head } = restoring
   // Counting reads all rows. An import in progress has no other writer, so it needs no write lock.
-  const counted = connection.read('restoreSession', () =>
-    countAll(connection, requireImport(connection, importId).no),
-  )
-  connection.write('restoreSession', () => {
-    const { no } = requireImport(connection, importId)
-    releaseNumbers(connection, restoring)
+  const counted = yield* sql.read('restoreSession', function* () {
+    return yield* countAll(sql, (yield* requireImport(sql, importId)).no)
+  })
+  yield* sql.write('restoreSession', function* () {
+    const { no } = yield* requireImport(sql, importId)
+    yield* releaseNumbers(sql, restoring)
     const references = referencesOf(restoring)
-    for (const [sql, columns, records] of FIGURES)
-      for (const record of head[records]) connection.run(sql, no, ...columns.write(record, references))
+    for (const [statement, columns, records] of FIGURES)
+      for (const record of head[records]) yield* sql.run(statement, no, ...columns.write(record, references))
     const { version, viewEpoch, archivedAt, undoneAutomatic = 0 } = head.session
-    connection.run(
+    yield* sql.run(
       `update undertext_sessions set messages = ?, inserted = ?, visible = ?, size_text = ?, size_reasoning = ?, size_calls = ?,
          size_results = ?, size_media = ?, hidden_condensed = ?, hidden_truncated = ?, hidden_by_hand = ?, retired = ?,
          active_compactions = ?, version = ?, view_epoch = ?, undone_automatic = ?, archived_at = ?, updated_at = ? where no = ?`,
@@ -207,10 +211,12 @@ export function settleRestored(connection: Connection, restoring: Restoring): vo
   })
 }
 
-function releaseNumbers(connection: Connection, { importId, head, firstNo }: Restoring): void {
+function* releaseNumbers(sql: Sql, { importId, head, firstNo }: Restoring): Work<void> {
   if (head.compactions.length === 0) return
-  const sql = 'delete from undertext_compactions where no = ? and id = ?'
-  unguarded(connection, importId, () => connection.run(sql, firstNo + head.compactions.length, importId))
+  const statement = 'delete from undertext_compactions where {family} no = ? and id = ?'
+  yield* sql.unguarded(importId, function* () {
+    yield* sql.run(statement, firstNo + head.compactions.length, importId)
+  })
 }
 
 /** The values of a row's columns, computed before the write lock is taken. */
@@ -226,18 +232,18 @@ function hidingOf({ head }: Restoring): Hiding {
 }
 
 /** Writes rows with their tags, replacements and blobs. Throws `MESSAGE_ID_TAKEN`. */
-export function restoreRows(
-  connection: Connection,
+export function* restoreRows(
+  sql: Sql,
   restoring: Restoring,
   rows: readonly RestoredRow[],
   estimator: Estimator,
-): void {
+): Work<void> {
   const byId = new Map(restoring.head.compactions.map(({ id }, index) => [id, index] as const))
   const prepared = rows.map((row) => prepare(restoring, row, byId, estimator))
-  connection.write('restoreSession', () => {
-    const { no } = requireImport(connection, restoring.importId)
-    for (const one of prepared) insertRow(connection, restoring, no, one)
-    connection.run('update undertext_sessions set updated_at = ? where no = ?', Date.now(), no)
+  yield* sql.write('restoreSession', function* () {
+    const { no } = yield* requireImport(sql, restoring.importId)
+    for (const one of prepared) yield* insertRow(sql, restoring, no, one)
+    yield* sql.run('update undertext_sessions set updated_at = ? where no = ?', Date.now(), no)
   })
 }
 
@@ -268,7 +274,7 @@ function prepare(
 }
 
 const INSERT_ROW = insertInto('undertext_messages', [
-  ...['session', 'anchor', 'ordinal', 'position', 'kind', 'role', 'flags', 'id'],
+  ...['key', 'session', 'anchor', 'ordinal', 'position', 'kind', 'role', 'flags', 'id'],
   ...[
     'size_text',
     'size_reasoning',
@@ -282,13 +288,15 @@ const INSERT_ROW = insertInto('undertext_messages', [
   ...['inserted_by', 'condense_parent', 'truncation_parent', 'retired_by', 'pinned', 'shown'],
 ])
 
-function insertRow(connection: Connection, restoring: Restoring, session: number, prepared: Prepared): void {
+function* insertRow(sql: Sql, restoring: Restoring, session: number, prepared: Prepared): Work<void> {
   const { row, encoded, index, tags, shown, shownSizes: sizes, replacements } = prepared
   const noOf = (at: number | undefined): number | null => (at === undefined ? null : restoring.firstNo + at)
   const isMessage = row.type === 'message'
   try {
-    const key = connection.insert(
+    const place = isMessage ? { position: row.position } : { ordinal: row.ordinal }
+    const key = yield* sql.insert(
       INSERT_ROW,
+      sql.keyOf(session, place),
       session,
       isMessage ? row.position : row.anchor,
       isMessage ? 0 : row.ordinal,
@@ -313,12 +321,12 @@ function insertRow(connection: Connection, restoring: Restoring, session: number
       shown,
     )
     const metadata = row.metadata === undefined ? null : stringifyJson(row.metadata)
-    connection.run(INSERT_CONTENT, key, encoded.content, metadata, encoded.blobs)
-    for (const one of replacements) insertReplacement(connection, one.compaction, key, one)
+    yield* sql.run(INSERT_CONTENT, key, encoded.content, metadata, encoded.blobs)
+    for (const one of replacements) yield* insertReplacement(sql, one.compaction, key, one)
   } catch (error) {
-    if (sqliteCode(error) !== 'SQLITE_CONSTRAINT_UNIQUE') throw error
+    if (sql.takenColumn(error) === undefined) throw error
     const messageId = recordId(restoring.head.session.incarnation, row)
     throw new UndertextError('MESSAGE_ID_TAKEN', { sessionId: restoring.head.session.id, messageId })
   }
-  keepBlobs(connection, encoded.bytes)
+  yield* keepBlobs(sql, encoded.bytes)
 }

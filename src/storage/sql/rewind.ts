@@ -11,6 +11,7 @@ import {
 } from '../../model/plan.ts'
 import type { View } from '../../model/view.ts'
 import type { ViewRow } from '../../model/view-row.ts'
+import { mapped, type Work } from '../../model/work.ts'
 import { NO_SIZES, type Sizes, tokensOf } from '../../tokens/measure.ts'
 import type { Estimators, Previewing, RewindOperation, RewindRequest, Rewound } from '../storage.ts'
 import { writeMessages } from './append.ts'
@@ -23,12 +24,12 @@ import {
   someCompactions,
   storedNesting,
 } from './compactions.ts'
-import type { Connection } from './connection.ts'
 import { parseReplacement } from './content-codec.ts'
 import { requireKey } from './pins.ts'
 import { viewIndex } from './planning.ts'
 import { rowId } from './row-codec.ts'
 import { readSession, requireSession, type StoredSession } from './sessions.ts'
+import type { Sql } from './sql.ts'
 import { Turning, writeTurned } from './undo.ts'
 import { VISIBLE } from './view.ts'
 
@@ -37,29 +38,29 @@ import { VISIBLE } from './view.ts'
  * appends cannot come between. It hides the newest rows, so the remaining view existed before and is valid, except that tool calls may
  * be pending again.
  */
-export function rewind(
-  connection: Connection,
+export function* rewind(
+  sql: Sql,
   sessionId: string,
   request: RewindRequest,
   estimators: Estimators,
   previewing?: Previewing,
-): Rewound {
+): Work<Rewound> {
   const { append: messages, operation } = request
   const isAppending = messages.length > 0
   const writing = { sessionId, messages, estimators, previewing }
-  return writeMessages(connection, 'rewind', writing, (write) => {
-    const session = readSession(connection, sessionId)
-    const known = operation && session && knownOperation(connection, session, operation)
+  return yield* writeMessages(sql, 'rewind', writing, function* (write): Work<Rewound> {
+    const session = yield* readSession(sql, sessionId)
+    const known = operation && session && (yield* knownOperation(sql, session, operation))
     if (known !== undefined) return known
     if (!isMadeFor(request, session)) throw stale(sessionId, 'the session was changed since')
-    const hidden = session === undefined ? NOTHING : hideFrom(connection, session, request, estimators)
+    const hidden = session === undefined ? NOTHING : yield* hideFrom(sql, session, request, estimators)
     if (session === undefined && (!isAppending || typeof request.from === 'object'))
       throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
-    const appended = isAppending ? write(request.expectedPosition) : { messages: [] }
+    const appended = isAppending ? yield* write(request.expectedPosition) : { messages: [] }
     if (operation !== undefined) {
-      const { no } = session ?? readSession(connection, sessionId)!
+      const { no } = session ?? (yield* readSession(sql, sessionId))!
       const positions = JSON.stringify(appended.messages.map(({ position }) => position))
-      connection.run(
+      yield* sql.run(
         'insert into undertext_operations (session, id, digest, compaction, positions) values (?, ?, ?, ?, ?)',
         no,
         operation.id,
@@ -81,12 +82,12 @@ function isMadeFor({ madeFor }: RewindRequest, session: StoredSession | undefine
 type Hidden = { readonly no: number | undefined; readonly rows: number }
 const NOTHING: Hidden = { no: undefined, rows: 0 }
 
-function hideFrom(
-  connection: Connection,
+function* hideFrom(
+  sql: Sql,
   before: StoredSession,
   request: RewindRequest,
   estimators: Estimators,
-): Hidden {
+): Work<Hidden> {
   const { id: sessionId } = before
   const { expectedPosition, provider, run, compactionId } = request
   if (expectedPosition !== undefined && expectedPosition !== before.messageCount) {
@@ -94,26 +95,26 @@ function hideFrom(
     throw new UndertextError('POSITION_CONFLICT', facts)
   }
   if (request.from === 'end' || (request.from === 'start' && before.visibleCount === 0)) return NOTHING
-  const point = findPoint(connection, before, request)
+  const point = yield* findPoint(sql, before, request)
   const { lifts, restores } = request.keepCompactions
-    ? { lifts: reachingTo(connection, before, point, request), restores: [] }
-    : turnedSince(connection, before, point)
-  const lifted = planLift(storedNesting(connection, before.no), lifts)
+    ? { lifts: yield* reachingTo(sql, before, point, request), restores: [] }
+    : yield* turnedSince(sql, before, point)
+  const lifted = yield* planLift(storedNesting(sql, before.no), lifts)
   const undoing = { ...run, cascade: false, both: true }
-  new Turning(connection, before, undoing).turn(lifted, restores, compactionId)
+  yield* new Turning(sql, before, undoing).turn(lifted, restores, compactionId)
 
-  const session = lifted.length + restores.length > 0 ? requireSession(connection, sessionId) : before
-  const view = viewIndex(connection, session, provider, estimators)
+  const session = lifted.length + restores.length > 0 ? yield* requireSession(sql, sessionId) : before
+  const view = yield* viewIndex(sql, session, provider, estimators)
   const from = indexIn(view, point)
-  const restored = restoredParts(connection, session, view, from)
+  const restored = yield* restoredParts(sql, session, view, from)
   const plan = planRewind(view, from, restored, request.keepCompactions)
   const planned = applyPlan(view, plan, -1, session.inserted + 1)
   const step = { ...planned, id: compactionId, createdAt: Date.now() }
   const coverage = { ...coverageOf(view, plan, undefined), ...turning(lifted, restores) }
   const tokensBefore = tokensOf(before.visibleSizes, before.visibleCount, view.estimator, provider)
   const place = { coverage, ordinal: session.inserted, rank: session.version + 1, tokensBefore }
-  const no = commitStep(connection, session, run, step, place, new Map())
-  writeTurned(connection, no, lifted, restores)
+  const no = yield* commitStep(sql, session, run, step, place, new Map())
+  yield* writeTurned(sql, no, lifted, restores)
   return { no, rows: plan.hide.length }
 }
 
@@ -139,22 +140,22 @@ type Point = {
   readonly key?: number
 }
 
-function findPoint(connection: Connection, session: StoredSession, request: RewindRequest): Point {
+function* findPoint(sql: Sql, session: StoredSession, request: RewindRequest): Work<Point> {
   const { from, keepCompactions } = request
-  if (typeof from !== 'object') return pointAt(connection, session, 1)
-  const key = requireKey(connection, session, from.messageId)
-  const row = connection.get(
+  if (typeof from !== 'object') return yield* pointAt(sql, session, 1)
+  const key = yield* requireKey(sql, session, from.messageId)
+  const row = (yield* sql.get(
     `select position, anchor, inserted_by, created_at, ${VISIBLE} from undertext_messages where key = ?`,
     key,
-  )!
+  ))!
   const [position, anchor, insertedBy, at, isVisible] = row as readonly number[]
   if (position !== null) return { position: position!, at: at! }
   if (keepCompactions && isVisible === 1) return { position: anchor! + 1, at: at!, key }
-  return pointAt(connection, session, firstReplaced(connection, session, insertedBy!))
+  return yield* pointAt(sql, session, yield* firstReplaced(sql, session, insertedBy!))
 }
 
-function pointAt(connection: Connection, session: StoredSession, position: number): Point {
-  const row = connection.get(
+function* pointAt(sql: Sql, session: StoredSession, position: number): Work<Point> {
+  const row = yield* sql.get(
     'select created_at from undertext_messages where session = ? and position = ? and ordinal = 0',
     session.no,
     position,
@@ -163,17 +164,19 @@ function pointAt(connection: Connection, session: StoredSession, position: numbe
 }
 
 /** The position of the first message that the row inserted by a compaction replaces. */
-function firstReplaced(connection: Connection, session: StoredSession, compaction: number): number {
-  const [stored] = compactionsNumbered(connection, session.no, [compaction])
+function* firstReplaced(sql: Sql, session: StoredSession, compaction: number): Work<number> {
+  const [stored] = yield* compactionsNumbered(sql, session.no, [compaction])
   const { positions, inserted } = stored!.coverage.hidden
-  return inserted.reduce((lowest, { ordinal }) => {
-    const row = connection.get(
+  let lowest = positions[0]?.[0] ?? Number.POSITIVE_INFINITY
+  for (const { ordinal } of inserted) {
+    const row = yield* sql.get(
       'select inserted_by from undertext_messages where session = ? and position is null and ordinal = ?',
       session.no,
       ordinal,
     )
-    return Math.min(lowest, firstReplaced(connection, session, row![0] as number))
-  }, positions[0]?.[0] ?? Number.POSITIVE_INFINITY)
+    lowest = Math.min(lowest, yield* firstReplaced(sql, session, row![0] as number))
+  }
+  return lowest
 }
 
 /** The index of the first row of a view that a rewind hides. */
@@ -189,12 +192,12 @@ function indexIn(view: View, { position, key }: Point): number {
  * then decides for each; previews belong to the append that made them. Entries of early versions have no position: they are compared
  * by time, and only undone.
  */
-function turnedSince(
-  connection: Connection,
+function* turnedSince(
+  sql: Sql,
   session: StoredSession,
   { position, at }: Point,
-): { lifts: StoredCompaction[]; restores: StoredCompaction[] } {
-  const entries = connection.all(
+): Work<{ lifts: StoredCompaction[]; restores: StoredCompaction[] }> {
+  const entries = yield* sql.all(
     `select no, compaction, event, position is null from undertext_audit
      where session = ? and compaction is not null and position >= ? and event in ('created', 'undone', 'redone')
      union all
@@ -209,7 +212,7 @@ function turnedSince(
   const first = new Map<number, readonly [event: string, isOld: boolean]>()
   for (const [, compaction, event, isOld] of entries)
     if (!first.has(compaction as number)) first.set(compaction as number, [event as string, isOld === 1])
-  const turned = compactionsNumbered(connection, session.no, [...first.keys()])
+  const turned = yield* compactionsNumbered(sql, session.no, [...first.keys()])
   return {
     lifts: turned.filter(({ no, status, kind }) => {
       const [event] = first.get(no)!
@@ -226,14 +229,14 @@ function turnedSince(
  * The active compactions, except previews, that cover a row at a position or after it. A rewind from the start undoes none: the rows
  * that they hide would be hidden by the rewind.
  */
-function reachingTo(
-  connection: Connection,
+function* reachingTo(
+  sql: Sql,
   session: StoredSession,
   { position }: Point,
   { from }: RewindRequest,
-): StoredCompaction[] {
+): Work<StoredCompaction[]> {
   if (from === 'start') return []
-  const replacing = connection.all(
+  const replacing = yield* sql.all(
     `select distinct r.compaction from undertext_messages m cross join undertext_replacements r on r.message = m.key
      where m.session = ? and m.position >= ?
      union
@@ -244,8 +247,8 @@ function reachingTo(
     session.no,
     position,
   )
-  return someCompactions(
-    connection,
+  return yield* someCompactions(
+    sql,
     session.no,
     `c.status = 'active' and c.kind <> 'preview' and (c.last_anchor >= ? or c.no in (select value from json_each(?)))`,
     position,
@@ -257,27 +260,27 @@ function reachingTo(
  * The parts before a rewind that are shown in full again: those that point to a copy that the rewind hides, and reasoning of a tool loop
  * that becomes the last one.
  */
-function restoredParts(
-  connection: Connection,
+function* restoredParts(
+  sql: Sql,
   session: StoredSession,
   view: View,
   from: number,
-): PlannedReplacement[] {
-  const pointers = pointingAfter(view, from).flatMap(({ row, copies }) => {
+): Work<PlannedReplacement[]> {
+  const pointers = yield* mapped(pointingAfter(view, from), function* ({ row, copies }) {
     const wanted = new Set(copies)
-    return shownParts(connection, session, row).filter(({ copies: own }) =>
-      own.some((key) => wanted.has(key)),
-    )
+    const shown = yield* shownParts(sql, session, row)
+    return shown.filter(({ copies: own }) => own.some((key) => wanted.has(key)))
   })
-  const thoughts = thinkingAgain(view, from).flatMap((row) =>
-    shownParts(connection, session, row).filter(
+  const thoughts = yield* mapped(thinkingAgain(view, from), function* (row) {
+    const shown = yield* shownParts(sql, session, row)
+    return shown.filter(
       ({ part, text, isMoved }) =>
         text === '' && !isMoved && !row.results.some((result) => result.part === part),
-    ),
-  )
-  return [...pointers, ...thoughts].map(({ row, part, saved, preview }) =>
-    restoredPart(row, part, saved, preview),
-  )
+    )
+  })
+  return [...pointers, ...thoughts]
+    .flat()
+    .map(({ row, part, saved, preview }) => restoredPart(row, part, saved, preview))
 }
 
 type ShownPart = {
@@ -294,23 +297,21 @@ type ShownPart = {
 }
 
 /** The replaced parts of a row, and the shown texts. */
-function shownParts(connection: Connection, session: StoredSession, row: ViewRow): ShownPart[] {
-  const replacements = connection
-    .all(
-      `select r.compaction, r.part, r.text, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media,
+function* shownParts(sql: Sql, session: StoredSession, row: ViewRow): Work<ShownPart[]> {
+  const replacements = (yield* sql.all(
+    `select r.compaction, r.part, r.text, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media,
          c.id, c.kind, c.requires, c.rows_inserted
        from undertext_replacements r join undertext_compactions c on c.no = r.compaction
        where r.message = ? and c.session = ? and c.status = 'active' order by r.part`,
-      row.key,
-      session.no,
-    )
-    .map(([compaction, part, stored, text, reasoning, toolResults, media, id, kind, requires, inserted]) => ({
-      ...{ row, compaction, kind, part: part as number },
-      text: parseReplacement(stored, row.id),
-      saved: { ...NO_SIZES, ...({ text, reasoning, toolResults, media } as Partial<Sizes>) },
-      copies: requiredKeys(id as string, requires).map(([key]) => key),
-      isMoved: inserted !== 0,
-    }))
+    row.key,
+    session.no,
+  )).map(([compaction, part, stored, text, reasoning, toolResults, media, id, kind, requires, inserted]) => ({
+    ...{ row, compaction, kind, part: part as number },
+    text: parseReplacement(stored, row.id),
+    saved: { ...NO_SIZES, ...({ text, reasoning, toolResults, media } as Partial<Sizes>) },
+    copies: requiredKeys(id as string, requires).map(([key]) => key),
+    isMoved: inserted !== 0,
+  }))
   return replacements.flatMap((one) => {
     if (!row.shown.some(({ part, compaction }) => part === one.part && compaction === one.compaction))
       return []
@@ -323,23 +324,19 @@ function shownParts(connection: Connection, session: StoredSession, row: ViewRow
 }
 
 /** The result of an operation, if it was done. Throws `OPERATION_CONFLICT` when its id was used for another one. */
-export function rewound(
-  connection: Connection,
-  sessionId: string,
-  operation: RewindOperation,
-): Rewound | undefined {
-  return connection.read('rewind', () => {
-    const session = readSession(connection, sessionId)
-    return session && knownOperation(connection, session, operation)
+export function* rewound(sql: Sql, sessionId: string, operation: RewindOperation): Work<Rewound | undefined> {
+  return yield* sql.read('rewind', function* () {
+    const session = yield* readSession(sql, sessionId)
+    return session && (yield* knownOperation(sql, session, operation))
   })
 }
 
-function knownOperation(
-  connection: Connection,
+function* knownOperation(
+  sql: Sql,
   session: StoredSession,
   { id, digest }: RewindOperation,
-): Rewound | undefined {
-  const row = connection.get(
+): Work<Rewound | undefined> {
+  const row = yield* sql.get(
     `select o.digest, o.positions, c.id, c.rows_hidden from undertext_operations o
      left join undertext_compactions c on c.no = o.compaction where o.session = ? and o.id = ?`,
     session.no,
@@ -350,15 +347,15 @@ function knownOperation(
   if (stored !== digest)
     throw new UndertextError('OPERATION_CONFLICT', { sessionId: session.id, operationId: id })
   return {
-    messages: appendedAt(connection, session, positions as string),
+    messages: yield* appendedAt(sql, session, positions as string),
     ...(typeof compactionId === 'string' && { compactionId }),
     rowsHidden: (rowsHidden as number | null) ?? 0,
     existing: true,
   }
 }
 
-function appendedAt(connection: Connection, session: StoredSession, positions: string): Rewound['messages'] {
-  const rows = connection.all(
+function* appendedAt(sql: Sql, session: StoredSession, positions: string): Work<Rewound['messages']> {
+  const rows = yield* sql.all(
     `select m.id, m.position from json_each(?) p join undertext_messages m on m.session = ? and m.position = p.value
      order by p.key`,
     positions,

@@ -12,16 +12,17 @@ import {
   pageOfRanges,
   type Sources,
 } from '../../model/expansion.ts'
+import { Done, mapped, type Step, type Work } from '../../model/work.ts'
 import { DEFAULT_PROVIDER } from '../../tokens/budget.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf } from '../../tokens/measure.ts'
 import type { SourceQuery } from '../storage.ts'
 import { SIZE_TOTALS, sizesOf } from './commit.ts'
-import type { Connection, Row } from './connection.ts'
-import { blobReader, damaged, decodeContent, parseStoredObject } from './content-codec.ts'
+import { type Blobs, damaged, decodeContent, parseStoredObject, readBlobs } from './content-codec.ts'
 import { requireKey } from './pins.ts'
 import { decodeKind, decodeRole, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
 import { readRange } from './view.ts'
 
 /* Opening summaries. The rows that compactions covered are looked up by their places, without a scan of the session. */
@@ -47,70 +48,70 @@ function rowsWhere(condition: string): string {
 }
 
 /** A summary with the rows that it represents, opened `depth` levels deep. Throws as `Storage.expand`. */
-export function expandSummary(
-  connection: Connection,
+export function* expandSummary(
+  sql: Sql,
   id: string,
   summaryId: string,
   depth: number,
   estimatorOf: (session: StoredSession) => Estimator,
-): ExpandedSummary {
-  return connection.read('expand', () => {
-    const session = requireSession(connection, id)
-    const key = requireKey(connection, session, summaryId)
+): Work<ExpandedSummary> {
+  return yield* sql.read('expand', function* () {
+    const session = yield* requireSession(sql, id)
+    const key = yield* requireKey(sql, session, summaryId)
     const estimator = estimatorOf(session)
-    const below = beneathOf(connection, session, summaryRow(connection, session, key), sourcesOf)
-    const reader: Reader = { connection, session, estimator, blobOf: blobReader(connection), below }
-    const root = readSummary(reader, connection.get(rowsWhere('m.key = ?'), session.no, key)!)
+    const below = yield* beneathOf(sql, session, yield* summaryRow(sql, session, key), sourcesOf)
+    const reader: Reader = { sql, session, estimator, below }
+    const root = yield* readSummary(reader, (yield* sql.get(rowsWhere('m.key = ?'), session.no, key))!)
     for (let level = 1, open = [root]; level <= depth && open.length > 0; level++)
-      open = open.flatMap((summary) => openSummary(reader, summary))
+      open = (yield* mapped(open, (summary) => openSummary(reader, summary))).flat()
     return root.row
   })
 }
 
 /** A page of the messages of the log that a summary represents. Throws as `Storage.sources`. */
-export function readSources(
-  connection: Connection,
+export function* readSources(
+  sql: Sql,
   id: string,
   summaryId: string,
   { after, limit }: SourceQuery,
-): StoredMessage[] {
-  return connection.read('getSources', () => {
-    const session = requireSession(connection, id)
-    const root = summaryRow(connection, session, requireKey(connection, session, summaryId))
-    const { ranges } = beneathOf(connection, session, root, placesOf).get(root)!
-    return readRange(connection, session, pageOfRanges(ranges, after, limit ?? Number.MAX_SAFE_INTEGER))
+): Work<StoredMessage[]> {
+  return yield* sql.read('getSources', function* () {
+    const session = yield* requireSession(sql, id)
+    const root = yield* summaryRow(sql, session, yield* requireKey(sql, session, summaryId))
+    const { ranges } = (yield* beneathOf(sql, session, root, placesOf)).get(root)!
+    return yield* readRange(sql, session, pageOfRanges(ranges, after, limit ?? Number.MAX_SAFE_INTEGER))
   })
 }
 
 /** The number of the compaction that inserted a summary. Throws `INVALID_INPUT` for any other row. */
-function summaryRow(connection: Connection, session: StoredSession, key: number): number {
-  const row = connection.get('select kind, inserted_by from undertext_messages where key = ?', key)!
+function* summaryRow(sql: Sql, session: StoredSession, key: number): Work<number> {
+  const row = (yield* sql.get('select kind, inserted_by from undertext_messages where key = ?', key))!
   if (decodeKind(row[0]) !== 'summary' || row[1] === null)
     throw invalid(`this message of session ${JSON.stringify(session.id)} is no summary`)
   return row[1] as number
 }
 
-type SumOf = (connection: Connection, session: number, hidden: RowSet) => Sources | undefined
+type SumOf = (sql: Sql, session: number, hidden: RowSet) => Step<Sources | undefined>
 
-function beneathOf(
-  connection: Connection,
+function* beneathOf(
+  sql: Sql,
   session: StoredSession,
   root: number,
   sumOf: SumOf,
-): ReadonlyMap<number, Beneath> {
-  const found = beneath(root, (no) => coveringOf(connection, session, no, sumOf))
+): Work<ReadonlyMap<number, Beneath>> {
+  const found = yield* beneath(root, (no) => coveringOf(sql, session, no, sumOf))
   if (found === undefined) throw damaged('coverage', `compaction no. ${root}`)
   return found
 }
 
-function coveringOf(connection: Connection, session: StoredSession, no: number, sumOf: SumOf): Covering {
-  const { hidden, params } = compactionOf(connection, no)
-  const inner = hidden.inserted.map(({ ordinal }) => {
-    const row = connection.get(SOURCE_QUERIES.inserted, session.no, ordinal)
+function* coveringOf(sql: Sql, session: StoredSession, no: number, sumOf: SumOf): Work<Covering> {
+  const { hidden, params } = yield* compactionOf(sql, no)
+  const inner = yield* mapped(hidden.inserted, function* ({ ordinal }) {
+    const row = yield* sql.get(SOURCE_QUERIES.inserted, session.no, ordinal)
     if (typeof row?.[0] !== 'number') throw damaged('coverage', `compaction no. ${no}`)
     return row[0]
   })
-  return { hidden, level: levelOf(params), inner, own: sumOf(connection, session.no, hidden) }
+  return { hidden, level: levelOf(params), inner, own: yield* sumOf(sql, session.no, hidden) }
 }
 
 type Compaction = {
@@ -119,8 +120,8 @@ type Compaction = {
   readonly params: ReturnType<typeof parseStoredObject> | undefined
 }
 
-function compactionOf(connection: Connection, no: number): Compaction {
-  const row = connection.get('select id, coverage, params from undertext_compactions where no = ?', no)
+function* compactionOf(sql: Sql, no: number): Work<Compaction> {
+  const row = yield* sql.get('select id, coverage, params from undertext_compactions where no = ?', no)
   const name = `compaction no. ${no}`
   if (typeof row?.[0] !== 'string') throw damaged('record', name)
   try {
@@ -134,12 +135,12 @@ function compactionOf(connection: Connection, no: number): Compaction {
 }
 
 /** Sums of the messages of a set of rows, without replacements. */
-function sourcesOf(connection: Connection, session: number, { positions }: RowSet): Sources | undefined {
+function* sourcesOf(sql: Sql, session: number, { positions }: RowSet): Work<Sources | undefined> {
   let all: Sources | undefined
   for (const [from, to] of positions) {
-    const [count, earliest, latest, ...totals] = connection.get(SOURCE_QUERIES.own, session, from, to)!
+    const [count, earliest, latest, ...totals] = (yield* sql.get(SOURCE_QUERIES.own, session, from, to))!
     if (count === 0) continue
-    const [text, toolResults, media] = connection.get(SOURCE_QUERIES.saved, session, from, to) as number[]
+    const [text, toolResults, media] = (yield* sql.get(SOURCE_QUERIES.saved, session, from, to)) as number[]
     const saved = { ...NO_SIZES, text: text!, toolResults: toolResults!, media: media! }
     const sizes = addSizes(sizesOf(totals), saved)
     const [first, last] = [earliest as number, latest as number]
@@ -153,8 +154,8 @@ function sourcesOf(connection: Connection, session: number, { positions }: RowSe
 }
 
 /** The same when only places are needed: reads no row. */
-function placesOf(_connection: Connection, _session: number, { positions }: RowSet): Sources | undefined {
-  return positions.length === 0 ? undefined : { messages: 0, sizes: NO_SIZES, times: [0, 0] }
+function placesOf(_sql: Sql, _session: number, { positions }: RowSet): Step<Sources | undefined> {
+  return new Done(positions.length === 0 ? undefined : { messages: 0, sizes: NO_SIZES, times: [0, 0] })
 }
 
 type Open = {
@@ -164,35 +165,37 @@ type Open = {
 
 /** The values with which rows below one summary are read. */
 type Reader = {
-  readonly connection: Connection
+  readonly sql: Sql
   readonly session: StoredSession
   readonly estimator: Estimator
-  readonly blobOf: ReturnType<typeof blobReader>
   /** The messages that each compaction below the summary represents. */
   readonly below: ReadonlyMap<number, Beneath>
 }
 
 /** Fills in the children of a summary; returns those that can be opened in turn. */
-function openSummary(reader: Reader, { row, compaction }: Open): Open[] {
-  const { connection, session } = reader
-  const { hidden } = compactionOf(connection, compaction)
-  const rows = [
-    ...hidden.positions.flatMap((range) => connection.all(SOURCE_QUERIES.messages, session.no, ...range)),
-    ...hidden.inserted.flatMap(({ ordinal }) =>
-      connection.all(SOURCE_QUERIES.insertedRows, session.no, ordinal),
-    ),
-  ].sort((a, b) => (a[5] as number) - (b[5] as number) || (a[4] as number) - (b[4] as number))
+function* openSummary(reader: Reader, { row, compaction }: Open): Work<Open[]> {
+  const { sql, session } = reader
+  const { hidden } = yield* compactionOf(sql, compaction)
+  const messages = yield* mapped(hidden.positions, (range) =>
+    sql.all(SOURCE_QUERIES.messages, session.no, ...range),
+  )
+  const inserted = yield* mapped(hidden.inserted, ({ ordinal }) =>
+    sql.all(SOURCE_QUERIES.insertedRows, session.no, ordinal),
+  )
+  const rows = [...messages, ...inserted]
+    .flat()
+    .sort((a, b) => (a[5] as number) - (b[5] as number) || (a[4] as number) - (b[4] as number))
   const opened: Open[] = []
-  row.children = rows.map((stored) => {
-    if (stored[9] === null) return readMessage(reader, stored)
-    const inner = readSummary(reader, stored)
+  row.children = yield* mapped(rows, function* (stored): Work<ExpandedRow> {
+    if (stored[9] === null) return yield* readMessage(reader, stored)
+    const inner = yield* readSummary(reader, stored)
     opened.push(inner)
     return inner.row
   })
   return opened
 }
 
-function readSummary(reader: Reader, row: Row): Open {
+function* readSummary(reader: Reader, row: Row): Work<Open> {
   const compaction = row[9] as number
   const found = reader.below.get(compaction)
   const first = found?.ranges[0]
@@ -202,11 +205,11 @@ function readSummary(reader: Reader, row: Row): Open {
     throw damaged('coverage', `compaction no. ${compaction}`)
   const { level, messages, descendants, sizes, times } = found
   const summary: Open['row'] = {
-    ...readMessage(reader, row),
+    ...(yield* readMessage(reader, row)),
     kind,
     positions: [first[0], last[1]],
     times,
-    compactionId: compactionOf(reader.connection, compaction).id,
+    compactionId: (yield* compactionOf(reader.sql, compaction)).id,
     level,
     messages,
     sourceTokens: tokensIn(reader, sizes, messages),
@@ -215,7 +218,7 @@ function readSummary(reader: Reader, row: Row): Open {
   return { row: summary, compaction }
 }
 
-function readMessage(reader: Reader, row: Row): ExpandedMessage {
+function* readMessage(reader: Reader, row: Row): Work<ExpandedMessage> {
   const [
     ,
     ,
@@ -233,7 +236,8 @@ function readMessage(reader: Reader, row: Row): ExpandedMessage {
     ...sizes
   ] = row
   const id = rowId(reader.session.incarnation, ownId, logPosition, ordinal)
-  const content = decodeContent(stored as string, blobs as string | null, reader.blobOf, id)
+  const found = yield* readBlobs(reader.sql, [[blobs as string | null, id]])
+  const content = decodeContent(stored as string, blobs as string | null, found, id)
   const position = anchor as number
   const at = createdAt as number
   const measured =

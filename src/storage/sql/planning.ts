@@ -2,10 +2,10 @@ import { UndertextError } from '../../errors.ts'
 import type { Role, RowKind } from '../../messages/message.ts'
 import { compareRows, View } from '../../model/view.ts'
 import type { CallEntry, ResultEntry, ShownReplacement, ViewRow } from '../../model/view-row.ts'
+import type { Work } from '../../model/work.ts'
 import type { Sizes } from '../../tokens/measure.ts'
 import type { Estimators, Snapshot } from '../storage.ts'
 import { loadPointerTargets, loadPreviews } from './compactions.ts'
-import type { Connection } from './connection.ts'
 import { damaged, parseStored } from './content-codec.ts'
 import {
   decodeCalls,
@@ -22,6 +22,7 @@ import {
   unpackRole,
 } from './row-codec.ts'
 import { readSession, type StoredSession } from './sessions.ts'
+import type { Sql } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
 
 /*
@@ -66,10 +67,10 @@ const PAGE_END = `select m.anchor from undertext_messages m indexed by undertext
   where m.session = ? and m.anchor > ? and ${M_VISIBLE} order by m.anchor, m.ordinal limit 1 offset ?`
 
 /** The rows of a view, in order and without their content. Within the caller's transaction. */
-function readIndex(connection: Connection, session: StoredSession): IndexedRow[] {
+function* readIndex(sql: Sql, session: StoredSession): Work<IndexedRow[]> {
   for (let pageRows = PAGE; ; pageRows = Math.ceil(pageRows / 16)) {
     try {
-      return readPages(connection, session, pageRows)
+      return yield* readPages(sql, session, pageRows)
     } catch (error) {
       // Names and ids of calls may have any length: smaller pages are tried.
       if (pageRows === 1 || !isTooLong(error)) throw error
@@ -83,16 +84,16 @@ function isTooLong(error: unknown): boolean {
   return code === 'SQLITE_TOOBIG' || code === 'ERR_STRING_TOO_LONG' || error instanceof RangeError
 }
 
-function readPages(
-  connection: Connection,
+function* readPages(
+  sql: Sql,
   { no, incarnation, visibleCount }: StoredSession,
   pageRows: number,
-): IndexedRow[] {
+): Work<IndexedRow[]> {
   const rows: IndexedRow[] = []
   for (let from = -1; ; ) {
-    const end = visibleCount > pageRows ? connection.get(PAGE_END, no, from, pageRows)?.[0] : undefined
+    const end = visibleCount > pageRows ? (yield* sql.get(PAGE_END, no, from, pageRows))?.[0] : undefined
     const to = (end as number | undefined) ?? Number.MAX_SAFE_INTEGER
-    const found = connection.get(PLANNING_QUERY, no, from, to)!
+    const found = (yield* sql.get(PLANNING_QUERY, no, from, to))!
     const count = found[COUNT] as number
     if (count > 0) appendPage(rows, found, count, incarnation)
     if (end === undefined) return rows
@@ -254,18 +255,18 @@ class IndexedRow implements ViewRow {
 }
 
 /** The input of planning, of one moment; `undefined` for an unknown session. Throws `ESTIMATOR_UNKNOWN`. */
-export function readSnapshot(
-  connection: Connection,
+export function* readSnapshot(
+  sql: Sql,
   id: string,
   provider: string,
   estimators: Estimators,
-): (Snapshot & { readonly session: StoredSession }) | undefined {
-  return connection.read('compactSession', () => {
-    const session = readSession(connection, id)
+): Work<(Snapshot & { readonly session: StoredSession }) | undefined> {
+  return yield* sql.read('compactSession', function* () {
+    const session = yield* readSession(sql, id)
     return (
       session && {
         session,
-        view: viewIndex(connection, session, provider, estimators),
+        view: yield* viewIndex(sql, session, provider, estimators),
         nextOrdinal: session.inserted + 1,
       }
     )
@@ -273,23 +274,23 @@ export function readSnapshot(
 }
 
 /** The index of the view, within the caller's transaction. */
-export function viewIndex(
-  connection: Connection,
+export function* viewIndex(
+  sql: Sql,
   session: StoredSession,
   provider: string,
   estimators: Estimators,
-): View {
+): Work<View> {
   const estimator = estimators.byName.get(session.estimator)
   if (estimator === undefined) {
     throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId: session.id, estimator: session.estimator })
   }
   return new View(
-    readIndex(connection, session),
+    yield* readIndex(sql, session),
     estimator,
     provider,
     session.visibleSizes,
     undefined,
-    loadPointerTargets(connection, session.no),
-    loadPreviews(connection, session.no),
+    yield* loadPointerTargets(sql, session.no),
+    yield* loadPreviews(sql, session.no),
   )
 }

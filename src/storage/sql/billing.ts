@@ -1,37 +1,40 @@
 import { defined } from '../../messages/defined.ts'
+import type { Work } from '../../model/work.ts'
 import type { Circuit, Spending } from '../jobs.ts'
 import { LEASE_MS } from '../process.ts'
 import type { BilledTokens, ModelUsage, RecordedUsage, UsageReport } from '../storage.ts'
 import { columnsOf } from './compaction-row.ts'
-import type { Connection, Row } from './connection.ts'
 import { parseStoredObject } from './content-codec.ts'
 import { dueAt } from './jobs.ts'
 import { requireHead, requireSession } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
 
 const COLUMNS = 'c.failures, c.view_epoch, c.model, c.error, c.open_until, c.changed_at'
 
-export function readCircuit(connection: Connection, id: string): Circuit | undefined {
-  return connection.outside('compactSession', () => circuitOf(connection, id))
+export function* readCircuit(sql: Sql, id: string): Work<Circuit | undefined> {
+  return yield* sql.outside('compactSession', function* () {
+    return yield* circuitOf(sql, id)
+  })
 }
 
-function circuitOf(connection: Connection, id: string): Circuit | undefined {
-  const sql = `select ${COLUMNS} from undertext_circuits c join undertext_sessions s on s.no = c.session where s.id = ?`
-  const row = connection.get(sql, id)
+function* circuitOf(sql: Sql, id: string): Work<Circuit | undefined> {
+  const statement = `select ${COLUMNS} from undertext_circuits c join undertext_sessions s on s.no = c.session where s.id = ?`
+  const row = yield* sql.get(statement, id)
   return row && decode(row)
 }
 
-export function noteFailure(
-  connection: Connection,
+export function* noteFailure(
+  sql: Sql,
   id: string,
   { viewEpoch, model, error }: Omit<Circuit, 'failures' | 'openUntil'>,
   { most, openUntil }: { readonly most: number; readonly openUntil: number },
-): Circuit | undefined {
-  return connection.write('compactSession', () => {
-    const { no } = requireHead(connection, id)
-    const before = circuitOf(connection, id)
+): Work<Circuit | undefined> {
+  return yield* sql.write('compactSession', function* () {
+    const { no } = yield* requireHead(sql, id)
+    const before = yield* circuitOf(sql, id)
     const isSame = before?.viewEpoch === viewEpoch && before.model === model
     const failures = isSame ? before.failures + 1 : 1
-    connection.run(
+    yield* sql.run(
       `insert into undertext_circuits (session, failures, view_epoch, model, error, open_until, changed_at) values (?, ?, ?, ?, ?, ?, ?)
        on conflict (session) do update set failures = excluded.failures, view_epoch = excluded.view_epoch, model = excluded.model,
          error = excluded.error, open_until = excluded.open_until, changed_at = excluded.changed_at`,
@@ -43,27 +46,27 @@ export function noteFailure(
       failures >= most ? openUntil : null,
       Date.now(),
     )
-    return circuitOf(connection, id)
+    return yield* circuitOf(sql, id)
   })
 }
 
-export function tryOnce(connection: Connection, id: string, openUntil: number, next: number): boolean {
-  return connection.write('compactSession', () => {
-    const { no } = requireHead(connection, id)
+export function* tryOnce(sql: Sql, id: string, openUntil: number, next: number): Work<boolean> {
+  return yield* sql.write('compactSession', function* () {
+    const { no } = yield* requireHead(sql, id)
     const now = Date.now()
     // After the clock was set back, the wait is over (see dueAt).
-    const sql = `update undertext_circuits set open_until = ?, changed_at = ?
+    const statement = `update undertext_circuits set open_until = ?, changed_at = ?
       where session = ? and (open_until = ? or changed_at > ?)`
-    return connection.run(sql, next, now, no, openUntil, now + LEASE_MS) === 1
+    return (yield* sql.run(statement, next, now, no, openUntil, now + LEASE_MS)) === 1
   })
 }
 
-export function resetCircuit(connection: Connection, id: string): Circuit | undefined {
-  if (readCircuit(connection, id) === undefined) return undefined
-  return connection.write('compactSession', () => {
-    const before = circuitOf(connection, id)
-    const { no } = requireHead(connection, id)
-    connection.run('delete from undertext_circuits where session = ?', no)
+export function* resetCircuit(sql: Sql, id: string): Work<Circuit | undefined> {
+  if ((yield* readCircuit(sql, id)) === undefined) return undefined
+  return yield* sql.write('compactSession', function* () {
+    const before = yield* circuitOf(sql, id)
+    const { no } = yield* requireHead(sql, id)
+    yield* sql.run('delete from undertext_circuits where session = ?', no)
     return before
   })
 }
@@ -73,13 +76,13 @@ export function resetCircuit(connection: Connection, id: string): Circuit | unde
  * attempts without a summary, since only summarizers with a model are recorded before they answer. Compactions with a time in the
  * future, because the clock was set back, are in no window.
  */
-export function readSpending(
-  connection: Connection,
+export function* readSpending(
+  sql: Sql,
   id: string | undefined,
   since: number,
   summarizer: string,
-): Spending {
-  return connection.outside('compactSession', () => {
+): Work<Spending> {
+  return yield* sql.outside('compactSession', function* () {
     const asked = `summarizer is not null and created_at > ? and created_at <= ? and (summarizer = ? or model is not null or usage is not null
       or cost is not null or status in ('running', 'failed', 'rejected', 'aborted', 'expired'))`
     const tokens = (name: string): string => `coalesce(json_extract(usage, '$.${name}'), 0)`
@@ -88,7 +91,7 @@ export function readSpending(
     const ofSession =
       id === undefined ? '' : ' and session = (select no from undertext_sessions where id = ?)'
     const parameters = [since, Date.now() + LEASE_MS, summarizer, ...(id === undefined ? [] : [id])]
-    const row = connection.get(`${sums}${ofSession}`, ...parameters)
+    const row = yield* sql.get(`${sums}${ofSession}`, ...parameters)
     const [calls, used, cost, oldest] = row as readonly (number | null)[]
     return { calls: calls ?? 0, tokens: used ?? 0, cost: cost ?? 0, oldest: oldest ?? undefined }
   })
@@ -110,20 +113,20 @@ function decode(row: Row): Circuit {
  */
 
 /** Adds one request, within the transaction of its report. A report without tokens is ignored. */
-export function addBilled(
-  connection: Connection,
+export function* addBilled(
+  sql: Sql,
   session: number,
   { provider, model }: Pick<UsageReport, 'provider' | 'model'>,
   { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens }: BilledTokens,
   isStale: boolean,
-): void {
+): Work<void> {
   const [read, created] = [cacheReadTokens ?? 0, cacheCreationTokens ?? 0]
   if (inputTokens + read + created + outputTokens === 0) return
   const last = isStale
     ? ''
     : `, last_cache_read_tokens = excluded.last_cache_read_tokens,
        last_cache_creation_tokens = excluded.last_cache_creation_tokens`
-  connection.run(
+  yield* sql.run(
     `insert into undertext_usage (session, provider, model, requests, input_tokens, cache_read_tokens, cache_creation_tokens,
        output_tokens, last_cache_read_tokens, last_cache_creation_tokens, at) values (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)
      on conflict (session, provider, model) do update set requests = requests + 1,
@@ -145,24 +148,20 @@ export function addBilled(
 }
 
 /** The billed tokens of a session, and the recorded facts of its summaries. Throws `SESSION_NOT_FOUND`. */
-export function readUsage(connection: Connection, id: string): RecordedUsage {
-  return connection.read('getUsage', () => {
-    const { no } = requireSession(connection, id)
-    const models = connection
-      .all(
-        `select provider, model, requests, input_tokens, cache_read_tokens, cache_creation_tokens, output_tokens,
+export function* readUsage(sql: Sql, id: string): Work<RecordedUsage> {
+  return yield* sql.read('getUsage', function* () {
+    const { no } = yield* requireSession(sql, id)
+    const models = (yield* sql.all(
+      `select provider, model, requests, input_tokens, cache_read_tokens, cache_creation_tokens, output_tokens,
            last_cache_read_tokens, last_cache_creation_tokens, at from undertext_usage where session = ?
          order by provider, model`,
-        no,
-      )
-      .map(decodeUsage)
-    const summaries = connection
-      .all(
-        `select summarizer, model, usage, cost from undertext_compactions
+      no,
+    )).map(decodeUsage)
+    const summaries = (yield* sql.all(
+      `select summarizer, model, usage, cost from undertext_compactions
          where session = ? and (usage is not null or cost is not null) order by no`,
-        no,
-      )
-      .map(decodeSummary)
+      no,
+    )).map(decodeSummary)
     return { models, summaries }
   })
 }
@@ -189,13 +188,13 @@ function decodeSummary(row: Row): RecordedUsage['summaries'][number] {
 }
 
 /** The tokens that the last request of the current view left in its provider's cache; `undefined` if unknown. */
-export function readCachedTokens(
-  connection: Connection,
+export function* readCachedTokens(
+  sql: Sql,
   id: string,
   provider: string,
   model: string,
-): number | undefined {
-  const row = connection.get(
+): Work<number | undefined> {
+  const row = yield* sql.get(
     `select u.last_cache_read_tokens, u.last_cache_creation_tokens from undertext_sessions s
      join undertext_measurements m on m.session = s.no and m.provider = ? and m.model = ? and m.view_epoch = s.view_epoch
      join undertext_usage u on u.session = s.no and u.provider = m.provider and u.model = m.model where s.id = ?`,

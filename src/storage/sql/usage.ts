@@ -1,4 +1,5 @@
 import { defined } from '../../messages/defined.ts'
+import type { Work } from '../../model/work.ts'
 import {
   type Calibration,
   type Measurement,
@@ -18,10 +19,10 @@ import {
 import { addBilled } from './billing.ts'
 import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import { columnsOf } from './compaction-row.ts'
-import type { Connection, Row } from './connection.ts'
 import { damaged, storedNumber } from './content-codec.ts'
 import { encodeKind, encodeRole } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
 import { VISIBLE } from './view.ts'
 
 /*
@@ -34,9 +35,13 @@ const MEASUREMENT = `m.estimator, m.view_epoch, m.tokens, m.held, m.history, m.s
 const CALIBRATION_COLUMNS = 6
 const CALIBRATION = `c.grown_samples, c.grown_measured, c.grown_estimated, c.whole_samples, c.whole_measured, c.whole_estimated`
 
+export function* getReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {
+  return yield* sql.outside('getContextStats', () => readReadings(sql, id, provider, model))
+}
+
 /** The readings of a session for a model, in one statement: they are read before every call of a model. */
-export function readReadings(connection: Connection, id: string, provider: string, model: string): Readings {
-  const row = connection.get(
+export function* readReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {
+  const row = yield* sql.get(
     `select w.tokens, i.tokens, ${CALIBRATION}, ${MEASUREMENT} from undertext_sessions s
      left join undertext_limits w on w.provider = ? and w.model = ? and w.kind = 'window'
      left join undertext_limits i on i.provider = ? and i.model = ? and i.kind = 'input'
@@ -79,31 +84,31 @@ function decodeMeasurement(row: Row): Measurement {
 }
 
 /** Records a provider's report of a request; when the view has changed since, only the billed tokens. Throws `SESSION_NOT_FOUND`. */
-export function recordUsage(
-  connection: Connection,
+export function* recordUsage(
+  sql: Sql,
   id: string,
   usage: UsageReport,
   estimatorOf: (session: StoredSession) => Estimator,
-): UsageOutcome {
-  return connection.write('recordUsage', () => {
-    const session = requireSession(connection, id)
+): Work<UsageOutcome> {
+  return yield* sql.write('recordUsage', function* () {
+    const session = yield* requireSession(sql, id)
     const { provider, model, tokens } = usage
-    const before = readReadings(connection, id, provider, model)
-    const isRefuted = usage.wentThrough && refuteLimits(connection, usage)
-    const isLearned = usage.limit !== undefined && writeLimit(connection, usage, usage.limit)
+    const before = yield* readReadings(sql, id, provider, model)
+    const isRefuted = usage.wentThrough && (yield* refuteLimits(sql, usage))
+    const isLearned = usage.limit !== undefined && (yield* writeLimit(sql, usage, usage.limit))
     const learned =
-      isRefuted || isLearned ? readReadings(connection, id, provider, model).learned : before.learned
+      isRefuted || isLearned ? (yield* readReadings(sql, id, provider, model)).learned : before.learned
     const isStale = usage.viewEpoch !== undefined && usage.viewEpoch !== session.viewEpoch
-    if (usage.billed !== undefined) addBilled(connection, session.no, usage, usage.billed, isStale)
+    if (usage.billed !== undefined) yield* addBilled(sql, session.no, usage, usage.billed, isStale)
     if (isStale || tokens === 0 || session.visibleCount === 0)
       return { recorded: false, before, after: { ...before, learned }, estimate: undefined }
-    const sent = sentRows(connection, session, usage.position)
+    const sent = yield* sentRows(sql, session, usage.position)
     const history = tokensOf(sent.sizes, sent.rows, estimatorOf(session), provider)
     const estimate = { history, standing: usage.standing, pending: usage.pending }
     const { viewEpoch, estimator } = session
     const measured = recordReport(before, { tokens, viewEpoch, estimator, estimate, at: Date.now() })
-    writeMeasurement(connection, session.no, usage, measured.measurement)
-    writeCalibration(connection, usage, estimator, measured.calibration)
+    yield* writeMeasurement(sql, session.no, usage, measured.measurement)
+    yield* writeCalibration(sql, usage, estimator, measured.calibration)
     return { recorded: true, before, after: { ...measured, learned }, estimate }
   })
 }
@@ -112,28 +117,28 @@ export function recordUsage(
  * The visible rows that were in a request: up to a position, or all except the assistant's messages at the end, which are its answer.
  * Reads only the rows after those, never the whole view.
  */
-function sentRows(
-  connection: Connection,
+function* sentRows(
+  sql: Sql,
   { no, visibleCount, visibleSizes }: StoredSession,
   position: number | undefined,
-): { readonly sizes: Sizes; readonly rows: number } {
+): Work<{ readonly sizes: Sizes; readonly rows: number }> {
   const last =
-    position === undefined ? lastAsked(connection, no) : ([position, Number.MAX_SAFE_INTEGER] as const)
+    position === undefined ? yield* lastAsked(sql, no) : ([position, Number.MAX_SAFE_INTEGER] as const)
   if (last === undefined) return { sizes: visibleSizes, rows: visibleCount }
-  const after = connection.get(
+  const after = (yield* sql.get(
     `select count(*), ${SIZE_TOTALS} from undertext_messages indexed by undertext_visible
      where session = ? and ${VISIBLE} and (anchor, ordinal) > (?, ?)`,
     no,
     ...last,
-  )!
+  ))!
   const sizes = new SizesSum(visibleSizes)
   sizes.subtract(sizesOf(after.slice(1)))
   return { sizes: sizes.value, rows: visibleCount - storedNumber(after[0], `session no. ${no}`) }
 }
 
 /** The place of the last visible row that is not a message of the assistant; `undefined` when there is none. */
-function lastAsked(connection: Connection, session: number): readonly [number, number] | undefined {
-  const row = connection.get(
+function* lastAsked(sql: Sql, session: number): Work<readonly [number, number] | undefined> {
+  const row = yield* sql.get(
     `select anchor, ordinal from undertext_messages indexed by undertext_visible
      where session = ? and ${VISIBLE} and not (role = ? and kind = ?) order by anchor desc, ordinal desc limit 1`,
     session,
@@ -145,13 +150,13 @@ function lastAsked(connection: Connection, session: number): readonly [number, n
 
 type ModelKey = Pick<UsageReport, 'provider' | 'model'>
 
-function writeMeasurement(
-  connection: Connection,
+function* writeMeasurement(
+  sql: Sql,
   session: number,
   { provider, model }: ModelKey,
   { estimator, viewEpoch, tokens, held, estimate, firstTokens, firstEstimate, at }: Measurement,
-): void {
-  connection.run(
+): Work<void> {
+  yield* sql.run(
     `insert or replace into undertext_measurements (session, provider, model, estimator, view_epoch, tokens, held, history,
        standing, pending, first_tokens, first_estimate, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     session,
@@ -170,13 +175,13 @@ function writeMeasurement(
   )
 }
 
-function writeCalibration(
-  connection: Connection,
+function* writeCalibration(
+  sql: Sql,
   { provider, model }: ModelKey,
   estimator: string,
   { grown, whole }: Calibration,
-): void {
-  connection.run(
+): Work<void> {
+  yield* sql.run(
     `insert or replace into undertext_calibrations (provider, model, estimator, grown_samples, grown_measured, grown_estimated,
        whole_samples, whole_measured, whole_estimated, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     provider,
@@ -193,8 +198,8 @@ function writeCalibration(
 }
 
 /** A request of this size succeeded, so lower limits are wrong and removed; returns whether there were any. */
-function refuteLimits(connection: Connection, { provider, model, tokens }: UsageReport): boolean {
-  const refuted = connection.run(
+function* refuteLimits(sql: Sql, { provider, model, tokens }: UsageReport): Work<boolean> {
+  const refuted = yield* sql.run(
     'delete from undertext_limits where provider = ? and model = ? and tokens < ?',
     provider,
     model,
@@ -204,12 +209,8 @@ function refuteLimits(connection: Connection, { provider, model, tokens }: Usage
 }
 
 /** Stores a limit if it is the lowest of its kind; returns whether it is. */
-function writeLimit(
-  connection: Connection,
-  { provider, model }: ModelKey,
-  { kind, tokens }: NamedLimit,
-): boolean {
-  const written = connection.run(
+function* writeLimit(sql: Sql, { provider, model }: ModelKey, { kind, tokens }: NamedLimit): Work<boolean> {
+  const written = yield* sql.run(
     `insert into undertext_limits (provider, model, kind, tokens, at) values (?, ?, ?, ?, ?)
      on conflict (provider, model, kind) do update set tokens = excluded.tokens, at = excluded.at where excluded.tokens < tokens`,
     provider,
@@ -222,15 +223,10 @@ function writeLimit(
 }
 
 /** Records a limit that a provider named for a model; returns the limit of its kind that applies now. */
-export function learnLimit(
-  connection: Connection,
-  provider: string,
-  model: string,
-  limit: NamedLimit,
-): number {
-  return connection.write('learnLimit', () => {
-    writeLimit(connection, { provider, model }, limit)
-    const row = connection.get(
+export function* learnLimit(sql: Sql, provider: string, model: string, limit: NamedLimit): Work<number> {
+  return yield* sql.write('learnLimit', function* () {
+    yield* writeLimit(sql, { provider, model }, limit)
+    const row = yield* sql.get(
       'select tokens from undertext_limits where provider = ? and model = ? and kind = ?',
       provider,
       model,
@@ -241,20 +237,20 @@ export function learnLimit(
 }
 
 /** Removes the learned limits of a model; returns whether there were any. */
-export function forgetLimit(connection: Connection, provider: string, model: string): boolean {
-  return connection.write(
-    'forgetLimit',
-    () =>
-      connection.run('delete from undertext_limits where provider = ? and model = ?', provider, model) > 0,
-  )
+export function* forgetLimit(sql: Sql, provider: string, model: string): Work<boolean> {
+  return yield* sql.write('forgetLimit', function* () {
+    return (
+      (yield* sql.run('delete from undertext_limits where provider = ? and model = ?', provider, model)) > 0
+    )
+  })
 }
 
 /** All learned limits, by provider and model. */
-export function readLimits(connection: Connection): LearnedLimit[] {
-  return connection.outside('listLimits', () => {
-    const sql =
+export function* readLimits(sql: Sql): Work<LearnedLimit[]> {
+  return yield* sql.outside('listLimits', function* () {
+    const statement =
       'select provider, model, kind, tokens, at from undertext_limits order by provider, model, kind'
-    return connection.all(sql).map((row) => {
+    return (yield* sql.all(statement)).map((row) => {
       const { text, number } = columnsOf(row, 'limit')
       const kind = LIMIT_KINDS.find((one) => one === row[2])
       if (kind === undefined) throw damaged('record', 'limit')

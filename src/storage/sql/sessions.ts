@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { UndertextError } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
 import { type JsonObject, stringifyJson } from '../../messages/json.ts'
+import type { Work } from '../../model/work.ts'
 import type {
   MessageCounts,
   Session,
@@ -12,9 +13,9 @@ import type {
 } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { insertInto } from './columns.ts'
-import type { Connection, Row } from './connection.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import { encodeKind, encodeRole } from './row-codec.ts'
+import type { Row, Sql } from './sql.ts'
 
 /** A session together with its number inside the database. */
 export type StoredSession = Session & {
@@ -29,24 +30,32 @@ const FIGURES = `provider, model, config, estimator, messages, visible, size_tex
 const COLUMNS = `${FIGURES}, no, id, incarnation, owner, title, metadata, created_at, updated_at, archived_at, inserted,
   retired, version`
 
-export function readSession(connection: Connection, id: string): StoredSession | undefined {
-  const row = connection.get(`select ${COLUMNS} from undertext_sessions where id = ?`, id)
+export function* readSession(sql: Sql, id: string): Work<StoredSession | undefined> {
+  const row = yield* sql.get(`select ${COLUMNS} from undertext_sessions where id = ?`, id)
   return row && decodeSession(row)
+}
+
+export function* getSession(sql: Sql, id: string): Work<Session | undefined> {
+  return yield* sql.outside('getSession', () => readSession(sql, id))
+}
+
+export function* getFigures(sql: Sql, id: string): Work<SessionFigures | undefined> {
+  return yield* sql.outside('getContextStats', () => readFigures(sql, id))
 }
 
 /** The columns needed to read the rows of a session. */
 export type SessionHead = Pick<StoredSession, 'no' | 'id' | 'incarnation' | 'messageCount'>
 
 /** Throws `SESSION_NOT_FOUND`. */
-export function requireHead(connection: Connection, id: string): SessionHead {
-  const row = connection.get('select no, incarnation, messages from undertext_sessions where id = ?', id)
+export function* requireHead(sql: Sql, id: string): Work<SessionHead> {
+  const row = yield* sql.get('select no, incarnation, messages from undertext_sessions where id = ?', id)
   if (row === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
   return { id, no: row[0] as number, incarnation: row[1] as string, messageCount: row[2] as number }
 }
 
 /** The figures of a session. Called before every call of a model, so it reads no more columns than stats need. */
-export function readFigures(connection: Connection, id: string): SessionFigures | undefined {
-  const row = connection.get(`select ${FIGURES} from undertext_sessions where id = ?`, id)
+export function* readFigures(sql: Sql, id: string): Work<SessionFigures | undefined> {
+  const row = yield* sql.get(`select ${FIGURES} from undertext_sessions where id = ?`, id)
   return row && decodeFigures(row, `session ${id}`)
 }
 
@@ -141,8 +150,8 @@ function parseConfig(value: unknown, name: string): JsonObject | undefined {
 }
 
 /** Throws `SESSION_NOT_FOUND`. */
-export function requireSession(connection: Connection, id: string): StoredSession {
-  const session = readSession(connection, id)
+export function* requireSession(sql: Sql, id: string): Work<StoredSession> {
+  const session = yield* readSession(sql, id)
   if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
   return session
 }
@@ -162,14 +171,14 @@ function encodeFields(fields: SessionFields): (string | null)[] {
 }
 
 /** Inserts a session, within the caller's transaction. */
-export function insertSession(
-  connection: Connection,
+export function* insertSession(
+  sql: Sql,
   id: string,
   fields: SessionFields,
   estimator: string,
-): StoredSession {
+): Work<StoredSession> {
   const now = Date.now()
-  connection.run(
+  yield* sql.run(
     INSERT,
     id,
     // 96 random bits: message ids begin with it, so it is short and needs no escaping anywhere.
@@ -179,42 +188,42 @@ export function insertSession(
     now,
     ...encodeFields(fields),
   )
-  return requireSession(connection, id)
+  return yield* requireSession(sql, id)
 }
 
-export function createSession(
-  connection: Connection,
+export function* createSession(
+  sql: Sql,
   id: string,
   fields: SessionFields,
   estimator: string,
-): StoredSession {
-  return connection.write('createSession', () => {
-    if (readSession(connection, id) !== undefined)
+): Work<StoredSession> {
+  return yield* sql.write('createSession', function* () {
+    if ((yield* readSession(sql, id)) !== undefined)
       throw new UndertextError('SESSION_EXISTS', { sessionId: id })
-    return insertSession(connection, id, fields, estimator)
+    return yield* insertSession(sql, id, fields, estimator)
   })
 }
 
-export function listSessions(connection: Connection, query: SessionQuery): StoredSession[] {
-  return connection.read('listSessions', () => {
+export function* listSessions(sql: Sql, query: SessionQuery): Work<StoredSession[]> {
+  return yield* sql.read('listSessions', function* () {
     const after =
-      query.after === undefined ? Number.MAX_SAFE_INTEGER : requireSession(connection, query.after).no
-    if (query.search === undefined) return page(connection, COLUMNS, query, after).map(decodeSession)
-    return search(connection, { ...query, search: query.search.toLowerCase() }, after)
+      query.after === undefined ? Number.MAX_SAFE_INTEGER : (yield* requireSession(sql, query.after)).no
+    if (query.search === undefined) return (yield* page(sql, COLUMNS, query, after)).map(decodeSession)
+    return yield* search(sql, { ...query, search: query.search.toLowerCase() }, after)
   })
 }
 
 /** Some columns of the sessions of a query, newest first, with numbers below `before`. */
-function page(
-  connection: Connection,
+function* page(
+  sql: Sql,
   columns: string,
   { archived, owner, limit }: Omit<SessionQuery, 'after' | 'search'>,
   before: number,
   [condition, ...values]: readonly [string, ...unknown[]] = ['true'],
-): Row[] {
+): Work<Row[]> {
   const isArchived = archived ? 'archived_at is not null' : 'archived_at is null'
   const isOwned = owner === undefined ? '' : 'and owner = ?'
-  return connection.all(
+  return yield* sql.all(
     `select ${columns} from undertext_sessions
      where no < ? and ${isArchived} and staged_by is null ${isOwned} and ${condition} order by no desc limit ?`,
     before,
@@ -233,20 +242,22 @@ const MAY_CONTAIN =
 const CANDIDATES = 1_000
 
 /** The sessions whose id or title contains a text, given in lower case. Of the others, only these two columns are read. */
-function search(
-  connection: Connection,
+function* search(
+  sql: Sql,
   query: SessionQuery & { readonly search: string },
   from: number,
-): StoredSession[] {
+): Work<StoredSession[]> {
   const found: StoredSession[] = []
   const paged = { ...query, limit: CANDIDATES }
   const pattern = `%${query.search}%`
   let before = from
   for (;;) {
-    const rows = page(connection, 'no, id, title', paged, before, [MAY_CONTAIN, pattern, pattern])
+    const rows = yield* page(sql, 'no, id, title', paged, before, [MAY_CONTAIN, pattern, pattern])
     for (const [no, id, title] of rows) {
       if (!contains(id, query.search) && !contains(title, query.search)) continue
-      found.push(decodeSession(connection.get(`select ${COLUMNS} from undertext_sessions where no = ?`, no)!))
+      found.push(
+        decodeSession((yield* sql.get(`select ${COLUMNS} from undertext_sessions where no = ?`, no))!),
+      )
       if (found.length === query.limit) return found
     }
     if (rows.length < CANDIDATES) return found
@@ -263,14 +274,14 @@ const IS_SILENT = `kind = ${encodeKind('message')} and role = ${encodeRole('tool
 const IS_VISIBLE = 'condense_parent is null and truncation_parent is null and retired_by is null'
 
 /** Counts the rows of a session. Reads all of them, without their contents. */
-export function countMessages(connection: Connection, id: string): MessageCounts {
-  return connection.outside('countMessages', () => {
-    const { no, messageCount } = requireSession(connection, id)
-    const [bookkeeping, visible] = connection.get(
+export function* countMessages(sql: Sql, id: string): Work<MessageCounts> {
+  return yield* sql.outside('countMessages', function* () {
+    const { no, messageCount } = yield* requireSession(sql, id)
+    const [bookkeeping, visible] = (yield* sql.get(
       `select ifnull(sum(${IS_SILENT}), 0), ifnull(sum(${IS_VISIBLE} and not (${IS_SILENT})), 0)
        from undertext_messages where session = ?`,
       no,
-    ) as [number, number]
+    )) as [number, number]
     return { messages: messageCount - bookkeeping, bookkeeping, visible }
   })
 }
@@ -283,10 +294,10 @@ const PAGE_GROWTH = 10
  * The session with the newest message. No message is newer than the last change of its session, so sessions are read from the last
  * changed one until a message is newer than the changes of all others.
  */
-export function newestSession(connection: Connection, archived: boolean): string | undefined {
-  return connection.outside('listSessions', () => {
+export function* newestSession(sql: Sql, archived: boolean): Work<string | undefined> {
+  return yield* sql.outside('listSessions', function* () {
     for (let limit = FIRST_PAGE; ; limit *= PAGE_GROWTH) {
-      const rows = connection.all(
+      const rows = yield* sql.all(
         `select s.id, s.updated_at, ifnull(min(s.updated_at, (select m.created_at from undertext_messages m
              where m.session = s.no and m.position = s.messages and m.ordinal = 0)), 0) as written
          from (select no, id, updated_at, messages from undertext_sessions
@@ -306,28 +317,28 @@ export function newestSession(connection: Connection, archived: boolean): string
   })
 }
 
-export function updateSession(
-  connection: Connection,
+export function* updateSession(
+  sql: Sql,
   id: string,
   fields: SessionFields & { readonly updatedAt?: number },
-): StoredSession {
-  return connection.write('updateSession', () => {
-    updateFields(connection, requireSession(connection, id), fields)
-    return requireSession(connection, id)
+): Work<StoredSession> {
+  return yield* sql.write('updateSession', function* () {
+    yield* updateFields(sql, yield* requireSession(sql, id), fields)
+    return yield* requireSession(sql, id)
   })
 }
 
 /** Writes the given fields of a session, within the caller's transaction. */
-export function updateFields(
-  connection: Connection,
+export function* updateFields(
+  sql: Sql,
   before: StoredSession,
   fields: SessionFields & { readonly updatedAt?: number },
-): void {
+): Work<void> {
   const after = { ...before, ...defined(fields) }
   const moved = (['provider', 'model'] as const).some(
     (name) => (after[name] ?? null) !== (before[name] ?? null),
   )
-  connection.run(
+  yield* sql.run(
     `update undertext_sessions set ${FIELDS.join(' = ?, ')} = ?, updated_at = ?, version = version + 1,
        view_epoch = view_epoch + ? where no = ?`,
     ...encodeFields(after),
@@ -337,17 +348,17 @@ export function updateFields(
   )
 }
 
-export function archiveSession(connection: Connection, id: string, archived: boolean): StoredSession {
-  return connection.write('archiveSession', () => {
-    const before = requireSession(connection, id)
+export function* archiveSession(sql: Sql, id: string, archived: boolean): Work<StoredSession> {
+  return yield* sql.write('archiveSession', function* () {
+    const before = yield* requireSession(sql, id)
     if ((before.archivedAt !== undefined) === archived) return before
-    connection.run(
+    yield* sql.run(
       'update undertext_sessions set archived_at = ?, version = version + 1 where no = ?',
       archived ? Date.now() : null,
       before.no,
     )
-    writeAudit(connection, before.no, { event: archived ? 'archived' : 'unarchived' })
-    return requireSession(connection, id)
+    yield* writeAudit(sql, before.no, { event: archived ? 'archived' : 'unarchived' })
+    return yield* requireSession(sql, id)
   })
 }
 

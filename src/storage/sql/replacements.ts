@@ -1,7 +1,8 @@
 import type { PlannedReplacement } from '../../model/plan.ts'
+import type { Work } from '../../model/work.ts'
 import { NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
-import type { Connection } from './connection.ts'
 import { ORIGINAL } from './content-codec.ts'
+import type { Sql } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
 
 /*
@@ -10,8 +11,8 @@ import { M_VISIBLE } from './view.ts'
  */
 
 /** The sizes that a replacement changes: SQL for each, as a list. */
-function eachSize(sql: (size: string) => string): string {
-  return ['text', 'reasoning', 'results', 'media'].map(sql).join(', ')
+function eachSize(statement: (size: string) => string): string {
+  return ['text', 'reasoning', 'results', 'media'].map(statement).join(', ')
 }
 
 const SAVED = eachSize((size) => `saved_${size}`)
@@ -19,8 +20,8 @@ const SUMS = eachSize((size) => `sum(saved_${size}) as saved_${size}`)
 const INSERT = `insert into undertext_replacements (compaction, message, part, text, ${SAVED}) values (?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** Stores the text that a compaction shows in place of a part of a row, within the caller's transaction. */
-export function insertReplacement(
-  connection: Connection,
+export function* insertReplacement(
+  sql: Sql,
   compaction: number,
   key: number,
   {
@@ -29,76 +30,77 @@ export function insertReplacement(
     original,
     saved,
   }: Pick<PlannedReplacement, 'part' | 'text' | 'saved'> & { original?: boolean },
-): void {
+): Work<void> {
   const json = original === true ? ORIGINAL : JSON.stringify(text)
   const { text: savedText, reasoning, toolResults, media } = saved
-  connection.run(INSERT, compaction, key, part, json, savedText, reasoning, toolResults, media)
+  yield* sql.run(INSERT, compaction, key, part, json, savedText, reasoning, toolResults, media)
 }
 
 /**
  * Updates `shown` and the sizes of all rows of which a compaction replaces parts. `inForce` is the new state of this compaction; the
  * status of the others is read. Returns the change of the sizes of the *visible* ones of these rows.
  */
-export function refreshShown(connection: Connection, compaction: number, inForce: boolean): Sizes {
-  const others = othersInForce(connection, compaction)
+export function* refreshShown(sql: Sql, compaction: number, inForce: boolean): Work<Sizes> {
+  const others = yield* othersInForce(sql, compaction)
   if (others.length === 0) {
-    const saved = visibleTotals(connection, compaction, 'r.saved_', true)
-    setAlone(connection, compaction, inForce, [])
+    const saved = yield* visibleTotals(sql, compaction, 'r.saved_', true)
+    yield* setAlone(sql, compaction, inForce, [])
     return inForce ? subtractSizes(NO_SIZES, saved) : saved
   }
-  const [parts, rows] = extentOf(connection, compaction)
+  const [parts, rows] = yield* extentOf(sql, compaction)
   const isSingle = parts === rows
-  const before = visibleTotals(connection, compaction, 'm.size_', isSingle)
+  const before = yield* visibleTotals(sql, compaction, 'm.size_', isSingle)
   const isPlain =
     isSingle &&
     others.length === 1 &&
     others[0]! < compaction &&
-    !mayRestore(connection, [compaction, others[0]!])
-  const exchanged = isPlain ? exchange(connection, compaction, inForce, others[0]!) : 0
+    !(yield* mayRestore(sql, [compaction, others[0]!]))
+  const exchanged = isPlain ? yield* exchange(sql, compaction, inForce, others[0]!) : 0
   if (exchanged < rows) {
-    const done = exchanged === 0 ? new Set<number>() : exchangeableRows(connection, compaction, others[0]!)
-    const overlapping = overlappingRows(connection, compaction, others)
-    setAlone(connection, compaction, inForce, [...overlapping, ...done])
+    const done = exchanged === 0 ? new Set<number>() : yield* exchangeableRows(sql, compaction, others[0]!)
+    const overlapping = yield* overlappingRows(sql, compaction, others)
+    yield* setAlone(sql, compaction, inForce, [...overlapping, ...done])
     const rest = overlapping.filter((key) => !done.has(key))
-    if (rest.length > 0) setNewest(connection, compaction, inForce, others, rest)
+    if (rest.length > 0) yield* setNewest(sql, compaction, inForce, others, rest)
   }
-  return subtractSizes(visibleTotals(connection, compaction, 'm.size_', isSingle), before)
+  return subtractSizes(yield* visibleTotals(sql, compaction, 'm.size_', isSingle), before)
 }
 
 /** SQL: a replacement that does not show the original. */
 const IS_SHOWN = `where text <> '${ORIGINAL}'`
 
 /** Whether one of these compactions may show originals again, which only rewinds do. */
-function mayRestore(connection: Connection, compactions: readonly number[]): boolean {
-  const sql = `select 1 from undertext_compactions where kind = 'manual' and no in (select value from json_each(?))`
-  return connection.get(sql, JSON.stringify(compactions)) !== undefined
+function* mayRestore(sql: Sql, compactions: readonly number[]): Work<boolean> {
+  const statement = `select 1 from undertext_compactions where kind = 'manual' and no in (select value from json_each(?))`
+  return (yield* sql.get(statement, JSON.stringify(compactions))) !== undefined
 }
 
 /** Shows the replacements of a compaction on rows that were just inserted, which have no others. */
-export function showOnNew(connection: Connection, compaction: number): void {
-  setAlone(connection, compaction, true, [])
+export function* showOnNew(sql: Sql, compaction: number): Work<void> {
+  yield* setAlone(sql, compaction, true, [])
 }
 
 /** The number of parts that a compaction replaces, and of their rows. */
-function extentOf(connection: Connection, compaction: number): readonly [parts: number, rows: number] {
-  const sql = 'select count(*), count(distinct message) from undertext_replacements where compaction = ?'
-  return connection.get(sql, compaction) as unknown as readonly [number, number]
+function* extentOf(sql: Sql, compaction: number): Work<readonly [parts: number, rows: number]> {
+  const statement =
+    'select count(*), count(distinct message) from undertext_replacements where compaction = ?'
+  return (yield* sql.get(statement, compaction)) as unknown as readonly [number, number]
 }
 
 /**
  * Sums over the visible rows of which a compaction replaces parts: of its replacements (`r.saved_`), or of the rows (`m.size_`), each
  * counted once. `isSingle`: each row has one replacement, so rows are distinct.
  */
-function visibleTotals(
-  connection: Connection,
+function* visibleTotals(
+  sql: Sql,
   compaction: number,
   column: 'r.saved_' | 'm.size_',
   isSingle: boolean,
-): Sizes {
+): Work<Sizes> {
   const rows = isSingle
     ? 'undertext_replacements r'
     : '(select distinct compaction, message from undertext_replacements) r'
-  const row = connection.get(
+  const row = yield* sql.get(
     `select ${eachSize((size) => `total(${column}${size})`)}
      from ${rows} join undertext_messages m on m.key = r.message where r.compaction = ? and ${M_VISIBLE}`,
     compaction,
@@ -111,22 +113,22 @@ function visibleTotals(
 const FEW_OTHERS = 16
 
 /** The numbers of other compactions in force that replace parts; when there are many, only those with the same rows. */
-function othersInForce(connection: Connection, compaction: number): number[] {
-  const session = connection.get('select session from undertext_compactions where no = ?', compaction)![0]
-  const others = connection.all(
+function* othersInForce(sql: Sql, compaction: number): Work<number[]> {
+  const session = (yield* sql.get('select session from undertext_compactions where no = ?', compaction))![0]
+  const others = yield* sql.all(
     `select no from undertext_compactions indexed by undertext_compactions_replacing
      where session = ? and status = 'active' and parts_replaced > 0 and no <> ? limit ?`,
     session,
     compaction,
     FEW_OTHERS + 1,
   )
-  const rows = others.length <= FEW_OTHERS ? others : overlappingOthers(connection, compaction)
+  const rows = others.length <= FEW_OTHERS ? others : yield* overlappingOthers(sql, compaction)
   return rows.map(([no]) => no as number)
 }
 
 /** Cross joins, so that SQLite starts from the rows of this compaction, not from all compactions in force. */
-function overlappingOthers(connection: Connection, compaction: number): readonly (readonly unknown[])[] {
-  return connection.all(
+function* overlappingOthers(sql: Sql, compaction: number): Work<readonly (readonly unknown[])[]> {
+  return yield* sql.all(
     `select distinct c.no from undertext_replacements a
      cross join undertext_replacements b on b.message = a.message and b.compaction <> a.compaction
      cross join undertext_compactions c on c.no = b.compaction
@@ -136,29 +138,22 @@ function overlappingOthers(connection: Connection, compaction: number): readonly
 }
 
 /** Rows of which another compaction in force also replaces parts. */
-function overlappingRows(connection: Connection, compaction: number, others: readonly number[]): number[] {
-  return connection
-    .all(
-      `select distinct a.message from undertext_replacements a
+function* overlappingRows(sql: Sql, compaction: number, others: readonly number[]): Work<number[]> {
+  return (yield* sql.all(
+    `select distinct a.message from undertext_replacements a
        join undertext_replacements b on b.message = a.message
        where a.compaction = ? and b.compaction in (select value from json_each(?))`,
-      compaction,
-      JSON.stringify(others),
-    )
-    .map(([key]) => key as number)
+    compaction,
+    JSON.stringify(others),
+  )).map(([key]) => key as number)
 }
 
 /** Updates rows of which only this compaction replaces parts: they show its replacements, or their originals. */
-function setAlone(
-  connection: Connection,
-  compaction: number,
-  inForce: boolean,
-  except: readonly number[],
-): void {
+function* setAlone(sql: Sql, compaction: number, inForce: boolean, except: readonly number[]): Work<void> {
   // A replacement that shows the original is not listed. `group_concat` of no parts is null.
   const shown = `'[' || group_concat('[' || part || ',' || compaction || ']' order by part) filter (${IS_SHOWN}) || ']'`
   const sign = inForce ? '-' : '+'
-  connection.run(
+  yield* sql.run(
     `update undertext_messages set shown = r.shown, ${eachSize((size) => `size_${size} = size_${size} ${sign} r.saved_${size}`)}
      from (select message, ${inForce ? shown : 'null'} as shown, ${SUMS}
            from undertext_replacements where compaction = ? group by message) r
@@ -178,11 +173,11 @@ const EXCHANGEABLE = `select mine.message, mine.part, ${eachSize((size) => `mine
  * The simple case of an overlap, in half the time of the general one: a compaction that replaces one part of each of its rows, and one
  * older compaction in force. Exchanges one entry of `shown` for the other; returns the number of rows.
  */
-function exchange(connection: Connection, compaction: number, inForce: boolean, older: number): number {
+function* exchange(sql: Sql, compaction: number, inForce: boolean, older: number): Work<number> {
   const [from, to] = inForce ? [older, compaction] : [compaction, older]
   const sign = inForce ? '-' : '+'
   // The driver binds every number as a real, which would be written "2.0".
-  return connection.run(
+  return yield* sql.run(
     `update undertext_messages
      set shown = replace(shown, '[' || pair.part || ',' || cast(? as integer) || ']',
          '[' || pair.part || ',' || cast(? as integer) || ']'),
@@ -195,26 +190,26 @@ function exchange(connection: Connection, compaction: number, inForce: boolean, 
   )
 }
 
-function exchangeableRows(connection: Connection, compaction: number, older: number): Set<number> {
-  const rows = connection.all(`select message from (${EXCHANGEABLE})`, older, compaction)
+function* exchangeableRows(sql: Sql, compaction: number, older: number): Work<Set<number>> {
+  const rows = yield* sql.all(`select message from (${EXCHANGEABLE})`, older, compaction)
   return new Set(rows.map(([key]) => key as number))
 }
 
 /** Updates rows of several compactions: each part shows the newest in force. One statement, because there may be thousands of rows. */
-function setNewest(
-  connection: Connection,
+function* setNewest(
+  sql: Sql,
   compaction: number,
   inForce: boolean,
   others: readonly number[],
   rows: readonly number[],
-): void {
+): Work<void> {
   // In SQLite, bare columns beside max() are of the row that has the maximum.
   const newest = `select r.message, r.part, max(r.compaction) as by, r.text, ${eachSize((size) => `r.saved_${size}`)}
     from json_each(?) k join undertext_replacements r on r.message = k.value
     where r.compaction in (select value from json_each(?)) group by r.message, r.part`
   const keys = JSON.stringify(rows)
   const [without, including] = [JSON.stringify(others), JSON.stringify([...others, compaction])]
-  connection.run(
+  yield* sql.run(
     `update undertext_messages set shown = after.shown,
        ${eachSize((size) => `size_${size} = size_${size} + before.saved_${size} - after.saved_${size}`)}
      from (select message, ${SUMS} from (${newest}) group by message) before

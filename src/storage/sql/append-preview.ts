@@ -1,13 +1,14 @@
 import type { PartPreview, ToolOutputLimits } from '../../files/tool-output/message-previews.ts'
 import { encodeCoverage, NO_ROWS } from '../../model/coverage.ts'
+import type { Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { NO_SIZES, type Sizes, SizesSum, subtractSizes, tokensOf } from '../../tokens/measure.ts'
 import type { AppendPreview, PreviewRun } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { writeCompaction } from './compaction-row.ts'
-import type { Connection } from './connection.ts'
 import { insertReplacement, showOnNew } from './replacements.ts'
 import { requireSession } from './sessions.ts'
+import type { Sql } from './sql.ts'
 
 /** A preview of a row that was just inserted. */
 export type RowPreview = PartPreview & { readonly key: number }
@@ -16,19 +17,19 @@ export type RowPreview = PartPreview & { readonly key: number }
  * Applies the previews of an append after its rows and counters, within its transaction, so that no view ever has the full texts. The
  * view epoch stays: rows that others have read are unchanged.
  */
-export function commitPreviews(
-  connection: Connection,
+export function* commitPreviews(
+  sql: Sql,
   sessionId: string,
   previews: readonly RowPreview[],
   { limits, run, estimator }: { limits: ToolOutputLimits; run: PreviewRun; estimator: Estimator },
-): AppendPreview {
-  const session = requireSession(connection, sessionId)
+): Work<AppendPreview> {
+  const session = yield* requireSession(sql, sessionId)
   const sum = new SizesSum()
   for (const { saved } of previews) sum.add(saved)
   const { visibleSizes, visibleCount } = session
   const tokensBefore = tokensOf(visibleSizes, visibleCount, estimator, run.provider)
   const tokensAfter = tokensOf(subtractSizes(visibleSizes, sum.value), visibleCount, estimator, run.provider)
-  const no = writeCompaction(connection, session, run, {
+  const no = yield* writeCompaction(sql, session, run, {
     id: run.id,
     kind: 'preview',
     status: 'active',
@@ -39,14 +40,14 @@ export function commitPreviews(
     tokensAfter,
     rank: session.version + 1,
   })
-  for (const preview of previews) insertReplacement(connection, no, preview.key, preview)
-  showOnNew(connection, no)
-  addToCounters(connection, session.no, {
+  for (const preview of previews) yield* insertReplacement(sql, no, preview.key, preview)
+  yield* showOnNew(sql, no)
+  yield* addToCounters(sql, session.no, {
     rows: 0,
     sizes: subtractSizes(NO_SIZES, sum.value),
     activeCompactions: 1,
   })
-  writeAudit(connection, session.no, {
+  yield* writeAudit(sql, session.no, {
     event: 'created',
     compaction: no,
     run: run.runId,
@@ -62,13 +63,13 @@ export function commitPreviews(
 }
 
 /** Changes the counters of a session by what an append wrote. The view epoch stays. */
-export function addToCounters(
-  connection: Connection,
+export function* addToCounters(
+  sql: Sql,
   session: number,
   { rows, sizes, activeCompactions }: { rows: number; sizes: Sizes; activeCompactions: number },
-): void {
+): Work<void> {
   const { text, reasoning, toolCalls, toolResults, media } = sizes
-  connection.run(
+  yield* sql.run(
     `update undertext_sessions set messages = messages + ?, visible = visible + ?, size_text = size_text + ?,
        size_reasoning = size_reasoning + ?, size_calls = size_calls + ?, size_results = size_results + ?,
        size_media = size_media + ?, active_compactions = active_compactions + ?, updated_at = ?, version = version + 1

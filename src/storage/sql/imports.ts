@@ -1,0 +1,118 @@
+import { UndertextError } from '../../errors.ts'
+import type { Work } from '../../model/work.ts'
+import type { FinishedImport, ImportInProgress, NewImport, Session } from '../storage.ts'
+import { writeAudit } from './audit.ts'
+import { dropBlobsOf } from './content-codec.ts'
+import { dropSession } from './purge.ts'
+import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
+import type { Sql } from './sql.ts'
+
+/*
+ * Imports in progress: sessions that are written in batches, so that no writer waits long for the lock, under a temporary name and in
+ * no list. A finished import gets its own name. One that is never finished is removed without a receipt.
+ */
+
+/** Creates a session that no list shows. Throws `SESSION_EXISTS`, also when all of its possible incarnations are taken. */
+export function* beginImport(sql: Sql, request: NewImport): Work<StoredSession> {
+  return yield* sql.write('beginImport', function* () {
+    const { id, fields, estimator, holder, expiresAt, incarnations } = request
+    yield* refuseTaken(sql, id)
+    const incarnation = incarnations && (yield* firstFree(sql, incarnations))
+    if (incarnations !== undefined && incarnation === undefined)
+      throw new UndertextError('SESSION_EXISTS', { sessionId: id })
+    const { no } = yield* insertSession(sql, id, fields, estimator)
+    yield* sql.run(
+      `update undertext_sessions set staged_by = ?, lease_run = id, lease_holder = ?, lease_expires = ?,
+         incarnation = ifnull(?, incarnation) where no = ?`,
+      ...[holder, holder, expiresAt, incarnation ?? null, no],
+    )
+    return yield* requireSession(sql, id)
+  })
+}
+
+function* firstFree(sql: Sql, incarnations: readonly string[]): Work<string | undefined> {
+  for (const one of incarnations) {
+    const taken = yield* sql.get('select 1 from undertext_sessions where incarnation = ?', one)
+    if (taken === undefined) return one
+  }
+  return undefined
+}
+
+/** Gives an imported session its own name and lists it. Throws `SESSION_EXISTS`, and `SESSION_NOT_FOUND` when it is not in progress. */
+export function* finishImport(
+  sql: Sql,
+  importId: string,
+  id: string,
+  { fields, createdAt, updatedAt, audit }: FinishedImport,
+): Work<Session> {
+  return yield* sql.write('finishImport', function* () {
+    const { no } = yield* requireImport(sql, importId)
+    yield* refuseTaken(sql, id)
+    if (fields !== undefined) yield* updateFields(sql, yield* requireSession(sql, importId), fields)
+    yield* sql.run(
+      `update undertext_sessions set id = ?, staged_by = null, lease_run = null, lease_holder = null, lease_expires = null,
+         created_at = ifnull(?, created_at), updated_at = ifnull(?, updated_at) where no = ?`,
+      ...[id, createdAt ?? null, updatedAt ?? null, no],
+    )
+    if (audit !== undefined) yield* writeAudit(sql, no, audit)
+    return yield* requireSession(sql, id)
+  })
+}
+
+/** Throws `SESSION_NOT_FOUND`. */
+export function* requireImport(sql: Sql, id: string): Work<{ readonly no: number }> {
+  const no = yield* importNo(sql, id)
+  if (no === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+  return { no }
+}
+
+function* importNo(sql: Sql, id: string): Work<number | undefined> {
+  yield* sql.enter(id)
+  const row = yield* sql.get('select no from undertext_sessions where id = ? and staged_by is not null', id)
+  return row?.[0] as number | undefined
+}
+
+function* refuseTaken(sql: Sql, id: string): Work<void> {
+  if ((yield* readSession(sql, id)) !== undefined)
+    throw new UndertextError('SESSION_EXISTS', { sessionId: id })
+}
+
+/** Removes some rows of an import, newest first; returns whether nothing is left. Does nothing to a finished import. */
+export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean> {
+  // Without rows to remove there is nothing to erase from the files.
+  if ((yield* sql.outside('discardImport', () => importNo(sql, id))) === undefined) return true
+  const isGone = yield* sql.erase('discardImport', function* () {
+    const no = yield* importNo(sql, id)
+    if (no === undefined) return true
+    return yield* sql.unguarded(String(no), function* () {
+      const keys = (yield* sql.all(
+        'select key from undertext_messages where session = ? order by key desc limit ?',
+        no,
+        rows,
+      )).map(([key]) => key as number)
+      yield* discardRows(sql, keys)
+      const isEmpty = keys.length < rows
+      if (isEmpty) yield* dropSession(sql, id, no)
+      return isEmpty
+    })
+  })
+  if (isGone) yield* sql.clearFiles('often')
+  return isGone
+}
+
+function* discardRows(sql: Sql, keys: readonly number[]): Work<void> {
+  const list = JSON.stringify(keys)
+  const among = 'in (select value from json_each(?))'
+  yield* dropBlobsOf(sql, keys)
+  yield* sql.run(`delete from undertext_replacements where message ${among}`, list)
+  yield* sql.run(`delete from undertext_contents where key ${among}`, list)
+  yield* sql.run(`delete from undertext_messages where key ${among}`, list)
+}
+
+export function* importsInProgress(sql: Sql): Work<ImportInProgress[]> {
+  return yield* sql.outside('importsInProgress', function* () {
+    const statement = `select id, staged_by, ifnull(lease_expires, updated_at) from undertext_sessions where staged_by is not null`
+    const rows = (yield* sql.all(statement)) as unknown as [string, string, number][]
+    return rows.map(([id, holder, expiresAt]) => ({ id, holder, expiresAt }))
+  })
+}

@@ -1,0 +1,246 @@
+import { isUndertextError } from '../../errors.ts'
+import { coverageOf, encodeCoverage } from '../../model/coverage.ts'
+import type { Work } from '../../model/work.ts'
+import { bareCondensePlan } from '../../stages/summarize.ts'
+import { isHeld, LEASE_MS } from '../process.ts'
+import type { Attempt, FailedAttempt, Lease, RunStart, Snapshot, SummaryRecord } from '../storage.ts'
+import { writeAudit } from './audit.ts'
+import { recordColumns, stale, writeCompaction } from './compaction-row.ts'
+import { readSession, requireSession, type StoredSession } from './sessions.ts'
+import type { Sql } from './sql.ts'
+
+export function* leaseOf(sql: Sql, session: number): Work<Lease | undefined> {
+  return yield* leaseWhere(sql, 'no', session)
+}
+
+function* leaseWhere(sql: Sql, column: 'id' | 'no', value: string | number): Work<Lease | undefined> {
+  const row = yield* sql.get(
+    `select lease_run, lease_holder, lease_expires from undertext_sessions where ${column} = ? and lease_run is not null`,
+    value,
+  )
+  return row && { runId: row[0] as string, holder: row[1] as string, expiresAt: row[2] as number }
+}
+
+export function* clearLease(sql: Sql, session: number): Work<void> {
+  yield* sql.run(
+    'update undertext_sessions set lease_run = null, lease_holder = null, lease_expires = null where no = ?',
+    session,
+  )
+}
+
+/** Marks attempts of a session as expired whose run has no valid lease, within the caller's transaction. */
+export function* expireDead(sql: Sql, session: number): Work<void> {
+  const lease = yield* leaseOf(sql, session)
+  yield* expireAttempts(sql, session, lease !== undefined && isAlive(lease) ? lease.runId : undefined)
+}
+
+/** The same in its own transaction, if there are any. */
+export function* endDead(sql: Sql, verb: string, id: string): Work<void> {
+  const no = yield* sql.outside(verb, function* () {
+    const session = yield* readSession(sql, id)
+    return session !== undefined && (yield* hasRunning(sql, session.no)) ? session.no : undefined
+  })
+  if (no !== undefined)
+    yield* sql.write(verb, function* () {
+      return yield* expireDead(sql, no)
+    })
+}
+
+/** The same for all sessions, when a store is opened. */
+export function* expireAllDead(sql: Sql): Work<void> {
+  if (
+    !(yield* sql.outside('openStore', function* () {
+      return yield* hasRunning(sql)
+    }))
+  )
+    return
+  try {
+    yield* sql.write('openStore', function* () {
+      const statement = "select distinct session from undertext_compactions where status = 'running'"
+      for (const [session] of yield* sql.all(statement)) yield* expireDead(sql, session as number)
+    })
+  } catch (error) {
+    // Another sql is writing: the next run of each session marks its attempts.
+    if (!isUndertextError(error, 'STORE_BUSY')) throw error
+  }
+}
+
+/** The valid lease on a session. Without one, its running attempts are marked as expired. */
+export function* leaseInTheWay(sql: Sql, id: string): Work<Lease | undefined> {
+  const lease = yield* sql.outside('compactSession', function* () {
+    return yield* leaseWhere(sql, 'id', id)
+  })
+  if (lease === undefined || !isAlive(lease)) {
+    yield* endDead(sql, 'compactSession', id)
+    return undefined
+  }
+  if (expiresTooLate(lease))
+    yield* sql.write('compactSession', function* () {
+      return yield* shorten(sql, id, lease)
+    })
+  return lease
+}
+
+/** Claims a session, or returns the lease that prevents it. Attempts of dead holders are marked as expired. */
+export function* takeLease(sql: Sql, id: string, lease: Lease): Work<Lease | undefined> {
+  return yield* sql.write('compactSession', function* () {
+    const session = yield* requireSession(sql, id)
+    const current = yield* leaseOf(sql, session.no)
+    if (current !== undefined && current.runId !== lease.runId && isAlive(current)) {
+      if (expiresTooLate(current)) yield* shorten(sql, id, current)
+      return current
+    }
+    yield* expireAttempts(sql, session.no, lease.runId)
+    yield* sql.run(
+      'update undertext_sessions set lease_run = ?, lease_holder = ?, lease_expires = ? where no = ?',
+      lease.runId,
+      lease.holder,
+      lease.expiresAt,
+      session.no,
+    )
+    return undefined
+  })
+}
+
+export function* renewLease(sql: Sql, id: string, lease: Lease): Work<boolean> {
+  return yield* sql.write('compactSession', function* () {
+    return yield* setExpiry(sql, id, lease)
+  })
+}
+
+export function* releaseLease(sql: Sql, id: string, lease: Lease): Work<void> {
+  yield* sql.write('compactSession', function* () {
+    const session = yield* readSession(sql, id)
+    if (session !== undefined && (yield* leaseOf(sql, session.no))?.runId === lease.runId)
+      yield* clearLease(sql, session.no)
+  })
+}
+
+function isAlive({ expiresAt, holder, runId }: Lease): boolean {
+  return isHeld({ holder, run: runId, expiresAt })
+}
+
+function* setExpiry(sql: Sql, id: string, { runId, expiresAt }: Lease): Work<boolean> {
+  const statement = 'update undertext_sessions set lease_expires = ? where id = ? and lease_run = ?'
+  return (yield* sql.run(statement, expiresAt, id, runId)) === 1
+}
+
+/** Whether a lease expires later than a new one would: the clock was set back after it was written. */
+function expiresTooLate({ expiresAt }: Lease): boolean {
+  return expiresAt > Date.now() + LEASE_MS
+}
+
+/** Shortens a lease to the duration of a new one. A live holder renews it. */
+function* shorten(sql: Sql, id: string, lease: Lease): Work<void> {
+  yield* setExpiry(sql, id, { ...lease, expiresAt: Date.now() + LEASE_MS })
+}
+
+/*
+ * Requested summaries: recorded before the request, and ended whatever happens. A model call costs money even when the process dies.
+ */
+
+/** The session of a snapshot; `undefined` when it was purged since. */
+function* findPlanned(sql: Sql, { session }: Snapshot): Work<StoredSession | undefined> {
+  const now = yield* readSession(sql, session.id)
+  return now?.incarnation === session.incarnation ? now : undefined
+}
+
+/** The session of a snapshot. Throws `STALE_PLAN` when it was purged since. */
+export function* requirePlanned(sql: Sql, snapshot: Snapshot): Work<StoredSession> {
+  const session = yield* findPlanned(sql, snapshot)
+  if (session === undefined) throw stale(snapshot.session.id, 'the session was purged since')
+  return session
+}
+
+/** Records a request for a summary before it is made, so that the audit shows its cost whatever happens. */
+export function* noteAttempt(
+  sql: Sql,
+  snapshot: Snapshot,
+  run: RunStart,
+  { id, view, rows, summarizer }: Attempt,
+): Work<void> {
+  yield* sql.write('compactSession', function* () {
+    const session = yield* requirePlanned(sql, snapshot)
+    const no = yield* writeCompaction(sql, session, run, {
+      ...{ id, kind: 'condense', status: 'running', rank: session.version, rowsHidden: rows.length },
+      coverage: encodeCoverage(coverageOf(view, bareCondensePlan(rows), undefined)),
+      tokensBefore: view.tokens,
+      tokensAfter: view.tokens,
+      summary: { summarizer },
+    })
+    yield* writeAudit(sql, session.no, { event: 'started', compaction: no, run: run.runId, actor: run.actor })
+  })
+}
+
+/**
+ * Records the cost of an attempt so far, in case the process dies. The cost of an attempt that was marked as expired meanwhile is
+ * recorded too.
+ */
+export function* noteAnswer(sql: Sql, attemptId: string, summary: SummaryRecord): Work<void> {
+  yield* sql.write('compactSession', function* () {
+    yield* sql.run(
+      `update undertext_compactions set summarizer = ?, model = ?, prompt_version = ?, usage = ?, cost = ?
+       where id = ? and status in ('running', 'expired')`,
+      ...recordColumns(summary),
+      attemptId,
+    )
+  })
+}
+
+/** Records attempts that ended without a summary; does nothing when their session was purged since. */
+export function* endAttempts(
+  sql: Sql,
+  snapshot: Snapshot,
+  run: RunStart,
+  ended: readonly FailedAttempt[],
+): Work<void> {
+  yield* sql.write('compactSession', function* () {
+    const session = yield* findPlanned(sql, snapshot)
+    if (session === undefined) return
+    for (const attempt of ended) yield* recordFailure(sql, session, run, attempt)
+  })
+}
+
+/** Records an attempt that ended without a summary, within the caller's transaction. */
+export function* recordFailure(
+  sql: Sql,
+  session: StoredSession,
+  run: RunStart,
+  { id, status, error, tokens, summary }: FailedAttempt,
+): Work<void> {
+  const figures = { error, tokensBefore: tokens, tokensAfter: tokens }
+  const row = {
+    id,
+    kind: 'condense',
+    status,
+    coverage: '{}',
+    summary,
+    rank: session.version,
+    ...figures,
+  } as const
+  const compaction = yield* writeCompaction(sql, session, run, row)
+  yield* sql.run('update undertext_sessions set version = version + 1 where no = ?', session.no)
+  const entry = { event: status, compaction, run: run.runId, actor: run.actor, detail: figures }
+  yield* writeAudit(sql, session.no, entry)
+}
+
+/** Whether attempts of a session, or of any session, are recorded as running. */
+function* hasRunning(sql: Sql, session?: number): Work<boolean> {
+  const running = "select 1 from undertext_compactions where status = 'running'"
+  if (session === undefined) return (yield* sql.get(`${running} limit 1`)) !== undefined
+  return (yield* sql.get(`${running} and session = ? limit 1`, session)) !== undefined
+}
+
+/** Marks running attempts as expired, except those of one run, within the caller's transaction. */
+function* expireAttempts(sql: Sql, session: number, exceptRun: string | undefined): Work<void> {
+  const rows = yield* sql.all(
+    "select no, run from undertext_compactions where session = ? and status = 'running' and run is not ?",
+    session,
+    exceptRun ?? null,
+  )
+  for (const [no, run] of rows) {
+    const statement = "update undertext_compactions set status = 'expired', changed_at = ? where no = ?"
+    yield* sql.run(statement, Date.now(), no)
+    yield* writeAudit(sql, session, { event: 'expired', compaction: no as number, run: run as string })
+  }
+}
