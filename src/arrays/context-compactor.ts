@@ -259,7 +259,7 @@ async function runPipeline(
   })
   const contents: ContentReader = {
     contents: () => rows.parts,
-    metadata: (keys) => {
+    metadata: (_id, keys) => {
       const found = keys.map((key) => [key, given[key - 1]?.metadata] as const)
       return new Map(found.filter((entry): entry is [number, JsonObject] => isJsonObject(entry[1])))
     },

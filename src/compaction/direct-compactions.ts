@@ -194,7 +194,10 @@ async function planEdits(
     } else if (edit.type.startsWith('clear_thinking')) {
       reported = clearedBy(edit, 'thinking_turns')
       const keys = rowsOfOldestReasoning(view, end, reported).map(({ key }) => key)
-      const contents = keys.length === 0 ? new Map<number, readonly Part[]>() : await storage.contents(keys)
+      const contents =
+        keys.length === 0
+          ? new Map<number, readonly Part[]>()
+          : await storage.contents(run.snapshot.session.id, keys)
       planned = planClearedReasoning(view, end, reported, edit, (row) => contents.get(row.key) ?? [])
     }
     if (planned.plan !== undefined) run.add(planned.plan)
@@ -210,7 +213,7 @@ async function planBlockOf(storage: Storage, run: DirectRun, record: ProviderRec
     appliedEdits.length > 0 &&
     !appliedEdits.some(({ type }) => type.startsWith('compact'))
   if (isOnlyEdits) return 'none'
-  const place = await findBlock(storage, run.view, messageId)
+  const place = await findBlock(storage, run, messageId)
   if (typeof place === 'string') return place
   const compactions = await storage.compactions(run.sessionId, {})
   if (compactions.some((compaction) => isOf(compaction, place))) return 'known'
@@ -228,7 +231,7 @@ function isOf({ kind, params, status }: Compaction, { row, part }: BlockPlace): 
 /** The block of a message, or the newest one of the view. */
 async function findBlock(
   storage: Storage,
-  view: View,
+  { view, snapshot }: DirectRun,
   messageId: string | undefined,
 ): Promise<BlockPlace | 'hidden' | 'none'> {
   const rows = view.rows.filter(
@@ -238,7 +241,10 @@ async function findBlock(
   if (messageId !== undefined && rows.length === 0) return 'hidden'
   for (let end = rows.length; end > 0; end -= SEARCH_ROWS) {
     const some = rows.slice(Math.max(0, end - SEARCH_ROWS), end)
-    const contents = await storage.contents(some.map(({ key }) => key))
+    const contents = await storage.contents(
+      snapshot.session.id,
+      some.map(({ key }) => key),
+    )
     for (const row of some.reverse()) {
       const parts = contents.get(row.key) ?? []
       const part = lastBlockOf(parts)

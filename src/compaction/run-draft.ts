@@ -371,9 +371,18 @@ export class RunDraft {
     const stored = rows.filter(({ key }) => key > 0)
     const { id } = this.#snapshot.session
     const [contents, metadata, shownTexts] = await Promise.all([
-      this.#storage.contents(id, stored.map(({ key }) => key)),
-      this.#storage.metadata(id, stored.filter(({ kind }) => kind === 'summary').map(({ key }) => key)),
-      this.#storage.shownTexts(id, rows.filter(({ shown }) => shown.length > 0).map(({ key }) => key)),
+      this.#storage.contents(
+        id,
+        stored.map(({ key }) => key),
+      ),
+      this.#storage.metadata(
+        id,
+        stored.filter(({ kind }) => kind === 'summary').map(({ key }) => key),
+      ),
+      this.#storage.shownTexts(
+        id,
+        rows.filter(({ shown }) => shown.length > 0).map(({ key }) => key),
+      ),
     ])
     return rows.map((row) => {
       const content = contents.get(row.key) ?? this.#plannedContent(row.key) ?? []

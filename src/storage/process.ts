@@ -57,9 +57,10 @@ const sights = new Map<string, { readonly expiresAt: number; readonly at: number
 /**
  * Whether a lease is valid. The visible state of its holder decides first. Otherwise the clock decides, which may be wrong: a lease without
  * renewals is valid for `LEASE_MS` after it was first seen, whatever its end, and one that ended long ago, of a process that may be alive,
- * ends only when no renewal is seen.
+ * ends only when no renewal is seen. `byClock`: by the clock of a database only, of a holder on any machine.
  */
-export function isHeld(held: Held): boolean {
+export function isHeld(held: Held, byClock = false): boolean {
+  if (byClock && held.holder !== LEASE_HOLDER) return Date.now() < held.expiresAt
   const seen = whereabouts(held)
   if (seen === 'live' || seen === 'gone') return seen === 'live'
   const over = Date.now() - held.expiresAt

@@ -496,7 +496,10 @@ export class Store<S extends Storage = Storage> {
     // A snapshot needs a provider, but scores do not depend on it.
     const snapshot = await storage.snapshot(id, this.#context.modelFor(undefined).key)
     if (snapshot === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
-    const contents = await storage.contents(id, snapshot.view.rows.map(({ key }) => key))
+    const contents = await storage.contents(
+      id,
+      snapshot.view.rows.map(({ key }) => key),
+    )
     return scoreSession(snapshot.view, (row) => contents.get(row.key) ?? [], checked)
   }
 

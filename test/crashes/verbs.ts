@@ -423,7 +423,7 @@ export const VERBS: readonly WritingVerb[] = [
       await claimed(store)
     },
     act: async (store) => {
-      if (!(await storageOf(store).jobs.end(SESSION, 'j', 'r', { state: 'done', error: undefined })))
+      if (!(await storageOf(store).jobs.end(S, 'j', 'r', { state: 'done', error: undefined })))
         throw new Error('nothing to end')
     },
     again: 'nothing to end',

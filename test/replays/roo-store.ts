@@ -12,7 +12,7 @@ import {
 import { checkLaws } from '../../src/model/laws.ts'
 import { applyPlan, type Plan } from '../../src/model/plan.ts'
 import type { View } from '../../src/model/view.ts'
-import type { SqliteStorage } from '../../src/storage/sql/storage.ts'
+import type { SqliteStorage } from '../../src/storage/sqlite/storage.ts'
 import { storageOf } from '../../src/store/store.ts'
 import { measureMessage } from '../../src/tokens/measure.ts'
 import type { RooMessage } from './roo-data.ts'

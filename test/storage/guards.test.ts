@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openStore, type SqliteStore } from '../../src/index.ts'
 import { PLANNING_QUERY } from '../../src/storage/sql/planning.ts'
 import { VIEW_QUERY } from '../../src/storage/sql/view.ts'
+import { toSqlite } from '../../src/storage/sqlite/connection.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 import { dumpOf, failureOf } from '../support/failures.ts'
 import { newFolder } from '../support/temporary.ts'
@@ -232,7 +233,7 @@ describe('verifySession', () => {
 
 describe('query plans', () => {
   const planOf = (sql: string, parameters: number[]): string[] =>
-    (other.prepare(`explain query plan ${sql}`).all(...parameters) as { detail: string }[]).map(
+    (other.prepare(`explain query plan ${toSqlite(sql)}`).all(...parameters) as { detail: string }[]).map(
       ({ detail }) => detail,
     )
 

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { type ExpandedRow, type ExpandedSummary, openStore, Store } from '../../src/index.ts'
 import { SOURCE_QUERIES } from '../../src/storage/sql/sources.ts'
 import { SHOWN_QUERY, VIEW_QUERY } from '../../src/storage/sql/view.ts'
+import { toSqlite } from '../../src/storage/sqlite/connection.ts'
 import { neurolinkEstimator } from '../../src/tokens.ts'
 import { chat } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
@@ -264,7 +265,7 @@ test('with 100,000 stored messages the view reads no hidden row, and a summary o
   await store.compactSession('s', { range: { from: 1, to: 99_950 }, summary: 'Nearly all.' })
   const beside = new BetterSqlite3(file)
   const planOf = (sql: string, parameters: readonly (number | string)[]): string =>
-    (beside.prepare(`explain query plan ${sql}`).all(...parameters) as { detail: string }[])
+    (beside.prepare(`explain query plan ${toSqlite(sql)}`).all(...parameters) as { detail: string }[])
       .map(({ detail }) => detail)
       .join('\n')
   expect(planOf(VIEW_QUERY, [1])).toMatch(/SEARCH m USING INDEX undertext_visible \(session=\?/)

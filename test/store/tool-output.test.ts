@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type NewMessage, openStore, Store, type ToolCall } from '../../src/index.ts'
 import { TOOL_QUERIES } from '../../src/storage/sql/tool-calls.ts'
+import { toSqlite } from '../../src/storage/sqlite/connection.ts'
 import { neurolinkEstimator } from '../../src/tokens.ts'
 import { call, calls, failure, result, say } from '../support/conversation.ts'
 import { ModelStorage } from '../support/model-storage.ts'
@@ -117,7 +118,9 @@ test('an output is read without the contents of other messages [F3-03]', async (
 
   for (const [name, sql] of Object.entries(TOOL_QUERIES)) {
     const parameters = name === 'after' ? [1, 0, 10] : [1, 100, 'x', 10]
-    const plan = (beside.prepare(`explain query plan ${sql}`).all(...parameters) as { detail: string }[])
+    const plan = (
+      beside.prepare(`explain query plan ${toSqlite(sql)}`).all(...parameters) as { detail: string }[]
+    )
       .map(({ detail }) => detail)
       .join('\n')
     expect(plan).toMatch(/SEARCH m USING INDEX undertext_log \(session=\? AND position/)

@@ -13,8 +13,8 @@ const random = randomFrom(SEED)
 const isLong = process.env.LONG === '1'
 const delay = (): number => (isLong || random() < 0.1 ? random() * 3 : 0)
 
-vi.mock('../../src/storage/sql/storage.ts', async (original) => {
-  const actual = await original<typeof import('../../src/storage/sql/storage.ts')>()
+vi.mock('../../src/storage/sqlite/storage.ts', async (original) => {
+  const actual = await original<typeof import('../../src/storage/sqlite/storage.ts')>()
   const sqliteStorage: typeof actual.sqliteStorage = (...given) =>
     late(actual.sqliteStorage(...given), { before: delay, after: delay })
   return { ...actual, sqliteStorage }

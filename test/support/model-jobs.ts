@@ -109,13 +109,13 @@ export class ModelJobs implements Jobs, Circuits {
     return kept?.job.state === 'running' && kept.job.runId === runId ? kept : undefined
   }
 
-  renew(jobId: string, claim: JobClaim): boolean {
+  renew(_id: string, jobId: string, claim: JobClaim): boolean {
     const kept = this.held(jobId, claim.runId)
     if (kept !== undefined) kept.claim = claim
     return kept !== undefined
   }
 
-  end(jobId: string, runId: string, { state, error, notBefore, isUncounted }: JobEnd): boolean {
+  end(_id: string, jobId: string, runId: string, { state, error, notBefore, isUncounted }: JobEnd): boolean {
     const kept = this.held(jobId, runId)
     if (kept === undefined) return false
     const attempts = kept.job.attempts - (isUncounted === true ? 1 : 0)

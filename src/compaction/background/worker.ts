@@ -284,7 +284,12 @@ export class Worker {
       case 'again': {
         const notBefore = Date.now() + outcome.afterMs
         const { code, isUncounted } = outcome
-        const isOurs = await jobs.end(job.sessionId, job.id, runId, { state: 'queued', error: code, notBefore, isUncounted })
+        const isOurs = await jobs.end(job.sessionId, job.id, runId, {
+          state: 'queued',
+          error: code,
+          notBefore,
+          isUncounted,
+        })
         if (!isOurs) return this.#aborted(job, work)
         this.#emit({ phase: 'queued', ...about(job), notBefore, code })
         return this.schedule(job.sessionId, outcome.afterMs)

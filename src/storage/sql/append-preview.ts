@@ -73,7 +73,7 @@ export function* addToCounters(
     `update undertext_sessions set messages = messages + ?, visible = visible + ?, size_text = size_text + ?,
        size_reasoning = size_reasoning + ?, size_calls = size_calls + ?, size_results = size_results + ?,
        size_media = size_media + ?, active_compactions = active_compactions + ?, updated_at = ?, version = version + 1
-     where no = ?`,
+     where {family} no = ?`,
     ...[rows, rows, text, reasoning, toolCalls, toolResults, media, activeCompactions, Date.now(), session],
   )
 }

@@ -203,7 +203,7 @@ function* headOf(sql: Sql, sessionId: string, estimators: Estimators, withSettin
   yield* sql.enter(sessionId)
   const row = yield* sql.get(
     `select no, incarnation, messages, estimator${withSettings ? ', config, provider, model' : ''}
-     from undertext_sessions where id = ?`,
+     from undertext_sessions where {family} id = ?`,
     sessionId,
   )
   if (row === undefined) {
@@ -266,12 +266,12 @@ function* findByKey(sql: Sql, head: Head, prepared: Prepared): Work<AppendedMess
 /** SQL: whether a row `m` is rewound: a manual compaction hides it, or the summary or marker that replaces it, at any depth. */
 const IS_REWOUND = `exists (
   with recursive hiding(no) as (
-    select ifnull(m.condense_parent, m.truncation_parent)
+    select coalesce(m.condense_parent, m.truncation_parent)
     union
-    select ifnull(i.condense_parent, i.truncation_parent) from hiding h
-      join undertext_messages i on i.session = m.session and i.position is null and i.inserted_by = h.no
+    select coalesce(i.condense_parent, i.truncation_parent) from hiding h
+      join undertext_messages i on {family i} i.session = m.session and i.position is null and i.inserted_by = h.no
   )
-  select 1 from hiding h join undertext_compactions c on c.no = h.no where c.kind = 'manual')`
+  select 1 from hiding h join undertext_compactions c on {family c} c.no = h.no where c.kind = 'manual')`
 
 /** Finds stored messages by their keys, hidden and rewound ones included. */
 export function* knownMessages(
@@ -318,8 +318,8 @@ function* storedUnder(
   if (idempotencyKey === undefined) return undefined
   const row = yield* sql.get(
     `select m.position, m.id, m.role, c.content, c.blobs, c.metadata
-     from undertext_messages m join undertext_contents c on c.key = m.key
-     where m.session = ? and m.idempotency_key = ? and ${condition} order by m.key desc limit 1`,
+     from undertext_messages m join undertext_contents c on {family c} c.key = m.key
+     where {family m} m.session = ? and m.idempotency_key = ? and ${condition} order by m.key desc limit 1`,
     head.no,
     idempotencyKey,
   )

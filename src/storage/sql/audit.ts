@@ -19,8 +19,9 @@ const MAX_TEXT_BYTES = 1_024
 export function* writeAudit(sql: Sql, session: number, entry: NewEntry): Work<number> {
   const { event, run, actor, detail } = bounded(entry)
   return yield* sql.insert(
-    `insert into undertext_audit (session, event, compaction, run, at, actor, detail, position)
-     values (?, ?, ?, ?, ?, ?, ?, (select messages from undertext_sessions where no = ?))`,
+    `insert into undertext_audit ({family,} no, session, event, compaction, run, at, actor, detail, position)
+     values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, (select messages from undertext_sessions where {family} no = ?))`,
+    yield* sql.nextNo('undertext_audit', session),
     session,
     event,
     entry.compaction ?? null,

@@ -18,7 +18,8 @@ export function* readCircuit(sql: Sql, id: string): Work<Circuit | undefined> {
 }
 
 function* circuitOf(sql: Sql, id: string): Work<Circuit | undefined> {
-  const statement = `select ${COLUMNS} from undertext_circuits c join undertext_sessions s on s.no = c.session where s.id = ?`
+  yield* sql.enter(id)
+  const statement = `select ${COLUMNS} from undertext_circuits c join undertext_sessions s on {family s} s.no = c.session where {family c} s.id = ?`
   const row = yield* sql.get(statement, id)
   return row && decode(row)
 }
@@ -35,8 +36,8 @@ export function* noteFailure(
     const isSame = before?.viewEpoch === viewEpoch && before.model === model
     const failures = isSame ? before.failures + 1 : 1
     yield* sql.run(
-      `insert into undertext_circuits (session, failures, view_epoch, model, error, open_until, changed_at) values (?, ?, ?, ?, ?, ?, ?)
-       on conflict (session) do update set failures = excluded.failures, view_epoch = excluded.view_epoch, model = excluded.model,
+      `insert into undertext_circuits ({family,} session, failures, view_epoch, model, error, open_until, changed_at) values ({?,} ?, ?, ?, ?, ?, ?, ?)
+       on conflict ({family,} session) do update set failures = excluded.failures, view_epoch = excluded.view_epoch, model = excluded.model,
          error = excluded.error, open_until = excluded.open_until, changed_at = excluded.changed_at`,
       no,
       failures,
@@ -56,7 +57,7 @@ export function* tryOnce(sql: Sql, id: string, openUntil: number, next: number):
     const now = Date.now()
     // After the clock was set back, the wait is over (see dueAt).
     const statement = `update undertext_circuits set open_until = ?, changed_at = ?
-      where session = ? and (open_until = ? or changed_at > ?)`
+      where {family} session = ? and (open_until = ? or changed_at > ?)`
     return (yield* sql.run(statement, next, now, no, openUntil, now + LEASE_MS)) === 1
   })
 }
@@ -66,7 +67,7 @@ export function* resetCircuit(sql: Sql, id: string): Work<Circuit | undefined> {
   return yield* sql.write('compactSession', function* () {
     const before = yield* circuitOf(sql, id)
     const { no } = yield* requireHead(sql, id)
-    yield* sql.run('delete from undertext_circuits where session = ?', no)
+    yield* sql.run('delete from undertext_circuits where {family} session = ?', no)
     return before
   })
 }
@@ -87,9 +88,9 @@ export function* readSpending(
       or cost is not null or status in ('running', 'failed', 'rejected', 'aborted', 'expired'))`
     const tokens = (name: string): string => `coalesce(json_extract(usage, '$.${name}'), 0)`
     const sums = `select count(*), coalesce(sum(case when json_valid(usage) then ${tokens('inputTokens')} + ${tokens('outputTokens')} end), 0),
-      coalesce(sum(cost), 0), min(created_at) from undertext_compactions where ${asked}`
+      coalesce(sum(cost), 0), min(created_at) from undertext_compactions where {family} ${asked}`
     const ofSession =
-      id === undefined ? '' : ' and session = (select no from undertext_sessions where id = ?)'
+      id === undefined ? '' : ' and session = (select no from undertext_sessions where {family} id = ?)'
     const parameters = [since, Date.now() + LEASE_MS, summarizer, ...(id === undefined ? [] : [id])]
     const row = yield* sql.get(`${sums}${ofSession}`, ...parameters)
     const [calls, used, cost, oldest] = row as readonly (number | null)[]
@@ -127,13 +128,13 @@ export function* addBilled(
     : `, last_cache_read_tokens = excluded.last_cache_read_tokens,
        last_cache_creation_tokens = excluded.last_cache_creation_tokens`
   yield* sql.run(
-    `insert into undertext_usage (session, provider, model, requests, input_tokens, cache_read_tokens, cache_creation_tokens,
-       output_tokens, last_cache_read_tokens, last_cache_creation_tokens, at) values (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)
-     on conflict (session, provider, model) do update set requests = requests + 1,
-       input_tokens = input_tokens + excluded.input_tokens,
-       cache_read_tokens = cache_read_tokens + excluded.cache_read_tokens,
-       cache_creation_tokens = cache_creation_tokens + excluded.cache_creation_tokens,
-       output_tokens = output_tokens + excluded.output_tokens, at = excluded.at${last}`,
+    `insert into undertext_usage ({family,} session, provider, model, requests, input_tokens, cache_read_tokens, cache_creation_tokens,
+       output_tokens, last_cache_read_tokens, last_cache_creation_tokens, at) values ({?,} ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)
+     on conflict ({family,} session, provider, model) do update set requests = undertext_usage.requests + 1,
+       input_tokens = undertext_usage.input_tokens + excluded.input_tokens,
+       cache_read_tokens = undertext_usage.cache_read_tokens + excluded.cache_read_tokens,
+       cache_creation_tokens = undertext_usage.cache_creation_tokens + excluded.cache_creation_tokens,
+       output_tokens = undertext_usage.output_tokens + excluded.output_tokens, at = excluded.at${last}`,
     session,
     provider,
     model,
@@ -153,13 +154,13 @@ export function* readUsage(sql: Sql, id: string): Work<RecordedUsage> {
     const { no } = yield* requireSession(sql, id)
     const models = (yield* sql.all(
       `select provider, model, requests, input_tokens, cache_read_tokens, cache_creation_tokens, output_tokens,
-           last_cache_read_tokens, last_cache_creation_tokens, at from undertext_usage where session = ?
+           last_cache_read_tokens, last_cache_creation_tokens, at from undertext_usage where {family} session = ?
          order by provider, model`,
       no,
     )).map(decodeUsage)
     const summaries = (yield* sql.all(
       `select summarizer, model, usage, cost from undertext_compactions
-         where session = ? and (usage is not null or cost is not null) order by no`,
+         where {family} session = ? and (usage is not null or cost is not null) order by no`,
       no,
     )).map(decodeSummary)
     return { models, summaries }
@@ -194,10 +195,15 @@ export function* readCachedTokens(
   provider: string,
   model: string,
 ): Work<number | undefined> {
+  return yield* sql.outside('compactSession', () => cachedTokensOf(sql, id, provider, model))
+}
+
+function* cachedTokensOf(sql: Sql, id: string, provider: string, model: string): Work<number | undefined> {
+  yield* sql.enter(id)
   const row = yield* sql.get(
     `select u.last_cache_read_tokens, u.last_cache_creation_tokens from undertext_sessions s
-     join undertext_measurements m on m.session = s.no and m.provider = ? and m.model = ? and m.view_epoch = s.view_epoch
-     join undertext_usage u on u.session = s.no and u.provider = m.provider and u.model = m.model where s.id = ?`,
+     join undertext_measurements m on {family m} m.session = s.no and m.provider = ? and m.model = ? and m.view_epoch = s.view_epoch
+     join undertext_usage u on {family u} u.session = s.no and u.provider = m.provider and u.model = m.model where {family s} s.id = ?`,
     provider,
     model,
     id,

@@ -146,7 +146,7 @@ export const COMPACTION_FIGURES = new Columns({
 
 /** The SQL that inserts a row with values for some columns. */
 export function insertInto(table: string, columns: readonly string[]): string {
-  return `insert into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`
+  return `insert into ${table} ({family,} ${columns.join(', ')}) values ({?,} ${columns.map(() => '?').join(', ')})`
 }
 
 export const INSERT_CONTENT = insertInto('undertext_contents', ['key', 'content', 'metadata', 'blobs'])

@@ -60,15 +60,16 @@ export function* setTags(
   const [before, after] = isActive ? [null, no] : [no, null]
   let changed = 0
   for (const [where, ...values] of placesIn(session, hidden)) {
-    const statement = `update undertext_messages set ${column} = ? where ${where} and ${isActive ? free : 'true'} and ${column} is ?`
+    const statement = `update undertext_messages set ${column} = ? where ${where} and ${isActive ? free : 'true'} and ${column} is not distinct from ?`
     changed += yield* sql.run(statement, after, ...values, before)
   }
   return changed === countRows(hidden)
 }
 
 /** The sums that `sizesOf` reads. */
-export const SIZE_TOTALS =
-  'total(size_text), total(size_reasoning), total(size_calls), total(size_results), total(size_media)'
+export const SIZE_TOTALS = ['text', 'reasoning', 'calls', 'results', 'media']
+  .map((size) => `coalesce(sum(size_${size}), 0)`)
+  .join(', ')
 
 export function sizesOf(totals: readonly unknown[]): Sizes {
   const [text, reasoning, toolCalls, toolResults, media] = totals as [number, number, number, number, number]
@@ -107,7 +108,7 @@ export function* moveCounters(sql: Sql, session: number, change: CounterChange):
     `update undertext_sessions set visible = visible + ?, size_text = size_text + ?, size_reasoning = size_reasoning + ?,
        size_calls = size_calls + ?, size_results = size_results + ?, size_media = size_media + ?, ${counter} = ${counter} + ?,
        inserted = inserted + ?, retired = retired + ?, active_compactions = active_compactions + ?, updated_at = ?,
-       version = version + 1, view_epoch = view_epoch + 1 where no = ?`,
+       version = version + 1, view_epoch = view_epoch + 1 where {family} no = ?`,
     change.visible,
     ...sizeColumns(change.sizes),
     change.hidden?.rows ?? 0,
@@ -160,7 +161,7 @@ export function* commitRun(
       yield* commitStep(sql, session, run, step, { coverage, ordinal, rank }, keys)
     }
     if (session.undoneAutomatic > 0 && isCompacting(run))
-      yield* sql.run('update undertext_sessions set undone_automatic = 0 where no = ?', session.no)
+      yield* sql.run('update undertext_sessions set undone_automatic = 0 where {family} no = ?', session.no)
     for (const attempt of run.failed) yield* recordFailure(sql, session, run, attempt)
     if (lease !== undefined) yield* clearLease(sql, session.no)
     else yield* expireDead(sql, session.no)
@@ -185,8 +186,8 @@ function* requireKeys(sql: Sql, session: StoredSession, steps: readonly CommitSt
   }
   if (rows.size === 0) return
   const found = (yield* sql.get(
-    `select count(*) from json_each(?) k cross join undertext_messages m on m.key = k.value ->> 0
-     where m.session = ? and m.anchor = k.value ->> 1 and m.ordinal = k.value ->> 2`,
+    `select count(*) from {elements ?} k {cross} undertext_messages m on {family m} m.key = {int k 0}
+     where m.session = ? and m.anchor = {int k 1} and m.ordinal = {int k 2}`,
     JSON.stringify([...rows.values()]),
     session.no,
   ))!
@@ -288,8 +289,9 @@ function* insertRow(
 ): Work<number> {
   const insert = step.plan.insert!
   const key = yield* sql.insert(
-    `insert into undertext_messages (session, anchor, ordinal, kind, role, flags, size_text, size_reasoning, size_calls,
-       size_results, size_media, created_at, inserted_by) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `insert into undertext_messages ({family,} key, session, anchor, ordinal, kind, role, flags, size_text, size_reasoning,
+       size_calls, size_results, size_media, created_at, inserted_by) values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    sql.keyOf(session.no, { ordinal }),
     session.no,
     step.inserted!.anchor,
     ordinal,
@@ -301,7 +303,7 @@ function* insertRow(
     no,
   )
   yield* sql.run(
-    'insert into undertext_contents (key, content, metadata) values (?, ?, ?)',
+    'insert into undertext_contents ({family,} key, content, metadata) values ({?,} ?, ?, ?)',
     key,
     JSON.stringify(contentOf(insert)),
     Object.keys(insert.metadata).length === 0 ? null : stringifyJson(insert.metadata),

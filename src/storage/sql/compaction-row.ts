@@ -37,17 +37,18 @@ export function* writeCompaction(
 ): Work<number> {
   const now = Date.now()
   const written = yield* sql.get(
-    `insert into undertext_compactions (id, session, run, kind, status, trigger, actor, reason, params, coverage, requires,
+    `insert into undertext_compactions ({family,} no, id, session, run, kind, status, trigger, actor, reason, params, coverage, requires,
        rows_hidden, parts_replaced, rows_inserted, tokens_before, tokens_after, summarizer, model, prompt_version, usage, cost,
        error, created_at, changed_at, rank)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     on conflict (id) do update set status = excluded.status, params = excluded.params, rows_hidden = excluded.rows_hidden,
+     values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     on conflict ({family,} id) do update set status = excluded.status, params = excluded.params, rows_hidden = excluded.rows_hidden,
        rows_inserted = excluded.rows_inserted, tokens_before = excluded.tokens_before, tokens_after = excluded.tokens_after,
        summarizer = excluded.summarizer, model = excluded.model, prompt_version = excluded.prompt_version,
        usage = excluded.usage, cost = excluded.cost, error = excluded.error, changed_at = excluded.changed_at,
        rank = excluded.rank
-     where status in ('running', 'aborted', 'expired') and rows_inserted = 0
+     where undertext_compactions.status in ('running', 'aborted', 'expired') and undertext_compactions.rows_inserted = 0
      returning no`,
+    yield* sql.nextNo('undertext_compactions', session.no),
     row.id,
     session.no,
     run.runId,

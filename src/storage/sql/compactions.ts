@@ -37,7 +37,7 @@ type RequiredKey = readonly [key: number, part: number, by?: readonly number[]]
 
 const STORED = `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.coverage, c.rows_hidden, c.parts_replaced, c.requires,
     c.undone_with_run, c.turned, c.rank, m.anchor, m.ordinal
-  from undertext_compactions c left join undertext_messages m on m.inserted_by = c.no`
+  from undertext_compactions c left join undertext_messages m on {family m} m.inserted_by = c.no`
 
 /** All compactions of a session in order of creation, within the caller's transaction. Its cost grows with the session. */
 export function* loadCompactions(sql: Sql, session: number): Work<StoredCompaction[]> {
@@ -61,7 +61,7 @@ export function* compactionsNumbered(
   numbers: readonly number[],
 ): Work<StoredCompaction[]> {
   if (numbers.length === 0) return []
-  const where = 'c.no in (select value from json_each(?)) order by c.rank'
+  const where = 'c.no in (select value from {list ?} k) order by c.rank'
   return yield* someCompactions(sql, session, where, JSON.stringify(numbers))
 }
 
@@ -139,7 +139,7 @@ export function requiredKeys(id: string, requires: unknown): readonly RequiredKe
 /** The parts that active deduplications point to, within the caller's transaction. */
 export function* loadPointerTargets(sql: Sql, session: number): Work<PointerTarget[]> {
   const rows = yield* sql.all(
-    "select id, requires from undertext_compactions where session = ? and status = 'active' and requires is not null",
+    "select id, requires from undertext_compactions where {family} session = ? and status = 'active' and requires is not null",
     session,
   )
   return rows.flatMap(([id, requires]) =>
@@ -151,8 +151,8 @@ export function* loadPointerTargets(sql: Sql, session: number): Work<PointerTarg
 export function* loadPreviews(sql: Sql, session: number): Work<PreviewedPart[]> {
   const rows = yield* sql.all(
     `select r.message, r.part, r.compaction, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media
-     from undertext_compactions c cross join undertext_replacements r on r.compaction = c.no
-     where c.session = ? and c.status = 'active' and c.kind = 'preview'`,
+     from undertext_compactions c cross join undertext_replacements r on {family r} r.compaction = c.no
+     where {family c} c.session = ? and c.status = 'active' and c.kind = 'preview'`,
     session,
   )
   return rows.map((row) => {
@@ -222,8 +222,8 @@ export function* readCompactions(
       `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.actor, c.reason, c.params, c.coverage, c.rows_hidden,
          c.parts_replaced, c.rows_inserted, c.tokens_before, c.tokens_after, c.summarizer, c.model, c.prompt_version, c.usage,
          c.cost, c.error, c.created_at, c.changed_at, c.requires, m.anchor, m.ordinal
-       from undertext_compactions c left join undertext_messages m on m.inserted_by = c.no
-       where c.session = ? ${filter} group by +c.no order by c.rank, c.no`,
+       from undertext_compactions c left join undertext_messages m on {family m} m.inserted_by = c.no
+       where {family c} c.session = ? ${filter} group by +c.no order by c.rank, c.no`,
       session.no,
       ...named,
     )
@@ -268,7 +268,7 @@ function* turnedIds(
       })
     : []
   const named = yield* sql.all(
-    'select no, id from undertext_compactions where session = ? and no in (select value from json_each(?))',
+    'select no, id from undertext_compactions where {family} session = ? and no in (select value from {list ?} k)',
     session,
     JSON.stringify(numbers),
   )
@@ -298,8 +298,8 @@ function* replacedParts(
   if (replacing.length === 0) return byNo
   const rows = yield* sql.all(
     `select r.compaction, m.id, m.position, m.ordinal, r.part
-     from json_each(?) k join undertext_replacements r on r.compaction = k.value
-     join undertext_messages m on m.key = r.message order by r.compaction, m.anchor, m.ordinal, r.part`,
+     from {list ?} k join undertext_replacements r on {family r} r.compaction = k.value
+     join undertext_messages m on {family m} m.key = r.message order by r.compaction, m.anchor, m.ordinal, r.part`,
     JSON.stringify(replacing),
   )
   for (const [no, id, position, ordinal, part] of rows) {
@@ -321,7 +321,7 @@ function* requiredParts(
   if (keys.size === 0) return () => []
   const rows = yield* sql.all(
     `select m.key, m.id, m.position, m.ordinal
-     from json_each(?) k join undertext_messages m on m.key = k.value`,
+     from {list ?} k join undertext_messages m on {family m} m.key = k.value`,
     JSON.stringify([...keys]),
   )
   const ids = new Map(

@@ -241,11 +241,15 @@ export function* keepBlobs(sql: Sql, bytes: EncodedContent['bytes']): Work<void>
   for (const { hash, bytes: data } of bytes) {
     // Not "on conflict": the trigger against replacing a blob fires before conflicts are handled.
     const known = yield* sql.run(
-      'update undertext_blobs set reference_count = reference_count + 1 where hash = ?',
+      'update undertext_blobs set reference_count = reference_count + 1 where {family} hash = ?',
       hash,
     )
     if (known > 0) continue
-    yield* sql.run('insert into undertext_blobs (hash, reference_count, bytes) values (?, 1, ?)', hash, data)
+    yield* sql.run(
+      'insert into undertext_blobs ({family,} hash, reference_count, bytes) values ({?,} ?, 1, ?)',
+      hash,
+      data,
+    )
   }
 }
 
@@ -277,8 +281,8 @@ export function* readBlobs(
 /** Removes the references of a session's rows, and the blobs without references; returns the number of those. */
 export function* dropBlobs(sql: Sql, session: number): Work<number> {
   const keys = yield* sql.all(
-    `select c.key from undertext_messages m join undertext_contents c on c.key = m.key
-     where m.session = ? and c.blobs is not null`,
+    `select c.key from undertext_messages m join undertext_contents c on {family c} c.key = m.key
+     where {family m} m.session = ? and c.blobs is not null`,
     session,
   )
   return yield* dropBlobsOf(
@@ -290,14 +294,15 @@ export function* dropBlobs(sql: Sql, session: number): Work<number> {
 /** The same for rows by key. */
 export function* dropBlobsOf(sql: Sql, keys: readonly number[]): Work<number> {
   for (const key of keys) {
-    const blobs = (yield* sql.get('select blobs from undertext_contents where key = ?', key))?.[0] ?? null
+    const blobs =
+      (yield* sql.get('select blobs from undertext_contents where {family} key = ?', key))?.[0] ?? null
     if (blobs === null) continue
     for (const [, , hash] of blobPlaces(blobs as string, key)) {
       yield* sql.run(
-        'update undertext_blobs set reference_count = reference_count - 1 where hash = ?',
+        'update undertext_blobs set reference_count = reference_count - 1 where {family} hash = ?',
         Buffer.from(hash, 'hex'),
       )
     }
   }
-  return yield* sql.run('delete from undertext_blobs where reference_count <= 0')
+  return yield* sql.run('delete from undertext_blobs where {family} reference_count <= 0')
 }

@@ -55,7 +55,7 @@ export function* exportHead(sql: Sql, id: string): Work<ExportedHead> {
     const { no } = session
     const all = function* (table: string, columns: string, order: string): Work<Row[]> {
       return yield* sql.all(
-        `select ${columns} from undertext_${table} where session = ? order by ${order}`,
+        `select ${columns} from undertext_${table} where {family} session = ? order by ${order}`,
         no,
       )
     }
@@ -84,7 +84,7 @@ export function* exportHead(sql: Sql, id: string): Work<ExportedHead> {
       operations: yield* records('operation', OPERATION, 'operations', 'id'),
     }
     const pinned = (yield* sql.all(
-      'select key from undertext_messages where session = ? and pinned = 1',
+      'select key from undertext_messages where {family} session = ? and pinned = 1',
       no,
     )).map(([key]) => key as number)
     const hiding = new Hiding(head.compactions)
@@ -95,8 +95,8 @@ export function* exportHead(sql: Sql, id: string): Work<ExportedHead> {
 /** The last position and ordinal come from the rows: a wrong counter must not cost a message. */
 function* sessionRecord(sql: Sql, session: StoredSession): Work<SessionRecord> {
   const rows = (yield* sql.get(
-    `select (select max(position) from undertext_messages where session = ? and position is not null),
-       (select max(ordinal) from undertext_messages where session = ? and position is null)`,
+    `select (select max(position) from undertext_messages where {family} session = ? and position is not null),
+       (select max(ordinal) from undertext_messages where {family} session = ? and position is null)`,
     session.no,
     session.no,
   ))!
@@ -124,8 +124,8 @@ function* exportCompactions(
   const columns = [...COMPACTION_ORIGIN.names, ...COMPACTION_FIGURES.names].map((name) => `c.${name}`)
   const rows = yield* sql.all(
     `select c.no, c.id, c.coverage, c.requires, c.turned, c.undone_with_run, m.anchor, m.ordinal, ${columns.join(', ')}
-     from undertext_compactions c left join undertext_messages m on m.inserted_by = c.no
-     where c.session = ? group by c.no order by c.no`,
+     from undertext_compactions c left join undertext_messages m on {family m} m.inserted_by = c.no
+     where {family c} c.session = ? group by c.no order by c.no`,
     session.no,
   )
   const requirements = yield* requirementsOf(sql, session, rows)
@@ -183,7 +183,7 @@ function* requirementsOf(
     requiredKeys(id as string, requires).flatMap(([key, , by = []]) => [key, ...by]),
   )
   const rows = yield* sql.all(
-    'select key, id, position, ordinal from undertext_messages where key in (select value from json_each(?))',
+    'select key, id, position, ordinal from undertext_messages where {family} key in (select value from {list ?} k)',
     JSON.stringify(keys),
   )
   const ids = new Map(
@@ -236,8 +236,9 @@ export function* exportRows(sql: Sql, exported: ExportedHead, after: number): Wo
 
 function* requireSame(sql: Sql, { head, within }: ExportedHead): Work<void> {
   const { id, incarnation, messages } = head.session
+  yield* sql.enter(id)
   const row = yield* sql.get(
-    'select no, messages from undertext_sessions where id = ? and incarnation = ?',
+    'select no, messages from undertext_sessions where {family} id = ? and incarnation = ?',
     id,
     incarnation,
   )
@@ -250,12 +251,12 @@ function* requireSame(sql: Sql, { head, within }: ExportedHead): Work<void> {
 /** The last position of a page. Sizes are computed without reading the contents. */
 function* lastOfPage(sql: Sql, no: number, after: number, messages: number): Work<number> {
   const sizes = yield* sql.all(
-    `select m.position, octet_length(c.content) + ifnull(octet_length(c.metadata), 0)
-       + iif(c.blobs is null, 0, (select total(octet_length(b.bytes)) from json_each(c.blobs) p
-           join undertext_blobs b on b.hash = unhex(p.value ->> 2)))
-       + (select total(octet_length(r.text)) from undertext_replacements r where r.message = m.key)
-     from undertext_messages m join undertext_contents c on c.key = m.key
-     where m.session = ? and m.position > ? and m.position <= ? order by m.position limit ?`,
+    `select m.position, octet_length(c.content) + coalesce(octet_length(c.metadata), 0)
+       + case when c.blobs is null then 0 else (select coalesce(sum(octet_length(b.bytes)), 0) from {elements c.blobs} p
+           join undertext_blobs b on {family b} b.hash = {unhex p 2}) end
+       + (select coalesce(sum(octet_length(r.text)), 0) from undertext_replacements r where {family r} r.message = m.key)
+     from undertext_messages m join undertext_contents c on {family c} c.key = m.key
+     where {family m} m.session = ? and m.position > ? and m.position <= ? order by m.position limit ?`,
     no,
     after,
     messages,
@@ -273,7 +274,7 @@ function* lastOfPage(sql: Sql, no: number, after: number, messages: number): Wor
 
 const COLUMNS = `m.key, m.kind, m.role, m.position, m.anchor, m.ordinal, m.id, m.created_at, m.idempotency_key, c.content,
   c.metadata, c.blobs, m.inserted_by`
-const ROWS = `select ${COLUMNS} from undertext_messages m join undertext_contents c on c.key = m.key where m.session = ?`
+const ROWS = `select ${COLUMNS} from undertext_messages m join undertext_contents c on {family c} c.key = m.key where {family m} m.session = ?`
 
 /** The messages of a page and the inserted rows after them, in the order of the view. */
 function* readRows(sql: Sql, { head, within }: ExportedHead, after: number, to: number): Work<Row[]> {
@@ -283,7 +284,7 @@ function* readRows(sql: Sql, { head, within }: ExportedHead, after: number, to: 
   )
   const messages = yield* sql.all(`${ROWS} and m.position > ? and m.position <= ?`, no, after, to)
   const inserted = yield* sql.all(
-    `${ROWS} and m.position is null and m.ordinal in (select value from json_each(?))`,
+    `${ROWS} and m.position is null and m.ordinal in (select value from {list ?} k)`,
     no,
     JSON.stringify(ordinals),
   )
@@ -347,8 +348,8 @@ function* readReplacements(
 ): Work<ReadonlyMap<number, Omit<ReplacementRecord, 'message'>[]>> {
   const { ids } = within as ExportedWithin
   const found = yield* sql.all(
-    `select r.message, r.compaction, r.part, r.text from json_each(?) k
-     join undertext_replacements r on r.message = k.value order by r.message, r.part, r.compaction`,
+    `select r.message, r.compaction, r.part, r.text from {list ?} k
+     join undertext_replacements r on {family r} r.message = k.value order by r.message, r.part, r.compaction`,
     JSON.stringify(rows.map(([key]) => key)),
   )
   const byKey = new Map<number, Omit<ReplacementRecord, 'message'>[]>()

@@ -23,7 +23,7 @@ export function* beginImport(sql: Sql, request: NewImport): Work<StoredSession> 
     const { no } = yield* insertSession(sql, id, fields, estimator)
     yield* sql.run(
       `update undertext_sessions set staged_by = ?, lease_run = id, lease_holder = ?, lease_expires = ?,
-         incarnation = ifnull(?, incarnation) where no = ?`,
+         incarnation = coalesce(?, incarnation) where {family} no = ?`,
       ...[holder, holder, expiresAt, incarnation ?? null, no],
     )
     return yield* requireSession(sql, id)
@@ -49,9 +49,10 @@ export function* finishImport(
     const { no } = yield* requireImport(sql, importId)
     yield* refuseTaken(sql, id)
     if (fields !== undefined) yield* updateFields(sql, yield* requireSession(sql, importId), fields)
+    yield* sql.rename(importId, id)
     yield* sql.run(
       `update undertext_sessions set id = ?, staged_by = null, lease_run = null, lease_holder = null, lease_expires = null,
-         created_at = ifnull(?, created_at), updated_at = ifnull(?, updated_at) where no = ?`,
+         created_at = coalesce(?, created_at), updated_at = coalesce(?, updated_at) where {family} no = ?`,
       ...[id, createdAt ?? null, updatedAt ?? null, no],
     )
     if (audit !== undefined) yield* writeAudit(sql, no, audit)
@@ -68,7 +69,10 @@ export function* requireImport(sql: Sql, id: string): Work<{ readonly no: number
 
 function* importNo(sql: Sql, id: string): Work<number | undefined> {
   yield* sql.enter(id)
-  const row = yield* sql.get('select no from undertext_sessions where id = ? and staged_by is not null', id)
+  const row = yield* sql.get(
+    'select no from undertext_sessions where {family} id = ? and staged_by is not null',
+    id,
+  )
   return row?.[0] as number | undefined
 }
 
@@ -86,7 +90,7 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
     if (no === undefined) return true
     return yield* sql.unguarded(String(no), function* () {
       const keys = (yield* sql.all(
-        'select key from undertext_messages where session = ? order by key desc limit ?',
+        'select key from undertext_messages where {family} session = ? order by key desc limit ?',
         no,
         rows,
       )).map(([key]) => key as number)
@@ -102,16 +106,16 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
 
 function* discardRows(sql: Sql, keys: readonly number[]): Work<void> {
   const list = JSON.stringify(keys)
-  const among = 'in (select value from json_each(?))'
+  const among = 'in (select value from {list ?} k)'
   yield* dropBlobsOf(sql, keys)
-  yield* sql.run(`delete from undertext_replacements where message ${among}`, list)
-  yield* sql.run(`delete from undertext_contents where key ${among}`, list)
-  yield* sql.run(`delete from undertext_messages where key ${among}`, list)
+  yield* sql.run(`delete from undertext_replacements where {family} message ${among}`, list)
+  yield* sql.run(`delete from undertext_contents where {family} key ${among}`, list)
+  yield* sql.run(`delete from undertext_messages where {family} key ${among}`, list)
 }
 
 export function* importsInProgress(sql: Sql): Work<ImportInProgress[]> {
   return yield* sql.outside('importsInProgress', function* () {
-    const statement = `select id, staged_by, ifnull(lease_expires, updated_at) from undertext_sessions where staged_by is not null`
+    const statement = `select id, staged_by, coalesce(lease_expires, updated_at) from undertext_sessions where staged_by is not null`
     const rows = (yield* sql.all(statement)) as unknown as [string, string, number][]
     return rows.map(([id, holder, expiresAt]) => ({ id, holder, expiresAt }))
   })

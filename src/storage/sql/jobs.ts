@@ -11,7 +11,7 @@ const KEPT_JOBS = 100
 
 const COLUMNS = `j.id, s.id, j.state, j.run, j.attempts, j.position, j.view_epoch, j.not_before, j.error, j.created_at, j.changed_at,
   j.holder, j.expires, j.request, j.no, j.session`
-const SELECT = `select ${COLUMNS} from undertext_jobs j join undertext_sessions s on s.no = j.session`
+const SELECT = `select ${COLUMNS} from undertext_jobs j join undertext_sessions s on {same s j} s.no = j.session`
 const OPEN = "state in ('queued', 'running')"
 /** The columns that a job loses when it ends. */
 const ENDED = 'request = null, holder = null, expires = null, changed_at = ?'
@@ -33,27 +33,28 @@ export function* enqueueJob(
 ): Work<{ readonly job: Job; readonly isNew: boolean }> {
   return yield* sql.write('compactInBackground', function* () {
     const session = yield* requireSession(sql, id)
-    const open = yield* findJob(sql, `j.${OPEN} and j.session = ?`, session.no)
+    const open = yield* findJob(sql, `{family j} j.${OPEN} and j.session = ?`, session.no)
     const now = Date.now()
     if (open !== undefined) {
       // An automatic job becomes a requested one.
       if (hurry && requestOf(open.request).isOffered === true) {
         const { config, replans } = requestOf(open.request)
         const asked = stringifyJson({ config, replans })
-        yield* sql.run('update undertext_jobs set request = ? where no = ?', asked, open.no)
+        yield* sql.run('update undertext_jobs set request = ? where {family} no = ?', asked, open.no)
       }
       if (hurry && open.job.state === 'queued' && open.job.notBefore > now)
         yield* sql.run(
-          'update undertext_jobs set not_before = ?, changed_at = ? where no = ?',
+          'update undertext_jobs set not_before = ?, changed_at = ? where {family} no = ?',
           now,
           now,
           open.no,
         )
-      return { job: (yield* findJob(sql, 'j.no = ?', open.no))!.job, isNew: false }
+      return { job: (yield* findJob(sql, '{family j} j.no = ?', open.no))!.job, isNew: false }
     }
     const no = yield* sql.insert(
-      `insert into undertext_jobs (id, session, state, request, position, view_epoch, not_before, created_at, changed_at)
-       values (?, ?, 'queued', ?, ?, ?, ?, ?, ?)`,
+      `insert into undertext_jobs ({family,} no, id, session, state, request, position, view_epoch, not_before, created_at, changed_at)
+       values ({?,} ?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?)`,
+      yield* sql.nextNo('undertext_jobs', session.no),
       jobId,
       session.no,
       stringifyJson({
@@ -68,13 +69,13 @@ export function* enqueueJob(
       now,
     )
     yield* sql.run(
-      `delete from undertext_jobs where session = ? and no <= (
-         select no from undertext_jobs where session = ? order by no desc limit 1 offset ?)`,
+      `delete from undertext_jobs where {family} session = ? and no <= (
+         select no from undertext_jobs where {family} session = ? order by no desc limit 1 offset ?)`,
       session.no,
       session.no,
       KEPT_JOBS,
     )
-    return { job: (yield* findJob(sql, 'j.no = ?', no))!.job, isNew: true }
+    return { job: (yield* findJob(sql, '{family j} j.no = ?', no))!.job, isNew: true }
   })
 }
 
@@ -89,15 +90,15 @@ export function* claimJob(
     return yield* openOfId(sql, id)
   })
   if (seen === undefined) return undefined
-  if (!isDue(seen)) return yield* shorten(sql, seen)
+  if (!isDue(sql, seen)) return yield* shorten(sql, seen)
   return yield* sql.write('compactInBackground', function* () {
     const open = yield* openOfId(sql, id)
-    if (open === undefined || !isDue(open)) return undefined
+    if (open === undefined || !isDue(sql, open)) return undefined
     const now = Date.now()
     const isExhausted = open.job.attempts >= mostAttempts
     if (isExhausted) {
       yield* sql.run(
-        `update undertext_jobs set state = 'failed', error = ?, ${ENDED} where no = ?`,
+        `update undertext_jobs set state = 'failed', error = ?, ${ENDED} where {family} no = ?`,
         open.job.error ?? 'EXPIRED',
         now,
         open.no,
@@ -105,16 +106,16 @@ export function* claimJob(
     } else {
       yield* sql.run(
         `update undertext_jobs set state = 'running', run = ?, holder = ?, expires = ?, attempts = attempts + 1, error = null,
-           changed_at = ? where no = ?`,
+           changed_at = ? where {family} no = ?`,
         claim.runId,
         claim.holder,
-        claim.expiresAt,
+        claim.expiresAt + sql.clockOffset,
         now,
         open.no,
       )
     }
     return {
-      job: (yield* findJob(sql, 'j.no = ?', open.no))!.job,
+      job: (yield* findJob(sql, '{family j} j.no = ?', open.no))!.job,
       request: requestOf(open.request),
       isExhausted,
     }
@@ -124,13 +125,16 @@ export function* claimJob(
 /** Shortens a claim that expires later than a new one would, because the clock was set back, to the duration of a new one. */
 function* shorten(sql: Sql, { job, expires }: StoredJob): Work<undefined> {
   const latest = Date.now() + LEASE_MS
-  if (job.state === 'running' && expires > latest) yield* setExpiry(sql, job.id, job.runId!, latest)
+  if (!sql.isShared && job.state === 'running' && expires > latest)
+    yield* setExpiry(sql, job.sessionId, job.id, job.runId!, latest)
 }
 
-function* setExpiry(sql: Sql, jobId: string, runId: string, expires: number): Work<boolean> {
+function* setExpiry(sql: Sql, id: string, jobId: string, runId: string, expires: number): Work<boolean> {
   return yield* sql.write('compactInBackground', function* () {
-    const statement = "update undertext_jobs set expires = ? where id = ? and run = ? and state = 'running'"
-    return (yield* sql.run(statement, expires, jobId, runId)) === 1
+    yield* sql.enter(id)
+    const statement =
+      "update undertext_jobs set expires = ? where {family} id = ? and run = ? and state = 'running'"
+    return (yield* sql.run(statement, expires + sql.clockOffset, jobId, runId)) === 1
   })
 }
 
@@ -143,25 +147,32 @@ export function dueAt(notBefore: number, changedAt: number): number {
 }
 
 /** Whether a job is queued and due, or running without a live holder. */
-function isDue({ job, holder, expires }: StoredJob): boolean {
-  if (job.state === 'queued') return job.notBefore <= Date.now()
-  return !isHeld(job, holder, expires)
+function isDue(sql: Sql, stored: StoredJob): boolean {
+  if (stored.job.state === 'queued') return stored.job.notBefore <= Date.now()
+  return !isHeld(sql, stored)
 }
 
-function isHeld(job: Job, holder: string | undefined, expires: number): boolean {
+function isHeld(sql: Sql, { job, holder, expires }: StoredJob): boolean {
   if (job.state !== 'running' || holder === undefined || job.runId === undefined) return false
-  return isHeldBy({ holder, run: claimName(job.runId), expiresAt: expires })
+  const expiresAt = expires - sql.clockOffset
+  return isHeldBy({ holder, run: claimName(job.runId), expiresAt }, sql.isShared)
 }
 
-export function* renewJob(sql: Sql, jobId: string, { runId, expiresAt }: JobClaim): Work<boolean> {
-  return yield* setExpiry(sql, jobId, runId, expiresAt)
+export function* renewJob(
+  sql: Sql,
+  id: string,
+  jobId: string,
+  { runId, expiresAt }: JobClaim,
+): Work<boolean> {
+  return yield* setExpiry(sql, id, jobId, runId, expiresAt)
 }
 
-export function* endJob(sql: Sql, jobId: string, runId: string, end: JobEnd): Work<boolean> {
+export function* endJob(sql: Sql, id: string, jobId: string, runId: string, end: JobEnd): Work<boolean> {
   return yield* sql.write('compactInBackground', function* () {
+    yield* sql.enter(id)
     const changed = yield* sql.run(
-      `update undertext_jobs set state = ?, error = ?, not_before = coalesce(?, not_before), attempts = attempts - ?, request = iif(?, request, null), holder = null,
-         expires = null, changed_at = ? where id = ? and run = ? and state = 'running'`,
+      `update undertext_jobs set state = ?, error = ?, not_before = coalesce(?, not_before), attempts = attempts - ?, request = case when ? = 1 then request end, holder = null,
+         expires = null, changed_at = ? where {family} id = ? and run = ? and state = 'running'`,
       end.state,
       end.error ?? null,
       end.notBefore ?? null,
@@ -186,19 +197,26 @@ export function* settleJob(
   hasSteps: boolean,
 ): Work<void> {
   const found = yield* sql.get(
-    "select no from undertext_jobs where id = ? and run = ? and state = 'running'",
+    "select no from undertext_jobs where {family} id = ? and run = ? and state = 'running'",
     jobId,
     runId,
   )
   if (found === undefined) throw new UndertextError('ABORTED', { sessionId })
   if (!hasSteps) return
-  yield* sql.run(`update undertext_jobs set state = 'done', ${ENDED} where no = ?`, Date.now(), found[0])
+  yield* sql.run(
+    `update undertext_jobs set state = 'done', ${ENDED} where {family} no = ?`,
+    Date.now(),
+    found[0],
+  )
 }
 
 export function* cancelJob(sql: Sql, jobId: string): Work<Job | undefined> {
+  const known = yield* readJob(sql, jobId)
+  if (known === undefined) return undefined
   return yield* sql.write('cancel', function* () {
+    yield* sql.enter(known.sessionId)
     const changed = yield* sql.run(
-      `update undertext_jobs set state = 'cancelled', ${ENDED} where id = ? and ${OPEN}`,
+      `update undertext_jobs set state = 'cancelled', ${ENDED} where {family} id = ? and ${OPEN}`,
       Date.now(),
       jobId,
     )
@@ -220,7 +238,7 @@ export function* readOpenJob(
     return yield* openOfId(sql, id)
   })
   if (open === undefined) return undefined
-  if (!isHeld(open.job, open.holder, open.expires)) return { job: open.job, isHeld: false }
+  if (!isHeld(sql, open)) return { job: open.job, isHeld: false }
   if (!sql.readonly) yield* shorten(sql, open)
   return { job: open.job, isHeld: true }
 }
@@ -228,14 +246,18 @@ export function* readOpenJob(
 export function* readJobs(sql: Sql, id: string, limit: number): Work<Job[]> {
   return yield* sql.read('listJobs', function* () {
     const { no } = yield* requireHead(sql, id)
-    const rows = yield* sql.all(`${SELECT} where j.session = ? order by j.no desc limit ?`, no, limit)
+    const rows = yield* sql.all(
+      `${SELECT} where {family j} j.session = ? order by j.no desc limit ?`,
+      no,
+      limit,
+    )
     return rows.map((row) => decode(row).job)
   })
 }
 
 export function* readWaiting(sql: Sql, limit: number): Work<string[]> {
   return yield* sql.outside('whenIdle', function* () {
-    const statement = `select s.id from undertext_jobs j join undertext_sessions s on s.no = j.session where j.${OPEN} order by j.no limit ?`
+    const statement = `select s.id from undertext_jobs j join undertext_sessions s on {same s j} s.no = j.session where j.${OPEN} order by j.no limit ?`
     return (yield* sql.all(statement, limit)).map((row) => row[0] as string)
   })
 }
@@ -247,7 +269,8 @@ function* findJob(sql: Sql, where: string, value: string | number): Work<StoredJ
 }
 
 function* openOfId(sql: Sql, id: string): Work<StoredJob | undefined> {
-  return yield* findJob(sql, `j.${OPEN} and s.id = ?`, id)
+  yield* sql.enter(id)
+  return yield* findJob(sql, `{family j} {family s} j.${OPEN} and s.id = ?`, id)
 }
 
 function decode(row: Row): StoredJob {

@@ -14,16 +14,19 @@ export function* leaseOf(sql: Sql, session: number): Work<Lease | undefined> {
 }
 
 function* leaseWhere(sql: Sql, column: 'id' | 'no', value: string | number): Work<Lease | undefined> {
+  if (column === 'id') yield* sql.enter(value as string)
   const row = yield* sql.get(
-    `select lease_run, lease_holder, lease_expires from undertext_sessions where ${column} = ? and lease_run is not null`,
+    `select lease_run, lease_holder, lease_expires from undertext_sessions where {family} ${column} = ? and lease_run is not null`,
     value,
   )
-  return row && { runId: row[0] as string, holder: row[1] as string, expiresAt: row[2] as number }
+  if (row === undefined) return undefined
+  const [runId, holder, expires] = row as [string, string, number]
+  return { runId, holder, expiresAt: expires - sql.clockOffset }
 }
 
 export function* clearLease(sql: Sql, session: number): Work<void> {
   yield* sql.run(
-    'update undertext_sessions set lease_run = null, lease_holder = null, lease_expires = null where no = ?',
+    'update undertext_sessions set lease_run = null, lease_holder = null, lease_expires = null where {family} no = ?',
     session,
   )
 }
@@ -31,7 +34,7 @@ export function* clearLease(sql: Sql, session: number): Work<void> {
 /** Marks attempts of a session as expired whose run has no valid lease, within the caller's transaction. */
 export function* expireDead(sql: Sql, session: number): Work<void> {
   const lease = yield* leaseOf(sql, session)
-  yield* expireAttempts(sql, session, lease !== undefined && isAlive(lease) ? lease.runId : undefined)
+  yield* expireAttempts(sql, session, lease !== undefined && isAlive(sql, lease) ? lease.runId : undefined)
 }
 
 /** The same in its own transaction, if there are any. */
@@ -40,10 +43,11 @@ export function* endDead(sql: Sql, verb: string, id: string): Work<void> {
     const session = yield* readSession(sql, id)
     return session !== undefined && (yield* hasRunning(sql, session.no)) ? session.no : undefined
   })
-  if (no !== undefined)
-    yield* sql.write(verb, function* () {
-      return yield* expireDead(sql, no)
-    })
+  if (no === undefined) return
+  yield* sql.write(verb, function* () {
+    yield* sql.enter(id)
+    yield* expireDead(sql, no)
+  })
 }
 
 /** The same for all sessions, when a store is opened. */
@@ -60,7 +64,7 @@ export function* expireAllDead(sql: Sql): Work<void> {
       for (const [session] of yield* sql.all(statement)) yield* expireDead(sql, session as number)
     })
   } catch (error) {
-    // Another sql is writing: the next run of each session marks its attempts.
+    // Another connection is writing: the next run of each session marks its attempts.
     if (!isUndertextError(error, 'STORE_BUSY')) throw error
   }
 }
@@ -70,11 +74,11 @@ export function* leaseInTheWay(sql: Sql, id: string): Work<Lease | undefined> {
   const lease = yield* sql.outside('compactSession', function* () {
     return yield* leaseWhere(sql, 'id', id)
   })
-  if (lease === undefined || !isAlive(lease)) {
+  if (lease === undefined || !isAlive(sql, lease)) {
     yield* endDead(sql, 'compactSession', id)
     return undefined
   }
-  if (expiresTooLate(lease))
+  if (expiresTooLate(sql, lease))
     yield* sql.write('compactSession', function* () {
       return yield* shorten(sql, id, lease)
     })
@@ -86,16 +90,16 @@ export function* takeLease(sql: Sql, id: string, lease: Lease): Work<Lease | und
   return yield* sql.write('compactSession', function* () {
     const session = yield* requireSession(sql, id)
     const current = yield* leaseOf(sql, session.no)
-    if (current !== undefined && current.runId !== lease.runId && isAlive(current)) {
-      if (expiresTooLate(current)) yield* shorten(sql, id, current)
+    if (current !== undefined && current.runId !== lease.runId && isAlive(sql, current)) {
+      if (expiresTooLate(sql, current)) yield* shorten(sql, id, current)
       return current
     }
     yield* expireAttempts(sql, session.no, lease.runId)
     yield* sql.run(
-      'update undertext_sessions set lease_run = ?, lease_holder = ?, lease_expires = ? where no = ?',
+      'update undertext_sessions set lease_run = ?, lease_holder = ?, lease_expires = ? where {family} no = ?',
       lease.runId,
       lease.holder,
-      lease.expiresAt,
+      lease.expiresAt + sql.clockOffset,
       session.no,
     )
     return undefined
@@ -116,18 +120,19 @@ export function* releaseLease(sql: Sql, id: string, lease: Lease): Work<void> {
   })
 }
 
-function isAlive({ expiresAt, holder, runId }: Lease): boolean {
-  return isHeld({ holder, run: runId, expiresAt })
+function isAlive(sql: Sql, { expiresAt, holder, runId }: Lease): boolean {
+  return isHeld({ holder, run: runId, expiresAt }, sql.isShared)
 }
 
 function* setExpiry(sql: Sql, id: string, { runId, expiresAt }: Lease): Work<boolean> {
-  const statement = 'update undertext_sessions set lease_expires = ? where id = ? and lease_run = ?'
-  return (yield* sql.run(statement, expiresAt, id, runId)) === 1
+  yield* sql.enter(id)
+  const statement = 'update undertext_sessions set lease_expires = ? where {family} id = ? and lease_run = ?'
+  return (yield* sql.run(statement, expiresAt + sql.clockOffset, id, runId)) === 1
 }
 
 /** Whether a lease expires later than a new one would: the clock was set back after it was written. */
-function expiresTooLate({ expiresAt }: Lease): boolean {
-  return expiresAt > Date.now() + LEASE_MS
+function expiresTooLate(sql: Sql, { expiresAt }: Lease): boolean {
+  return !sql.isShared && expiresAt > Date.now() + LEASE_MS
 }
 
 /** Shortens a lease to the duration of a new one. A live holder renews it. */
@@ -176,11 +181,12 @@ export function* noteAttempt(
  * Records the cost of an attempt so far, in case the process dies. The cost of an attempt that was marked as expired meanwhile is
  * recorded too.
  */
-export function* noteAnswer(sql: Sql, attemptId: string, summary: SummaryRecord): Work<void> {
+export function* noteAnswer(sql: Sql, id: string, attemptId: string, summary: SummaryRecord): Work<void> {
   yield* sql.write('compactSession', function* () {
+    yield* sql.enter(id)
     yield* sql.run(
       `update undertext_compactions set summarizer = ?, model = ?, prompt_version = ?, usage = ?, cost = ?
-       where id = ? and status in ('running', 'expired')`,
+       where {family} id = ? and status in ('running', 'expired')`,
       ...recordColumns(summary),
       attemptId,
     )
@@ -219,7 +225,7 @@ export function* recordFailure(
     ...figures,
   } as const
   const compaction = yield* writeCompaction(sql, session, run, row)
-  yield* sql.run('update undertext_sessions set version = version + 1 where no = ?', session.no)
+  yield* sql.run('update undertext_sessions set version = version + 1 where {family} no = ?', session.no)
   const entry = { event: status, compaction, run: run.runId, actor: run.actor, detail: figures }
   yield* writeAudit(sql, session.no, entry)
 }
@@ -228,18 +234,19 @@ export function* recordFailure(
 function* hasRunning(sql: Sql, session?: number): Work<boolean> {
   const running = "select 1 from undertext_compactions where status = 'running'"
   if (session === undefined) return (yield* sql.get(`${running} limit 1`)) !== undefined
-  return (yield* sql.get(`${running} and session = ? limit 1`, session)) !== undefined
+  return (yield* sql.get(`${running} and {family} session = ? limit 1`, session)) !== undefined
 }
 
 /** Marks running attempts as expired, except those of one run, within the caller's transaction. */
 function* expireAttempts(sql: Sql, session: number, exceptRun: string | undefined): Work<void> {
   const rows = yield* sql.all(
-    "select no, run from undertext_compactions where session = ? and status = 'running' and run is not ?",
+    "select no, run from undertext_compactions where {family} session = ? and status = 'running' and run is distinct from ?",
     session,
     exceptRun ?? null,
   )
   for (const [no, run] of rows) {
-    const statement = "update undertext_compactions set status = 'expired', changed_at = ? where no = ?"
+    const statement =
+      "update undertext_compactions set status = 'expired', changed_at = ? where {family} no = ?"
     yield* sql.run(statement, Date.now(), no)
     yield* writeAudit(sql, session, { event: 'expired', compaction: no as number, run: run as string })
   }

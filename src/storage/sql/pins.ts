@@ -10,7 +10,7 @@ import type { Sql } from './sql.ts'
 export function* requireKey(sql: Sql, session: StoredSession, messageId: string): Work<number> {
   const [where, value] = placeOf(session, messageId)
   const row = yield* sql.get(
-    `select key from undertext_messages where session = ? and ${where}`,
+    `select key from undertext_messages where {family} session = ? and ${where}`,
     session.no,
     value,
   )
@@ -52,12 +52,12 @@ export function* pinMessages(
     const value = pinned ? 1 : 0
     let changed = 0
     for (const messageId of messageIds) {
-      const statement = 'update undertext_messages set pinned = ? where key = ? and pinned <> ?'
+      const statement = 'update undertext_messages set pinned = ? where {family} key = ? and pinned <> ?'
       changed += yield* sql.run(statement, value, yield* requireKey(sql, session, messageId), value)
     }
     if (changed === 0) return 0
     yield* sql.run(
-      'update undertext_sessions set version = version + 1, view_epoch = view_epoch + 1 where no = ?',
+      'update undertext_sessions set version = version + 1, view_epoch = view_epoch + 1 where {family} no = ?',
       session.no,
     )
     // The row of the audit stays small for any number of messages; `writeAudit` shortens long ids.

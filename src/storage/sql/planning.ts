@@ -41,30 +41,43 @@ const COLUMNS = [
   'm.size_text',
   'm.size_calls',
   'm.size_results',
-  'ifnull(m.tools, 0)',
+  "coalesce(m.tools, '0')",
 ]
 const COUNT = COLUMNS.length + 1
 const TOOLS_NAME = 'index of calls and results'
 
 /** The columns that few rows have, by the key of the row. */
-const RARE = `group_concat(
-    json_array(m.key, m.ordinal, m.id, cast(m.shown as text), m.size_reasoning, m.size_media)
-  ) filter (where m.ordinal or m.id is not null or m.shown is not null or m.size_reasoning or m.size_media)`
+const RARE_ROWS =
+  'm.ordinal > 0 or m.id is not null or m.shown is not null or m.size_reasoning <> 0 or m.size_media <> 0'
+const RARE_COLUMNS = 'm.key, m.ordinal, m.id, cast(m.shown as text), m.size_reasoning, m.size_media'
 
 /**
  * One page of the index, between two anchors; exported for the test of its plan. Reads no content. The rows are in the order of the
  * named index, which is that of the view; `appendPage` checks it.
  */
-export const PLANNING_QUERY = `select ${[
-  ...COLUMNS.map((column) => `group_concat(${column})`),
-  `ifnull(${RARE}, '')`,
-]
-  .map((column) => `'[' || ${column} || ']'`)
-  .join(', ')}, count(*) from undertext_messages m indexed by undertext_visible
-  where m.session = ? and m.anchor > ? and m.anchor <= ? and ${M_VISIBLE}`
+export const PLANNING_QUERY = planningQuery(
+  (column) => `group_concat(${column})`,
+  `json_array(${RARE_COLUMNS})`,
+  (rows) => `undertext_messages m {index undertext_visible} ${rows}`,
+)
+const POSTGRES_QUERY = planningQuery(
+  (column) => `string_agg(cast(${column} as text), ',')`,
+  `json_build_array(${RARE_COLUMNS})`,
+  (rows) => `(select m.* from undertext_messages m ${rows} order by m.anchor, m.ordinal) m`,
+)
 
-const PAGE_END = `select m.anchor from undertext_messages m indexed by undertext_visible
-  where m.session = ? and m.anchor > ? and ${M_VISIBLE} order by m.anchor, m.ordinal limit 1 offset ?`
+function planningQuery(
+  joined: (column: string) => string,
+  rare: string,
+  from: (rows: string) => string,
+): string {
+  const lists = [...COLUMNS.map(joined), `coalesce(${joined(rare)} filter (where ${RARE_ROWS}), '')`]
+  const rows = `where {family m} m.session = ? and m.anchor > ? and m.anchor <= ? and ${M_VISIBLE}`
+  return `select ${lists.map((list) => `'[' || ${list} || ']'`).join(', ')}, count(*) from ${from(rows)}`
+}
+
+const PAGE_END = `select m.anchor from undertext_messages m {index undertext_visible}
+  where {family m} m.session = ? and m.anchor > ? and ${M_VISIBLE} order by m.anchor, m.ordinal limit 1 offset ?`
 
 /** The rows of a view, in order and without their content. Within the caller's transaction. */
 function* readIndex(sql: Sql, session: StoredSession): Work<IndexedRow[]> {
@@ -93,7 +106,7 @@ function* readPages(
   for (let from = -1; ; ) {
     const end = visibleCount > pageRows ? (yield* sql.get(PAGE_END, no, from, pageRows))?.[0] : undefined
     const to = (end as number | undefined) ?? Number.MAX_SAFE_INTEGER
-    const found = (yield* sql.get(PLANNING_QUERY, no, from, to))!
+    const found = (yield* sql.get(sql.dialect === 'sqlite' ? PLANNING_QUERY : POSTGRES_QUERY, no, from, to))!
     const count = found[COUNT] as number
     if (count > 0) appendPage(rows, found, count, incarnation)
     if (end === undefined) return rows

@@ -25,7 +25,8 @@ function* removeSession(sql: Sql, id: string, { actor, reason }: Authorship): Wo
       return { blobs, compactions: yield* dropSession(sql, id, no) }
     })
     const removed = { messages: session.messageCount, compactions, blobs }
-    yield* writeReceipt(sql, { sessionId: id, reason: reason ?? null, ...removed }, actor)
+    const detail = { sessionId: id, reason: reason ?? null, ...removed }
+    yield* writeAudit(sql, 0, { event: 'purged', actor, detail })
     return removed
   })
 }

@@ -86,8 +86,8 @@ function* replacementsOf(sql: Sql, keys: string): Work<ReadonlyMap<number, Row[]
   const found = yield* sql.all(
     `select r.message, r.compaction, r.part, r.text, c.status, r.saved_text, r.saved_reasoning, r.saved_results,
        r.saved_media
-     from json_each(?) k cross join undertext_replacements r on r.message = k.value
-     left join undertext_compactions c on c.no = r.compaction order by r.message, r.part, r.compaction`,
+     from {list ?} k cross join undertext_replacements r on {family r} r.message = k.value
+     left join undertext_compactions c on {family c} c.no = r.compaction order by r.message, r.part, r.compaction`,
     keys,
   )
   const byRow = new Map<number, Row[]>()
@@ -155,7 +155,11 @@ export function* reestimate(sql: Sql, id: string, estimator: Estimator): Work<St
   return yield* sql.write('reestimate', function* () {
     const session = yield* requireSession(sql, id)
     yield* recountRows(sql, session.no, estimator, (row) => writeRecounted(sql, row))
-    yield* sql.run('update undertext_sessions set estimator = ? where no = ?', estimator.name, session.no)
+    yield* sql.run(
+      'update undertext_sessions set estimator = ? where {family} no = ?',
+      estimator.name,
+      session.no,
+    )
     yield* resetCounters(sql, session.no)
     yield* writeAudit(sql, session.no, {
       event: 'reestimated',
@@ -172,7 +176,7 @@ export function* writeRecounted(
 ): Work<void> {
   yield* sql.run(
     `update undertext_messages set tools = ?, shown = ?, size_text = ?, size_reasoning = ?, size_calls = ?, size_results = ?,
-       size_media = ? where key = ?`,
+       size_media = ? where {family} key = ?`,
     encodeTools(index),
     shown,
     ...sizeColumns(shownSizes),
@@ -181,7 +185,7 @@ export function* writeRecounted(
   for (const { compaction, part, saved } of replacements) {
     yield* sql.run(
       `update undertext_replacements set saved_text = ?, saved_reasoning = ?, saved_results = ?, saved_media = ?
-       where compaction = ? and message = ? and part = ?`,
+       where {family} compaction = ? and message = ? and part = ?`,
       saved.text,
       saved.reasoning,
       saved.toolResults,
@@ -196,40 +200,40 @@ export function* writeRecounted(
 const COUNTERS = `messages, inserted, visible, size_text, size_reasoning, size_calls, size_results, size_media, hidden_condensed,
   hidden_truncated, hidden_by_hand, retired, active_compactions`
 
-const IN_SESSION = 'session = (select no from this)'
+const IN_SESSION = 'session = ?'
 
 function rowsWith(condition: string): string {
-  return `(select count(*) from undertext_messages where ${IN_SESSION} and ${condition})`
+  return `(select count(*) from undertext_messages where {family} ${IN_SESSION} and ${condition})`
 }
 
 function rowsTruncatedBy(kinds: string): string {
-  return `(select count(*) from undertext_messages m join undertext_compactions c on c.no = m.truncation_parent
-    where m.${IN_SESSION} and c.kind ${kinds})`
+  return `(select count(*) from undertext_messages m join undertext_compactions c on {family c} c.no = m.truncation_parent
+    where {family m} m.${IN_SESSION} and c.kind ${kinds})`
 }
 
 /** The counters of a session, computed from its rows and compactions, in the order of `COUNTERS`. */
-const COUNT_ALL = `with this(no) as (select ?)
-  select ${rowsWith('position is not null')},
-    (select coalesce(max(ordinal), 0) from undertext_messages where ${IN_SESSION} and position is null),
+const COUNT_ALL = `select ${rowsWith('position is not null')},
+    (select coalesce(max(ordinal), 0) from undertext_messages where {family} ${IN_SESSION} and position is null),
     count(*), ${SIZE_TOTALS}, ${rowsWith('condense_parent is not null')},
     ${rowsTruncatedBy("<> 'manual'")}, ${rowsTruncatedBy("= 'manual'")}, ${rowsWith('retired_by is not null')},
-    (select count(*) from undertext_compactions where ${IN_SESSION} and status = 'active')
-  from undertext_messages indexed by undertext_visible where ${IN_SESSION} and ${VISIBLE}`
+    (select count(*) from undertext_compactions where {family} ${IN_SESSION} and status = 'active')
+  from undertext_messages {index undertext_visible} where {family} ${IN_SESSION} and ${VISIBLE}`
+
+const COUNT_VALUES = COUNT_ALL.split(IN_SESSION).length - 1
 
 export function* storedCounters(sql: Sql, session: number): Work<Row> {
-  return (yield* sql.get(`select ${COUNTERS} from undertext_sessions where no = ?`, session))!
+  return (yield* sql.get(`select ${COUNTERS} from undertext_sessions where {family} no = ?`, session))!
 }
 
 export function* countAll(sql: Sql, session: number): Work<Row> {
-  return (yield* sql.get(COUNT_ALL, session))!
+  return (yield* sql.get(COUNT_ALL, ...Array(COUNT_VALUES).fill(session)))!
 }
 
 /** Sets the counters to their computed values, within the caller's transaction. Raises version and view epoch. */
 export function* resetCounters(sql: Sql, session: number): Work<void> {
   yield* sql.run(
     `update undertext_sessions set (${COUNTERS}) = (${COUNT_ALL}), version = version + 1, view_epoch = view_epoch + 1
-     where no = ?`,
-    session,
-    session,
+     where {family} no = ?`,
+    ...Array(COUNT_VALUES + 1).fill(session),
   )
 }

@@ -21,7 +21,7 @@ import { M_VISIBLE } from './view.ts'
 export function* sizesInSpan(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<Sizes> {
   const { hidden, beside } = compaction.coverage
   const [first, last] = spanPlaces(hidden)!
-  const span = `from undertext_messages m indexed by undertext_visible where m.session = ? and ${M_VISIBLE}
+  const span = `from undertext_messages m {index undertext_visible} where {family m} m.session = ? and ${M_VISIBLE}
     and m.anchor >= ? and m.anchor <= ? and (m.anchor, m.ordinal) >= (?, ?) and (m.anchor, m.ordinal) <= (?, ?)`
   const places = [first.anchor, first.ordinal, last.anchor, last.ordinal]
   const bounds = [session.no, first.anchor, last.anchor, ...places]
@@ -68,7 +68,7 @@ export function* checkReasoning(
   estimators: Estimators,
 ): Work<void> {
   const emptied = yield* sql.all(
-    `select message, part from undertext_replacements where compaction = ? and text = '""'`,
+    `select message, part from undertext_replacements where {family} compaction = ? and text = '""'`,
     compaction.no,
   )
   if (emptied.length === 0) return
@@ -86,8 +86,8 @@ export function* checkReasoning(
  * unless no replaced row is visible.
  */
 export function* checkReplaced(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<void> {
-  const visible = `from undertext_replacements r join undertext_messages m on m.key = r.message
-     where r.compaction = ? and ${M_VISIBLE}`
+  const visible = `from undertext_replacements r join undertext_messages m on {family m} m.key = r.message
+     where {family r} r.compaction = ? and ${M_VISIBLE}`
   const pinned = yield* sql.all(
     `select distinct m.id, m.position, m.ordinal ${visible} and m.pinned = 1`,
     compaction.no,
@@ -96,10 +96,10 @@ export function* checkReplaced(sql: Sql, session: StoredSession, compaction: Sto
   if (compaction.requires.length === 0) return
   if ((yield* sql.get(`select 1 ${visible} limit 1`, compaction.no)) === undefined) return
   const keys = JSON.stringify([...new Set(compaction.requires.map(([key]) => key))])
-  const rows = 'from json_each(?) k join undertext_messages m on m.key = k.value'
+  const rows = 'from {list ?} k join undertext_messages m on {family m} m.key = k.value'
   const seen = new Set((yield* sql.all(`select m.key ${rows} where ${M_VISIBLE}`, keys)).map(([key]) => key))
   const replaced = yield* sql.all(
-    `select m.key, s.value ->> 0 ${rows}, json_each(m.shown) s cross join undertext_compactions c on c.no = s.value ->> 1
+    `select m.key, {int s 0} ${rows} cross join {elements m.shown} s {cross} undertext_compactions c on {family c} c.no = {int s 1}
      where m.shown is not null and c.kind <> 'preview'`,
     keys,
   )
@@ -120,7 +120,7 @@ export function* missingRows(
   for (const [where, ...values] of placesIn(session.no, compaction.coverage.hidden)) {
     const rows = yield* sql.all(
       `select m.id, m.position, m.ordinal from undertext_messages m where ${where} and not (${M_VISIBLE} and m.pinned = 0)
-         and m.condense_parent is not ? and m.truncation_parent is not ?`,
+         and m.condense_parent is distinct from ? and m.truncation_parent is distinct from ?`,
       ...values,
       no,
       no,

@@ -17,7 +17,7 @@ function eachSize(statement: (size: string) => string): string {
 
 const SAVED = eachSize((size) => `saved_${size}`)
 const SUMS = eachSize((size) => `sum(saved_${size}) as saved_${size}`)
-const INSERT = `insert into undertext_replacements (compaction, message, part, text, ${SAVED}) values (?, ?, ?, ?, ?, ?, ?, ?)`
+const INSERT = `insert into undertext_replacements ({family,} compaction, message, part, text, ${SAVED}) values ({?,} ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** Stores the text that a compaction shows in place of a part of a row, within the caller's transaction. */
 export function* insertReplacement(
@@ -71,7 +71,7 @@ const IS_SHOWN = `where text <> '${ORIGINAL}'`
 
 /** Whether one of these compactions may show originals again, which only rewinds do. */
 function* mayRestore(sql: Sql, compactions: readonly number[]): Work<boolean> {
-  const statement = `select 1 from undertext_compactions where kind = 'manual' and no in (select value from json_each(?))`
+  const statement = `select 1 from undertext_compactions where {family} kind = 'manual' and no in (select value from {list ?} k)`
   return (yield* sql.get(statement, JSON.stringify(compactions))) !== undefined
 }
 
@@ -83,7 +83,7 @@ export function* showOnNew(sql: Sql, compaction: number): Work<void> {
 /** The number of parts that a compaction replaces, and of their rows. */
 function* extentOf(sql: Sql, compaction: number): Work<readonly [parts: number, rows: number]> {
   const statement =
-    'select count(*), count(distinct message) from undertext_replacements where compaction = ?'
+    'select count(*), count(distinct message) from undertext_replacements where {family} compaction = ?'
   return (yield* sql.get(statement, compaction)) as unknown as readonly [number, number]
 }
 
@@ -98,11 +98,11 @@ function* visibleTotals(
   isSingle: boolean,
 ): Work<Sizes> {
   const rows = isSingle
-    ? 'undertext_replacements r'
-    : '(select distinct compaction, message from undertext_replacements) r'
+    ? '(select * from undertext_replacements where {family} compaction = ?) r'
+    : '(select distinct compaction, message from undertext_replacements where {family} compaction = ?) r'
   const row = yield* sql.get(
-    `select ${eachSize((size) => `total(${column}${size})`)}
-     from ${rows} join undertext_messages m on m.key = r.message where r.compaction = ? and ${M_VISIBLE}`,
+    `select ${eachSize((size) => `coalesce(sum(${column}${size}), 0)`)}
+     from ${rows} join undertext_messages m on {family m} m.key = r.message where ${M_VISIBLE}`,
     compaction,
   )
   const [text, reasoning, toolResults, media] = row as [number, number, number, number]
@@ -114,10 +114,13 @@ const FEW_OTHERS = 16
 
 /** The numbers of other compactions in force that replace parts; when there are many, only those with the same rows. */
 function* othersInForce(sql: Sql, compaction: number): Work<number[]> {
-  const session = (yield* sql.get('select session from undertext_compactions where no = ?', compaction))![0]
+  const session = (yield* sql.get(
+    'select session from undertext_compactions where {family} no = ?',
+    compaction,
+  ))![0]
   const others = yield* sql.all(
-    `select no from undertext_compactions indexed by undertext_compactions_replacing
-     where session = ? and status = 'active' and parts_replaced > 0 and no <> ? limit ?`,
+    `select no from undertext_compactions {index undertext_compactions_replacing}
+     where {family} session = ? and status = 'active' and parts_replaced > 0 and no <> ? limit ?`,
     session,
     compaction,
     FEW_OTHERS + 1,
@@ -130,9 +133,9 @@ function* othersInForce(sql: Sql, compaction: number): Work<number[]> {
 function* overlappingOthers(sql: Sql, compaction: number): Work<readonly (readonly unknown[])[]> {
   return yield* sql.all(
     `select distinct c.no from undertext_replacements a
-     cross join undertext_replacements b on b.message = a.message and b.compaction <> a.compaction
-     cross join undertext_compactions c on c.no = b.compaction
-     where a.compaction = ? and c.status = 'active'`,
+     {cross} undertext_replacements b on {family b} b.message = a.message and b.compaction <> a.compaction
+     {cross} undertext_compactions c on {family c} c.no = b.compaction
+     where {family a} a.compaction = ? and c.status = 'active'`,
     compaction,
   )
 }
@@ -141,8 +144,8 @@ function* overlappingOthers(sql: Sql, compaction: number): Work<readonly (readon
 function* overlappingRows(sql: Sql, compaction: number, others: readonly number[]): Work<number[]> {
   return (yield* sql.all(
     `select distinct a.message from undertext_replacements a
-       join undertext_replacements b on b.message = a.message
-       where a.compaction = ? and b.compaction in (select value from json_each(?))`,
+       join undertext_replacements b on {family b} b.message = a.message
+       where {family a} a.compaction = ? and b.compaction in (select value from {list ?} k)`,
     compaction,
     JSON.stringify(others),
   )).map(([key]) => key as number)
@@ -150,14 +153,14 @@ function* overlappingRows(sql: Sql, compaction: number, others: readonly number[
 
 /** Updates rows of which only this compaction replaces parts: they show its replacements, or their originals. */
 function* setAlone(sql: Sql, compaction: number, inForce: boolean, except: readonly number[]): Work<void> {
-  // A replacement that shows the original is not listed. `group_concat` of no parts is null.
-  const shown = `'[' || group_concat('[' || part || ',' || compaction || ']' order by part) filter (${IS_SHOWN}) || ']'`
+  // A replacement that shows the original is not listed. `string_agg` of no parts is null.
+  const shown = `'[' || string_agg('[' || part || ',' || compaction || ']', ',' order by part) filter (${IS_SHOWN}) || ']'`
   const sign = inForce ? '-' : '+'
   yield* sql.run(
     `update undertext_messages set shown = r.shown, ${eachSize((size) => `size_${size} = size_${size} ${sign} r.saved_${size}`)}
      from (select message, ${inForce ? shown : 'null'} as shown, ${SUMS}
-           from undertext_replacements where compaction = ? group by message) r
-     where undertext_messages.key = r.message and r.message not in (select value from json_each(?))`,
+           from undertext_replacements where {family} compaction = ? group by message) r
+     where {family undertext_messages} undertext_messages.key = r.message and r.message not in (select value from {list ?} k)`,
     compaction,
     JSON.stringify(except),
   )
@@ -165,9 +168,9 @@ function* setAlone(sql: Sql, compaction: number, inForce: boolean, except: reado
 
 /** Rows of which a compaction and an older one replace the same part. Cross join: the first is scanned, the second looked up. */
 const EXCHANGEABLE = `select mine.message, mine.part, ${eachSize((size) => `mine.saved_${size} - other.saved_${size} as ${size}`)}
-  from undertext_replacements mine cross join undertext_replacements other
-    on other.compaction = ? and other.message = mine.message and other.part = mine.part
-  where mine.compaction = ?`
+  from undertext_replacements mine {cross} undertext_replacements other
+    on {family other} other.compaction = ? and other.message = mine.message and other.part = mine.part
+  where {family mine} mine.compaction = ?`
 
 /**
  * The simple case of an overlap, in half the time of the general one: a compaction that replaces one part of each of its rows, and one
@@ -179,10 +182,10 @@ function* exchange(sql: Sql, compaction: number, inForce: boolean, older: number
   // The driver binds every number as a real, which would be written "2.0".
   return yield* sql.run(
     `update undertext_messages
-     set shown = replace(shown, '[' || pair.part || ',' || cast(? as integer) || ']',
-         '[' || pair.part || ',' || cast(? as integer) || ']'),
+     set shown = replace(shown, '[' || pair.part || ',' || cast(? as bigint) || ']',
+         '[' || pair.part || ',' || cast(? as bigint) || ']'),
        ${eachSize((size) => `size_${size} = size_${size} ${sign} pair.${size}`)}
-     from (${EXCHANGEABLE}) pair where undertext_messages.key = pair.message`,
+     from (${EXCHANGEABLE}) pair where {family undertext_messages} undertext_messages.key = pair.message`,
     from,
     to,
     older,
@@ -191,7 +194,7 @@ function* exchange(sql: Sql, compaction: number, inForce: boolean, older: number
 }
 
 function* exchangeableRows(sql: Sql, compaction: number, older: number): Work<Set<number>> {
-  const rows = yield* sql.all(`select message from (${EXCHANGEABLE})`, older, compaction)
+  const rows = yield* sql.all(`select message from (${EXCHANGEABLE}) pair`, older, compaction)
   return new Set(rows.map(([key]) => key as number))
 }
 
@@ -203,19 +206,20 @@ function* setNewest(
   others: readonly number[],
   rows: readonly number[],
 ): Work<void> {
-  // In SQLite, bare columns beside max() are of the row that has the maximum.
-  const newest = `select r.message, r.part, max(r.compaction) as by, r.text, ${eachSize((size) => `r.saved_${size}`)}
-    from json_each(?) k join undertext_replacements r on r.message = k.value
-    where r.compaction in (select value from json_each(?)) group by r.message, r.part`
+  // The first is faster in SQLite, where bare columns beside max() are of the row that has the maximum.
+  const isBare = sql.dialect === 'sqlite'
+  const newest = `select ${isBare ? '' : 'distinct on (r.message, r.part)'} r.message, r.part, ${isBare ? 'max(r.compaction)' : 'r.compaction'} as newest, r.text, ${eachSize((size) => `r.saved_${size}`)}
+    from {list ?} k join undertext_replacements r on {family r} r.message = k.value
+    where r.compaction in (select value from {list ?} c) ${isBare ? 'group by r.message, r.part' : 'order by r.message, r.part, r.compaction desc'}`
   const keys = JSON.stringify(rows)
   const [without, including] = [JSON.stringify(others), JSON.stringify([...others, compaction])]
   yield* sql.run(
     `update undertext_messages set shown = after.shown,
        ${eachSize((size) => `size_${size} = size_${size} + before.saved_${size} - after.saved_${size}`)}
-     from (select message, ${SUMS} from (${newest}) group by message) before
-     join (select message, '[' || group_concat('[' || part || ',' || by || ']' order by part) filter (${IS_SHOWN}) || ']' as shown, ${SUMS}
-           from (${newest}) group by message) after on after.message = before.message
-     where undertext_messages.key = before.message`,
+     from (select message, ${SUMS} from (${newest}) b group by message) before
+     join (select message, '[' || string_agg('[' || part || ',' || newest || ']', ',' order by part) filter (${IS_SHOWN}) || ']' as shown, ${SUMS}
+           from (${newest}) a group by message) after on after.message = before.message
+     where {family undertext_messages} undertext_messages.key = before.message`,
     keys,
     inForce ? without : including,
     keys,

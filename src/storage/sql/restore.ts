@@ -44,8 +44,8 @@ import type { Sql } from './sql.ts'
 export function* takenIds(sql: Sql, ids: readonly string[]): Work<string[]> {
   return yield* sql.outside('restoreSession', function* () {
     return (yield* sql.all(
-      `select value from json_each(?) k where exists (select 1 from undertext_compactions c where c.id = k.value)
-           or exists (select 1 from undertext_compactions c where c.run = k.value)`,
+      `select value from {list ?} k where exists (select 1 from undertext_compactions c where {family c} c.id = k.value)
+           or exists (select 1 from undertext_compactions c where {family c} c.run = k.value)`,
       JSON.stringify(ids),
     )).map(([id]) => id as string)
   })
@@ -57,12 +57,12 @@ export function* reserveCompactions(sql: Sql, importId: string, count: number): 
     const { no: session } = yield* requireImport(sql, importId)
     const first = yield* sql.nextNo('undertext_compactions', session, count)
     if (first !== null) return first
-    const last = (yield* sql.get('select ifnull(max(no), 0) from undertext_compactions'))![0] as number
+    const last = (yield* sql.get('select coalesce(max(no), 0) from undertext_compactions'))![0] as number
     if (count > 0) {
       const now = Date.now()
       yield* sql.run(
-        `insert into undertext_compactions (no, id, session, run, kind, status, trigger, coverage, tokens_before, tokens_after,
-           created_at, changed_at, rank) values (?, ?, ?, ?, 'manual', 'aborted', 'import', '{}', 0, 0, ?, ?, 0)`,
+        `insert into undertext_compactions ({family,} no, id, session, run, kind, status, trigger, coverage, tokens_before, tokens_after,
+           created_at, changed_at, rank) values ({?,} ?, ?, ?, ?, 'manual', 'aborted', 'import', '{}', 0, 0, ?, ?, 0)`,
         last + count + 1,
         importId,
         session,
@@ -123,7 +123,9 @@ export function* restoreCompactions(
     yield* requireImport(sql, importId)
     const session = yield* requireSession(sql, importId)
     for (const [index, record] of compactions.entries()) {
-      if ((yield* sql.get('select 1 from undertext_compactions where id = ?', record.id)) !== undefined)
+      if (
+        (yield* sql.get('select 1 from undertext_compactions where {family} id = ?', record.id)) !== undefined
+      )
         throw new UndertextError('SESSION_EXISTS', { sessionId: head.session.id })
       const { turned, undoneWithRun } = record
       yield* sql.run(
@@ -199,7 +201,7 @@ export function* settleRestored(sql: Sql, restoring: Restoring): Work<void> {
     yield* sql.run(
       `update undertext_sessions set messages = ?, inserted = ?, visible = ?, size_text = ?, size_reasoning = ?, size_calls = ?,
          size_results = ?, size_media = ?, hidden_condensed = ?, hidden_truncated = ?, hidden_by_hand = ?, retired = ?,
-         active_compactions = ?, version = ?, view_epoch = ?, undone_automatic = ?, archived_at = ?, updated_at = ? where no = ?`,
+         active_compactions = ?, version = ?, view_epoch = ?, undone_automatic = ?, archived_at = ?, updated_at = ? where {family} no = ?`,
       ...counted,
       version,
       viewEpoch,
@@ -243,7 +245,7 @@ export function* restoreRows(
   yield* sql.write('restoreSession', function* () {
     const { no } = yield* requireImport(sql, restoring.importId)
     for (const one of prepared) yield* insertRow(sql, restoring, no, one)
-    yield* sql.run('update undertext_sessions set updated_at = ? where no = ?', Date.now(), no)
+    yield* sql.run('update undertext_sessions set updated_at = ? where {family} no = ?', Date.now(), no)
   })
 }
 

@@ -61,7 +61,7 @@ export function* rewind(
       const { no } = session ?? (yield* readSession(sql, sessionId))!
       const positions = JSON.stringify(appended.messages.map(({ position }) => position))
       yield* sql.run(
-        'insert into undertext_operations (session, id, digest, compaction, positions) values (?, ?, ?, ?, ?)',
+        'insert into undertext_operations ({family,} session, id, digest, compaction, positions) values ({?,} ?, ?, ?, ?, ?)',
         no,
         operation.id,
         operation.digest,
@@ -145,7 +145,7 @@ function* findPoint(sql: Sql, session: StoredSession, request: RewindRequest): W
   if (typeof from !== 'object') return yield* pointAt(sql, session, 1)
   const key = yield* requireKey(sql, session, from.messageId)
   const row = (yield* sql.get(
-    `select position, anchor, inserted_by, created_at, ${VISIBLE} from undertext_messages where key = ?`,
+    `select position, anchor, inserted_by, created_at, ${VISIBLE} from undertext_messages where {family} key = ?`,
     key,
   ))!
   const [position, anchor, insertedBy, at, isVisible] = row as readonly number[]
@@ -156,7 +156,7 @@ function* findPoint(sql: Sql, session: StoredSession, request: RewindRequest): W
 
 function* pointAt(sql: Sql, session: StoredSession, position: number): Work<Point> {
   const row = yield* sql.get(
-    'select created_at from undertext_messages where session = ? and position = ? and ordinal = 0',
+    'select created_at from undertext_messages where {family} session = ? and position = ? and ordinal = 0',
     session.no,
     position,
   )
@@ -170,7 +170,7 @@ function* firstReplaced(sql: Sql, session: StoredSession, compaction: number): W
   let lowest = positions[0]?.[0] ?? Number.POSITIVE_INFINITY
   for (const { ordinal } of inserted) {
     const row = yield* sql.get(
-      'select inserted_by from undertext_messages where session = ? and position is null and ordinal = ?',
+      'select inserted_by from undertext_messages where {family} session = ? and position is null and ordinal = ?',
       session.no,
       ordinal,
     )
@@ -202,7 +202,7 @@ function* turnedSince(
      where session = ? and compaction is not null and position >= ? and event in ('created', 'undone', 'redone')
      union all
      select no, compaction, event, position is null from undertext_audit
-     where session = ? and compaction is not null and position is null and at >= ? and event in ('created', 'undone', 'redone')
+     where {family} session = ? and compaction is not null and position is null and at >= ? and event in ('created', 'undone', 'redone')
      order by no`,
     session.no,
     position,
@@ -237,11 +237,11 @@ function* reachingTo(
 ): Work<StoredCompaction[]> {
   if (from === 'start') return []
   const replacing = yield* sql.all(
-    `select distinct r.compaction from undertext_messages m cross join undertext_replacements r on r.message = m.key
-     where m.session = ? and m.position >= ?
+    `select distinct r.compaction from undertext_messages m cross join undertext_replacements r on {family r} r.message = m.key
+     where {family m} m.session = ? and m.position >= ?
      union
-     select distinct r.compaction from undertext_messages m cross join undertext_replacements r on r.message = m.key
-     where m.session = ? and m.position is null and m.anchor >= ?`,
+     select distinct r.compaction from undertext_messages m cross join undertext_replacements r on {family r} r.message = m.key
+     where {family m} m.session = ? and m.position is null and m.anchor >= ?`,
     session.no,
     position,
     session.no,
@@ -250,7 +250,7 @@ function* reachingTo(
   return yield* someCompactions(
     sql,
     session.no,
-    `c.status = 'active' and c.kind <> 'preview' and (c.last_anchor >= ? or c.no in (select value from json_each(?)))`,
+    `c.status = 'active' and c.kind <> 'preview' and (c.last_anchor >= ? or c.no in (select value from {list ?} k))`,
     position,
     JSON.stringify(replacing.map(([no]) => no)),
   )
@@ -301,8 +301,8 @@ function* shownParts(sql: Sql, session: StoredSession, row: ViewRow): Work<Shown
   const replacements = (yield* sql.all(
     `select r.compaction, r.part, r.text, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media,
          c.id, c.kind, c.requires, c.rows_inserted
-       from undertext_replacements r join undertext_compactions c on c.no = r.compaction
-       where r.message = ? and c.session = ? and c.status = 'active' order by r.part`,
+       from undertext_replacements r join undertext_compactions c on {family c} c.no = r.compaction
+       where {family r} r.message = ? and c.session = ? and c.status = 'active' order by r.part`,
     row.key,
     session.no,
   )).map(([compaction, part, stored, text, reasoning, toolResults, media, id, kind, requires, inserted]) => ({
@@ -338,7 +338,7 @@ function* knownOperation(
 ): Work<Rewound | undefined> {
   const row = yield* sql.get(
     `select o.digest, o.positions, c.id, c.rows_hidden from undertext_operations o
-     left join undertext_compactions c on c.no = o.compaction where o.session = ? and o.id = ?`,
+     left join undertext_compactions c on {family c} c.no = o.compaction where {family o} o.session = ? and o.id = ?`,
     session.no,
     id,
   )
@@ -356,7 +356,7 @@ function* knownOperation(
 
 function* appendedAt(sql: Sql, session: StoredSession, positions: string): Work<Rewound['messages']> {
   const rows = yield* sql.all(
-    `select m.id, m.position from json_each(?) p join undertext_messages m on m.session = ? and m.position = p.value
+    `select m.id, m.position from {list ?} p join undertext_messages m on {family m} m.session = ? and m.position = p.value
      order by p.key`,
     positions,
     session.no,

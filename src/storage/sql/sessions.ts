@@ -31,7 +31,8 @@ const COLUMNS = `${FIGURES}, no, id, incarnation, owner, title, metadata, create
   retired, version`
 
 export function* readSession(sql: Sql, id: string): Work<StoredSession | undefined> {
-  const row = yield* sql.get(`select ${COLUMNS} from undertext_sessions where id = ?`, id)
+  yield* sql.enter(id)
+  const row = yield* sql.get(`select ${COLUMNS} from undertext_sessions where {family} id = ?`, id)
   return row && decodeSession(row)
 }
 
@@ -48,14 +49,19 @@ export type SessionHead = Pick<StoredSession, 'no' | 'id' | 'incarnation' | 'mes
 
 /** Throws `SESSION_NOT_FOUND`. */
 export function* requireHead(sql: Sql, id: string): Work<SessionHead> {
-  const row = yield* sql.get('select no, incarnation, messages from undertext_sessions where id = ?', id)
+  yield* sql.enter(id)
+  const row = yield* sql.get(
+    'select no, incarnation, messages from undertext_sessions where {family} id = ?',
+    id,
+  )
   if (row === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
   return { id, no: row[0] as number, incarnation: row[1] as string, messageCount: row[2] as number }
 }
 
 /** The figures of a session. Called before every call of a model, so it reads no more columns than stats need. */
 export function* readFigures(sql: Sql, id: string): Work<SessionFigures | undefined> {
-  const row = yield* sql.get(`select ${FIGURES} from undertext_sessions where id = ?`, id)
+  yield* sql.enter(id)
+  const row = yield* sql.get(`select ${FIGURES} from undertext_sessions where {family} id = ?`, id)
   return row && decodeFigures(row, `session ${id}`)
 }
 
@@ -158,7 +164,7 @@ export function* requireSession(sql: Sql, id: string): Work<StoredSession> {
 
 const FIELDS = ['owner', 'title', 'provider', 'model', 'config', 'metadata'] as const
 const INSERT = insertInto('undertext_sessions', [
-  ...['id', 'incarnation', 'estimator', 'created_at', 'updated_at'],
+  ...['no', 'id', 'incarnation', 'estimator', 'created_at', 'updated_at'],
   ...FIELDS,
 ])
 
@@ -180,6 +186,7 @@ export function* insertSession(
   const now = Date.now()
   yield* sql.run(
     INSERT,
+    yield* sql.admit(id),
     id,
     // 96 random bits: message ids begin with it, so it is short and needs no escaping anywhere.
     randomBytes(12).toString('base64url'),
@@ -225,7 +232,7 @@ function* page(
   const isOwned = owner === undefined ? '' : 'and owner = ?'
   return yield* sql.all(
     `select ${columns} from undertext_sessions
-     where no < ? and ${isArchived} and staged_by is null ${isOwned} and ${condition} order by no desc limit ?`,
+     where {family} no < ? and ${isArchived} and staged_by is null ${isOwned} and ${condition} order by no desc limit ?`,
     before,
     ...(owner === undefined ? [] : [owner]),
     ...values,
@@ -256,7 +263,9 @@ function* search(
     for (const [no, id, title] of rows) {
       if (!contains(id, query.search) && !contains(title, query.search)) continue
       found.push(
-        decodeSession((yield* sql.get(`select ${COLUMNS} from undertext_sessions where no = ?`, no))!),
+        decodeSession(
+          (yield* sql.get(`select ${COLUMNS} from undertext_sessions where {family} no = ?`, no))!,
+        ),
       )
       if (found.length === query.limit) return found
     }
@@ -278,8 +287,8 @@ export function* countMessages(sql: Sql, id: string): Work<MessageCounts> {
   return yield* sql.outside('countMessages', function* () {
     const { no, messageCount } = yield* requireSession(sql, id)
     const [bookkeeping, visible] = (yield* sql.get(
-      `select ifnull(sum(${IS_SILENT}), 0), ifnull(sum(${IS_VISIBLE} and not (${IS_SILENT})), 0)
-       from undertext_messages where session = ?`,
+      `select coalesce(sum(${IS_SILENT}), 0), coalesce(sum(${IS_VISIBLE} and not (${IS_SILENT})), 0)
+       from undertext_messages where {family} session = ?`,
       no,
     )) as [number, number]
     return { messages: messageCount - bookkeeping, bookkeeping, visible }
@@ -298,8 +307,8 @@ export function* newestSession(sql: Sql, archived: boolean): Work<string | undef
   return yield* sql.outside('listSessions', function* () {
     for (let limit = FIRST_PAGE; ; limit *= PAGE_GROWTH) {
       const rows = yield* sql.all(
-        `select s.id, s.updated_at, ifnull(min(s.updated_at, (select m.created_at from undertext_messages m
-             where m.session = s.no and m.position = s.messages and m.ordinal = 0)), 0) as written
+        `select s.id, s.updated_at, coalesce(min(s.updated_at, (select m.created_at from undertext_messages m
+             where {family m} m.session = s.no and m.position = s.messages and m.ordinal = 0)), 0) as written
          from (select no, id, updated_at, messages from undertext_sessions
            where (archived_at is not null) = ? and staged_by is null order by updated_at desc, no desc limit ?) s
          order by written desc, s.no desc`,
@@ -340,7 +349,7 @@ export function* updateFields(
   )
   yield* sql.run(
     `update undertext_sessions set ${FIELDS.join(' = ?, ')} = ?, updated_at = ?, version = version + 1,
-       view_epoch = view_epoch + ? where no = ?`,
+       view_epoch = view_epoch + ? where {family} no = ?`,
     ...encodeFields(after),
     fields.updatedAt ?? Date.now(),
     moved ? 1 : 0,
@@ -353,7 +362,7 @@ export function* archiveSession(sql: Sql, id: string, archived: boolean): Work<S
     const before = yield* requireSession(sql, id)
     if ((before.archivedAt !== undefined) === archived) return before
     yield* sql.run(
-      'update undertext_sessions set archived_at = ?, version = version + 1 where no = ?',
+      'update undertext_sessions set archived_at = ?, version = version + 1 where {family} no = ?',
       archived ? Date.now() : null,
       before.no,
     )

@@ -18,7 +18,7 @@ import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf } from '../../tokens/measure.ts'
 import type { SourceQuery } from '../storage.ts'
 import { SIZE_TOTALS, sizesOf } from './commit.ts'
-import { type Blobs, damaged, decodeContent, parseStoredObject, readBlobs } from './content-codec.ts'
+import { damaged, decodeContent, parseStoredObject, readBlobs } from './content-codec.ts'
 import { requireKey } from './pins.ts'
 import { decodeKind, decodeRole, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
@@ -30,12 +30,12 @@ import { readRange } from './view.ts'
 /** Queries for the rows of a coverage, exported for the test of their plans. */
 export const SOURCE_QUERIES = {
   own: `select count(*), min(created_at), max(created_at), ${SIZE_TOTALS} from undertext_messages
-    where session = ? and position between ? and ?`,
-  saved: `select ifnull(sum(r.saved_text), 0), ifnull(sum(r.saved_results), 0), ifnull(sum(r.saved_media), 0)
-    from undertext_messages m, json_each(m.shown) s cross join undertext_replacements r
-      on r.message = m.key and r.part = s.value ->> 0 and r.compaction = s.value ->> 1
-    where m.session = ? and m.position between ? and ? and m.shown is not null`,
-  inserted: `select inserted_by from undertext_messages where session = ? and position is null and ordinal = ?`,
+    where {family} session = ? and position between ? and ?`,
+  saved: `select coalesce(sum(r.saved_text), 0), coalesce(sum(r.saved_results), 0), coalesce(sum(r.saved_media), 0)
+    from undertext_messages m cross join {elements m.shown} s {cross} undertext_replacements r
+      on {family r} r.message = m.key and r.part = {int s 0} and r.compaction = {int s 1}
+    where {family m} m.session = ? and m.position between ? and ? and m.shown is not null`,
+  inserted: `select inserted_by from undertext_messages where {family} session = ? and position is null and ordinal = ?`,
   messages: rowsWhere('m.position between ? and ?'),
   insertedRows: rowsWhere('m.position is null and m.ordinal = ?'),
 } as const
@@ -44,7 +44,7 @@ export const SOURCE_QUERIES = {
 function rowsWhere(condition: string): string {
   return `select m.key, m.kind, m.role, m.position, m.ordinal, m.anchor, m.id, m.created_at, m.shown is not null, m.inserted_by,
       c.content, c.blobs, c.metadata, m.size_text, m.size_reasoning, m.size_calls, m.size_results, m.size_media
-    from undertext_messages m left join undertext_contents c on c.key = m.key where m.session = ? and ${condition}`
+    from undertext_messages m left join undertext_contents c on {family c} c.key = m.key where {family m} m.session = ? and ${condition}`
 }
 
 /** A summary with the rows that it represents, opened `depth` levels deep. Throws as `Storage.expand`. */
@@ -85,7 +85,10 @@ export function* readSources(
 
 /** The number of the compaction that inserted a summary. Throws `INVALID_INPUT` for any other row. */
 function* summaryRow(sql: Sql, session: StoredSession, key: number): Work<number> {
-  const row = (yield* sql.get('select kind, inserted_by from undertext_messages where key = ?', key))!
+  const row = (yield* sql.get(
+    'select kind, inserted_by from undertext_messages where {family} key = ?',
+    key,
+  ))!
   if (decodeKind(row[0]) !== 'summary' || row[1] === null)
     throw invalid(`this message of session ${JSON.stringify(session.id)} is no summary`)
   return row[1] as number
@@ -121,7 +124,10 @@ type Compaction = {
 }
 
 function* compactionOf(sql: Sql, no: number): Work<Compaction> {
-  const row = yield* sql.get('select id, coverage, params from undertext_compactions where no = ?', no)
+  const row = yield* sql.get(
+    'select id, coverage, params from undertext_compactions where {family} no = ?',
+    no,
+  )
   const name = `compaction no. ${no}`
   if (typeof row?.[0] !== 'string') throw damaged('record', name)
   try {

@@ -9,8 +9,11 @@ import type { Step, Work } from '../../model/work.ts'
  * | fragment                            | SQLite                        | PostgreSQL                                      |
  * | `{family}` and `{family m}`         | nothing                       | `family = $f and`, `m.family = $f and`          |
  * | `{family,}` and `{?,}` in an insert | nothing                       | `family,` and `$f,`                             |
- * | `{visible}` after a table           | `indexed by undertext_visible`| nothing                                         |
- * | `{list ?}` and `{texts ?}`          | `json_each(?)`                | a JSON list as a table with the column `value`  |
+ * | `{same a b}`                        | nothing                       | `a.family = b.family and`                       |
+ * | `{index i}` after a table           | `indexed by i`                | nothing                                         |
+ * | `{list ?} k` and `{texts ?} k`      | `json_each(?) k`              | the numbers or texts of a JSON list, as `value` |
+ * | `{elements x} k`, `{int k 0}`       | `json_each(x) k`, `value ->> 0`| the arrays of a JSON list, and their integers   |
+ * | `{cross}`, `{+}`                    | `cross join`, `+`             | `join`, nothing: its planner needs no hints     |
  *
  * A family is to PostgreSQL what a file is to SQLite: the keys of rows and the numbers of sessions, compactions and entries of the audit
  * are unique in it, so every statement about a session names its family (`$f`, which the engine adds) and is otherwise the same.
@@ -24,6 +27,7 @@ export type Numbered = 'undertext_compactions' | 'undertext_audit' | 'undertext_
 
 /** A connection to a database, as the verbs see it. */
 export interface Sql {
+  readonly dialect: 'sqlite' | 'postgres'
   readonly readonly: boolean
   /** Whether other machines may use the store: then no one can see whether the holder of a lease is alive. */
   readonly isShared: boolean

@@ -163,8 +163,8 @@ export function* readAudit(
     const session = yield* requireSession(sql, id)
     const rows = yield* sql.all(
       `select a.no, a.event, c.id, a.run, a.at, a.actor, a.detail
-       from undertext_audit a left join undertext_compactions c on c.no = a.compaction
-       where a.session = ? and a.no > ? order by a.no limit ?`,
+       from undertext_audit a left join undertext_compactions c on {family c} c.no = a.compaction
+       where {family a} a.session = ? and a.no > ? order by a.no limit ?`,
       session.no,
       query.after,
       query.limit,

@@ -30,12 +30,12 @@ import { M_VISIBLE } from './view.ts'
 const PAGE = 200
 
 const TOOL_ROWS = `select m.key, m.position, m.id, m.tools, m.shown, ${M_VISIBLE}
-  from undertext_messages m indexed by undertext_log where m.session = ? and m.tools is not null`
+  from undertext_messages m {index undertext_log} where {family m} m.session = ? and m.tools is not null`
 
 /** The queries, exported for the test of their plans. `instr` may find other rows too: a path can contain an id. */
 export const TOOL_QUERIES = {
   after: `${TOOL_ROWS} and m.position > ? order by m.position limit ?`,
-  ofId: `${TOOL_ROWS} and m.position < ? and instr(m.tools, ?) > 0 order by m.position desc limit ?`,
+  ofId: `${TOOL_ROWS} and m.position < ? and {instr}(m.tools, ?) > 0 order by m.position desc limit ?`,
 } as const
 
 type EstimatorOf = (session: StoredSession) => Estimator
@@ -178,7 +178,7 @@ function* partOf<T extends Part['type']>(
 }
 
 function* contentOf(sql: Sql, { key, messageId }: ToolRow): Work<readonly Part[]> {
-  const row = yield* sql.get('select content, blobs from undertext_contents where key = ?', key)
+  const row = yield* sql.get('select content, blobs from undertext_contents where {family} key = ?', key)
   if (row === undefined) throw damaged('content', messageId)
   const [stored, blobs] = row as [string, string | null]
   const content = decodeContent(stored, blobs, yield* readBlobs(sql, [[blobs, messageId]]), messageId)

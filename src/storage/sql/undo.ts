@@ -81,7 +81,7 @@ export function* redo(
 /** The compactions that the last undo of a run undid and that are still undone, those of other runs included. */
 function* undoneWithRun(sql: Sql, session: StoredSession, run: string): Work<StoredCompaction[]> {
   const last = (yield* sql.get(
-    "select max(no) from undertext_audit where run = ? and event = 'run undone' and +session = ?",
+    "select max(no) from undertext_audit where {family} run = ? and event = 'run undone' and {+}session = ?",
     run,
     session.no,
   ))![0]
@@ -101,8 +101,8 @@ export function* refuseMoved(
   for (const { id, coverage } of undone) {
     if (coverage.rewinds !== true) continue
     const rows = yield* sql.all(
-      `select m.id, m.position, m.ordinal from undertext_messages m indexed by undertext_visible
-       where m.session = ? and m.anchor > ? and ${M_VISIBLE} order by m.anchor, m.ordinal limit 1`,
+      `select m.id, m.position, m.ordinal from undertext_messages m {index undertext_visible}
+       where {family m} m.session = ? and m.anchor > ? and ${M_VISIBLE} order by m.anchor, m.ordinal limit 1`,
       session.no,
       spanPlaces(coverage.hidden)![1].anchor,
     )
@@ -141,7 +141,7 @@ export class Turning {
     if (count === 0 || this.#request.source !== undefined) return
     if (sign === -1 && this.#session.undoneAutomatic === 0) return
     const statement =
-      'update undertext_sessions set undone_automatic = max(0, undone_automatic + ?) where no = ?'
+      'update undertext_sessions set undone_automatic = {greatest}(0, undone_automatic + ?) where {family} no = ?'
     yield* this.#sql.run(statement, sign * count, this.#session.no)
   }
 
@@ -239,7 +239,7 @@ export class Turning {
     const { no, run, rowsHidden, partsReplaced } = compaction
     const { actor, reason, source } = this.#request
     yield* this.#sql.run(
-      'update undertext_compactions set status = ?, undone_with_run = ?, changed_at = ? where no = ?',
+      'update undertext_compactions set status = ?, undone_with_run = ?, changed_at = ? where {family} no = ?',
       event === 'undone' ? 'undone' : 'active',
       undoneWithRun ?? null,
       Date.now(),
@@ -280,7 +280,7 @@ export function* writeTurned(
 ): Work<void> {
   const numbers = (list: readonly StoredCompaction[]): number[] => list.map(({ no }) => no)
   const turned = JSON.stringify([numbers(lifted), numbers(restored)])
-  yield* sql.run('update undertext_compactions set turned = ? where no = ?', turned, rewind)
+  yield* sql.run('update undertext_compactions set turned = ? where {family} no = ?', turned, rewind)
 }
 
 /**

@@ -41,13 +41,14 @@ export function* getReadings(sql: Sql, id: string, provider: string, model: stri
 
 /** The readings of a session for a model, in one statement: they are read before every call of a model. */
 export function* readReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {
+  yield* sql.enter(id)
   const row = yield* sql.get(
     `select w.tokens, i.tokens, ${CALIBRATION}, ${MEASUREMENT} from undertext_sessions s
      left join undertext_limits w on w.provider = ? and w.model = ? and w.kind = 'window'
      left join undertext_limits i on i.provider = ? and i.model = ? and i.kind = 'input'
      left join undertext_calibrations c on c.provider = ? and c.model = ? and c.estimator = s.estimator
-     left join undertext_measurements m on m.session = s.no and m.provider = ? and m.model = ?
-     where s.id = ?`,
+     left join undertext_measurements m on {family m} m.session = s.no and m.provider = ? and m.model = ?
+     where {family s} s.id = ?`,
     ...[provider, model, provider, model, provider, model, provider, model, id],
   )
   if (row === undefined) return { learned: NOTHING_LEARNED, calibration: undefined, measurement: undefined }
@@ -126,8 +127,8 @@ function* sentRows(
     position === undefined ? yield* lastAsked(sql, no) : ([position, Number.MAX_SAFE_INTEGER] as const)
   if (last === undefined) return { sizes: visibleSizes, rows: visibleCount }
   const after = (yield* sql.get(
-    `select count(*), ${SIZE_TOTALS} from undertext_messages indexed by undertext_visible
-     where session = ? and ${VISIBLE} and (anchor, ordinal) > (?, ?)`,
+    `select count(*), ${SIZE_TOTALS} from undertext_messages {index undertext_visible}
+     where {family} session = ? and ${VISIBLE} and (anchor, ordinal) > (?, ?)`,
     no,
     ...last,
   ))!
@@ -139,8 +140,8 @@ function* sentRows(
 /** The place of the last visible row that is not a message of the assistant; `undefined` when there is none. */
 function* lastAsked(sql: Sql, session: number): Work<readonly [number, number] | undefined> {
   const row = yield* sql.get(
-    `select anchor, ordinal from undertext_messages indexed by undertext_visible
-     where session = ? and ${VISIBLE} and not (role = ? and kind = ?) order by anchor desc, ordinal desc limit 1`,
+    `select anchor, ordinal from undertext_messages {index undertext_visible}
+     where {family} session = ? and ${VISIBLE} and not (role = ? and kind = ?) order by anchor desc, ordinal desc limit 1`,
     session,
     encodeRole('assistant'),
     encodeKind('message'),
@@ -157,8 +158,8 @@ function* writeMeasurement(
   { estimator, viewEpoch, tokens, held, estimate, firstTokens, firstEstimate, at }: Measurement,
 ): Work<void> {
   yield* sql.run(
-    `insert or replace into undertext_measurements (session, provider, model, estimator, view_epoch, tokens, held, history,
-       standing, pending, first_tokens, first_estimate, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `insert or replace into undertext_measurements ({family,} session, provider, model, estimator, view_epoch, tokens, held, history,
+       standing, pending, first_tokens, first_estimate, at) values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     session,
     provider,
     model,
@@ -212,7 +213,7 @@ function* refuteLimits(sql: Sql, { provider, model, tokens }: UsageReport): Work
 function* writeLimit(sql: Sql, { provider, model }: ModelKey, { kind, tokens }: NamedLimit): Work<boolean> {
   const written = yield* sql.run(
     `insert into undertext_limits (provider, model, kind, tokens, at) values (?, ?, ?, ?, ?)
-     on conflict (provider, model, kind) do update set tokens = excluded.tokens, at = excluded.at where excluded.tokens < tokens`,
+     on conflict (provider, model, kind) do update set tokens = excluded.tokens, at = excluded.at where excluded.tokens < undertext_limits.tokens`,
     provider,
     model,
     kind,

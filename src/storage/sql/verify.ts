@@ -93,7 +93,7 @@ class Check {
     const rows = yield* sql.all(
       `select key, id, position, ordinal, inserted_by, condense_parent, truncation_parent, retired_by, tools, shown,
            size_text, size_reasoning, size_calls, size_results, size_media
-         from undertext_messages where session = ? order by anchor, ordinal`,
+         from undertext_messages where {family} session = ? order by anchor, ordinal`,
       session.no,
     )
     return new Check(sql, session, estimator, yield* loadCompactions(sql, session.no), rows)
@@ -145,7 +145,7 @@ class Check {
   *repair(): Work<void> {
     for (const [{ key }, tags] of this.#expected) {
       yield* this.#sql.run(
-        'update undertext_messages set condense_parent = ?, truncation_parent = ?, retired_by = ? where key = ?',
+        'update undertext_messages set condense_parent = ?, truncation_parent = ?, retired_by = ? where {family} key = ?',
         ...tags,
         key,
       )
@@ -190,8 +190,8 @@ class Check {
   *#checkCompactions(): Work<void> {
     const replaced = new Map(
       (yield* this.#sql.all(
-        `select c.no, count(*) from undertext_compactions c join undertext_replacements r on r.compaction = c.no
-         where c.session = ? group by c.no`,
+        `select c.no, count(*) from undertext_compactions c join undertext_replacements r on {family r} r.compaction = c.no
+         where {family c} c.session = ? group by c.no`,
         this.#session.no,
       )) as [number, number][],
     )
@@ -258,7 +258,7 @@ class Check {
   }
 
   *#reportStrayTag(row: TaggedRow, no: number): Work<void> {
-    const other = yield* this.#sql.get('select id from undertext_compactions where no = ?', no)
+    const other = yield* this.#sql.get('select id from undertext_compactions where {family} no = ?', no)
     if (other === undefined)
       this.#report('ORPHAN_TAG', `a tag names compaction no. ${no}, which does not exist`, row.id)
     else
@@ -347,7 +347,7 @@ class Check {
 
   *#blobState(hash: string): Work<BlobState> {
     const row = yield* this.#sql.get(
-      'select reference_count, bytes from undertext_blobs where hash = ?',
+      'select reference_count, bytes from undertext_blobs where {family} hash = ?',
       Buffer.from(hash, 'hex'),
     )
     if (!(row?.[1] instanceof Uint8Array)) return 'missing'

@@ -56,13 +56,13 @@ export function* readView(
 export const VIEW_QUERY = `select ${PACKED_KIND}, m.anchor, m.created_at, c.content, m.id, c.metadata,
     iif(coalesce(m.shown, c.blobs, m.inserted_by) is null, null,
       json_array(m.key, m.ordinal, m.inserted_by, cast(m.shown as text), cast(c.blobs as text)))
-  from undertext_messages m indexed by undertext_visible join undertext_contents c on c.key = m.key
-  where m.session = ? and ${M_VISIBLE} order by m.anchor, m.ordinal`
+  from undertext_messages m {index undertext_visible} join undertext_contents c on {family c} c.key = m.key
+  where {family m} m.session = ? and ${M_VISIBLE} order by m.anchor, m.ordinal`
 
 /** The same without the rows of given keys. */
 const VIEW_WITHOUT = VIEW_QUERY.replace(
   ' order by',
-  ' and m.key not in (select value from json_each(?)) order by',
+  ' and m.key not in (select value from {list ?} k) order by',
 )
 
 type ViewColumns = readonly [
@@ -133,8 +133,8 @@ const NO_TEXTS: ShownTexts = new Map()
 function* readShownTexts(sql: Sql, session: number): Work<ShownTexts> {
   const rows = yield* sql.all(
     `select r.message, r.part, r.compaction, r.text
-     from undertext_messages m indexed by undertext_visible join undertext_replacements r on r.message = m.key
-     where m.session = ? and ${M_VISIBLE} and m.shown is not null`,
+     from undertext_messages m {index undertext_visible} join undertext_replacements r on {family r} r.message = m.key
+     where {family m} m.session = ? and ${M_VISIBLE} and m.shown is not null`,
     session,
   )
   return new Map(
@@ -198,13 +198,13 @@ function insertedTags(kind: 'summary' | 'marker', compaction: string): Partial<V
 function storedRows(place: string, index = ''): string {
   return `select m.key, m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.shown, c.content, c.metadata,
       c.blobs, m.inserted_by, m.anchor, m.pinned, m.idempotency_key, m.condense_parent, m.truncation_parent, m.retired_by
-    from undertext_messages m ${index} join undertext_contents c on c.key = m.key
-    where m.session = ? and ${place} between ? and ?`
+    from undertext_messages m ${index} join undertext_contents c on {family c} c.key = m.key
+    where {family m} m.session = ? and ${place} between ? and ?`
 }
 
 const MESSAGES = storedRows('m.position')
 const INSERTED = storedRows('m.position is null and m.anchor')
-const SHOWN = storedRows(`${M_VISIBLE} and m.anchor`, 'indexed by undertext_visible')
+const SHOWN = storedRows(`${M_VISIBLE} and m.anchor`, '{index undertext_visible}')
 
 /** Rows in the order of the view, within the caller's transaction. */
 function* rowsIn(sql: Sql, { no }: SessionHead, range: PositionRange, ...queries: string[]): Work<Row[]> {
@@ -297,7 +297,7 @@ function* compactionIds(sql: Sql, named: Iterable<unknown>): Work<CompactionIds>
   numbers.delete(null)
   if (numbers.size === 0) return NO_IDS
   const rows = yield* sql.all(
-    'select c.no, c.id from {list ?} k cross join undertext_compactions c on {family c} c.no = k.value',
+    'select c.no, c.id from {list ?} k {cross} undertext_compactions c on {family c} c.no = k.value',
     JSON.stringify([...numbers]),
   )
   return new Map(rows as unknown as [number, string][])
@@ -350,7 +350,7 @@ export function* readContents(
     // By pages, so that a long session is not in memory twice, stored and decoded.
     for (let from = 0; from < keys.length; from += CONTENTS_AT_ONCE) {
       const rows = yield* sql.all(
-        'select c.key, c.content, c.blobs from json_each(?) k join undertext_contents c on c.key = k.value',
+        'select c.key, c.content, c.blobs from {list ?} k join undertext_contents c on {family c} c.key = k.value',
         JSON.stringify(keys.slice(from, from + CONTENTS_AT_ONCE)),
       )
       const found = yield* readBlobs(
@@ -371,7 +371,7 @@ export function* readMetadata(sql: Sql, id: string, keys: readonly number[]): Wo
   return yield* sql.read('compactSession', function* () {
     yield* sql.enter(id)
     const rows = yield* sql.all(
-      'select c.key, c.metadata from json_each(?) k join undertext_contents c on c.key = k.value where c.metadata is not null',
+      'select c.key, c.metadata from {list ?} k join undertext_contents c on {family c} c.key = k.value where c.metadata is not null',
       JSON.stringify(keys),
     )
     return new Map(
@@ -383,9 +383,9 @@ export function* readMetadata(sql: Sql, id: string, keys: readonly number[]): Wo
 }
 
 /** `cross join`: one step for each shown part, not for each pair of them. Exported for the test of its plan. */
-export const SHOWN_QUERY = `select m.key, r.part, r.text from json_each(?) k join undertext_messages m on m.key = k.value,
-    json_each(m.shown) s cross join undertext_replacements r
-    on r.message = m.key and r.part = s.value ->> 0 and r.compaction = s.value ->> 1
+export const SHOWN_QUERY = `select m.key, r.part, r.text from {list ?} k join undertext_messages m on {family m} m.key = k.value
+    cross join {elements m.shown} s {cross} undertext_replacements r
+    on {family r} r.message = m.key and r.part = {int s 0} and r.compaction = {int s 1}
   where m.shown is not null`
 
 /** The texts that rows show in place of parts, by key and part. */

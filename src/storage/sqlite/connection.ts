@@ -24,6 +24,7 @@ export class Connection implements Sql {
   readonly location: string
   readonly readonly: boolean
   readonly busyTimeoutMs: number
+  readonly dialect = 'sqlite'
   readonly isShared = false
   readonly clockOffset = 0
   readonly #owned: boolean
@@ -291,11 +292,27 @@ export class Connection implements Sql {
   }
 }
 
+const FRAGMENTS: { readonly [name: string]: (a: string, b: string) => string } = {
+  index: (name) => `indexed by ${name}`,
+  list: (value) => `json_each(${value})`,
+  texts: (value) => `json_each(${value})`,
+  elements: (value) => `json_each(${value})`,
+  int: (row, at) => `${row}.value ->> ${at}`,
+  unhex: (row, at) => `unhex(${row}.value ->> ${at})`,
+  cross: () => 'cross join',
+  '+': () => '+',
+  greatest: () => 'max',
+  least: () => 'min',
+  instr: () => 'instr',
+  age: () => 'no',
+  newest: () => 'no desc',
+}
+
 /** Replaces the fragments of a statement: see sql.ts. */
-function toSqlite(text: string): string {
-  return text.replace(/\{(\S+?)(?: (\S+))?\}/g, (_, name: string, argument = '') => {
-    if (name === 'visible') return 'indexed by undertext_visible'
-    return name === 'list' || name === 'texts' ? `json_each(${argument})` : ''
+export function toSqlite(text: string): string {
+  return text.replace(/\{([^\s}]+)([^}]*)\}/g, (_, name: string, rest: string) => {
+    const [a = '', b = ''] = rest.trim().split(' ')
+    return FRAGMENTS[name]?.(a, b) ?? ''
   })
 }
 
