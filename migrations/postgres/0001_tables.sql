@@ -9,7 +9,7 @@ CREATE TABLE "undertext"."audit" (
 	"actor" text,
 	"detail" text,
 	"position" bigint,
-	CONSTRAINT "audit_family_no_pk" PRIMARY KEY("family","no")
+	CONSTRAINT "audit_pkey" PRIMARY KEY("family","no")
 );
 --> statement-breakpoint
 CREATE TABLE "undertext"."blobs" (
@@ -17,7 +17,7 @@ CREATE TABLE "undertext"."blobs" (
 	"hash" "bytea" NOT NULL,
 	"reference_count" bigint NOT NULL,
 	"bytes" "bytea" NOT NULL,
-	CONSTRAINT "blobs_family_hash_pk" PRIMARY KEY("family","hash")
+	CONSTRAINT "blobs_pkey" PRIMARY KEY("family","hash")
 );
 --> statement-breakpoint
 CREATE TABLE "undertext"."calibrations" (
@@ -31,7 +31,7 @@ CREATE TABLE "undertext"."calibrations" (
 	"whole_measured" double precision NOT NULL,
 	"whole_estimated" double precision NOT NULL,
 	"at" bigint NOT NULL,
-	CONSTRAINT "calibrations_provider_model_estimator_pk" PRIMARY KEY("provider","model","estimator")
+	CONSTRAINT "calibrations_pkey" PRIMARY KEY("provider","model","estimator")
 );
 --> statement-breakpoint
 CREATE TABLE "undertext"."circuits" (
@@ -43,7 +43,7 @@ CREATE TABLE "undertext"."circuits" (
 	"error" text NOT NULL,
 	"open_until" bigint,
 	"changed_at" bigint NOT NULL,
-	CONSTRAINT "circuits_family_session_pk" PRIMARY KEY("family","session")
+	CONSTRAINT "circuits_pkey" PRIMARY KEY("family","session")
 );
 --> statement-breakpoint
 CREATE TABLE "undertext"."compactions" (
@@ -78,7 +78,7 @@ CREATE TABLE "undertext"."compactions" (
 	"turned" text,
 	"first_anchor" bigint GENERATED ALWAYS AS ("undertext".first_anchor(coverage)) STORED,
 	"last_anchor" bigint GENERATED ALWAYS AS ("undertext".last_anchor(coverage)) STORED,
-	CONSTRAINT "compactions_family_no_pk" PRIMARY KEY("family","no")
+	CONSTRAINT "compactions_pkey" PRIMARY KEY("family","no")
 );
 --> statement-breakpoint
 CREATE TABLE "undertext"."contents" (
@@ -87,7 +87,7 @@ CREATE TABLE "undertext"."contents" (
 	"content" text NOT NULL,
 	"metadata" text,
 	"blobs" text,
-	CONSTRAINT "contents_family_key_pk" PRIMARY KEY("family","key")
+	CONSTRAINT "contents_pkey" PRIMARY KEY("family","key")
 );
 --> statement-breakpoint
 CREATE TABLE "undertext"."jobs" (
@@ -107,7 +107,7 @@ CREATE TABLE "undertext"."jobs" (
 	"error" text,
 	"created_at" bigint NOT NULL,
 	"changed_at" bigint NOT NULL,
-	CONSTRAINT "jobs_family_no_pk" PRIMARY KEY("family","no")
+	CONSTRAINT "jobs_pkey" PRIMARY KEY("family","no")
 );
 --> statement-breakpoint
 CREATE TABLE "undertext"."limits" (
@@ -116,7 +116,7 @@ CREATE TABLE "undertext"."limits" (
 	"kind" text NOT NULL,
 	"tokens" bigint NOT NULL,
 	"at" bigint NOT NULL,
-	CONSTRAINT "limits_provider_model_kind_pk" PRIMARY KEY("provider","model","kind")
+	CONSTRAINT "limits_pkey" PRIMARY KEY("provider","model","kind")
 );
 --> statement-breakpoint
 CREATE TABLE "undertext"."measurements" (
@@ -134,7 +134,7 @@ CREATE TABLE "undertext"."measurements" (
 	"first_tokens" bigint,
 	"first_estimate" bigint NOT NULL,
 	"at" bigint NOT NULL,
-	CONSTRAINT "measurements_family_session_provider_model_pk" PRIMARY KEY("family","session","provider","model")
+	CONSTRAINT "measurements_pkey" PRIMARY KEY("family","session","provider","model")
 );
 --> statement-breakpoint
 CREATE TABLE "undertext"."messages" (
@@ -162,7 +162,7 @@ CREATE TABLE "undertext"."messages" (
 	"retired_by" bigint,
 	"pinned" smallint DEFAULT 0 NOT NULL,
 	"shown" text,
-	CONSTRAINT "messages_family_key_pk" PRIMARY KEY("family","key")
+	CONSTRAINT "messages_pkey" PRIMARY KEY("family","key")
 );
 --> statement-breakpoint
 CREATE TABLE "undertext"."meta" (
@@ -183,7 +183,7 @@ CREATE TABLE "undertext"."operations" (
 	"digest" text NOT NULL,
 	"compaction" bigint,
 	"positions" text NOT NULL,
-	CONSTRAINT "operations_family_session_id_pk" PRIMARY KEY("family","session","id")
+	CONSTRAINT "operations_pkey" PRIMARY KEY("family","session","id")
 );
 --> statement-breakpoint
 CREATE TABLE "undertext"."replacements" (
@@ -196,7 +196,7 @@ CREATE TABLE "undertext"."replacements" (
 	"saved_reasoning" bigint DEFAULT 0 NOT NULL,
 	"saved_results" bigint NOT NULL,
 	"saved_media" bigint NOT NULL,
-	CONSTRAINT "replacements_family_compaction_message_part_pk" PRIMARY KEY("family","compaction","message","part")
+	CONSTRAINT "replacements_pkey" PRIMARY KEY("family","compaction","message","part")
 );
 --> statement-breakpoint
 CREATE TABLE "undertext"."sessions" (
@@ -238,7 +238,7 @@ CREATE TABLE "undertext"."sessions" (
 	"jobbed" bigint DEFAULT 0 NOT NULL,
 	"last_write" text,
 	"staged_by" text,
-	CONSTRAINT "sessions_family_no_pk" PRIMARY KEY("family","no")
+	CONSTRAINT "sessions_pkey" PRIMARY KEY("family","no")
 );
 --> statement-breakpoint
 CREATE TABLE "undertext"."usage" (
@@ -254,7 +254,7 @@ CREATE TABLE "undertext"."usage" (
 	"last_cache_read_tokens" bigint,
 	"last_cache_creation_tokens" bigint,
 	"at" bigint NOT NULL,
-	CONSTRAINT "usage_family_session_provider_model_pk" PRIMARY KEY("family","session","provider","model")
+	CONSTRAINT "usage_pkey" PRIMARY KEY("family","session","provider","model")
 );
 --> statement-breakpoint
 CREATE INDEX "audit_session" ON "undertext"."audit" USING btree ("family","session","no");--> statement-breakpoint

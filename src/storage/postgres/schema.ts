@@ -18,7 +18,7 @@ import {
  *
  * A family is to PostgreSQL what a file is to SQLite. It is first in every key, so that the tables can be distributed by it, and the
  * client makes the numbers within it: there are no sequences and no foreign keys. JSON is text: jsonb refuses some strings and
- * rewrites numbers.
+ * rewrites numbers. Primary keys have the names that the server gives them by default, so that all are alike.
  */
 
 /** Not exported, so that drizzle-kit does not create it: the runner does, unless it is there. */
@@ -82,7 +82,7 @@ export const sessions = undertext.table(
     stagedBy: text('staged_by'),
   },
   (table) => [
-    primaryKey({ columns: [table.family, table.no] }),
+    primaryKey({ name: 'sessions_pkey', columns: [table.family, table.no] }),
     uniqueIndex('sessions_id').on(table.family, table.id),
     index('sessions_staged').on(table.family, table.stagedBy).where(sql`staged_by is not null`),
     // The next three are for questions about all families.
@@ -124,7 +124,7 @@ export const messages = undertext.table(
     shown: text(),
   },
   (table) => [
-    primaryKey({ columns: [table.family, table.key] }),
+    primaryKey({ name: 'messages_pkey', columns: [table.family, table.key] }),
     uniqueIndex('log').on(table.family, table.session, table.position, table.ordinal),
     index('visible')
       .on(table.family, table.session, table.anchor, table.ordinal)
@@ -148,7 +148,7 @@ export const contents = undertext.table(
     metadata: text(),
     blobs: text(),
   },
-  (table) => [primaryKey({ columns: [table.family, table.key] })],
+  (table) => [primaryKey({ name: 'contents_pkey', columns: [table.family, table.key] })],
 )
 
 /** Compactions, in order of creation (`no`), with author, reason and status. */
@@ -189,7 +189,7 @@ export const compactions = undertext.table(
     lastAnchor: long('last_anchor').generatedAlwaysAs(sql`"undertext".last_anchor(coverage)`),
   },
   (table) => [
-    primaryKey({ columns: [table.family, table.no] }),
+    primaryKey({ name: 'compactions_pkey', columns: [table.family, table.no] }),
     /** By status and by the span of the hidden rows: active ones, and those that may build on each other. */
     index('compactions_spans').on(
       table.family,
@@ -231,7 +231,10 @@ export const replacements = undertext.table(
     savedMedia: long('saved_media').notNull(),
   },
   (table) => [
-    primaryKey({ columns: [table.family, table.compaction, table.message, table.part] }),
+    primaryKey({
+      name: 'replacements_pkey',
+      columns: [table.family, table.compaction, table.message, table.part],
+    }),
     index('replacements_message').on(table.family, table.message, table.part, table.compaction),
   ],
 )
@@ -252,7 +255,7 @@ export const audit = undertext.table(
     position: long(),
   },
   (table) => [
-    primaryKey({ columns: [table.family, table.no] }),
+    primaryKey({ name: 'audit_pkey', columns: [table.family, table.no] }),
     index('audit_session').on(table.family, table.session, table.no),
     /** Compactions that were undone or redone since a message was appended. */
     index('audit_turned').on(table.family, table.session, table.position).where(sql`compaction is not null`),
@@ -279,7 +282,12 @@ export const measurements = undertext.table(
     firstEstimate: long('first_estimate').notNull(),
     at: long().notNull(),
   },
-  (table) => [primaryKey({ columns: [table.family, table.session, table.provider, table.model] })],
+  (table) => [
+    primaryKey({
+      name: 'measurements_pkey',
+      columns: [table.family, table.session, table.provider, table.model],
+    }),
+  ],
 )
 
 /** Billed tokens by session and model: sums, and the cached tokens of the last request. */
@@ -299,7 +307,9 @@ export const usage = undertext.table(
     lastCacheCreationTokens: long('last_cache_creation_tokens'),
     at: long().notNull(),
   },
-  (table) => [primaryKey({ columns: [table.family, table.session, table.provider, table.model] })],
+  (table) => [
+    primaryKey({ name: 'usage_pkey', columns: [table.family, table.session, table.provider, table.model] }),
+  ],
 )
 
 /** Background compactions, their holders and states. */
@@ -324,7 +334,7 @@ export const jobs = undertext.table(
     changedAt: long('changed_at').notNull(),
   },
   (table) => [
-    primaryKey({ columns: [table.family, table.no] }),
+    primaryKey({ name: 'jobs_pkey', columns: [table.family, table.no] }),
     uniqueIndex('jobs_id').on(table.family, table.id),
     uniqueIndex('jobs_open').on(table.family, table.session).where(sql`state in ('queued', 'running')`),
     index('jobs_session').on(table.family, table.session, table.no),
@@ -344,7 +354,7 @@ export const circuits = undertext.table(
     openUntil: long('open_until'),
     changedAt: long('changed_at').notNull(),
   },
-  (table) => [primaryKey({ columns: [table.family, table.session] })],
+  (table) => [primaryKey({ name: 'circuits_pkey', columns: [table.family, table.session] })],
 )
 
 /** Rewinds with an id of the caller, so that a repeated one is recognized. */
@@ -358,7 +368,7 @@ export const operations = undertext.table(
     compaction: long(),
     positions: text().notNull(),
   },
-  (table) => [primaryKey({ columns: [table.family, table.session, table.id] })],
+  (table) => [primaryKey({ name: 'operations_pkey', columns: [table.family, table.session, table.id] })],
 )
 
 /** The ratio of a model's tokens to estimated ones: sums over all sessions; older reports count less. */
@@ -376,7 +386,9 @@ export const calibrations = undertext.table(
     wholeEstimated: doublePrecision('whole_estimated').notNull(),
     at: long().notNull(),
   },
-  (table) => [primaryKey({ columns: [table.provider, table.model, table.estimator] })],
+  (table) => [
+    primaryKey({ name: 'calibrations_pkey', columns: [table.provider, table.model, table.estimator] }),
+  ],
 )
 
 /** Limits in overflow errors, by model. */
@@ -389,7 +401,7 @@ export const limits = undertext.table(
     tokens: long().notNull(),
     at: long().notNull(),
   },
-  (table) => [primaryKey({ columns: [table.provider, table.model, table.kind] })],
+  (table) => [primaryKey({ name: 'limits_pkey', columns: [table.provider, table.model, table.kind] })],
 )
 
 /** Images, files and other large binary parts by content hash, stored once. */
@@ -401,7 +413,7 @@ export const blobs = undertext.table(
     references: long('reference_count').notNull(),
     bytes: bytea().notNull(),
   },
-  (table) => [primaryKey({ columns: [table.family, table.hash] })],
+  (table) => [primaryKey({ name: 'blobs_pkey', columns: [table.family, table.hash] })],
 )
 
 /** The schema version. */
