@@ -145,6 +145,8 @@ function translated(error: unknown, place: Place): unknown {
         location: place.location,
         detail: `its role may not use the schema ${JSON.stringify(place.schema)} or create the tables in it. Open the store once with a role that may, and grant the rest.`,
       })
+    case '42P01': // undefined_table
+      return notAStore(place, 'it has not all of the tables of its version.')
     case '42P07': // duplicate_table
     case '42723': // duplicate_function
     case '42710': // duplicate_object

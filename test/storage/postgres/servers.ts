@@ -23,10 +23,13 @@ const BIN = programs()
 if (BIN === undefined)
   console.log('No PostgreSQL was found (apt install postgresql): its tests run with PGlite only.')
 
+/** Starts PostgreSQL; `undefined` where it is not found. */
+export const startPostgres = BIN === undefined ? undefined : () => start(BIN)
+
 /** How to start each server, by name. */
 export const SERVERS: readonly (readonly [name: string, start: () => Promise<Server>])[] = [
   ['PGlite', startPglite],
-  ...(BIN === undefined ? [] : ([['PostgreSQL', startPostgres]] as const)),
+  ...(startPostgres === undefined ? [] : ([['PostgreSQL', startPostgres]] as const)),
 ]
 
 function programs(): string | undefined {
@@ -48,7 +51,7 @@ export async function startPglite(): Promise<Server> {
   )
 }
 
-async function startPostgres(): Promise<Server> {
+async function start(bin: string): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'ut-pg-'))
   // The server refuses to run as root.
   const user = process.getuid?.() === 0 ? idsOf('postgres') : undefined
@@ -56,7 +59,7 @@ async function startPostgres(): Promise<Server> {
   const data = join(folder, 'data')
   const options = { ...user, cwd: folder, stdio: 'ignore' } as const
   execFileSync(
-    join(BIN!, 'initdb'),
+    join(bin, 'initdb'),
     ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync'],
     options,
   )
@@ -67,7 +70,7 @@ async function startPostgres(): Promise<Server> {
     'max_connections=30',
   ]
   const server = spawn(
-    join(BIN!, 'postgres'),
+    join(bin, 'postgres'),
     ['-D', data, ...settings.flatMap((one) => ['-c', one])],
     options,
   )
@@ -116,6 +119,8 @@ export function poolDriver(host: string, user = 'postgres'): PostgresDriver {
   return {
     acquire: async () => {
       const client = await pool.connect()
+      // A pool does not listen to a client in use; its query fails too.
+      client.on('error', ignore)
       return {
         query: async (text, values) => {
           const { rows, rowCount } = await client.query({
@@ -126,12 +131,17 @@ export function poolDriver(host: string, user = 'postgres'): PostgresDriver {
           })
           return { rows, count: rowCount ?? 0 }
         },
-        release: (isBroken) => client.release(isBroken),
+        release: (isBroken) => {
+          client.removeListener('error', ignore)
+          client.release(isBroken)
+        },
       }
     },
     end: () => pool.end(),
   }
 }
+
+const ignore = (): void => {}
 
 const TYPES = {
   getTypeParser: ((oid: number, format?: 'text') =>
