@@ -81,7 +81,7 @@ async function bringUp(place: Place, adopt: boolean): Promise<void> {
       if (count === 0) await run(`create schema ${schemaIdentifier(schema)}`)
       for (const statement of statementsFor(schema, MIGRATIONS.slice(locked))) await run(statement)
       await run(
-        `insert into ${schemaIdentifier(schema)}.meta as m (key, value) values ('schema', $1) on conflict (key) do update set value = excluded.value`,
+        `insert into ${schemaIdentifier(schema)}.meta (key, value) values ('schema', $1) on conflict (key) do update set value = excluded.value`,
         String(SUPPORTED),
       )
     }

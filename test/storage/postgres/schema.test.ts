@@ -141,6 +141,27 @@ describe.each(SERVERS)('the tables in %s', (_, start) => {
     expect(inSqlite.length).toBeGreaterThan(20)
   })
 
+  it('list the newest sessions, and the rows of a view, in the order of an index', async () => {
+    const visible = 'condense_parent is null and truncation_parent is null and retired_by is null'
+    const newest = 'order by created_at desc, family desc, no desc limit 10'
+    const questions = {
+      sessions_created: `sessions where (created_at, family, no) < (9, 9, 9) ${newest}`,
+      sessions_owner: `sessions where owner = 'a' and (created_at, family, no) < (9, 9, 9) ${newest}`,
+      visible: `messages where family = 1 and session = 1 and ${visible} order by anchor, ordinal`,
+    }
+    const connection = await server.driver.acquire()
+    await connection.query('set enable_seqscan = off', [])
+    await connection.query('set enable_bitmapscan = off', [])
+    for (const [index, question] of Object.entries(questions)) {
+      const { rows } = await connection.query(`explain (costs off) select * from ${schema}.${question}`, [])
+      const plan = rows.join('\n')
+      expect(plan).toMatch(new RegExp(`Index Scan (Backward )?using ${index} `))
+      expect(plan).not.toContain('Sort')
+    }
+    await connection.query('reset all', [])
+    connection.release(false)
+  })
+
   it('leave half of a page of sessions free', async () => {
     const [row] = await server.sql(
       'select reloptions from pg_class where oid = to_regclass($1)',
