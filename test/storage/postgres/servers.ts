@@ -74,6 +74,7 @@ async function start(bin: string): Promise<Server> {
     ['-D', data, ...settings.flatMap((one) => ['-c', one])],
     options,
   )
+  process.once('exit', () => server.kill('SIGQUIT'))
   const driver = poolDriver(folder)
   await ready(driver)
   return serverOf(
