@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import BetterSqlite3 from 'better-sqlite3'
 import { beforeEach, expect, test } from 'vitest'
-import { migrationsModule } from '../../migrations/embed.ts'
+import { migrationsFile, migrationsModule } from '../../migrations/embed.ts'
 import { openStore } from '../../src/index.ts'
 import { chat } from '../support/conversation.ts'
 import { newFolder } from '../support/temporary.ts'
@@ -34,8 +34,7 @@ function fileOf(versions: number): { readonly file: string; readonly database: B
 }
 
 test('the migrations that are shipped are those of the folder: `npm run migrations` writes both', () => {
-  const module = join(import.meta.dirname, '..', '..', 'src', 'storage', 'sqlite', 'migrations.ts')
-  expect(readFileSync(module, 'utf8')).toBe(migrationsModule())
+  expect(readFileSync(migrationsFile('sqlite'), 'utf8')).toBe(migrationsModule('sqlite'))
 })
 
 test('a file of every older version is migrated, and works', async () => {

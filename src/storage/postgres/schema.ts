@@ -1,0 +1,423 @@
+import { sql } from 'drizzle-orm'
+import {
+  bigint,
+  customType,
+  doublePrecision,
+  index,
+  integer,
+  pgSchema,
+  primaryKey,
+  smallint,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core'
+
+/*
+ * The tables in PostgreSQL: those of SQLite (sqlite/schema.ts explains the columns), without prefix in a schema of their own, whose
+ * name an application may change.
+ *
+ * A family is to PostgreSQL what a file is to SQLite. It is first in every key, so that the tables can be distributed by it, and the
+ * client makes the numbers within it: there are no sequences and no foreign keys. JSON is text: jsonb refuses some strings and
+ * rewrites numbers. Primary keys have the names that the server gives them by default, so that all are alike.
+ */
+
+/** Not exported, so that drizzle-kit does not create it: the runner does, unless it is there. */
+const undertext = pgSchema('undertext')
+
+/** A 64-bit integer; all of ours are below 2^53. */
+const long = (name = '') => bigint(name, { mode: 'number' })
+const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' })
+const family = () => long('family').notNull()
+
+/** The one table by the caller's id: where a session is. */
+export const names = undertext.table('names', {
+  id: text().primaryKey(),
+  family: family(),
+  session: long().notNull(),
+})
+
+/** Conversations, with counters and lease. The counters are updated in the transaction of every change. */
+export const sessions = undertext.table(
+  'sessions',
+  {
+    family: family(),
+    no: long().notNull(),
+    id: text().notNull(),
+    incarnation: text().notNull(),
+    owner: text(),
+    title: text(),
+    provider: text(),
+    model: text(),
+    config: text(),
+    metadata: text(),
+    estimator: text().notNull(),
+    createdAt: long('created_at').notNull(),
+    updatedAt: long('updated_at').notNull(),
+    archivedAt: long('archived_at'),
+    messages: long().notNull().default(0),
+    inserted: long().notNull().default(0),
+    visible: long().notNull().default(0),
+    sizeText: long('size_text').notNull().default(0),
+    sizeReasoning: long('size_reasoning').notNull().default(0),
+    sizeCalls: long('size_calls').notNull().default(0),
+    sizeResults: long('size_results').notNull().default(0),
+    sizeMedia: long('size_media').notNull().default(0),
+    hiddenCondensed: long('hidden_condensed').notNull().default(0),
+    hiddenTruncated: long('hidden_truncated').notNull().default(0),
+    hiddenByHand: long('hidden_by_hand').notNull().default(0),
+    retired: long().notNull().default(0),
+    activeCompactions: long('active_compactions').notNull().default(0),
+    undoneAutomatic: long('undone_automatic').notNull().default(0),
+    version: long().notNull().default(0),
+    viewEpoch: long('view_epoch').notNull().default(0),
+    leaseRun: text('lease_run'),
+    leaseHolder: text('lease_holder'),
+    leaseExpires: long('lease_expires'),
+    /** The last numbers of its compactions, entries of the audit and jobs. */
+    compacted: long().notNull().default(0),
+    audited: long().notNull().default(0),
+    jobbed: long().notNull().default(0),
+    /** A token of the last write: tells a writer that lost its connection whether its commit was done. */
+    lastWrite: text('last_write'),
+    stagedBy: text('staged_by'),
+  },
+  (table) => [
+    primaryKey({ name: 'sessions_pkey', columns: [table.family, table.no] }),
+    uniqueIndex('sessions_id').on(table.family, table.id),
+    index('sessions_staged').on(table.family, table.stagedBy).where(sql`staged_by is not null`),
+    // The next three are for questions about all families.
+    index('sessions_incarnation').on(table.incarnation),
+    index('sessions_created').on(table.createdAt, table.family, table.no),
+    index('sessions_owner')
+      .on(table.owner, table.createdAt, table.family, table.no)
+      .where(sql`owner is not null`),
+  ],
+)
+
+/** The rows of all sessions, with their tags: messages of the log, and rows that compactions inserted. */
+export const messages = undertext.table(
+  'messages',
+  {
+    family: family(),
+    key: long().notNull(),
+    session: long().notNull(),
+    anchor: long().notNull(),
+    ordinal: long().notNull().default(0),
+    position: long(),
+    kind: smallint().notNull().default(0),
+    role: smallint().notNull(),
+    flags: integer().notNull().default(0),
+    id: text(),
+    sizeText: long('size_text').notNull(),
+    sizeReasoning: long('size_reasoning').notNull(),
+    sizeCalls: long('size_calls').notNull(),
+    sizeResults: long('size_results').notNull(),
+    sizeMedia: long('size_media').notNull(),
+    tools: text(),
+    createdAt: long('created_at').notNull(),
+    idempotencyKey: text('idempotency_key'),
+    insertedBy: long('inserted_by'),
+    condenseParent: long('condense_parent'),
+    truncationParent: long('truncation_parent'),
+    retiredBy: long('retired_by'),
+    pinned: smallint().notNull().default(0),
+    shown: text(),
+  },
+  (table) => [
+    primaryKey({ name: 'messages_pkey', columns: [table.family, table.key] }),
+    uniqueIndex('log').on(table.family, table.session, table.position, table.ordinal),
+    index('visible')
+      .on(table.family, table.session, table.anchor, table.ordinal)
+      .where(sql`condense_parent is null and truncation_parent is null and retired_by is null`),
+    uniqueIndex('messages_id').on(table.family, table.session, table.id).where(sql`id is not null`),
+    index('messages_idempotency')
+      .on(table.family, table.session, table.idempotencyKey)
+      .where(sql`idempotency_key is not null`),
+    /** The row that a compaction inserted. */
+    index('messages_inserted').on(table.family, table.insertedBy).where(sql`inserted_by is not null`),
+  ],
+)
+
+/** Contents, by the key of their row. Written once; a trigger refuses changes. */
+export const contents = undertext.table(
+  'contents',
+  {
+    family: family(),
+    key: long().notNull(),
+    content: text().notNull(),
+    metadata: text(),
+    blobs: text(),
+  },
+  (table) => [primaryKey({ name: 'contents_pkey', columns: [table.family, table.key] })],
+)
+
+/** Compactions, in order of creation (`no`), with author, reason and status. */
+export const compactions = undertext.table(
+  'compactions',
+  {
+    family: family(),
+    no: long().notNull(),
+    id: text().notNull(),
+    session: long().notNull(),
+    run: text().notNull(),
+    kind: text().notNull(),
+    status: text().notNull(),
+    trigger: text().notNull(),
+    actor: text(),
+    reason: text(),
+    params: text(),
+    coverage: text().notNull(),
+    requires: text(),
+    rowsHidden: long('rows_hidden').notNull().default(0),
+    partsReplaced: long('parts_replaced').notNull().default(0),
+    rowsInserted: long('rows_inserted').notNull().default(0),
+    tokensBefore: long('tokens_before').notNull(),
+    tokensAfter: long('tokens_after').notNull(),
+    summarizer: text(),
+    model: text(),
+    promptVersion: text('prompt_version'),
+    usage: text(),
+    cost: doublePrecision(),
+    error: text(),
+    createdAt: long('created_at').notNull(),
+    changedAt: long('changed_at').notNull(),
+    rank: long().notNull(),
+    undoneWithRun: long('undone_with_run'),
+    turned: text(),
+    /** Anchors of the first and the last hidden row; null for none. The functions are in the first migration. */
+    firstAnchor: long('first_anchor').generatedAlwaysAs(sql`"undertext".first_anchor(coverage)`),
+    lastAnchor: long('last_anchor').generatedAlwaysAs(sql`"undertext".last_anchor(coverage)`),
+  },
+  (table) => [
+    primaryKey({ name: 'compactions_pkey', columns: [table.family, table.no] }),
+    /** By status and by the span of the hidden rows: active ones, and those that may build on each other. */
+    index('compactions_spans').on(
+      table.family,
+      table.session,
+      table.status,
+      table.firstAnchor,
+      table.lastAnchor,
+      table.rank,
+    ),
+    /** Active ones that replace parts. */
+    index('compactions_replacing')
+      .on(table.family, table.session)
+      .where(sql`status = 'active' and parts_replaced > 0`),
+    index('compactions_undone_with')
+      .on(table.family, table.undoneWithRun)
+      .where(sql`undone_with_run is not null`),
+    uniqueIndex('compactions_id').on(table.family, table.id),
+    index('compactions_session').on(table.family, table.session, table.no),
+    index('compactions_run').on(table.family, table.run),
+    /** The cost of summaries of all families in a window of time. */
+    index('compactions_summaries').on(table.createdAt).where(sql`summarizer is not null`),
+    /** Attempts that are running, or whose process died. */
+    index('compactions_running').on(table.family, table.session).where(sql`status = 'running'`),
+  ],
+)
+
+/** Texts shown in place of parts, empty for reasoning and providers' parts. Its rows are the coverage of replacing compactions. */
+export const replacements = undertext.table(
+  'replacements',
+  {
+    family: family(),
+    compaction: long().notNull(),
+    message: long().notNull(),
+    part: integer().notNull(),
+    text: text().notNull(),
+    savedText: long('saved_text').notNull(),
+    savedReasoning: long('saved_reasoning').notNull().default(0),
+    savedResults: long('saved_results').notNull(),
+    savedMedia: long('saved_media').notNull(),
+  },
+  (table) => [
+    primaryKey({
+      name: 'replacements_pkey',
+      columns: [table.family, table.compaction, table.message, table.part],
+    }),
+    index('replacements_message').on(table.family, table.message, table.part, table.compaction),
+  ],
+)
+
+/** The audit, append-only: ids and numbers, never content. */
+export const audit = undertext.table(
+  'audit',
+  {
+    family: family(),
+    no: long().notNull(),
+    session: long().notNull(),
+    event: text().notNull(),
+    compaction: long(),
+    run: text(),
+    at: long().notNull(),
+    actor: text(),
+    detail: text(),
+    position: long(),
+  },
+  (table) => [
+    primaryKey({ name: 'audit_pkey', columns: [table.family, table.no] }),
+    index('audit_session').on(table.family, table.session, table.no),
+    /** Compactions that were undone or redone since a message was appended. */
+    index('audit_turned').on(table.family, table.session, table.position).where(sql`compaction is not null`),
+    index('audit_run_undone').on(table.family, table.run).where(sql`event = 'run undone'`),
+  ],
+)
+
+/** The last size that a provider reported for a session, by model; valid until the view changes. */
+export const measurements = undertext.table(
+  'measurements',
+  {
+    family: family(),
+    session: long().notNull(),
+    provider: text().notNull(),
+    model: text().notNull(),
+    estimator: text().notNull(),
+    viewEpoch: long('view_epoch').notNull(),
+    tokens: long().notNull(),
+    held: long().notNull(),
+    history: long().notNull(),
+    standing: long().notNull(),
+    pending: long().notNull(),
+    firstTokens: long('first_tokens'),
+    firstEstimate: long('first_estimate').notNull(),
+    at: long().notNull(),
+  },
+  (table) => [
+    primaryKey({
+      name: 'measurements_pkey',
+      columns: [table.family, table.session, table.provider, table.model],
+    }),
+  ],
+)
+
+/** Billed tokens by session and model: sums, and the cached tokens of the last request. */
+export const usage = undertext.table(
+  'usage',
+  {
+    family: family(),
+    session: long().notNull(),
+    provider: text().notNull(),
+    model: text().notNull(),
+    requests: long().notNull(),
+    inputTokens: long('input_tokens').notNull(),
+    cacheReadTokens: long('cache_read_tokens').notNull(),
+    cacheCreationTokens: long('cache_creation_tokens').notNull(),
+    outputTokens: long('output_tokens').notNull(),
+    lastCacheReadTokens: long('last_cache_read_tokens'),
+    lastCacheCreationTokens: long('last_cache_creation_tokens'),
+    at: long().notNull(),
+  },
+  (table) => [
+    primaryKey({ name: 'usage_pkey', columns: [table.family, table.session, table.provider, table.model] }),
+  ],
+)
+
+/** Background compactions, their holders and states. */
+export const jobs = undertext.table(
+  'jobs',
+  {
+    family: family(),
+    no: long().notNull(),
+    id: text().notNull(),
+    session: long().notNull(),
+    state: text().notNull(),
+    request: text(),
+    position: long().notNull(),
+    viewEpoch: long('view_epoch').notNull(),
+    run: text(),
+    attempts: integer().notNull().default(0),
+    notBefore: long('not_before').notNull(),
+    holder: text(),
+    expires: long(),
+    error: text(),
+    createdAt: long('created_at').notNull(),
+    changedAt: long('changed_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ name: 'jobs_pkey', columns: [table.family, table.no] }),
+    uniqueIndex('jobs_id').on(table.family, table.id),
+    uniqueIndex('jobs_open').on(table.family, table.session).where(sql`state in ('queued', 'running')`),
+    index('jobs_session').on(table.family, table.session, table.no),
+  ],
+)
+
+/** Sessions whose automatic summaries failed in a row; a row is valid for its view and model. */
+export const circuits = undertext.table(
+  'circuits',
+  {
+    family: family(),
+    session: long().notNull(),
+    failures: integer().notNull(),
+    viewEpoch: long('view_epoch').notNull(),
+    model: text().notNull(),
+    error: text().notNull(),
+    openUntil: long('open_until'),
+    changedAt: long('changed_at').notNull(),
+  },
+  (table) => [primaryKey({ name: 'circuits_pkey', columns: [table.family, table.session] })],
+)
+
+/** Rewinds with an id of the caller, so that a repeated one is recognized. */
+export const operations = undertext.table(
+  'operations',
+  {
+    family: family(),
+    session: long().notNull(),
+    id: text().notNull(),
+    digest: text().notNull(),
+    compaction: long(),
+    positions: text().notNull(),
+  },
+  (table) => [primaryKey({ name: 'operations_pkey', columns: [table.family, table.session, table.id] })],
+)
+
+/** The ratio of a model's tokens to estimated ones: sums over all sessions; older reports count less. */
+export const calibrations = undertext.table(
+  'calibrations',
+  {
+    provider: text().notNull(),
+    model: text().notNull(),
+    estimator: text().notNull(),
+    grownSamples: long('grown_samples').notNull(),
+    grownMeasured: doublePrecision('grown_measured').notNull(),
+    grownEstimated: doublePrecision('grown_estimated').notNull(),
+    wholeSamples: long('whole_samples').notNull(),
+    wholeMeasured: doublePrecision('whole_measured').notNull(),
+    wholeEstimated: doublePrecision('whole_estimated').notNull(),
+    at: long().notNull(),
+  },
+  (table) => [
+    primaryKey({ name: 'calibrations_pkey', columns: [table.provider, table.model, table.estimator] }),
+  ],
+)
+
+/** Limits in overflow errors, by model. */
+export const limits = undertext.table(
+  'limits',
+  {
+    provider: text().notNull(),
+    model: text().notNull(),
+    kind: text().notNull(),
+    tokens: long().notNull(),
+    at: long().notNull(),
+  },
+  (table) => [primaryKey({ name: 'limits_pkey', columns: [table.provider, table.model, table.kind] })],
+)
+
+/** Images, files and other large binary parts by content hash, stored once. */
+export const blobs = undertext.table(
+  'blobs',
+  {
+    family: family(),
+    hash: bytea().notNull(),
+    references: long('reference_count').notNull(),
+    bytes: bytea().notNull(),
+  },
+  (table) => [primaryKey({ name: 'blobs_pkey', columns: [table.family, table.hash] })],
+)
+
+/** The schema version. */
+export const meta = undertext.table('meta', {
+  key: text().primaryKey(),
+  value: text().notNull(),
+})

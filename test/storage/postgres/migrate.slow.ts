@@ -1,0 +1,148 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { migrate } from '../../../src/storage/postgres/migrate.ts'
+import { MIGRATIONS } from '../../../src/storage/postgres/migrations.ts'
+import type { PostgresConnection, PostgresDriver } from '../../../src/storage/postgres/port.ts'
+import { failureOf } from '../../support/failures.ts'
+import { newSchema, poolDriver, type Server, startPglite, startPostgres } from './servers.ts'
+
+/* Migrations that fail at each of their statements, and migrations at once. */
+
+/** What happens to a statement: the query, and the connection. */
+type Fault = (
+  send: () => ReturnType<PostgresConnection['query']>,
+  connection: PostgresConnection,
+) => Promise<never>
+
+class Lost extends Error {}
+
+const FAULTS: Record<string, Fault> = {
+  'not sent': async () => {
+    throw new Lost()
+  },
+  'sent, and the answer lost': async (send) => {
+    await send()
+    throw new Lost()
+  },
+}
+
+/** A driver whose statement with this number meets a fault. Says whether it came so far. */
+function faulty(
+  driver: PostgresDriver,
+  at: number,
+  fault: Fault,
+): PostgresDriver & { readonly met: boolean } {
+  let count = 0
+  return {
+    get met() {
+      return count >= at
+    },
+    acquire: async () => {
+      const connection = await driver.acquire()
+      return {
+        query: (text, values) => {
+          const send = () => connection.query(text, values)
+          return ++count === at ? fault(send, connection) : send()
+        },
+        release: (isBroken) => connection.release(isBroken),
+      }
+    },
+    end: () => driver.end(),
+  }
+}
+
+/** Migrates with the fault at each statement in turn; the next one completes what is there. */
+async function atEach(server: Server, fault: Fault): Promise<number> {
+  const schema = newSchema()
+  const objects = async (): Promise<number> =>
+    Number(
+      (
+        await server.sql(
+          `select (select count(*) from pg_namespace where nspname = $1) +
+             (select count(*) from pg_class where relnamespace = to_regnamespace($1)) +
+             (select count(*) from pg_proc where pronamespace = to_regnamespace($1)) +
+             (select count(*) from pg_trigger t join pg_class c on c.oid = tgrelid where relnamespace = to_regnamespace($1))`,
+          schema,
+        )
+      )[0]![0],
+    )
+  await migrate(server.driver, { schema, readonly: false })
+  const complete = await objects()
+  for (let at = 1; ; at++) {
+    await server.sql(`drop schema ${schema} cascade`)
+    const driver = faulty(server.driver, at, fault)
+    if (!(await failsAt(driver, schema))) {
+      expect(driver.met).toBe(false)
+      return at - 1
+    }
+    expect([0, complete], `statement ${at}`).toContain(await objects())
+    await migrate(server.driver, { schema, readonly: false })
+    expect(await objects(), `after statement ${at}`).toBe(complete)
+  }
+}
+
+async function failsAt(driver: PostgresDriver & { readonly met: boolean }, schema: string): Promise<boolean> {
+  try {
+    await migrate(driver, { schema, readonly: false })
+    return false
+  } catch (error) {
+    if (!driver.met) throw error
+    return true
+  }
+}
+
+describe('a migration of PGlite', () => {
+  let server: Server
+  beforeAll(async () => {
+    server = await startPglite()
+  })
+  afterAll(() => server.stop())
+
+  it.each(Object.entries(FAULTS))('is whole or not at all when a statement is %s', async (_, fault) => {
+    expect(await atEach(server, fault)).toBeGreaterThan(MIGRATIONS.flat().length)
+  })
+})
+
+describe.skipIf(startPostgres === undefined)('a migration of PostgreSQL', () => {
+  let server: Server
+  beforeAll(async () => {
+    server = await startPostgres!()
+  })
+  afterAll(() => server.stop())
+
+  it('is whole or not at all when its connection is killed before a statement', async () => {
+    const kill: Fault = async (send, connection) => {
+      const [pid] = (await connection.query('select pg_backend_pid()', [])).rows[0]!
+      await server.sql('select pg_terminate_backend($1)', pid)
+      const error = await failureOf(send)
+      throw error
+    }
+    expect(await atEach(server, kill)).toBeGreaterThan(MIGRATIONS.flat().length)
+  })
+
+  it('is made once by four processes at once', async () => {
+    const script = join(import.meta.dirname, 'migrate-in-process.ts')
+    for (let round = 0; round < 3; round++) {
+      const schema = newSchema()
+      const start = String(Date.now() + 4_000)
+      const codes = Array.from({ length: 4 }, () => {
+        const args = ['--import', import.meta.resolve('tsx'), script, server.host!, schema, start]
+        const child = spawn(process.execPath, args, { stdio: 'inherit' })
+        return new Promise((resolve) => child.once('close', resolve))
+      })
+      expect(await Promise.all(codes)).toEqual([0, 0, 0, 0])
+      await migrate(server.driver, { schema, readonly: true })
+    }
+  })
+
+  it('is made once by many at once, whatever isolation is their default', async () => {
+    await server.sql("alter role postgres set default_transaction_isolation = 'repeatable read'")
+    // A setting of a role is for new connections.
+    const driver = poolDriver(server.host!)
+    const schema = newSchema()
+    await Promise.all(Array.from({ length: 20 }, () => migrate(driver, { schema, readonly: false })))
+    await migrate(driver, { schema, readonly: true })
+    await driver.end()
+  })
+})

@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { guardReport } from '../../../src/storage/postgres/guards.ts'
+import { migrate } from '../../../src/storage/postgres/migrate.ts'
+import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
+import { PERMITTED, ROWS, TABLES, WRITTEN_ONCE } from './rows.ts'
+import { poolDriver, type Server, startPostgres } from './servers.ts'
+
+/* The rights that roles.sql gives to the role of an application. */
+
+const [, basic = '', purging = '', byOwner = ''] = readFileSync(
+  join(import.meta.dirname, 'roles.sql'),
+  'utf8',
+).split(/^-- \d\. /m)
+/** A section begins within a comment. */
+const script = (section: string): string => `-- ${section}`
+
+/** Runs many statements in one message, which no driver of ours does. */
+async function runScript(server: Server, text: string): Promise<void> {
+  const client = new pg.Client({ host: server.host!, user: 'postgres', database: 'postgres' })
+  await client.connect()
+  await client.query(text)
+  await client.end()
+}
+
+describe.skipIf(startPostgres === undefined)('a role of PostgreSQL', () => {
+  let server: Server
+  let app: PostgresDriver
+  const as = async (driver: PostgresDriver, text: string): Promise<number> => {
+    const connection = await driver.acquire()
+    try {
+      await connection.query('set search_path = undertext', [])
+      return (await connection.query(text, [])).count
+    } finally {
+      connection.release(false)
+    }
+  }
+
+  beforeEach(async () => {
+    server = await startPostgres!()
+    await migrate(server.driver, { schema: 'undertext', readonly: false })
+    await runScript(server, script(basic))
+    await server.sql('create role app login in role undertext_app')
+    app = poolDriver(server.host!, 'app')
+  })
+  afterEach(async () => {
+    await app.end()
+    await server.stop()
+  })
+
+  it('opens a complete store, and makes none', async () => {
+    await migrate(app, { schema: 'undertext', readonly: false })
+    await expect(migrate(app, { schema: 'other', readonly: false })).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    })
+    await server.sql("update undertext.meta set value = '2'")
+    await expect(migrate(app, { schema: 'undertext', readonly: false })).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    })
+  })
+
+  it('that may not even use the schema is told so', async () => {
+    await server.sql('create role stranger login')
+    const stranger = poolDriver(server.host!, 'stranger')
+    await expect(migrate(stranger, { schema: 'undertext', readonly: true })).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    })
+    await stranger.end()
+  })
+
+  it('changes and removes nothing that is written once, even without triggers', async () => {
+    await runScript(server, DROP_TRIGGERS)
+    for (const statement of ROWS) await as(app, statement)
+    const report = async (driver: PostgresDriver): Promise<string> => {
+      const connection = await driver.acquire()
+      const { kind } = await guardReport(connection, 'undertext')
+      connection.release(false)
+      return kind
+    }
+    expect([await report(app), await report(server.driver)]).toEqual(['privileges', 'none'])
+    await migrate(app, { schema: 'undertext', readonly: false })
+    await expect(migrate(server.driver, { schema: 'undertext', readonly: false })).rejects.toMatchObject({
+      code: 'NOT_A_STORE',
+    })
+    for (const [table, columns] of Object.entries(WRITTEN_ONCE)) {
+      for (const [column, value] of Object.entries(columns)) {
+        const sql = `update ${table} set ${column} = ${value}`
+        await expect(as(app, sql), sql).rejects.toMatchObject({ code: '42501' })
+      }
+    }
+    for (const table of TABLES) {
+      for (const sql of [`delete from ${table}`, `truncate ${table}`])
+        await expect(as(app, sql), sql).rejects.toMatchObject({ code: '42501' })
+    }
+    const taggings = PERMITTED.filter((sql) => !sql.startsWith('delete'))
+    for (const sql of taggings) expect(await as(app, sql), sql).toBeGreaterThan(0)
+  })
+
+  it('that may delete is no guard without triggers', async () => {
+    await runScript(server, script(purging))
+    await migrate(app, { schema: 'undertext', readonly: false })
+    for (const statement of ROWS) await as(app, statement)
+    await expect(as(app, 'delete from contents')).rejects.toMatchObject({ code: 'UT001' })
+    await runScript(server, DROP_TRIGGERS)
+    await expect(migrate(app, { schema: 'undertext', readonly: false })).rejects.toMatchObject({
+      code: 'NOT_A_STORE',
+    })
+  })
+
+  it('sees its own sessions, with row-level security', async () => {
+    await runScript(server, script(byOwner))
+    await server.sql('create role someone login in role undertext_app')
+    const someone = poolDriver(server.host!, 'someone')
+    for (const [driver, owner, family] of [
+      [app, 'app', 7],
+      [someone, 'someone', 8],
+    ] as const) {
+      await as(
+        driver,
+        `insert into sessions (family, no, id, owner, incarnation, estimator, created_at, updated_at) values (${family}, 1, '${owner}', '${owner}', 'i', 'e', 1, 1)`,
+      )
+      for (const statement of ROWS) await as(driver, statement.replaceAll('(7,', `(${family},`))
+    }
+    for (const table of ['sessions', ...TABLES]) {
+      const rows = table === 'messages' || table === 'contents' ? 2 : 1
+      expect(await as(app, `select * from ${table}`), table).toBe(rows)
+      expect(await as(server.driver, `select * from ${table}`), table).toBe(2 * rows)
+    }
+    expect(await as(app, 'update messages set pinned = 1 where family = 8')).toBe(0)
+    await expect(as(app, "update sessions set owner = 'someone'")).rejects.toMatchObject({ code: '42501' })
+    await someone.end()
+  })
+})
+
+const DROP_TRIGGERS = `do $$ declare one record; begin
+  for one in select tgname, tgrelid::regclass as of from pg_trigger where not tgisinternal loop
+    execute format('drop trigger %I on %s', one.tgname, one.of); end loop; end $$`

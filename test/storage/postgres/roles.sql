@@ -1,0 +1,40 @@
+-- Rights for the role of an application. The owner of the schema opens the store first, and again after each update of the package;
+-- the application's role then needs no right to create anything. Run this as the owner, or as a superuser.
+
+-- 1. What undertext needs. With these rights alone, no content can be changed or removed, even without the triggers.
+CREATE ROLE undertext_app NOLOGIN;
+GRANT USAGE ON SCHEMA undertext TO undertext_app;
+GRANT EXECUTE ON FUNCTION undertext.first_anchor(text), undertext.last_anchor(text) TO undertext_app;
+GRANT SELECT ON ALL TABLES IN SCHEMA undertext TO undertext_app;
+-- Written once.
+GRANT INSERT ON undertext.contents, undertext.audit TO undertext_app;
+-- Written once except for tags and figures.
+GRANT INSERT, UPDATE (condense_parent, truncation_parent, retired_by, pinned, shown, tools, size_text, size_reasoning, size_calls,
+  size_results, size_media) ON undertext.messages TO undertext_app;
+GRANT INSERT, UPDATE (status, trigger, actor, reason, params, rows_hidden, parts_replaced, rows_inserted, tokens_before, tokens_after,
+  summarizer, model, prompt_version, usage, cost, error, changed_at, rank, undone_with_run, turned)
+  ON undertext.compactions TO undertext_app;
+GRANT INSERT, UPDATE (saved_text, saved_reasoning, saved_results, saved_media) ON undertext.replacements TO undertext_app;
+GRANT INSERT, UPDATE (reference_count) ON undertext.blobs TO undertext_app;
+-- Free.
+GRANT INSERT, UPDATE, DELETE ON undertext.names, undertext.sessions, undertext.measurements, undertext.usage, undertext.jobs,
+  undertext.circuits, undertext.operations, undertext.calibrations, undertext.limits TO undertext_app;
+
+-- 2. For purgeSession, and for imports that are given up. The triggers see to it that nothing else deletes.
+GRANT DELETE ON undertext.messages, undertext.contents, undertext.compactions, undertext.replacements, undertext.audit,
+  undertext.blobs TO undertext_app;
+
+-- 3. Optional: each database role sees only the sessions whose owner has the role's name. The owner of the tables sees all.
+-- Sessions without an owner are seen by the owner of the tables alone.
+ALTER TABLE undertext.sessions ENABLE ROW LEVEL SECURITY;
+CREATE POLICY by_owner ON undertext.sessions USING (owner = current_user);
+DO $$
+DECLARE name text;
+BEGIN
+  FOREACH name IN ARRAY ARRAY['names', 'messages', 'contents', 'compactions', 'replacements', 'audit', 'measurements', 'usage',
+    'jobs', 'circuits', 'operations', 'blobs'] LOOP
+    EXECUTE format('ALTER TABLE undertext.%I ENABLE ROW LEVEL SECURITY', name);
+    EXECUTE format('CREATE POLICY by_owner ON undertext.%I USING (EXISTS (SELECT FROM undertext.sessions s
+      WHERE s.family = %1$I.family)) WITH CHECK (true)', name);
+  END LOOP;
+END $$;

@@ -1,0 +1,240 @@
+import { readFileSync } from 'node:fs'
+import BetterSqlite3 from 'better-sqlite3'
+import { getTableName, isTable } from 'drizzle-orm'
+import { type PgTable, getTableConfig as postgresTable } from 'drizzle-orm/pg-core'
+import { SQLiteTable, getTableConfig as sqliteTable } from 'drizzle-orm/sqlite-core'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { migrationsFile, migrationsModule } from '../../../migrations/embed.ts'
+import { encodeCoverage } from '../../../src/model/coverage.ts'
+import { migrate } from '../../../src/storage/postgres/migrate.ts'
+import * as postgres from '../../../src/storage/postgres/schema.ts'
+import { MIGRATIONS as OF_SQLITE } from '../../../src/storage/sqlite/migrations.ts'
+import * as sqlite from '../../../src/storage/sqlite/schema.ts'
+import { newSchema, SERVERS, type Server } from './servers.ts'
+
+/* The tables of PostgreSQL beside those of SQLite. */
+
+/** Tables of no family. */
+const SHARED = ['calibrations', 'limits', 'meta']
+/** Indexes for questions about all families. */
+const ACROSS = ['compactions_summaries', 'sessions_created', 'sessions_incarnation', 'sessions_owner']
+
+type Column = { readonly type: string; readonly notNull: boolean; readonly default: unknown }
+
+/** The columns of each table, by name; types as SQLite knows them. */
+function columnsOf(schema: Record<string, unknown>): Record<string, Record<string, Column>> {
+  const config = (table: unknown) =>
+    table instanceof SQLiteTable ? sqliteTable(table) : postgresTable(table as PgTable)
+  return Object.fromEntries(
+    Object.values(schema)
+      .filter((value) => isTable(value))
+      .map((table) => [
+        getTableName(table).replace('undertext_', ''),
+        Object.fromEntries(
+          config(table).columns.map((column) => [
+            column.name,
+            { type: IN_SQLITE[column.getSQLType()]!, notNull: column.notNull, default: column.default },
+          ]),
+        ),
+      ]),
+  )
+}
+
+const IN_SQLITE: Record<string, string> = {
+  text: 'text',
+  integer: 'integer',
+  smallint: 'integer',
+  bigint: 'integer',
+  real: 'real',
+  'double precision': 'real',
+  blob: 'blob',
+  bytea: 'blob',
+}
+
+describe('the columns', () => {
+  it('are those of SQLite, except the listed ones', () => {
+    const expected = columnsOf(sqlite)
+    const whole = { type: 'integer', notNull: true, default: undefined }
+    for (const [name, columns] of Object.entries(expected)) if (!SHARED.includes(name)) columns.family = whole
+    const counter = { ...whole, default: 0 }
+    const lastWrite = { type: 'text', notNull: false, default: undefined }
+    Object.assign(expected.sessions!, { compacted: counter, audited: counter, jobbed: counter })
+    Object.assign(expected.sessions!, { last_write: lastWrite })
+    const id = { type: 'text', notNull: true, default: undefined }
+    expected.names = { id, family: whole, session: whole }
+    expect(columnsOf(postgres)).toEqual(expected)
+  })
+
+  it('hold JSON as text, and times, sizes and numbers in 64 bits', () => {
+    const ofType = (type: string): string[] =>
+      Object.values(postgres).flatMap((table) =>
+        postgresTable(table)
+          .columns.filter((column) => column.getSQLType() === type)
+          .map((column) => `${getTableName(table)}.${column.name}`),
+      )
+    expect(ofType('json')).toEqual([])
+    expect(ofType('jsonb')).toEqual([])
+    expect([...ofType('integer'), ...ofType('smallint')].sort()).toEqual([
+      'circuits.failures',
+      'jobs.attempts',
+      'messages.flags',
+      'messages.kind',
+      'messages.pinned',
+      'messages.role',
+      'replacements.part',
+    ])
+  })
+})
+
+it('the migrations that are shipped are those of the folder: `npm run migrations` writes both', () => {
+  expect(readFileSync(migrationsFile('postgres'), 'utf8')).toBe(migrationsModule('postgres'))
+})
+
+describe.each(SERVERS)('the tables in %s', (_, start) => {
+  let server: Server
+  const schema = newSchema()
+  beforeAll(async () => {
+    server = await start()
+    await migrate(server.driver, { schema, readonly: false })
+  })
+  afterAll(() => server.stop())
+
+  it('lead with the family in every key and index, except the listed ones', async () => {
+    const rows = await server.sql(
+      `select t.relname::text, i.relname::text, a.attname::text, x.indisunique::int from pg_index x
+         join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
+         join pg_attribute a on a.attrelid = t.oid and a.attnum = x.indkey[0]
+       where t.relnamespace = to_regnamespace($1) order by 2`,
+      schema,
+    )
+    const other = rows.filter(([, , first]) => first !== 'family')
+    expect(rows.length).toBeGreaterThan(35)
+    expect(other.map(([, index]) => index)).toEqual(
+      [...ACROSS, ...SHARED.map((name) => `${name}_pkey`), 'names_pkey'].sort(),
+    )
+    const unique = other.filter(([, , , isUnique]) => isUnique === 1).map(([table]) => table)
+    expect(unique).toEqual([...SHARED, 'names'].sort())
+  })
+
+  it('have the indexes of SQLite, with the same conditions', async () => {
+    const database = new BetterSqlite3(':memory:')
+    for (const statement of OF_SQLITE.flat()) database.exec(statement)
+    const condition = (sql: string): string => /\bwhere (.*)$/is.exec(sql)?.[1] ?? ''
+    const inSqlite = database
+      .prepare(
+        "select replace(name, 'undertext_', ''), sql from sqlite_master where type = 'index' and sql is not null order by 1",
+      )
+      .raw()
+      .all() as [string, string][]
+    const rows = (await server.sql(
+      'select indexname::text, indexdef from pg_indexes where schemaname = $1 order by 1',
+      schema,
+    )) as [string, string][]
+    // The server prints a condition in its own words.
+    const plain = (text: string): string => text.replaceAll(/::text|[()\s]/g, '').toLowerCase()
+    const found = new Map(rows.map(([name, sql]) => [name, plain(condition(sql))]))
+    for (const [name, sql] of inSqlite)
+      expect(found.get(name), name).toBe(
+        plain(condition(sql)).replace("statein'queued','running'", "state=anyarray['queued','running']"),
+      )
+    expect(inSqlite.length).toBeGreaterThan(20)
+  })
+
+  it('list the newest sessions, and the rows of a view, in the order of an index', async () => {
+    const visible = 'condense_parent is null and truncation_parent is null and retired_by is null'
+    const newest = 'order by created_at desc, family desc, no desc limit 10'
+    const questions = {
+      sessions_created: `sessions where (created_at, family, no) < (9, 9, 9) ${newest}`,
+      sessions_owner: `sessions where owner = 'a' and (created_at, family, no) < (9, 9, 9) ${newest}`,
+      visible: `messages where family = 1 and session = 1 and ${visible} order by anchor, ordinal`,
+    }
+    const connection = await server.driver.acquire()
+    await connection.query('set enable_seqscan = off', [])
+    await connection.query('set enable_bitmapscan = off', [])
+    for (const [index, question] of Object.entries(questions)) {
+      const { rows } = await connection.query(`explain (costs off) select * from ${schema}.${question}`, [])
+      const plan = rows.join('\n')
+      expect(plan).toMatch(new RegExp(`Index Scan (Backward )?using ${index} `))
+      expect(plan).not.toContain('Sort')
+    }
+    await connection.query('reset all', [])
+    connection.release(false)
+  })
+
+  it('leave half of a page of sessions free', async () => {
+    const [row] = await server.sql(
+      'select reloptions from pg_class where oid = to_regclass($1)',
+      `${schema}.sessions`,
+    )
+    expect(row![0]).toEqual(['fillfactor=50'])
+  })
+
+  it('have the anchors that SQLite computes of a coverage', async () => {
+    const database = new BetterSqlite3(':memory:')
+    for (const statement of OF_SQLITE.flat()) database.exec(statement)
+    const coverages = [...COVERAGES, ...fc.sample(RANDOM_COVERAGE, 200).map(encodeCoverage)]
+    const figures = "('run', 'condense', 'active', 'manual', 0, 0, 0, 0, 0)"
+    const columns = 'run, kind, status, trigger, tokens_before, tokens_after, created_at, changed_at, rank'
+    const insert = database.prepare(
+      `insert into undertext_compactions (no, id, session, coverage, ${columns}) values (?, ?, 1, ?, ${figures.slice(1)}`,
+    )
+    for (const [no, coverage] of coverages.entries()) {
+      insert.run(no + 1, `c${no}`, coverage)
+      await server.sql(
+        `insert into ${schema}.compactions (family, no, id, session, coverage, ${columns}) values (1, $1, $2, 1, $3, ${figures.slice(1)}`,
+        no + 1,
+        `c${no}`,
+        coverage,
+      )
+    }
+    const asked = 'select coverage, first_anchor, last_anchor from'
+    const inSqlite = database.prepare(`${asked} undertext_compactions order by no`).raw().all()
+    const found = await server.sql(`${asked} ${schema}.compactions order by no`)
+    expect(found.map(([coverage, ...anchors]) => [coverage, ...anchors.map(numeric)])).toEqual(inSqlite)
+    expect(found.slice(0, 3).map(([, ...anchors]) => anchors.map(numeric))).toEqual([
+      [1, 9],
+      [2, 9],
+      [3, 4],
+    ])
+  })
+})
+
+/** A driver may return 64-bit integers as texts. */
+const numeric = (value: unknown): unknown => (typeof value === 'string' ? Number(value) : value)
+
+const COVERAGES = [
+  '{"p":[[1,5],[7,9]],"i":[[9,1]]}',
+  '{"p":[[4,5]],"i":[[2,1],[9,3]]}',
+  '{"p":[[3,4]]}',
+  '{"i":[[5,1]]}',
+  '{"i":[[5,1],[8,2]],"b":{"p":[[1,20]]},"o":1}',
+  '{}',
+  '{"p":[]}',
+  '{"p":[],"i":[]}',
+  '{"p":[],"i":[[6,2]]}',
+  '{"b":{"p":[[1,2]]},"w":1,"l":[1,2],"r":[3]}',
+  ' {\n"p" : [ [ 2 , 3 ] ] } ',
+  '{"p":[[1,9007199254740991]]}',
+  '{"p":null,"i":[[3,1]]}',
+  '{"p":[5]}',
+  '[]',
+  'null',
+  '5',
+  '"p"',
+  '',
+  'x',
+  '{"p":[[1,5]',
+  '{"p":[[1,5]]}}',
+]
+
+const rows = fc.record({
+  positions: fc.array(fc.tuple(fc.nat(1_000), fc.nat(1_000))),
+  inserted: fc.array(fc.record({ anchor: fc.nat(1_000), ordinal: fc.nat(50) })),
+})
+const RANDOM_COVERAGE = fc.record({
+  hidden: rows,
+  beside: rows,
+  inserted: fc.constant(undefined),
+  openCalls: fc.boolean(),
+})
