@@ -48,8 +48,12 @@ export class PostgresDatabase {
   }
 
   /** Runs a verb. Its code up to its first step is run at once. */
-  perform<T>(work: (sql: PostgresSql) => Work<T>): Promise<T> {
-    return drive(() => work(new PostgresSql(this)))
+  async perform<T>(work: (sql: PostgresSql) => Work<T>): Promise<T> {
+    try {
+      return await drive(() => work(new PostgresSql(this)))
+    } catch (error) {
+      throw isTooLarge(error) ? tooLarge() : error
+    }
   }
 
   /** Closes the connections, unless they were passed in. Further calls have no effect. */
@@ -95,6 +99,8 @@ type Entered = Address & {
   isForgotten: boolean
 }
 
+type Outcome = 'done' | 'undone' | 'unknown'
+
 /** What `read`, `write` and `outside` run in. */
 type Scope = {
   readonly kind: 'read' | 'write' | 'outside'
@@ -104,8 +110,8 @@ type Scope = {
   hasAnswered: boolean
   hasWritten: boolean
   isBroken: boolean
-  /** Whether the commit was sent and is known to have failed with its connection. */
-  isUndone: boolean
+  /** What became of a commit whose connection was lost. */
+  outcome: Outcome | undefined
   /** The first failure of a transaction: the statements after it fail because of it, and its commit answers without an error. */
   failure: Failure | undefined
   /** The session that the statements are about: `null` for one that does not exist. */
@@ -135,12 +141,12 @@ export class PostgresSql implements Sql {
   }
 
   run(text: string, ...values: unknown[]): Step<number> {
-    return waitFor(this.#run(text, values), ({ count }) => count)
+    return waitFor(this.#run(text, values, true), ({ count }) => count)
   }
 
   insert(text: string, key: number | null, ...values: unknown[]): Step<number> {
     if (key === null) throw new Error('PostgreSQL does not choose keys.')
-    return waitFor(this.#run(text, [key, ...values]), () => key)
+    return waitFor(this.#run(text, [key, ...values], true), () => key)
   }
 
   *enter(id: string): Work<void> {
@@ -151,6 +157,7 @@ export class PostgresSql implements Sql {
   *createAddress(id: string): Work<{ readonly number: number }> {
     const scope = this.#current()
     const address = { family: randomFamily(), number: 0 }
+    scope.hasWritten = true
     yield this.#ask(scope, INSERT_NAME, [id, address.family, address.number])
     this.#take(scope, id, address, undefined, [0, 0, 0])
     return { number: address.number }
@@ -159,6 +166,7 @@ export class PostgresSql implements Sql {
   /** Removes the address of a session. The session stays the one that the work is about. */
   *forget(id: string): Work<void> {
     const scope = this.#current()
+    scope.hasWritten = true
     yield this.#ask(scope, 'delete from undertext_names where id = ?', [id])
     this.#database.keepAddress(id, undefined)
     for (const entered of scope.entered) if (entered.id === id) entered.isForgotten = true
@@ -233,12 +241,12 @@ export class PostgresSql implements Sql {
       const result = await drive(work)
       if (scope.failure !== undefined) throw scope.failure.error
       // What was read is true, whatever becomes of the transaction.
-      if (!scope.hasWritten) void this.#end(scope, 'commit')
-      else await this.#commit(scope)
+      if (scope.hasWritten && scope.kind === 'write') await this.#commit(scope)
+      else void this.#end(scope, 'commit')
       return result
     } catch (error) {
       await this.#end(scope, 'rollback')
-      throw isTooLarge(error) ? tooLarge() : error
+      throw error
     }
   }
 
@@ -257,16 +265,14 @@ export class PostgresSql implements Sql {
       return this.#ask(scope, UPDATE_SESSION, [token, ...counts, family, number])
     })
     // The answer to the commit of a failed transaction is no error, but an earlier answer is.
-    const wasSound = scope.failure === undefined
     await Promise.allSettled([...sent, this.#send(scope, 'commit')])
     const { failure } = scope
     if (failure === undefined) return release(scope)
-    if (!failure.isLost || !wasSound || !scope.hasConnected) throw failure.error
+    if (!failure.isLost || !scope.hasConnected) throw failure.error
     await release(scope)
-    const outcome = await this.#outcome(scope, token)
-    if (outcome === 'done') return
-    scope.isUndone = outcome === 'undone'
-    if (scope.isUndone) throw failure.error
+    scope.outcome = await this.#outcome(scope, token)
+    if (scope.outcome === 'done') return
+    if (scope.outcome === 'undone') throw failure.error
     const { location } = this.#database.options
     const code = failure.code === undefined ? '' : ` (${failure.code})`
     const detail = `the connection was lost during a commit${code}, and whether this call was stored is unknown. Read the session before you call again.`
@@ -274,7 +280,7 @@ export class PostgresSql implements Sql {
   }
 
   /** Looks on new connections what became of a commit, until one answers. */
-  async #outcome(lost: Scope, token: string): Promise<'done' | 'undone' | 'unknown'> {
+  async #outcome(lost: Scope, token: string): Promise<Outcome> {
     const entered = lost.entered[0]
     const deadline = this.#deadline()
     for (let attempt = 0; entered !== undefined; attempt++) {
@@ -283,13 +289,14 @@ export class PostgresSql implements Sql {
         this.#begin(scope, deadline)
         const { family, number, id, before } = entered
         // The lost transaction may still be at work. Both statements wait for its end: it holds the name or the row.
-        if (before === undefined) await this.#ask(scope, `${INSERT_NAME} on conflict do nothing`, [id, family, number])
+        if (before === undefined)
+          await this.#ask(scope, `${INSERT_NAME} on conflict do nothing`, [id, family, number])
         const { rows } = await this.#ask(scope, LOCK_WRITE, [family, number])
         const now = rows[0]
         if (now?.[0] === token || (now === undefined && entered.isForgotten)) return 'done'
         const isSame = now?.[0] === before?.[0] && now?.[1] === before?.[1]
         return isSame ? 'undone' : 'unknown'
-      } catch (error) {
+      } catch {
         if (!scope.failure?.isLost || !(await pause(attempt, deadline))) break
       } finally {
         await this.#end(scope, 'rollback')
@@ -330,7 +337,13 @@ export class PostgresSql implements Sql {
     return true
   }
 
-  #take(scope: Scope, id: string, { family, number }: Address, before: Row | undefined, counts: number[]): void {
+  #take(
+    scope: Scope,
+    id: string,
+    { family, number }: Address,
+    before: Row | undefined,
+    counts: number[],
+  ): void {
     const [compactions = 0, audit = 0, jobs = 0] = counts
     const counters = { undertext_compactions: compactions, undertext_audit: audit, undertext_jobs: jobs }
     const entered = { id, family, number, before, counters, counted: new Set<Numbered>(), isForgotten: false }
@@ -340,8 +353,10 @@ export class PostgresSql implements Sql {
   }
 
   /** Sends a statement of the verb. */
-  #run(text: string, values: unknown[]): Promise<PostgresResult> {
-    return this.#ask(this.#current(), text, values)
+  #run(text: string, values: unknown[], writes = !/^\s*select\b/i.test(text)): Promise<PostgresResult> {
+    const scope = this.#current()
+    if (writes) scope.hasWritten = true
+    return this.#ask(scope, text, values)
   }
 
   /** Sends a statement of our SQL. The promise may be left alone. */
@@ -351,7 +366,6 @@ export class PostgresSql implements Sql {
       throw new Error(`A statement has ${statement.parameters} parameters and got ${values.length} values.`)
     if (statement.usesFamily && scope.session === undefined)
       throw new Error('A session is entered before the statements about it.')
-    if (!/^\s*select\b/i.test(text)) scope.hasWritten = true
     // No family is -1.
     const all = statement.usesFamily ? [...values, scope.session?.family ?? -1] : values
     return this.#send(scope, statement.text, all, statement.name)
@@ -398,7 +412,8 @@ export class PostgresSql implements Sql {
     if (this.#database.closed) throw new UndertextError('STORE_CLOSED', {})
     if (this.#scope !== undefined && this.#scope.kind !== 'outside')
       throw new UndertextError('IN_TRANSACTION', { verb })
-    if (kind === 'write' && this.#database.options.readonly) throw new UndertextError('STORE_READONLY', { verb })
+    if (kind === 'write' && this.#database.options.readonly)
+      throw new UndertextError('STORE_READONLY', { verb })
   }
 
   #current(): Scope {
@@ -439,8 +454,8 @@ async function drive<T>(work: () => Work<T>): Promise<T> {
   return step.value
 }
 
-function* waitFor<T>(answer: Promise<PostgresResult>, valueOf: (result: PostgresResult) => T): Work<T> {
-  return valueOf((yield answer) as PostgresResult)
+function* waitFor<T>(answer: Promise<PostgresResult>, pick: (result: PostgresResult) => T): Work<T> {
+  return pick((yield answer) as PostgresResult)
 }
 
 function scopeOf(kind: Scope['kind'], verb: string): Scope {
@@ -452,7 +467,7 @@ function scopeOf(kind: Scope['kind'], verb: string): Scope {
     hasAnswered: false,
     hasWritten: false,
     isBroken: false,
-    isUndone: false,
+    outcome: undefined,
     failure: undefined,
     session: undefined,
     entered: [],
@@ -466,11 +481,11 @@ async function release(scope: Scope): Promise<void> {
 }
 
 /** Whether nothing of a failed transaction remains, so that another attempt is the first. */
-function isRepeatable({ kind, failure, hasConnected, hasAnswered, isUndone }: Scope): boolean {
-  if (failure === undefined || !hasConnected) return false
+function isRepeatable({ kind, failure, hasConnected, hasAnswered, outcome }: Scope): boolean {
+  if (failure === undefined || !hasConnected || outcome === 'unknown') return false
   // The work of a read may have been seen, so it is repeated only if the connection was dead from the start.
   if (kind === 'read') return failure.isLost && !hasAnswered
-  return failure.isPassing || failure.isLost || isUndone
+  return failure.isPassing || failure.isLost
 }
 
 /** Waits before another attempt; `false` when there is no time for one. */

@@ -33,9 +33,31 @@ export function readFailure(error: unknown, where: Where): Failure {
   return {
     code,
     isPassing: code === '40001' || code === '40P01' || isTaken,
-    isLost: code === undefined ? LOST_WORDS.test(message) : LOST.test(code),
+    isLost: isLost(code, error),
     error: isUndertextError(error) ? error : errorOf(code, message, isTaken, where, error),
   }
+}
+
+/** Everything but an answer of the server and an error of our own values. */
+function isLost(code: string | undefined, error: unknown): boolean {
+  if (isUndertextError(error) || error instanceof RangeError) return false
+  return code === undefined || !isServers(code) || LOST.test(code)
+}
+
+/** Whether a code is the server's; those of the system begin with an E. */
+function isServers(code: string): boolean {
+  return /^(?!E)[0-9A-Z]{5}$/.test(code)
+}
+
+/** Whether a text was too long for JavaScript. */
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof RangeError && /string length|too large/i.test(error.message)
+}
+
+export function tooLarge(): UndertextError {
+  return new UndertextError('INVALID_INPUT', {
+    problems: 'a message, an id or a key is larger than a database can hold',
+  })
 }
 
 /** The code and the constraint of an error. An error of several attempts to connect has those of its first. */
@@ -57,8 +79,8 @@ function errorOf(
     new UndertextError('STORE_UNAVAILABLE', { location, detail })
   const invalid = (problems: string): UndertextError => new UndertextError('INVALID_INPUT', { problems })
 
+  if (error instanceof RangeError) return tooLarge()
   if (code === undefined) {
-    if (error instanceof RangeError) return invalid(TOO_LARGE)
     if (CLOSED_WORDS.test(message)) return new UndertextError('STORE_CLOSED', {})
     if (LOST_WORDS.test(message))
       return unavailable('the connection was lost, or the server does not answer.')
@@ -66,14 +88,14 @@ function errorOf(
     const isPassword = /password|SASL/.test(message)
     return unavailable(isPassword ? wrongCredentials(name) : `the driver failed (${name}).`)
   }
-  if (!/^[0-9A-Z]{5}$/.test(code) || /^E[A-Z]{4}$/.test(code)) return unavailable(systemDetail(code, error))
+  if (!isServers(code)) return unavailable(systemDetail(code))
 
   if (isTaken || /^(?:40001|40P01|55P03)$/.test(code)) return new UndertextError('STORE_BUSY', { waitedMs })
   if (code === NO_CONNECTION_FREE)
     return new UndertextError('STORE_BUSY', { waitedMs, detail: 'The server accepted no more connections' })
   if (code === '25006') return new UndertextError('STORE_READONLY', { verb, detail: READING_ONLY })
   if (/^53[12]00$/.test(code)) return new UndertextError('STORE_FULL', { detail: code })
-  if (code === '54000') return invalid(TOO_LARGE)
+  if (code === '54000') return tooLarge()
   if (/^22(?:021|P05)$/.test(code))
     return invalid(`a text has a character that the database cannot store (${code})`)
   if (code.startsWith('28')) return unavailable(wrongCredentials(code))
@@ -83,7 +105,6 @@ function errorOf(
   return new UndertextError('STORE_CORRUPT', { detail: code })
 }
 
-const TOO_LARGE = 'a message, an id or a key is larger than a database can hold'
 const READING_ONLY =
   'The server accepts only reading transactions (a standby, or default_transaction_read_only is on)'
 
@@ -110,12 +131,12 @@ const DETAILS: readonly (readonly [RegExp, (code: string) => string])[] = [
   [/^58/, (code) => `the server cannot read or write its files (${code}).`],
 ]
 
-function systemDetail(code: string, error: unknown): string {
+function systemDetail(code: string): string {
   if (code === 'ERR_INVALID_URL')
     return 'the address is not of the form postgres://user:password@host:5432/database.'
   if (/CERT|TLS|SSL/.test(code))
     return `the connection could not be encrypted (${code}). Check the option ssl.`
   if (LOST.test(code))
     return `the server cannot be reached (${code}). Check that it runs, and its host and port.`
-  return `the driver failed (${error instanceof RangeError ? 'RangeError' : code}).`
+  return `the driver failed (${code}).`
 }
