@@ -242,7 +242,7 @@ export class PostgresSql implements Sql {
       if (scope.failure !== undefined) throw scope.failure.error
       // What was read is true, whatever becomes of the transaction.
       if (scope.hasWritten && scope.kind === 'write') await this.#commit(scope)
-      else void this.#end(scope, 'commit')
+      else void this.#end(scope, 'commit').catch(ignore)
       return result
     } catch (error) {
       await this.#end(scope, 'rollback')

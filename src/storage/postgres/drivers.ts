@@ -45,7 +45,10 @@ export function fromPool(pool: Pool): PostgresDriver {
   }
 }
 
-/** Makes a driver of a PGlite, which stays the application's. It has one connection, so transactions take turns. */
+/**
+ * Makes a driver of a PGlite, which stays the application's. It has one connection, so our transactions take turns; a statement that the
+ * application runs meanwhile becomes part of one.
+ */
 export function fromPglite(instance: Pglite): PostgresDriver {
   return {
     acquire: async () => {
@@ -77,7 +80,8 @@ export async function fromUrl(url: string, options: UrlOptions = {}): Promise<Po
 
 /** A URL for messages: without user, password and parameters. */
 export function locationOf(url: string): string {
-  const parts = URL.canParse(url) ? new URL(url) : undefined
+  // Another protocol is a mistake, in which anything may be the password.
+  const parts = /^postgres(?:ql)?:\/\//i.test(url) && URL.canParse(url) ? new URL(url) : undefined
   return parts === undefined ? 'PostgreSQL' : `postgres://${parts.host}${parts.pathname}`
 }
 

@@ -125,7 +125,7 @@ const DETAILS: readonly (readonly [RegExp, (code: string) => string])[] = [
   [
     /^(?:26000|42P05)$/,
     (code) =>
-      `a prepared statement is lost (${code}). Behind a pooler in transaction mode, open the store with prepare: false.`,
+      `a prepared statement is lost (${code}). Over a pooler in transaction mode, open the store with prepare: false.`,
   ],
   [/^53/, (code) => `the server lacks resources (${code}).`],
   [/^58/, (code) => `the server cannot read or write its files (${code}).`],

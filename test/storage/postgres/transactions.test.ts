@@ -1,13 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type PostgresDatabase, PostgresSql } from '../../../src/storage/postgres/connection.ts'
+import { fromPglite } from '../../../src/storage/postgres/drivers.ts'
 import { expectFailure, failureOf } from '../../support/failures.ts'
 import { postgresServer } from '../../support/postgres.ts'
 import {
   append,
   create,
   databaseAt,
+  databaseOver,
   only,
   pgliteDatabase,
+  pgliteWithTables,
   say,
   takenOf,
   textsOf,
@@ -251,5 +254,56 @@ describe.each(ENGINES)('on %s', (_, open) => {
     const reading = await open()
     Object.assign(reading, { options: { ...reading.options, readonly: true } })
     expectFailure(await failureOf(() => append(reading, 's', 1, 'x')), 'STORE_READONLY')
+  })
+})
+
+describe('a PGlite', () => {
+  it('serves several stores, whose transactions take turns', async () => {
+    const instance = await pgliteWithTables()
+    const [one, two] = [databaseOver(fromPglite(instance)), databaseOver(fromPglite(instance))]
+    await one.perform((sql) => create(sql, 's'))
+    const writes = Array.from({ length: 10 }, (_, n) => append([one, two][n % 2]!, 's', n, `text ${n}`))
+    const failing = failureOf(() =>
+      two.perform((sql) => sql.write('x', () => only(sql.run('select nothing')))),
+    )
+    await Promise.all([...writes, failing])
+    expect(await textsOf(two, 's')).toHaveLength(9)
+    await one.close()
+    expect((await instance.query('select count(*)::int as n from chats.messages')).rows).toEqual([{ n: 10 }])
+  })
+})
+
+describe('a database', () => {
+  const unused = { acquire: () => Promise.reject(new Error('unused')), end: async () => {} }
+
+  it('keeps the 10,000 addresses that were used last', () => {
+    const database = databaseOver(unused)
+    for (let n = 0; n < 10_000; n++) database.keepAddress(`s${n}`, { family: n, number: 0 })
+    database.keepAddress('s0', { family: 0, number: 0 })
+    database.keepAddress('one more', { family: 1, number: 0 })
+    expect(database.addressOf('s0')).toEqual({ family: 0, number: 0 })
+    expect(database.addressOf('s1')).toBeUndefined()
+    expect(database.addressOf('s2')).toEqual({ family: 2, number: 0 })
+  })
+
+  it('prepares a statement under the same name everywhere, and other schemas under others', () => {
+    const nameIn = (schema: string) =>
+      databaseOver(unused, { schema }).statement('delete from undertext_jobs').name
+    expect(nameIn('a')).toBe(nameIn('a'))
+    expect(nameIn('a')).not.toBe(nameIn('b'))
+    expect(nameIn('a')!.length).toBeLessThan(64)
+  })
+
+  it('runs the code of a verb up to its first step at once', () => {
+    let ran = false
+    void databaseOver(unused)
+      .perform((sql) =>
+        sql.write('x', () => {
+          ran = true
+          return only(sql.get('select 1'))
+        }),
+      )
+      .catch(() => {})
+    expect(ran).toBe(true)
   })
 })
