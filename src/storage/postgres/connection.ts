@@ -366,6 +366,8 @@ export class PostgresSql implements Sql {
       throw new Error(`A statement has ${statement.parameters} parameters and got ${values.length} values.`)
     if (statement.usesFamily && scope.session === undefined)
       throw new Error('A session is entered before the statements about it.')
+    if (scope.session === null && text.includes('{?,}'))
+      throw new Error('A row is inserted into a session that exists.')
     // No family is -1.
     const all = statement.usesFamily ? [...values, scope.session?.family ?? -1] : values
     return this.#send(scope, statement.text, all, statement.name)

@@ -202,9 +202,11 @@ describe.skipIf(server === undefined)('on a server', async () => {
     })
 
     it('a read whose backend is killed in its middle fails, for its work is not repeated', async () => {
+      let attempts = 0
       const error = await failureOf(() =>
         database.perform((sql) =>
           sql.read('getMessages', function* () {
+            attempts++
             yield* sql.get('select 1')
             yield* sql.get('select pg_terminate_backend(pg_backend_pid())')
           }),
@@ -212,6 +214,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
       )
       expectFailure(error, 'STORE_UNAVAILABLE')
       expect(error).not.toHaveProperty('facts.outcome')
+      expect(attempts).toBe(1)
     })
 
     it('idle connections that were lost do no harm', async () => {

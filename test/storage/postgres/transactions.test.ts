@@ -71,6 +71,25 @@ describe.each(ENGINES)('on %s', (_, open) => {
     expect(await textsOf(database, id)).toEqual([])
   })
 
+  it('a failed statement that a read catches fails the read', async () => {
+    const error = await failureOf(() =>
+      database.perform((sql) =>
+        sql.read('getMessages', function* () {
+          try {
+            yield* sql.get('select 1 from undertext_nothing')
+          } catch {}
+        }),
+      ),
+    )
+    expectFailure(error, 'STORE_CORRUPT')
+  })
+
+  it('a session that does not exist gets no rows', async () => {
+    expect(await failureOf(() => append(database, 'nobody', 1, 'x'))).toMatchObject({
+      message: /that exists/,
+    })
+  })
+
   it('a session that does not exist has no rows, and no error', async () => {
     expect(await textsOf(database, 'nobody')).toEqual([])
   })
