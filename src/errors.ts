@@ -25,17 +25,19 @@ export interface Failures {
   TOKENIZER_UNAVAILABLE: { tokenizer: string; detail: string }
   IN_TRANSACTION: { verb: string }
   STORE_CLOSED: Record<string, never>
-  STORE_READONLY: { verb: string }
+  STORE_READONLY: { verb: string; detail?: string }
   STORE_TOO_NEW: { found: number; supported: number }
   STORE_TOO_OLD: { found: number; supported: number }
   STORE_CORRUPT: { detail: string }
-  STORE_BUSY: { waitedMs: number }
+  STORE_BUSY: { waitedMs: number; detail?: string }
   STORE_FULL: { detail: string }
-  STORE_UNAVAILABLE: { location: string; detail: string }
+  /** With `outcome` when the connection was lost during a commit, so that the call may have been stored. */
+  STORE_UNAVAILABLE: { location: string; detail: string; outcome?: 'unknown' }
   NOT_A_STORE: { location: string; detail: string }
   CONNECTION_UNSUITABLE: { detail: string }
   DRIVER_UNSUPPORTED: { driver: string; node: string; advice: string }
-  DRIVER_UNAVAILABLE: { detail: string }
+  /** Without `driver` it is better-sqlite3. */
+  DRIVER_UNAVAILABLE: { detail: string; driver?: string }
   CONTEXT_BUDGET_EXCEEDED: ContextBudgetFacts
   OUTPUT_NOT_SAVED: { reason: string; originalSize: number }
   FILES_ABORTED: { files: number }
@@ -148,15 +150,16 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   IN_TRANSACTION: ({ verb }) =>
     `${verb} was called inside an open transaction of the connection. Commit or roll back first: each verb runs its own transaction.`,
   STORE_CLOSED: () => 'This store is closed. Open it again with openStore.',
-  STORE_READONLY: ({ verb }) => `This store was opened read-only, so ${verb} is refused.`,
+  STORE_READONLY: ({ verb, detail = 'This store was opened read-only' }) =>
+    `${detail}, so ${verb} is refused.`,
   STORE_TOO_NEW: ({ found, supported }) =>
     `The store has schema ${found}, this version of undertext supports up to ${supported}. Upgrade the package.`,
   STORE_TOO_OLD: ({ found, supported }) =>
     `The store has schema ${found}, and ${supported} is required; a read-only store is not migrated. Open it once for writing.`,
   STORE_CORRUPT: ({ detail }) =>
     `The database is damaged (${detail}). Restore a backup, or run verifySession.`,
-  STORE_BUSY: ({ waitedMs }) =>
-    `Another connection held the database for longer than ${waitedMs} ms; nothing was written. Try again, or raise busyTimeoutMs.`,
+  STORE_BUSY: ({ waitedMs, detail = 'Another connection held the database' }) =>
+    `${detail} for longer than ${waitedMs} ms; nothing was written. Try again, or raise busyTimeoutMs.`,
   STORE_FULL: ({ detail }) => `No space is left for the database (${detail}); nothing was written.`,
   STORE_UNAVAILABLE: ({ location, detail }) =>
     `The store ${JSON.stringify(location)} cannot be used: ${detail}`,
@@ -164,7 +167,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   CONNECTION_UNSUITABLE: ({ detail }) => `This connection cannot hold a store: ${detail}`,
   DRIVER_UNSUPPORTED: ({ driver, node, advice }) =>
     `better-sqlite3 ${driver} does not work on Node ${node}. ${advice}`,
-  DRIVER_UNAVAILABLE: ({ detail }) => `better-sqlite3 cannot be loaded: ${detail}`,
+  DRIVER_UNAVAILABLE: ({ detail, driver = 'better-sqlite3' }) => `${driver} cannot be loaded: ${detail}`,
   CONTEXT_BUDGET_EXCEEDED: ({ estimatedTokens, availableTokens, stagesUsed, breakdown, provider, model }) => {
     const fixed = estimatedTokens - breakdown.conversationHistory
     const target = model === undefined ? (provider ?? 'the model') : JSON.stringify(model)

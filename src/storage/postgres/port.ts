@@ -23,7 +23,7 @@ export interface PostgresConnection {
 }
 
 export type PostgresResult = {
-  /** Rows as arrays, in the order of the columns. 64-bit integers are numbers: all of ours are below 2^53. Bytes are `Uint8Array`. */
+  /** Rows as arrays, in the order of the columns. 64-bit integers are numbers: all of ours are below 2^53. Bytes are `Uint8Array`, truth values 1 and 0. */
   readonly rows: readonly (readonly unknown[])[]
   /** Changed or returned rows. */
   readonly count: number

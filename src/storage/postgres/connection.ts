@@ -1,0 +1,507 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { UndertextError } from '../../errors.ts'
+import { Done, type Numbered, type Row, type Sql, type Step, type Work } from '../sql/sql.ts'
+import { type Failure, isTooLarge, NO_CONNECTION_FREE, readFailure, tooLarge } from './failure.ts'
+import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
+import { type Translated, translate } from './text.ts'
+
+export type PostgresOptions = {
+  readonly schema: string
+  /** The name of the store in messages, without a password. */
+  readonly location: string
+  /** How long a call waits for locks and repeats itself. */
+  readonly busyTimeoutMs: number
+  readonly readonly: boolean
+  /** Whether statements are prepared by name, which a pooler in transaction mode does not allow. */
+  readonly prepare: boolean
+}
+
+/** Where the rows of a session are. */
+type Address = { readonly family: number; readonly number: number }
+
+/** The most addresses that are kept. */
+const KEPT_ADDRESSES = 10_000
+/** The most repetitions after a connection was lost: a call may be what ends it. */
+const MOST_LOSSES = 3
+/** The longest pause before a repetition, milliseconds. */
+const LONGEST_PAUSE_MS = 200
+/** The keys and numbers of one session of a family are from its number times this. */
+const KEYS_OF_SESSION = 2 ** 34
+
+/** A database: a pool of connections, and what is kept for all of them. */
+export class PostgresDatabase {
+  readonly driver: PostgresDriver
+  readonly options: PostgresOptions
+  readonly #statements = new Map<string, Translated & { readonly name: string | undefined }>()
+  /** The least recently used is first. A stale address does no harm: `enter` checks it. */
+  readonly #addresses = new Map<string, Address>()
+  #closed = false
+
+  constructor(driver: PostgresDriver, options: PostgresOptions) {
+    this.driver = driver
+    this.options = options
+  }
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** Runs a verb. Its code up to its first step is run at once. */
+  async perform<T>(work: (sql: PostgresSql) => Work<T>): Promise<T> {
+    try {
+      return await drive(() => work(new PostgresSql(this)))
+    } catch (error) {
+      throw isTooLarge(error) ? tooLarge() : error
+    }
+  }
+
+  /** Closes the connections, unless they were passed in. Further calls have no effect. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await this.driver.end()
+  }
+
+  statement(text: string): Translated & { readonly name: string | undefined } {
+    const kept = this.#statements.get(text)
+    if (kept !== undefined) return kept
+    const translated = translate(text, this.options.schema)
+    // Two stores may share a connection, so the name depends on the text alone.
+    const hash = createHash('sha256').update(translated.text).digest('base64url').slice(0, 22)
+    const statement = { ...translated, name: this.options.prepare ? `undertext_${hash}` : undefined }
+    this.#statements.set(text, statement)
+    return statement
+  }
+
+  addressOf(id: string): Address | undefined {
+    return this.#addresses.get(id)
+  }
+
+  keepAddress(id: string, address: Address | undefined): void {
+    this.#addresses.delete(id)
+    if (address === undefined) return
+    this.#addresses.set(id, address)
+    const [oldest] = this.#addresses.keys()
+    if (this.#addresses.size > KEPT_ADDRESSES) this.#addresses.delete(oldest!)
+  }
+}
+
+/** A session that a transaction entered. While writing, its row is locked. */
+type Entered = Address & {
+  readonly id: string
+  /** `last_write` and `version` before the transaction; nothing for a session that it creates. */
+  readonly before: Row | undefined
+  /** The last numbers of its compactions, entries of the audit and jobs. */
+  readonly counters: Record<Numbered, number>
+  /** The tables of which it has new numbers. */
+  readonly counted: Set<Numbered>
+  isForgotten: boolean
+}
+
+type Outcome = 'done' | 'undone' | 'unknown'
+
+/** What `read`, `write` and `outside` run in. */
+type Scope = {
+  readonly kind: 'read' | 'write' | 'outside'
+  readonly verb: string
+  connection: Promise<PostgresConnection> | undefined
+  hasConnected: boolean
+  hasAnswered: boolean
+  hasWritten: boolean
+  isBroken: boolean
+  /** What became of a commit whose connection was lost. */
+  outcome: Outcome | undefined
+  /** The first failure of a transaction: the statements after it fail because of it, and its commit answers without an error. */
+  failure: Failure | undefined
+  /** The session that the statements are about: `null` for one that does not exist. */
+  session: Entered | null | undefined
+  readonly entered: Entered[]
+}
+
+/** One verb: the connection that its statements use, and its transaction. */
+export class PostgresSql implements Sql {
+  readonly isShared = true
+  clockOffset = 0
+  readonly #database: PostgresDatabase
+  #scope: Scope | undefined
+
+  constructor(database: PostgresDatabase) {
+    this.#database = database
+  }
+
+  // A statement is sent at once, and waited for at its `yield*`.
+
+  get(text: string, ...values: unknown[]): Step<Row | undefined> {
+    return waitFor(this.#run(text, values), ({ rows }) => rows[0])
+  }
+
+  all(text: string, ...values: unknown[]): Step<Row[]> {
+    return waitFor(this.#run(text, values), ({ rows }) => rows as Row[])
+  }
+
+  run(text: string, ...values: unknown[]): Step<number> {
+    return waitFor(this.#run(text, values, true), ({ count }) => count)
+  }
+
+  insert(text: string, key: number | null, ...values: unknown[]): Step<number> {
+    if (key === null) throw new Error('PostgreSQL does not choose keys.')
+    return waitFor(this.#run(text, [key, ...values], true), () => key)
+  }
+
+  *enter(id: string): Work<void> {
+    yield this.#enter(this.#current(), id)
+  }
+
+  /** Makes the address of a new session, and enters the session; its row is for the caller to insert. */
+  *createAddress(id: string): Work<{ readonly number: number }> {
+    const scope = this.#current()
+    const address = { family: randomFamily(), number: 0 }
+    scope.hasWritten = true
+    yield this.#ask(scope, INSERT_NAME, [id, address.family, address.number])
+    this.#take(scope, id, address, undefined, [0, 0, 0])
+    return { number: address.number }
+  }
+
+  /** Removes the address of a session. The session stays the one that the work is about. */
+  *forget(id: string): Work<void> {
+    const scope = this.#current()
+    scope.hasWritten = true
+    yield this.#ask(scope, 'delete from undertext_names where id = ?', [id])
+    this.#database.keepAddress(id, undefined)
+    for (const entered of scope.entered) if (entered.id === id) entered.isForgotten = true
+  }
+
+  keyOf(session: number, place: { readonly position: number } | { readonly ordinal: number }): number {
+    const key = 'position' in place ? 2 * place.position : 2 * place.ordinal + 1
+    return session * KEYS_OF_SESSION + key
+  }
+
+  nextNo(table: Numbered, session: number): Step<number> {
+    const scope = this.#current()
+    const family = scope.session?.family
+    const entered = scope.entered.findLast((one) => one.family === family && one.number === session)
+    if (entered === undefined) throw new Error('A session gets numbers after it was entered.')
+    entered.counted.add(table)
+    entered.counters[table] += 1
+    return new Done(session * KEYS_OF_SESSION + entered.counters[table])
+  }
+
+  *read<T>(verb: string, work: () => Work<T>): Work<T> {
+    return (yield this.#transact('read', verb, work)) as T
+  }
+
+  *write<T>(verb: string, work: () => Work<T>): Work<T> {
+    return (yield this.#transact('write', verb, work)) as T
+  }
+
+  *outside<T>(verb: string, work: () => Work<T>): Work<T> {
+    return (yield this.#outside(verb, work)) as T
+  }
+
+  async #outside<T>(verb: string, work: () => Work<T>): Promise<T> {
+    this.#check('outside', verb)
+    if (this.#scope !== undefined) return drive(work)
+    const scope = scopeOf('outside', verb)
+    this.#scope = scope
+    try {
+      return await drive(work)
+    } finally {
+      this.#scope = undefined
+      await release(scope)
+    }
+  }
+
+  /** Runs a transaction, and repeats it while that may help. */
+  async #transact<T>(kind: 'read' | 'write', verb: string, work: () => Work<T>): Promise<T> {
+    this.#check(kind, verb)
+    const around = this.#scope
+    if (around !== undefined) await release(around)
+    const deadline = this.#deadline()
+    try {
+      for (let losses = 0, attempt = 0; ; attempt++) {
+        const scope = scopeOf(kind, verb)
+        this.#scope = scope
+        try {
+          return await this.#attempt(scope, work, deadline)
+        } catch (error) {
+          if (scope.failure?.isLost) losses++
+          if (!isRepeatable(scope) || losses > MOST_LOSSES || !(await pause(attempt, deadline))) throw error
+        }
+      }
+    } finally {
+      this.#scope = around
+    }
+  }
+
+  async #attempt<T>(scope: Scope, work: () => Work<T>, deadline: number): Promise<T> {
+    if (scope.kind === 'read') this.#send(scope, 'begin isolation level repeatable read, read only')
+    else this.#begin(scope, deadline)
+    try {
+      const result = await drive(work)
+      if (scope.failure !== undefined) throw scope.failure.error
+      // What was read is true, whatever becomes of the transaction.
+      if (scope.hasWritten && scope.kind === 'write') await this.#commit(scope)
+      else void this.#end(scope, 'commit').catch(ignore)
+      return result
+    } catch (error) {
+      await this.#end(scope, 'rollback')
+      throw error
+    }
+  }
+
+  #begin(scope: Scope, deadline: number): void {
+    this.#send(scope, 'begin isolation level read committed')
+    // Zero would be no limit.
+    const left = Math.max(1, Math.ceil(deadline - performance.now()))
+    this.#send(scope, `set local lock_timeout = ${left}`)
+  }
+
+  /** Commits what was written. A connection that is lost meanwhile leaves a question, which the session's row answers. */
+  async #commit(scope: Scope): Promise<void> {
+    const token = randomUUID()
+    const sent = scope.entered.map(({ family, number, counters, counted }) => {
+      const counts = COUNTED.map((table) => (counted.has(table) ? counters[table] : null))
+      return this.#ask(scope, UPDATE_SESSION, [token, ...counts, family, number])
+    })
+    // The answer to the commit of a failed transaction is no error, but an earlier answer is.
+    await Promise.allSettled([...sent, this.#send(scope, 'commit')])
+    const { failure } = scope
+    if (failure === undefined) return release(scope)
+    if (!failure.isLost || !scope.hasConnected) throw failure.error
+    await release(scope)
+    scope.outcome = await this.#outcome(scope, token)
+    if (scope.outcome === 'done') return
+    if (scope.outcome === 'undone') throw failure.error
+    const { location } = this.#database.options
+    const code = failure.code === undefined ? '' : ` (${failure.code})`
+    const detail = `the connection was lost during a commit${code}, and whether this call was stored is unknown. Read the session before you call again.`
+    throw new UndertextError('STORE_UNAVAILABLE', { location, detail, outcome: 'unknown' })
+  }
+
+  /** Looks on new connections what became of a commit, until one answers. */
+  async #outcome(lost: Scope, token: string): Promise<Outcome> {
+    const entered = lost.entered[0]
+    const deadline = this.#deadline()
+    for (let attempt = 0; entered !== undefined; attempt++) {
+      const scope = scopeOf('write', lost.verb)
+      try {
+        this.#begin(scope, deadline)
+        const { family, number, id, before } = entered
+        // The lost transaction may still be at work. Both statements wait for its end: it holds the name or the row.
+        if (before === undefined)
+          await this.#ask(scope, `${INSERT_NAME} on conflict do nothing`, [id, family, number])
+        const { rows } = await this.#ask(scope, LOCK_WRITE, [family, number])
+        const now = rows[0]
+        if (now?.[0] === token || (now === undefined && entered.isForgotten)) return 'done'
+        const isSame = now?.[0] === before?.[0] && now?.[1] === before?.[1]
+        return isSame ? 'undone' : 'unknown'
+      } catch {
+        if (!scope.failure?.isLost || !(await pause(attempt, deadline))) break
+      } finally {
+        await this.#end(scope, 'rollback')
+      }
+    }
+    return 'unknown'
+  }
+
+  /** Ends a transaction and returns its connection. */
+  async #end(scope: Scope, command: 'commit' | 'rollback'): Promise<void> {
+    if (scope.connection === undefined) return
+    if (!scope.isBroken) await this.#send(scope, command).catch(ignore)
+    await release(scope)
+  }
+
+  async #enter(scope: Scope, id: string): Promise<void> {
+    const known = scope.entered.find((one) => one.id === id && !one.isForgotten)
+    scope.session = known ?? null
+    if (known !== undefined) return
+    const kept = this.#database.addressOf(id)
+    if (kept !== undefined && (await this.#lock(scope, id, kept))) return
+    const { rows } = await this.#ask(scope, 'select family, session from undertext_names where id = ?', [id])
+    const found = rows[0] && { family: rows[0][0] as number, number: rows[0][1] as number }
+    if (found !== undefined && (await this.#lock(scope, id, found))) return
+    this.#database.keepAddress(id, undefined)
+  }
+
+  /** Locks the row of a session, or looks whether there is one. */
+  async #lock(scope: Scope, id: string, address: Address): Promise<boolean> {
+    const sentAt = Date.now()
+    const text = scope.kind === 'write' ? LOCK_SESSION : FIND_SESSION
+    const { rows } = await this.#ask(scope, text, [address.family, address.number, id])
+    const row = rows[0]
+    if (row === undefined) return false
+    // The time at which the statement arrived: the lock may have been waited for since.
+    this.clockOffset = (row[0] as number) - sentAt
+    this.#take(scope, id, address, row.slice(1, 3), row.slice(3) as number[])
+    return true
+  }
+
+  #take(
+    scope: Scope,
+    id: string,
+    { family, number }: Address,
+    before: Row | undefined,
+    counts: number[],
+  ): void {
+    const [compactions = 0, audit = 0, jobs = 0] = counts
+    const counters = { undertext_compactions: compactions, undertext_audit: audit, undertext_jobs: jobs }
+    const entered = { id, family, number, before, counters, counted: new Set<Numbered>(), isForgotten: false }
+    scope.session = entered
+    scope.entered.push(entered)
+    this.#database.keepAddress(id, { family, number })
+  }
+
+  /** Sends a statement of the verb. */
+  #run(text: string, values: unknown[], writes = !/^\s*select\b/i.test(text)): Promise<PostgresResult> {
+    const scope = this.#current()
+    if (writes) scope.hasWritten = true
+    return this.#ask(scope, text, values)
+  }
+
+  /** Sends a statement of our SQL. The promise may be left alone. */
+  #ask(scope: Scope, text: string, values: unknown[]): Promise<PostgresResult> {
+    const statement = this.#database.statement(text)
+    if (values.length !== statement.parameters)
+      throw new Error(`A statement has ${statement.parameters} parameters and got ${values.length} values.`)
+    if (statement.usesFamily && scope.session === undefined)
+      throw new Error('A session is entered before the statements about it.')
+    if (scope.session === null && text.includes('{?,}'))
+      throw new Error('A row is inserted into a session that exists.')
+    // No family is -1.
+    const all = statement.usesFamily ? [...values, scope.session?.family ?? -1] : values
+    return this.#send(scope, statement.text, all, statement.name)
+  }
+
+  /** Sends a statement of PostgreSQL's SQL. The promise may be left alone. */
+  #send(scope: Scope, text: string, values: unknown[] = [], name?: string): Promise<PostgresResult> {
+    const answer = this.#answer(scope, text, values, name)
+    answer.catch(ignore)
+    return answer
+  }
+
+  async #answer(scope: Scope, text: string, values: unknown[], name?: string): Promise<PostgresResult> {
+    try {
+      scope.connection ??= this.#acquire(scope)
+      const connection = await scope.connection
+      const result = await connection.query(text, values, name)
+      scope.hasAnswered = true
+      return result
+    } catch (error) {
+      const { location, busyTimeoutMs } = this.#database.options
+      const failure = readFailure(error, { location, busyTimeoutMs, verb: scope.verb })
+      if (failure.isLost) scope.isBroken = true
+      if (scope.kind === 'outside') throw failure.error
+      scope.failure ??= failure
+      throw scope.failure.error
+    }
+  }
+
+  async #acquire(scope: Scope): Promise<PostgresConnection> {
+    const deadline = this.#deadline()
+    for (let attempt = 0; ; attempt++)
+      try {
+        const connection = await this.#database.driver.acquire()
+        scope.hasConnected = true
+        return connection
+      } catch (error) {
+        const isBusy = (error as { code?: unknown } | null)?.code === NO_CONNECTION_FREE
+        if (!isBusy || !(await pause(attempt, deadline))) throw error
+      }
+  }
+
+  #check(kind: Scope['kind'], verb: string): void {
+    if (this.#database.closed) throw new UndertextError('STORE_CLOSED', {})
+    if (this.#scope !== undefined && this.#scope.kind !== 'outside')
+      throw new UndertextError('IN_TRANSACTION', { verb })
+    if (kind === 'write' && this.#database.options.readonly)
+      throw new UndertextError('STORE_READONLY', { verb })
+  }
+
+  #current(): Scope {
+    if (this.#scope === undefined) throw new Error('A statement is run within read, write or outside.')
+    return this.#scope
+  }
+
+  #deadline(): number {
+    return performance.now() + this.#database.options.busyTimeoutMs
+  }
+}
+
+const COUNTED = ['undertext_compactions', 'undertext_audit', 'undertext_jobs'] as const
+
+const CLOCK = '(extract(epoch from statement_timestamp()) * 1000)::bigint'
+const ROW = 'from undertext_sessions where family = ? and no = ?'
+const FIND_SESSION = `select ${CLOCK} ${ROW} and id = ?`
+const LOCK_SESSION = `select ${CLOCK}, last_write, version, compacted, audited, jobbed ${ROW} and id = ? for no key update`
+const LOCK_WRITE = `select last_write, version ${ROW} for no key update`
+const UPDATE_SESSION = `update undertext_sessions set last_write = ?, compacted = coalesce(?, compacted),
+  audited = coalesce(?, audited), jobbed = coalesce(?, jobbed) where family = ? and no = ?`
+const INSERT_NAME = 'insert into undertext_names (id, family, session) values (?, ?, ?)'
+
+/** Runs a work to its end. */
+async function drive<T>(work: () => Work<T>): Promise<T> {
+  const steps = work()
+  let step = steps.next()
+  while (!step.done) {
+    let answer: unknown
+    try {
+      answer = await step.value
+    } catch (error) {
+      step = steps.throw(error)
+      continue
+    }
+    step = steps.next(answer)
+  }
+  return step.value
+}
+
+function* waitFor<T>(answer: Promise<PostgresResult>, pick: (result: PostgresResult) => T): Work<T> {
+  return pick((yield answer) as PostgresResult)
+}
+
+function scopeOf(kind: Scope['kind'], verb: string): Scope {
+  return {
+    kind,
+    verb,
+    connection: undefined,
+    hasConnected: false,
+    hasAnswered: false,
+    hasWritten: false,
+    isBroken: false,
+    outcome: undefined,
+    failure: undefined,
+    session: undefined,
+    entered: [],
+  }
+}
+
+async function release(scope: Scope): Promise<void> {
+  const connection = await scope.connection?.catch(ignore)
+  scope.connection = undefined
+  connection?.release(scope.isBroken)
+}
+
+/** Whether nothing of a failed transaction remains, so that another attempt is the first. */
+function isRepeatable({ kind, failure, hasConnected, hasAnswered, outcome }: Scope): boolean {
+  if (failure === undefined || !hasConnected || outcome === 'unknown') return false
+  // The work of a read may have been seen, so it is repeated only if the connection was dead from the start.
+  if (kind === 'read') return failure.isLost && !hasAnswered
+  return failure.isPassing || failure.isLost
+}
+
+/** Waits before another attempt; `false` when there is no time for one. */
+async function pause(attempt: number, deadline: number): Promise<boolean> {
+  const ms = (0.5 + Math.random() / 2) * Math.min(LONGEST_PAUSE_MS, 5 * 2 ** attempt)
+  if (performance.now() + ms >= deadline) return false
+  await sleep(ms)
+  return true
+}
+
+/** A random number below 2^53. */
+function randomFamily(): number {
+  const bytes = randomBytes(7)
+  return bytes.readUIntBE(0, 6) * 32 + (bytes[6]! >> 3)
+}
+
+function ignore(): undefined {}

@@ -1,0 +1,180 @@
+import { isNotFound, UndertextError } from '../../errors.ts'
+import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
+
+/** The used part of a pool of `pg`. Declared here, so that a project needs no types of the driver. */
+export interface Pool {
+  connect(): Promise<PoolClient>
+}
+
+export interface PoolClient {
+  /** Whether statements are sent without waiting for the answer to the last: an option of `pg` 8.23 and later. */
+  readonly pipeline?: boolean
+  query(query: {
+    text: string
+    values: unknown[]
+    name?: string
+    rowMode: 'array'
+    types: { getTypeParser(type: number): (value: string) => unknown }
+  }): Promise<{ readonly rows: unknown[][]; readonly rowCount: number | null }>
+  on(event: 'error', listener: () => void): unknown
+  removeListener(event: 'error', listener: () => void): unknown
+  release(isBroken?: boolean): void
+}
+
+/** The used part of a PGlite. */
+export interface Pglite {
+  query(
+    text: string,
+    values: unknown[],
+    options: { rowMode: 'array'; parsers: Record<number, (value: string) => unknown> },
+  ): Promise<{ readonly rows: unknown[]; readonly affectedRows?: number }>
+}
+
+export type UrlOptions = {
+  /** The most connections. Default: 10. */
+  readonly connections?: number
+  /** How long to wait for a connection, milliseconds. Default: 10 seconds. */
+  readonly connectTimeoutMs?: number
+}
+
+/** Makes a driver of a pool of `pg`. The pool stays the application's: its settings, its `error` events and its end. */
+export function fromPool(pool: Pool): PostgresDriver {
+  return {
+    acquire: async () => new PoolConnection(await pool.connect()),
+    end: async () => {},
+  }
+}
+
+/**
+ * Makes a driver of a PGlite, which stays the application's. It has one connection, so our transactions take turns; a statement that the
+ * application runs meanwhile becomes part of one.
+ */
+export function fromPglite(instance: Pglite): PostgresDriver {
+  return {
+    acquire: async () => {
+      const ahead = turns.get(instance) ?? Promise.resolve()
+      let release = (): void => {}
+      turns.set(instance, new Promise((resolve) => (release = resolve)))
+      await ahead
+      return { query: (text, values) => queryPglite(instance, text, values), release }
+    },
+    end: async () => {},
+  }
+}
+
+/** Makes a driver of a URL, with a pool of its own. Throws `DRIVER_UNAVAILABLE` when `pg` is not installed. */
+export async function fromUrl(url: string, options: UrlOptions = {}): Promise<PostgresDriver> {
+  const { Pool } = await loadPg()
+  const pool = new Pool({
+    connectionString: url,
+    max: options.connections ?? 10,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 10_000,
+    fallback_application_name: 'undertext',
+    keepAlive: true,
+    pipeline: true,
+  })
+  // A lost idle connection is replaced when it is next needed.
+  pool.on('error', () => {})
+  return { ...fromPool(pool), end: () => pool.end() }
+}
+
+/** A URL for messages: without user, password and parameters. */
+export function locationOf(url: string): string {
+  // Another protocol is a mistake, in which anything may be the password.
+  const parts = /^postgres(?:ql)?:\/\//i.test(url) && URL.canParse(url) ? new URL(url) : undefined
+  return parts === undefined ? 'PostgreSQL' : `postgres://${parts.host}${parts.pathname}`
+}
+
+class PoolConnection implements PostgresConnection {
+  readonly #client: PoolClient
+  #last: Promise<unknown> | undefined
+
+  constructor(client: PoolClient) {
+    this.#client = client
+    // A pool does not listen to a client in use, and an `error` without a listener ends the process. The query fails too.
+    client.on('error', ignore)
+  }
+
+  query(text: string, values: readonly unknown[], name?: string): Promise<PostgresResult> {
+    // A client without a pipeline complains about queries that have to wait.
+    if (this.#client.pipeline === true) return this.#send(text, values, name)
+    const answer = (this.#last ?? Promise.resolve()).then(() => this.#send(text, values, name))
+    this.#last = answer.catch(ignore)
+    return answer
+  }
+
+  release(isBroken: boolean): void {
+    if (!isBroken) this.#client.removeListener('error', ignore)
+    this.#client.release(isBroken)
+  }
+
+  async #send(text: string, values: readonly unknown[], name?: string): Promise<PostgresResult> {
+    const named = name === undefined ? {} : { name }
+    const { rows, rowCount } = await this.#client.query({
+      text,
+      values: [...values],
+      ...named,
+      rowMode: 'array',
+      types: TYPES,
+    })
+    return { rows, count: rowCount ?? rows.length }
+  }
+}
+
+/** The last transaction that waits for a PGlite, whichever driver it belongs to. */
+const turns = new WeakMap<Pglite, Promise<void>>()
+
+async function queryPglite(
+  instance: Pglite,
+  text: string,
+  values: readonly unknown[],
+): Promise<PostgresResult> {
+  const { rows, affectedRows } = await instance.query(text, [...values], {
+    rowMode: 'array',
+    parsers: PARSERS,
+  })
+  return { rows: rows as unknown[][], count: affectedRows || rows.length }
+}
+
+function ignore(): void {}
+
+function bytesOf(value: string): Uint8Array {
+  if (value.startsWith('\\x')) return Buffer.from(value.slice(2), 'hex')
+  throw new UndertextError('CONNECTION_UNSUITABLE', {
+    detail: 'its bytea_output is "escape". Set it to "hex".',
+  })
+}
+
+const text = (value: string): string => value
+
+/** The parsers of our types, by the numbers that PostgreSQL gives to types. Truth values are 1 and 0, as in SQLite. */
+const PARSERS: Record<number, (value: string) => unknown> = {
+  16: (value) => (value === 't' ? 1 : 0),
+  17: bytesOf,
+  20: Number,
+  21: Number,
+  23: Number,
+  25: text,
+  114: text,
+  700: Number,
+  701: Number,
+  1700: Number,
+}
+const TYPES = { getTypeParser: (type: number) => PARSERS[type] ?? text }
+
+type Pg = {
+  readonly Pool: new (
+    options: object,
+  ) => Pool & { on(event: 'error', listener: () => void): unknown; end(): Promise<void> }
+}
+
+async function loadPg(): Promise<Pg> {
+  try {
+    return (await import('pg')).default as Pg
+  } catch (error) {
+    const detail = isNotFound(error)
+      ? 'it is not installed where this program runs. Install it there: npm install pg'
+      : 'it is damaged or incomplete. Remove node_modules and install the packages again.'
+    throw new UndertextError('DRIVER_UNAVAILABLE', { driver: 'pg', detail }, { cause: error })
+  }
+}

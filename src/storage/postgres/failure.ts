@@ -1,0 +1,142 @@
+import { isUndertextError, UndertextError } from '../../errors.ts'
+
+/** An error of the driver, read. */
+export type Failure = {
+  /** The server's code of five characters, a code of the system, or `undefined`. */
+  readonly code: string | undefined
+  /** Whether the transaction may succeed when it is repeated. */
+  readonly isPassing: boolean
+  /** Whether the connection was lost. */
+  readonly isLost: boolean
+  /** The error of this package. */
+  readonly error: UndertextError
+}
+
+export type Where = { readonly location: string; readonly busyTimeoutMs: number; readonly verb: string }
+
+/** Too many connections. */
+export const NO_CONNECTION_FREE = '53300'
+
+const LOST =
+  /^(?:08...|57P0[1-5]|25P0[34]|ECONN\w+|EPIPE|E\w*TIMEDOUT|E(?:HOST|NET)(?:UNREACH|DOWN)|EAI_\w+|ENOTFOUND|ENOENT)$/
+const LOST_WORDS = /connection terminated|connection error|timeout|timed out|closed by/i
+const CLOSED_WORDS = /calling end on the pool|client was closed|pglite is clos/i
+
+/**
+ * Reads an error of the driver. The server's messages and details quote values, so neither they nor the error itself become part of ours:
+ * only the code does.
+ */
+export function readFailure(error: unknown, where: Where): Failure {
+  const { code, constraint } = factsOf(error)
+  const message = error instanceof Error ? error.message : ''
+  const isTaken = code === '23505' && constraint !== undefined && /_pkey\d*$/.test(constraint)
+  return {
+    code,
+    isPassing: code === '40001' || code === '40P01' || isTaken,
+    isLost: isLost(code, error),
+    error: isUndertextError(error) ? error : errorOf(code, message, isTaken, where, error),
+  }
+}
+
+/** Everything but an answer of the server and an error of our own values. */
+function isLost(code: string | undefined, error: unknown): boolean {
+  if (isUndertextError(error) || error instanceof RangeError) return false
+  return code === undefined || !isServers(code) || LOST.test(code)
+}
+
+/** Whether a code is the server's; those of the system begin with an E. */
+function isServers(code: string): boolean {
+  return /^(?!E)[0-9A-Z]{5}$/.test(code)
+}
+
+/** Whether a text was too long for JavaScript. */
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof RangeError && /string length|too large/i.test(error.message)
+}
+
+export function tooLarge(): UndertextError {
+  return new UndertextError('INVALID_INPUT', {
+    problems: 'a message, an id or a key is larger than a database can hold',
+  })
+}
+
+/** The code and the constraint of an error. An error of several attempts to connect has those of its first. */
+function factsOf(error: unknown): { code?: string; constraint?: string } {
+  if (!(error instanceof Error) || isUndertextError(error)) return {}
+  const { code, constraint, errors } = error as { code?: unknown; constraint?: unknown; errors?: unknown }
+  if (typeof code !== 'string') return Array.isArray(errors) ? factsOf(errors[0]) : {}
+  return { code, ...(typeof constraint === 'string' ? { constraint } : {}) }
+}
+
+function errorOf(
+  code: string | undefined,
+  message: string,
+  isTaken: boolean,
+  { location, busyTimeoutMs: waitedMs, verb }: Where,
+  error: unknown,
+): UndertextError {
+  const unavailable = (detail: string): UndertextError =>
+    new UndertextError('STORE_UNAVAILABLE', { location, detail })
+  const invalid = (problems: string): UndertextError => new UndertextError('INVALID_INPUT', { problems })
+
+  if (error instanceof RangeError) return tooLarge()
+  if (code === undefined) {
+    if (CLOSED_WORDS.test(message)) return new UndertextError('STORE_CLOSED', {})
+    if (LOST_WORDS.test(message))
+      return unavailable('the connection was lost, or the server does not answer.')
+    const name = error instanceof Error ? error.name : typeof error
+    const isPassword = /password|SASL/.test(message)
+    return unavailable(isPassword ? wrongCredentials(name) : `the driver failed (${name}).`)
+  }
+  if (!isServers(code)) return unavailable(systemDetail(code))
+
+  if (isTaken || /^(?:40001|40P01|55P03)$/.test(code)) return new UndertextError('STORE_BUSY', { waitedMs })
+  if (code === NO_CONNECTION_FREE)
+    return new UndertextError('STORE_BUSY', { waitedMs, detail: 'The server accepted no more connections' })
+  if (code === '25006') return new UndertextError('STORE_READONLY', { verb, detail: READING_ONLY })
+  if (/^53[12]00$/.test(code)) return new UndertextError('STORE_FULL', { detail: code })
+  if (code === '54000') return tooLarge()
+  if (/^22(?:021|P05)$/.test(code))
+    return invalid(`a text has a character that the database cannot store (${code})`)
+  if (code.startsWith('28')) return unavailable(wrongCredentials(code))
+  const detail = DETAILS.find(([pattern]) => pattern.test(code))?.[1]
+  if (detail !== undefined) return unavailable(detail(code))
+  // Errors that our statements can cause only in a database that others changed, and those of our triggers.
+  return new UndertextError('STORE_CORRUPT', { detail: code })
+}
+
+const READING_ONLY =
+  'The server accepts only reading transactions (a standby, or default_transaction_read_only is on)'
+
+function wrongCredentials(code: string): string {
+  return `the server refused the credentials (${code}). Check the user, the password and the server's pg_hba.conf.`
+}
+
+/** What happened and what to do, by the server's codes. */
+const DETAILS: readonly (readonly [RegExp, (code: string) => string])[] = [
+  [/^57P03$/, (code) => `the server is starting or stopping (${code}). Try again.`],
+  [LOST, (code) => `the connection was lost (${code}). Try again.`],
+  [
+    /^57014$/,
+    (code) => `the server cancelled a statement (${code}), and nothing was written. Raise statement_timeout.`,
+  ],
+  [/^3D000$/, (code) => `the server has no database of this name (${code}). Create it: createdb`],
+  [/^42501$/, (code) => `the role lacks a privilege (${code}). Grant it the schema and the tables in it.`],
+  [
+    /^(?:26000|42P05)$/,
+    (code) =>
+      `a prepared statement is lost (${code}). Over a pooler in transaction mode, open the store with prepare: false.`,
+  ],
+  [/^53/, (code) => `the server lacks resources (${code}).`],
+  [/^58/, (code) => `the server cannot read or write its files (${code}).`],
+]
+
+function systemDetail(code: string): string {
+  if (code === 'ERR_INVALID_URL')
+    return 'the address is not of the form postgres://user:password@host:5432/database.'
+  if (/CERT|TLS|SSL/.test(code))
+    return `the connection could not be encrypted (${code}). Check the option ssl.`
+  if (LOST.test(code))
+    return `the server cannot be reached (${code}). Check that it runs, and its host and port.`
+  return `the driver failed (${code}).`
+}

@@ -1,0 +1,78 @@
+/** A statement for PostgreSQL. */
+export type Translated = {
+  readonly text: string
+  /** Whether the family is the last parameter. */
+  readonly usesFamily: boolean
+  /** The parameters without the family. */
+  readonly parameters: number
+}
+
+/** Texts, quoted names and comments, which stay as they are; then fragments, parameters, and the names of our tables. */
+const TOKEN =
+  /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|\{(?<fragment>[^{}]*)\}|\?(?<number>\d*)|(?<![\w.])undertext_(?<table>\w+)(?!\w|\s*\.)/gi
+
+/** What may follow a table or a list in place of an alias. */
+const AFTER =
+  /^(?:where|join|inner|left|right|full|cross|natural|on|using|order|group|having|limit|offset|union|intersect|except|set|values|select|default|returning|window|for|do|and|or|when|then|else|end)$/i
+
+const ALIAS = /^\s+(?:as\s+)?([a-z_]\w*)/i
+
+/**
+ * Translates a statement of our common SQL (../sql/sql.ts) for the tables of a schema. A table keeps its name as its alias, so
+ * `undertext_messages.key` is a column in both engines: `from undertext_messages` becomes `from "schema".messages as undertext_messages`.
+ */
+export function translate(text: string, schema: string): Translated {
+  const parameters = parametersOf(text)
+  const family = `$${parameters + 1}::bigint`
+  let usesFamily = false
+  let plain = 0
+
+  const withFamily = (translated: string): string => {
+    usesFamily = true
+    return translated
+  }
+  const parameter = (number: string): string => `$${number === '' ? ++plain : number}`
+  const fragmentOf = (fragment: string, rest: string): string => {
+    const [name = '', argument = ''] = fragment.split(' ')
+    if (name === 'family') {
+      const column = argument === '' ? 'family' : `${argument}.family`
+      return withFamily(`${column} = ${family} and`)
+    }
+    if (name === 'family,') return withFamily('family,')
+    if (name === '?,') return withFamily(`${family},`)
+    if (name === 'visible') return ''
+    const type = { list: 'bigint', texts: 'text' }[name]
+    if (type === undefined || !argument.startsWith('?'))
+      throw new Error(`{${fragment}} is not a fragment of SQL.`)
+    const list = `(select value::${type} as value from json_array_elements_text(${parameter(argument.slice(1))}::json))`
+    return hasAlias(rest) ? list : `${list} as list`
+  }
+
+  const translated = text.replaceAll(TOKEN, (token, ...found) => {
+    const { fragment, number, table } = found.at(-1) as Record<string, string | undefined>
+    const rest = text.slice((found.at(-3) as number) + token.length)
+    if (fragment !== undefined) return fragmentOf(fragment, rest)
+    if (number !== undefined) return parameter(number)
+    if (table === undefined) return token
+    const name = `"${schema.replaceAll('"', '""')}".${table}`
+    return hasAlias(rest) ? name : `${name} as undertext_${table}`
+  })
+  return { text: translated, usesFamily, parameters }
+}
+
+/** The number of parameters of a statement: they are all plain or all numbered. */
+function parametersOf(text: string): number {
+  const numbers: string[] = []
+  for (const { groups } of text.matchAll(TOKEN)) {
+    const number = groups?.number ?? /^(?:list|texts) \?(\d*)$/.exec(groups?.fragment ?? '')?.[1]
+    if (number !== undefined) numbers.push(number)
+  }
+  if (numbers.every((number) => number === '')) return numbers.length
+  if (numbers.includes('')) throw new Error('A statement has plain and numbered parameters.')
+  return Math.max(...numbers.map(Number))
+}
+
+function hasAlias(rest: string): boolean {
+  const word = ALIAS.exec(rest)?.[1]
+  return word !== undefined && !AFTER.test(word)
+}
