@@ -1,4 +1,4 @@
-import { type NewMessage, openStore, type SqliteStore } from 'undertext'
+import { type NewMessage, openStore, type Store } from 'undertext'
 import { BareAppender, type Durability, openBare } from './bare.ts'
 import { makeRandom, textTurn, toolTurn } from './conversation.ts'
 import type { Folder } from './folder.ts'
@@ -66,11 +66,7 @@ async function prepareBareFile(file: string): Promise<void> {
   await store.close()
 }
 
-async function appendAll(
-  store: SqliteStore,
-  sessionId: string,
-  turns: readonly NewMessage[][],
-): Promise<void> {
+async function appendAll(store: Store, sessionId: string, turns: readonly NewMessage[][]): Promise<void> {
   for (const turn of turns) await store.append(sessionId, turn)
 }
 

@@ -1,12 +1,12 @@
 import Database from 'better-sqlite3'
-import { openStore, type SqliteStore } from 'undertext'
+import { openStore, type Store } from 'undertext'
 import { BareStats, BareView } from './bare.ts'
 import type { Folder } from './folder.ts'
 import { type Contestant, medianBlocks } from './rounds.ts'
 
 const ROUNDS = 25
 
-type Opened = { readonly name: string; readonly store: SqliteStore; readonly database: Database.Database }
+type Opened = { readonly name: string; readonly store: Store; readonly database: Database.Database }
 
 /** Milliseconds of a block by contestant, where contestants read files that are opened by us and by hand. */
 async function medianReads(

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ErrorCode, openStore, type SqliteStore, type Store } from '../src/index.ts'
+import { type ErrorCode, openStore, type Store } from '../src/index.ts'
 import type { Database } from '../src/storage/sqlite/driver.ts'
 import { call, result, say } from './support/conversation.ts'
 import { CANARY, dumpOf, expectFailure, failureOf } from './support/failures.ts'
@@ -13,7 +13,7 @@ import { newFolder } from './support/temporary.ts'
  */
 
 const folder = newFolder()
-let store: SqliteStore
+let store: Store
 let beside: Database
 
 beforeAll(async () => {

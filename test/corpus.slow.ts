@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
 import { fromAnthropic, toAnthropic } from '../src/anthropic.ts'
-import { type Message, openStore, type SqliteStore, validateHistory } from '../src/index.ts'
+import { type Message, openStore, type Store, validateHistory } from '../src/index.ts'
 import { fromOpenAI, toOpenAI } from '../src/openai.ts'
 import { sharedPath } from './support/shared.ts'
 
@@ -30,7 +30,7 @@ function linesOf(path: string): unknown[] {
 
 describe.skipIf(codingSession === undefined)('the coding session', () => {
   const transcript = codingSession === undefined ? [] : (linesOf(codingSession) as object[])
-  let store: SqliteStore
+  let store: Store
   afterAll(() => store.close())
 
   it('comes out as it went in', async () => {
@@ -88,7 +88,7 @@ describe.skipIf(airlineSupport === undefined)('the support conversations', () =>
   })
 })
 
-async function everyShare(store: SqliteStore, id: string, provider: string, model: string): Promise<void> {
+async function everyShare(store: Store, id: string, provider: string, model: string): Promise<void> {
   const before = JSON.stringify(await store.getEffectiveHistory(id))
   const stats = await store.getContextStats(id, provider, model)
   for (const share of SHARES) {
@@ -114,7 +114,7 @@ async function everyShare(store: SqliteStore, id: string, provider: string, mode
   }
 }
 
-async function checkRenderings(store: SqliteStore, id: string): Promise<void> {
+async function checkRenderings(store: Store, id: string): Promise<void> {
   for (const { provider } of MODELS) {
     const { messages } = await store.renderHistory(id, { provider })
     expect(validateHistory(messages, provider)).toEqual([])

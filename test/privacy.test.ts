@@ -9,7 +9,7 @@ import { chatStore, fromModelMessages, fromUIMessages, undertext } from '../src/
 import { fromAnthropic } from '../src/anthropic.ts'
 import { undertextSessionStore } from '../src/claude-agent-sdk.ts'
 import { fromGemini } from '../src/google.ts'
-import { openStore, type SqliteStore, STORE_EVENTS } from '../src/index.ts'
+import { openStore, STORE_EVENTS, type Store } from '../src/index.ts'
 import { fromLangChain, UndertextChatMessageHistory } from '../src/langchain.ts'
 import { fromOpenAI, fromOpenAIResponses } from '../src/openai.ts'
 import { fromAgentItems, UndertextSession } from '../src/openai-agents.ts'
@@ -48,7 +48,7 @@ const FAULTY: readonly unknown[] = [
   { type: 'function_call', name: CANARY, arguments: { CANARY } },
 ]
 
-type Act = (faulty: unknown, store: SqliteStore) => unknown
+type Act = (faulty: unknown, store: Store) => unknown
 
 const ENTRIES: Readonly<Record<string, Act>> = {
   append: (faulty, store) => store.append('s', [faulty as never]),

@@ -130,7 +130,7 @@ function problemWithCommand([name = '', ...options]: readonly string[]): string 
 }
 
 function hasMethod(name: string): boolean {
-  return typeof (undertext.SqliteStore.prototype as unknown as Record<string, unknown>)[name] === 'function'
+  return typeof (undertext.Store.prototype as unknown as Record<string, unknown>)[name] === 'function'
 }
 
 describe('docs/seeds.md', () => {

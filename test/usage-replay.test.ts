@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { fromAnthropic } from '../src/anthropic.ts'
-import { isUndertextError, openStore, type SqliteStore } from '../src/index.ts'
+import { isUndertextError, openStore, type Store } from '../src/index.ts'
 import { sharedPath } from './support/shared.ts'
 
 /*
@@ -28,7 +28,7 @@ const summaries = sharedPath('corpus/coding-session.summaries.json')
 const KEPT_CHARACTERS = 80_000
 
 async function replay(
-  store: SqliteStore,
+  store: Store,
   lines: readonly Line[],
   condensed: readonly Summary[],
 ): Promise<Prediction[]> {
@@ -58,7 +58,7 @@ async function replay(
 }
 
 /** Puts a summary in place of all but the newest messages, at the legal cut nearest to the one of that tool. */
-async function condense(store: SqliteStore, summary: string): Promise<void> {
+async function condense(store: Store, summary: string): Promise<void> {
   const view = await store.getEffectiveHistory('s')
   let characters = 0
   let cut = view.length

@@ -236,6 +236,7 @@ CREATE TABLE "undertext"."sessions" (
 	"compacted" bigint DEFAULT 0 NOT NULL,
 	"audited" bigint DEFAULT 0 NOT NULL,
 	"jobbed" bigint DEFAULT 0 NOT NULL,
+	"added" bigint DEFAULT (extract(epoch from clock_timestamp()) * 1000000)::bigint NOT NULL,
 	"last_write" text,
 	"staged_by" text,
 	CONSTRAINT "sessions_pkey" PRIMARY KEY("family","no")
@@ -280,5 +281,5 @@ CREATE INDEX "replacements_message" ON "undertext"."replacements" USING btree ("
 CREATE UNIQUE INDEX "sessions_id" ON "undertext"."sessions" USING btree ("family","id");--> statement-breakpoint
 CREATE INDEX "sessions_staged" ON "undertext"."sessions" USING btree ("family","staged_by") WHERE staged_by is not null;--> statement-breakpoint
 CREATE INDEX "sessions_incarnation" ON "undertext"."sessions" USING btree ("incarnation");--> statement-breakpoint
-CREATE INDEX "sessions_created" ON "undertext"."sessions" USING btree ("created_at","family","no");--> statement-breakpoint
-CREATE INDEX "sessions_owner" ON "undertext"."sessions" USING btree ("owner","created_at","family","no") WHERE owner is not null;
+CREATE INDEX "sessions_added" ON "undertext"."sessions" USING btree ("added","family","no");--> statement-breakpoint
+CREATE INDEX "sessions_owner" ON "undertext"."sessions" USING btree ("owner","added","family","no") WHERE owner is not null;

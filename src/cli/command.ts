@@ -1,4 +1,5 @@
-import type { OpenOptions, SqliteStore } from '../store/open.ts'
+import type { OpenOptions } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
 
 /*
  * What an action may use. All its input and output goes through a context, never through `process`, so that a command runs in a test as it
@@ -49,11 +50,11 @@ export type Context = {
    * Opens the store; it is closed when the command ends. `read` opens an existing one read-only and `change` for writing; both throw
    * `NOT_THERE` (exit 3) if there is none. `write` creates it, with its folder if that is the default one.
    */
-  open(access: 'read' | 'change' | 'write', options?: Pick<OpenOptions, 'config'>): Promise<SqliteStore>
+  open(access: 'read' | 'change' | 'write', options?: Pick<OpenOptions, 'config'>): Promise<Store>
   /** The session with this id or the only one whose id begins so; `@` is the one with the newest message. Throws `SESSION_NOT_FOUND`, `AMBIGUOUS`. */
-  session(store: SqliteStore, given: string): Promise<string>
+  session(store: Store, given: string): Promise<string>
   /** The compaction or run with this id or the only one whose id begins or ends so; `@` is the newest run. Throws `COMPACTION_NOT_FOUND`, `AMBIGUOUS`. */
-  compaction(store: SqliteStore, sessionId: string, given: string): Promise<string>
+  compaction(store: Store, sessionId: string, given: string): Promise<string>
   /** Asks yes or no on the terminal. True at once with `--yes`, false without a terminal. Ctrl-C throws `INTERRUPTED`. */
   confirm(question: string): Promise<boolean>
   /** Asks for a line on the terminal; `undefined` without one. Ctrl-C throws `INTERRUPTED`. */

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import type { SqliteStore } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
 import type { Context, Io } from './command.ts'
 import { CliError } from './errors.ts'
 import { page } from './output/pager.ts'
@@ -73,7 +73,7 @@ export async function createContext(
   const out = sealed(io.out, colours.out)
   const err = sealed(io.err, colours.err)
   const location = await locate(io, options.db)
-  const stores: SqliteStore[] = []
+  const stores: Store[] = []
   const canAsk = input.isTTY === true && io.err.isTerminal
   const agreed = options.yes === true
   const json = options.json === true

@@ -2,7 +2,7 @@ import type { ListSessionsOptions } from '../config/store-options.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { headOf } from '../messages/characters.ts'
 import type { Session } from '../storage/storage.ts'
-import type { SqliteStore } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
 import { CliError } from './errors.ts'
 
 const PAGE = 1_000
@@ -12,10 +12,7 @@ const LONGEST_BEGINNING = 1_000
 const MOST_NAMED = 8
 
 /** All sessions, newest first; without `archived`, archived ones after the others. */
-export async function* allSessions(
-  store: SqliteStore,
-  options: ListSessionsOptions = {},
-): AsyncGenerator<Session> {
+export async function* allSessions(store: Store, options: ListSessionsOptions = {}): AsyncGenerator<Session> {
   for (const archived of options.archived === undefined ? [false, true] : [options.archived]) {
     let { after } = options
     for (;;) {
@@ -36,7 +33,7 @@ export async function* allSessions(
  * The id of a session: the given id, the only one that begins so, or for `@` the one with the newest message. Throws `SESSION_NOT_FOUND`,
  * and `AMBIGUOUS` naming some of those that begin so.
  */
-export async function findSession(store: SqliteStore, given: string): Promise<string> {
+export async function findSession(store: Store, given: string): Promise<string> {
   if (given !== '' && (await isSession(store, given))) return given
   const found: string[] = []
   if (given === '@') {
@@ -54,7 +51,7 @@ export async function findSession(store: SqliteStore, given: string): Promise<st
   )
 }
 
-async function isSession(store: SqliteStore, id: string): Promise<boolean> {
+async function isSession(store: Store, id: string): Promise<boolean> {
   try {
     await store.getSession(id)
     return true
@@ -69,7 +66,7 @@ async function isSession(store: SqliteStore, id: string): Promise<boolean> {
  * The id of a compaction or a run: the given id, the only one that begins or ends so (ids of one run begin alike), or for `@` the newest
  * run. Throws `COMPACTION_NOT_FOUND`, and `AMBIGUOUS` naming some.
  */
-export async function findCompaction(store: SqliteStore, sessionId: string, given: string): Promise<string> {
+export async function findCompaction(store: Store, sessionId: string, given: string): Promise<string> {
   const compactions = await store.listCompactions(sessionId)
   const ids = new Set(compactions.flatMap(({ id, runId }) => [id, runId]))
   let found: readonly string[] = []

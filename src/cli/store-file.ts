@@ -4,7 +4,8 @@ import { dirname } from 'node:path'
 import { knownVariables, unknownVariables } from '../config/environment.ts'
 import { errorName, UndertextError } from '../errors.ts'
 import { type Database, loadDriver } from '../storage/sqlite/driver.ts'
-import { type OpenOptions, openStore, type SqliteStore } from '../store/open.ts'
+import { type OpenOptions, openStore } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
 import type { Context } from './command.ts'
 import { CliError } from './errors.ts'
 
@@ -20,7 +21,7 @@ export async function openAt(
   { path, from }: Context['location'],
   access: 'read' | 'change' | 'write',
   { config, env, err, style }: Pick<OpenOptions, 'config'> & Pick<Context, 'env' | 'err' | 'style'>,
-): Promise<SqliteStore> {
+): Promise<Store> {
   if (access !== 'write' && isMissing(path))
     throw new CliError('NOT_THERE', `There is no store at ${path} (${LOCATED_BY[from]}).`, {
       facts: { path, from },

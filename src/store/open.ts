@@ -26,6 +26,12 @@ import type { StatsOptions } from '../config/store-options.ts'
 import { invalid, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
+import {
+  isPostgresSource,
+  isPostgresUrl,
+  openPostgres,
+  type PostgresSource,
+} from '../storage/postgres/storage.ts'
 import { expireAllDead } from '../storage/sql/lease.ts'
 import { Connection, fromDriver, sqliteCode, translateFailure } from '../storage/sqlite/connection.ts'
 import { type Database, loadDriver } from '../storage/sqlite/driver.ts'
@@ -68,6 +74,10 @@ const openSchema = z.strictObject({
    * `NOT_A_STORE` and nothing is written. Not required for a connection of the application.
    */
   adopt: z.boolean().default(false),
+  /** The schema of the tables in PostgreSQL, which only this package uses. Default: `undertext`. */
+  schema: z.string().optional(),
+  /** Whether PostgreSQL prepares statements. `false` behind a pooler in transaction mode. Default: `true`. */
+  prepare: z.boolean().optional(),
   /** How long a verb waits for the write of another connection, milliseconds. Default 5,000. */
   busyTimeoutMs: z.int().nonnegative().max(600_000).default(DEFAULT_BUSY_TIMEOUT_MS),
   /**
@@ -116,20 +126,43 @@ export class SqliteStore extends Store<SqliteStorage> {
   }
 }
 
+/** A store by its location; of a location that only the running program knows, the type says what both engines have. */
+export type StoreAt<L extends string> = string extends L
+  ? Store
+  : L extends `postgres://${string}` | `postgresql://${string}`
+    ? Store
+    : SqliteStore
+
 /**
  * Opens a store: a path, `':memory:'`, or a better-sqlite3 connection of the application, to whose database the tables are added
- * under a prefix. Such a connection keeps its pragmas and is never closed by the store.
+ * under a prefix; or PostgreSQL: a URL, a pool of `pg`, an instance of PGlite, or a driver of four functions. Connections that are
+ * passed in keep their settings and are never closed by the store.
  *
  * Throws `INVALID_INPUT`, `NOT_A_STORE`, `STORE_UNAVAILABLE`, `STORE_TOO_NEW`, `STORE_TOO_OLD`, `STORE_BUSY`,
  * `DRIVER_UNSUPPORTED`, `DRIVER_UNAVAILABLE`, `CONNECTION_UNSUITABLE`, `IN_TRANSACTION`, `TOKENIZER_UNAVAILABLE`.
  */
+export async function openStore<const L extends string>(
+  location: L,
+  options?: OpenOptions,
+): Promise<StoreAt<L>>
+export async function openStore(location: Database, options?: OpenOptions): Promise<SqliteStore>
+export async function openStore(location: Database | PostgresSource, options?: OpenOptions): Promise<Store>
 export async function openStore(
-  location: string | Database,
+  location: Database | PostgresSource,
   options: OpenOptions = {},
-): Promise<SqliteStore> {
+): Promise<Store> {
   const checked = check(openSchema, options, 'openStore')
   const layers = await layersOf(checked)
   const estimators = await estimatorsOf(checked, resolveLayers(layers).settings.estimator)
+  if (isPostgresSource(location) || (typeof location === 'string' && isPostgresUrl(location))) {
+    if (checked.durability === 'normal')
+      throw invalid('openStore: durability is a setting of the server (synchronous_commit)')
+    const { schema = 'undertext', prepare = true } = checked
+    const storage = await openPostgres(location, { ...checked, schema, prepare }, estimators)
+    return new Store(storage, { estimators, layers })
+  }
+  if (checked.schema !== undefined || checked.prepare !== undefined)
+    throw invalid('openStore: schema and prepare are options of PostgreSQL')
   const connection =
     typeof location === 'string' ? await openFile(location, checked) : takeConnection(location, checked)
   return new SqliteStore(sqliteStorage(connection, estimators), { estimators, layers })

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { type AiSdkSummarizerOptions, aiSdkSummarizer } from '../../src/ai-sdk.ts'
-import { type CompactionResult, type CompactOptions, openStore, type SqliteStore } from '../../src/index.ts'
+import { type CompactionResult, type CompactOptions, openStore, type Store } from '../../src/index.ts'
 import { chat } from '../support/conversation.ts'
 import { CANARY } from '../support/failures.ts'
 import { type Scripted, startModelServer } from '../support/model-server.ts'
@@ -19,7 +19,7 @@ const GOOD = '## Current Work\n- The parser reads dates.'
 const PRICE = { input: 1, output: 2 }
 const USAGE = { inputTokens: 100_000, outputTokens: 1_000 }
 
-let store: SqliteStore
+let store: Store
 beforeEach(async () => {
   server.forget()
   store = await openStore(':memory:', { estimator: 'neurolink' })

@@ -1,7 +1,7 @@
 import { generateText, wrapLanguageModel } from 'ai'
 import { expect, it, vi } from 'vitest'
 import { undertext } from '../../src/ai-sdk.ts'
-import { openStore, type SqliteStore, type Summarizer } from '../../src/index.ts'
+import { openStore, type Store, type Summarizer } from '../../src/index.ts'
 import { CONFIG } from '../background/support.ts'
 import { chat } from '../support/conversation.ts'
 import { logOf, scripted, text } from './models.ts'
@@ -89,7 +89,7 @@ it.each([26, 40])(
         return { text: said }
       },
     }
-    const store: SqliteStore = await openStore(':memory:', {
+    const store: Store = await openStore(':memory:', {
       estimator: 'neurolink',
       summarizer,
       config: CONFIG,

@@ -1,7 +1,7 @@
 import { createProviderRegistry, wrapLanguageModel } from 'ai'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { aiSdkSummarizer, undertext } from '../../src/ai-sdk.ts'
-import { type CompactOptions, openStore, type SqliteStore, type SummaryRequest } from '../../src/index.ts'
+import { type CompactOptions, openStore, type Store, type SummaryRequest } from '../../src/index.ts'
 import { chat } from '../support/conversation.ts'
 import { type MockCall, mockModel, silenceWarnings } from './sdk.ts'
 
@@ -10,7 +10,7 @@ silenceWarnings()
 const GOOD = '## Current Work\n- The parser reads dates.'
 const SUMMARIZE: CompactOptions = { enablePrune: false, enableTruncate: false, targetTokens: 1_000 }
 
-let store: SqliteStore
+let store: Store
 beforeEach(async () => {
   store = await openStore(':memory:', { estimator: 'neurolink' })
   await store.append('s', chat(10, 400))

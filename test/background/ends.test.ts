@@ -3,7 +3,7 @@ import { Guard } from '../../src/compaction/background/guard.ts'
 import { Configuration } from '../../src/config/resolve.ts'
 import type { RunConfig } from '../../src/config/run-config.ts'
 import { Events } from '../../src/events.ts'
-import type { CompactionResult, SqliteStore } from '../../src/index.ts'
+import type { CompactionResult, Store } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { say } from '../support/conversation.ts'
 import { newFile } from '../support/temporary.ts'
@@ -45,7 +45,7 @@ describe('exactly one end [F4-10]', () => {
     ['fails', (): Promise<string> => Promise.reject(new Error('no'))],
     ['is stale', async (): Promise<string> => 'In short.'],
   ] as const)('of a job that is cancelled while its run %s', async (_, answer) => {
-    const store: SqliteStore = await openFull(
+    const store: Store = await openFull(
       model(async (): Promise<string> => {
         const [row] = (await store.getMessages(S)).slice(4, 5)
         await store.hideMessages(S, [row!.id])
@@ -192,9 +192,9 @@ describe('a job that is no longer needed', () => {
   const later = (): unknown => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
 
   it.each([
-    ['auto: false', (store: SqliteStore) => store.updateSession(S, { config: { auto: false } })],
-    ['background: false', (store: SqliteStore) => store.updateSession(S, { config: { background: false } })],
-    ['an archived session', (store: SqliteStore) => store.archiveSession(S)],
+    ['auto: false', (store: Store) => store.updateSession(S, { config: { auto: false } })],
+    ['background: false', (store: Store) => store.updateSession(S, { config: { background: false } })],
+    ['an archived session', (store: Store) => store.archiveSession(S)],
   ])('is not made any more with %s', async (_, change) => {
     const asked = failsOnce()
     const store = await openFull(asked)
@@ -223,7 +223,7 @@ describe('a job that is no longer needed', () => {
 describe('a signal', () => {
   it('cancels the job that follows a stale one as well', async () => {
     const { signal, abort } = abortable()
-    const store: SqliteStore = await openFull(
+    const store: Store = await openFull(
       model(async (_, call): Promise<string> => {
         if (call > 1) {
           abort()
@@ -251,7 +251,7 @@ describe('a signal', () => {
 })
 
 /** Cancels the session's job. What the verb waits for is not waited for here: it may be the caller. */
-function cancelled(store: SqliteStore): Promise<void> {
+function cancelled(store: Store): Promise<void> {
   return new Promise((resolve) => {
     store.on('job', ({ phase }) => phase === 'cancelled' && resolve())
     void store.cancel(S)

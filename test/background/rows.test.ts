@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { isUndertextError, type SqliteStore } from '../../src/index.ts'
+import { isUndertextError, type Store } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { chat, say } from '../support/conversation.ts'
 import { failureOf } from '../support/failures.ts'
@@ -88,7 +88,7 @@ describe('while a model works in the background [F4-01 F4-02]', () => {
 })
 
 describe('a change of the view under a running job [F4-03]', () => {
-  const rewind = async (store: SqliteStore): Promise<unknown> => {
+  const rewind = async (store: Store): Promise<unknown> => {
     const rows = (await store.getEffectiveHistory(S)).filter(({ kind }) => kind === 'message')
     return store.hideMessages(
       S,
@@ -97,10 +97,10 @@ describe('a change of the view under a running job [F4-03]', () => {
   }
   it.each([
     ['rewound', rewind],
-    ['edited', async (store: SqliteStore) => store.pin(S, [(await store.getMessages(S))[2]!.id])],
+    ['edited', async (store: Store) => store.pin(S, [(await store.getMessages(S))[2]!.id])],
     [
       'brought back by an undo',
-      async (store: SqliteStore) => store.undoCompaction(S, (await store.listCompactions(S))[0]!.id),
+      async (store: Store) => store.undoCompaction(S, (await store.listCompactions(S))[0]!.id),
     ],
   ])('with its range %s it is stale, and nothing is tagged by it', async (_, change) => {
     let answer = (_text: string): void => undefined
@@ -187,9 +187,9 @@ describe('a run in the foreground and one in the background', () => {
   })
 
   it.each([
-    ['beforeTurn', (store: SqliteStore) => store.beforeTurn(S)],
-    ['afterTurn', (store: SqliteStore) => store.afterTurn(S)],
-    ['prepareRequest', (store: SqliteStore) => store.prepareRequest(S)],
+    ['beforeTurn', (store: Store) => store.beforeTurn(S)],
+    ['afterTurn', (store: Store) => store.afterTurn(S)],
+    ['prepareRequest', (store: Store) => store.prepareRequest(S)],
   ] as const)(
     '%s asks no model when the job has made enough room for what was appended meanwhile',
     async (_, act) => {

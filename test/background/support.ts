@@ -2,7 +2,7 @@ import {
   type JobEvent,
   type OpenOptions,
   openStore,
-  type SqliteStore,
+  type Store,
   type Summarizer,
   type SummaryRequest,
 } from '../../src/index.ts'
@@ -92,7 +92,7 @@ export async function cleanUp(): Promise<void> {
 export async function open(
   summarizer: Summarizer | undefined,
   options: OpenOptions & { readonly file?: string } = {},
-): Promise<SqliteStore> {
+): Promise<Store> {
   const { file = ':memory:', config, ...rest } = options
   const store = await openStore(file, {
     durability: 'normal',
@@ -109,14 +109,14 @@ export async function open(
 export async function openFull(
   summarizer: Summarizer | undefined,
   options: OpenOptions & { readonly file?: string } = {},
-): Promise<SqliteStore> {
+): Promise<Store> {
   const store = await open(summarizer, options)
   await store.append(S, FULL)
   return store
 }
 
 /** What is told of jobs, in short: phase and code. */
-export function listen(store: SqliteStore): { readonly events: JobEvent[]; readonly phases: () => string[] } {
+export function listen(store: Store): { readonly events: JobEvent[]; readonly phases: () => string[] } {
   const events: JobEvent[] = []
   store.on('job', (event) => events.push(event))
   return {
@@ -126,10 +126,10 @@ export function listen(store: SqliteStore): { readonly events: JobEvent[]; reado
   }
 }
 
-export async function states(store: SqliteStore): Promise<string[]> {
+export async function states(store: Store): Promise<string[]> {
   return (await store.listJobs(S)).map(({ state }) => state)
 }
 
-export async function viewOf(store: SqliteStore): Promise<string> {
+export async function viewOf(store: Store): Promise<string> {
   return JSON.stringify(await store.getEffectiveHistory(S))
 }

@@ -18,7 +18,7 @@ import {
   type UndertextSessionStore,
   undertextSessionStore,
 } from '../../src/claude-agent-sdk.ts'
-import { openStore, type SqliteStore } from '../../src/index.ts'
+import { openStore, type Store } from '../../src/index.ts'
 import { newFolder } from '../support/temporary.ts'
 import { SESSION, turn } from './entries.ts'
 
@@ -28,7 +28,7 @@ import { SESSION, turn } from './entries.ts'
 
 const folder = newFolder()
 const dir = join(folder, 'work')
-let store: SqliteStore
+let store: Store
 let sessionStore: UndertextSessionStore
 let projectKey: string
 

@@ -7,7 +7,7 @@ import {
   undertextSessionStore,
 } from '../../src/claude-agent-sdk.ts'
 import { transcriptOf } from '../../src/ecosystems/claude-agent-sdk/entry.ts'
-import { openStore, type SqliteStore, validateHistory } from '../../src/index.ts'
+import { openStore, type Store, validateHistory } from '../../src/index.ts'
 import { canonicalJson } from '../../src/messages/json.ts'
 import { newFolder } from '../support/temporary.ts'
 import { anyEntry, asks, beside, nextUuid, says, turn } from './entries.ts'
@@ -17,7 +17,7 @@ const AGENT = { ...MAIN, subpath: 'subagents/agent-a' }
 const { id: SESSION_ID } = transcriptOf(MAIN)
 
 let folder: string
-let store: SqliteStore
+let store: Store
 let transcripts: UndertextSessionStore
 beforeEach(async () => {
   folder = newFolder()
@@ -358,7 +358,7 @@ it.each<[string, unknown, RegExp]>([
   ['another store', { store: new Map() }, /^undertextSessionStore: store: must be a store/],
   ['a misspelled option', { store: { append() {} }, acter: 'x' }, /^undertextSessionStore: /],
 ])('is not built from %s', (_, options, problem) => {
-  expect(() => undertextSessionStore(options as { store: SqliteStore })).toThrow(
+  expect(() => undertextSessionStore(options as { store: Store })).toThrow(
     expect.objectContaining({ code: 'INVALID_INPUT', facts: { problems: expect.stringMatching(problem) } }),
   )
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dependentsOf, storedReplacements, viewAt } from '../../src/cli/commands/diff/views.ts'
-import type { SqliteStore } from '../../src/index.ts'
+import type { Store } from '../../src/index.ts'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'
 import { call, result, say } from '../support/conversation.ts'
@@ -150,7 +150,7 @@ it('makes the view the store makes, with all that is in force and with each of t
 
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-async function take(store: SqliteStore, id: string, one: Step): Promise<void> {
+async function take(store: Store, id: string, one: Step): Promise<void> {
   if (one.do === 'append') {
     for (let turn = 0; turn < one.turns; turn += 1)
       await store.append(id, [
@@ -171,7 +171,7 @@ async function take(store: SqliteStore, id: string, one: Step): Promise<void> {
 }
 
 /** The projection equals the store's own view, now and behind a real undo of each compaction in force with all that builds on it. */
-async function holdsFor(store: SqliteStore, id: string): Promise<void> {
+async function holdsFor(store: Store, id: string): Promise<void> {
   const read = async () => ({
     rows: await store.getMessages(id),
     compactions: await store.listCompactions(id),
@@ -190,7 +190,7 @@ async function holdsFor(store: SqliteStore, id: string): Promise<void> {
 }
 
 async function isTheView(
-  store: SqliteStore,
+  store: Store,
   id: string,
   history: Parameters<typeof viewAt>[0],
   inForce: ReadonlySet<string>,

@@ -1,6 +1,6 @@
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { modelSummarizer, openStore, type SqliteStore, type Summarizer } from '../../src/index.ts'
+import { modelSummarizer, openStore, type Store, type Summarizer } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { chat } from '../support/conversation.ts'
 import { newFile } from '../support/temporary.ts'
@@ -15,7 +15,7 @@ const SUMMARY = {
 } as const
 
 let file: string
-let store: SqliteStore
+let store: Store
 beforeEach(async () => {
   file = newFile()
   store = await openStore(file, { durability: 'normal', estimator: 'neurolink' })

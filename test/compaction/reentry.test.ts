@@ -1,12 +1,12 @@
 import { AsyncResource } from 'node:async_hooks'
 import { expect, it } from 'vitest'
-import { openStore, type SqliteStore, type Summarizer } from '../../src/index.ts'
+import { openStore, type Store, type Summarizer } from '../../src/index.ts'
 import { say } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 
 const S = 's'
 
-async function filled(write: () => Promise<string>): Promise<SqliteStore> {
+async function filled(write: () => Promise<string>): Promise<Store> {
   const summarizer: Summarizer = {
     name: 'own',
     usesModel: true,
@@ -20,7 +20,7 @@ async function filled(write: () => Promise<string>): Promise<SqliteStore> {
   return store
 }
 
-const compacted = (store: SqliteStore) => store.compactSession(S, { targetTokens: 2_000 })
+const compacted = (store: Store) => store.compactSession(S, { targetTokens: 2_000 })
 
 it('a summarizer compacts the session of another store, and that one in turn not the first', async () => {
   const outer = await filled(async () => {

@@ -11,7 +11,7 @@ import {
   type NewMessage,
   type Rendering,
   type Settings,
-  type SqliteStore,
+  type Store,
   type Summarizer,
   type SummaryRequest,
 } from '../../src/index.ts'
@@ -27,7 +27,7 @@ import { chat, result, say, call as toolCall, units } from '../support/conversat
 export const S = 's'
 
 /** A store with a session of `talk`; `call` is what the case's setting is when it is tried per call. */
-export type Trial = { readonly store: SqliteStore; readonly call: CompactOptions }
+export type Trial = { readonly store: Store; readonly call: CompactOptions }
 
 export type Case = {
   readonly value: unknown
@@ -105,7 +105,7 @@ const stagesUsed =
     (await run(trial, options)).stagesUsed
 
 /** Whether an append shows an output as a preview. */
-async function previewed(store: SqliteStore, output: string): Promise<boolean> {
+async function previewed(store: Store, output: string): Promise<boolean> {
   return (await store.append(S, [toolCall('large', 'run'), result('large', output)])).preview !== undefined
 }
 

@@ -5,7 +5,7 @@ import {
   type NewMessage,
   openStore,
   type Settings,
-  type SqliteStore,
+  type Store,
   type Summarizer,
 } from '../../src/index.ts'
 import { failing, saying } from '../plain/support.ts'
@@ -14,7 +14,7 @@ import { S } from './cases.ts'
 
 /* The pipeline of the preset `neurolink` as a store runs it, chosen by name. Figures are its documentation's. */
 
-function neurolink(config: Settings = {}): Promise<SqliteStore> {
+function neurolink(config: Settings = {}): Promise<Store> {
   return openStore(':memory:', { env: false, config: { preset: 'neurolink', ...config } })
 }
 
@@ -26,7 +26,7 @@ function only(stage: 'Prune' | 'Deduplicate' | 'Summarize' | 'Truncate'): Compac
 }
 
 /** What the view shows, one text a message. */
-async function shown(store: SqliteStore): Promise<string[]> {
+async function shown(store: Store): Promise<string[]> {
   const view = await store.getEffectiveHistory(S)
   return view.map(({ content }) => {
     if (typeof content === 'string') return content

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { deduplicateFileReads } from '../../src/arrays.ts'
 import { buildFileContextSection } from '../../src/compat.ts'
 import { fileBlocks } from '../../src/files/attached-file.ts'
-import { type NewMessage, openStore, type Part, type SqliteStore } from '../../src/index.ts'
+import { type NewMessage, openStore, type Part, type Store } from '../../src/index.ts'
 import type { ChatMessage } from '../../src/model/message-parts.ts'
 import { say } from '../support/conversation.ts'
 import { growth } from '../support/growth.ts'
@@ -29,13 +29,13 @@ const ONLY = {
   deduplicateMinimumSavings: 0,
 }
 
-async function open(messages: readonly NewMessage[]): Promise<SqliteStore> {
+async function open(messages: readonly NewMessage[]): Promise<Store> {
   const store = await openStore(':memory:')
   await store.append(S, messages)
   return store
 }
 
-async function view(store: SqliteStore): Promise<string[]> {
+async function view(store: Store): Promise<string[]> {
   return (await store.getEffectiveHistory(S)).map(({ content }) => content as string)
 }
 

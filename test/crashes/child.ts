@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { createInterface } from 'node:readline'
 import { Worker } from 'node:worker_threads'
 import type BetterSqlite3 from 'better-sqlite3'
-import { openStore, type SqliteStore } from '../../src/index.ts'
+import { openStore, type Store } from '../../src/index.ts'
 import { type Operation, prepare } from './operations.ts'
 import { interceptStatements } from './statements.ts'
 
@@ -86,9 +86,7 @@ async function during<T>(number: number | 'opening', job: Job, act: () => Promis
 
 async function work(job: Job): Promise<void> {
   if (job.death.atStatement !== undefined) countStatements()
-  const store: SqliteStore = await during('opening', job, () =>
-    openStore(job.file, { durability: job.durability }),
-  )
+  const store: Store = await during('opening', job, () => openStore(job.file, { durability: job.durability }))
   for (const operation of job.operations) {
     const act = await prepare(store, operation)
     if (act === undefined) say({ event: 'skipped', number: operation.number })

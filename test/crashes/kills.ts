@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { expect } from 'vitest'
-import { openStore, type SqliteStore } from '../../src/index.ts'
+import { openStore, type Store } from '../../src/index.ts'
 import type { Database } from '../../src/storage/sqlite/driver.ts'
 import { randomFrom } from '../support/random.ts'
 import type { Job, Report } from './child.ts'
@@ -48,7 +48,7 @@ type Round = {
   readonly file: string
   readonly durability: Job['durability']
   /** A store in memory to which the same is done: what the file must be. */
-  readonly shadow: SqliteStore
+  readonly shadow: Store
   readonly shadowDatabase: Database
   readonly random: () => number
   readonly tally: Tally
@@ -180,12 +180,7 @@ async function check(
 }
 
 /** Nobody stands in the way, everything is in order, and the store can be worked with; the shadow does the same. */
-async function checkUsable(
-  { shadow }: Round,
-  store: SqliteStore,
-  session: string,
-  what: string,
-): Promise<void> {
+async function checkUsable({ shadow }: Round, store: Store, session: string, what: string): Promise<void> {
   for (const { id } of [...(await store.listSessions()), ...(await store.listSessions({ archived: true }))])
     expect((await store.verifySession(id)).findings, `${what}: verifySession of ${id}`).toEqual([])
   const config = { targetTokens: 200, keepRecentTokens: 50, waitMs: 0, summarizer: slowModel(0) }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { type Compaction, openStore, type SqliteStore } from '../../src/index.ts'
+import { type Compaction, openStore, type Store } from '../../src/index.ts'
 import { type Bundled, bundle } from '../support/bundled.ts'
 import { COST, conversation, OPENING, type Paying, pay, SESSION } from './paying.ts'
 import type { PayingJob, PayingReport } from './paying-child.ts'
@@ -100,7 +100,7 @@ export class Payers {
 }
 
 /** A view's words, without ids and times. */
-export async function wordsOf(store: SqliteStore): Promise<string> {
+export async function wordsOf(store: Store): Promise<string> {
   return JSON.stringify(
     (await store.getEffectiveHistory(SESSION)).map(({ role, content }) => ({ role, content })),
   )
@@ -166,7 +166,7 @@ export async function killedWhilePaying(
 }
 
 /** No row is hidden by nothing, and what was asked is on record. */
-async function expectNothingHalfDone(store: SqliteStore, state: Found['state'], what: string): Promise<void> {
+async function expectNothingHalfDone(store: Store, state: Found['state'], what: string): Promise<void> {
   expect((await store.verifySession(SESSION)).findings, what).toEqual([])
   const compactions = await store.listCompactions(SESSION)
   const live = new Set(compactions.filter(({ status }) => status === 'active').map(({ id }) => id))
@@ -178,7 +178,7 @@ async function expectNothingHalfDone(store: SqliteStore, state: Found['state'], 
 }
 
 /** The dead is in nobody's way, what it left is brought to an end, and all of it can be taken back. */
-async function expectGoesOn(store: SqliteStore, state: Found['state'], what: string): Promise<void> {
+async function expectGoesOn(store: Store, state: Found['state'], what: string): Promise<void> {
   const found = await store.listCompactions(SESSION)
   // Opening the store ended the attempt of the dead process.
   expect(

@@ -1,4 +1,4 @@
-import type { NewMessage, SqliteStore, Summarizer } from '../../src/index.ts'
+import type { NewMessage, Store, Summarizer } from '../../src/index.ts'
 import { call, result, say, units } from '../support/conversation.ts'
 
 /* Runs that pay a model, the same in a child that is killed and in the test that looks into what it left. */
@@ -29,11 +29,7 @@ export function conversation(): NewMessage[] {
 }
 
 /** A run, with `answered` called each time the model has answered and before anybody hears what. */
-export async function pay(
-  store: SqliteStore,
-  how: Paying,
-  answered: () => unknown = () => {},
-): Promise<unknown> {
+export async function pay(store: Store, how: Paying, answered: () => unknown = () => {}): Promise<unknown> {
   const config = { ...ONE, summarizer: model(how, answered) }
   if (how === 'before a request') {
     const compaction = { ...config, enableTruncate: true }

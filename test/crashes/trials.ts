@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import BetterSqlite3 from 'better-sqlite3'
 import { expect } from 'vitest'
-import { isUndertextError, openStore, type SqliteStore } from '../../src/index.ts'
+import { isUndertextError, openStore, type Store } from '../../src/index.ts'
 import { dumpOf, expectFailure } from '../support/failures.ts'
 import { type Fault, FaultySet } from './faults.ts'
 import { standingOf } from './standing.ts'
@@ -10,7 +10,7 @@ import { fill, S, type WritingVerb } from './verbs.ts'
 /** A store on a copy of the same filled database, and what a verb needs made. */
 type Arranged = {
   readonly database: Database
-  readonly store: SqliteStore
+  readonly store: Store
   readonly arranged: never
 }
 
@@ -209,7 +209,7 @@ async function checkUsable(
   }
 }
 
-async function checkInOrder(store: SqliteStore, what: string): Promise<void> {
+async function checkInOrder(store: Store, what: string): Promise<void> {
   for (const { id } of await store.listSessions())
     expect((await store.verifySession(id)).findings, `${what}: verifySession of ${id}`).toEqual([])
 }

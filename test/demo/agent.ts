@@ -1,4 +1,4 @@
-import type { ContextStats, NewMessage, Part, SqliteStore } from '../../src/index.ts'
+import type { ContextStats, NewMessage, Part, Store } from '../../src/index.ts'
 import { filesOf } from './project.ts'
 import { closingTask, openingTasks, type Step, SYSTEM_PROMPT, type Task } from './script.ts'
 import { randomFrom, reviews } from './survey.ts'
@@ -37,12 +37,12 @@ export class Agent {
     reads: [],
     changed: new Set(),
   }
-  readonly #store: SqliteStore
+  readonly #store: Store
   readonly #sessionId: string
   readonly #bench: Workbench
   #turns = 0
 
-  constructor(store: SqliteStore, sessionId: string, bench: Workbench) {
+  constructor(store: Store, sessionId: string, bench: Workbench) {
     this.#store = store
     this.#sessionId = sessionId
     this.#bench = bench

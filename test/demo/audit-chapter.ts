@@ -3,7 +3,7 @@ import {
   type Compaction,
   type CompactionResult,
   type Message,
-  type SqliteStore,
+  type Store,
   validateHistory,
 } from '../../src/index.ts'
 import { claim, heading, paint, say, table, tell } from './screen.ts'
@@ -16,7 +16,7 @@ const RENDERED_MESSAGES = 4
 
 /** The audit, the summary and the view as a provider gets it. */
 export async function showAudit(
-  store: SqliteStore,
+  store: Store,
   sessionId: string,
   { messages }: CompactionResult,
 ): Promise<void> {
@@ -73,7 +73,7 @@ function showSummary(summary: Message): void {
   }
 }
 
-async function showRendering(store: SqliteStore, sessionId: string): Promise<void> {
+async function showRendering(store: Store, sessionId: string): Promise<void> {
   const stats = await store.getContextStats(sessionId)
   const provider = stats?.provider ?? 'openai'
   const { messages, mends } = await store.renderHistory(sessionId, { provider })

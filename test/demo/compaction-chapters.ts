@@ -3,7 +3,7 @@ import type {
   CompactionPreview,
   CompactionResult,
   IdleReason,
-  SqliteStore,
+  Store,
 } from '../../src/index.ts'
 import type { Handover } from './handover.ts'
 import { claim, heading, say, tell } from './screen.ts'
@@ -22,7 +22,7 @@ const IDLE: { readonly [R in IdleReason]: string } = {
 
 /** What a compaction would do, with nothing written. `undefined` when it would do nothing. */
 export async function showPreview(
-  store: SqliteStore,
+  store: Store,
   { sessionId, compaction, because, reason }: Handover,
   before: Standing,
 ): Promise<CompactionPreview | undefined> {
@@ -61,7 +61,7 @@ function cacheText({ firstChanged }: CompactionPreview, { messages }: Standing):
 
 /** The preview applied, and what came of it. */
 export async function compact(
-  store: SqliteStore,
+  store: Store,
   preview: CompactionPreview,
   before: Standing,
 ): Promise<CompactionResult> {

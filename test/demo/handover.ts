@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CompactionConfig, SqliteStore } from '../../src/index.ts'
+import type { CompactionConfig, Store } from '../../src/index.ts'
 import { standingOf } from './standing.ts'
 import { usageText } from './stats-chapter.ts'
 
@@ -28,7 +28,7 @@ export function databaseIn(folder: string): string {
 }
 
 export async function handOver(
-  store: SqliteStore,
+  store: Store,
   folder: string,
   sessionId: string,
   settings: Settings,

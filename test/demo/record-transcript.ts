@@ -1,4 +1,4 @@
-import { DEFAULT_COMPACTION_TARGET, isUndertextError, openStore, type SqliteStore } from '../../src/index.ts'
+import { DEFAULT_COMPACTION_TARGET, isUndertextError, openStore, type Store } from '../../src/index.ts'
 import { databaseIn, handOver, type Settings } from './handover.ts'
 import { claim, fact, heading, say } from './screen.ts'
 import { bytes, counted, figure, milliseconds, percent } from './text.ts'
@@ -41,11 +41,7 @@ export async function recordTranscript(folder: string, path: string): Promise<vo
   await handOver(store, folder, sessionId, await settingsFor(store, sessionId))
 }
 
-async function append(
-  store: SqliteStore,
-  sessionId: string,
-  { messages, name }: Transcript,
-): Promise<number> {
+async function append(store: Store, sessionId: string, { messages, name }: Transcript): Promise<number> {
   const start = performance.now()
   try {
     await store.append(sessionId, messages)
@@ -57,7 +53,7 @@ async function append(
 }
 
 /** A full context is treated as it always is; a short transcript gets a target by its own length. */
-async function settingsFor(store: SqliteStore, sessionId: string): Promise<Settings> {
+async function settingsFor(store: Store, sessionId: string): Promise<Settings> {
   const stats = await store.getContextStats(sessionId)
   if (stats === null) throw new Error('The session is empty.')
   if (stats.shouldCompact) {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Message, SqliteStore } from '../../src/index.ts'
+import type { Message, Store } from '../../src/index.ts'
 
 /** How a session stands: what a model would be sent now, in figures and as a fingerprint of its very bytes. */
 export type Standing = {
@@ -12,7 +12,7 @@ export type Standing = {
   readonly version: number
 }
 
-export async function standingOf(store: SqliteStore, sessionId: string): Promise<Standing> {
+export async function standingOf(store: Store, sessionId: string): Promise<Standing> {
   const view = await store.getEffectiveHistory(sessionId)
   const stats = await store.getContextStats(sessionId)
   const { version } = await store.getSession(sessionId)

@@ -1,4 +1,4 @@
-import { type ContextStats, DEFAULT_COMPACTION_THRESHOLD, type SqliteStore } from '../../src/index.ts'
+import { type ContextStats, DEFAULT_COMPACTION_THRESHOLD, type Store } from '../../src/index.ts'
 import { estimatorNamed, getContextWindowSize } from '../../src/tokens.ts'
 import { bar, claim, columns, fact, heading, paint, say, table } from './screen.ts'
 import { type Standing, standingOf } from './standing.ts'
@@ -14,7 +14,7 @@ type Recorded = {
 
 /** The file as another process finds it, and how full the context is. */
 export async function showStats(
-  store: SqliteStore,
+  store: Store,
   { sessionId, processId, hash, fileBytes }: Recorded,
 ): Promise<Standing> {
   heading(2, 'The file, opened again by a new process')

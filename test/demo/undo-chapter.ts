@@ -1,9 +1,4 @@
-import {
-  type CompactionResult,
-  isUndertextError,
-  type SqliteStore,
-  type UndoOutcome,
-} from '../../src/index.ts'
+import { type CompactionResult, isUndertextError, type Store, type UndoOutcome } from '../../src/index.ts'
 import { showCompactions, showLog } from './audit-chapter.ts'
 import { claim, heading, paint, say, table, tell } from './screen.ts'
 import { type Standing, shortHash, standingOf } from './standing.ts'
@@ -15,7 +10,7 @@ type Step = { readonly name: string; readonly standing: Standing; readonly remar
 
 /** One stage taken back and put in force again, each in turn; then all of the run. */
 export async function undoAndRedo(
-  store: SqliteStore,
+  store: Store,
   sessionId: string,
   before: Standing,
   { runId, compactions }: CompactionResult,
@@ -80,7 +75,7 @@ function worthShowing(compactions: CompactionResult['compactions']): CompactionR
 
 /** Undoes one compaction; where others in force build on it the store refuses, and they are undone with it. */
 async function undo(
-  store: SqliteStore,
+  store: Store,
   sessionId: string,
   id: string,
 ): Promise<{ outcome: UndoOutcome; cascade: boolean }> {
@@ -93,7 +88,7 @@ async function undo(
 }
 
 async function checkTheEnd(
-  store: SqliteStore,
+  store: Store,
   sessionId: string,
   runId: string,
   before: Standing,

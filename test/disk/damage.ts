@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
-import { openStore, type SqliteStore, type StoredMessage } from '../../src/index.ts'
+import { openStore, type Store, type StoredMessage } from '../../src/index.ts'
 import { outcomeOf } from './fill.ts'
 import { type Furnished, furnish, READS, WRITES } from './verbs.ts'
 
@@ -86,7 +86,7 @@ export async function problemsOf(sound: Sound, damaged: Damaged): Promise<string
   if (damaged.wal !== undefined) writeFileSync(`${path}-wal`, damaged.wal)
   if (damaged.shm !== undefined) writeFileSync(`${path}-shm`, damaged.shm)
   const problems: string[] = []
-  let store: SqliteStore | undefined
+  let store: Store | undefined
   const opened = await outcomeOf(async () => {
     store = await openStore(path, { durability: 'normal' })
   })
@@ -109,7 +109,7 @@ export async function problemsOf(sound: Sound, damaged: Damaged): Promise<string
   return problems
 }
 
-async function problemsOfReads(sound: Sound, store: SqliteStore): Promise<string[]> {
+async function problemsOfReads(sound: Sound, store: Store): Promise<string[]> {
   const problems: string[] = []
   const isFound = await findsSomething(store)
   for (const [name, act] of Object.entries(READS)) {
@@ -134,7 +134,7 @@ async function problemsOfReads(sound: Sound, store: SqliteStore): Promise<string
   return problems
 }
 
-async function problemsOfLog(sound: Sound, store: SqliteStore): Promise<string[]> {
+async function problemsOfLog(sound: Sound, store: Store): Promise<string[]> {
   const problems: string[] = []
   for (const { id } of await store.listSessions()) {
     for (const { code } of (await store.verifySession(id)).findings) problems.push(`${id}: ${code}`)
@@ -172,7 +172,7 @@ function isIntact(sound: Sound): boolean {
   }
 }
 
-async function findsSomething(store: SqliteStore): Promise<boolean> {
+async function findsSomething(store: Store): Promise<boolean> {
   for (const session of ['s', 't']) {
     const outcome = await outcomeOf(async () => {
       const { findings } = await store.verifySession(session)

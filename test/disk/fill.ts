@@ -1,4 +1,4 @@
-import { isUndertextError, type SqliteStore } from '../../src/index.ts'
+import { isUndertextError, type Store } from '../../src/index.ts'
 import { say, units } from '../support/conversation.ts'
 import { CANARY } from '../support/failures.ts'
 import { contentsOf, type Furnished, furnish, READS, WRITES } from './verbs.ts'
@@ -20,7 +20,7 @@ export type Filled = {
 const MOST_APPENDS = 10_000
 
 export async function fillUp(
-  store: SqliteStore,
+  store: Store,
   { shrink, makeRoom }: { readonly shrink: () => unknown; readonly makeRoom: () => unknown },
 ): Promise<Filled> {
   const problems: string[] = []
@@ -61,7 +61,7 @@ export async function fillUp(
   return { ended, whileFull, afterwards, problems }
 }
 
-async function answersOf(store: SqliteStore, furnished: Furnished): Promise<unknown[]> {
+async function answersOf(store: Store, furnished: Furnished): Promise<unknown[]> {
   const answers: unknown[] = []
   for (const [name, act] of Object.entries(READS))
     if (name !== 'previewCompaction') answers.push(await act(store, furnished))

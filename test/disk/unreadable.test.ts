@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Database } from 'better-sqlite3'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openStore, type SqliteStore } from '../../src/index.ts'
+import { openStore, type Store } from '../../src/index.ts'
 import { CANARY, expectFailure, failureOf } from '../support/failures.ts'
 import { newFolder } from '../support/temporary.ts'
 import { CODES } from './damage.ts'
@@ -13,7 +13,7 @@ import { type Furnished, furnish, READS, WRITES } from './verbs.ts'
 /* What random damage found, one case each: rows and tables that are there, and not as they must be. */
 
 let database: Database
-let store: SqliteStore
+let store: Store
 let furnished: Furnished
 beforeEach(async () => {
   database = new BetterSqlite3(':memory:')

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openStore, type SqliteStore } from '../../src/index.ts'
+import { openStore, type Store } from '../../src/index.ts'
 import { say } from '../support/conversation.ts'
 import { newFolder } from '../support/temporary.ts'
 import { removeFolder } from './disks.ts'
@@ -13,7 +13,7 @@ import { contentsOf, type Furnished, furnish, READS, WRITES } from './verbs.ts'
 let root: string
 let folder: string
 let file: string
-let store: SqliteStore
+let store: Store
 let furnished: Furnished
 beforeEach(async () => {
   root = newFolder()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isUndertextError, openStore, type SqliteStore } from '../../src/index.ts'
+import { isUndertextError, openStore, type Store } from '../../src/index.ts'
 import type { HistoryRecord } from '../../src/storage/records/records.ts'
 import { checkHistory } from '../../src/transfer/history-lines.ts'
 import { storageOf } from '../support/apply-stage.ts'
@@ -27,7 +27,7 @@ type Loose = {
   readonly bytes?: readonly unknown[]
 }
 
-let store: SqliteStore
+let store: Store
 let records: readonly HistoryRecord[]
 
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type ImportEvent, type NewMessage, openStore, type SqliteStore } from '../../src/index.ts'
+import { type ImportEvent, type NewMessage, openStore, type Store } from '../../src/index.ts'
 import type { HistoryRecord } from '../../src/storage/records/records.ts'
 import { estimatorNamed } from '../../src/tokens.ts'
 import { storageOf } from '../support/apply-stage.ts'
@@ -9,12 +9,12 @@ import { call, chat, result, say, units } from '../support/conversation.ts'
 import { newFolder } from '../support/temporary.ts'
 import { everythingOf, linesFrom, linesOf, recordsOf, restoreLines } from './support.ts'
 
-const open: SqliteStore[] = []
+const open: Store[] = []
 afterEach(async () => {
   for (const store of open.splice(0)) await store.close()
 })
 
-async function openMemory(options: Parameters<typeof openStore>[1] = {}): Promise<SqliteStore> {
+async function openMemory(options: Parameters<typeof openStore>[1] = {}): Promise<Store> {
   const store = await openStore(':memory:', options)
   open.push(store)
   return store
@@ -26,7 +26,7 @@ const image = (bytes: Uint8Array): NewMessage => ({
 })
 
 /** Things of every kind: an owner, calls, images, a pin, keys, own ids, nested compactions, undone ones, a rewind under an id, usage. */
-async function everyKind(store: SqliteStore, id = 's'): Promise<void> {
+async function everyKind(store: Store, id = 's'): Promise<void> {
   await store.createSession({
     ...{ id, owner: 'o', title: 'The session', provider: 'anthropic', model: 'm' },
     ...{ metadata: { a: [1, null] }, config: { threshold: 0.7 } },
@@ -291,7 +291,7 @@ describe('under another id', () => {
       if (names.length === 0) await everyKind(store)
       names.push(store)
     }
-    const [store, other] = names as [SqliteStore, SqliteStore]
+    const [store, other] = names as [Store, Store]
     const lines = await linesOf(store, 's')
     await restoreLines(store, lines, { id: 't' })
     await restoreLines(other, lines)
@@ -302,7 +302,7 @@ describe('under another id', () => {
 
 describe('the ids of a copy', () => {
   /** Every id that a store gives in a session: of messages, compactions and runs, also where the audit and settings name them. */
-  async function idsOf(store: SqliteStore, id: string): Promise<Set<string>> {
+  async function idsOf(store: Store, id: string): Promise<Set<string>> {
     const { session, ...all } = (await everythingOf(store, id)) as { session: { incarnation: string } }
     const text = JSON.stringify(all)
     expect(text).toContain(session.incarnation)
@@ -310,7 +310,7 @@ describe('the ids of a copy', () => {
     return new Set([...ofMessages, ...(text.match(UUIDS) ?? []), session.incarnation])
   }
 
-  async function expectNoneInCommon(store: SqliteStore, ...sessions: string[]): Promise<void> {
+  async function expectNoneInCommon(store: Store, ...sessions: string[]): Promise<void> {
     const all = []
     for (const id of sessions) all.push(...(await idsOf(store, id)))
     expect(all.length).toBeGreaterThan(sessions.length * 20)
@@ -433,7 +433,7 @@ describe('a copy of an imported session', () => {
     type: 'compaction',
     compaction: { id, kind: 'condense', covers: [[from, to]], text: `for ${id}` },
   })
-  const statuses = async (store: SqliteStore, id: string, events: ImportEvent[]): Promise<unknown> =>
+  const statuses = async (store: Store, id: string, events: ImportEvent[]): Promise<unknown> =>
     (await store.importSession(id, events, { source: 'elsewhere' })).compactions.map(({ status }) => status)
 
   it('takes the same import again, and what has been added to it, beside the first', async () => {

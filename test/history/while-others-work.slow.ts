@@ -4,19 +4,19 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { afterEach, expect, it } from 'vitest'
-import { type NewMessage, openStore, type SqliteStore } from '../../src/index.ts'
+import { type NewMessage, openStore, type Store } from '../../src/index.ts'
 import type { HistoryRecord } from '../../src/storage/records/records.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { bundle } from '../support/bundled.ts'
 import { chat, say } from '../support/conversation.ts'
 import { everythingOf, linesFrom, linesOf, recordsOf, restoreLines } from './support.ts'
 
-const open: SqliteStore[] = []
+const open: Store[] = []
 afterEach(async () => {
   for (const store of open.splice(0)) await store.close()
 })
 
-async function openAt(location = ':memory:'): Promise<SqliteStore> {
+async function openAt(location = ':memory:'): Promise<Store> {
   const store = await openStore(location)
   open.push(store)
   return store
@@ -24,7 +24,7 @@ async function openAt(location = ':memory:'): Promise<SqliteStore> {
 
 /** Records of a session while something else is done, once, behind the first record of a type. */
 async function recordsWhile(
-  store: SqliteStore,
+  store: Store,
   behind: HistoryRecord['type'],
   act: () => Promise<unknown>,
 ): Promise<HistoryRecord[]> {

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { type NewMessage, openStore, type SqliteStore } from '../../src/index.ts'
+import { type NewMessage, openStore, type Store } from '../../src/index.ts'
 
 /*
  * A process of its own that lives as agents do, at full speed: turns with tools, stats before each, compaction
@@ -154,7 +154,7 @@ function words(count: number): string {
 async function readers(): Promise<void> {
   while (goesOn()) {
     const connection = new Database(file, { readonly: true })
-    const reading: SqliteStore = await openStore(connection, { readonly: true })
+    const reading: Store = await openStore(connection, { readonly: true })
     for (const { id } of await reading.listSessions({ limit: SESSIONS }))
       await reading.getEffectiveHistory(id)
     connection.exec('begin')

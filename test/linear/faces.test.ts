@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { SqliteStore } from '../../src/index.ts'
+import { Store } from '../../src/index.ts'
 import { FACES } from './faces.ts'
 import { PATTERNS, textOf } from './patterns.ts'
 
@@ -23,7 +23,7 @@ const NO_TEXT = new Set<string>([
   ...'CompactionPreview ContextBudgetExceededError UndertextError isUndertextError originalErrorOf'.split(
     ' ',
   ),
-  ...'openStore SqliteStore Store aiSdkSummarizer recoveringModel'.split(' '),
+  ...'openStore Store Store aiSdkSummarizer recoveringModel'.split(' '),
 ])
 /** Verbs of a store of which the same is true. */
 const NO_TEXT_VERBS = new Set<string>([
@@ -68,7 +68,7 @@ it('knows every public function', async () => {
 it('knows every verb of a store', () => {
   const names = new Set<string>()
   for (
-    let of: object | null = SqliteStore.prototype;
+    let of: object | null = Store.prototype;
     of !== null && of !== Object.prototype;
     of = Object.getPrototypeOf(of)
   )

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import * as aiSdk from '../../src/ai-sdk.ts'
 import * as claudeAgents from '../../src/claude-agent-sdk.ts'
-import type { Message, NewMessage, Part, SqliteStore } from '../../src/index.ts'
+import type { Message, NewMessage, Part, Store } from '../../src/index.ts'
 import * as langchain from '../../src/langchain.ts'
 import * as agents from '../../src/openai-agents.ts'
 import * as transfer from '../../src/transfer.ts'
@@ -436,7 +436,7 @@ async function* transferLines(text: string): AsyncGenerator<never> {
 function overStore(
   name: string,
   covers: readonly string[],
-  run: (store: SqliteStore, messages: readonly NewMessage[], text: string) => unknown,
+  run: (store: Store, messages: readonly NewMessage[], text: string) => unknown,
   { filled = true } = {},
 ): Face[] {
   return shapes(async (messages, text) => {

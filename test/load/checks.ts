@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import {
   type Compaction,
   isUndertextError,
-  type SqliteStore,
+  type Store,
   type StoredMessage,
   type ViewMessage,
 } from '../../src/index.ts'
@@ -30,7 +30,7 @@ export function hiddenTwice(compactions: readonly Compaction[]): string[] {
 }
 
 /** Looks at the session once while others work on it; what it finds wrong, in words. */
-export async function problemsNow(store: SqliteStore, session: string): Promise<string[]> {
+export async function problemsNow(store: Store, session: string): Promise<string[]> {
   const problems = hiddenTwice(await store.listCompactions(session))
   const before = await store.getSession(session)
   const view = await store.getEffectiveHistory(session, { provenance: true })
@@ -105,11 +105,7 @@ export function expectWholeLog(
  * `hadOpenLoops`: a call that nobody had answered may have been hidden, and its result have come since. Putting that
  * compaction back would part the two, so it is refused, and what builds on it too. Source: laws 1 and 2.
  */
-export async function expectAllUndone(
-  store: SqliteStore,
-  session: string,
-  hadOpenLoops: boolean,
-): Promise<void> {
+export async function expectAllUndone(store: Store, session: string, hadOpenLoops: boolean): Promise<void> {
   const text = async (): Promise<string> => JSON.stringify(await store.getEffectiveHistory(session))
   const compacted = await text()
   const inForce = (await store.listCompactions(session)).filter(({ status }) => status === 'active')

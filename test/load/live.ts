@@ -4,7 +4,7 @@ import {
   type NewMessage,
   openStore,
   type PreparedRequest,
-  type SqliteStore,
+  type Store,
   validateHistory,
 } from '../../src/index.ts'
 import { randomFrom } from '../support/random.ts'
@@ -115,7 +115,7 @@ class Life {
     }
   }
 
-  async #turn(store: SqliteStore, turn: number): Promise<void> {
+  async #turn(store: Store, turn: number): Promise<void> {
     const { session, process, loops } = this.#options
     const steps = stepsOf(process, turn)
     if (loops === 'whole') {
@@ -130,7 +130,7 @@ class Life {
   }
 
   /** The loop goes with every request as what is not stored yet, and is stored at its end. Every other process begins anew when another was quicker. */
-  async #wholeTurn(store: SqliteStore, steps: readonly Step[], when: string): Promise<void> {
+  async #wholeTurn(store: Store, steps: readonly Step[], when: string): Promise<void> {
     const pending: NewMessage[] = []
     for (const [at, { prompt, reply }] of steps.entries()) {
       pending.push(...prompt)
@@ -141,14 +141,14 @@ class Life {
   }
 
   /** Each answer is stored as it comes. Who begins a turn has nothing stored yet and begins anew when another was quicker; results must be stored. */
-  async #step(store: SqliteStore, { prompt, reply }: Step, isFirst: boolean, when: string): Promise<void> {
+  async #step(store: Store, { prompt, reply }: Step, isFirst: boolean, when: string): Promise<void> {
     const request = await this.#ask(store, prompt, when)
     await this.#record(store, request, reply, isFirst)
   }
 
   /** Stores what was asked and answered; `isGuarded`: unless another was quicker. */
   async #record(
-    store: SqliteStore,
+    store: Store,
     request: PreparedRequest,
     reply: readonly NewMessage[],
     isGuarded: boolean,
@@ -165,7 +165,7 @@ class Life {
       await this.#retrying(async () => void (await store.recordResponse(session, response)))
   }
 
-  async #ask(store: SqliteStore, prompt: readonly NewMessage[], when: string): Promise<PreparedRequest> {
+  async #ask(store: Store, prompt: readonly NewMessage[], when: string): Promise<PreparedRequest> {
     const request = await store.prepareRequest(this.#options.session, {
       provider: this.#provider,
       system: SYSTEM,
@@ -181,7 +181,7 @@ class Life {
   }
 
   /** Nobody waits for it; the circuit may be open after failures. */
-  async #startJob(store: SqliteStore): Promise<void> {
+  async #startJob(store: Store): Promise<void> {
     try {
       await store.compactInBackground(this.#options.session)
       this.#jobs += 1

@@ -1,4 +1,4 @@
-import type { Compaction, SqliteStore } from '../../src/index.ts'
+import type { Compaction, Store } from '../../src/index.ts'
 import { nameOf, shapeOf } from './watch.ts'
 
 /*
@@ -23,7 +23,7 @@ type Rows = {
  * All states a session went through but for appends. A run's compactions are one transaction, and so are those
  * an undo or redo takes; callers therefore give every undo and redo an actor of its own.
  */
-export async function historyOf(store: SqliteStore, session: string): Promise<History> {
+export async function historyOf(store: Store, session: string): Promise<History> {
   const commits: (Commit & { key: string; ids: string[] })[] = []
   for (const { event, compactionId, runId, actor } of await store.getAuditLog(session, { limit: 100_000 })) {
     if (event !== 'created' && event !== 'undone' && event !== 'redone') continue
@@ -41,7 +41,7 @@ export async function historyOf(store: SqliteStore, session: string): Promise<Hi
   return { states, store: await rowsOf(store, session) }
 }
 
-async function rowsOf(store: SqliteStore, session: string): Promise<Rows> {
+async function rowsOf(store: Store, session: string): Promise<Rows> {
   const rows = await store.getMessages(session)
   const messages = rows.flatMap(({ position }) =>
     position === undefined ? [] : [{ name: String(position), position }],

@@ -4,7 +4,7 @@ import {
   type CompactionConfig,
   isUndertextError,
   openStore,
-  type SqliteStore,
+  type Store,
   type Summarizer,
 } from '../../src/index.ts'
 import { CANARY } from '../support/failures.ts'
@@ -85,7 +85,7 @@ function pause(ms: number): Promise<void> {
 }
 
 /** A long limit: here nobody may be refused for having waited. */
-function open(file: string): Promise<SqliteStore> {
+function open(file: string): Promise<Store> {
   return openStore(file, { busyTimeoutMs: 60_000, durability: 'normal' })
 }
 

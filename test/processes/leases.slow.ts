@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { createInterface } from 'node:readline'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { openStore, type SqliteStore, Store, type Summarizer } from '../../src/index.ts'
+import { openStore, Store, type Summarizer } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { type Bundled, bundle } from '../support/bundled.ts'
 import { chat } from '../support/conversation.ts'
@@ -37,13 +37,13 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-async function open(openIn = openStore): Promise<SqliteStore> {
+async function open(openIn = openStore): Promise<Store> {
   const store = await openIn(file, { durability: 'normal', estimator: 'neurolink' })
   closing.push(() => store.close())
   return store
 }
 
-async function openFull(): Promise<SqliteStore> {
+async function openFull(): Promise<Store> {
   const store = await open()
   await store.append(S, chat(20, 20))
   return store
@@ -108,7 +108,7 @@ const LEASE_ENDS = "select lease_expires from undertext_sessions where id = 's'"
 const STAGED = "select count(*) from undertext_sessions where id like '~import/%'"
 
 /** An import of this process that goes on until it is told to end. */
-function slowImport(store: SqliteStore): {
+function slowImport(store: Store): {
   readonly begun: Promise<void>
   readonly end: () => Promise<string>
 } {
@@ -145,7 +145,7 @@ describe('a lease in a storage that returns 20 ms late', () => {
   it('counts before its taker knows that it has it', async () => {
     const first = await openFull()
     const second = await open()
-    const asLate = (store: SqliteStore): Store => {
+    const asLate = (store: Store): Store => {
       const { estimators } = store as unknown as {
         estimators: ConstructorParameters<typeof Store>[1]['estimators']
       }
@@ -340,7 +340,7 @@ describe('a process that is paused', () => {
 
 describe.each([
   ['two stores of one process', async () => open()],
-  ['one store', async (first: SqliteStore) => first],
+  ['one store', async (first: Store) => first],
 ] as const)('a second run of %s', (_, secondOf) => {
   async function busy() {
     const store = await openFull()

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openStore, type SqliteStore } from '../../src/index.ts'
+import { openStore, type Store } from '../../src/index.ts'
 import { ONLY } from '../storage/contract/support.ts'
 import { freshFolder, storeOf } from './shared-file.ts'
 import { turnOf } from './turns.ts'
@@ -17,8 +17,8 @@ afterEach(() => place.remove())
 
 describe('a preview that others get in the way of', () => {
   const config = { ...ONLY.summarize, targetTokens: 500, keepRecentTokens: 200 }
-  let store: SqliteStore
-  let other: SqliteStore
+  let store: Store
+  let other: Store
   beforeEach(async () => {
     await storeOf(file, 's', 20)
     store = await openStore(file)

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { openStore, type SqliteStore } from '../../src/index.ts'
+import { openStore, type Store } from '../../src/index.ts'
 import { ONLY } from '../storage/contract/support.ts'
 import { say } from '../support/conversation.ts'
 import { CANARY, dumpOf, expectFailure, failureOf } from '../support/failures.ts'
@@ -108,7 +108,7 @@ describe('a process that holds the write lock', () => {
     return performance.now() - start
   }
 
-  let store: SqliteStore
+  let store: Store
   let ids: readonly string[]
   let active: string
   let undone: string
@@ -159,7 +159,7 @@ describe('a process that holds the write lock', () => {
 
   test('does not block readers', async () => {
     // With no time to wait, any wait would be an error.
-    const open = (readonly: boolean): Promise<SqliteStore> => openStore(file, { readonly, busyTimeoutMs: 0 })
+    const open = (readonly: boolean): Promise<Store> => openStore(file, { readonly, busyTimeoutMs: 0 })
     const reader = await open(false)
     const read = async (): Promise<unknown[]> => [
       await reader.getSession('s'),

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { type CompactionConfig, openStore, type SqliteStore, type StoredMessage } from '../../src/index.ts'
+import { type CompactionConfig, openStore, type Store, type StoredMessage } from '../../src/index.ts'
 import { ONLY } from '../storage/contract/support.ts'
 import { historyOf, shapeIn, unexplained } from './explain.ts'
 import type { Fleet } from './fleet.ts'
@@ -121,7 +121,7 @@ async function makeSessions(file: string, sessions: readonly string[]): Promise<
 
 /** Nothing is lost, nothing is there twice, everybody's turns stand in the order they were sent; and all of it comes back. */
 async function expectWhole(
-  store: SqliteStore,
+  store: Store,
   session: string,
   sent: readonly (readonly Sent[])[],
   turns: number,

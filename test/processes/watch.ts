@@ -1,4 +1,4 @@
-import { isUndertextError, type SqliteStore, type ViewMessage } from '../../src/index.ts'
+import { isUndertextError, type Store, type ViewMessage } from '../../src/index.ts'
 import { addSizes, measureMessage, NO_SIZES } from '../../src/tokens/measure.ts'
 import { calibratedEstimator } from '../../src/tokens.ts'
 
@@ -47,7 +47,7 @@ export function nameOf({
 
 /** Looks at a session again and again, as long as `goOn` says so. */
 export async function watchSession(
-  store: SqliteStore,
+  store: Store,
   session: string,
   goOn: () => Promise<boolean>,
 ): Promise<Seen> {

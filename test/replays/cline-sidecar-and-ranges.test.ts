@@ -6,7 +6,7 @@ import {
   isUndertextError,
   type Message,
   openStore,
-  type SqliteStore,
+  type Store,
 } from '../../src/index.ts'
 import { failureOf } from '../support/failures.ts'
 import { newFolder } from '../support/temporary.ts'
@@ -53,7 +53,7 @@ function fromCline({ id: _, ts: __, ...message }: ClineMessage): Message {
 async function preview(
   location: string,
   { input }: Creation,
-): Promise<{ store: SqliteStore; preview: CompactionPreview }> {
+): Promise<{ store: Store; preview: CompactionPreview }> {
   const store = await openStore(location)
   const messages = input.sourceMessages.map((message, at) => ({
     ...fromCline(message),
@@ -65,7 +65,7 @@ async function preview(
   return { store, preview: (await store.previewCompaction(SESSION, { range, summary }))! }
 }
 
-async function shown(store: SqliteStore): Promise<(string | Message['content'])[]> {
+async function shown(store: Store): Promise<(string | Message['content'])[]> {
   return (await store.getEffectiveHistory(SESSION)).map(({ content }) => content)
 }
 
@@ -146,7 +146,7 @@ describe('cline-sidecar-and-ranges, prefixes', () => {
  * What has another body is refused, and answered; what lies behind the prefix is appended.
  */
 async function sendAgain(
-  store: SqliteStore,
+  store: Store,
   messages: readonly ClineMessage[],
   prefix: number,
 ): Promise<{ messageId: string; message: Message }[]> {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { NewMessage, Part, SqliteStore, ViewMessage } from '../../src/index.ts'
+import type { NewMessage, Part, Store, ViewMessage } from '../../src/index.ts'
 import { planningView } from './messages.ts'
 
 /* OpenHands' events as our messages, and its condensations as our verbs. */
@@ -86,7 +86,7 @@ const SESSION = 's'
 
 /** A log of OpenHands' replayed in a store. */
 export class ReplayedLog {
-  readonly #store: SqliteStore
+  readonly #store: Store
   readonly #messages = new Map<string, EventMessage>()
   readonly #order: (Event | StandIn)[]
   /** Positions of what was appended, by the label of an event or of a stand-in's summary. */
@@ -96,7 +96,7 @@ export class ReplayedLog {
   #next = 0
   readonly standIns: number
 
-  constructor(store: SqliteStore, events: readonly Event[]) {
+  constructor(store: Store, events: readonly Event[]) {
     this.#store = store
     for (const one of messagesOf(events)) for (const id of one.events) this.#messages.set(id, one)
     this.#order = orderOfLog(events)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isUndertextError, openStore, type SqliteStore, validateHistory } from '../../src/index.ts'
+import { isUndertextError, openStore, type Store, validateHistory } from '../../src/index.ts'
 import { failureOf } from '../support/failures.ts'
 import { type GoldenCase, Replay } from './counting.ts'
 import { shapeOf } from './messages.ts'
@@ -107,7 +107,7 @@ describe('openhands-view', () => {
 })
 
 /** Replays the events in order. Answers whether a condensation was refused because it would leave halves. */
-async function replayEvents(store: SqliteStore, log: ReplayedLog, { name, input, expected }: ViewCase) {
+async function replayEvents(store: Store, log: ReplayedLog, { name, input, expected }: ViewCase) {
   let refused = false
   for (const event of input) {
     const { kind, forgotten = [], summary } = event
@@ -141,7 +141,7 @@ async function replayEvents(store: SqliteStore, log: ReplayedLog, { name, input,
  * together with it, the view is theirs.
  */
 async function hide(
-  store: SqliteStore,
+  store: Store,
   log: ReplayedLog,
   forgotten: readonly string[],
   dropped: readonly string[],
@@ -161,7 +161,7 @@ async function hide(
 }
 
 /** Our legal cuts are among their safe ones; and the laws refuse exactly the others. */
-async function compareCuts(store: SqliteStore, log: ReplayedLog, one: ViewCase): Promise<void> {
+async function compareCuts(store: Store, log: ReplayedLog, one: ViewCase): Promise<void> {
   const cuts = await log.cuts()
   const { view, safe_cut_indices: safe } = one.expected
   const rows = await log.view()

@@ -5,7 +5,7 @@ import {
   type NewMessage,
   openStore,
   type Part,
-  type SqliteStore,
+  type Store,
   type Summarizer,
   type ViewMessage,
 } from '../../src/index.ts'
@@ -60,7 +60,7 @@ function recorded({ messages }: Context): (PiMessage | Summary)[] {
 }
 
 /** Appends a path of entries and carries its compactions out. Answers how many kept everything from the first on. */
-async function replayPath(store: SqliteStore, entries: readonly Entry[]): Promise<number> {
+async function replayPath(store: Store, entries: readonly Entry[]): Promise<number> {
   const positions = new Map<string, number>()
   let nothingToCover = 0
   await store.createSession({ id: SESSION })

@@ -1,7 +1,7 @@
 import {
   type Compaction,
   type Message,
-  type SqliteStore,
+  type Store,
   type StoredMessage,
   type ViewMessage,
   validateHistory,
@@ -14,7 +14,7 @@ import { partsOf } from '../../src/messages/message.ts'
  */
 
 /** What is not as it must be, in sentences; nothing for a session in order. */
-export async function lawBreaks(store: SqliteStore, sessionId: string): Promise<string[]> {
+export async function lawBreaks(store: Store, sessionId: string): Promise<string[]> {
   const rows = await store.getMessages(sessionId)
   const view = await store.getEffectiveHistory(sessionId, { provenance: true })
   const compactions = await store.listCompactions(sessionId)

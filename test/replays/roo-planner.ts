@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { TRUNCATION_MARKER } from '../../src/arrays.ts'
-import type { SqliteStore, ViewMessage } from '../../src/index.ts'
+import type { Store, ViewMessage } from '../../src/index.ts'
 import type { RooSequence, RooStep } from './roo-data.ts'
 import { lawBreaks } from './roo-laws.ts'
 import { type RooStore, rowFrom } from './roo-store.ts'
@@ -54,7 +54,7 @@ class Replay {
     hidden: 0,
     undone: 0,
   }
-  readonly #store: SqliteStore
+  readonly #store: Store
   readonly #condensing: Condensing
   /** For each compaction, how many messages the log had when it was made. */
   readonly #madeAt = new Map<string, number>()
@@ -80,7 +80,7 @@ class Replay {
     }
   }
 
-  async #append(messages: Parameters<SqliteStore['append']>[1]): Promise<void> {
+  async #append(messages: Parameters<Store['append']>[1]): Promise<void> {
     const before = await this.#view()
     await this.#store.append(this.sessionId, messages)
     this.#given.push(...messages.map(({ role, content }) => JSON.stringify({ role, content })))
@@ -111,7 +111,7 @@ class Replay {
   /** All of the view, as Roo Code does; calls that wait stay, and all before them goes. */
   async #condenseAll(
     before: readonly ViewMessage[],
-  ): Promise<NonNullable<Awaited<ReturnType<SqliteStore['compactSession']>>> | undefined> {
+  ): Promise<NonNullable<Awaited<ReturnType<Store['compactSession']>>> | undefined> {
     const last = before.at(-1)!
     const waits = callsOf(last).length > 0
     const covered = waits ? before.slice(0, -1) : before
@@ -125,7 +125,7 @@ class Replay {
   /** What the planner chooses, the newest turn kept. */
   async #summarize(
     before: readonly ViewMessage[],
-  ): Promise<NonNullable<Awaited<ReturnType<SqliteStore['compactSession']>>>> {
+  ): Promise<NonNullable<Awaited<ReturnType<Store['compactSession']>>>> {
     const result = (await this.#store.compactSession(this.sessionId, {
       enablePrune: false,
       enableDeduplicate: false,

@@ -5,7 +5,7 @@ import {
   isUndertextError,
   type NewMessage,
   openStore,
-  type SqliteStore,
+  type Store,
   type StoredMessage,
   type ViewMessage,
 } from '../../src/index.ts'
@@ -48,11 +48,11 @@ export type Imported = {
 
 /** A store in memory for replays, with as many sessions as one wants. */
 export class RooStore {
-  readonly store: SqliteStore
+  readonly store: Store
   readonly #estimator: WordlessEstimator
   #sessions = 0
 
-  private constructor(store: SqliteStore, estimator: WordlessEstimator) {
+  private constructor(store: Store, estimator: WordlessEstimator) {
     this.store = store
     this.#estimator = estimator
   }

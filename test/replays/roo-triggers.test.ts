@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type Estimator, openStore, type SqliteStore } from '../../src/index.ts'
+import { type Estimator, openStore, type Store } from '../../src/index.ts'
 import { type RooMessage, rooCases } from './roo-data.ts'
 import { rowFrom } from './roo-store.ts'
 import { Tallies } from './tallies.ts'
@@ -68,11 +68,11 @@ function thresholdOf({ profileThresholds, currentProfileId, autoCondenseContextP
 }
 
 /** What the verb answers to both of Roo Code's questions. */
-function questions(store: SqliteStore, settings: Settings): { share: boolean; limit: boolean } {
+function questions(store: Store, settings: Settings): { share: boolean; limit: boolean } {
   const { contextWindow, maxTokens = DEFAULT_RESERVE, autoCondenseContext } = settings
   const allowed = Math.round(contextWindow * USABLE_SHARE) - maxTokens
   const isDue = (available: number, threshold: number): boolean =>
-    store.needsCompaction('s', PROVIDER, undefined, { maxTokens: WINDOW - available, threshold })
+    store.needsCompaction('s', PROVIDER, undefined, { maxTokens: WINDOW - available, threshold }) as boolean
   return {
     share: autoCondenseContext && isDue(contextWindow, thresholdOf(settings)),
     limit: isDue(allowed, 1),
@@ -169,7 +169,7 @@ it.skipIf(manageCases.length === 0)('decides, asks and leaves alone as Roo Code 
 async function openWith(
   { messages, totalTokens }: Settings & { readonly messages: readonly RooMessage[] },
   allTokens: number,
-): Promise<SqliteStore> {
+): Promise<Store> {
   const rows = messages.map(rowFrom)
   const textOfRow = ({ content }: (typeof rows)[number]): string =>
     typeof content === 'string' ? content : content.map((part) => ('text' in part ? part.text : '')).join('')

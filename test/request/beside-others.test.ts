@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type CompactionResult, openStore, type SqliteStore } from '../../src/index.ts'
+import { type CompactionResult, openStore, type Store } from '../../src/index.ts'
 import { waitingModel } from '../storage/contract/support.ts'
 import { chat } from '../support/conversation.ts'
 import { newFolder } from '../support/temporary.ts'
@@ -8,10 +8,10 @@ import { newFolder } from '../support/temporary.ts'
 /* Requests that need room while somebody else, with a store of his own, is being paid for a summary of the session. */
 
 let folder: string
-let [mine, theirs]: SqliteStore[] = []
+let [mine, theirs]: Store[] = []
 beforeEach(async () => {
   folder = newFolder()
-  const open = (): Promise<SqliteStore> =>
+  const open = (): Promise<Store> =>
     openStore(join(folder, 'chats.db'), { estimator: 'neurolink', env: false })
   ;[mine, theirs] = [await open(), await open()]
   await mine.append('s', chat(20, 100))

@@ -5,7 +5,7 @@ import {
   ContextBudgetExceededError,
   type NewMessage,
   openStore,
-  type SqliteStore,
+  type Store,
   type Summarizer,
   validateHistory,
 } from '../../src/index.ts'
@@ -14,7 +14,7 @@ import { call, chat, result, say, units } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 import { newFile } from '../support/temporary.ts'
 
-let store: SqliteStore
+let store: Store
 beforeEach(async () => {
   store = await openStore(':memory:', { estimator: 'neurolink', env: false })
 })

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openStore, type SqliteStore, type StoreEvents } from '../../src/index.ts'
+import { openStore, type Store, type StoreEvents } from '../../src/index.ts'
 import { call, chat, say } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
 
-let store: SqliteStore
+let store: Store
 let complete: StoreEvents['turnComplete'][]
 beforeEach(async () => {
   store = await openStore(':memory:', { estimator: 'neurolink', env: false })

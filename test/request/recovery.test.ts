@@ -4,14 +4,14 @@ import {
   openStore,
   originalErrorOf,
   type PreparedRequest,
-  type SqliteStore,
+  type Store,
   type Summarizer,
   validateHistory,
 } from '../../src/index.ts'
 import { estimateMessagesTokens } from '../../src/tokens.ts'
 import { chat, say, units } from '../support/conversation.ts'
 
-let store: SqliteStore
+let store: Store
 beforeEach(async () => {
   store = await openStore(':memory:', { estimator: 'neurolink', env: false })
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import {
   hierarchicalSummaries,
   openStore,
-  type SqliteStore,
+  type Store,
   type Summarizer,
   type SummaryRequest,
 } from '../../src/index.ts'
@@ -35,7 +35,7 @@ class Faithful implements Summarizer {
   }
 }
 
-async function compacted(store: SqliteStore, messages = 200): Promise<void> {
+async function compacted(store: Store, messages = 200): Promise<void> {
   const log = chat(messages / 2, 60)
   log[2] = say('user', 'RULE never touch the schema')
   await store.append(S, log)

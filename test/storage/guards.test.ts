@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Database } from 'better-sqlite3'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openStore, type SqliteStore } from '../../src/index.ts'
+import { openStore, type Store } from '../../src/index.ts'
 import { PLANNING_QUERY } from '../../src/storage/sql/planning.ts'
 import { VIEW_QUERY } from '../../src/storage/sql/view.ts'
 import { toSqlite } from '../../src/storage/sqlite/connection.ts'
@@ -14,7 +14,7 @@ import { standing } from './contract/support.ts'
 /* What another connection can and cannot do to a store, and what verifySession makes of it. */
 
 let folder: string
-let store: SqliteStore
+let store: Store
 let other: Database
 
 beforeEach(async () => {

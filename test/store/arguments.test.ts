@@ -10,7 +10,7 @@ import {
   modelSummarizer,
   type NewMessage,
   openStore,
-  type SqliteStore,
+  type Store,
 } from '../../src/index.ts'
 import { UndertextChatMessageHistory } from '../../src/langchain.ts'
 import { UndertextSession } from '../../src/openai-agents.ts'
@@ -39,13 +39,13 @@ const tools = () => [
   { name: 'run', description: 'x'.repeat(400), parameters: { type: 'object', list: [1, 2] } },
 ]
 
-let stores: SqliteStore[] = []
+let stores: Store[] = []
 afterEach(async () => {
   for (const store of stores) await store.close()
   stores = []
 })
 
-async function open(): Promise<SqliteStore> {
+async function open(): Promise<Store> {
   const store = await openStore(':memory:', {
     estimator: 'neurolink',
     env: false,
@@ -83,17 +83,17 @@ function spoil(value: unknown, seen = new Set<unknown>()): void {
 const summarizer = () =>
   Object.freeze(modelSummarizer({ name: 'm', generate: async () => ({ text: 'In short.' }) }))
 
-const records = async (store: SqliteStore): Promise<HistoryRecord[]> => {
+const records = async (store: Store): Promise<HistoryRecord[]> => {
   const all: HistoryRecord[] = []
   for await (const record of store.exportSession(S)) all.push(structuredClone(record))
   return all
 }
 
 type Call = readonly [
-  args: (store: SqliteStore) => readonly unknown[] | Promise<readonly unknown[]>,
-  act: (store: SqliteStore, args: readonly never[]) => unknown,
+  args: (store: Store) => readonly unknown[] | Promise<readonly unknown[]>,
+  act: (store: Store, args: readonly never[]) => unknown,
 ]
-const verb = <K extends keyof SqliteStore>(name: K, args: Call[0]): readonly [string, Call] => [
+const verb = <K extends keyof Store>(name: K, args: Call[0]): readonly [string, Call] => [
   name as string,
   [args, (store, given) => (store[name] as (...args: readonly never[]) => unknown)(...given)],
 ]
@@ -217,12 +217,9 @@ const items = (text = 'as given') => [
   { type: 'message', role: 'user', content: [{ type: 'input_text', text }] },
 ]
 const key = () => ({ projectKey: 'project', sessionId: 'one' })
-const agents = (store: SqliteStore, sessionId = 'agents') => new UndertextSession({ store, sessionId })
+const agents = (store: Store, sessionId = 'agents') => new UndertextSession({ store, sessionId })
 const callItem = (args: string) => ({ type: 'function_call', callId: 'c', name: 'run', arguments: args })
-const claude = (
-  store: SqliteStore,
-  method: 'append' | 'load' | 'delete' | 'restore' | 'listSubkeys',
-): Call[1] => {
+const claude = (store: Store, method: 'append' | 'load' | 'delete' | 'restore' | 'listSubkeys'): Call[1] => {
   return (_, args) =>
     (undertextSessionStore({ store })[method] as (...given: readonly never[]) => Promise<unknown>)(...args)
 }
@@ -440,7 +437,7 @@ const ADAPTERS: readonly (readonly [string, Call])[] = [
 ]
 
 /** What a store holds and what a verb returned, without the ids and times of this very run. */
-async function outcome(store: SqliteStore, returned: unknown): Promise<unknown> {
+async function outcome(store: Store, returned: unknown): Promise<unknown> {
   const sessions = await store.listSessions()
   const all: unknown[] = []
   for (const { id } of sessions)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type NewMessage, openStore, type SqliteStore, type SummaryPlace } from '../../src/index.ts'
+import { type NewMessage, openStore, type Store, type SummaryPlace } from '../../src/index.ts'
 import { call, calls, failure, result, say, units } from '../support/conversation.ts'
 import { newFolder } from '../support/temporary.ts'
 
@@ -101,7 +101,7 @@ const steps: fc.Arbitrary<Step[]> = fc
   )
 
 /** A view in all its forms, a text a message. */
-async function formsOf(store: SqliteStore): Promise<Map<string, string[]>> {
+async function formsOf(store: Store): Promise<Map<string, string[]>> {
   const forms = new Map<string, string[]>()
   forms.set(
     'view',

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import type BetterSqlite3 from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { isUndertextError, openStore, type SqliteStore } from '../../src/index.ts'
+import { isUndertextError, openStore, type Store } from '../../src/index.ts'
 import { neurolinkEstimator } from '../../src/tokens.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
 
@@ -30,7 +30,7 @@ const Database = createRequire(import.meta.url)('better-sqlite3') as typeof Bett
 const SECRET = 'my sister is called Ada'
 
 let database: BetterSqlite3.Database
-let store: SqliteStore
+let store: Store
 
 beforeEach(async () => {
   // A connection handed in: recursive_triggers is off there.

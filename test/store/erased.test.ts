@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ImportEvent } from '../../src/history/import/import-types.ts'
-import { openStore, type SqliteStore } from '../../src/index.ts'
+import { openStore, type Store } from '../../src/index.ts'
 import { chat } from '../support/conversation.ts'
 import { CANARY, failureOf } from '../support/failures.ts'
 import { newFolder } from '../support/temporary.ts'
@@ -67,7 +67,7 @@ describe('after a purge nothing of the session is readable', () => {
 })
 
 describe('when another connection reads', () => {
-  let store: SqliteStore
+  let store: Store
   let reader: BetterSqlite3.Database
   beforeEach(async () => {
     store = await openStore(file, { busyTimeoutMs: 20 })

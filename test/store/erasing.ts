@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SqliteStore } from '../../src/index.ts'
+import type { Store } from '../../src/index.ts'
 import { call, result } from '../support/conversation.ts'
 import { randomFrom } from '../support/random.ts'
 
@@ -20,7 +20,7 @@ export const KINDS = [
 ]
 
 /** Two turns of a session, in which every text says whose it is. */
-async function turn(store: SqliteStore, who: string, nth: number, size: number): Promise<void> {
+async function turn(store: Store, who: string, nth: number, size: number): Promise<void> {
   const of = (kind: string): string => `${who}-${kind}-${nth}-${'.'.repeat(size % 90)}`
   const long = `${who}-long `.repeat(1 + (size % 900))
   const image = Buffer.from(`${who}-file `.repeat(1_000)).toString('base64')
@@ -40,7 +40,7 @@ async function turn(store: SqliteStore, who: string, nth: number, size: number):
 
 /** A conversation of each, one turn of each after the other, with all that leaves texts in tables. */
 export async function talk(
-  store: SqliteStore,
+  store: Store,
   people: readonly string[],
   turns: number,
   random = randomFrom(7),
@@ -53,7 +53,7 @@ export async function talk(
   }
 }
 
-async function change(store: SqliteStore, who: string, nth: number): Promise<void> {
+async function change(store: Store, who: string, nth: number): Promise<void> {
   const id = `session-${who}`
   await store.updateSession(id, {
     title: `${who}-${nth === 0 ? 'first-title' : 'title'} ${'-'.repeat(nth * 9)}`,

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type NewMessage, openStore, type SqliteStore } from '../../src/index.ts'
+import { type NewMessage, openStore, type Store } from '../../src/index.ts'
 import { cleanUp, listen, model, openFull, S, states } from '../background/support.ts'
 import { chat } from '../support/conversation.ts'
 
@@ -15,7 +15,7 @@ const say = (count: number): NewMessage[] =>
   }))
 
 /** A session at more than the threshold and less than the window, compacted by a hook, which a user then undid. */
-async function undone(): Promise<{ store: SqliteStore; runId: string }> {
+async function undone(): Promise<{ store: Store; runId: string }> {
   const store = await openStore(':memory:', {
     contextWindows: { openai: { _default: WINDOW } },
     config: { maxTokens: 100, background: false },
@@ -82,14 +82,14 @@ describe('a job in the background that was offered before the undo', () => {
   })
 
   /** A session with an automatic compaction in force that is over the soft threshold again; undone, it still fits. */
-  async function compacted(store: SqliteStore): Promise<string> {
+  async function compacted(store: Store): Promise<string> {
     const range = { from: 1, to: 12 }
     const run = await store.compactSession(S, { trigger: 'auto', range, summary: 'In short.' })
     while ((await store.getContextStats(S))!.usageRatio < 0.72) await store.append(S, chat(1, 20))
     return run!.runId
   }
 
-  async function expectUndone(store: SqliteStore, view: string): Promise<void> {
+  async function expectUndone(store: Store, view: string): Promise<void> {
     expect(JSON.stringify(await store.getEffectiveHistory(S))).toBe(view)
     const { heldBack, withinBudget } = (await store.getContextStats(S))!
     expect([heldBack, withinBudget]).toEqual([true, true])

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { openStore, type SqliteStore, type Summarizer, type SummaryRequest } from '../../src/index.ts'
+import { openStore, type Store, type Summarizer, type SummaryRequest } from '../../src/index.ts'
 import { chat, say } from '../support/conversation.ts'
 
 /* What happens while a summary is being asked for: the world moves, and nothing is lost. */
@@ -34,17 +34,17 @@ const ONLY_SUMMARY = {
 }
 
 /** Ten exchanges of 20 units a message: 20 × (20 + 4) × … enough to be far over 200 tokens. */
-async function session(): Promise<SqliteStore> {
+async function session(): Promise<Store> {
   const store = await openStore(':memory:')
   await store.append('s', chat(10, 20))
   return store
 }
 
-async function viewOf(store: SqliteStore): Promise<string> {
+async function viewOf(store: Store): Promise<string> {
   return JSON.stringify(await store.getEffectiveHistory('s'))
 }
 
-async function statuses(store: SqliteStore): Promise<string[]> {
+async function statuses(store: Store): Promise<string[]> {
   return (await store.listCompactions('s')).map(({ kind, status }) => `${kind} ${status}`)
 }
 
@@ -64,8 +64,8 @@ describe('while a summary is requested', () => {
   })
 
   it.each([
-    ['hiding', async (store: SqliteStore) => store.hideMessages('s', await idsAt(store, 3, 4))],
-    ['pinning', async (store: SqliteStore) => store.pin('s', await idsAt(store, 3))],
+    ['hiding', async (store: Store) => store.hideMessages('s', await idsAt(store, 3, 4))],
+    ['pinning', async (store: Store) => store.pin('s', await idsAt(store, 3))],
   ])(
     '%s a message of the range makes the plan stale, and the attempt is on record',
     async (_name, change) => {
@@ -254,7 +254,7 @@ describe('a preview', () => {
   })
 })
 
-async function idsAt(store: SqliteStore, ...positions: number[]): Promise<string[]> {
+async function idsAt(store: Store, ...positions: number[]): Promise<string[]> {
   const rows = await store.getMessages('s')
   return positions.map((position) => rows.find((row) => row.position === position)!.id)
 }

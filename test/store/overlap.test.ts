@@ -1,12 +1,12 @@
 import { beforeEach, expect, it } from 'vitest'
-import { type NewMessage, openStore, type SqliteStore } from '../../src/index.ts'
+import { type NewMessage, openStore, type Store } from '../../src/index.ts'
 
 /*
  * Two compactions in force that replace the same parts: of rows with one result, and of a row with two of which the
  * later one replaces only what the first left. What shows is the newest in force, whatever the order of undo and redo.
  */
 
-let store: SqliteStore
+let store: Store
 let ids: { a: string; b: string }
 
 const LONG = 'some output of a tool '.repeat(40)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type NewMessage, openStore, type SqliteStore, type UndertextError } from '../../src/index.ts'
+import { type NewMessage, openStore, type Store, type UndertextError } from '../../src/index.ts'
 
 /*
  * A rewind restores the view as it was just before a message was appended, compactions included, and its undo restores what was
@@ -15,12 +15,12 @@ const TALK: NewMessage[] = Array.from({ length: 10 }, (_, at) => ({
   content: long(`w${at + 1}`),
 }))
 
-const view = async (store: SqliteStore): Promise<string[]> =>
+const view = async (store: Store): Promise<string[]> =>
   (await store.getEffectiveHistory('s')).map(({ id, kind, content }) =>
     kind === 'summary' ? (content as string) : id,
   )
 
-const statuses = async (store: SqliteStore): Promise<string[]> =>
+const statuses = async (store: Store): Promise<string[]> =>
   (await store.listCompactions('s')).map(({ kind, status }) => `${kind} ${status}`)
 
 const codeOf = (work: Promise<unknown>): Promise<string> =>
@@ -30,9 +30,7 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
   )
 
 /** Messages in `parts` of the given lengths, with a summary of a range after each. */
-async function talked(
-  ...summaries: readonly { upTo: number; from: number; to: number }[]
-): Promise<SqliteStore> {
+async function talked(...summaries: readonly { upTo: number; from: number; to: number }[]): Promise<Store> {
   const store = await openStore(':memory:')
   let done = 0
   for (const { upTo, from, to } of summaries) {
@@ -44,10 +42,10 @@ async function talked(
   return store
 }
 
-const rewound = async (store: SqliteStore, messageId: string, keepCompactions = false): Promise<string> =>
+const rewound = async (store: Store, messageId: string, keepCompactions = false): Promise<string> =>
   (await store.rewind('s', { from: { messageId }, keepCompactions })).compactionId!
 
-const clean = async (store: SqliteStore): Promise<void> =>
+const clean = async (store: Store): Promise<void> =>
   expect((await store.verifySession('s')).findings).toEqual([])
 
 it('rewinds to a message that a summary covers, and its undo restores the summary', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { dropReasoning } from '../../src/arrays.ts'
-import { type NewMessage, openStore, type SqliteStore, type UndertextError } from '../../src/index.ts'
+import { type NewMessage, openStore, type Store, type UndertextError } from '../../src/index.ts'
 
 /*
  * Taking back what was said last: one compaction that hides the end of the view whatever stands there, and messages in its place.
@@ -19,13 +19,13 @@ const SAID: NewMessage[] = [
   { role: 'assistant', content: 'two' },
 ]
 
-async function started(): Promise<{ store: SqliteStore; ids: string[] }> {
+async function started(): Promise<{ store: Store; ids: string[] }> {
   const store = await openStore(':memory:')
   const { messages } = await store.append('s', SAID)
   return { store, ids: messages.map(({ id }) => id) }
 }
 
-const textsOf = async (store: SqliteStore): Promise<unknown[]> =>
+const textsOf = async (store: Store): Promise<unknown[]> =>
   (await store.getEffectiveHistory('s')).map(({ content }) =>
     typeof content === 'string' ? content : content.map(({ type }) => type).join(),
   )

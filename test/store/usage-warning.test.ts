@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
-import { openStore, type SqliteStore, type UsageWarningEvent } from '../../src/index.ts'
+import { openStore, type Store, type UsageWarningEvent } from '../../src/index.ts'
 import { historyTokens } from '../storage/contract/support.ts'
 import { say, units } from '../support/conversation.ts'
 
 const model = { provider: 'ollama', model: 'llama3' }
 
-async function told(store: SqliteStore): Promise<UsageWarningEvent[]> {
+async function told(store: Store): Promise<UsageWarningEvent[]> {
   const events: UsageWarningEvent[] = []
   store.on('usageWarning', (event) => events.push(event))
   return events

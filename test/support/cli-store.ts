@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Compaction, openStore, type SqliteStore } from '../../src/index.ts'
+import { type Compaction, openStore, type Store } from '../../src/index.ts'
 import { call, result, say } from './conversation.ts'
 
 /** A store on disk that is small enough to be worked out by hand. */
@@ -11,7 +11,7 @@ export type SmallStore = {
   /** In the order they were made. */
   readonly compactions: readonly Compaction[]
   /** Opens it, does something and closes it. */
-  change<T>(work: (store: SqliteStore) => Promise<T>): Promise<T>
+  change<T>(work: (store: Store) => Promise<T>): Promise<T>
   remove(): void
 }
 

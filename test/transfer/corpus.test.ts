@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { fromAnthropic } from '../../src/anthropic.ts'
 import { fromGemini } from '../../src/google.ts'
-import { type NewMessage, openStore, type SqliteStore, validateHistory } from '../../src/index.ts'
+import { type NewMessage, openStore, type Store, validateHistory } from '../../src/index.ts'
 import { fromOpenAI } from '../../src/openai.ts'
 import { exportHtml } from '../../src/transfer/export-html.ts'
 import { exportMarkdown } from '../../src/transfer/export-markdown.ts'
@@ -41,7 +41,7 @@ describe.skipIf(airline === undefined)('conversations of the corpus', () => {
   })
 })
 
-async function storeOf(messages: readonly NewMessage[]): Promise<SqliteStore> {
+async function storeOf(messages: readonly NewMessage[]): Promise<Store> {
   const store = await openStore(':memory:')
   await store.append('s', messages)
   return store
@@ -53,7 +53,7 @@ const READERS = [
   ['gemini', 'google-ai', fromGemini],
 ] as const
 
-async function expectAll(store: SqliteStore): Promise<void> {
+async function expectAll(store: Store): Promise<void> {
   const { messageCount, visibleCount } = await store.getSession('s')
   for (const format of VIEW_FORMATS)
     for (const how of [{}, { full: true }, { rendered: true }]) {

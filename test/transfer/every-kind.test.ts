@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { type NewMessage, openStore, type SqliteStore } from '../../src/index.ts'
+import { type NewMessage, openStore, type Store } from '../../src/index.ts'
 import { COMPACTION_KINDS, type CompactionKind } from '../../src/model/plan.ts'
 import { neurolinkEstimator } from '../../src/tokens.ts'
 import { exportHtml, exportMarkdown } from '../../src/transfer.ts'
@@ -11,7 +11,7 @@ import { elementsOf, readStrictly, textOf } from './strict-html.ts'
 
 type Case = {
   readonly messages: readonly NewMessage[]
-  readonly compact?: (store: SqliteStore) => Promise<unknown>
+  readonly compact?: (store: Store) => Promise<unknown>
   /** What a document that shows hidden rows says of it. */
   readonly said: RegExp
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openStore, type SqliteStore } from '../../src/index.ts'
+import { openStore, type Store } from '../../src/index.ts'
 import type { HistoryLine } from '../../src/transfer/history-lines.ts'
 import {
   type CheckedHistory,
@@ -13,8 +13,8 @@ import { storageOf } from '../support/apply-stage.ts'
 import { chat, say } from '../support/conversation.ts'
 import { CANARY } from '../support/failures.ts'
 
-let store: SqliteStore
-let other: SqliteStore
+let store: Store
+let other: Store
 /** Two histories: 12 lines (header, session, compaction, audit, 6 messages, summary, end) and 5. */
 let first: string[]
 let second: string[]

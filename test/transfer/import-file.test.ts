@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process'
 import { appendFile, symlink, truncate, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { isUndertextError, openStore, type SqliteStore, type UndertextError } from '../../src/index.ts'
+import { isUndertextError, openStore, type Store, type UndertextError } from '../../src/index.ts'
 import { type ImportFileOptions, type ImportProgress, importFile } from '../../src/transfer.ts'
 import { fileWith, folder } from './support/files.ts'
 
-let store: SqliteStore
+let store: Store
 beforeEach(async () => {
   store = await openStore(':memory:')
 })
@@ -437,7 +437,7 @@ describe('while it is read', () => {
       wrapped: {
         getSession: store.getSession.bind(store),
         restoreSession: store.restoreSession.bind(store),
-        importSession: async (...args: Parameters<SqliteStore['importSession']>) => {
+        importSession: async (...args: Parameters<Store['importSession']>) => {
           if (waiting.length === 0) waiting.push(then())
           await waiting[0]
           return store.importSession(...args)
@@ -478,7 +478,7 @@ describe('while it is read', () => {
     const wrapped = {
       getSession: store.getSession.bind(store),
       restoreSession: store.restoreSession.bind(store),
-      importSession: async (...args: Parameters<SqliteStore['importSession']>) => {
+      importSession: async (...args: Parameters<Store['importSession']>) => {
         const done = await store.importSession(...args)
         await writeFile(path, linesWith('two'))
         return done

@@ -2,13 +2,13 @@ import { createReadStream } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { type HistoryRecord, openStore, type RestoreOptions, type SqliteStore } from '../../src/index.ts'
+import { type HistoryRecord, openStore, type RestoreOptions, type Store } from '../../src/index.ts'
 import { historyLines } from '../../src/transfer/history-lines.ts'
 import { importFile, importStream } from '../../src/transfer.ts'
 import { folder } from './support/files.ts'
 
-let old: SqliteStore
-let store: SqliteStore
+let old: Store
+let store: Store
 beforeEach(async () => {
   old = await openStore(':memory:')
   store = await openStore(':memory:')

@@ -1,5 +1,5 @@
 import type { NewMessage } from '../../src/index.ts'
-import { openStore, type SqliteStore } from '../../src/index.ts'
+import { openStore, type Store } from '../../src/index.ts'
 
 /** 2025-03-01 10:00:00 UTC. */
 export const BEGIN = Date.UTC(2025, 2, 1, 10)
@@ -12,7 +12,7 @@ export async function whole(pieces: AsyncIterable<string>): Promise<string> {
 }
 
 /** A store in memory with one session of these messages, a second apart. */
-export async function storeWith(messages: readonly NewMessage[], title = 'Rounding'): Promise<SqliteStore> {
+export async function storeWith(messages: readonly NewMessage[], title = 'Rounding'): Promise<Store> {
   const store = await openStore(':memory:')
   await store.createSession({ id: 's', title, provider: 'anthropic', model: 'claude-sonnet-4' })
   await store.append(

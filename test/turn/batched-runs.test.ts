@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { type CompactOptions, openStore, type SqliteStore } from '../../src/index.ts'
+import { type CompactOptions, openStore, type Store } from '../../src/index.ts'
 import { call, result, say, units } from '../support/conversation.ts'
 
 /*
@@ -12,7 +12,7 @@ const GPT4 = { provider: 'openai', model: 'gpt-4' }
 const DUE = 4_260
 const TARGET = 2_129
 
-const opened: SqliteStore[] = []
+const opened: Store[] = []
 afterEach(async () => {
   for (const store of opened.splice(0)) await store.close()
 })
@@ -28,7 +28,7 @@ type Lived = {
 /** So many turns of a session, each checked before its request. */
 async function live(
   turns: number,
-  turnOf: (at: number) => Parameters<SqliteStore['append']>[1],
+  turnOf: (at: number) => Parameters<Store['append']>[1],
   compaction: CompactOptions = {},
 ): Promise<Lived> {
   const store = await openStore(':memory:', { estimator: 'neurolink', env: false })
@@ -70,7 +70,7 @@ describe('over a long session', () => {
   it('a composition that cannot reach its target waits until a run is worth it', async () => {
     // 3,700 units of words, 4,259 tokens, stay whatever is done. Of each turn 60 units of a result can be cleared, for 6 of a placeholder:
     // 62 tokens.
-    const turn = (at: number): Parameters<SqliteStore['append']>[1] => [
+    const turn = (at: number): Parameters<Store['append']>[1] => [
       ...(at === 0 ? [say('user', units(3_700))] : []),
       say('user', units(2)),
       call(`c${at}`, 'run'),

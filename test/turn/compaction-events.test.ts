@@ -3,13 +3,13 @@ import {
   type CompactionConfig,
   type CompactionEvent,
   openStore,
-  type SqliteStore,
+  type Store,
   type Summarizer,
 } from '../../src/index.ts'
 import { call, chat, result, units } from '../support/conversation.ts'
 import { CANARY, expectFailure, failureOf } from '../support/failures.ts'
 
-let store: SqliteStore
+let store: Store
 let heard: CompactionEvent[]
 beforeEach(async () => {
   store = await openStore(':memory:', { estimator: 'neurolink' })

@@ -4,7 +4,7 @@ import {
   type AfterTurnOptions,
   type BeforeTurnOptions,
   openStore,
-  type SqliteStore,
+  type Store,
   type StoreEvents,
   type Summarizer,
 } from '../../src/index.ts'
@@ -12,7 +12,7 @@ import { Warnings } from '../../src/requests/turn-hooks.ts'
 import { call, chat, say, units } from '../support/conversation.ts'
 import { CANARY, expectFailure, failureOf } from '../support/failures.ts'
 
-let store: SqliteStore
+let store: Store
 let warnings: StoreEvents['contextWarning'][]
 let heard: string[]
 beforeEach(async () => {

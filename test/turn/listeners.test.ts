@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Events } from '../../src/events.ts'
-import { openStore, type SqliteStore, type StoreEvents } from '../../src/index.ts'
+import { openStore, type Store, type StoreEvents } from '../../src/index.ts'
 import { chat } from '../support/conversation.ts'
 import { CANARY, expectFailure, failureOf } from '../support/failures.ts'
 
@@ -151,7 +151,7 @@ describe('listeners', () => {
   })
   const WARNING = { type: 'UndertextWarning', code: 'UNDERTEXT_LISTENER' }
 
-  it.each<[string, (store: SqliteStore) => unknown]>([
+  it.each<[string, (store: Store) => unknown]>([
     ['an event there is not', (s) => s.on('compacted' as never, () => undefined)],
     ['an event called constructor', (s) => s.once('constructor' as never, () => undefined)],
     ['a listener that is none', (s) => s.on('compaction', 5 as never)],
@@ -168,7 +168,7 @@ describe('a verb', () => {
   const config = { targetTokens: 300, enableSummarize: false } as const
 
   /** The same three verbs, and everything they answer, but for ids and times. */
-  async function work(listen: (store: SqliteStore) => void): Promise<string> {
+  async function work(listen: (store: Store) => void): Promise<string> {
     const store = await openStore(':memory:', { estimator: 'neurolink' })
     listen(store)
     await store.append('s', chat(20, 30))

@@ -1,8 +1,8 @@
 import type { UIMessage } from 'ai'
-import { openStore, type SqliteStore } from 'undertext'
+import { openStore, type Store } from 'undertext'
 import { type ChatStore, chatStore } from 'undertext/ai-sdk'
 
-type Chats = { readonly store: SqliteStore; readonly chats: ChatStore<UIMessage> }
+type Chats = { readonly store: Store; readonly chats: ChatStore<UIMessage> }
 
 let opened: Promise<Chats> | undefined
 

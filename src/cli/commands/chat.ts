@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Settings } from '../../config/settings.ts'
 import { partsOf } from '../../messages/message.ts'
 import type { Session } from '../../storage/storage.ts'
-import type { SqliteStore } from '../../store/open.ts'
+import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
 import { CliError } from '../errors.ts'
 import { type SystemPromptOptions, systemPromptOf } from '../options.ts'
@@ -151,7 +151,7 @@ async function promptsOf(
 }
 
 /** The user's prompts, newest first. */
-async function earlierPrompts(store: SqliteStore, sessionId: string): Promise<string[]> {
+async function earlierPrompts(store: Store, sessionId: string): Promise<string[]> {
   const rows = await store.getMessages(sessionId, { limit: REMEMBERED, order: 'backward' })
   return rows.flatMap((row) => {
     if (row.role !== 'user' || row.kind !== 'message') return []

@@ -1,6 +1,6 @@
 import type { CompactionResult } from '../../compaction/result.ts'
 import type { PreviewOptions } from '../../config/store-options.ts'
-import type { SqliteStore } from '../../store/open.ts'
+import type { Store } from '../../store/store.ts'
 import type { Summarizer } from '../../summarizers/summarizer.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
@@ -122,7 +122,7 @@ function reportNothing(
 
 async function reportResult(
   context: Context,
-  store: SqliteStore,
+  store: Store,
   sessionId: string,
   result: CompactionResult,
   json: object | undefined,
@@ -151,7 +151,7 @@ async function reportResult(
 }
 
 /** The shortest end of a run's id that `undo` accepts. */
-async function shortRunId(store: SqliteStore, sessionId: string, runId: string): Promise<string> {
+async function shortRunId(store: Store, sessionId: string, runId: string): Promise<string> {
   const compactions = await store.listCompactions(sessionId)
   return shortIds(compactions.flatMap((one) => [one.id, one.runId])).get(runId) ?? runId
 }

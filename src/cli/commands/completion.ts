@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Command, Option } from 'commander'
-import type { SqliteStore } from '../../store/open.ts'
+import type { Store } from '../../store/store.ts'
 import { statusWords } from '../../transfer/document/session-document.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../errors.ts'
@@ -274,10 +274,7 @@ async function candidatesOf(
 }
 
 /** Opens the store that the words name, else the store of this run. */
-async function openNamed(
-  { location, cwd, env, style }: Context,
-  words: readonly string[],
-): Promise<SqliteStore> {
+async function openNamed({ location, cwd, env, style }: Context, words: readonly string[]): Promise<Store> {
   const at = words.lastIndexOf('--db')
   const joined = words.findLast((word) => word.startsWith('--db='))?.slice('--db='.length)
   const named = joined ?? (at === -1 ? undefined : words[at + 1])
@@ -285,7 +282,7 @@ async function openNamed(
   return openAt(where, 'read', { env, style, err: { isTerminal: false, columns: 80, write: () => {} } })
 }
 
-async function sessionIds(store: SqliteStore, beginning: string): Promise<Candidate[]> {
+async function sessionIds(store: Store, beginning: string): Promise<Candidate[]> {
   const found: Candidate[] = []
   for await (const { id, title = '' } of allSessions(store, { search: beginning || undefined })) {
     if (id.startsWith(beginning)) found.push({ value: id, about: title })
@@ -294,7 +291,7 @@ async function sessionIds(store: SqliteStore, beginning: string): Promise<Candid
   return found
 }
 
-async function compactionIds(store: SqliteStore, session: string): Promise<Candidate[]> {
+async function compactionIds(store: Store, session: string): Promise<Candidate[]> {
   const compactions = (await store.listCompactions(session)).toReversed()
   const runs = new Set(compactions.map(({ runId }) => runId))
   return [

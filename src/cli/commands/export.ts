@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import { isUndertextError } from '../../errors.ts'
-import type { SqliteStore } from '../../store/open.ts'
+import type { Store } from '../../store/store.ts'
 import type { DocumentOptions } from '../../transfer/document/options.ts'
 import { exportHtml } from '../../transfer/export-html.ts'
 import { exportMarkdown } from '../../transfer/export-markdown.ts'
@@ -131,7 +131,7 @@ function nameOfFirst(options: { readonly [name: string]: unknown }): string | un
 
 async function sessionIds(
   context: Context,
-  store: SqliteStore,
+  store: Store,
   given: readonly string[],
   all: boolean,
 ): Promise<string[]> {
@@ -143,7 +143,7 @@ async function sessionIds(
 }
 
 function piecesOf(
-  store: SqliteStore,
+  store: Store,
   session: string,
   format: ExportFormat,
   { hidden, images, cutOutputs, lines, rendered, full }: ExportOptions,

@@ -4,7 +4,8 @@ import { join, resolve, sep } from 'node:path'
 import type { Readable } from 'node:stream'
 import { withoutTrailing } from '../../messages/characters.ts'
 import { MAX_NAME_LENGTH } from '../../messages/check.ts'
-import { openStore, type SqliteStore } from '../../store/open.ts'
+import { openStore } from '../../store/open.ts'
+import type { Store } from '../../store/store.ts'
 import { importFile, importStream } from '../../transfer/import-file.ts'
 import type { ImportFileOptions, ImportProgress, ImportReport } from '../../transfer/import-report.ts'
 import { stemOf } from '../../transfer/session-rows.ts'
@@ -74,7 +75,7 @@ async function refuseWrongUse(
 }
 
 /** The store. A dry run creates none; without one it compares the files with an empty store. */
-async function storeFor(context: Context, { dryRun }: ImportOptions): Promise<SqliteStore> {
+async function storeFor(context: Context, { dryRun }: ImportOptions): Promise<Store> {
   if (dryRun !== true) return context.open('write')
   const isNew = await isNewStore(context.location.path)
   return isNew ? openStore(':memory:', { env: false }) : context.open('read')
@@ -85,14 +86,14 @@ const MOST_NAMED = 20
 
 class ImportRun {
   readonly #context: Context
-  readonly #store: SqliteStore
+  readonly #store: Store
   readonly #options: ImportFileOptions
   readonly #follow: boolean
   readonly #reporter: ImportReporter
 
   constructor(
     context: Context,
-    store: SqliteStore,
+    store: Store,
     { from, follow = true, ...options }: ImportOptions,
     reporter: ImportReporter,
   ) {

@@ -1,7 +1,7 @@
 import { listIn } from '../../messages/lists.ts'
 import { dependsOn } from '../../model/nesting.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
-import type { SqliteStore } from '../../store/open.ts'
+import type { Store } from '../../store/store.ts'
 import { statusWords } from '../../transfer/document/session-document.ts'
 import type { Context, Output } from '../command.ts'
 import { EXIT } from '../errors.ts'
@@ -59,7 +59,7 @@ export async function showLog(
 const PAGE = 10_000
 
 /** The timeline of a session. Throws `SESSION_NOT_FOUND`. */
-export async function readTimeline(store: SqliteStore, sessionId: string): Promise<Timeline> {
+export async function readTimeline(store: Store, sessionId: string): Promise<Timeline> {
   const compactions = await store.listCompactions(sessionId)
   const audit: AuditEntry[] = []
   for (;;) {

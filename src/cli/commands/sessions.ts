@@ -1,6 +1,6 @@
 import { isObject } from '../../messages/json.ts'
 import type { MessageCounts, Session } from '../../storage/storage.ts'
-import type { SqliteStore } from '../../store/open.ts'
+import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../errors.ts'
 import { count, counted, time } from '../output/figures.ts'
@@ -40,7 +40,7 @@ export async function listSessions(context: Context, options: SessionsOptions): 
   return EXIT.done
 }
 
-async function listed(store: SqliteStore, session: Session): Promise<Listed> {
+async function listed(store: Store, session: Session): Promise<Listed> {
   const { id, messageCount } = session
   const stats = messageCount === 0 ? null : await store.getContextStats(id)
   const counts = await store.countMessages(id)

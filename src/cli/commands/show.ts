@@ -7,7 +7,7 @@ import {
 } from '../../messages/message.ts'
 import type { CompactionKind } from '../../model/plan.ts'
 import type { Compaction, MessageCounts, Session } from '../../storage/storage.ts'
-import type { SqliteStore } from '../../store/open.ts'
+import type { Store } from '../../store/store.ts'
 import { positionWords } from '../../transfer/document/options.ts'
 import { standsFor } from '../../transfer/document/session-document.ts'
 import { sessionRows } from '../../transfer/session-rows.ts'
@@ -79,7 +79,7 @@ export async function showSession(context: Context, given: string, options: Show
 
 /** The selected rows in order, read as they are taken. */
 async function* readEntries(
-  store: SqliteStore,
+  store: Store,
   session: Session,
   compactions: readonly Compaction[],
   { full = false, original = false, from, to, role, limit, tail }: ShowOptions,

@@ -1,5 +1,5 @@
 import type { Compaction, UndoOutcome } from '../../storage/storage.ts'
-import type { SqliteStore } from '../../store/open.ts'
+import type { Store } from '../../store/store.ts'
 import type { Context, Output } from '../command.ts'
 import { EXIT } from '../errors.ts'
 import { count, counted, fromTo, listing } from '../output/figures.ts'
@@ -42,7 +42,7 @@ async function change(
   verb: 'undo' | 'redo',
   givenSession: string,
   givenId: string,
-  run: (store: SqliteStore, session: string, id: string) => Promise<UndoOutcome>,
+  run: (store: Store, session: string, id: string) => Promise<UndoOutcome>,
 ): Promise<number> {
   const store = await context.open('change')
   const session = await context.session(store, givenSession)
@@ -65,7 +65,7 @@ async function change(
 
 type Figures = { readonly visible: number; readonly tokens: number }
 
-async function figuresOf(store: SqliteStore, session: string): Promise<Figures> {
+async function figuresOf(store: Store, session: string): Promise<Figures> {
   const stats = await store.getContextStats(session)
   return { visible: stats?.messageCount ?? 0, tokens: stats?.estimatedInputTokens ?? 0 }
 }

@@ -1,8 +1,10 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UndertextError } from '../../errors.ts'
-import { Done, type Numbered, type Row, type Sql, type Step, type Work } from '../sql/sql.ts'
+import { Done, type Step, type Work } from '../../model/work.ts'
+import type { GuardProblems, Numbered, Row, Sql } from '../sql/sql.ts'
 import { type Failure, isTooLarge, NO_CONNECTION_FREE, readFailure, tooLarge } from './failure.ts'
+import { guardProblems } from './guards.ts'
 import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
 import { type Translated, translate } from './text.ts'
 
@@ -26,7 +28,7 @@ const KEPT_ADDRESSES = 10_000
 const MOST_LOSSES = 3
 /** The longest pause before a repetition, milliseconds. */
 const LONGEST_PAUSE_MS = 200
-/** The keys and numbers of one session of a family are from its number times this. */
+/** The keys and numbers of a family that belong to one of its sessions: the first has those from 0 on. */
 const KEYS_OF_SESSION = 2 ** 34
 
 /** A database: a pool of connections, and what is kept for all of them. */
@@ -116,18 +118,21 @@ type Scope = {
   failure: Failure | undefined
   /** The session that the statements are about: `null` for one that does not exist. */
   session: Entered | null | undefined
-  readonly entered: Entered[]
+  entered: Entered[]
 }
 
 /** One verb: the connection that its statements use, and its transaction. */
 export class PostgresSql implements Sql {
+  readonly dialect = 'postgres'
   readonly isShared = true
   clockOffset = 0
+  readonly readonly: boolean
   readonly #database: PostgresDatabase
   #scope: Scope | undefined
 
   constructor(database: PostgresDatabase) {
     this.#database = database
+    this.readonly = database.options.readonly
   }
 
   // A statement is sent at once, and waited for at its `yield*`.
@@ -154,17 +159,26 @@ export class PostgresSql implements Sql {
   }
 
   /** Makes the address of a new session, and enters the session; its row is for the caller to insert. */
-  *createAddress(id: string): Work<{ readonly number: number }> {
+  *admit(id: string): Work<number> {
     const scope = this.#current()
-    const address = { family: randomFamily(), number: 0 }
+    const address = { family: randomFamily(), number: 1 }
     scope.hasWritten = true
     yield this.#ask(scope, INSERT_NAME, [id, address.family, address.number])
     this.#take(scope, id, address, undefined, [0, 0, 0])
-    return { number: address.number }
+    return address.number
   }
 
-  /** Removes the address of a session. The session stays the one that the work is about. */
-  *forget(id: string): Work<void> {
+  *rename(id: string, newId: string): Work<void> {
+    const scope = this.#current()
+    scope.hasWritten = true
+    yield this.#ask(scope, 'update undertext_names set id = ? where id = ?', [newId, id])
+    this.#database.keepAddress(id, undefined)
+    scope.entered = scope.entered.map((one) => (one.id === id ? { ...one, id: newId } : one))
+    scope.session = scope.entered.at(-1) ?? null
+  }
+
+  /** The session stays the one that the work is about. */
+  *leave(id: string): Work<void> {
     const scope = this.#current()
     scope.hasWritten = true
     yield this.#ask(scope, 'delete from undertext_names where id = ?', [id])
@@ -174,17 +188,20 @@ export class PostgresSql implements Sql {
 
   keyOf(session: number, place: { readonly position: number } | { readonly ordinal: number }): number {
     const key = 'position' in place ? 2 * place.position : 2 * place.ordinal + 1
-    return session * KEYS_OF_SESSION + key
+    return (session - 1) * KEYS_OF_SESSION + key
   }
 
-  nextNo(table: Numbered, session: number): Step<number> {
+  nextNo(table: Numbered, session: number, count = 1): Step<number> {
     const scope = this.#current()
+    // The receipt of a purge belongs to no session, so no row counts it.
+    if (session === 0) return new Done(-randomFamily())
     const family = scope.session?.family
     const entered = scope.entered.findLast((one) => one.family === family && one.number === session)
     if (entered === undefined) throw new Error('A session gets numbers after it was entered.')
     entered.counted.add(table)
-    entered.counters[table] += 1
-    return new Done(session * KEYS_OF_SESSION + entered.counters[table])
+    const first = entered.counters[table] + 1
+    entered.counters[table] += count
+    return new Done((session - 1) * KEYS_OF_SESSION + first)
   }
 
   *read<T>(verb: string, work: () => Work<T>): Work<T> {
@@ -197,6 +214,35 @@ export class PostgresSql implements Sql {
 
   *outside<T>(verb: string, work: () => Work<T>): Work<T> {
     return (yield this.#outside(verb, work)) as T
+  }
+
+  /** PostgreSQL overwrites removed rows by itself. */
+  erase<T>(verb: string, work: () => Work<T>): Work<T> {
+    return this.write(verb, work)
+  }
+
+  clearFiles(): Step<boolean> {
+    return new Done(true)
+  }
+
+  *unguarded<T>(_what: string, work: () => Work<T>): Work<T> {
+    yield* this.run("select set_config('undertext.purging', 'on', true)")
+    const result = yield* work()
+    yield* this.run("select set_config('undertext.purging', 'off', true)")
+    return result
+  }
+
+  *guardProblems(): Work<GuardProblems> {
+    const scope = this.#current()
+    const connection = {
+      query: (text: string, values: readonly unknown[]) => this.#send(scope, text, [...values]),
+    }
+    return (yield guardProblems(connection, this.#database.options.schema)) as GuardProblems
+  }
+
+  takenColumn(error: unknown): string | undefined {
+    const { failure } = this.#current()
+    return failure?.error === error && failure?.constraint === 'messages_id' ? 'id' : undefined
   }
 
   async #outside<T>(verb: string, work: () => Work<T>): Promise<T> {

@@ -4,6 +4,8 @@ import { isUndertextError, UndertextError } from '../../errors.ts'
 export type Failure = {
   /** The server's code of five characters, a code of the system, or `undefined`. */
   readonly code: string | undefined
+  /** The violated constraint or unique index. */
+  readonly constraint: string | undefined
   /** Whether the transaction may succeed when it is repeated. */
   readonly isPassing: boolean
   /** Whether the connection was lost. */
@@ -32,6 +34,7 @@ export function readFailure(error: unknown, where: Where): Failure {
   const isTaken = code === '23505' && constraint !== undefined && /_pkey\d*$/.test(constraint)
   return {
     code,
+    constraint,
     isPassing: code === '40001' || code === '40P01' || isTaken,
     isLost: isLost(code, error),
     error: isUndertextError(error) ? error : errorOf(code, message, isTaken, where, error),

@@ -77,6 +77,8 @@ export const sessions = undertext.table(
     compacted: long().notNull().default(0),
     audited: long().notNull().default(0),
     jobbed: long().notNull().default(0),
+    /** When the row was inserted, microseconds since 1970: lists are in this order. An import has the times of its source. */
+    added: long().notNull().default(sql`(extract(epoch from clock_timestamp()) * 1000000)::bigint`),
     /** A token of the last write: tells a writer that lost its connection whether its commit was done. */
     lastWrite: text('last_write'),
     stagedBy: text('staged_by'),
@@ -87,9 +89,9 @@ export const sessions = undertext.table(
     index('sessions_staged').on(table.family, table.stagedBy).where(sql`staged_by is not null`),
     // The next three are for questions about all families.
     index('sessions_incarnation').on(table.incarnation),
-    index('sessions_created').on(table.createdAt, table.family, table.no),
+    index('sessions_added').on(table.added, table.family, table.no),
     index('sessions_owner')
-      .on(table.owner, table.createdAt, table.family, table.no)
+      .on(table.owner, table.added, table.family, table.no)
       .where(sql`owner is not null`),
   ],
 )

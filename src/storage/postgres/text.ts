@@ -1,3 +1,17 @@
+/** Fragments that are a word, or nothing. */
+const WORDS: { readonly [name: string]: string } = {
+  index: '',
+  cross: 'join',
+  '+': '',
+  greatest: 'greatest',
+  least: 'least',
+  instr: 'strpos',
+  array: 'json_build_array',
+  age: '(added, family, no)',
+  ages: 'added, family, no',
+  newest: 'added desc, family desc, no desc',
+}
+
 /** A statement for PostgreSQL. */
 export type Translated = {
   readonly text: string
@@ -33,14 +47,21 @@ export function translate(text: string, schema: string): Translated {
   }
   const parameter = (number: string): string => `$${number === '' ? ++plain : number}`
   const fragmentOf = (fragment: string, rest: string): string => {
-    const [name = '', argument = ''] = fragment.split(' ')
+    const [name = '', argument = '', second = ''] = fragment.split(' ')
     if (name === 'family') {
       const column = argument === '' ? 'family' : `${argument}.family`
       return withFamily(`${column} = ${family} and`)
     }
     if (name === 'family,') return withFamily('family,')
     if (name === '?,') return withFamily(`${family},`)
-    if (name === 'visible') return ''
+    if (name === 'same') return `${argument}.family = ${second}.family and`
+    if (name === 'int') return `(${argument}.value ->> ${second})::bigint`
+    if (name === 'number') return `(${argument}::json ->> '${second}')::numeric`
+    if (name === 'unhex') return `decode(${argument}.value ->> ${second}, 'hex')`
+    if (name === 'elements')
+      return `json_array_elements(${argument.startsWith('?') ? parameter(argument.slice(1)) : argument}::json)`
+    const word = WORDS[name]
+    if (word !== undefined) return word
     const type = { list: 'bigint', texts: 'text' }[name]
     if (type === undefined || !argument.startsWith('?'))
       throw new Error(`{${fragment}} is not a fragment of SQL.`)
@@ -64,7 +85,7 @@ export function translate(text: string, schema: string): Translated {
 function parametersOf(text: string): number {
   const numbers: string[] = []
   for (const { groups } of text.matchAll(TOKEN)) {
-    const number = groups?.number ?? /^(?:list|texts) \?(\d*)$/.exec(groups?.fragment ?? '')?.[1]
+    const number = groups?.number ?? /^(?:list|texts|elements) \?(\d*)$/.exec(groups?.fragment ?? '')?.[1]
     if (number !== undefined) numbers.push(number)
   }
   if (numbers.every((number) => number === '')) return numbers.length

@@ -86,13 +86,16 @@ export function* readSpending(
   return yield* sql.outside('compactSession', function* () {
     const asked = `summarizer is not null and created_at > ? and created_at <= ? and (summarizer = ? or model is not null or usage is not null
       or cost is not null or status in ('running', 'failed', 'rejected', 'aborted', 'expired'))`
-    const tokens = (name: string): string => `coalesce(json_extract(usage, '$.${name}'), 0)`
-    const sums = `select count(*), coalesce(sum(case when json_valid(usage) then ${tokens('inputTokens')} + ${tokens('outputTokens')} end), 0),
-      coalesce(sum(cost), 0), min(created_at) from undertext_compactions where {family} ${asked}`
+    if (id !== undefined) yield* sql.enter(id)
     const ofSession =
-      id === undefined ? '' : ' and session = (select no from undertext_sessions where {family} id = ?)'
-    const parameters = [since, Date.now() + LEASE_MS, summarizer, ...(id === undefined ? [] : [id])]
-    const row = yield* sql.get(`${sums}${ofSession}`, ...parameters)
+      id === undefined
+        ? ''
+        : ' and {family} session = (select no from undertext_sessions where {family} id = ?)'
+    const row = yield* sql.get(
+      `select count(*), coalesce(sum(coalesce({number usage inputTokens}, 0) + coalesce({number usage outputTokens}, 0)), 0),
+         coalesce(sum(cost), 0), min(created_at) from undertext_compactions where ${asked}${ofSession}`,
+      ...[since, Date.now() + LEASE_MS, summarizer, ...(id === undefined ? [] : [id])],
+    )
     const [calls, used, cost, oldest] = row as readonly (number | null)[]
     return { calls: calls ?? 0, tokens: used ?? 0, cost: cost ?? 0, oldest: oldest ?? undefined }
   })

@@ -41,7 +41,9 @@ const STORED = `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.coverag
 
 /** All compactions of a session in order of creation, within the caller's transaction. Its cost grows with the session. */
 export function* loadCompactions(sql: Sql, session: number): Work<StoredCompaction[]> {
-  return [...byNumber(yield* sql.all(`${STORED} where c.session = ? order by c.no`, session))]
+  return onceEach(yield* sql.all(`${STORED} where {family c} c.session = ? order by c.no`, session)).map(
+    decodeStored,
+  )
 }
 
 /** Some compactions of a session, within the caller's transaction; `where` names columns of `c`. */
@@ -51,7 +53,8 @@ export function* someCompactions(
   where: string,
   ...parameters: unknown[]
 ): Work<StoredCompaction[]> {
-  return [...byNumber(yield* sql.all(`${STORED} where c.session = ? and ${where}`, session, ...parameters))]
+  const text = `${STORED} where {family c} c.session = ? and ${where}`
+  return onceEach(yield* sql.all(text, session, ...parameters)).map(decodeStored)
 }
 
 /** Compactions by their numbers, in order of rank, within the caller's transaction. */
@@ -65,9 +68,9 @@ export function* compactionsNumbered(
   return yield* someCompactions(sql, session, where, JSON.stringify(numbers))
 }
 
-/** Each compaction once: a damaged store may have two rows that one compaction inserted. */
-function byNumber(rows: readonly Row[]): Iterable<StoredCompaction> {
-  return new Map(rows.map((row) => [row[0], decodeStored(row)] as const)).values()
+/** Each compaction once, by its number: a damaged store may have two rows that one compaction inserted. */
+export function onceEach(rows: readonly Row[]): Row[] {
+  return [...new Map(rows.map((row) => [row[0], row] as const)).values()]
 }
 
 function decodeStored(row: Row): StoredCompaction {
@@ -204,7 +207,7 @@ export function* findTargets(
 ): Work<{ targets: StoredCompaction[]; isRun: boolean }> {
   const one = yield* someCompactions(sql, session.no, 'c.id = ?', id)
   if (one.length > 0) return { targets: one, isRun: false }
-  const targets = yield* someCompactions(sql, session.no, 'c.run = ? order by +c.no', id)
+  const targets = yield* someCompactions(sql, session.no, 'c.run = ? order by {+}c.no', id)
   if (targets.length > 0) return { targets, isRun: true }
   throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId: session.id, compactionId: id })
 }
@@ -218,15 +221,16 @@ export function* readCompactions(
   return yield* sql.read('listCompactions', function* () {
     const session = yield* requireSession(sql, id)
     const [filter, ...named] = filterOf(run, compactionId)
-    const rows = yield* sql.all(
+    const all = yield* sql.all(
       `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.actor, c.reason, c.params, c.coverage, c.rows_hidden,
          c.parts_replaced, c.rows_inserted, c.tokens_before, c.tokens_after, c.summarizer, c.model, c.prompt_version, c.usage,
          c.cost, c.error, c.created_at, c.changed_at, c.requires, m.anchor, m.ordinal
        from undertext_compactions c left join undertext_messages m on {family m} m.inserted_by = c.no
-       where {family c} c.session = ? ${filter} group by +c.no order by c.rank, c.no`,
+       where {family c} c.session = ? ${filter} order by c.rank, c.no`,
       session.no,
       ...named,
     )
+    const rows = onceEach(all)
     const turned = yield* turnedIds(sql, session, rows)
     const replaced = yield* replacedParts(sql, session, rows)
     const required = yield* requiredParts(sql, session, rows)

@@ -25,7 +25,7 @@ import {
   type References,
   USAGE,
 } from './columns.ts'
-import { coverageOf, decodeTurned, placeOf, requiredKeys } from './compactions.ts'
+import { coverageOf, decodeTurned, onceEach, placeOf, requiredKeys } from './compactions.ts'
 import {
   type Blobs,
   damaged,
@@ -122,12 +122,13 @@ function* exportCompactions(
   entries: ReadonlyMap<number, number>,
 ): Work<CompactionRecord[]> {
   const columns = [...COMPACTION_ORIGIN.names, ...COMPACTION_FIGURES.names].map((name) => `c.${name}`)
-  const rows = yield* sql.all(
+  const all = yield* sql.all(
     `select c.no, c.id, c.coverage, c.requires, c.turned, c.undone_with_run, m.anchor, m.ordinal, ${columns.join(', ')}
      from undertext_compactions c left join undertext_messages m on {family m} m.inserted_by = c.no
-     where {family c} c.session = ? group by c.no order by c.no`,
+     where {family c} c.session = ? order by c.no`,
     session.no,
   )
+  const rows = onceEach(all)
   const requirements = yield* requirementsOf(sql, session, rows)
   const named = (numbers: readonly number[]): string[] => numbers.map((no) => references.ids.get(no)!)
   return rows.map((row) => {

@@ -57,12 +57,12 @@ const RARE_COLUMNS = 'm.key, m.ordinal, m.id, cast(m.shown as text), m.size_reas
  */
 export const PLANNING_QUERY = planningQuery(
   (column) => `group_concat(${column})`,
-  `json_array(${RARE_COLUMNS})`,
+  `{array}(${RARE_COLUMNS})`,
   (rows) => `undertext_messages m {index undertext_visible} ${rows}`,
 )
 const POSTGRES_QUERY = planningQuery(
   (column) => `string_agg(cast(${column} as text), ',')`,
-  `json_build_array(${RARE_COLUMNS})`,
+  `{array}(${RARE_COLUMNS})`,
   (rows) => `(select m.* from undertext_messages m ${rows} order by m.anchor, m.ordinal) m`,
 )
 

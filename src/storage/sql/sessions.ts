@@ -213,64 +213,52 @@ export function* createSession(
 
 export function* listSessions(sql: Sql, query: SessionQuery): Work<StoredSession[]> {
   return yield* sql.read('listSessions', function* () {
-    const after =
-      query.after === undefined ? Number.MAX_SAFE_INTEGER : (yield* requireSession(sql, query.after)).no
-    if (query.search === undefined) return (yield* page(sql, COLUMNS, query, after)).map(decodeSession)
-    return yield* search(sql, { ...query, search: query.search.toLowerCase() }, after)
+    if (query.after !== undefined) yield* requireSession(sql, query.after)
+    if (query.search === undefined) return (yield* page(sql, COLUMNS, query)).map(decodeSession)
+    return yield* search(sql, { ...query, search: query.search.toLowerCase() })
   })
 }
 
-/** Some columns of the sessions of a query, newest first, with numbers below `before`. */
+/** Some columns of the sessions of a query, newest first. Its session `after` is the one that the work is about. */
 function* page(
   sql: Sql,
   columns: string,
-  { archived, owner, limit }: Omit<SessionQuery, 'after' | 'search'>,
-  before: number,
+  { archived, owner, after, limit }: Omit<SessionQuery, 'search'>,
   [condition, ...values]: readonly [string, ...unknown[]] = ['true'],
 ): Work<Row[]> {
+  const isOlder =
+    after === undefined ? '' : '{age} < (select {ages} from undertext_sessions where {family} id = ?) and'
   const isArchived = archived ? 'archived_at is not null' : 'archived_at is null'
   const isOwned = owner === undefined ? '' : 'and owner = ?'
   return yield* sql.all(
     `select ${columns} from undertext_sessions
-     where {family} no < ? and ${isArchived} and staged_by is null ${isOwned} and ${condition} order by no desc limit ?`,
-    before,
+     where ${isOlder} ${isArchived} and staged_by is null ${isOwned} and ${condition} order by {newest} limit ?`,
+    ...(after === undefined ? [] : [after]),
     ...(owner === undefined ? [] : [owner]),
     ...values,
     limit,
   )
 }
 
-/**
- * SQLite ignores the case of ASCII letters only, so a text with other characters is a candidate. A `%` or `_` in the search only adds
- * candidates.
- */
+/** Databases ignore the case of ASCII letters alike, so a text with other characters is a candidate. */
 const MAY_CONTAIN =
-  '(id like ? or title like ? or length(id) <> octet_length(id) or length(title) <> octet_length(title))'
+  '({instr}(lower(id), ?) > 0 or {instr}(lower(title), ?) > 0 or length(id) <> octet_length(id) or length(title) <> octet_length(title))'
 const CANDIDATES = 1_000
 
 /** The sessions whose id or title contains a text, given in lower case. Of the others, only these two columns are read. */
-function* search(
-  sql: Sql,
-  query: SessionQuery & { readonly search: string },
-  from: number,
-): Work<StoredSession[]> {
+function* search(sql: Sql, query: SessionQuery & { readonly search: string }): Work<StoredSession[]> {
   const found: StoredSession[] = []
-  const paged = { ...query, limit: CANDIDATES }
-  const pattern = `%${query.search}%`
-  let before = from
-  for (;;) {
-    const rows = yield* page(sql, 'no, id, title', paged, before, [MAY_CONTAIN, pattern, pattern])
-    for (const [no, id, title] of rows) {
+  for (let { after } = query; ; ) {
+    const paged = { ...query, after, limit: CANDIDATES }
+    const rows = yield* page(sql, 'id, title', paged, [MAY_CONTAIN, query.search, query.search])
+    for (const [id, title] of rows) {
       if (!contains(id, query.search) && !contains(title, query.search)) continue
-      found.push(
-        decodeSession(
-          (yield* sql.get(`select ${COLUMNS} from undertext_sessions where {family} no = ?`, no))!,
-        ),
-      )
+      found.push(yield* requireSession(sql, id as string))
       if (found.length === query.limit) return found
     }
     if (rows.length < CANDIDATES) return found
-    before = rows.at(-1)![0] as number
+    after = rows.at(-1)![0] as string
+    yield* sql.enter(after)
   }
 }
 
@@ -287,10 +275,10 @@ export function* countMessages(sql: Sql, id: string): Work<MessageCounts> {
   return yield* sql.outside('countMessages', function* () {
     const { no, messageCount } = yield* requireSession(sql, id)
     const [bookkeeping, visible] = (yield* sql.get(
-      `select coalesce(sum(${IS_SILENT}), 0), coalesce(sum(${IS_VISIBLE} and not (${IS_SILENT})), 0)
+      `select count(*) filter (where ${IS_SILENT}), count(*) filter (where ${IS_VISIBLE} and not (${IS_SILENT}))
        from undertext_messages where {family} session = ?`,
       no,
-    )) as [number, number]
+    )) as unknown as [number, number]
     return { messages: messageCount - bookkeeping, bookkeeping, visible }
   })
 }
@@ -307,12 +295,12 @@ export function* newestSession(sql: Sql, archived: boolean): Work<string | undef
   return yield* sql.outside('listSessions', function* () {
     for (let limit = FIRST_PAGE; ; limit *= PAGE_GROWTH) {
       const rows = yield* sql.all(
-        `select s.id, s.updated_at, coalesce(min(s.updated_at, (select m.created_at from undertext_messages m
-             where {family m} m.session = s.no and m.position = s.messages and m.ordinal = 0)), 0) as written
-         from (select no, id, updated_at, messages from undertext_sessions
-           where (archived_at is not null) = ? and staged_by is null order by updated_at desc, no desc limit ?) s
-         order by written desc, s.no desc`,
-        archived ? 1 : 0,
+        `select s.id, s.updated_at, coalesce((select {least}(s.updated_at, m.created_at) from undertext_messages m
+             where {same m s} m.session = s.no and m.position = s.messages and m.ordinal = 0), 0) as written
+         from (select {ages}, id, updated_at, messages from undertext_sessions
+           where archived_at is ${archived ? 'not' : ''} null and staged_by is null
+           order by updated_at desc, {newest} limit ?) s
+         order by written desc, {newest}`,
         limit,
       )
       const oldest = rows.reduce(

@@ -158,8 +158,9 @@ function* writeMeasurement(
   { estimator, viewEpoch, tokens, held, estimate, firstTokens, firstEstimate, at }: Measurement,
 ): Work<void> {
   yield* sql.run(
-    `insert or replace into undertext_measurements ({family,} session, provider, model, estimator, view_epoch, tokens, held, history,
-       standing, pending, first_tokens, first_estimate, at) values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `insert into undertext_measurements ({family,} session, provider, model, estimator, view_epoch, tokens, held, history,
+       standing, pending, first_tokens, first_estimate, at) values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     on conflict ({family,} session, provider, model) do update set estimator = excluded.estimator, view_epoch = excluded.view_epoch, tokens = excluded.tokens, held = excluded.held, history = excluded.history, standing = excluded.standing, pending = excluded.pending, first_tokens = excluded.first_tokens, first_estimate = excluded.first_estimate, at = excluded.at`,
     session,
     provider,
     model,
@@ -183,8 +184,9 @@ function* writeCalibration(
   { grown, whole }: Calibration,
 ): Work<void> {
   yield* sql.run(
-    `insert or replace into undertext_calibrations (provider, model, estimator, grown_samples, grown_measured, grown_estimated,
-       whole_samples, whole_measured, whole_estimated, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `insert into undertext_calibrations (provider, model, estimator, grown_samples, grown_measured, grown_estimated,
+       whole_samples, whole_measured, whole_estimated, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     on conflict (provider, model, estimator) do update set grown_samples = excluded.grown_samples, grown_measured = excluded.grown_measured, grown_estimated = excluded.grown_estimated, whole_samples = excluded.whole_samples, whole_measured = excluded.whole_measured, whole_estimated = excluded.whole_estimated, at = excluded.at`,
     provider,
     model,
     estimator,

@@ -54,8 +54,8 @@ export function* readView(
  * have; it is null for a message without replacements and blobs. A message's position is its anchor.
  */
 export const VIEW_QUERY = `select ${PACKED_KIND}, m.anchor, m.created_at, c.content, m.id, c.metadata,
-    iif(coalesce(m.shown, c.blobs, m.inserted_by) is null, null,
-      json_array(m.key, m.ordinal, m.inserted_by, cast(m.shown as text), cast(c.blobs as text)))
+    case when m.shown is not null or c.blobs is not null or m.inserted_by is not null then
+      cast({array}(m.key, m.ordinal, m.inserted_by, cast(m.shown as text), cast(c.blobs as text)) as text) end
   from undertext_messages m {index undertext_visible} join undertext_contents c on {family c} c.key = m.key
   where {family m} m.session = ? and ${M_VISIBLE} order by m.anchor, m.ordinal`
 

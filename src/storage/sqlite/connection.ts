@@ -301,10 +301,13 @@ const FRAGMENTS: { readonly [name: string]: (a: string, b: string) => string } =
   unhex: (row, at) => `unhex(${row}.value ->> ${at})`,
   cross: () => 'cross join',
   '+': () => '+',
+  number: (column, key) => `case when json_valid(${column}) then json_extract(${column}, '$.${key}') end`,
   greatest: () => 'max',
   least: () => 'min',
   instr: () => 'instr',
+  array: () => 'json_array',
   age: () => 'no',
+  ages: () => 'no',
   newest: () => 'no desc',
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { runProgram } from '../../../src/cli/main.ts'
-import { openStore, type SqliteStore } from '../../../src/index.ts'
+import { openStore, type Store } from '../../../src/index.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
 import { newFolder } from '../../support/temporary.ts'
 
@@ -51,7 +51,7 @@ describe('undertext chat without a terminal', () => {
     return { exit, ...texts }
   }
 
-  async function inStore<T>(work: (store: SqliteStore, id: string) => Promise<T>): Promise<T> {
+  async function inStore<T>(work: (store: Store, id: string) => Promise<T>): Promise<T> {
     const store = await openStore(db, { env: false })
     const [session] = await store.listSessions()
     const answer = await work(store, session?.id ?? '')

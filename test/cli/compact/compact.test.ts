@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { STAGES } from '../../../src/cli/commands.ts'
 import { stagesSchema } from '../../../src/config/stages.ts'
-import { openStore, type SqliteStore, Store } from '../../../src/index.ts'
+import { openStore, SqliteStore, type Store } from '../../../src/index.ts'
 import { STAGE_NAMES } from '../../../src/stages/registry.ts'
 import { runCli } from '../../support/cli-run.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server.ts'
@@ -36,7 +36,7 @@ describe('undertext compact', () => {
     })
   })
 
-  async function inStore<T>(work: (store: SqliteStore) => Promise<T>): Promise<T> {
+  async function inStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
     const store = await openStore(db, { env: false })
     const answer = await work(store)
     await store.close()
@@ -47,7 +47,7 @@ describe('undertext compact', () => {
   const view = () => inStore((store) => store.getEffectiveHistory('talk'))
 
   it('reads the rows of a plan only where it lists them', async () => {
-    const read = vi.spyOn(Store.prototype, 'getMessages')
+    const read = vi.spyOn(SqliteStore.prototype, 'getMessages')
     try {
       const { out } = await compact('talk', '--target-tokens', '500', '--yes')
       expect(out).toContain('rows summarized')

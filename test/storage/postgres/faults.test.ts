@@ -2,8 +2,8 @@ import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { isUndertextError } from '../../../src/index.ts'
+import type { Work } from '../../../src/model/work.ts'
 import type { PostgresDatabase, PostgresSql } from '../../../src/storage/postgres/connection.ts'
-import type { Work } from '../../../src/storage/sql/sql.ts'
 import { expectFailure, failureOf } from '../../support/failures.ts'
 import { postgresServer, query } from '../../support/postgres.ts'
 import { append, create, databaseAt, only, say, takenOf, textsOf, withTables } from './support.ts'
@@ -70,7 +70,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
             )
               return 'found'
             yield bothLooked()
-            const { number } = yield* sql.createAddress('twice')
+            const number = yield* sql.admit('twice')
             yield* sql.run(
               'insert into undertext_sessions ({family,} no, id) values ({?,} ?, ?)',
               number,
@@ -332,7 +332,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
       await lossy.perform((sql) =>
         sql.write('createSession', function* () {
           attempts++
-          const { number } = yield* sql.createAddress(id)
+          const number = yield* sql.admit(id)
           yield* sql.run('insert into undertext_sessions ({family,} no, id) values ({?,} ?, ?)', number, id)
         }),
       )
@@ -350,7 +350,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
           sql.write('purgeSession', function* () {
             yield* sql.enter(id)
             yield* sql.run('delete from undertext_sessions where {family} no = 0')
-            yield* sql.forget(id)
+            yield* sql.leave(id)
           }),
         )
         expect(await query(url, `select 1 from chats.names where id = '${id}'`)).toEqual([])

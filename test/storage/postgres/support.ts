@@ -1,5 +1,6 @@
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll } from 'vitest'
+import type { Step, Work } from '../../../src/model/work.ts'
 import {
   PostgresDatabase,
   type PostgresOptions,
@@ -7,7 +8,6 @@ import {
 } from '../../../src/storage/postgres/connection.ts'
 import { fromPglite, fromUrl, locationOf } from '../../../src/storage/postgres/drivers.ts'
 import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
-import type { Step, Work } from '../../../src/storage/sql/sql.ts'
 import { query } from '../../support/postgres.ts'
 
 /** The tables that a connection knows, and one of a verb's. */
@@ -98,7 +98,7 @@ export function* only<T>(step: Step<T>): Work<T> {
 export function* create(sql: PostgresSql, id: string): Work<number> {
   return yield* sql.write('createSession', function* () {
     yield* sql.enter(id)
-    const { number } = yield* sql.createAddress(id)
+    const number = yield* sql.admit(id)
     yield* sql.run('insert into undertext_sessions ({family,} no, id) values ({?,} ?, ?)', number, id)
     return number
   })

@@ -102,7 +102,7 @@ describe.each(ENGINES)('on %s', (_, open) => {
         yield* sql.enter(id)
         yield* sql.run('delete from undertext_messages where {family} key > ?', 0)
         yield* sql.run('delete from undertext_sessions where {family} no = ?', 0)
-        yield* sql.forget(id)
+        yield* sql.leave(id)
       })
     })
     expect(await textsOf(database, id)).toEqual([])

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { SqliteStore } from '../../../src/index.ts'
+import type { Store } from '../../../src/index.ts'
 import { call, chat, result, say, units } from '../../support/conversation.ts'
 
 /* What the files beside this one hold, and what is compared of it: sessions with everything that a store keeps. */
@@ -9,7 +9,7 @@ const TURNED = ['compacted', 'replaced', 'rewound', 'background']
 const KEPT = [...TURNED, 'branched', 'plain']
 
 /** Fills a store by its verbs. */
-export async function live(store: SqliteStore): Promise<void> {
+export async function live(store: Store): Promise<void> {
   await store.append('plain', [
     { ...say('user', 'Hello \u0000 \ud800'), id: 'id-of-plain', idempotencyKey: 'key-of-plain' },
   ])
@@ -63,7 +63,7 @@ export async function live(store: SqliteStore): Promise<void> {
 }
 
 /** What every later version must find in the file. */
-export async function standing(store: SqliteStore): Promise<unknown> {
+export async function standing(store: Store): Promise<unknown> {
   const sessions = []
   for (const id of KEPT) {
     const { title, owner, metadata, messageCount, archivedAt } = await store.getSession(id)
@@ -86,7 +86,7 @@ export async function standing(store: SqliteStore): Promise<unknown> {
 }
 
 /** The views after each undo, newest compaction first, and after each redo, oldest first. */
-export async function turned(store: SqliteStore): Promise<unknown> {
+export async function turned(store: Store): Promise<unknown> {
   const seen: unknown[] = []
   for (const id of TURNED) {
     const active = (await store.listCompactions(id)).filter(({ status }) => status === 'active')
@@ -102,13 +102,13 @@ export async function turned(store: SqliteStore): Promise<unknown> {
   return JSON.parse(JSON.stringify(seen))
 }
 
-async function views(store: SqliteStore): Promise<unknown[]> {
+async function views(store: Store): Promise<unknown[]> {
   const all: unknown[] = []
   for (const id of KEPT) all.push(await view(store, id))
   return all
 }
 
-async function view(store: SqliteStore, id: string): Promise<unknown> {
+async function view(store: Store, id: string): Promise<unknown> {
   return (await store.getEffectiveHistory(id)).map(({ id, role, content }) =>
     [id, role, digest(content)].join(' '),
   )

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { entryOf } from '../../../src/ecosystems/claude-agent-sdk/entry.ts'
-import { openStore, type SqliteStore } from '../../../src/index.ts'
+import { openStore, type Store } from '../../../src/index.ts'
 import { importFile } from '../../../src/transfer.ts'
 import { newFolder } from '../../support/temporary.ts'
 import { answer, boundary, call, LINE, result, summary, user } from './claude-code-entries.ts'
@@ -11,7 +11,7 @@ import { linesOf } from './support.ts'
 /* The agents' files into a real store: what is seen, what undoing brings back, the same file again, a longer one. */
 
 const folder = newFolder()
-let store: SqliteStore
+let store: Store
 beforeAll(async () => {
   store = await openStore(join(folder, 'chats.db'))
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { SessionImport } from '../../../src/history/import/import-types.ts'
-import { openStore, type SqliteStore } from '../../../src/index.ts'
+import { openStore, type Store } from '../../../src/index.ts'
 import type { SourceEvent } from '../../../src/transfer/source.ts'
 import { claudeCode } from '../../../src/transfer/sources/claude-code.ts'
 import { pi } from '../../../src/transfer/sources/pi.ts'
@@ -12,7 +12,7 @@ import { eventsOf, type Folded, foldEvents, goldenOf, inputOf, linesOf } from '.
 
 /* What the events mean, and what a store makes of them under its laws. */
 
-let store: SqliteStore
+let store: Store
 let sessions = 0
 beforeAll(async () => {
   store = await openStore(':memory:')

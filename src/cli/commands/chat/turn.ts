@@ -2,7 +2,7 @@ import { isUndertextError } from '../../../errors.ts'
 import type { PrepareRequestOptions } from '../../../requests/options.ts'
 import type { PreparedRequest } from '../../../requests/prepared.ts'
 import type { RecordedResponse } from '../../../requests/record.ts'
-import type { SqliteStore } from '../../../store/open.ts'
+import type { Store } from '../../../store/store.ts'
 import type { Context } from '../../command.ts'
 import { type Backend, type BackendChoice, type Reply, textReply } from './backend.ts'
 import type { Reporter } from './reporter.ts'
@@ -10,7 +10,7 @@ import type { Reporter } from './reporter.ts'
 /** What the loop of a chat and its commands share. */
 export type Chat = {
   readonly context: Context
-  readonly store: SqliteStore
+  readonly store: Store
   readonly conversation: Conversation
   readonly reporter: Reporter
   /** The options that selected the backend. */
@@ -55,7 +55,7 @@ type TurnIo = { readonly signal: AbortSignal; onText(text: string): void }
  * Throws what `prepareRequest` and `recordResponse` throw, except `ABORTED` of this turn.
  */
 export async function takeTurn(
-  store: SqliteStore,
+  store: Store,
   conversation: Conversation,
   prompt: string,
   { signal, onText }: TurnIo,
@@ -127,7 +127,7 @@ function requestOptions(
 }
 
 /** Creates the session of a new chat, and records the provider and the model of an existing one. */
-async function ensureStored(store: SqliteStore, conversation: Conversation): Promise<void> {
+async function ensureStored(store: Store, conversation: Conversation): Promise<void> {
   const { sessionId, title, backend, isStored } = conversation
   const { provider, model } = backend
   if (!isStored) await store.createSession({ id: sessionId, provider, model, title })

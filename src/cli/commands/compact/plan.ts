@@ -4,7 +4,7 @@ import { listIn } from '../../../messages/lists.ts'
 import { type Message, partsOf, type Role, type ViewMessage } from '../../../messages/message.ts'
 import { withReplacements } from '../../../messages/overlay.ts'
 import type { CompactionKind } from '../../../model/plan.ts'
-import type { SqliteStore } from '../../../store/open.ts'
+import type { Store } from '../../../store/store.ts'
 import { sessionRows } from '../../../transfer/session-rows.ts'
 import { viewContent } from '../../output/message-text.ts'
 import { tokenCounter } from '../../token-counter.ts'
@@ -22,7 +22,7 @@ export type ShownPlan = {
 
 /** Previews a compaction; `undefined` for a session without messages. */
 export async function makePlan(
-  store: SqliteStore,
+  store: Store,
   sessionId: string,
   options: PreviewOptions,
 ): Promise<ShownPlan | undefined> {
@@ -78,7 +78,7 @@ export type CompactionPlan = {
 
 /** Works out a preview row by row. Reads the whole view, page by page: its texts are much larger than the plan. */
 export async function planRows(
-  store: SqliteStore,
+  store: Store,
   { sessionId, provider, estimator, preview }: ShownPlan,
 ): Promise<CompactionPlan> {
   // The store counted with this estimator, so it is built in.

@@ -2,7 +2,7 @@ import { outputText, type Part, partsOf, type StoredMessage } from '../../../mes
 import { withReplacements } from '../../../messages/overlay.ts'
 import { dependsOn } from '../../../model/nesting.ts'
 import type { Compaction } from '../../../storage/storage.ts'
-import type { SqliteStore } from '../../../store/open.ts'
+import type { Store } from '../../../store/store.ts'
 import { CliError } from '../../errors.ts'
 import type { TokenCounter } from '../../token-counter.ts'
 
@@ -47,7 +47,7 @@ export type Comparison = {
 
 /** Compares the views of a session without a compaction, or all of a run, and with it. */
 export async function compare(
-  store: SqliteStore,
+  store: Store,
   id: string,
   target: string,
   now: boolean,
@@ -84,7 +84,7 @@ export async function compare(
 }
 
 /** The replacements of a session, those out of force too; only the session's history has them. */
-export async function storedReplacements(store: SqliteStore, sessionId: string): Promise<Replacement[]> {
+export async function storedReplacements(store: Store, sessionId: string): Promise<Replacement[]> {
   const replacements: Replacement[] = []
   for await (const record of store.exportSession(sessionId)) {
     if (record.type !== 'replacement') continue

@@ -1,0 +1,70 @@
+import { storageOver } from '../sql/storage.ts'
+import type { Estimators, Storage } from '../storage.ts'
+import { PostgresDatabase } from './connection.ts'
+import { fromPglite, fromPool, fromUrl, locationOf, type Pglite, type Pool } from './drivers.ts'
+import { readFailure } from './failure.ts'
+import { migrate, schemaIdentifier } from './migrate.ts'
+import type { PostgresDriver } from './port.ts'
+
+/** Where a store in PostgreSQL is: a URL, a pool of `pg`, an instance of PGlite, or a driver of the application. */
+export type PostgresSource = string | Pool | Pglite | PostgresDriver
+
+/** Options of a store in PostgreSQL. */
+export type PostgresStoreOptions = {
+  readonly schema: string
+  readonly prepare: boolean
+  readonly readonly: boolean
+  readonly adopt: boolean
+  readonly busyTimeoutMs: number
+}
+
+export function isPostgresUrl(location: string): boolean {
+  return /^postgres(?:ql)?:\/\//i.test(location)
+}
+
+/** Whether a value is one of the sources that are objects. */
+export function isPostgresSource(value: unknown): value is Exclude<PostgresSource, string> {
+  return typeof value === 'object' && value !== null && kindOf(value) !== undefined
+}
+
+function kindOf(value: object): 'driver' | 'pglite' | 'pool' | undefined {
+  const has = (name: string): boolean => typeof (value as { [name: string]: unknown })[name] === 'function'
+  if (has('acquire') && has('end')) return 'driver'
+  if (has('query') && has('exec') && 'waitReady' in value) return 'pglite'
+  return has('query') && has('connect') && has('end') && 'totalCount' in value ? 'pool' : undefined
+}
+
+/**
+ * Opens a store in PostgreSQL: migrates its schema. Connections that were passed in stay open when it is closed. Throws
+ * `DRIVER_UNAVAILABLE`, `STORE_UNAVAILABLE`, `NOT_A_STORE`, `STORE_TOO_NEW`, `STORE_TOO_OLD`.
+ */
+export async function openPostgres(
+  source: PostgresSource,
+  options: PostgresStoreOptions,
+  estimators: Estimators,
+): Promise<Storage> {
+  const { schema, busyTimeoutMs } = options
+  schemaIdentifier(schema)
+  const location = typeof source === 'string' ? locationOf(source) : 'PostgreSQL'
+  const driver = await driverOf(source)
+  try {
+    await migrate(driver, { ...options, location })
+  } catch (error) {
+    if (typeof source === 'string') await driver.end()
+    throw readFailure(error, { location, busyTimeoutMs, verb: 'openStore' }).error
+  }
+  const database = new PostgresDatabase(driver, { ...options, location })
+  return storageOver(database, estimators)
+}
+
+async function driverOf(source: PostgresSource): Promise<PostgresDriver> {
+  if (typeof source === 'string') return fromUrl(source)
+  switch (kindOf(source)) {
+    case 'pool':
+      return fromPool(source as Pool)
+    case 'pglite':
+      return fromPglite(source as Pglite)
+    default:
+      return source as PostgresDriver
+  }
+}
