@@ -154,7 +154,7 @@ export function* loadPointerTargets(sql: Sql, session: number): Work<PointerTarg
 export function* loadPreviews(sql: Sql, session: number): Work<PreviewedPart[]> {
   const rows = yield* sql.all(
     `select r.message, r.part, r.compaction, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media
-     from undertext_compactions c cross join undertext_replacements r on {family r} r.compaction = c.no
+     from undertext_compactions c {cross} undertext_replacements r on {family r} r.compaction = c.no
      where {family c} c.session = ? and c.status = 'active' and c.kind = 'preview'`,
     session,
   )

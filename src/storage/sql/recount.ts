@@ -59,7 +59,7 @@ export function* recountRows(
     const keys = JSON.stringify(all.slice(at, at + BATCH).map(([key]) => key))
     const rows = yield* sql.all(
       `select c.key, c.content, c.blobs, c.metadata from {list ?} k
-       cross join undertext_contents c on {family c} c.key = k.value order by c.key`,
+       {cross} undertext_contents c on {family c} c.key = k.value order by c.key`,
       keys,
     )
     const replacements = yield* replacementsOf(sql, keys)
@@ -86,7 +86,7 @@ function* replacementsOf(sql: Sql, keys: string): Work<ReadonlyMap<number, Row[]
   const found = yield* sql.all(
     `select r.message, r.compaction, r.part, r.text, c.status, r.saved_text, r.saved_reasoning, r.saved_results,
        r.saved_media
-     from {list ?} k cross join undertext_replacements r on {family r} r.message = k.value
+     from {list ?} k {cross} undertext_replacements r on {family r} r.message = k.value
      left join undertext_compactions c on {family c} c.no = r.compaction order by r.message, r.part, r.compaction`,
     keys,
   )

@@ -237,10 +237,10 @@ function* reachingTo(
 ): Work<StoredCompaction[]> {
   if (from === 'start') return []
   const replacing = yield* sql.all(
-    `select distinct r.compaction from undertext_messages m cross join undertext_replacements r on {family r} r.message = m.key
+    `select distinct r.compaction from undertext_messages m {cross} undertext_replacements r on {family r} r.message = m.key
      where {family m} m.session = ? and m.position >= ?
      union
-     select distinct r.compaction from undertext_messages m cross join undertext_replacements r on {family r} r.message = m.key
+     select distinct r.compaction from undertext_messages m {cross} undertext_replacements r on {family r} r.message = m.key
      where {family m} m.session = ? and m.position is null and m.anchor >= ?`,
     session.no,
     position,

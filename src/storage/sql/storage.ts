@@ -205,8 +205,8 @@ export function* undoWhile(
     const wanted = new Set<string>(kinds)
     const turnedWith = new Set<string>()
     const rollBack = function* (): Work<void> {
-      yield* sql.run('rollback to undertext_step')
-      yield* sql.run('release undertext_step')
+      yield* sql.run('rollback to one_step')
+      yield* sql.run('release one_step')
       turning.turnedWith.length = turnedWith.size
     }
     const undone = new Set<StoredCompaction>()
@@ -221,7 +221,7 @@ export function* undoWhile(
         blocked.push(compaction.id)
         continue
       }
-      yield* sql.run('savepoint undertext_step')
+      yield* sql.run('savepoint one_step')
       yield* turning.undo(compaction, undefined)
       if (!(yield* isFree(refuseMoved(sql, session, [compaction])))) {
         yield* rollBack()
@@ -234,7 +234,7 @@ export function* undoWhile(
         refused = { compactionId: compaction.id, figures }
         break
       }
-      yield* sql.run('release undertext_step')
+      yield* sql.run('release one_step')
       undone.add(compaction)
       for (const turned of turning.turnedWith.slice(turnedWith.size)) turnedWith.add(turned)
       after = figures
