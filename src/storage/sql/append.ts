@@ -20,7 +20,7 @@ import type {
   SessionSettings,
 } from '../storage.ts'
 import { addToCounters, commitPreviews, type RowPreview } from './append-preview.ts'
-import { INSERT_CONTENT, insertInto } from './columns.ts'
+import { CONTENT_COLUMNS, INSERT_CONTENT, insertInto } from './columns.ts'
 import {
   decodeContent,
   type EncodedContent,
@@ -225,15 +225,26 @@ function* appendAll(
   prepared: readonly Prepared[],
   keyed: boolean,
 ): Work<{ messages: AppendedMessage[]; previews: RowPreview[] }> {
-  const now = Date.now()
-  const previews: RowPreview[] = []
-  const written: Prepared[] = []
-  const messages = yield* mapped(prepared, function* (one): Work<AppendedMessage> {
-    const existing = keyed ? yield* findByKey(sql, head, one) : undefined
-    if (existing !== undefined) return existing
-    written.push(one)
-    return yield* insertMessage(sql, head, one, head.position + written.length, now, previews)
+  const stored = keyed ? yield* keyedRows(sql, head, prepared) : NONE_STORED
+  const before = new Map<string, { readonly message: NewMessage; readonly row: AppendedMessage }>()
+  const written: Placed[] = []
+  const messages = prepared.map((one, at) => {
+    const { message } = one
+    const { idempotencyKey: key } = message
+    const earlier = key === undefined ? undefined : before.get(key)
+    const existing =
+      stored[at] ?? (earlier && { ...earlier, same: bodyOf(earlier.message) === bodyOf(message) })
+    if (existing !== undefined) {
+      if (!existing.same) throw keyTaken(head, key!, existing.row.id)
+      return { ...existing.row, existing: true }
+    }
+    const position = head.position + written.length + 1
+    const row = { id: rowId(head.incarnation, message.id ?? null, position, 0), position, existing: false }
+    written.push({ ...one, position })
+    if (key !== undefined) before.set(key, { message, row })
+    return row
   })
+  const previews = yield* insertMessages(sql, head, written)
   if (written.length > 0) {
     const sum = new SizesSum()
     for (const { sizes } of written) sum.add(sizes)
@@ -242,25 +253,21 @@ function* appendAll(
   return { messages, previews }
 }
 
+type Placed = Prepared & { readonly position: number }
+
 /** The rows of messages, when all are stored with their keys and bodies. */
 function* repeatedRows(
   sql: Sql,
   head: Head,
   prepared: readonly Prepared[],
 ): Work<AppendedMessage[] | undefined> {
-  const found = yield* mapped(prepared, (one) => keyedRow(sql, head, one))
+  const found = yield* keyedRows(sql, head, prepared)
   return found.every((one) => one?.same === true) ? found.map((one) => one!.row) : undefined
 }
 
-/** The row with the message's idempotency key. Throws `IDEMPOTENCY_CONFLICT` when it has another body. */
-function* findByKey(sql: Sql, head: Head, prepared: Prepared): Work<AppendedMessage | undefined> {
-  const found = yield* keyedRow(sql, head, prepared)
-  if (found === undefined || found.same) return found?.row
-  throw new UndertextError('IDEMPOTENCY_CONFLICT', {
-    sessionId: head.sessionId,
-    idempotencyKey: prepared.message.idempotencyKey!,
-    messageId: found.row.id,
-  })
+function keyTaken(head: Head, idempotencyKey: string, messageId: string): UndertextError {
+  const { sessionId } = head
+  return new UndertextError('IDEMPOTENCY_CONFLICT', { sessionId, idempotencyKey, messageId })
 }
 
 /** SQL: whether a row `m` is rewound: a manual compaction hides it, or the summary or marker that replaces it, at any depth. */
@@ -281,18 +288,20 @@ export function* knownMessages(
 ): Work<(KnownMessage | undefined)[]> {
   return yield* sql.read('knownMessages', function* () {
     const head = yield* requireHead(sql, sessionId)
-    return yield* mapped(messages, function* (message) {
-      const found = yield* storedUnder(sql, head, message, 'true', bodyWithoutMetadata)
-      return found && { position: found.row.position, same: found.same }
-    })
+    const found = yield* storedUnder(sql, head, messages, 'true', bodyWithoutMetadata)
+    return found.map((one) => one && { position: one.row.position, same: one.same })
   })
 }
 
-/** The newest row with the message's key that is not rewound, and whether it has the same body. A rewound row does not keep its key. */
-function* keyedRow(sql: Sql, head: Head, { message }: Prepared): Work<StoredUnder | undefined> {
-  return yield* storedUnder(sql, head, message, `not ${IS_REWOUND}`, bodyOf)
+/**
+ * The newest rows with the messages' keys that are not rewound, and whether each has the same body. A rewound row does not keep its key.
+ */
+function* keyedRows(sql: Sql, head: Head, prepared: readonly Prepared[]): Work<(StoredUnder | undefined)[]> {
+  const messages = prepared.map(({ message }) => message)
+  return yield* storedUnder(sql, head, messages, `not ${IS_REWOUND}`, bodyOf)
 }
 
+const NONE_STORED: readonly undefined[] = []
 type StoredUnder = { readonly row: AppendedMessage; readonly same: boolean }
 
 type Body = Pick<NewMessage, 'role' | 'content' | 'metadata'>
@@ -306,99 +315,136 @@ function bodyWithoutMetadata(body: Body): string {
   return body.content.length === 0 ? bodyOf(body) : canonicalJson([body.role, body.content])
 }
 
-/** The newest row with a message's key that meets a condition on `m`, and whether `compared` returns the same for both. */
+/** For each message the newest row with its key that meets a condition on `m`, and whether `compared` returns the same for both. */
 function* storedUnder(
   sql: Sql,
   head: Pick<Head, 'no' | 'incarnation'>,
-  message: NewMessage,
+  messages: readonly NewMessage[],
   condition: string,
   compared: (body: Body) => string,
-): Work<StoredUnder | undefined> {
-  const { idempotencyKey } = message
-  if (idempotencyKey === undefined) return undefined
-  const row = yield* sql.get(
-    `select m.position, m.id, m.role, c.content, c.blobs, c.metadata
+): Work<(StoredUnder | undefined)[]> {
+  const keys = [...new Set(messages.flatMap(({ idempotencyKey }) => idempotencyKey ?? []))]
+  const query = (among: string): string =>
+    `select m.idempotency_key, m.position, m.id, m.role, c.content, c.blobs, c.metadata
      from undertext_messages m join undertext_contents c on {family c} c.key = m.key
-     where {family m} m.session = ? and m.idempotency_key = ? and ${condition} order by m.key desc limit 1`,
-    head.no,
-    idempotencyKey,
-  )
-  if (row === undefined) return undefined
-  const [position, id, role, content, blobs, metadata] = row as [
-    number,
-    string | null,
-    number,
-    string,
-    string | null,
-    string | null,
-  ]
-  const messageId = rowId(head.incarnation, id, position, 0)
-  const stored: Body = {
-    role: decodeRole(role),
-    content: decodeContent(content, blobs, yield* readBlobs(sql, [[blobs, messageId]]), messageId),
-    ...(metadata !== null && { metadata: parseStoredObject(metadata, 'metadata', messageId) }),
-  }
-  return { row: { id: messageId, position, existing: true }, same: compared(stored) === compared(message) }
+     where {family m} m.session = ? and m.idempotency_key ${among} and ${condition} order by m.key`
+  const rows =
+    sql.dialect === 'postgres'
+      ? yield* sql.all(query('in (select value from {texts ?} k)'), head.no, JSON.stringify(keys))
+      : (yield* mapped(keys, (key) => sql.all(query('= ?'), head.no, key))).flat()
+  const newest = new Map(rows.map((row) => [row[0] as string, row] as const))
+  return yield* mapped(messages, function* (message) {
+    const row = message.idempotencyKey === undefined ? undefined : newest.get(message.idempotencyKey)
+    if (row === undefined) return undefined
+    const [, place, id, role, content, blobs, metadata] = row
+    const position = place as number
+    const messageId = rowId(head.incarnation, id, position, 0)
+    const found = yield* readBlobs(sql, [[blobs as string | null, messageId]])
+    const stored: Body = {
+      role: decodeRole(role),
+      content: decodeContent(content as string, blobs as string | null, found, messageId),
+      ...(metadata !== null && { metadata: parseStoredObject(metadata, 'metadata', messageId) }),
+    }
+    return { row: { id: messageId, position, existing: true }, same: compared(stored) === compared(message) }
+  })
 }
 
-const INSERT_MESSAGE = insertInto('undertext_messages', [
+const MESSAGE_COLUMNS = [
   ...['key', 'session', 'anchor', 'position', 'role', 'flags', 'id'],
   ...['size_text', 'size_reasoning', 'size_calls', 'size_results', 'size_media'],
   ...['tools', 'created_at', 'idempotency_key'],
-])
+]
 
-function* insertMessage(
-  sql: Sql,
-  head: Head,
-  prepared: Prepared,
-  position: number,
-  now: number,
-  previews: RowPreview[],
-): Work<AppendedMessage> {
-  const { message, encoded, sizes } = prepared
-  if (message.id?.startsWith(`${head.incarnation}:`)) throw idTaken(head, message.id)
-  try {
-    const key = yield* sql.insert(
-      INSERT_MESSAGE,
-      sql.keyOf(head.no, { position }),
-      head.no,
-      position,
-      position,
-      prepared.role,
-      prepared.flags,
-      message.id ?? null,
-      sizes.text,
-      sizes.reasoning,
-      sizes.toolCalls,
-      sizes.toolResults,
-      sizes.media,
-      prepared.tools,
-      message.createdAt ?? now,
-      message.idempotencyKey ?? null,
-    )
-    yield* sql.run(INSERT_CONTENT, key, encoded.content, prepared.metadata, encoded.blobs)
-    for (const preview of prepared.previews) previews.push({ ...preview, key })
-  } catch (error) {
-    throw explainConflict(sql, head, message, position, error)
+function messageValues({ no }: Head, { message, sizes, position, ...row }: Placed, now: number): unknown[] {
+  return [
+    ...[no, position, position, row.role, row.flags, message.id ?? null],
+    ...[sizes.text, sizes.reasoning, sizes.toolCalls, sizes.toolResults, sizes.media],
+    ...[row.tools, message.createdAt ?? now, message.idempotencyKey ?? null],
+  ]
+}
+
+/** Inserts messages; returns the previews of their rows. */
+function* insertMessages(sql: Sql, head: Head, placed: readonly Placed[]): Work<RowPreview[]> {
+  const now = Date.now()
+  const previews: RowPreview[] = []
+  for (const { message } of placed)
+    if (message.id?.startsWith(`${head.incarnation}:`)) throw idTaken(head, message.id)
+  if (sql.dialect === 'postgres') yield* refuseTakenIds(sql, head, placed)
+  for (const rows of batchesOf(placed, sql.dialect === 'postgres' ? MOST_ROWS : 1)) {
+    try {
+      const keys = yield* insertRows(sql, head, rows, now)
+      for (const [at, one] of rows.entries())
+        for (const preview of one.previews) previews.push({ ...preview, key: keys[at]! })
+    } catch (error) {
+      throw explainConflict(sql, head, rows, error)
+    }
+    for (const { encoded } of rows) yield* keepBlobs(sql, encoded.bytes)
   }
-  yield* keepBlobs(sql, encoded.bytes)
-  return { id: rowId(head.incarnation, message.id ?? null, position, 0), position, existing: false }
+  return previews
+}
+
+const INSERT_MESSAGE = insertInto('undertext_messages', MESSAGE_COLUMNS)
+
+/** One statement for messages and one for contents; returns the keys. */
+function* insertRows(sql: Sql, head: Head, rows: readonly Placed[], now: number): Work<number[]> {
+  const keys = rows.map(({ position }) => sql.keyOf(head.no, { position }))
+  const contentValues = ({ encoded, metadata }: Placed): unknown[] => [
+    encoded.content,
+    metadata,
+    encoded.blobs,
+  ]
+  const [first] = rows
+  if (rows.length === 1) {
+    const key = yield* sql.insert(INSERT_MESSAGE, keys[0]!, ...messageValues(head, first!, now))
+    yield* sql.run(INSERT_CONTENT, key, ...contentValues(first!))
+    return [key]
+  }
+  const values = rows.flatMap((row, at) => [keys[at], ...messageValues(head, row, now)])
+  const messages = sql.run(insertInto('undertext_messages', MESSAGE_COLUMNS, rows.length), ...values)
+  const contents = sql.run(
+    insertInto('undertext_contents', CONTENT_COLUMNS, rows.length),
+    ...rows.flatMap((row, at) => [keys[at], ...contentValues(row)]),
+  )
+  yield* messages
+  yield* contents
+  return keys as number[]
+}
+
+/** The most rows of one statement; with their parameters it stays far below the limit of PostgreSQL. */
+const MOST_ROWS = 64
+
+/** Parts of a list whose lengths are powers of two, so that there are few different statements. */
+function* batchesOf<T>(list: readonly T[], most: number): Generator<readonly T[]> {
+  for (let from = 0, size = most; from < list.length; from += size) {
+    while (size > list.length - from) size /= 2
+    yield list.slice(from, from + size)
+  }
 }
 
 /** A row can exist with the same id, which is the caller's error, or at the same place, which is damage. */
-function explainConflict(
-  sql: Sql,
-  head: Head,
-  { id }: NewMessage,
-  position: number,
-  error: unknown,
-): unknown {
+function explainConflict(sql: Sql, head: Head, [first]: readonly Placed[], error: unknown): unknown {
   const column = sql.takenColumn(error)
   if (column === undefined) return error
-  if (column === 'id') return idTaken(head, id!)
-  return new UndertextError('STORE_CORRUPT', {
-    detail: `a row for position ${position} is there already`,
-  })
+  if (column === 'id') return idTaken(head, first!.message.id!)
+  const detail = `a row for position ${first!.position} is there already`
+  return new UndertextError('STORE_CORRUPT', { detail })
+}
+
+/** An error of PostgreSQL names no row of several, so ids are looked up before. */
+function* refuseTakenIds(sql: Sql, head: Head, placed: readonly Placed[]): Work<void> {
+  const ids = new Set<string>()
+  for (const { message } of placed) {
+    if (message.id === undefined) continue
+    if (ids.has(message.id)) throw idTaken(head, message.id)
+    ids.add(message.id)
+  }
+  if (ids.size === 0) return
+  const taken = yield* sql.get(
+    'select id from undertext_messages where {family} session = ? and id in (select value from {texts ?} k) limit 1',
+    head.no,
+    JSON.stringify([...ids]),
+  )
+  if (taken !== undefined) throw idTaken(head, taken[0] as string)
 }
 
 function idTaken(head: Head, messageId: string): UndertextError<'MESSAGE_ID_TAKEN'> {

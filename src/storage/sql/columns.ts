@@ -144,9 +144,11 @@ export const COMPACTION_FIGURES = new Columns({
   rank: number,
 })
 
-/** The SQL that inserts a row with values for some columns. */
-export function insertInto(table: string, columns: readonly string[]): string {
-  return `insert into ${table} ({family,} ${columns.join(', ')}) values ({?,} ${columns.map(() => '?').join(', ')})`
+/** The SQL that inserts rows with values for some columns. */
+export function insertInto(table: string, columns: readonly string[], rows = 1): string {
+  const values = `({?,} ${columns.map(() => '?').join(', ')})`
+  return `insert into ${table} ({family,} ${columns.join(', ')}) values ${Array(rows).fill(values).join(', ')}`
 }
 
-export const INSERT_CONTENT = insertInto('undertext_contents', ['key', 'content', 'metadata', 'blobs'])
+export const CONTENT_COLUMNS = ['key', 'content', 'metadata', 'blobs'] as const
+export const INSERT_CONTENT = insertInto('undertext_contents', CONTENT_COLUMNS)

@@ -22,11 +22,29 @@ import { VISIBLE } from './view.ts'
  * of rows are slow. The number of changed rows, compared to the number of rows in the set, shows whether anything else has changed them.
  */
 
-/** A condition and its values for each range of positions and each inserted row of a set. */
+/**
+ * Conditions that together select the rows of a set, with their values: one for each range of positions and each inserted row; for
+ * PostgreSQL, where each is a round trip, one for all of a kind.
+ */
 export function* placesIn(
+  { dialect }: Sql,
   session: number,
   { positions, inserted }: RowSet,
-): Generator<readonly [where: string, ...values: number[]]> {
+): Generator<readonly [where: string, ...values: unknown[]]> {
+  if (dialect === 'postgres' && positions.length > 1) {
+    // An array, not a subquery: the server would guess how many positions there are, and might read them for each row.
+    const among = '= any (array(select generate_series({int k 0}, {int k 1}) from {elements ?} k))'
+    yield [`{family} session = ? and position ${among}`, session, JSON.stringify(positions)]
+    positions = []
+  }
+  if (dialect === 'postgres' && inserted.length > 1) {
+    const ordinals = JSON.stringify(inserted.map(({ ordinal }) => ordinal))
+    yield [
+      '{family} session = ? and position is null and ordinal = any (array(select value from {list ?} k))',
+      ...[session, ordinals],
+    ]
+    inserted = []
+  }
   for (const [from, to] of positions)
     yield ['{family} session = ? and position between ? and ?', session, from, to]
   for (const { ordinal } of inserted)
@@ -59,7 +77,7 @@ export function* setTags(
   const free = rewinds === true ? VISIBLE : `${VISIBLE} and pinned = 0`
   const [before, after] = isActive ? [null, no] : [no, null]
   let changed = 0
-  for (const [where, ...values] of placesIn(session, hidden)) {
+  for (const [where, ...values] of placesIn(sql, session, hidden)) {
     const statement = `update undertext_messages set ${column} = ? where ${where} and ${isActive ? free : 'true'} and ${column} is not distinct from ?`
     changed += yield* sql.run(statement, after, ...values, before)
   }
@@ -84,7 +102,7 @@ export function sizeColumns({ text, reasoning, toolCalls, toolResults, media }: 
 /** The sizes of all rows of a set as they are shown now. */
 export function* sizesOfSet(sql: Sql, session: number, set: RowSet): Work<Sizes> {
   const sum = new SizesSum()
-  for (const [where, ...values] of placesIn(session, set)) {
+  for (const [where, ...values] of placesIn(sql, session, set)) {
     const statement = `select ${SIZE_TOTALS} from undertext_messages where ${where}`
     sum.add(sizesOf((yield* sql.get(statement, ...values))!))
   }

@@ -8,34 +8,56 @@ import type { Sql } from './sql.ts'
 
 /** The key of a row by its id. Throws `MESSAGE_NOT_FOUND`. */
 export function* requireKey(sql: Sql, session: StoredSession, messageId: string): Work<number> {
-  const [where, value] = placeOf(session, messageId)
-  const row = yield* sql.get(
-    `select key from undertext_messages where {family} session = ? and ${where}`,
-    session.no,
-    value,
-  )
-  if (row === undefined) throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: session.id, messageId })
-  return row[0] as number
+  const [key] = yield* requireKeys(sql, session, [messageId])
+  return key!
 }
 
-/** The condition for a row by its id, and its parameter. Ids of this package contain the place of the row; others are the caller's. */
-function placeOf(
-  { incarnation }: StoredSession,
-  messageId: string,
-): readonly [where: string, value: unknown] {
+/** The place in an id of this package, or the id of the caller. */
+type Named = { readonly by: 'position' | 'ordinal' | 'id'; readonly value: number | string }
+
+/** An id of this package without a place names no row. */
+function namedBy({ incarnation }: StoredSession, messageId: string): Named | undefined {
   const own = `${incarnation}:`
-  if (!messageId.startsWith(own)) return ['id = ?', messageId]
+  if (!messageId.startsWith(own)) return { by: 'id', value: messageId }
   const [, inserted, place] = /^(s?)([1-9]\d{0,14})$/.exec(messageId.slice(own.length)) ?? []
-  if (inserted === 's') return ['position is null and ordinal = ?', Number(place)]
-  // Without a place, no row: null equals nothing.
-  return ['position = ? and ordinal = 0 and id is null', place === undefined ? null : Number(place)]
+  return place === undefined
+    ? undefined
+    : { by: inserted === 's' ? 'ordinal' : 'position', value: Number(place) }
+}
+
+/** Queries for rows by each kind of name, in lists. */
+const BY_NAME = {
+  position: 'm.position = k.value and m.ordinal = 0 and m.id is null',
+  ordinal: 'm.position is null and m.ordinal = k.value',
+  id: 'm.id = k.value',
+} as const
+
+/** The keys of rows by their ids, in order. Throws `MESSAGE_NOT_FOUND` for the first id without a row. */
+function* requireKeys(sql: Sql, session: StoredSession, messageIds: readonly string[]): Work<number[]> {
+  const names = messageIds.map((id) => namedBy(session, id))
+  const keys = new Map<string | number, number>()
+  for (const by of ['position', 'ordinal', 'id'] as const) {
+    const values = names.flatMap((name) => (name?.by === by ? [name.value] : []))
+    if (values.length === 0) continue
+    const list = by === 'id' ? '{texts ?} k' : '{list ?} k'
+    const rows = yield* sql.all(
+      `select k.value, m.key from ${list} {cross} undertext_messages m on {family m} m.session = ? and ${BY_NAME[by]}`,
+      JSON.stringify(values),
+      session.no,
+    )
+    for (const [value, key] of rows) keys.set(`${by} ${value}`, key as number)
+  }
+  return names.map((name, at) => {
+    const key = name && keys.get(`${name.by} ${name.value}`)
+    if (key !== undefined) return key
+    throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: session.id, messageId: messageIds[at]! })
+  })
 }
 
 /** Throws `MESSAGE_NOT_FOUND` for the first id without a row in the session. */
 export function* requireMessages(sql: Sql, id: string, messageIds: readonly string[]): Work<void> {
   yield* sql.read('hideMessages', function* () {
-    const session = yield* requireSession(sql, id)
-    for (const messageId of messageIds) yield* requireKey(sql, session, messageId)
+    yield* requireKeys(sql, yield* requireSession(sql, id), messageIds)
   })
 }
 
@@ -50,11 +72,12 @@ export function* pinMessages(
   return yield* sql.write(pinned ? 'pin' : 'unpin', function* () {
     const session = yield* requireSession(sql, id)
     const value = pinned ? 1 : 0
-    let changed = 0
-    for (const messageId of messageIds) {
-      const statement = 'update undertext_messages set pinned = ? where {family} key = ? and pinned <> ?'
-      changed += yield* sql.run(statement, value, yield* requireKey(sql, session, messageId), value)
-    }
+    const changed = yield* sql.run(
+      'update undertext_messages set pinned = ? where {family} key in (select value from {list ?} k) and pinned <> ?',
+      value,
+      JSON.stringify(yield* requireKeys(sql, session, messageIds)),
+      value,
+    )
     if (changed === 0) return 0
     yield* sql.run(
       'update undertext_sessions set version = version + 1, view_epoch = view_epoch + 1 where {family} no = ?',

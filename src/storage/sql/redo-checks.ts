@@ -117,7 +117,7 @@ export function* missingRows(
   { no, ...compaction }: StoredCompaction,
 ): Work<UndertextError> {
   const missing: string[] = []
-  for (const [where, ...values] of placesIn(session.no, compaction.coverage.hidden)) {
+  for (const [where, ...values] of placesIn(sql, session.no, compaction.coverage.hidden)) {
     const rows = yield* sql.all(
       `select m.id, m.position, m.ordinal from undertext_messages m where ${where} and not (${M_VISIBLE} and m.pinned = 0)
          and m.condense_parent is distinct from ? and m.truncation_parent is distinct from ?`,

@@ -302,7 +302,7 @@ function* setActive(
   let inserted = 0
   if (coverage.inserted !== undefined) {
     const row = { positions: [], inserted: [coverage.inserted] }
-    for (const [where, ...values] of placesIn(session.no, row)) {
+    for (const [where, ...values] of placesIn(sql, session.no, row)) {
       const statement = `update undertext_messages set retired_by = ? where ${where}`
       yield* sql.run(statement, isActive ? null : no, ...values)
     }
