@@ -7,7 +7,7 @@ import {
 } from '../../files/tool-output/message-previews.ts'
 import { canonicalJson, stringifyJson } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
-import { indexMessage } from '../../model/message-parts.ts'
+import { indexMessage, type MessageIndex } from '../../model/message-parts.ts'
 import { mapped, type Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum } from '../../tokens/measure.ts'
@@ -42,6 +42,7 @@ type Prepared = {
   readonly flags: number
   readonly sizes: Sizes
   readonly tools: string | null
+  readonly results: MessageIndex['results']
   /** The shortened texts of its large tool outputs. */
   readonly previews: readonly PartPreview[]
 }
@@ -125,29 +126,37 @@ function* prepareBatch(
 ): Work<Batch> {
   const name = ownEstimators.get(estimators)?.get(sessionId)
   const estimator = (name === undefined ? undefined : estimators.byName.get(name)) ?? estimators.standard
-  let previewed: Batch['previewed']
-  const prepared = yield* mapped(messages, function* (message): Work<Prepared> {
-    const encoded = encodeContent(message.content)
-    const index = indexMessage(message, estimator, encoded.inputJson)
-    // The JSON of a text is not shorter than the text.
-    const mayBeLarge = index.results.length > 0 && encoded.content.length > SHORTEST_PREVIEWED
-    if (mayBeLarge && previewing !== undefined && previewed === undefined) {
-      const figures = yield* sql.outside(verb, () => readFigures(sql, sessionId))
-      previewed = { limits: previewing.limitsFor(figures?.config) }
-    }
-    const limits = mayBeLarge ? previewed?.limits : undefined
-    return {
-      message,
-      encoded,
-      metadata: message.metadata === undefined ? null : stringifyJson(message.metadata),
-      role: encodeRole(message.role),
-      flags: encodeFlags(index),
-      sizes: index.sizes,
-      tools: encodeTools(index),
-      previews: limits === undefined ? NO_PREVIEWS : previewsOf(message, index.results, limits, estimator),
-    }
-  })
-  return { messages: prepared, estimator, previewed }
+  const prepared = messages.map((message) => prepare(message, estimator))
+  if (previewing === undefined || !prepared.some(mayBeLarge))
+    return { messages: prepared, estimator, previewed: undefined }
+  const figures = yield* sql.outside(verb, () => readFigures(sql, sessionId))
+  const limits = previewing.limitsFor(figures?.config)
+  if (limits === undefined) return { messages: prepared, estimator, previewed: { limits } }
+  const shortened = prepared.map((one) =>
+    mayBeLarge(one) ? { ...one, previews: previewsOf(one.message, one.results, limits, estimator) } : one,
+  )
+  return { messages: shortened, estimator, previewed: { limits } }
+}
+
+function prepare(message: NewMessage, estimator: Estimator): Prepared {
+  const encoded = encodeContent(message.content)
+  const index = indexMessage(message, estimator, encoded.inputJson)
+  return {
+    message,
+    encoded,
+    metadata: message.metadata === undefined ? null : stringifyJson(message.metadata),
+    role: encodeRole(message.role),
+    flags: encodeFlags(index),
+    sizes: index.sizes,
+    tools: encodeTools(index),
+    results: index.results,
+    previews: NO_PREVIEWS,
+  }
+}
+
+/** The JSON of a text is not shorter than the text. */
+function mayBeLarge({ results, encoded }: Prepared): boolean {
+  return results.length > 0 && encoded.content.length > SHORTEST_PREVIEWED
 }
 
 /** Writes a batch within the caller's transaction. Throws `OutdatedBatch` when it was prepared for other settings. */
@@ -226,24 +235,25 @@ function* appendAll(
   keyed: boolean,
 ): Work<{ messages: AppendedMessage[]; previews: RowPreview[] }> {
   const stored = keyed ? yield* keyedRows(sql, head, prepared) : NONE_STORED
-  const before = new Map<string, { readonly message: NewMessage; readonly row: AppendedMessage }>()
-  const written: Placed[] = []
-  const messages = prepared.map((one, at) => {
+  const earlier = new Map<string, StoredUnder & { readonly message: NewMessage }>()
+  const written: Prepared[] = []
+  const messages: AppendedMessage[] = []
+  for (let at = 0; at < prepared.length; at++) {
+    const one = prepared[at]!
     const { message } = one
-    const { idempotencyKey: key } = message
-    const earlier = key === undefined ? undefined : before.get(key)
-    const existing =
-      stored[at] ?? (earlier && { ...earlier, same: bodyOf(earlier.message) === bodyOf(message) })
-    if (existing !== undefined) {
-      if (!existing.same) throw keyTaken(head, key!, existing.row.id)
-      return { ...existing.row, existing: true }
+    const key = message.idempotencyKey
+    const known = stored[at] ?? (key === undefined ? undefined : repeated(earlier.get(key), message))
+    if (known?.same === false) throw keyTaken(head, key!, known.row.id)
+    if (known !== undefined) {
+      messages.push({ ...known.row, existing: true })
+      continue
     }
     const position = head.position + written.length + 1
     const row = { id: rowId(head.incarnation, message.id ?? null, position, 0), position, existing: false }
-    written.push({ ...one, position })
-    if (key !== undefined) before.set(key, { message, row })
-    return row
-  })
+    written.push(one)
+    messages.push(row)
+    if (key !== undefined) earlier.set(key, { message, row, same: true })
+  }
   const previews = yield* insertMessages(sql, head, written)
   if (written.length > 0) {
     const sum = new SizesSum()
@@ -253,7 +263,13 @@ function* appendAll(
   return { messages, previews }
 }
 
-type Placed = Prepared & { readonly position: number }
+/** An earlier message of the array, compared to one with the same key. */
+function repeated(
+  earlier: (StoredUnder & { readonly message: NewMessage }) | undefined,
+  message: NewMessage,
+): StoredUnder | undefined {
+  return earlier && { row: earlier.row, same: bodyOf(earlier.message) === bodyOf(message) }
+}
 
 /** The rows of messages, when all are stored with their keys and bodies. */
 function* repeatedRows(
@@ -355,85 +371,125 @@ const MESSAGE_COLUMNS = [
   ...['tools', 'created_at', 'idempotency_key'],
 ]
 
-function messageValues({ no }: Head, { message, sizes, position, ...row }: Placed, now: number): unknown[] {
-  return [
-    ...[no, position, position, row.role, row.flags, message.id ?? null],
-    ...[sizes.text, sizes.reasoning, sizes.toolCalls, sizes.toolResults, sizes.media],
-    ...[row.tools, message.createdAt ?? now, message.idempotencyKey ?? null],
-  ]
-}
-
-/** Inserts messages; returns the previews of their rows. */
-function* insertMessages(sql: Sql, head: Head, placed: readonly Placed[]): Work<RowPreview[]> {
+/** Inserts messages at the end of the log; returns the previews of their rows. */
+function* insertMessages(sql: Sql, head: Head, written: readonly Prepared[]): Work<RowPreview[]> {
   const now = Date.now()
   const previews: RowPreview[] = []
-  for (const { message } of placed)
+  for (const { message } of written)
     if (message.id?.startsWith(`${head.incarnation}:`)) throw idTaken(head, message.id)
-  if (sql.dialect === 'postgres') yield* refuseTakenIds(sql, head, placed)
-  for (const rows of batchesOf(placed, sql.dialect === 'postgres' ? MOST_ROWS : 1)) {
-    try {
-      const keys = yield* insertRows(sql, head, rows, now)
-      for (const [at, one] of rows.entries())
-        for (const preview of one.previews) previews.push({ ...preview, key: keys[at]! })
-    } catch (error) {
-      throw explainConflict(sql, head, rows, error)
+  let position = head.position
+  if (sql.dialect === 'postgres' && written.length > 1) {
+    yield* refuseTakenIds(sql, head, written)
+    for (const rows of batchesOf(written)) {
+      yield* insertMany(sql, head, rows, position, now)
+      for (const one of rows) {
+        const key = sql.keyOf(head.no, { position: ++position })!
+        yield* keepBlobs(sql, one.encoded.bytes)
+        for (const preview of one.previews) previews.push({ ...preview, key })
+      }
     }
-    for (const { encoded } of rows) yield* keepBlobs(sql, encoded.bytes)
+    return previews
+  }
+  for (const one of written) {
+    const key = yield* insertMessage(sql, head, one, ++position, now)
+    if (one.encoded.bytes.length > 0) yield* keepBlobs(sql, one.encoded.bytes)
+    for (const preview of one.previews) previews.push({ ...preview, key })
   }
   return previews
 }
 
 const INSERT_MESSAGE = insertInto('undertext_messages', MESSAGE_COLUMNS)
 
-/** One statement for messages and one for contents; returns the keys. */
-function* insertRows(sql: Sql, head: Head, rows: readonly Placed[], now: number): Work<number[]> {
-  const keys = rows.map(({ position }) => sql.keyOf(head.no, { position }))
-  const contentValues = ({ encoded, metadata }: Placed): unknown[] => [
-    encoded.content,
-    metadata,
-    encoded.blobs,
-  ]
-  const [first] = rows
-  if (rows.length === 1) {
-    const key = yield* sql.insert(INSERT_MESSAGE, keys[0]!, ...messageValues(head, first!, now))
-    yield* sql.run(INSERT_CONTENT, key, ...contentValues(first!))
-    return [key]
+/** Inserts one message; returns its key. */
+function* insertMessage(
+  sql: Sql,
+  head: Head,
+  prepared: Prepared,
+  position: number,
+  now: number,
+): Work<number> {
+  const { message, encoded, sizes } = prepared
+  try {
+    const key = yield* sql.insert(
+      INSERT_MESSAGE,
+      sql.keyOf(head.no, { position }),
+      head.no,
+      position,
+      position,
+      prepared.role,
+      prepared.flags,
+      message.id ?? null,
+      sizes.text,
+      sizes.reasoning,
+      sizes.toolCalls,
+      sizes.toolResults,
+      sizes.media,
+      prepared.tools,
+      message.createdAt ?? now,
+      message.idempotencyKey ?? null,
+    )
+    yield* sql.run(INSERT_CONTENT, key, encoded.content, prepared.metadata, encoded.blobs)
+    return key
+  } catch (error) {
+    throw explainConflict(sql, head, message, position, error)
   }
-  const values = rows.flatMap((row, at) => [keys[at], ...messageValues(head, row, now)])
-  const messages = sql.run(insertInto('undertext_messages', MESSAGE_COLUMNS, rows.length), ...values)
+}
+
+/** Inserts messages after a position by two statements. */
+function* insertMany(
+  sql: Sql,
+  head: Head,
+  rows: readonly Prepared[],
+  after: number,
+  now: number,
+): Work<void> {
+  const keyAt = (at: number): number => sql.keyOf(head.no, { position: after + at + 1 })!
+  const messages = sql.run(
+    insertInto('undertext_messages', MESSAGE_COLUMNS, rows.length),
+    ...rows.flatMap(({ message, sizes, ...row }, at) => [
+      ...[keyAt(at), head.no, after + at + 1, after + at + 1, row.role, row.flags],
+      ...[message.id ?? null, sizes.text, sizes.reasoning, sizes.toolCalls, sizes.toolResults, sizes.media],
+      ...[row.tools, message.createdAt ?? now, message.idempotencyKey ?? null],
+    ]),
+  )
   const contents = sql.run(
     insertInto('undertext_contents', CONTENT_COLUMNS, rows.length),
-    ...rows.flatMap((row, at) => [keys[at], ...contentValues(row)]),
+    ...rows.flatMap(({ encoded, metadata }, at) => [keyAt(at), encoded.content, metadata, encoded.blobs]),
   )
   yield* messages
   yield* contents
-  return keys as number[]
 }
 
 /** The most rows of one statement; with their parameters it stays far below the limit of PostgreSQL. */
 const MOST_ROWS = 64
 
 /** Parts of a list whose lengths are powers of two, so that there are few different statements. */
-function* batchesOf<T>(list: readonly T[], most: number): Generator<readonly T[]> {
-  for (let from = 0, size = most; from < list.length; from += size) {
+function* batchesOf<T>(list: readonly T[]): Generator<readonly T[]> {
+  for (let from = 0, size = MOST_ROWS; from < list.length; from += size) {
     while (size > list.length - from) size /= 2
     yield list.slice(from, from + size)
   }
 }
 
 /** A row can exist with the same id, which is the caller's error, or at the same place, which is damage. */
-function explainConflict(sql: Sql, head: Head, [first]: readonly Placed[], error: unknown): unknown {
+function explainConflict(
+  sql: Sql,
+  head: Head,
+  { id }: NewMessage,
+  position: number,
+  error: unknown,
+): unknown {
   const column = sql.takenColumn(error)
   if (column === undefined) return error
-  if (column === 'id') return idTaken(head, first!.message.id!)
-  const detail = `a row for position ${first!.position} is there already`
+  if (column === 'id') return idTaken(head, id!)
+  const detail = `a row for position ${position} is there already`
   return new UndertextError('STORE_CORRUPT', { detail })
 }
 
 /** An error of PostgreSQL names no row of several, so ids are looked up before. */
-function* refuseTakenIds(sql: Sql, head: Head, placed: readonly Placed[]): Work<void> {
+function* refuseTakenIds(sql: Sql, head: Head, written: readonly Prepared[]): Work<void> {
   const ids = new Set<string>()
-  for (const { message } of placed) {
+  for (const { message } of written) {
     if (message.id === undefined) continue
     if (ids.has(message.id)) throw idTaken(head, message.id)
     ids.add(message.id)

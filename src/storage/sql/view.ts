@@ -95,22 +95,10 @@ function* viewOf(
     : yield* sql.all(VIEW_WITHOUT, session.no, JSON.stringify(without))) as unknown as ViewColumns[]
   const rares = new Map<ViewColumns, Rare>()
   for (const row of rows) if (row[6] !== null) rares.set(row, JSON.parse(row[6]) as Rare)
-  const rare = [...rares.values()]
-  const context: ViewContext = {
-    session,
-    shownTexts: rare.some((one) => one[3] !== null) ? yield* readShownTexts(sql, session.no) : NO_TEXTS,
-    compactionIds: yield* compactionIds(
-      sql,
-      rare.map((one) => one[2]),
-    ),
-    blobs: yield* readBlobs(
-      sql,
-      rare.map((one) => [one[4], one[0]]),
-    ),
-  }
+  const context = yield* contextOf(sql, session, rares.values())
   const provenance = withProvenance ? yield* provenanceOf(sql, session.no) : undefined
   return rows.map((row) => {
-    const rare = rares.get(row)
+    const rare = row[6] === null ? undefined : rares.get(row)
     const message = decodeViewRow(context, row, rare)
     if (provenance === undefined) return message
     const standsFor: readonly PositionRange[] =
@@ -124,6 +112,24 @@ type ViewContext = {
   readonly shownTexts: ShownTexts
   readonly compactionIds: CompactionIds
   readonly blobs: Blobs
+}
+
+/** Reads what rows with rare values need. */
+function* contextOf(sql: Sql, session: SessionHead, rares: Iterable<Rare>): Work<ViewContext> {
+  const numbers: unknown[] = []
+  const blobs: [string, number][] = []
+  let isReplaced = false
+  for (const [key, , insertedBy, shown, places] of rares) {
+    if (insertedBy !== null) numbers.push(insertedBy)
+    if (shown !== null) isReplaced = true
+    if (places !== null) blobs.push([places, key])
+  }
+  return {
+    session,
+    shownTexts: isReplaced ? yield* readShownTexts(sql, session.no) : NO_TEXTS,
+    compactionIds: yield* compactionIds(sql, numbers),
+    blobs: yield* readBlobs(sql, blobs),
+  }
 }
 
 type ShownTexts = ReadonlyMap<string, string>
@@ -296,6 +302,11 @@ function* compactionIds(sql: Sql, named: Iterable<unknown>): Work<CompactionIds>
   const numbers = new Set(named)
   numbers.delete(null)
   if (numbers.size === 0) return NO_IDS
+  const [only] = numbers
+  if (numbers.size === 1) {
+    const row = yield* sql.get('select id from undertext_compactions where {family} no = ?', only)
+    return new Map([[only, row?.[0] as string]])
+  }
   const rows = yield* sql.all(
     'select c.no, c.id from {list ?} k {cross} undertext_compactions c on {family c} c.no = k.value',
     JSON.stringify([...numbers]),
