@@ -282,7 +282,7 @@ export type {
   UndoOutcome,
 } from './storage/storage.ts'
 export type { AppendResult } from './store/append.ts'
-export { type OpenOptions, openStore, SqliteStore } from './store/open.ts'
+export { type OpenOptions, openStore, SqliteStore, type StoreAt } from './store/open.ts'
 export type { RewindOptions, RewindResult } from './store/rewind.ts'
 export { Store } from './store/store.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'

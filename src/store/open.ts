@@ -33,10 +33,11 @@ import {
   type PostgresSource,
 } from '../storage/postgres/storage.ts'
 import { expireAllDead } from '../storage/sql/lease.ts'
-import { Connection, fromDriver, sqliteCode, translateFailure } from '../storage/sqlite/connection.ts'
+import { fromDriver, sqliteCode, translateFailure } from '../storage/sqlite/connection.ts'
 import { type Database, loadDriver } from '../storage/sqlite/driver.ts'
 import { migrate, refuseOthers } from '../storage/sqlite/migrate.ts'
 import { finishClearing } from '../storage/sqlite/residue.ts'
+import { SqliteSql } from '../storage/sqlite/sqlite-sql.ts'
 import { type SqliteStorage, sqliteStorage } from '../storage/sqlite/storage.ts'
 import type { Estimators } from '../storage/storage.ts'
 import { summarizerSchema } from '../summarizers/summarizer.ts'
@@ -240,7 +241,7 @@ async function resolveEstimator(estimator: Estimator | string): Promise<Estimato
   throw invalid(`openStore: the estimator of the settings must be one of ${names}, or given as an option`)
 }
 
-async function openFile(location: string, options: CheckedOptions): Promise<Connection> {
+async function openFile(location: string, options: CheckedOptions): Promise<SqliteSql> {
   if (location === '')
     throw invalid("openStore: the location must not be empty; ':memory:' keeps a store in memory")
   if (location.includes('\0')) throw invalid('openStore: a path cannot contain NUL')
@@ -249,11 +250,11 @@ async function openFile(location: string, options: CheckedOptions): Promise<Conn
   const Driver = await loadDriver()
   const { busyTimeoutMs } = options
   const where = { location, busyTimeoutMs, verb: 'openStore' }
-  const open = (readonly: boolean): Connection => {
+  const open = (readonly: boolean): SqliteSql => {
     const database = new Driver(location, { readonly, timeout: busyTimeoutMs })
-    return new Connection(database, { ...where, readonly, owned: true })
+    return new SqliteSql(database, { ...where, readonly, owned: true })
   }
-  let connection: Connection | undefined
+  let connection: SqliteSql | undefined
   try {
     if (!options.readonly && !/^(:memory:$|file:)/.test(location)) prepareLocation(location, options, open)
     connection = open(options.readonly)
@@ -272,7 +273,7 @@ async function openFile(location: string, options: CheckedOptions): Promise<Conn
 function prepareLocation(
   location: string,
   { adopt }: CheckedOptions,
-  open: (readonly: boolean) => Connection,
+  open: (readonly: boolean) => SqliteSql,
 ): void {
   if (makePrivate(location) || adopt || !hasLog(location)) return
   const connection = open(true)
@@ -337,7 +338,7 @@ function statOf(location: string, unavailable: (detail: string) => UndertextErro
  * another process does the same.
  */
 function prepareFile(
-  connection: Connection,
+  connection: SqliteSql,
   { readonly, adopt, durability, busyTimeoutMs }: CheckedOptions,
 ): void {
   // Without it INSERT OR REPLACE deletes rows without firing the trigger that protects them.
@@ -351,13 +352,13 @@ function prepareFile(
 }
 
 /** Finishes the work of processes that died: clears the files after a purge, and expires summary attempts. */
-function finishEarlierWork(connection: Connection): void {
+function finishEarlierWork(connection: SqliteSql): void {
   if (connection.readonly) return
   finishClearing(connection, 'openStore')
   expireAllDead(connection)
 }
 
-function useWriteAheadLog(connection: Connection, busyTimeoutMs: number): void {
+function useWriteAheadLog(connection: SqliteSql, busyTimeoutMs: number): void {
   const deadline = Date.now() + busyTimeoutMs
   for (;;) {
     try {
@@ -372,7 +373,7 @@ function useWriteAheadLog(connection: Connection, busyTimeoutMs: number): void {
 }
 
 /** Checks a connection of the application and migrates its database. An unsuitable connection is refused, not changed. */
-function takeConnection(database: Database, options: CheckedOptions): Connection {
+function takeConnection(database: Database, options: CheckedOptions): SqliteSql {
   if (
     typeof database !== 'object' ||
     database === null ||
@@ -400,7 +401,7 @@ function takeConnection(database: Database, options: CheckedOptions): Connection
     throw translateFailure(fromDriver(error, location), { location, busyTimeoutMs, verb: 'openStore' })
   }
   const { readonly } = options
-  const connection = new Connection(database, { location, readonly, owned: false, busyTimeoutMs })
+  const connection = new SqliteSql(database, { location, readonly, owned: false, busyTimeoutMs })
   try {
     migrate(connection, { adopt: true })
     finishEarlierWork(connection)

@@ -216,13 +216,13 @@ export class PostgresSql implements Sql {
     return (yield this.#outside(verb, work)) as T
   }
 
-  /** PostgreSQL overwrites removed rows by itself. */
   erase<T>(verb: string, work: () => Work<T>): Work<T> {
     return this.write(verb, work)
   }
 
+  /** Removed rows stay in the server's files until it vacuums, and in its backups: neither is ours to do. */
   clearFiles(): Step<boolean> {
-    return new Done(true)
+    return new Done(false)
   }
 
   *unguarded<T>(_what: string, work: () => Work<T>): Work<T> {

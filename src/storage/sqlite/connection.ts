@@ -2,10 +2,8 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isUndertextError, UndertextError } from '../../errors.ts'
 import { complete, Done, type Work } from '../../model/work.ts'
-import type { GuardProblems, Row, Sql } from '../sql/sql.ts'
+import type { Row, Sql } from '../sql/sql.ts'
 import type { Database, Statement } from './driver.ts'
-import { guardProblems } from './migrate.ts'
-import { clearFiles, clearFilesInTurn, overwriting, recordRemoval } from './residue.ts'
 
 const NOTHING = new Done<void>(undefined)
 const CHOSEN = new Done(null)
@@ -19,7 +17,7 @@ const CHECK_INTERVAL_MS = 5
  * A statement is prepared once, by its text, and kept for the life of the connection: that is fast, and better-sqlite3 12 aborts the
  * process on some versions of Node when a statement is garbage-collected. Rows are arrays, because objects cost more than the query.
  */
-export class Connection implements Sql {
+export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProblems'> {
   readonly database: Database
   readonly location: string
   readonly readonly: boolean
@@ -176,29 +174,11 @@ export class Connection implements Sql {
     }
   }
 
-  erase<T>(verb: string, work: () => Work<T>): Done<T> {
-    const removing = (): T =>
-      this.writing(verb, () => {
-        const result = complete(work())
-        recordRemoval(this)
-        return result
-      })
-    return new Done(this.bare(verb, () => overwriting(this, removing)))
-  }
-
-  clearFiles(how?: 'often'): Done<boolean> {
-    return new Done(how === 'often' ? clearFilesInTurn(this) : clearFiles(this))
-  }
-
   unguarded<T>(what: string, work: () => Work<T>): Done<T> {
     this.run("insert into undertext_meta (key, value) values ('purging', ?)", what)
     const result = complete(work())
     this.run("delete from undertext_meta where key = 'purging'")
     return new Done(result)
-  }
-
-  guardProblems(): Done<GuardProblems> {
-    return new Done(guardProblems(this))
   }
 
   takenColumn(error: unknown): string | undefined {

@@ -1,8 +1,8 @@
 import { complete } from '../../model/work.ts'
 import { storageOver } from '../sql/storage.ts'
 import type { Awaitable, Estimators, Storage } from '../storage.ts'
-import type { Connection } from './connection.ts'
 import { finishClearing } from './residue.ts'
+import type { SqliteSql } from './sqlite-sql.ts'
 
 /** A storage whose verbs return at once. */
 type Synchronous<T> = {
@@ -14,7 +14,7 @@ type Synchronous<T> = {
 export type SqliteStorage = Synchronous<Storage>
 
 /** `Storage` over a connection to SQLite. */
-export function sqliteStorage(connection: Connection, estimators: Estimators): SqliteStorage {
+export function sqliteStorage(connection: SqliteSql, estimators: Estimators): SqliteStorage {
   const engine = {
     perform: (work) => complete(work(connection)),
     close: () => {

@@ -349,7 +349,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
         await lossy.perform((sql) =>
           sql.write('purgeSession', function* () {
             yield* sql.enter(id)
-            yield* sql.run('delete from undertext_sessions where {family} no = 0')
+            yield* sql.run('delete from undertext_sessions where {family} no = 1')
             yield* sql.leave(id)
           }),
         )
@@ -413,7 +413,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
             await database.perform((sql) =>
               sql.write('append', function* () {
                 yield* say(sql, id, position, text)
-                yield* sql.run('update undertext_sessions set title = ? where {family} no = 0', text)
+                yield* sql.run('update undertext_sessions set title = ? where {family} no = 1', text)
               }),
             )
             acknowledged.push(text)

@@ -8,10 +8,10 @@ import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
 import { PERMITTED, ROWS, TABLES, WRITTEN_ONCE } from './rows.ts'
 import { poolDriver, type Server, startPostgres } from './servers.ts'
 
-/* The rights that roles.sql gives to the role of an application. */
+/* The rights that docs/postgres-roles.sql gives to the role of an application. */
 
 const [, basic = '', purging = '', byOwner = ''] = readFileSync(
-  join(import.meta.dirname, 'roles.sql'),
+  join(import.meta.dirname, '../../../docs/postgres-roles.sql'),
   'utf8',
 ).split(/^-- \d\. /m)
 /** A section begins within a comment. */

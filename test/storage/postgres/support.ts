@@ -109,7 +109,7 @@ export function* say(sql: PostgresSql, id: string, position: number, text: strin
   yield* sql.enter(id)
   return yield* sql.insert(
     'insert into undertext_messages (key, {family,} text) values (?, {?,} ?)',
-    sql.keyOf(0, { position }),
+    sql.keyOf(1, { position }),
     text,
   )
 }

@@ -101,7 +101,7 @@ describe.each(ENGINES)('on %s', (_, open) => {
       yield* sql.write('purge', function* () {
         yield* sql.enter(id)
         yield* sql.run('delete from undertext_messages where {family} key > ?', 0)
-        yield* sql.run('delete from undertext_sessions where {family} no = ?', 0)
+        yield* sql.run('delete from undertext_sessions where {family} no = ?', 1)
         yield* sql.leave(id)
       })
     })
@@ -134,9 +134,9 @@ describe.each(ENGINES)('on %s', (_, open) => {
       database.perform(function* (sql) {
         return yield* sql.write('audit', function* () {
           yield* sql.enter(id)
-          yield* sql.run('update undertext_sessions set title = null where {family} no = ?', 0)
+          yield* sql.run('update undertext_sessions set title = null where {family} no = ?', 1)
           const numbers: unknown[] = []
-          for (let n = 0; n < count; n++) numbers.push(yield* sql.nextNo(table, 0))
+          for (let n = 0; n < count; n++) numbers.push(yield* sql.nextNo(table, 1))
           return numbers
         })
       })
@@ -153,9 +153,9 @@ describe.each(ENGINES)('on %s', (_, open) => {
 
   it('keys are of their session and place', () => {
     const sql = new PostgresSql(database)
-    expect(sql.keyOf(0, { position: 3 })).toBe(6)
-    expect(sql.keyOf(0, { ordinal: 3 })).toBe(7)
-    expect(sql.keyOf(2, { position: 1 })).toBe(34_359_738_370)
+    expect(sql.keyOf(1, { position: 3 })).toBe(6)
+    expect(sql.keyOf(1, { ordinal: 3 })).toBe(7)
+    expect(sql.keyOf(3, { position: 1 })).toBe(34_359_738_370)
   })
 
   it('reads and writes values of every type as they are', async () => {
