@@ -12,8 +12,8 @@ import { stemOf } from '../../transfer/session-rows.ts'
 import type { SourceName } from '../../transfer/source.ts'
 import type { Context, Progress } from '../command.ts'
 import { CliError, failureOf } from '../errors.ts'
+import { isNewStore } from '../open-store.ts'
 import { bytes, count } from '../output/figures.ts'
-import { isNewStore } from '../store-file.ts'
 import {
   type FileOutcome,
   type ImportReporter,
@@ -77,7 +77,7 @@ async function refuseWrongUse(
 /** The store. A dry run creates none; without one it compares the files with an empty store. */
 async function storeFor(context: Context, { dryRun }: ImportOptions): Promise<Store> {
   if (dryRun !== true) return context.open('write')
-  const isNew = await isNewStore(context.location.path)
+  const isNew = await isNewStore(context.location)
   return isNew ? openStore(':memory:', { env: false }) : context.open('read')
 }
 
