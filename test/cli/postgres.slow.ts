@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
+import { bundleCli } from '../support/cli-bundle.ts'
 import { type Ran, type RunOptions, runCli } from '../support/cli-run.ts'
 import { postgresServer, query } from '../support/postgres.ts'
 import { newFile, newFolder } from '../support/temporary.ts'
@@ -29,7 +32,7 @@ function plain(text: string): string {
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replaceAll(/"(createdAt|changedAt|updatedAt|importedAt|at|durationMs|exportedAt)": \d+/g, '"$1": 0')
     .replaceAll(/\b[0-9a-f]{8}\b/g, 'ID')
-    .replaceAll(/[\w-]{18}:(?=\d)/g, 'ID:')
+    .replaceAll(/[\w-]{16}:s?(?=\d)/g, 'ID:')
     .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?/g, 'TIME')
 }
 
@@ -123,7 +126,7 @@ describe.skipIf(server === undefined)('over a server', () => {
         database: null,
         server: {
           schema: 'undertext',
-          schemaVersion: 1,
+          schemaVersion: expect.any(Number),
           prepared: false,
           guards: { kind: 'triggers', ...nothing },
         },
@@ -141,18 +144,64 @@ describe.skipIf(server === undefined)('over a server', () => {
   it('tells of guards that are gone', async () => {
     const database = await server!.newDatabase()
     await over(database, ['import', source])
-    await query(database, 'drop trigger messages_keep on undertext.messages').catch(async () => {
-      const [[name]] = (await query(
-        database,
-        "select tgname from pg_trigger t join pg_class c on c.oid = tgrelid where relname = 'messages' and not tgisinternal limit 1",
-      )) as [[string]]
-      await query(database, `drop trigger ${name} on undertext.messages`)
-    })
+    const [[name]] = (await query(
+      database,
+      "select tgname from pg_trigger where tgrelid = 'undertext.messages'::regclass and not tgisinternal limit 1",
+    )) as [[string]]
+    await query(database, `drop trigger ${name} on undertext.messages`)
     const { exit, out } = await over(database, ['doctor'])
     expect(exit).toBe(1)
     expect(out).toContain('✗ Nothing guards the history')
     expect(out).toContain('✗ missing triggers: ')
     expect(out).toContain('✗ It cannot be opened.')
+  })
+
+  it('reads with a role that may only read, whose privileges guard the history', async () => {
+    const database = await server!.newDatabase()
+    await over(database, ['import', source, '--session', 'here'])
+    const reader = new URL(database)
+    reader.username = `reader_${database.slice(-8)}`
+    reader.password = 'hunter-seventeen'
+    await query(
+      database,
+      `create role ${reader.username} login password '${reader.password}'`,
+      `grant usage on schema undertext to ${reader.username}`,
+      `grant select on all tables in schema undertext to ${reader.username}`,
+      `do $$ declare found record; begin
+         for found in select tgname, tgrelid::regclass as place from pg_trigger where not tgisinternal
+         loop execute format('drop trigger %I on %s', found.tgname, found.place); end loop; end $$`,
+    )
+    try {
+      expect((await over(reader.href, ['sessions'])).out).toContain('here')
+      const { exit, lines } = await over(reader.href, ['doctor'])
+      expect([exit, lines]).toEqual([
+        0,
+        expect.arrayContaining(['✓ the privileges of the role guard the history', '✓ opens: 1 session']),
+      ])
+      expect(lines.join()).not.toContain('missing')
+      expect(await over(reader.href, ['import', talk()])).toMatchObject({ exit: 5 })
+    } finally {
+      await query(database, `drop owned by ${reader.username}`, `drop role ${reader.username}`)
+    }
+  })
+
+  it('ends by itself, and completes ids after an address that bash has split', async () => {
+    const { script, remove } = await bundleCli()
+    try {
+      const run = promisify(execFile)
+      const sessions = [script, 'sessions', '--json']
+      const { stdout, stderr } = await run(process.execPath, sessions, { env: { UNDERTEXT_DB: url } })
+      expect([JSON.parse(stdout).sessions.length, stderr]).toEqual([1, ''])
+    } finally {
+      remove()
+    }
+    const words = url.split(/([:@=]+)/)
+    for (const before of [
+      ['--db', ...words],
+      ['--db', '=', ...words],
+      ['--db', url],
+    ])
+      expect((await runCli(['__complete', '--', 'show', ...before, 't'])).lines).toEqual(['talk'])
   })
 
   it('removes a session for good', async () => {
