@@ -33,6 +33,6 @@ export function withoutAddresses(text: string): string {
 }
 
 /** Whether a name is meant as an address. In a mistyped one anything may be the password, so it is not taken for a file. */
-function isAddress(name: string): boolean {
+export function isAddress(name: string): boolean {
   return /^\W*postgres(?:ql)?:|:\/\//i.test(name)
 }

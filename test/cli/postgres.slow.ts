@@ -253,7 +253,7 @@ describe.skipIf(server === undefined)('over a server', () => {
     }
     const { exit, out } = await over(database, ['doctor'], { env: { UNDERTEXT_DB: database } })
     expect(exit).toBe(1)
-    expect(out).toContain('✗ The server cannot be asked.')
+    expect(out).toContain('✗ It cannot be inspected.')
     expect((await over(database, ['doctor', '--json'])).json).toMatchObject({
       ok: false,
       store: { exists: null, error: 'STORE_UNAVAILABLE', server: null, sessions: null },
@@ -291,6 +291,8 @@ describe('an address', () => {
   it.each([
     ['a command', []],
     ['a session', ['show']],
+    ['a file', ['import']],
+    ['an output', ['export', '@', '-o']],
   ])('is not repeated in place of %s', async (_, before) => {
     const path = newFile()
     await (await openStore(path, { env: false })).close()

@@ -58,7 +58,7 @@ type StoreReport = {
   /** Of a file. */
   readonly file?: FileFacts
   /** Of a server that answers. */
-  readonly server?: ServerFacts & { readonly guards: Guards | null }
+  readonly server?: Omit<ServerFacts, 'exists'> & { readonly guards: Guards | null }
   /** All sessions, archived ones included; `null` if the store cannot be opened. */
   readonly sessions: number | null
 }
@@ -158,17 +158,18 @@ async function examineFile(
 async function examineServer(
   url: string,
   opens: () => Promise<boolean>,
-  addError: (error: unknown) => void,
+  addError: (error: unknown) => undefined,
 ): Promise<StoreReport> {
   try {
-    const facts = await serverFacts(url)
-    const isOpen = facts.exists && (await opens())
-    const { sessions, guards } = facts.schemaVersion === null ? {} : await storedOn(url)
-    const server = {
-      ...facts,
-      guards: guards === undefined ? null : { kind: guards.kind, ...guards.problems },
-    }
-    return { exists: facts.exists, server, sessions: isOpen ? (sessions ?? null) : null }
+    const { exists, ...facts } = await serverFacts(url)
+    const isOpen = exists && (await opens())
+    // What prevents opening it prevents reading it too, except gone guards.
+    const ignored = (): undefined => undefined
+    const stored =
+      facts.schemaVersion === null ? undefined : await storedOn(url).catch(isOpen ? addError : ignored)
+    const guards = stored === undefined ? null : { kind: stored.guards.kind, ...stored.guards.problems }
+    const sessions = isOpen ? (stored?.sessions ?? null) : null
+    return { exists, server: { ...facts, guards }, sessions }
   } catch (error) {
     addError(error)
     return { exists: null, error: failureOf(error, false).code, sessions: null }
@@ -226,7 +227,7 @@ function jsonOf({ out, err, location }: Context, { store, ...report }: Report) {
       walSize,
       error,
       database: database === undefined ? null : { ...database, integrity: database.integrity ?? null },
-      server: server === null ? null : serverJson(server),
+      server,
       sessions,
     },
     versions: report.versions,
@@ -235,16 +236,6 @@ function jsonOf({ out, err, location }: Context, { store, ...report }: Report) {
     terminal: { out: out.isTerminal, err: err.isTerminal, columns: out.columns },
     problems: report.problems,
   }
-}
-
-function serverJson({
-  version,
-  schema,
-  schemaVersion,
-  prepared,
-  guards,
-}: NonNullable<StoreReport['server']>) {
-  return { version, schema, schemaVersion, prepared, guards }
 }
 
 /** The report for people: ✓ before what is well, ✗ before what is not. */
@@ -295,8 +286,8 @@ function storeLines(context: Context, { store }: Report): string[] {
   const { location } = context
   const { exists, file, server, sessions } = store
   const where = plain(context, `${location.path} (${LOCATED_BY[location.from]})`)
-  const about = file === undefined ? serverLines(context, server) : []
-  if (exists === null) return [...where, ...wrong(context, 'The server cannot be asked.')]
+  const about = server === undefined ? [] : serverLines(context, server)
+  if (exists === null) return [...where, ...wrong(context, 'It cannot be inspected.')]
   if (!exists)
     return [
       ...where,
@@ -307,19 +298,22 @@ function storeLines(context: Context, { store }: Report): string[] {
     sessions === null
       ? wrong(context, 'It cannot be opened.')
       : well(context, `opens: ${counted(sessions, 'session')}`)
-  return [...where, ...(file === undefined ? [...about, ...opening] : fileLines(context, file, opening))]
+  if (file !== undefined) return [...where, ...fileLines(context, file, opening)]
+  const isForeign = server?.schemaVersion === null
+  const foreign = isForeign ? wrong(context, 'It holds no tables of undertext.') : []
+  return [...where, ...about, ...foreign, ...opening]
 }
 
-function serverLines(context: Context, server: StoreReport['server']): string[] {
-  if (server === undefined) return []
-  const { exists, version, schema, schemaVersion, prepared, guards } = server
+function serverLines(
+  context: Context,
+  { version, schema, schemaVersion, prepared, guards }: NonNullable<StoreReport['server']>,
+): string[] {
   return [
     ...plain(context, `PostgreSQL ${version}, statements are ${prepared ? '' : 'not '}prepared`),
     ...plain(
       context,
       `tables in ${JSON.stringify(schema)}${schemaVersion === null ? '' : `, schema ${schemaVersion}`}`,
     ),
-    ...(exists && schemaVersion === null ? wrong(context, 'It holds no tables of undertext.') : []),
     ...(guards === null ? [] : guardLines(context, guards)),
   ]
 }

@@ -12,6 +12,7 @@ import { stemOf } from '../../transfer/session-rows.ts'
 import type { SourceName } from '../../transfer/source.ts'
 import type { Context, Progress } from '../command.ts'
 import { CliError, failureOf } from '../errors.ts'
+import { isAddress } from '../location.ts'
 import { isNewStore } from '../open-store.ts'
 import { bytes, count } from '../output/figures.ts'
 import {
@@ -57,6 +58,10 @@ async function refuseWrongUse(
   paths: readonly string[],
   { session }: ImportOptions,
 ): Promise<void> {
+  if (paths.some(isAddress))
+    throw new CliError('WRONG_USE', 'An address is no file to import.', {
+      hint: '--db names the store to import into, files and folders follow the command.',
+    })
   const isOnlyFile =
     paths.length === 1 && (paths[0] === STANDARD_INPUT || !(await isFolder(resolve(cwd, paths[0]!))))
   if (session !== undefined && !isOnlyFile)
