@@ -104,7 +104,8 @@ async function examine(context: Context, deep: boolean): Promise<Report> {
   }
   const addError = (error: unknown): undefined => {
     const { code, message, hint } = failureOf(error, false)
-    add(code, message, hint)
+    // That hint leads here.
+    add(code, message, code === 'STORE_UNAVAILABLE' ? null : hint)
   }
   const opens = async (): Promise<boolean> => (await context.open('read').catch(addError)) !== undefined
   const store =
