@@ -29,7 +29,10 @@ const SHARING = suitesIn('test/{config,summarizers,stages,replays,seeds}')
 /** Readers of files, documents, and commands within this process: the same on every Node too, and they share their modules. */
 const FACES = suitesIn('test/transfer', 'test/cli')
 /** The suites among them that start the program or other processes. */
-const PROGRAM = [...suitesIn('test/cli/pty'), ...filesOf('test/cli/process', 'test/cli/completion')]
+const PROGRAM = [
+  ...suitesIn('test/cli/pty'),
+  ...filesOf('test/cli/process', 'test/cli/completion', 'test/cli/postgres'),
+]
 /** The examples of the pages, and the demo. */
 const PAGES = [...filesOf('test/readme', 'test/**/*docs'), ...suitesIn('test/demo')]
 

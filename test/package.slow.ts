@@ -230,7 +230,7 @@ it('is bundled to CommonJS by esbuild, without a folder beside it, and runs', as
     logLevel: 'silent',
   })
   // Packages that are optional are not there; each is imported where that can be said when it is needed.
-  const absent = /^Could not resolve "(?:ai|gpt-tokenizer|@anthropic-ai\/claude-agent-sdk)/
+  const absent = /^Could not resolve "(?:ai|gpt-tokenizer|pg|@anthropic-ai\/claude-agent-sdk)/
   expect(warnings.map(({ text }) => text).filter((text) => !absent.test(text))).toEqual([])
   const { stdout, stderr } = await run(process.execPath, ['bundles/bundle.cjs'], { cwd: project })
   expect({ stdout: stdout.trim().split('\n'), stderr }).toEqual({

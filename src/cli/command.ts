@@ -25,6 +25,16 @@ export type Style = { readonly [name in (typeof STYLES)[number]]: (text: string)
 /** What text is written to, and in which colours. */
 export type Output = Pick<Context, 'out' | 'style'>
 
+/** Where the store is. */
+export type Location = {
+  /** The path of a file, or a server without user and password. This is what is printed. */
+  readonly path: string
+  /** The address of a server, with its password; absent for a file. */
+  readonly url?: string
+  /** What named it: `--db`, `UNDERTEXT_DB` or the per-user default. */
+  readonly from: 'option' | 'environment' | 'default'
+}
+
 export type Context = {
   readonly out: Sink
   readonly err: Sink
@@ -44,8 +54,7 @@ export type Context = {
   readonly signal: AbortSignal
   /** Aborted when the reader of the output has left while a command changes the store. Endless work ends then. */
   readonly readerLeft?: AbortSignal
-  /** The path of the store, and what named it: `--db`, `UNDERTEXT_DB` or the per-user default. */
-  readonly location: { readonly path: string; readonly from: 'option' | 'environment' | 'default' }
+  readonly location: Location
   /**
    * Opens the store; it is closed when the command ends. `read` opens an existing one read-only and `change` for writing; both throw
    * `NOT_THERE` (exit 3) if there is none. `write` creates it, with its folder if that is the default one.

@@ -375,9 +375,9 @@ Without --format the extension of the file decides (.md, .html), else it is "his
   },
   {
     name: 'doctor',
-    summary: 'check the store file, versions and settings',
+    summary: 'check the store, versions and settings',
     description:
-      'Reports which store is used and why, the state of its file, which versions run, which optional packages are installed, what the settings are and where each comes from, and what the terminal can do. It works if the store is missing, damaged or no store, and exits with 1 if something is wrong.',
+      'Reports which store is used and why, the state of its file or server, which versions run, which optional packages are installed, what the settings are and where each comes from, and what the terminal can do. It works if the store is missing, damaged or no store, and exits with 1 if something is wrong.',
     examples: {
       doctor: 'if something is odd, begin here',
       'doctor --deep --db chats.db': 'is this file sound?',
@@ -386,7 +386,10 @@ Without --format the extension of the file decides (.md, .html), else it is "his
     action: async () => (await import('./commands/doctor.ts')).doctor,
     declare: (command) =>
       command
-        .option('--deep', 'read the whole file (pragma integrity_check); a minute for a gigabyte')
+        .option(
+          '--deep',
+          'read the whole file (pragma integrity_check); a minute for a gigabyte; not for a server',
+        )
         .option('--upgrade', 'bring a store of an older version up to this one'),
   },
   {

@@ -1,7 +1,7 @@
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { Store } from '../store/store.ts'
-import type { Context, Io } from './command.ts'
-import { CliError } from './errors.ts'
+import type { Context, Io, Location } from './command.ts'
+import { locationNamed } from './location.ts'
 import { page } from './output/pager.ts'
 import { printable } from './output/safe-text.ts'
 import { createStyle, hasColours, sealed } from './output/style.ts'
@@ -93,7 +93,7 @@ export async function createContext(
     yes: agreed || !canAsk,
     agreed,
     open: async (access, { config } = {}) => {
-      const { openAt } = await import('./store-file.ts')
+      const { openAt } = await import('./open-store.ts')
       if (access !== 'read') io.changes?.()
       const store = await openAt(location, access, {
         env,
@@ -128,11 +128,10 @@ export async function createContext(
   return { context, close: async () => void (await Promise.all(stores.map((store) => store.close()))) }
 }
 
-/** The path of the store. An empty variable counts as not set. Throws `WRONG_USE` for an empty `--db`. */
-async function locate(io: Io, option: string | undefined): Promise<Context['location']> {
-  if (option === '') throw new CliError('WRONG_USE', '--db names no file.')
-  if (option !== undefined) return { path: resolve(io.cwd, option), from: 'option' }
+/** Where the store is. An empty variable counts as not set. Throws `WRONG_USE`. */
+async function locate(io: Io, option: string | undefined): Promise<Location> {
+  if (option !== undefined) return locationNamed(option, 'option', io.cwd)
   const variable = io.env.UNDERTEXT_DB ?? ''
-  if (variable !== '') return { path: resolve(io.cwd, variable), from: 'environment' }
+  if (variable !== '') return locationNamed(variable, 'environment', io.cwd)
   return { path: join(await io.dataFolder(), 'undertext.db'), from: 'default' }
 }

@@ -1,4 +1,4 @@
-import { type ErrorCode, type Failures, isUndertextError } from '../errors.ts'
+import { type ErrorCode, type Failures, isUndertextError, type UndertextError } from '../errors.ts'
 import { counted } from './output/figures.ts'
 
 /** The exit codes. `undertext --help` and docs/cli.md list them. */
@@ -144,12 +144,11 @@ const HINTS: { readonly [C in ErrorCode]?: string } = {
   BRANCH_MOVED:
     'Undo it anyway with --both: the former messages then come before those that were appended after it.',
   INPUT_NOT_VISIBLE: 'Redo what it builds on as well with --cascade.',
-  STORE_TOO_OLD: '`undertext doctor --upgrade` brings the file up to this version.',
-  STORE_READONLY:
-    'SQLite keeps a log beside the file, even for reading: make both writable, or copy the file and name the copy with --db.',
+  STORE_TOO_OLD: '`undertext doctor --upgrade` brings the store up to this version.',
   STORE_BUSY: 'Try again when the other program is done.',
-  STORE_CORRUPT: '`undertext doctor --deep` checks the file, `undertext verify SESSION` a session.',
-  NOT_A_STORE: 'Name a store, or a new file, with --db PATH or UNDERTEXT_DB.',
+  STORE_CORRUPT: '`undertext verify SESSION` checks a session, `undertext doctor --deep` a file.',
+  NOT_A_STORE:
+    'Name a store, a new file, or another schema of a server (?schema=NAME) with --db or UNDERTEXT_DB.',
   STORE_UNAVAILABLE: '`undertext doctor` explains why.',
 }
 
@@ -161,9 +160,14 @@ const SENTENCES: { readonly [C in ErrorCode]?: (facts: Failures[C]) => string } 
     compactionId === '@'
       ? `Session ${JSON.stringify(sessionId)} has not been compacted.`
       : `Session ${JSON.stringify(sessionId)} has no compaction and no run ${JSON.stringify(compactionId)}.`,
-  STORE_READONLY: () => 'The store cannot be written to: its file, or the folder it is in, is read-only.',
-  STORE_BUSY: ({ waitedMs }) =>
-    `The store is busy: another program did not release it for ${waitedMs} ms, and nothing was written.`,
+  STORE_READONLY: ({ detail }) =>
+    detail === undefined
+      ? 'The store cannot be written to: its file, or the folder it is in, is read-only.'
+      : `The store cannot be written to. ${detail}.`,
+  STORE_BUSY: ({ waitedMs, detail }) =>
+    detail !== undefined
+      ? `The store is busy. ${detail} for ${waitedMs} ms, and nothing was written.`
+      : `The store is busy: another program did not release it for ${waitedMs} ms, and nothing was written.`,
   STORE_CORRUPT: ({ detail }) => `The store is damaged (${detail}). Restore a copy of it.`,
   ABORTED: () => 'Interrupted; nothing was changed.',
   IMPORT_ABORTED: ({ file, imported }) => {
@@ -181,6 +185,13 @@ const SENTENCES: { readonly [C in ErrorCode]?: (facts: Failures[C]) => string } 
     `Compaction ${compactionId} cannot be redone now (${why})${missing.length > 0 ? `: ${missing.join(', ')}` : ''}.`,
   HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>
     `Compaction ${compactionId} cannot be undone alone: others in force build on it (${dependents.join(', ')}).`,
+}
+
+function hintOf(error: UndertextError): string | undefined {
+  // A server gives the reason as the detail.
+  return isUndertextError(error, 'STORE_READONLY') && error.facts.detail === undefined
+    ? 'SQLite keeps a log beside the file, even for reading: make both writable, or copy the file and name the copy with --db.'
+    : undefined
 }
 
 /** What is wrong with a file, by the system's error code. */
@@ -210,7 +221,7 @@ export function failureOf(error: unknown, isInterrupted: boolean): Failure {
   if (isUndertextError(error)) {
     const { code, facts } = error
     const message = SENTENCES[code]?.(facts as never) ?? error.message
-    return { code, exit: EXIT_OF[code], message, facts, hint: HINTS[code] }
+    return { code, exit: EXIT_OF[code], message, facts, hint: HINTS[code] ?? hintOf(error) }
   }
   if (isInterrupted)
     return { code: 'INTERRUPTED', exit: EXIT.interrupted, message: 'Interrupted.', facts: {} }

@@ -11,6 +11,7 @@ import type { Io, Sink } from './command.ts'
 import { addCommands, type Runner } from './commands.ts'
 import { createContext, type GlobalOptions } from './context.ts'
 import { CliError, EXIT, EXIT_MEANINGS, type ExitCode, type Failure, failureOf } from './errors.ts'
+import { withoutAddresses } from './location.ts'
 import { printable } from './output/safe-text.ts'
 import { createStyle, hasColours, sealed } from './output/style.ts'
 
@@ -63,7 +64,10 @@ function createProgram(argv: readonly string[], io: Io, run: Runner): Command {
   const program = new Command('undertext')
     .description('Conversations with language models, kept whole: see, compact, undo, verify.')
     .version(io.version, '-V, --version', 'print the version')
-    .option('--db <path>', 'the store (default: $UNDERTEXT_DB, else a file in your data folder)')
+    .option(
+      '--db <store>',
+      'a file, or a server: postgres://… (default: $UNDERTEXT_DB, else a file in your data folder)',
+    )
     .option('--json', 'one JSON value instead of text')
     .option('-y, --yes', 'answer every question with yes')
     .option('--no-color', 'no colours, like NO_COLOR=1')
@@ -120,12 +124,13 @@ function report(failure: Failure, error: unknown, argv: readonly string[], io: I
   const err = sealed(io.err, colours)
   const style = createStyle(colours)
   if (options.includes('--json')) {
-    sealed(io.out, false).write(`${printable({ error: { code, message, facts } })}\n`)
+    sealed(io.out, false).write(`${withoutAddresses(printable({ error: { code, message, facts } }))}\n`)
   } else {
-    err.write(`${style.red(`undertext: ${message}`)}\n`)
+    err.write(`${style.red(`undertext: ${withoutAddresses(message)}`)}\n`)
     if (hint !== undefined) err.write(`${style.dim(hint)}\n`)
   }
-  if (io.env.UNDERTEXT_DEBUG === '1' && error instanceof Error) err.write(`${error.stack ?? ''}\n`)
+  if (io.env.UNDERTEXT_DEBUG === '1' && error instanceof Error)
+    err.write(`${withoutAddresses(error.stack ?? '')}\n`)
   return exit
 }
 

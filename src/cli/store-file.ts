@@ -1,50 +1,27 @@
 import { statSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { knownVariables, unknownVariables } from '../config/environment.ts'
 import { errorName, UndertextError } from '../errors.ts'
 import { type Database, loadDriver } from '../storage/sqlite/driver.ts'
-import { type OpenOptions, openStore } from '../store/open.ts'
-import type { Store } from '../store/store.ts'
-import type { Context } from './command.ts'
-import { CliError } from './errors.ts'
+import type { Location } from './command.ts'
 
-/** What named the store, for people. */
-export const LOCATED_BY: { readonly [from in Context['location']['from']]: string } = {
-  option: '--db',
-  environment: 'UNDERTEXT_DB',
-  default: 'the default place',
-}
+/* What the command line does with a file that openStore does not. */
 
-/** Opens the store of a command, as `Context.open` describes. Warns on `err` of variables with our prefix that nothing reads. */
-export async function openAt(
-  { path, from }: Context['location'],
+/** Prepares a file for opening, as `Context.open` describes. */
+export async function prepareFile(
+  { path, from }: Location,
   access: 'read' | 'change' | 'write',
-  { config, env, err, style }: Pick<OpenOptions, 'config'> & Pick<Context, 'env' | 'err' | 'style'>,
-): Promise<Store> {
-  if (access !== 'write' && isMissing(path))
-    throw new CliError('NOT_THERE', `There is no store at ${path} (${LOCATED_BY[from]}).`, {
-      facts: { path, from },
-      hint: 'Name one with --db PATH or UNDERTEXT_DB, or create one: undertext chat, undertext import FILE.',
-    })
+): Promise<void> {
   if (access === 'change') await refuseOtherDatabase(path)
   if (access === 'write' && from === 'default' && isMissing(dirname(path))) {
     await mkdir(dirname(path), { recursive: true })
     // Only its owner may read conversations.
     await chmod(dirname(path), 0o700)
   }
-  for (const name of unknownVariables(env))
-    err.write(style.yellow(`undertext: nothing reads ${name}; docs/configuration.md has the variables.\n`))
-  return openStore(path, {
-    env: knownVariables(env),
-    readonly: access === 'read',
-    ...(config !== undefined && { config }),
-  })
 }
 
-/** Whether opening it for writing would create the store: there is no file, or one without tables. */
-export async function isNewStore(path: string): Promise<boolean> {
-  if (isMissing(path)) return true
+/** Whether a file has no tables. */
+export async function isBlank(path: string): Promise<boolean> {
   const { database } = await fileFacts(path, false)
   return database?.schema === null && database.pages <= 1
 }
@@ -58,7 +35,7 @@ async function refuseOtherDatabase(path: string): Promise<void> {
 }
 
 /** Whether a file does not exist. If it exists but may not be read, opening it explains why. */
-function isMissing(path: string): boolean {
+export function isMissing(path: string): boolean {
   try {
     statSync(path)
     return false

@@ -26,12 +26,8 @@ import type { StatsOptions } from '../config/store-options.ts'
 import { invalid, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
-import {
-  isPostgresSource,
-  isPostgresUrl,
-  openPostgres,
-  type PostgresSource,
-} from '../storage/postgres/storage.ts'
+import { isPostgresUrl, storeIn } from '../storage/postgres/drivers.ts'
+import { isPostgresSource, openPostgres, type PostgresSource } from '../storage/postgres/storage.ts'
 import { expireAllDead } from '../storage/sql/lease.ts'
 import { fromDriver, sqliteCode, translateFailure } from '../storage/sqlite/connection.ts'
 import { type Database, loadDriver } from '../storage/sqlite/driver.ts'
@@ -75,9 +71,9 @@ const openSchema = z.strictObject({
    * `NOT_A_STORE` and nothing is written. Not required for a connection of the application.
    */
   adopt: z.boolean().default(false),
-  /** The schema of the tables in PostgreSQL, which only this package uses. Default: `undertext`. */
+  /** The schema of the tables in PostgreSQL, which only this package uses. Default: `?schema=` of the URL, else `undertext`. */
   schema: z.string().optional(),
-  /** Whether PostgreSQL prepares statements. `false` behind a pooler in transaction mode. Default: `true`. */
+  /** Whether PostgreSQL prepares statements. `false` behind a pooler in transaction mode. Default: `prepare=` of the URL, else `true`. */
   prepare: z.boolean().optional(),
   /** How long a verb waits for the write of another connection, milliseconds. Default 5,000. */
   busyTimeoutMs: z.int().nonnegative().max(600_000).default(DEFAULT_BUSY_TIMEOUT_MS),
@@ -158,7 +154,8 @@ export async function openStore(
   if (isPostgresSource(location) || (typeof location === 'string' && isPostgresUrl(location))) {
     if (checked.durability === 'normal')
       throw invalid('openStore: durability is a setting of the server (synchronous_commit)')
-    const { schema = 'undertext', prepare = true } = checked
+    const inUrl = storeIn(typeof location === 'string' ? location : '')
+    const { schema = inUrl.schema, prepare = inUrl.prepare } = checked
     const storage = await openPostgres(location, { ...checked, schema, prepare }, estimators)
     return new Store(storage, { estimators, layers })
   }

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openAt } from '../../src/cli/open-store.ts'
 import { createStyle } from '../../src/cli/output/style.ts'
-import { openAt } from '../../src/cli/store-file.ts'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'
 
@@ -161,7 +161,7 @@ describe('doctor', () => {
     makeOlderStore(path)
     const refused = await runCli(['sessions', '--db', path])
     expect(refused.exit).toBe(5)
-    expect(refused.err).toContain('`undertext doctor --upgrade` brings the file up to this version.')
+    expect(refused.err).toContain('`undertext doctor --upgrade` brings the store up to this version.')
     expect(await doctor(path)).toMatchObject({ exit: 1 })
     expect(await doctor(path, '--upgrade')).toMatchObject({ exit: 0 })
     expect(await runCli(['sessions', '--db', path])).toMatchObject({

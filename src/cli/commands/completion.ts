@@ -1,13 +1,13 @@
-import { resolve } from 'node:path'
 import type { Command, Option } from 'commander'
 import type { Store } from '../../store/store.ts'
 import { statusWords } from '../../transfer/document/session-document.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../errors.ts'
+import { locationNamed } from '../location.ts'
+import { openAt } from '../open-store.ts'
 import { clipped } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { allSessions } from '../references.ts'
-import { openAt } from '../store-file.ts'
 import { kindName } from './log.ts'
 
 /*
@@ -114,18 +114,24 @@ type Completion =
   | { readonly beginning: string; readonly compactionsOf: string }
 
 /**
- * Words as a program would get them: without quotes, `~` as the home folder, and what bash splits at `=` joined again. The last one stays as
+ * Words as a program would get them: without quotes, `~` as the home folder, and what bash splits joined again. The last one stays as
  * it is typed.
  */
 function unquotedWords(words: readonly string[], home: string): readonly string[] {
   const before: string[] = []
   for (const word of words.slice(0, -1)) {
     const last = before.at(-1)
-    if (last?.startsWith('--') === true && (word === '=' || last.endsWith('=')))
-      before[before.length - 1] = last + unquoted(word, home)
+    const isSplit = last?.startsWith('--') === true && (word === '=' || last.endsWith('='))
+    if (isSplit || isSplitAddress(last, word)) before[before.length - 1] = last + unquoted(word, home)
     else before.push(unquoted(word, home))
   }
   return [...before, ...words.slice(-1)]
+}
+
+/** Whether a word continues the address of a server, which bash splits at `:`, `@` and `=`. */
+function isSplitAddress(last: string | undefined, word: string): boolean {
+  if (last === undefined || !/^(?:--db=)?postgres(?:ql)?(?::|$)/i.test(last)) return false
+  return /^[:@=]+$/.test(word) || /[:@=]$/.test(last)
 }
 
 function unquoted(word: string, home: string): string {
@@ -198,7 +204,7 @@ function visibleCommands(program: Command): Command[] {
 }
 
 function valuesOf({ flags, argChoices = [], description }: Option, current: string): Completion {
-  if (/<(?:file|path)>/.test(flags)) return FILES
+  if (/<(?:file|path|store)>/.test(flags)) return FILES
   if (flags.includes('<session>')) return { beginning: current }
   return choices(current, argChoices, description)
 }
@@ -278,7 +284,7 @@ async function openNamed({ location, cwd, env, style }: Context, words: readonly
   const at = words.lastIndexOf('--db')
   const joined = words.findLast((word) => word.startsWith('--db='))?.slice('--db='.length)
   const named = joined ?? (at === -1 ? undefined : words[at + 1])
-  const where = named === undefined ? location : ({ path: resolve(cwd, named), from: 'option' } as const)
+  const where = named === undefined ? location : locationNamed(named, 'option', cwd)
   return openAt(where, 'read', { env, style, err: { isTerminal: false, columns: 80, write: () => {} } })
 }
 

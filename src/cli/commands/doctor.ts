@@ -4,29 +4,36 @@ import { join } from 'node:path'
 import { knownVariables, unknownVariables, VARIABLES } from '../../config/environment.ts'
 import { SETTING_NAMES } from '../../config/settings.ts'
 import { errorName } from '../../errors.ts'
+import type { GuardReport } from '../../storage/postgres/guards.ts'
 import { loadDriver } from '../../storage/sqlite/driver.ts'
 import { openStore } from '../../store/open.ts'
 import type { Context } from '../command.ts'
-import { EXIT, failureOf } from '../errors.ts'
+import { CliError, EXIT, failureOf } from '../errors.ts'
+import { LOCATED_BY, shownName } from '../location.ts'
 import { bytes, count, counted } from '../output/figures.ts'
 import { clipped, sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { table } from '../output/table.ts'
-import { type FileFacts, fileFacts, LOCATED_BY, storedIn } from '../store-file.ts'
+import { type FileFacts, fileFacts, storedIn } from '../store-file.ts'
+import { type ServerFacts, serverFacts, storedOn } from '../store-server.ts'
 
 /** Packages that add a feature if they are installed. */
 const OPTIONAL = [
   'ai',
   'gpt-tokenizer',
+  'pg',
   '@langchain/core',
   '@openai/agents',
   '@anthropic-ai/claude-agent-sdk',
 ] as const
 
-/** Variables that the program reads besides those of the settings. None of them is a secret. */
+/** The variable that names the store, perhaps with a password. */
+const STORE_VARIABLE = 'UNDERTEXT_DB'
+
+/** Variables that the program reads besides those of the settings. None of the others is a secret. */
 const OTHER_VARIABLES = [
   'UNDERTEXT_CONFIG',
-  'UNDERTEXT_DB',
+  STORE_VARIABLE,
   'UNDERTEXT_DEBUG',
   'NO_COLOR',
   'FORCE_COLOR',
@@ -36,14 +43,28 @@ const OTHER_VARIABLES = [
 ]
 
 type Report = {
-  readonly file: FileFacts
-  /** All sessions, archived ones included; `null` if the store cannot be opened. */
-  readonly sessions: number | null
+  readonly store: StoreReport
   readonly versions: Versions
   readonly settings: readonly { readonly name: string; readonly value: unknown; readonly source: string }[]
   readonly variables: readonly { readonly name: string; readonly value: string }[]
   readonly problems: readonly Problem[]
 }
+
+type StoreReport = {
+  /** `null` if the server does not say. */
+  readonly exists: boolean | null
+  /** The code of the error that prevents an inspection. */
+  readonly error?: string | undefined
+  /** Of a file. */
+  readonly file?: FileFacts
+  /** Of a server that answers. */
+  readonly server?: Omit<ServerFacts, 'exists'> & { readonly guards: Guards | null }
+  /** All sessions, archived ones included; `null` if the store cannot be opened. */
+  readonly sessions: number | null
+}
+
+/** What keeps the history: triggers, the privileges of the role, or nothing. */
+type Guards = GuardReport['problems'] & Pick<GuardReport, 'kind'>
 
 type Problem = { readonly code: string; readonly message: string; readonly hint: string | null }
 
@@ -62,6 +83,10 @@ export async function doctor(
   context: Context,
   { deep = false, upgrade = false }: { readonly deep?: boolean; readonly upgrade?: boolean },
 ): Promise<number> {
+  if (deep && context.location.url !== undefined)
+    throw new CliError('WRONG_USE', '--deep reads a file; a server checks its own files.', {
+      hint: '`undertext verify` checks the sessions.',
+    })
   if (upgrade) await context.open('change')
   const report = await examine(context, deep)
   if (context.json) context.printJson(jsonOf(context, report))
@@ -79,11 +104,41 @@ async function examine(context: Context, deep: boolean): Promise<Report> {
   }
   const addError = (error: unknown): undefined => {
     const { code, message, hint } = failureOf(error, false)
-    add(code, message, hint)
+    // That hint leads here.
+    add(code, message, code === 'STORE_UNAVAILABLE' ? null : hint)
   }
-  const file = await fileFacts(location.path, deep)
-  const store = file.exists ? await context.open('read').catch(addError) : undefined
-  const stored = store === undefined ? undefined : await storedIn(location.path)
+  const opens = async (): Promise<boolean> => (await context.open('read').catch(addError)) !== undefined
+  const store =
+    location.url === undefined
+      ? await examineFile(location.path, deep, opens, add, problems)
+      : await examineServer(location.url, opens, addError)
+  const settings = await settingsIn(env).catch(addError)
+  for (const name of unknownVariables(env)) add('UNKNOWN_VARIABLE', `Nothing reads the variable ${name}.`)
+  const names = new Set([...VARIABLES.map(({ variable }) => variable), ...OTHER_VARIABLES])
+  return {
+    store,
+    versions: await versions(version),
+    settings: settings ?? [],
+    variables: [...names].flatMap((name) => {
+      const value = env[name]
+      if (!value) return []
+      return [{ name, value: name === STORE_VARIABLE ? shownName(value) : value }]
+    }),
+    problems,
+  }
+}
+
+type Add = (code: string, message: string, hint?: string) => void
+
+async function examineFile(
+  path: string,
+  deep: boolean,
+  opens: () => Promise<boolean>,
+  add: Add,
+  problems: readonly Problem[],
+): Promise<StoreReport> {
+  const file = await fileFacts(path, deep)
+  const stored = file.exists && (await opens()) ? await storedIn(path) : undefined
   if (file.error !== undefined && problems.length === 0)
     add(
       'STORE_UNAVAILABLE',
@@ -96,18 +151,29 @@ async function examine(context: Context, deep: boolean): Promise<Report> {
       'Rows that were removed may still be readable in the files.',
       'They are cleared when the store is opened for writing and no other program prevents it: undertext doctor --upgrade',
     )
-  const settings = await settingsIn(env).catch(addError)
   const integrity = file.database?.integrity ?? ['ok']
   if (integrity.join() !== 'ok') add('STORE_CORRUPT', `The file is damaged: ${integrity.join('; ')}`)
-  for (const name of unknownVariables(env)) add('UNKNOWN_VARIABLE', `Nothing reads the variable ${name}.`)
-  const names = new Set([...VARIABLES.map(({ variable }) => variable), ...OTHER_VARIABLES])
-  return {
-    file,
-    sessions: stored?.sessions ?? null,
-    versions: await versions(version),
-    settings: settings ?? [],
-    variables: [...names].flatMap((name) => (env[name] ? [{ name, value: env[name] }] : [])),
-    problems,
+  return { exists: file.exists, error: file.error, file, sessions: stored?.sessions ?? null }
+}
+
+async function examineServer(
+  url: string,
+  opens: () => Promise<boolean>,
+  addError: (error: unknown) => undefined,
+): Promise<StoreReport> {
+  try {
+    const { exists, ...facts } = await serverFacts(url)
+    const isOpen = exists && (await opens())
+    // What prevents opening it prevents reading it too, except gone guards.
+    const ignored = (): undefined => undefined
+    const stored =
+      facts.schemaVersion === null ? undefined : await storedOn(url).catch(isOpen ? addError : ignored)
+    const guards = stored === undefined ? null : { kind: stored.guards.kind, ...stored.guards.problems }
+    const sessions = isOpen ? (stored?.sessions ?? null) : null
+    return { exists, server: { ...facts, guards }, sessions }
+  } catch (error) {
+    addError(error)
+    return { exists: null, error: failureOf(error, false).code, sessions: null }
   }
 }
 
@@ -149,17 +215,20 @@ async function settingsIn(env: Context['env']): Promise<Report['settings']> {
   })
 }
 
-function jsonOf({ out, err, location }: Context, { file, sessions, ...report }: Report) {
-  const { database } = file
+function jsonOf({ out, err, location }: Context, { store, ...report }: Report) {
+  const { exists, error = null, file, server = null, sessions } = store
+  const { size = null, walSize = null, database } = file ?? {}
   return {
     ok: report.problems.length === 0,
     store: {
-      ...location,
-      exists: file.exists,
-      size: file.size ?? null,
-      walSize: file.walSize ?? null,
-      error: file.error ?? null,
+      path: location.path,
+      from: location.from,
+      exists,
+      size,
+      walSize,
+      error,
       database: database === undefined ? null : { ...database, integrity: database.integrity ?? null },
+      server,
       sessions,
     },
     versions: report.versions,
@@ -214,14 +283,63 @@ function plain({ out }: Context, text: string): string[] {
   return sentence(text, out, undefined, '  ')
 }
 
-function storeLines(context: Context, { file, sessions }: Report): string[] {
+function storeLines(context: Context, { store }: Report): string[] {
   const { location } = context
-  const { exists, size, walSize, database, error } = file
+  const { exists, file, server, sessions } = store
   const where = plain(context, `${location.path} (${LOCATED_BY[location.from]})`)
+  const about = server === undefined ? [] : serverLines(context, server)
+  if (exists === null) return [...where, ...wrong(context, 'It cannot be inspected.')]
   if (!exists)
-    return [...where, ...plain(context, 'There is no store yet; the first command that writes creates it.')]
+    return [
+      ...where,
+      ...about,
+      ...plain(context, 'There is no store yet; the first command that writes creates it.'),
+    ]
+  const opening =
+    sessions === null
+      ? wrong(context, 'It cannot be opened.')
+      : well(context, `opens: ${counted(sessions, 'session')}`)
+  if (file !== undefined) return [...where, ...fileLines(context, file, opening)]
+  const isForeign = server?.schemaVersion === null
+  const foreign = isForeign ? wrong(context, 'It holds no tables of undertext.') : []
+  return [...where, ...about, ...foreign, ...opening]
+}
+
+function serverLines(
+  context: Context,
+  { version, schema, schemaVersion, prepared, guards }: NonNullable<StoreReport['server']>,
+): string[] {
+  return [
+    ...plain(context, `PostgreSQL ${version}, statements are ${prepared ? '' : 'not '}prepared`),
+    ...plain(
+      context,
+      `tables in ${JSON.stringify(schema)}${schemaVersion === null ? '' : `, schema ${schemaVersion}`}`,
+    ),
+    ...(guards === null ? [] : guardLines(context, guards)),
+  ]
+}
+
+const GUARDED_BY: { readonly [kind in Guards['kind']]: string } = {
+  triggers: 'triggers guard the history',
+  privileges: 'the privileges of the role guard the history',
+  none: 'Nothing guards the history',
+}
+
+function guardLines(context: Context, { kind, ...problems }: Guards): string[] {
+  const mark = kind === 'none' ? wrong : well
+  const found = Object.entries(problems)
+    .filter(([what, names]) => names.length > 0 && !(kind === 'privileges' && what === 'missing'))
+    .map(([what, names]) => `${what} triggers: ${names.join(', ')}`)
+  return [...mark(context, GUARDED_BY[kind]), ...found.flatMap((line) => wrong(context, safeLine(line)))]
+}
+
+function fileLines(
+  context: Context,
+  { size, walSize, database, error }: FileFacts,
+  opening: readonly string[],
+): string[] {
   const wal = walSize === undefined ? '' : `, write-ahead log ${bytes(walSize)}`
-  const head = [...where, ...(size === undefined ? [] : plain(context, `${bytes(size)}${wal}`))]
+  const head = size === undefined ? [] : plain(context, `${bytes(size)}${wal}`)
   if (database === undefined) return [...head, ...wrong(context, `SQLite cannot open it (${error}).`)]
   const { schema, pages, pageSize, freePages, journalMode, integrity } = database
   const pagesText = `${counted(pages, 'page')} of ${count(pageSize)} bytes, ${count(freePages)} free, journal ${journalMode}`
@@ -232,9 +350,7 @@ function storeLines(context: Context, { file, sessions }: Report): string[] {
     ...(schema === null
       ? wrong(context, 'It holds no tables of undertext.')
       : plain(context, `schema ${schema}`)),
-    ...(sessions === null
-      ? wrong(context, 'It cannot be opened.')
-      : well(context, `opens: ${counted(sessions, 'session')}`)),
+    ...opening,
     ...(integrity === undefined ? [] : mark(context, `integrity_check: ${integrity.join('; ')}`)),
   ]
 }

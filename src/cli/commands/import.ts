@@ -12,8 +12,9 @@ import { stemOf } from '../../transfer/session-rows.ts'
 import type { SourceName } from '../../transfer/source.ts'
 import type { Context, Progress } from '../command.ts'
 import { CliError, failureOf } from '../errors.ts'
+import { isAddress } from '../location.ts'
+import { isNewStore } from '../open-store.ts'
 import { bytes, count } from '../output/figures.ts'
-import { isNewStore } from '../store-file.ts'
 import {
   type FileOutcome,
   type ImportReporter,
@@ -57,6 +58,10 @@ async function refuseWrongUse(
   paths: readonly string[],
   { session }: ImportOptions,
 ): Promise<void> {
+  if (paths.some(isAddress))
+    throw new CliError('WRONG_USE', 'An address is no file to import.', {
+      hint: '--db names the store to import into, files and folders follow the command.',
+    })
   const isOnlyFile =
     paths.length === 1 && (paths[0] === STANDARD_INPUT || !(await isFolder(resolve(cwd, paths[0]!))))
   if (session !== undefined && !isOnlyFile)
@@ -77,7 +82,7 @@ async function refuseWrongUse(
 /** The store. A dry run creates none; without one it compares the files with an empty store. */
 async function storeFor(context: Context, { dryRun }: ImportOptions): Promise<Store> {
   if (dryRun !== true) return context.open('write')
-  const isNew = await isNewStore(context.location.path)
+  const isNew = await isNewStore(context.location)
   return isNew ? openStore(':memory:', { env: false }) : context.open('read')
 }
 

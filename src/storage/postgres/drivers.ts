@@ -1,4 +1,4 @@
-import { isNotFound, UndertextError } from '../../errors.ts'
+import { invalid, isNotFound, UndertextError } from '../../errors.ts'
 import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
 
 /** The used part of a pool of `pg`. Declared here, so that a project needs no types of the driver. */
@@ -78,11 +78,27 @@ export async function fromUrl(url: string, options: UrlOptions = {}): Promise<Po
   return { ...fromPool(pool), end: () => pool.end() }
 }
 
+export function isPostgresUrl(location: string): boolean {
+  return /^postgres(?:ql)?:\/\//i.test(location)
+}
+
 /** A URL for messages: without user, password and parameters. */
 export function locationOf(url: string): string {
   // Another protocol is a mistake, in which anything may be the password.
-  const parts = /^postgres(?:ql)?:\/\//i.test(url) && URL.canParse(url) ? new URL(url) : undefined
-  return parts === undefined ? 'PostgreSQL' : `postgres://${parts.host}${parts.pathname}`
+  if (!isPostgresUrl(url) || !URL.canParse(url)) return 'PostgreSQL'
+  const { username, host, pathname } = new URL(url)
+  // With a / or ? in it that is not encoded, a part of the password is read as the host or the path.
+  const isClear = url.split('@').length === (username === '' ? 1 : 2)
+  return isClear ? `postgres://${host}${pathname}` : 'PostgreSQL'
+}
+
+/** What a URL says of the store: `?schema=NAME` and `prepare=false`. The driver ignores both. */
+export function storeIn(url: string): { readonly schema: string; readonly prepare: boolean } {
+  const parameters = URL.canParse(url) ? new URL(url).searchParams : new URLSearchParams()
+  const prepare = parameters.get('prepare') ?? 'true'
+  if (prepare !== 'true' && prepare !== 'false')
+    throw invalid('openStore: prepare in the URL must be true or false')
+  return { schema: parameters.get('schema') ?? 'undertext', prepare: prepare === 'true' }
 }
 
 class PoolConnection implements PostgresConnection {

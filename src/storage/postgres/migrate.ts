@@ -100,7 +100,10 @@ async function rollBack(connection: PostgresConnection): Promise<void> {
 }
 
 /** The schema version of a schema, 0 when it has no store. */
-async function schemaVersion({ connection, schema }: Place): Promise<number> {
+export async function schemaVersion({
+  connection,
+  schema,
+}: Pick<Place, 'connection' | 'schema'>): Promise<number> {
   const columns = await connection.query(
     `select 1 from pg_catalog.pg_attribute a
        join pg_catalog.pg_class c on c.oid = a.attrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -118,14 +121,22 @@ async function schemaVersion({ connection, schema }: Place): Promise<number> {
 }
 
 async function refuseOthers(place: Place): Promise<void> {
-  const { rows } = await place.connection.query(
-    `select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-     where n.nspname = $1 and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') limit 1`,
-    [place.schema],
-  )
-  if (rows.length === 0) return
+  if (!(await hasTables(place))) return
   const detail = `its schema ${JSON.stringify(place.schema)} has tables of another program. Name another schema, or have openStore add the tables to it with { adopt: true }.`
   throw notAStore(place, detail)
+}
+
+/** Whether a schema has tables or the like, of whatever program. */
+export async function hasTables({
+  connection,
+  schema,
+}: Pick<Place, 'connection' | 'schema'>): Promise<boolean> {
+  const { rows } = await connection.query(
+    `select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = $1 and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') limit 1`,
+    [schema],
+  )
+  return rows.length > 0
 }
 
 function refuseNewer(found: number): void {

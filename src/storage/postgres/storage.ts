@@ -18,10 +18,6 @@ export type PostgresStoreOptions = {
   readonly busyTimeoutMs: number
 }
 
-export function isPostgresUrl(location: string): boolean {
-  return /^postgres(?:ql)?:\/\//i.test(location)
-}
-
 /** Whether a value is one of the sources that are objects. */
 export function isPostgresSource(value: unknown): value is Exclude<PostgresSource, string> {
   return typeof value === 'object' && value !== null && kindOf(value) !== undefined

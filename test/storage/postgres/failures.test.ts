@@ -3,7 +3,7 @@ import pg from 'pg'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { ErrorCode } from '../../../src/index.ts'
 import type { PostgresDatabase } from '../../../src/storage/postgres/connection.ts'
-import { fromPool, fromUrl, locationOf } from '../../../src/storage/postgres/drivers.ts'
+import { fromPool, fromUrl, locationOf, storeIn } from '../../../src/storage/postgres/drivers.ts'
 import { readFailure } from '../../../src/storage/postgres/failure.ts'
 import { CANARY, expectFailure, failureOf } from '../../support/failures.ts'
 import { postgresServer, query } from '../../support/postgres.ts'
@@ -147,6 +147,20 @@ describe('addresses', () => {
     )
     expect(locationOf('me:secret@somewhere')).not.toContain('secret')
     expect(locationOf('not a url with secret')).toBe('PostgreSQL')
+    // A part of a password that is not encoded is not taken for the host or the path.
+    for (const password of ['1/secret', '1?secret', '1#secret', 'a@secret', 'a@1/secret'])
+      expect(locationOf(`postgres://me:${password}@db.example/chats`)).toMatch(
+        /^PostgreSQL$|\/\/db\.example\//,
+      )
+  })
+
+  it('may name the schema, and say that statements are not prepared', () => {
+    expect(storeIn('postgres://db.example/chats')).toEqual({ schema: 'undertext', prepare: true })
+    expect(storeIn('postgres://db.example/chats?prepare=false&schema=a%20b')).toEqual({
+      schema: 'a b',
+      prepare: false,
+    })
+    expect(() => storeIn('postgres://db.example/chats?prepare=no')).toThrow('true or false')
   })
 
   it.each([

@@ -30,8 +30,8 @@ export async function openTarget(
   if (found !== undefined && !force) throw existsAlready(output)
   // The target of a link is replaced, not the link.
   const path = found === undefined ? given : await realpath(given)
-  const store = await realpath(context.location.path)
-  if ([store, `${store}-wal`, `${store}-shm`].includes(path))
+  const store = context.location.url === undefined ? await realpath(context.location.path) : undefined
+  if (store !== undefined && [store, `${store}-wal`, `${store}-shm`].includes(path))
     throw new CliError('WRONG_USE', `${output} is the store itself.`, { hint: 'Name another file.' })
   const partial = `${path}.${randomBytes(4).toString('hex')}.partial`
   return fileTarget(output, path, partial, await createFile(partial, output), force)

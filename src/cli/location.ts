@@ -1,0 +1,38 @@
+import { resolve } from 'node:path'
+import { isPostgresUrl, locationOf } from '../storage/postgres/drivers.ts'
+import type { Location } from './command.ts'
+import { CliError } from './errors.ts'
+
+/** What named the store, for people. */
+export const LOCATED_BY: { readonly [from in Location['from']]: string } = {
+  option: '--db',
+  environment: 'UNDERTEXT_DB',
+  default: 'the default place',
+}
+
+/** The file or the server with a name. Throws `WRONG_USE` for an empty name and for other addresses. */
+export function locationNamed(name: string, from: Location['from'], cwd: string): Location {
+  if (name === '') throw new CliError('WRONG_USE', `${LOCATED_BY[from]} names no store.`)
+  if (isPostgresUrl(name)) return { path: locationOf(name), url: name, from }
+  if (isAddress(name))
+    throw new CliError('WRONG_USE', `${LOCATED_BY[from]} is an address of neither a file nor a server.`, {
+      hint: 'A server is postgres://USER:PASSWORD@HOST:5432/DATABASE, without quotes.',
+    })
+  return { path: resolve(cwd, name), from }
+}
+
+/** A name as it may be printed. */
+export function shownName(name: string): string {
+  return isPostgresUrl(name) ? locationOf(name) : isAddress(name) ? 'an address' : name
+}
+
+/** A text without the addresses that someone typed where they do not belong, such as in place of a session. */
+export function withoutAddresses(text: string): string {
+  const typed = /postgres(?:ql)?:\/+(?!user:password@host)[^\s"'`]*[@?][^\s"'`]*/gi
+  return text.replace(typed, (address) => locationOf(address))
+}
+
+/** Whether a name is meant as an address. In a mistyped one anything may be the password, so it is not taken for a file. */
+export function isAddress(name: string): boolean {
+  return /^\W*postgres(?:ql)?:|:\/\//i.test(name)
+}

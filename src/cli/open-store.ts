@@ -1,0 +1,39 @@
+import { knownVariables, unknownVariables } from '../config/environment.ts'
+import { type OpenOptions, openStore } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
+import type { Context, Location } from './command.ts'
+import { CliError } from './errors.ts'
+import { LOCATED_BY } from './location.ts'
+import { isBlank, isMissing, prepareFile } from './store-file.ts'
+import { serverFacts } from './store-server.ts'
+
+/** Opens the store of a command, as `Context.open` describes. Warns on `err` of variables with our prefix that nothing reads. */
+export async function openAt(
+  location: Location,
+  access: 'read' | 'change' | 'write',
+  { config, env, err, style }: Pick<OpenOptions, 'config'> & Pick<Context, 'env' | 'err' | 'style'>,
+): Promise<Store> {
+  const { path, url, from } = location
+  if (access !== 'write' && (await isAbsent(location)))
+    throw new CliError('NOT_THERE', `There is no store at ${path} (${LOCATED_BY[from]}).`, {
+      facts: { path, from },
+      hint: 'Name one with --db or UNDERTEXT_DB, or create one: undertext chat, undertext import FILE.',
+    })
+  if (url === undefined) await prepareFile(location, access)
+  for (const name of unknownVariables(env))
+    err.write(style.yellow(`undertext: nothing reads ${name}; docs/configuration.md has the variables.\n`))
+  return openStore(url ?? path, {
+    env: knownVariables(env),
+    readonly: access === 'read',
+    ...(config !== undefined && { config }),
+  })
+}
+
+/** Whether opening it for writing would create the store. */
+export async function isNewStore(location: Location): Promise<boolean> {
+  return (await isAbsent(location)) || (location.url === undefined && (await isBlank(location.path)))
+}
+
+async function isAbsent({ path, url }: Location): Promise<boolean> {
+  return url === undefined ? isMissing(path) : !(await serverFacts(url)).exists
+}
