@@ -26,6 +26,7 @@ import type { StatsOptions } from '../config/store-options.ts'
 import { invalid, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
+import { complete } from '../model/work.ts'
 import { isPostgresUrl, storeIn } from '../storage/postgres/drivers.ts'
 import { isPostgresSource, openPostgres, type PostgresSource } from '../storage/postgres/storage.ts'
 import { expireAllDead } from '../storage/sql/lease.ts'
@@ -73,7 +74,7 @@ const openSchema = z.strictObject({
   adopt: z.boolean().default(false),
   /** The schema of the tables in PostgreSQL, which only this package uses. Default: `?schema=` of the URL, else `undertext`. */
   schema: z.string().optional(),
-  /** Whether PostgreSQL prepares statements. `false` behind a pooler in transaction mode. Default: `prepare=` of the URL, else `true`. */
+  /** Whether PostgreSQL prepares statements. `false` for a pooler in transaction mode. Default: `prepare=` of the URL, else `true`. */
   prepare: z.boolean().optional(),
   /** How long a verb waits for the write of another connection, milliseconds. Default 5,000. */
   busyTimeoutMs: z.int().nonnegative().max(600_000).default(DEFAULT_BUSY_TIMEOUT_MS),
@@ -352,7 +353,7 @@ function prepareFile(
 function finishEarlierWork(connection: SqliteSql): void {
   if (connection.readonly) return
   finishClearing(connection, 'openStore')
-  expireAllDead(connection)
+  complete(expireAllDead(connection))
 }
 
 function useWriteAheadLog(connection: SqliteSql, busyTimeoutMs: number): void {

@@ -54,7 +54,7 @@ export async function migrate(driver: PostgresDriver, options: MigrateOptions): 
   try {
     const found = await schemaVersion(place)
     refuseNewer(found)
-    if (found < SUPPORTED && readonly) throw behind(place, found)
+    if (found < SUPPORTED && readonly) throw outdated(place, found)
     if (found < SUPPORTED) await bringUp(place, adopt)
     await checkGuards(place)
     isDone = true
@@ -143,7 +143,7 @@ function refuseNewer(found: number): void {
   if (found > SUPPORTED) throw new UndertextError('STORE_TOO_NEW', { found, supported: SUPPORTED })
 }
 
-function behind(place: Place, found: number): UndertextError {
+function outdated(place: Place, found: number): UndertextError {
   if (found > 0) return new UndertextError('STORE_TOO_OLD', { found, supported: SUPPORTED })
   return notAStore(place, 'it holds no tables of undertext, and a read-only store makes none.')
 }

@@ -90,7 +90,7 @@ function parametersOf(text: string): number {
   }
   if (numbers.every((number) => number === '')) return numbers.length
   if (numbers.includes('')) throw new Error('A statement has plain and numbered parameters.')
-  return Math.max(...numbers.map(Number))
+  return numbers.reduce((most, number) => Math.max(most, Number(number)), 0)
 }
 
 function hasAlias(rest: string): boolean {

@@ -215,7 +215,7 @@ const SHOWN = storedRows(`${M_VISIBLE} and m.anchor`, '{index undertext_visible}
 /** Rows in the order of the view, within the caller's transaction. */
 function* rowsIn(sql: Sql, { no }: SessionHead, range: PositionRange, ...queries: string[]): Work<Row[]> {
   const rows: Row[] = []
-  for (const text of queries) rows.push(...(yield* sql.all(text, no, ...range)))
+  for (const text of queries) for (const row of yield* sql.all(text, no, ...range)) rows.push(row)
   return rows.sort((a, b) => (a[12] as number) - (b[12] as number) || (a[4] as number) - (b[4] as number))
 }
 

@@ -148,11 +148,10 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       await store.compactSession(S, { range: { from: 1, to: 8 }, summary: 'x' })
       const { incarnation } = await store.getSession(S)
       const ids = (await store.getMessages(S)).map(({ id }) => id)
-      expect(await store.purgeSession(S, { actor: 'anna', reason: 'asked to' })).toEqual({
-        messages: 12,
-        compactions: 1,
-        blobs: 0,
-      })
+      const { filesCleared, ...removed } = await store.purgeSession(S, { actor: 'anna', reason: 'asked to' })
+      expect(removed).toEqual({ messages: 12, compactions: 1, blobs: 0 })
+      // A server keeps removed rows until it vacuums.
+      expect([undefined, false]).toContain(filesCleared)
       await refusal(store.getSession(S), 'SESSION_NOT_FOUND')
       await refusal(store.purgeSession(S), 'SESSION_NOT_FOUND')
       expect(await store.getContextStats(S)).toBeNull()

@@ -18,7 +18,7 @@ import { newSchema, SERVERS, type Server } from './servers.ts'
 /** Tables of no family. */
 const SHARED = ['calibrations', 'limits', 'meta']
 /** Indexes for questions about all families. */
-const ACROSS = ['compactions_summaries', 'sessions_created', 'sessions_incarnation', 'sessions_owner']
+const ACROSS = ['compactions_summaries', 'sessions_added', 'sessions_incarnation', 'sessions_owner']
 
 type Column = { readonly type: string; readonly notNull: boolean; readonly default: unknown }
 
@@ -60,7 +60,10 @@ describe('the columns', () => {
     const counter = { ...whole, default: 0 }
     const lastWrite = { type: 'text', notNull: false, default: undefined }
     Object.assign(expected.sessions!, { compacted: counter, audited: counter, jobbed: counter })
-    Object.assign(expected.sessions!, { last_write: lastWrite })
+    Object.assign(expected.sessions!, {
+      last_write: lastWrite,
+      added: { ...counter, default: expect.anything() },
+    })
     const id = { type: 'text', notNull: true, default: undefined }
     expected.names = { id, family: whole, session: whole }
     expect(columnsOf(postgres)).toEqual(expected)
@@ -143,10 +146,10 @@ describe.each(SERVERS)('the tables in %s', (_, start) => {
 
   it('list the newest sessions, and the rows of a view, in the order of an index', async () => {
     const visible = 'condense_parent is null and truncation_parent is null and retired_by is null'
-    const newest = 'order by created_at desc, family desc, no desc limit 10'
+    const newest = 'order by added desc, family desc, no desc limit 10'
     const questions = {
-      sessions_created: `sessions where (created_at, family, no) < (9, 9, 9) ${newest}`,
-      sessions_owner: `sessions where owner = 'a' and (created_at, family, no) < (9, 9, 9) ${newest}`,
+      sessions_added: `sessions where (added, family, no) < (9, 9, 9) ${newest}`,
+      sessions_owner: `sessions where owner = 'a' and (added, family, no) < (9, 9, 9) ${newest}`,
       visible: `messages where family = 1 and session = 1 and ${visible} order by anchor, ordinal`,
     }
     const connection = await server.driver.acquire()

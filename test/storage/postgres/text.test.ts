@@ -71,10 +71,10 @@ describe('fragments', () => {
   })
 
   it('an index is not named', () => {
-    expect(pg('select 1 from undertext_messages {visible} where a')).toBe(
+    expect(pg('select 1 from undertext_messages {index undertext_visible} where a')).toBe(
       'select 1 from "chats".messages as undertext_messages  where a',
     )
-    expect(pg('select 1 from undertext_messages m {visible} where a')).toBe(
+    expect(pg('select 1 from undertext_messages m {index undertext_visible} where a')).toBe(
       'select 1 from "chats".messages m  where a',
     )
   })
