@@ -1,19 +1,24 @@
-import { describe } from 'vitest'
+import pg from 'pg'
+import { afterAll, describe } from 'vitest'
 import { openStore } from '../../../src/index.ts'
+import { fromPool } from '../../../src/storage/postgres/drivers.ts'
 import { postgresServer } from '../../support/postgres.ts'
 import { describeStore } from '../contract.ts'
+import { schemasOf } from './schemas.ts'
 
-/* The whole contract, each test in a new schema. Another store of a test has its own connections. */
+/* The whole contract. Each store has its own connections. */
 
 const server = await postgresServer()
 
 describe.skipIf(server === undefined)('on a server', async () => {
   if (server === undefined) return
   const url = await server.newDatabase()
-  let schemas = 0
+  const pool = new pg.Pool({ connectionString: url, max: 1 })
+  afterAll(() => pool.end())
+  const newSchema = schemasOf(() => fromPool(pool))
 
   describeStore('PostgreSQL', async () => {
-    const options = { schema: `s${schemas++}`, estimator: 'neurolink' } as const
+    const options = { schema: await newSchema(), estimator: 'neurolink' } as const
     return {
       store: await openStore(url, options),
       reopen: () => openStore(url, options),

@@ -1,5 +1,5 @@
 import { PGlite } from '@electric-sql/pglite'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../../src/index.ts'
 import { fromPglite } from '../../../src/storage/postgres/drivers.ts'
 import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
@@ -7,6 +7,7 @@ import { chat } from '../../support/conversation.ts'
 import { KEEPS_ALL } from '../contract/support.ts'
 import { CONTRACT, describeStore, type Part } from '../contract.ts'
 import { outsideFamily } from './families.ts'
+import { schemasOf } from './schemas.ts'
 
 /** Statements about all families, by what they are for. */
 const OF_ALL_FAMILIES = {
@@ -26,9 +27,6 @@ const OF_ALL_FAMILIES = {
 export function describePglite(parts: readonly Part[] = CONTRACT): void {
   let pglite: PGlite
   let driver: PostgresDriver
-  /** The schemas there are, and those that the test at hand has. The tables of a new one take longer than most tests. */
-  let schemas = 0
-  let used = 0
   const texts = new Set<string>()
 
   beforeAll(async () => {
@@ -36,16 +34,7 @@ export function describePglite(parts: readonly Part[] = CONTRACT): void {
     driver = recording(fromPglite(pglite), texts)
   })
   afterAll(() => pglite.close())
-  beforeEach(() => {
-    used = 0
-  })
-
-  const newSchema = async (): Promise<string> => {
-    const schema = `s${used++}`
-    if (used > schemas) schemas++
-    else await empty(pglite, schema)
-    return schema
-  }
+  const newSchema = schemasOf(() => driver)
 
   describeStore(
     'PGlite',
@@ -103,14 +92,4 @@ function recording(driver: PostgresDriver, texts: Set<string>): PostgresDriver {
       }
     },
   }
-}
-
-/** Removes all rows of a schema, but its version. */
-async function empty(pglite: PGlite, schema: string): Promise<void> {
-  const { rows } = await pglite.query<{ name: string }>(
-    "select table_name as name from information_schema.tables where table_schema = $1 and table_name <> 'meta'",
-    [schema],
-  )
-  const deletions = rows.map(({ name }) => `delete from ${schema}.${name};`)
-  await pglite.exec(`begin; set local undertext.purging = 'on'; ${deletions.join(' ')} commit`)
 }
