@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
 import { describeAppend } from '../contract/append.ts'
-import { describeAudit } from '../contract/audit.ts'
 import { describeBilling } from '../contract/billing.ts'
 import { describePreview } from '../contract/preview.ts'
 import { describeReading } from '../contract/reading.ts'
@@ -24,7 +23,6 @@ describePglite([
   describeUndo,
   describeToolCalls,
   describeBilling,
-  describeAudit,
 ])
 
 it.each([
