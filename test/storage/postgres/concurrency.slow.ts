@@ -36,6 +36,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
   /** A store that waits, before it locks a session for the first time, until the others wait there too. */
   const openMeeting = async (meet: () => Promise<void>): Promise<Store> => {
     const pool = new pg.Pool({ connectionString: url, pipeline: true })
+    pool.on('error', () => {})
     const store = await openStore(meeting(fromPool(pool), meet), OPTIONS)
     onTestFinished(async () => {
       await store.close()
