@@ -109,6 +109,7 @@ const OTHERS: ReadonlySet<string> = new Set([
   `${PREFIX}DB`,
   `${PREFIX}DEBUG`,
   `${PREFIX}SHARED`,
+  `${PREFIX}PG`,
 ])
 
 /** Variables with the prefix that nothing reads: misspelled, or of a setting that is not a text, a number or a boolean. */

@@ -6,6 +6,7 @@ import {
   type CompactionResult,
   isUndertextError,
   type NewMessage,
+  type OpenOptions,
   openStore,
   type ProviderCompactionResult,
   type RewindPoint,
@@ -254,11 +255,16 @@ const ESTIMATORS = ['neurolink', 'calibrated', 'nca', 'promptfleet'] as const
 /** Of every third sequence the longer outputs are previewed: those of more than 220 bytes or 25 lines. */
 export const PREVIEWING = { maxToolOutputBytes: 220, maxToolOutputLines: 25 }
 
-export async function checkSequence(steps: readonly Step[]): Promise<void> {
+type Open = (options: OpenOptions) => Promise<Store>
+
+export async function checkSequence(
+  steps: readonly Step[],
+  open: Open = (options) => openStore(':memory:', options),
+): Promise<void> {
   const estimator = estimatorNamed(ESTIMATORS[steps.length % ESTIMATORS.length]!)!
   const estimators = { standard: estimator, byName: new Map([[estimator.name, estimator]]) }
   const config = steps.length % 3 === 0 ? PREVIEWING : {}
-  const real = await openStore(':memory:', { estimator, config })
+  const real = await open({ estimator, config })
   const layers = [{ source: 'store' as const, values: config }]
   const model = new Store(new ModelStorage(estimator), { estimators, layers })
   try {

@@ -23,11 +23,44 @@ import { describeToolCalls } from './contract/tool-calls.ts'
 import { describeUndo } from './contract/undo.ts'
 import { describeUndoIfFits } from './contract/undo-if-fits.ts'
 
+/** A part of the contract. */
+export type Part = (contract: Contract) => void
+
+export const CONTRACT: readonly Part[] = [
+  describeSessions,
+  describeBilling,
+  describePromptCache,
+  describeAppend,
+  describeAppendPreviews,
+  describeLossless,
+  describeReading,
+  describePrune,
+  describeDeduplicate,
+  describeDropReasoning,
+  describeSummarize,
+  describeTruncate,
+  describePreview,
+  describeProvider,
+  describeUndo,
+  describeToolCalls,
+  describeExpand,
+  describeUndoIfFits,
+  describeConcurrency,
+  describeAudit,
+  describeReadings,
+  describeHistories,
+]
+
 /**
  * What every storage must do: all verbs of `Store`, over whatever the factory opens. A new backend is done when
  * this passes. Each test gets a store of its own; `reopen` answers another store over the same data.
  */
-export function describeStore(name: string, factory: StoreFactory, keeps: Keeps = KEEPS_ALL): void {
+export function describeStore(
+  name: string,
+  factory: StoreFactory,
+  keeps: Keeps = KEEPS_ALL,
+  parts: readonly Part[] = CONTRACT,
+): void {
   const after: (() => unknown)[] = []
   afterEach(async () => {
     for (const clean of after.splice(0).reverse()) await clean()
@@ -50,27 +83,6 @@ export function describeStore(name: string, factory: StoreFactory, keeps: Keeps 
   const contract: Contract = { openBoth, open: async () => (await openBoth()).store, keeps }
 
   describe(name, () => {
-    describeSessions(contract)
-    describeBilling(contract)
-    describePromptCache(contract)
-    describeAppend(contract)
-    describeAppendPreviews(contract)
-    describeLossless(contract)
-    describeReading(contract)
-    describePrune(contract)
-    describeDeduplicate(contract)
-    describeDropReasoning(contract)
-    describeSummarize(contract)
-    describeTruncate(contract)
-    describePreview(contract)
-    describeProvider(contract)
-    describeUndo(contract)
-    describeToolCalls(contract)
-    describeExpand(contract)
-    describeUndoIfFits(contract)
-    describeConcurrency(contract)
-    describeAudit(contract)
-    describeReadings(contract)
-    describeHistories(contract)
+    for (const describePart of parts) describePart(contract)
   })
 }

@@ -87,7 +87,8 @@ async function startServer(programs: string): Promise<Server> {
   })
 
   const port = await freePort()
-  const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '' }
+  // What a killed server has written the system keeps; no test cuts the power.
+  const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', fsync: 'off' }
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const url = `postgres://${USER}:${password}@127.0.0.1:${port}/postgres`
   let child: ChildProcess

@@ -3,7 +3,7 @@ import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.
 
 /** The used part of a pool of `pg`. Declared here, so that a project needs no types of the driver. */
 export interface Pool {
-  connect(): Promise<PoolClient>
+  connect(done: (error: Error | undefined, client: PoolClient | undefined) => void): void
 }
 
 export interface PoolClient {
@@ -40,7 +40,13 @@ export type UrlOptions = {
 /** Makes a driver of a pool of `pg`. The pool stays the application's: its settings, its `error` events and its end. */
 export function fromPool(pool: Pool): PostgresDriver {
   return {
-    acquire: async () => new PoolConnection(await pool.connect()),
+    // A promise would be too late: the server may end a connection in the packet that opens it.
+    acquire: () =>
+      new Promise((resolve, reject) =>
+        pool.connect((error, client) =>
+          client === undefined ? reject(error) : resolve(new PoolConnection(client)),
+        ),
+      ),
     end: async () => {},
   }
 }

@@ -1,20 +1,48 @@
-import { PGlite } from '@electric-sql/pglite'
-import { afterAll, beforeAll } from 'vitest'
-import { openStore } from '../../../src/index.ts'
-import { describeStore } from '../contract.ts'
+import { expect, it } from 'vitest'
+import { describeAppend } from '../contract/append.ts'
+import { describeBilling } from '../contract/billing.ts'
+import { describePreview } from '../contract/preview.ts'
+import { describeReading } from '../contract/reading.ts'
+import { describeSessions } from '../contract/sessions.ts'
+import { describePrune } from '../contract/stages-prune.ts'
+import { describeSummarize } from '../contract/stages-summarize.ts'
+import { describeToolCalls } from '../contract/tool-calls.ts'
+import { describeUndo } from '../contract/undo.ts'
+import { outsideFamily } from './families.ts'
+import { describePglite } from './pglite.ts'
 
-let pglite: PGlite
-let schemas = 0
+/* A part of the contract for each kind of verb, because a statement takes a millisecond on PGlite; pglite.slow.ts has the whole. */
 
-beforeAll(async () => {
-  pglite = await PGlite.create()
-})
-afterAll(() => pglite.close())
+describePglite([
+  describeSessions,
+  describeAppend,
+  describeReading,
+  describePrune,
+  describeSummarize,
+  describePreview,
+  describeUndo,
+  describeToolCalls,
+  describeBilling,
+])
 
-describeStore('PGlite', async () => {
-  const options = { schema: `s${schemas++}`, estimator: 'neurolink' } as const
-  return {
-    store: await openStore(pglite, options),
-    reopen: () => openStore(pglite, options),
-  }
+it.each([
+  ['select 1 from "s".messages as m where family = $1::bigint and key = $2', []],
+  ['select 1 from "s".messages as m where key = $2', ['m']],
+  ['select 1 from "s".messages m join "s".contents c on c.key = m.key where m.family = $1::bigint', ['c']],
+  [
+    'select 1 from "s".messages m join "s".contents c on c.family = m.family and c.key = m.key where m.family = $1',
+    [],
+  ],
+  [
+    'delete from "s".jobs as j where family = $1::bigint and no in (select no from "s".jobs as j where no < $2)',
+    ['j'],
+  ],
+  ['select 1 from "s".usage as u where (family = $1::bigint and (model = $2))', []],
+  ['select 1 from "s".usage as u where family = $1 union select 1 from "s".usage as v', ['v']],
+  ['insert into "s".usage as u (model, family) values ($1, $2::bigint)', []],
+  ['insert into "s".usage as u (model, family) values ($1, $2)', ['u']],
+  ['select 1 from "s".usage as u where model = \'family = $1\'', ['u']],
+  ['select 1 from "s".limits as l, "s".names as n', []],
+])('%s: tables without a family are %j', (statement, tables) => {
+  expect(outsideFamily(statement)).toEqual(tables)
 })

@@ -1,0 +1,5 @@
+import { describePglite } from './pglite.ts'
+
+/* The whole contract. */
+
+describePglite()

@@ -1,0 +1,95 @@
+import { PGlite } from '@electric-sql/pglite'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openStore } from '../../../src/index.ts'
+import { fromPglite } from '../../../src/storage/postgres/drivers.ts'
+import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
+import { chat } from '../../support/conversation.ts'
+import { KEEPS_ALL } from '../contract/support.ts'
+import { CONTRACT, describeStore, type Part } from '../contract.ts'
+import { outsideFamily } from './families.ts'
+import { schemasOf } from './schemas.ts'
+
+/** Statements about all families, by what they are for. */
+const OF_ALL_FAMILIES = {
+  'sessions in a list':
+    /^select (?:provider|id, title)\b.* from "s"\.sessions as undertext_sessions where (?:\(added, family, no\) < .*)?archived_at is (?:not )?null and staged_by is null and .* order by added desc/,
+  'the newest session': /^select s\.id, s\.updated_at, .* as written from \(select added, family, no, /,
+  'imports in progress': /^select id, staged_by, .* where staged_by is not null$/,
+  'an incarnation': /^select 1 from "s"\.sessions as undertext_sessions where incarnation = \$1$/,
+  'a job by its id': /^select j\.id, .* where j\.id = \$1$/,
+  'waiting jobs':
+    /^select s\.id from "s"\.jobs j join "s"\.sessions s on s\.family = j\.family .* order by j\.no limit \$1$/,
+  'the cost of summaries':
+    /^select .* from "s"\.compactions as undertext_compactions where summarizer is not null and created_at > \$1/,
+}
+
+/** Runs parts of the contract on a PGlite, and checks the statements that were sent. */
+export function describePglite(parts: readonly Part[] = CONTRACT): void {
+  let pglite: PGlite
+  let driver: PostgresDriver
+  const texts = new Set<string>()
+
+  beforeAll(async () => {
+    pglite = await PGlite.create()
+    driver = recording(fromPglite(pglite), texts)
+  })
+  afterAll(() => pglite.close())
+  const newSchema = schemasOf(() => driver)
+
+  describeStore(
+    'PGlite',
+    async () => {
+      const options = { schema: await newSchema(), estimator: 'neurolink' } as const
+      return { store: await openStore(driver, options), reopen: () => openStore(driver, options) }
+    },
+    KEEPS_ALL,
+    parts,
+  )
+
+  describe('PGlite', () => {
+    it('compacts in the background', async () => {
+      const store = await openStore(driver, { schema: await newSchema(), estimator: 'neurolink' })
+      await store.append('s', chat(20))
+      const job = await store.compactInBackground('s', { targetTokens: 0 })
+      await store.whenIdle('s')
+      expect(await store.getJob(job.jobId)).toMatchObject({ state: 'done', sessionId: 's', attempts: 1 })
+      const other = await store.compactInBackground('s', { targetTokens: 0 })
+      await store.cancel(other.jobId)
+      expect(await store.listJobs('s')).toHaveLength(2)
+      expect((await store.verifySession('s')).findings).toEqual([])
+      await store.whenIdle()
+      await store.close()
+    })
+
+    it('each statement about a session names its family', () => {
+      const wrong = [...texts].flatMap((text) => {
+        const tables = outsideFamily(text)
+        const isKnown = Object.values(OF_ALL_FAMILIES).some((known) => known.test(text))
+        return tables.length === 0 || isKnown ? [] : [{ tables, text }]
+      })
+      expect(texts.size).toBeGreaterThan(100)
+      expect(wrong).toEqual([])
+    })
+  })
+}
+
+/** Notes the statements, with `"s"` for each schema. */
+function recording(driver: PostgresDriver, texts: Set<string>): PostgresDriver {
+  return {
+    end: () => driver.end(),
+    acquire: async () => {
+      const connection = await driver.acquire()
+      return {
+        query: (text, values, name) => {
+          const plain = text
+            .replaceAll(/"s\d+"/g, '"s"')
+            .replaceAll(/\s+/g, ' ')
+            .trim()
+          if (/^(?:select|insert|update|delete|with)\b/.test(plain)) texts.add(plain)
+          return connection.query(text, values, name)
+        },
+        release: (isBroken) => connection.release(isBroken),
+      }
+    },
+  }
+}
