@@ -246,6 +246,13 @@ export type {
   SummaryTaskDraft,
 } from './stages/stage.ts'
 export type {
+  Pglite,
+  Pool as PostgresPool,
+  PoolClient as PostgresPoolClient,
+} from './storage/postgres/drivers.ts'
+export type { PostgresConnection, PostgresDriver, PostgresResult } from './storage/postgres/port.ts'
+export type { PostgresSource } from './storage/postgres/storage.ts'
+export type {
   AuditRecord,
   CompactionRecord,
   EndRecord,

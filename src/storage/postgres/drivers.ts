@@ -3,12 +3,15 @@ import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.
 
 /** The used part of a pool of `pg`. Declared here, so that a project needs no types of the driver. */
 export interface Pool {
+  /** Calls back with a client that no one else uses until it is released. */
   connect(done: (error: Error | undefined, client: PoolClient | undefined) => void): void
 }
 
+/** The used part of a client of such a pool. */
 export interface PoolClient {
   /** Whether statements are sent without waiting for the answer to the last: an option of `pg` 8.23 and later. */
   readonly pipeline?: boolean
+  /** Runs a statement; rows are arrays. */
   query(query: {
     text: string
     values: unknown[]
@@ -16,13 +19,17 @@ export interface PoolClient {
     rowMode: 'array'
     types: { getTypeParser(type: number): (value: string) => unknown }
   }): Promise<{ readonly rows: unknown[][]; readonly rowCount: number | null }>
+  /** Listens for the loss of the connection. */
   on(event: 'error', listener: () => void): unknown
+  /** Stops listening. */
   removeListener(event: 'error', listener: () => void): unknown
+  /** Returns the client to its pool, or closes a broken one. */
   release(isBroken?: boolean): void
 }
 
 /** The used part of a PGlite. */
 export interface Pglite {
+  /** Runs a statement; rows are arrays. */
   query(
     text: string,
     values: unknown[],

@@ -11,6 +11,7 @@ export interface PostgresDriver {
   end(): Promise<void>
 }
 
+/** A connection that was taken from the pool. */
 export interface PostgresConnection {
   /**
    * Runs one statement with values for `$1`, `$2` …: numbers, texts, bytes and null. A statement with a name is prepared once per
@@ -22,6 +23,7 @@ export interface PostgresConnection {
   release(isBroken: boolean): void
 }
 
+/** The result of a statement. */
 export type PostgresResult = {
   /** Rows as arrays, in the order of the columns. 64-bit integers are numbers: all of ours are below 2^53. Bytes are `Uint8Array`, truth values 1 and 0. */
   readonly rows: readonly (readonly unknown[])[]

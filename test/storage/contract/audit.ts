@@ -140,7 +140,7 @@ export function describeAudit({ open, keeps }: Contract): void {
       // Every other message is pinned, so that what is hidden is no single range.
       const ids = await appendAll(
         store,
-        Array.from({ length: 2_000 }, (_, at) => say(at % 2 === 0 ? 'user' : 'assistant', 'x')),
+        Array.from({ length: 10_000 }, (_, at) => say(at % 2 === 0 ? 'user' : 'assistant', 'x')),
       )
       const odd = ids.filter((_, at) => at % 2 === 1)
       await store.pin(S, odd)
@@ -149,7 +149,7 @@ export function describeAudit({ open, keeps }: Contract): void {
         ids.filter((_, at) => at % 4 === 0),
       )
       await store.unpin(S, odd)
-      const run = await store.compactSession(S, { range: { from: 1, to: 2_000 }, summary: 'x' })
+      const run = await store.compactSession(S, { range: { from: 1, to: 10_000 }, summary: 'x' })
       await store.undoCompaction(S, run!.runId)
       await store.redoCompaction(S, run!.runId)
       for (const entry of await store.getAuditLog(S))
