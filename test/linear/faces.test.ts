@@ -23,7 +23,7 @@ const NO_TEXT = new Set<string>([
   ...'CompactionPreview ContextBudgetExceededError UndertextError isUndertextError originalErrorOf'.split(
     ' ',
   ),
-  ...'openStore Store Store aiSdkSummarizer recoveringModel'.split(' '),
+  ...'openStore SqliteStore Store aiSdkSummarizer recoveringModel'.split(' '),
 ])
 /** Verbs of a store of which the same is true. */
 const NO_TEXT_VERBS = new Set<string>([

@@ -2,7 +2,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UndertextError } from '../../errors.ts'
 import { Done, type Step, type Work } from '../../model/work.ts'
-import type { GuardProblems, Numbered, Row, Sql } from '../sql/sql.ts'
+import type { GuardProblems, Numbered, OnceStatement, Row, Sql } from '../sql/sql.ts'
 import { type Failure, isTooLarge, NO_CONNECTION_FREE, readFailure, tooLarge } from './failure.ts'
 import { guardProblems } from './guards.ts'
 import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
@@ -119,6 +119,10 @@ type Scope = {
   /** The session that the statements are about: `null` for one that does not exist. */
   session: Entered | null | undefined
   entered: Entered[]
+  /** Looks for the sessions that were entered by a kept address, whose answers come before those of the statements after them. */
+  readonly looks: Promise<unknown>[]
+  /** Whether one of them was not there. */
+  isStale: boolean
 }
 
 /** One verb: the connection that its statements use, and its transaction. */
@@ -204,6 +208,10 @@ export class PostgresSql implements Sql {
     return new Done((session - 1) * KEYS_OF_SESSION + first)
   }
 
+  *once(verb: string, id: string, statement: OnceStatement): Work<Row | undefined> {
+    return (yield this.#once(verb, id, statement)) as Row | undefined
+  }
+
   *read<T>(verb: string, work: () => Work<T>): Work<T> {
     return (yield this.#transact('read', verb, work)) as T
   }
@@ -248,13 +256,18 @@ export class PostgresSql implements Sql {
   async #outside<T>(verb: string, work: () => Work<T>): Promise<T> {
     this.#check('outside', verb)
     if (this.#scope !== undefined) return drive(work)
-    const scope = scopeOf('outside', verb)
-    this.#scope = scope
-    try {
-      return await drive(work)
-    } finally {
-      this.#scope = undefined
-      await release(scope)
+    for (;;) {
+      const scope = scopeOf('outside', verb)
+      this.#scope = scope
+      try {
+        const result = await drive(work)
+        if (!(await this.#isStale(scope))) return result
+      } catch (error) {
+        if (!(await this.#isStale(scope))) throw error
+      } finally {
+        this.#scope = undefined
+        await release(scope)
+      }
     }
   }
 
@@ -271,6 +284,7 @@ export class PostgresSql implements Sql {
         try {
           return await this.#attempt(scope, work, deadline)
         } catch (error) {
+          if (scope.isStale) continue
           if (scope.failure?.isLost) losses++
           if (!isRepeatable(scope) || losses > MOST_LOSSES || !(await pause(attempt, deadline))) throw error
         }
@@ -285,12 +299,14 @@ export class PostgresSql implements Sql {
     else this.#begin(scope, deadline)
     try {
       const result = await drive(work)
+      if (await this.#isStale(scope)) throw new Error('a session is at another address')
       if (scope.failure !== undefined) throw scope.failure.error
       // What was read is true, whatever becomes of the transaction.
       if (scope.hasWritten && scope.kind === 'write') await this.#commit(scope)
       else void this.#end(scope, 'commit').catch(ignore)
       return result
     } catch (error) {
+      await this.#isStale(scope)
       await this.#end(scope, 'rollback')
       throw error
     }
@@ -301,6 +317,70 @@ export class PostgresSql implements Sql {
     // Zero would be no limit.
     const left = Math.max(1, Math.ceil(deadline - performance.now()))
     this.#send(scope, `set local lock_timeout = ${left}`)
+  }
+
+  /**
+   * The server begins and commits for a single statement. One that reads rows must see those of the writer that it waited for, so it comes
+   * after a lock, in the same flush. What may pass is left to a transaction that repeats itself.
+   */
+  async #once(
+    verb: string,
+    id: string,
+    { text, values, readsRows }: OnceStatement,
+  ): Promise<Row | undefined> {
+    this.#check('write', verb)
+    const address = this.#database.addressOf(id)
+    if (address === undefined) return undefined
+    const scope = scopeOf('write', verb)
+    scope.session = {
+      id,
+      ...address,
+      before: undefined,
+      counters: NO_COUNTS,
+      counted: new Set(),
+      isForgotten: false,
+    }
+    const token = randomUUID()
+    const limit = Math.max(1, this.#database.options.busyTimeoutMs)
+    if (readsRows) {
+      this.#begin(scope, this.#deadline())
+      void this.#ask(scope, LOCK_LAST, [address.family, address.number])
+    }
+    const answer = this.#ask(scope, text, values(address.number, token, limit))
+    if (readsRows) await this.#send(scope, 'commit').catch(ignore)
+    const row = await answer.then(({ rows }) => rows[0], ignore)
+    const { failure } = scope
+    await release(scope)
+    if (failure === undefined) return row
+    if (failure.isPassing || !scope.hasConnected) return undefined
+    if (!failure.isLost) throw failure.error
+    const found = await this.#written(verb, address, token)
+    if (found !== undefined) return found
+    throw this.#unknown(failure)
+  }
+
+  /** What `once` would have returned, if its statement was the last to write: it waits for the end of the lost transaction. */
+  async #written(verb: string, { family, number }: Address, token: string): Promise<Row | undefined> {
+    const deadline = this.#deadline()
+    for (let attempt = 0; ; attempt++) {
+      const scope = scopeOf('write', verb)
+      try {
+        this.#begin(scope, deadline)
+        const { rows } = await this.#ask(scope, LOCK_LAST, [family, number])
+        return rows[0]?.[0] === token ? rows[0].slice(1) : undefined
+      } catch {
+        if (!scope.failure?.isLost || !(await pause(attempt, deadline))) return undefined
+      } finally {
+        await this.#end(scope, 'rollback')
+      }
+    }
+  }
+
+  #unknown({ code }: Failure): UndertextError {
+    const { location } = this.#database.options
+    const named = code === undefined ? '' : ` (${code})`
+    const detail = `the connection was lost during a commit${named}, and whether this call was stored is unknown. Read the session before you call again.`
+    return new UndertextError('STORE_UNAVAILABLE', { location, detail, outcome: 'unknown' })
   }
 
   /** Commits what was written. A connection that is lost meanwhile leaves a question, which the session's row answers. */
@@ -319,10 +399,7 @@ export class PostgresSql implements Sql {
     scope.outcome = await this.#outcome(scope, token)
     if (scope.outcome === 'done') return
     if (scope.outcome === 'undone') throw failure.error
-    const { location } = this.#database.options
-    const code = failure.code === undefined ? '' : ` (${failure.code})`
-    const detail = `the connection was lost during a commit${code}, and whether this call was stored is unknown. Read the session before you call again.`
-    throw new UndertextError('STORE_UNAVAILABLE', { location, detail, outcome: 'unknown' })
+    throw this.#unknown(failure)
   }
 
   /** Looks on new connections what became of a commit, until one answers. */
@@ -363,11 +440,35 @@ export class PostgresSql implements Sql {
     scope.session = known ?? null
     if (known !== undefined) return
     const kept = this.#database.addressOf(id)
+    if (kept !== undefined && scope.kind !== 'write') return this.#look(scope, id, kept)
     if (kept !== undefined && (await this.#lock(scope, id, kept))) return
     const { rows } = await this.#ask(scope, 'select family, session from undertext_names where id = ?', [id])
     const found = rows[0] && { family: rows[0][0] as number, number: rows[0][1] as number }
     if (found !== undefined && (await this.#lock(scope, id, found))) return
     this.#database.keepAddress(id, undefined)
+  }
+
+  /** Enters a session by its kept address and does not wait: when it is not there, the read is repeated. */
+  #look(scope: Scope, id: string, address: Address): void {
+    this.#take(scope, id, address, undefined, [])
+    const sentAt = Date.now()
+    const look = this.#ask(scope, FIND_SESSION, [address.family, address.number, id]).then(
+      ({ rows: [row] }) => {
+        if (row !== undefined) this.clockOffset = (row[0] as number) - sentAt
+        else {
+          scope.isStale = true
+          this.#database.keepAddress(id, undefined)
+        }
+      },
+    )
+    look.catch(ignore)
+    scope.looks.push(look)
+  }
+
+  /** Whether the reads of a scope were of a session that was not there. */
+  async #isStale(scope: Scope): Promise<boolean> {
+    await Promise.allSettled(scope.looks)
+    return scope.isStale
   }
 
   /** Locks the row of a session, or looks whether there is one. */
@@ -474,12 +575,14 @@ export class PostgresSql implements Sql {
   }
 }
 
+const NO_COUNTS = { undertext_compactions: 0, undertext_audit: 0, undertext_jobs: 0 }
 const COUNTED = ['undertext_compactions', 'undertext_audit', 'undertext_jobs'] as const
 
 const CLOCK = '(extract(epoch from statement_timestamp()) * 1000)::bigint'
 const ROW = 'from undertext_sessions where family = ? and no = ?'
 const FIND_SESSION = `select ${CLOCK} ${ROW} and id = ?`
 const LOCK_SESSION = `select ${CLOCK}, last_write, version, compacted, audited, jobbed ${ROW} and id = ? for no key update`
+const LOCK_LAST = `select last_write, messages, incarnation ${ROW} for no key update`
 const LOCK_WRITE = `select last_write, version ${ROW} for no key update`
 const UPDATE_SESSION = `update undertext_sessions set last_write = ?, compacted = coalesce(?, compacted),
   audited = coalesce(?, audited), jobbed = coalesce(?, jobbed) where family = ? and no = ?`
@@ -519,6 +622,8 @@ function scopeOf(kind: Scope['kind'], verb: string): Scope {
     failure: undefined,
     session: undefined,
     entered: [],
+    looks: [],
+    isStale: false,
   }
 }
 

@@ -79,7 +79,90 @@ export function* append(
   previewing?: Previewing,
 ): Work<Appended> {
   const request = { sessionId, messages, estimators, previewing }
-  return yield* writeMessages(sql, 'append', request, (write) => write(expectedPosition))
+  const batch = yield* prepareBatch(sql, 'append', request)
+  const atOnce =
+    sql.once === undefined ? undefined : yield* appendAtOnce(sql, request, batch, expectedPosition)
+  if (atOnce !== undefined) return atOnce
+  return yield* writeMessages(sql, 'append', request, (write) => write(expectedPosition), batch)
+}
+
+/** The most messages of the one statement. */
+const MOST_AT_ONCE = 16
+
+/**
+ * Appends plain messages by one statement, where the engine can: without own ids, blobs and previews, to a session that exists. It
+ * writes nothing when the session has another estimator or position, or one of the keys.
+ */
+function* appendAtOnce(
+  sql: Sql,
+  { sessionId, messages }: AppendRequest,
+  { messages: rows, estimator, previewed }: Batch,
+  expectedPosition: number | undefined,
+): Work<Appended | undefined> {
+  const keys = messages.flatMap(({ idempotencyKey }) => idempotencyKey ?? [])
+  const isPlain = messages.every(({ id }) => id === undefined) && new Set(keys).size === keys.length
+  if (sql.once === undefined || !isPlain || messages.length === 0 || messages.length > MOST_AT_ONCE)
+    return undefined
+  if (previewed !== undefined || rows.some(({ encoded }) => encoded.blobs !== null)) return undefined
+  const sum = new SizesSum()
+  for (const { sizes } of rows) sum.add(sizes)
+  const now = Date.now()
+  const { text, reasoning, toolCalls, toolResults, media } = sum.value
+  const isKeyed = keys.length > 0
+  const row = yield* sql.once('append', sessionId, {
+    text: atOnce(rows.length, expectedPosition !== undefined, isKeyed),
+    readsRows: isKeyed,
+    values: (session, token, lockTimeoutMs) => [
+      lockTimeoutMs,
+      ...[text, reasoning, toolCalls, toolResults, media, now, token, session, sessionId, estimator.name],
+      ...(expectedPosition === undefined ? [] : [expectedPosition]),
+      ...(isKeyed ? [session, JSON.stringify(keys)] : []),
+      ...rows.flatMap(({ message, sizes, encoded, ...one }, at) => [
+        ...[at + 1, one.role, one.flags, sizes.text, sizes.reasoning, sizes.toolCalls, sizes.toolResults],
+        ...[sizes.media, one.tools, message.createdAt ?? now, encoded.content, one.metadata],
+        message.idempotencyKey ?? null,
+      ]),
+      ...[sql.keyOf(session, { position: 0 }), session, sql.keyOf(session, { position: 0 })],
+    ],
+  })
+  if (row === undefined) return undefined
+  const [last, incarnation] = row as [number, string]
+  const first = last - rows.length + 1
+  return {
+    messages: rows.map((_, at) => ({
+      id: rowId(incarnation, null, first + at, 0),
+      position: first + at,
+      existing: false,
+    })),
+  }
+}
+
+/** The columns of the given rows. */
+const GIVEN = 'i, role, flags, units, reasoning, calls, results, media, tools, at, json, meta, own_key'.split(
+  ', ',
+)
+const TEXTS = new Set(['tools', 'json', 'meta', 'own_key'])
+const GIVEN_ROW = GIVEN.map((name) => `cast(? as ${TEXTS.has(name) ? 'text' : 'bigint'})`).join(', ')
+
+const IS_NEW = `and not exists (select 1 from undertext_messages
+        where {family} session = ? and idempotency_key in (select value from {texts ?} k))`
+
+function atOnce(count: number, isExpected: boolean, isKeyed: boolean): string {
+  return `with waits as materialized (select set_config('lock_timeout', cast(? as text), true) as ms),
+    head as (
+      update undertext_sessions set messages = messages + ${count}, visible = visible + ${count}, size_text = size_text + ?,
+        size_reasoning = size_reasoning + ?, size_calls = size_calls + ?, size_results = size_results + ?,
+        size_media = size_media + ?, updated_at = ?, version = version + 1, last_write = ?
+      from waits where ms <> '' and {family} no = ? and id = ? and estimator = ? ${isExpected ? 'and messages = ?' : ''} ${isKeyed ? IS_NEW : ''}
+      returning messages as last, messages - ${count} as before, incarnation),
+    given (${GIVEN.join(', ')}) as (values ${Array(count).fill(`(${GIVEN_ROW})`).join(', ')}),
+    own as (insert into undertext_messages ({family,} key, session, anchor, position, role, flags, size_text, size_reasoning, size_calls,
+        size_results, size_media, tools, created_at, idempotency_key)
+      select {?,} ? + 2 * (before + i), ?, before + i, before + i, role, flags, units, reasoning, calls, results, media, tools, at, own_key
+      from head, given),
+    shared as (insert into undertext_contents ({family,} key, content, metadata)
+      select {?,} ? + 2 * (before + i), json, meta from head, given)
+    select last, incarnation from head`
 }
 
 /**
@@ -91,9 +174,10 @@ export function* writeMessages<T>(
   verb: string,
   request: AppendRequest,
   work: (write: (expectedPosition: number | undefined) => Work<Appended>) => Work<T>,
+  prepared?: Batch,
 ): Work<T> {
-  for (;;) {
-    const batch = yield* prepareBatch(sql, verb, request)
+  for (let first = prepared; ; first = undefined) {
+    const batch = first ?? (yield* prepareBatch(sql, verb, request))
     try {
       return yield* sql.write(verb, () =>
         work((expectedPosition) => writeBatch(sql, request, batch, expectedPosition)),

@@ -28,6 +28,14 @@ export type Row = readonly unknown[]
 /** The tables whose rows have numbers. */
 export type Numbered = 'undertext_compactions' | 'undertext_audit' | 'undertext_jobs'
 
+/** A statement that stores a token in `last_write` of its session, and returns `messages` and `incarnation`. */
+export type OnceStatement = {
+  readonly text: string
+  readonly values: (session: number, token: string, lockTimeoutMs: number) => unknown[]
+  /** Whether it depends on rows besides that of the session. */
+  readonly readsRows: boolean
+}
+
 /** A connection to a database, as the verbs see it. */
 export interface Sql {
   readonly dialect: 'sqlite' | 'postgres'
@@ -60,6 +68,12 @@ export interface Sql {
   keyOf(session: number, place: { readonly position: number } | { readonly ordinal: number }): number | null
   /** The number of a new row of a session that was entered, the first of `count`; 0 for the receipts of purged sessions. */
   nextNo(table: Numbered, session: number, count?: number): Step<number | null>
+
+  /**
+   * One writing statement as a transaction of its own, in one round trip, where the engine has such a thing. `undefined` when it
+   * returned no row, or the session was not used here before: then a transaction says why.
+   */
+  once?(verb: string, id: string, statement: OnceStatement): Step<Row | undefined>
 
   /** One transaction in which everything that is read is of one moment. */
   read<T>(verb: string, work: () => Work<T>): Step<T>

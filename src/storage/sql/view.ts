@@ -45,7 +45,19 @@ export function* readView(
   without: readonly number[] = [],
 ): Work<ViewMessage[]> {
   return yield* sql.read('getEffectiveHistory', function* () {
-    return yield* viewOf(sql, yield* requireHead(sql, id), withProvenance, without)
+    if (sql.dialect === 'postgres' && without.length === 0) {
+      yield* sql.enter(id)
+      // Sent together: the statements do not wait for each other.
+      const rows = sql.all(POSTGRES_VIEW, id)
+      const head = yield* requireHead(sql, id)
+      return yield* decodeView(sql, head, yield* rows, withProvenance)
+    }
+    const head = yield* requireHead(sql, id)
+    const rows =
+      without.length === 0
+        ? yield* sql.all(VIEW_QUERY, head.no)
+        : yield* sql.all(VIEW_WITHOUT, head.no, JSON.stringify(without))
+    return yield* decodeView(sql, head, rows, withProvenance)
   })
 }
 
@@ -58,6 +70,12 @@ export const VIEW_QUERY = `select ${PACKED_KIND}, m.anchor, m.created_at, c.cont
       cast({array}(m.key, m.ordinal, m.inserted_by, cast(m.shown as text), cast(c.blobs as text)) as text) end
   from undertext_messages m {index undertext_visible} join undertext_contents c on {family c} c.key = m.key
   where {family m} m.session = ? and ${M_VISIBLE} order by m.anchor, m.ordinal`
+
+/** For PostgreSQL by the id. `offset 0`: contents are looked up row by row, and not all read for a join. */
+const POSTGRES_VIEW = VIEW_QUERY.replace(
+  'join undertext_contents c on {family c} c.key = m.key',
+  'cross join lateral (select * from undertext_contents c where {family c} c.key = m.key offset 0) c',
+).replace('m.session = ?', 'm.session = (select no from undertext_sessions where {family} id = ?)')
 
 /** The same without the rows of given keys. */
 const VIEW_WITHOUT = VIEW_QUERY.replace(
@@ -83,16 +101,14 @@ type Rare = readonly [
   blobs: string | null,
 ]
 
-/** The view of a session, within the caller's transaction. */
-function* viewOf(
+/** The messages of a view's rows, within the caller's transaction. */
+function* decodeView(
   sql: Sql,
   session: SessionHead,
+  found: readonly Row[],
   withProvenance: boolean,
-  without: readonly number[],
 ): Work<ViewMessage[]> {
-  const rows = (without.length === 0
-    ? yield* sql.all(VIEW_QUERY, session.no)
-    : yield* sql.all(VIEW_WITHOUT, session.no, JSON.stringify(without))) as unknown as ViewColumns[]
+  const rows = found as unknown as readonly ViewColumns[]
   const rares = new Map<ViewColumns, Rare>()
   for (const row of rows) if (row[6] !== null) rares.set(row, JSON.parse(row[6]) as Rare)
   const context = yield* contextOf(sql, session, rares.values())
