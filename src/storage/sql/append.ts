@@ -226,7 +226,8 @@ function prepare(message: NewMessage, estimator: Estimator): Prepared {
   const encoded = encodeContent(message.content)
   const index = indexMessage(message, estimator, encoded.inputJson)
   return {
-    message,
+    // The caller may change its own object while the database works.
+    message: { ...message },
     encoded,
     metadata: message.metadata === undefined ? null : stringifyJson(message.metadata),
     role: encodeRole(message.role),

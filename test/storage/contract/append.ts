@@ -46,6 +46,20 @@ export function describeAppend({ open, openBoth }: Contract): void {
       expect((await store.append(S, chat(1), { expectedPosition: 2 })).position).toBe(4)
     })
 
+    test('stores what it was given, whatever the caller makes of it meanwhile', async () => {
+      const store = await open()
+      const first = { ...say('user', 'first'), createdAt: 5 }
+      const second = { ...say('user', 'second'), id: 'own', idempotencyKey: 'k', createdAt: 6 }
+      const appending = store.append(S, [first, second])
+      Object.assign(first, { content: 'changed', createdAt: 7 })
+      Object.assign(second, { content: 'changed', id: 'other', idempotencyKey: 'other', createdAt: 8 })
+      await appending
+      expect(await store.getMessages(S)).toMatchObject([
+        { content: 'first', createdAt: 5 },
+        { content: 'second', id: 'own', idempotencyKey: 'k', createdAt: 6 },
+      ])
+    })
+
     test('of two at once that expect the same position one wins', async () => {
       const store = await open()
       const both = await Promise.allSettled([
