@@ -123,6 +123,7 @@ async function startServer(programs: string): Promise<Server> {
   const endNow = (): void => void child.kill('SIGQUIT')
   process.once('exit', endNow)
   afterAll(async () => {
+    await untilAlone(url)
     await stop('SIGINT')
     process.off('exit', endNow)
   })
@@ -138,6 +139,16 @@ function sharedServer(url: string): Server {
     return database
   }
   return { newDatabase: create, killHard: undefined, start: async () => {} }
+}
+
+/** Waits for the clients of pools that were just ended: the end of a server is an error that none of them hears any more. */
+async function untilAlone(url: string): Promise<void> {
+  const others = `select count(*) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const [row] = await query(url, others).catch(() => [])
+    if (row === undefined || Number(row[0]) === 0) return
+    await sleep(20)
+  }
 }
 
 async function newDatabase(url: string): Promise<string> {

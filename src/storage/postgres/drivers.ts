@@ -88,6 +88,8 @@ export async function fromUrl(url: string, options: UrlOptions = {}): Promise<Po
   })
   // A lost idle connection is replaced when it is next needed.
   pool.on('error', () => {})
+  // The pool stops listening to a client that it ends, and the server may end it at the same time.
+  pool.on('connect', (client) => client.on('error', () => {}))
   return { ...fromPool(pool), end: () => pool.end() }
 }
 
@@ -194,7 +196,11 @@ const TYPES = { getTypeParser: (type: number) => PARSERS[type] ?? text }
 type Pg = {
   readonly Pool: new (
     options: object,
-  ) => Pool & { on(event: 'error', listener: () => void): unknown; end(): Promise<void> }
+  ) => Pool & {
+    on(event: 'error', listener: () => void): unknown
+    on(event: 'connect', listener: (client: PoolClient) => void): unknown
+    end(): Promise<void>
+  }
 }
 
 async function loadPg(): Promise<Pg> {
