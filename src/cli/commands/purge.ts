@@ -34,13 +34,14 @@ export async function purge(
     writeLines(out, [style.green(`Removed: session ${safeLine(session)} (${parts}).`)])
   }
   if (removed.filesCleared === false)
-    writeLines(err, [
-      style.yellow(
-        'Parts of it may still be readable in the files: another program has the store open. They are cleared with the next change, or when the store is opened again.',
-      ),
-    ])
+    writeLines(err, [style.yellow(context.location.url === undefined ? IN_FILES : ON_SERVER)])
   return EXIT.done
 }
+
+const IN_FILES =
+  'Parts of it may still be readable in the files: another program has the store open. They are cleared with the next change, or when the store is opened again.'
+const ON_SERVER =
+  'Parts of it may still be readable in the files of the server until it vacuums, and in its backups.'
 
 /** Throws `DECLINED` unless the id was typed, or `--yes` given. */
 async function agree(context: Context, session: string, what: string): Promise<void> {
