@@ -43,6 +43,9 @@ export async function hasTerminals(): Promise<boolean> {
   }
 }
 
+/** How long a terminal is quiet before its output counts as complete, milliseconds. */
+const QUIET_MS = 100
+
 export class Terminal {
   readonly #pty: IPty
   readonly #screen: Xterm
@@ -74,7 +77,9 @@ export class Terminal {
       cwd,
       env: { PATH, HOME, LANG: 'C.UTF-8', TZ: 'UTC', PAGER: 'cat', ...env },
     })
+    let heardAt = 0
     this.#pty.onData((data) => {
+      heardAt = performance.now()
       this.#raw += data
       this.#screen.write(data, () => {
         for (const wake of this.#waiting.splice(0)) wake()
@@ -83,7 +88,12 @@ export class Terminal {
     this.#exit = new Promise((resolve) => {
       this.#pty.onExit(({ exitCode, signal = 0 }) => {
         // What the program wrote last is drawn first.
-        this.#screen.write('', () => resolve(signal === 0 ? exitCode : 128 + signal))
+        // The last output may come after the end.
+        const settle = (): void => {
+          if (performance.now() - heardAt < QUIET_MS) setTimeout(settle, QUIET_MS)
+          else this.#screen.write('', () => resolve(signal === 0 ? exitCode : 128 + signal))
+        }
+        setTimeout(settle, QUIET_MS)
       })
     })
   }
