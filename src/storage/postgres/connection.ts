@@ -245,7 +245,9 @@ export class PostgresSql implements Sql {
     const connection = {
       query: (text: string, values: readonly unknown[]) => this.#send(scope, text, [...values]),
     }
-    return (yield guardProblems(connection, this.#database.options.schema)) as GuardProblems
+    const problems = yield guardProblems(connection, this.#database.options.schema)
+    const { missing, changed, disabled, foreign } = problems as Awaited<ReturnType<typeof guardProblems>>
+    return { missing, changed: [...changed, ...disabled], foreign }
   }
 
   takenColumn(error: unknown): string | undefined {
@@ -332,14 +334,7 @@ export class PostgresSql implements Sql {
     const address = this.#database.addressOf(id)
     if (address === undefined) return undefined
     const scope = scopeOf('write', verb)
-    scope.session = {
-      id,
-      ...address,
-      before: undefined,
-      counters: NO_COUNTS,
-      counted: new Set(),
-      isForgotten: false,
-    }
+    this.#take(scope, id, address, undefined, [])
     const token = randomUUID()
     const limit = Math.max(1, this.#database.options.busyTimeoutMs)
     if (readsRows) {
@@ -575,7 +570,6 @@ export class PostgresSql implements Sql {
   }
 }
 
-const NO_COUNTS = { undertext_compactions: 0, undertext_audit: 0, undertext_jobs: 0 }
 const COUNTED = ['undertext_compactions', 'undertext_audit', 'undertext_jobs'] as const
 
 const CLOCK = '(extract(epoch from statement_timestamp()) * 1000)::bigint'

@@ -1,3 +1,4 @@
+import type { GuardProblems } from '../sql/sql.ts'
 import { MIGRATIONS } from './migrations.ts'
 import type { PostgresConnection } from './port.ts'
 
@@ -43,28 +44,20 @@ function bodyOf(statement: string): string {
   return statement.split('$$')[1]!
 }
 
-/** Names of triggers that differ from those of the migrations. */
-export type GuardProblems = {
-  readonly missing: readonly string[]
-  /** With a name of ours and other SQL. */
-  readonly changed: readonly string[]
-  /** Ours, but not fired. */
-  readonly disabled: readonly string[]
-  /** On a table of ours, created by others. */
-  readonly foreign: readonly string[]
-}
+/** The problems of all engines, and triggers of ours that do not fire. */
+type PostgresGuardProblems = GuardProblems & { readonly disabled: readonly string[] }
 
 export type GuardReport = {
   /** What keeps the history: triggers; the rights of the role, where there are no triggers; or nothing. */
   readonly kind: 'triggers' | 'privileges' | 'none'
-  readonly problems: GuardProblems
+  readonly problems: PostgresGuardProblems
 }
 
 /** A connection, as far as questions need it. */
 type Asked = Pick<PostgresConnection, 'query'>
 
 /** Compares the triggers of our tables with those of the migrations, by their SQL and that of their function. */
-export async function guardProblems(connection: Asked, schema: string): Promise<GuardProblems> {
+export async function guardProblems(connection: Asked, schema: string): Promise<PostgresGuardProblems> {
   const { rows } = await connection.query(
     `select t.tgname::text, t.tgenabled::text, pg_catalog.pg_get_triggerdef(t.oid), pg_catalog.quote_ident(n.nspname),
        case when f.pronamespace = n.oid and f.proname = 'refuse' then f.prosrc end

@@ -65,7 +65,7 @@ type AppendRequest = {
 }
 
 /**
- * Adds messages at the end of a session, all or none, and creates the session when there is none.
+ * Adds messages at the end of a session, all or none, and creates the session if it does not exist.
  *
  * A retry of an append that was written returns its rows, whatever position it expects, because that position dates from before the first attempt moved the
  * end.
@@ -80,9 +80,8 @@ export function* append(
 ): Work<Appended> {
   const request = { sessionId, messages, estimators, previewing }
   const batch = yield* prepareBatch(sql, 'append', request)
-  const atOnce =
-    sql.once === undefined ? undefined : yield* appendAtOnce(sql, request, batch, expectedPosition)
-  if (atOnce !== undefined) return atOnce
+  const appended = yield* appendAtOnce(sql, request, batch, expectedPosition)
+  if (appended !== undefined) return appended
   return yield* writeMessages(sql, 'append', request, (write) => write(expectedPosition), batch)
 }
 
@@ -95,15 +94,14 @@ const MOST_AT_ONCE = 16
  */
 function* appendAtOnce(
   sql: Sql,
-  { sessionId, messages }: AppendRequest,
+  { sessionId }: AppendRequest,
   { messages: rows, estimator, previewed }: Batch,
   expectedPosition: number | undefined,
 ): Work<Appended | undefined> {
-  const keys = messages.flatMap(({ idempotencyKey }) => idempotencyKey ?? [])
-  const isPlain = messages.every(({ id }) => id === undefined) && new Set(keys).size === keys.length
-  if (sql.once === undefined || !isPlain || messages.length === 0 || messages.length > MOST_AT_ONCE)
-    return undefined
-  if (previewed !== undefined || rows.some(({ encoded }) => encoded.blobs !== null)) return undefined
+  if (sql.once === undefined || rows.length === 0 || rows.length > MOST_AT_ONCE) return undefined
+  const keys = rows.flatMap(({ message }) => message.idempotencyKey ?? [])
+  const isPlain = rows.every(({ message, encoded }) => message.id === undefined && encoded.blobs === null)
+  if (!isPlain || previewed !== undefined || new Set(keys).size !== keys.length) return undefined
   const sum = new SizesSum()
   for (const { sizes } of rows) sum.add(sizes)
   const now = Date.now()
@@ -425,14 +423,17 @@ function* storedUnder(
   compared: (body: Body) => string,
 ): Work<(StoredUnder | undefined)[]> {
   const keys = [...new Set(messages.flatMap(({ idempotencyKey }) => idempotencyKey ?? []))]
-  const query = (among: string): string =>
-    `select m.idempotency_key, m.position, m.id, m.role, c.content, c.blobs, c.metadata
+  const rowsOf = (among: string): string =>
+    `m.idempotency_key, m.position, m.id, m.role, c.content, c.blobs, c.metadata
      from undertext_messages m join undertext_contents c on {family c} c.key = m.key
-     where {family m} m.session = ? and m.idempotency_key ${among} and ${condition} order by m.key`
+     where {family m} m.session = ? and m.idempotency_key ${among} and ${condition}`
+  const ofOne = `select ${rowsOf('= ?')} order by m.key desc limit 1`
+  const ofAll = `select distinct on (m.idempotency_key) ${rowsOf('in (select value from {texts ?} k)')}
+    order by m.idempotency_key, m.key desc`
   const rows =
     sql.dialect === 'postgres'
-      ? yield* sql.all(query('in (select value from {texts ?} k)'), head.no, JSON.stringify(keys))
-      : (yield* mapped(keys, (key) => sql.all(query('= ?'), head.no, key))).flat()
+      ? yield* sql.all(ofAll, head.no, JSON.stringify(keys))
+      : (yield* mapped(keys, (key) => sql.all(ofOne, head.no, key))).flat()
   const newest = new Map(rows.map((row) => [row[0] as string, row] as const))
   return yield* mapped(messages, function* (message) {
     const row = message.idempotencyKey === undefined ? undefined : newest.get(message.idempotencyKey)
