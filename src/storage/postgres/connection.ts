@@ -128,7 +128,6 @@ type Scope = {
 /** One verb: the connection that its statements use, and its transaction. */
 export class PostgresSql implements Sql {
   readonly dialect = 'postgres'
-  readonly isShared = true
   clockOffset = 0
   readonly readonly: boolean
   readonly #database: PostgresDatabase

@@ -12,9 +12,7 @@ import type { Row, Sql } from './sql.ts'
 const COLUMNS = 'c.failures, c.view_epoch, c.model, c.error, c.open_until, c.changed_at'
 
 export function* readCircuit(sql: Sql, id: string): Work<Circuit | undefined> {
-  return yield* sql.outside('compactSession', function* () {
-    return yield* circuitOf(sql, id)
-  })
+  return yield* sql.outside('compactSession', () => circuitOf(sql, id))
 }
 
 function* circuitOf(sql: Sql, id: string): Work<Circuit | undefined> {

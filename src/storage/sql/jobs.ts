@@ -86,9 +86,7 @@ export function* claimJob(
   mostAttempts: number,
 ): Work<ClaimedJob | undefined> {
   // Usually there is none, which needs no write lock.
-  const seen = yield* sql.outside('compactInBackground', function* () {
-    return yield* openOfId(sql, id)
-  })
+  const seen = yield* sql.outside('compactInBackground', () => openOfId(sql, id))
   if (seen === undefined) return undefined
   if (!isDue(sql, seen)) return yield* shorten(sql, seen)
   return yield* sql.write('compactInBackground', function* () {
@@ -125,7 +123,7 @@ export function* claimJob(
 /** Shortens a claim that expires later than a new one would, because the clock was set back, to the duration of a new one. */
 function* shorten(sql: Sql, { job, expires }: StoredJob): Work<undefined> {
   const latest = Date.now() + LEASE_MS
-  if (!sql.isShared && job.state === 'running' && expires > latest)
+  if (sql.dialect === 'sqlite' && job.state === 'running' && expires > latest)
     yield* setExpiry(sql, job.sessionId, job.id, job.runId!, latest)
 }
 
@@ -155,7 +153,7 @@ function isDue(sql: Sql, stored: StoredJob): boolean {
 function isHeld(sql: Sql, { job, holder, expires }: StoredJob): boolean {
   if (job.state !== 'running' || holder === undefined || job.runId === undefined) return false
   const expiresAt = expires - sql.clockOffset
-  return isHeldBy({ holder, run: claimName(job.runId), expiresAt }, sql.isShared)
+  return isHeldBy({ holder, run: claimName(job.runId), expiresAt }, sql.dialect === 'postgres')
 }
 
 export function* renewJob(
@@ -234,9 +232,7 @@ export function* readOpenJob(
   sql: Sql,
   id: string,
 ): Work<{ readonly job: Job; readonly isHeld: boolean } | undefined> {
-  const open = yield* sql.outside('whenIdle', function* () {
-    return yield* openOfId(sql, id)
-  })
+  const open = yield* sql.outside('whenIdle', () => openOfId(sql, id))
   if (open === undefined) return undefined
   if (!isHeld(sql, open)) return { job: open.job, isHeld: false }
   if (!sql.readonly) yield* shorten(sql, open)

@@ -52,12 +52,7 @@ export function* endDead(sql: Sql, verb: string, id: string): Work<void> {
 
 /** The same for all sessions, when a store is opened. */
 export function* expireAllDead(sql: Sql): Work<void> {
-  if (
-    !(yield* sql.outside('openStore', function* () {
-      return yield* hasRunning(sql)
-    }))
-  )
-    return
+  if (!(yield* sql.outside('openStore', () => hasRunning(sql)))) return
   try {
     yield* sql.write('openStore', function* () {
       const statement = "select distinct session from undertext_compactions where status = 'running'"
@@ -71,17 +66,12 @@ export function* expireAllDead(sql: Sql): Work<void> {
 
 /** The valid lease on a session. Without one, its running attempts are marked as expired. */
 export function* leaseInTheWay(sql: Sql, id: string): Work<Lease | undefined> {
-  const lease = yield* sql.outside('compactSession', function* () {
-    return yield* leaseWhere(sql, 'id', id)
-  })
+  const lease = yield* sql.outside('compactSession', () => leaseWhere(sql, 'id', id))
   if (lease === undefined || !isAlive(sql, lease)) {
     yield* endDead(sql, 'compactSession', id)
     return undefined
   }
-  if (expiresTooLate(sql, lease))
-    yield* sql.write('compactSession', function* () {
-      return yield* shorten(sql, id, lease)
-    })
+  if (expiresTooLate(sql, lease)) yield* sql.write('compactSession', () => shorten(sql, id, lease))
   return lease
 }
 
@@ -107,9 +97,7 @@ export function* takeLease(sql: Sql, id: string, lease: Lease): Work<Lease | und
 }
 
 export function* renewLease(sql: Sql, id: string, lease: Lease): Work<boolean> {
-  return yield* sql.write('compactSession', function* () {
-    return yield* setExpiry(sql, id, lease)
-  })
+  return yield* sql.write('compactSession', () => setExpiry(sql, id, lease))
 }
 
 export function* releaseLease(sql: Sql, id: string, lease: Lease): Work<void> {
@@ -121,7 +109,7 @@ export function* releaseLease(sql: Sql, id: string, lease: Lease): Work<void> {
 }
 
 function isAlive(sql: Sql, { expiresAt, holder, runId }: Lease): boolean {
-  return isHeld({ holder, run: runId, expiresAt }, sql.isShared)
+  return isHeld({ holder, run: runId, expiresAt }, sql.dialect === 'postgres')
 }
 
 function* setExpiry(sql: Sql, id: string, { runId, expiresAt }: Lease): Work<boolean> {
@@ -132,7 +120,7 @@ function* setExpiry(sql: Sql, id: string, { runId, expiresAt }: Lease): Work<boo
 
 /** Whether a lease expires later than a new one would: the clock was set back after it was written. */
 function expiresTooLate(sql: Sql, { expiresAt }: Lease): boolean {
-  return !sql.isShared && expiresAt > Date.now() + LEASE_MS
+  return sql.dialect === 'sqlite' && expiresAt > Date.now() + LEASE_MS
 }
 
 /** Shortens a lease to the duration of a new one. A live holder renews it. */

@@ -38,10 +38,9 @@ export type OnceStatement = {
 
 /** A connection to a database, as the verbs see it. */
 export interface Sql {
+  /** Other machines may use a store in PostgreSQL, so nobody can see whether the holder of a lease is alive. */
   readonly dialect: 'sqlite' | 'postgres'
   readonly readonly: boolean
-  /** Whether other machines may use the store: then no one can see whether the holder of a lease is alive. */
-  readonly isShared: boolean
   /** What to add to this machine's clock to get the database's, milliseconds; known after `enter`. */
   readonly clockOffset: number
 

@@ -23,7 +23,6 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   readonly readonly: boolean
   readonly busyTimeoutMs: number
   readonly dialect = 'sqlite'
-  readonly isShared = false
   readonly clockOffset = 0
   readonly #owned: boolean
   /** The path and identity of the file this connection opened; the owner of a passed connection checks its own file. */
