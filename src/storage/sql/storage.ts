@@ -154,11 +154,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
 }
 
 /** The audit of a session, oldest first. */
-export function* readAudit(
-  sql: Sql,
-  id: string,
-  query: { after: number; limit: number },
-): Work<AuditEntry[]> {
+function* readAudit(sql: Sql, id: string, query: { after: number; limit: number }): Work<AuditEntry[]> {
   return yield* sql.read('getAuditLog', function* () {
     const session = yield* requireSession(sql, id)
     const rows = yield* sql.all(

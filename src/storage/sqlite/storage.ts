@@ -1,5 +1,5 @@
 import { complete } from '../../model/work.ts'
-import { storageOver } from '../sql/storage.ts'
+import { type Engine, storageOver } from '../sql/storage.ts'
 import type { Awaitable, Estimators, Storage } from '../storage.ts'
 import { finishClearing } from './residue.ts'
 import type { SqliteSql } from './sqlite-sql.ts'
@@ -15,7 +15,7 @@ export type SqliteStorage = Synchronous<Storage>
 
 /** `Storage` over a connection to SQLite. */
 export function sqliteStorage(connection: SqliteSql, estimators: Estimators): SqliteStorage {
-  const engine = {
+  const engine: Engine = {
     perform: (work) => complete(work(connection)),
     close: () => {
       try {
@@ -24,7 +24,7 @@ export function sqliteStorage(connection: SqliteSql, estimators: Estimators): Sq
         connection.close()
       }
     },
-  } satisfies Parameters<typeof storageOver>[0]
+  }
   const storage = storageOver(engine, estimators) as SqliteStorage
   return {
     ...storage,
