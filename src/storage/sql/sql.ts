@@ -38,7 +38,7 @@ export type OnceStatement = {
 
 /** A connection to a database, as the verbs see it. */
 export interface Sql {
-  /** Other machines may use a store in PostgreSQL, so nobody can see whether the holder of a lease is alive. */
+  /** Other machines may use a store in PostgreSQL, so no process can see whether the holder of a lease is alive. */
   readonly dialect: 'sqlite' | 'postgres'
   readonly readonly: boolean
   /** What to add to this machine's clock to get the database's, milliseconds; known after `enter`. */
