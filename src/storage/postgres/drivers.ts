@@ -11,18 +11,20 @@ export interface Pool {
 export interface PoolClient {
   /** Whether statements are sent without waiting for the answer to the last: an option of `pg` 8.23 and later. */
   readonly pipeline?: boolean
-  /** Runs a statement; rows are arrays. */
+  /** Runs a statement and calls back; rows are arrays. */
   query(query: {
-    text: string
-    values: unknown[]
-    name?: string
-    rowMode: 'array'
-    types: { getTypeParser(type: number): (value: string) => unknown }
-  }): Promise<{ readonly rows: unknown[][]; readonly rowCount: number | null }>
+    readonly text: string
+    readonly values: readonly unknown[]
+    readonly name: string | undefined
+    readonly rowMode: 'array'
+    readonly types: { getTypeParser(type: number): (value: string) => unknown }
+    readonly callback: (
+      error: Error | undefined,
+      result: { readonly rows: unknown[][]; readonly rowCount: number | null } | undefined,
+    ) => void
+  }): unknown
   /** Listens for the loss of the connection. */
   on(event: 'error', listener: () => void): unknown
-  /** Stops listening. */
-  removeListener(event: 'error', listener: () => void): unknown
   /** Returns the client to its pool, or closes a broken one. */
   release(isBroken?: boolean): void
 }
@@ -51,7 +53,7 @@ export function fromPool(pool: Pool): PostgresDriver {
     acquire: () =>
       new Promise((resolve, reject) =>
         pool.connect((error, client) =>
-          client === undefined ? reject(error) : resolve(new PoolConnection(client)),
+          client === undefined ? reject(error) : resolve(connectionOf(client)),
         ),
       ),
     end: async () => {},
@@ -116,14 +118,24 @@ export function storeIn(url: string): { readonly schema: string; readonly prepar
   return { schema: parameters.get('schema') ?? 'undertext', prepare: prepare === 'true' }
 }
 
+const connections = new WeakMap<PoolClient, PoolConnection>()
+
+function connectionOf(client: PoolClient): PoolConnection {
+  const known = connections.get(client)
+  if (known !== undefined) return known
+  // A pool does not listen to a client in use, and an `error` without a listener ends the process. The query fails too.
+  client.on('error', ignore)
+  const connection = new PoolConnection(client)
+  connections.set(client, connection)
+  return connection
+}
+
 class PoolConnection implements PostgresConnection {
   readonly #client: PoolClient
   #last: Promise<unknown> | undefined
 
   constructor(client: PoolClient) {
     this.#client = client
-    // A pool does not listen to a client in use, and an `error` without a listener ends the process. The query fails too.
-    client.on('error', ignore)
   }
 
   query(text: string, values: readonly unknown[], name?: string): Promise<PostgresResult> {
@@ -135,20 +147,40 @@ class PoolConnection implements PostgresConnection {
   }
 
   release(isBroken: boolean): void {
-    if (!isBroken) this.#client.removeListener('error', ignore)
     this.#client.release(isBroken)
   }
 
-  async #send(text: string, values: readonly unknown[], name?: string): Promise<PostgresResult> {
-    const named = name === undefined ? {} : { name }
-    const { rows, rowCount } = await this.#client.query({
-      text,
-      values: [...values],
-      ...named,
-      rowMode: 'array',
-      types: TYPES,
+  #send(text: string, values: readonly unknown[], name: string | undefined): Promise<PostgresResult> {
+    return new Promise((resolve, reject) => {
+      this.#client.query(
+        new Query(text, values, name, (error, result) => {
+          if (result === undefined) reject(error)
+          else resolve({ rows: result.rows, count: result.rowCount ?? result.rows.length })
+        }),
+      )
     })
-    return { rows, count: rowCount ?? rows.length }
+  }
+}
+
+type Answered = (
+  error: Error | undefined,
+  result: { readonly rows: unknown[][]; readonly rowCount: number | null } | undefined,
+) => void
+
+/** A statement for `pg`, which copies the properties of each; those of its prototype stay. */
+class Query {
+  declare readonly rowMode: 'array'
+  declare readonly types: typeof TYPES
+  readonly text: string
+  readonly values: readonly unknown[]
+  readonly name: string | undefined
+  readonly callback: Answered
+
+  constructor(text: string, values: readonly unknown[], name: string | undefined, callback: Answered) {
+    this.text = text
+    this.values = values
+    this.name = name
+    this.callback = callback
   }
 }
 
@@ -192,6 +224,7 @@ const PARSERS: Record<number, (value: string) => unknown> = {
   1700: Number,
 }
 const TYPES = { getTypeParser: (type: number) => PARSERS[type] ?? text }
+Object.assign(Query.prototype, { rowMode: 'array', types: TYPES })
 
 type Pg = {
   readonly Pool: new (
