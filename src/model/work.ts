@@ -35,7 +35,8 @@ export function complete<T>(work: Work<T>): T {
 }
 
 /** Begins work, which sends what it can, and returns the rest of it: works that were begun wait together. */
-export function begun<T>(work: Work<T>): Step<T> {
+export function begun<T>(rest: Step<T>): Step<T> {
+  const work = rest[Symbol.iterator]()
   let step = work.next()
   // The caller may fail before it comes to this.
   if (step.done !== true) step.value.catch(() => {})
@@ -46,6 +47,7 @@ export function begun<T>(work: Work<T>): Step<T> {
         try {
           answer = yield step.value
         } catch (error) {
+          if (work.throw === undefined) throw error
           step = work.throw(error)
           continue
         }

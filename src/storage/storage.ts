@@ -254,6 +254,9 @@ export type UsageOutcome = {
   readonly after: Readings
 }
 
+/** What stats are computed from, read at one moment. */
+export type SessionStats = { readonly figures: SessionFigures; readonly readings: Readings }
+
 /** A limit that was learned from an overflow error. */
 export type LearnedLimit = NamedLimit & {
   readonly provider: string
@@ -269,8 +272,8 @@ export interface Storage {
   /** Creates a session. Throws `SESSION_EXISTS`. */
   createSession(id: string, fields: SessionFields, estimator: string): Awaitable<Session>
   session(id: string): Awaitable<Session | undefined>
-  /** The figures of a session; `undefined` for an unknown one. */
-  figures(id: string): Awaitable<SessionFigures | undefined>
+  /** The figures of a session, and its readings for a model; `undefined` for an unknown session. */
+  stats(id: string, provider: string, model: string): Awaitable<SessionStats | undefined>
   /** Throws `SESSION_NOT_FOUND`. */
   countMessages(id: string): Awaitable<MessageCounts>
   /** Newest first. */

@@ -18,12 +18,17 @@ export type StoreSettings = {
   readonly layers?: readonly Layer[]
 }
 
+const MOST_MODELS = 10_000
+const UNNAMED = { provider: undefined, model: undefined }
+
 /** The parts of a store that several of its verbs need: storage, estimators, configuration and events. */
 export class StoreContext<S extends Storage = Storage> {
   readonly storage: S
   readonly estimators: Estimators
   readonly configuration: Configuration
   readonly events = new Events()
+  /** The models of the last stats of sessions, where they are not that of the settings. */
+  readonly #models = new Map<string, ChosenModel>()
 
   constructor(storage: S, { estimators, layers = [] }: StoreSettings) {
     this.storage = storage
@@ -31,22 +36,37 @@ export class StoreContext<S extends Storage = Storage> {
     this.configuration = new Configuration(layers)
   }
 
-  /** Reads counters, then readings, then adds up. Another writer may commit between the two reads; each is right for its own moment. */
+  /**
+   * Reads the figures of the session together with the readings of the model that it had last, and adds up. For another model the
+   * readings are read again; another writer may commit meanwhile, and each is right for its own moment.
+   */
   stats(
     sessionId: string,
     provider?: string,
     model?: string,
     request: CheckedStats = {},
   ): Awaitable<ContextStats | null> {
-    return when(this.storage.figures(sessionId), (figures) => {
-      if (figures === undefined || figures.messageCount === 0) return null
+    const isNamed = provider !== undefined || model !== undefined
+    const last =
+      (isNamed ? undefined : this.#models.get(sessionId)) ?? this.modelFor(UNNAMED, provider, model)
+    return when(this.storage.stats(sessionId, last.key, last.model ?? ''), (read) => {
+      if (read === undefined || read.figures.messageCount === 0) return null
+      const { figures } = read
       const { settings } = this.configuration.ofSession(figures.config)
       if (!settings.enabled) return null
-      const { key, model: chosen = '' } = this.modelFor(figures, provider, model)
-      return when(this.storage.readings(sessionId, key, chosen), (readings) =>
-        this.statsOf(sessionId, figures, readings, { provider, model, request }),
-      )
+      const chosen = this.modelFor(figures, provider, model)
+      const isSame = chosen.key === last.key && chosen.model === last.model
+      if (!isSame && !isNamed) this.#remember(sessionId, chosen)
+      const readings = isSame
+        ? read.readings
+        : this.storage.readings(sessionId, chosen.key, chosen.model ?? '')
+      return when(readings, (found) => this.statsOf(sessionId, figures, found, { provider, model, request }))
     })
+  }
+
+  #remember(sessionId: string, model: ChosenModel): void {
+    if (this.#models.size >= MOST_MODELS) this.#models.clear()
+    this.#models.set(sessionId, model)
   }
 
   statsOf(

@@ -135,7 +135,7 @@ export function outlook(
 }
 
 /** A provider's report of a request, and the estimate of the same request. */
-type Report = {
+export type Report = {
   readonly tokens: number
   readonly viewEpoch: number
   readonly estimator: string

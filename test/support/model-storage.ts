@@ -58,6 +58,7 @@ import type {
   Rewound,
   RunCommit,
   Session,
+  SessionStats,
   SessionTest,
   Snapshot,
   SourceQuery,
@@ -259,8 +260,9 @@ export class ModelStorage implements Storage {
     })
   }
 
-  figures(id: string): Session | undefined {
-    return this.session(id)
+  stats(id: string, provider: string, model: string): SessionStats | undefined {
+    const figures = this.session(id)
+    return figures && { figures, readings: this.readings(id, provider, model) }
   }
 
   session(id: string): Session | undefined {

@@ -376,20 +376,21 @@ export class PostgresSql implements Sql {
     if (failure === undefined) return row
     if (failure.isPassing || !scope.hasConnected) return undefined
     if (!failure.isLost) throw failure.error
-    const found = await this.#written(verb, address, token)
-    if (found !== undefined) return found
+    // Without the token the server may still have to read the statement, so trying again might store it twice.
+    const [lastWrite, ...result] = (await this.#lastWrite(verb, address)) ?? []
+    if (lastWrite === token) return result
     throw this.#unknown(failure)
   }
 
-  /** What `once` would have returned, if its statement was the last to write: it waits for the end of the lost transaction. */
-  async #written(verb: string, { family, number }: Address, token: string): Promise<Row | undefined> {
+  /** The token of the last write, and what `once` returns for it; waits for the end of the lost transaction. */
+  async #lastWrite(verb: string, { family, number }: Address): Promise<Row | undefined> {
     const deadline = this.#deadline()
     for (let attempt = 0; ; attempt++) {
       const scope = scopeOf('write', verb)
       try {
         this.#begin(scope, deadline)
         const { rows } = await this.#ask(scope, LOCK_LAST, [family, number])
-        return rows[0]?.[0] === token ? rows[0].slice(1) : undefined
+        return rows[0]
       } catch {
         if (!scope.failure?.isLost || !(await pause(attempt, deadline))) return undefined
       } finally {
@@ -480,9 +481,9 @@ export class PostgresSql implements Sql {
         this.#database.keepAddress(id, undefined)
         return false
       }
-      this.#database.keepAddress(id, address)
       // The time at which the statement arrived: the lock may have been waited for since.
       this.#clockOffset = (row[0] as number) - sentAt
+      if (!isKept) this.#database.keepAddress(id, address)
       if (scope.kind !== 'write') return true
       const [, lastWrite, version, ...counts] = row
       entered.before = [lastWrite, version]

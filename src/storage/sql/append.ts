@@ -109,7 +109,8 @@ function* appendAtOnce(
   const sum = new SizesSum()
   for (const { message, encoded, sizes, tools, metadata } of rows) {
     if (message.id !== undefined || encoded.blobs !== null) return undefined
-    if (message.idempotencyKey !== undefined) keyed = keys.add(message.idempotencyKey).size === keyed ? -1 : keyed + 1
+    if (message.idempotencyKey !== undefined)
+      keyed = keys.add(message.idempotencyKey).size === keyed ? -1 : keyed + 1
     if (keyed === -1) return undefined
     hasTools ||= tools !== null
     hasMetadata ||= metadata !== null
@@ -189,7 +190,9 @@ function writeAtOnce(
         tools, at, own_key
       from head, (values ${rows
         .map(({ tools, key }, row) => {
-          const [role, flags, units, reasoning, calls, results, media, at] = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => ofRow(row, n))
+          const [role, flags, units, reasoning, calls, results, media, at] = [1, 2, 3, 4, 5, 6, 7, 8].map(
+            (n) => ofRow(row, n),
+          )
           return `(${[row + 1, role, flags, units, reasoning, calls, results, media, tools, at, key].join(', ')})`
         })
         .join(', ')}) as given (i, role, flags, units, reasoning, calls, results, media, tools, at, own_key)),

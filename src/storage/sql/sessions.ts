@@ -27,6 +27,10 @@ export type StoredSession = Session & {
 /** The columns that stats need. */
 const FIGURES = `provider, model, config, estimator, messages, visible, size_text, size_reasoning, size_calls, size_results,
   size_media, hidden_condensed, hidden_truncated, hidden_by_hand, active_compactions, view_epoch, undone_automatic`
+const FIGURE_NAMES = FIGURES.split(',').map((name) => name.trim())
+/** The same of the alias `s`. */
+export const FIGURES_OF_S = FIGURE_NAMES.map((name) => `s.${name}`).join(', ')
+export const FIGURE_COUNT = FIGURE_NAMES.length
 const COLUMNS = `${FIGURES}, no, id, incarnation, owner, title, metadata, created_at, updated_at, archived_at, inserted,
   retired, version`
 
@@ -38,10 +42,6 @@ export function* readSession(sql: Sql, id: string): Work<StoredSession | undefin
 
 export function* getSession(sql: Sql, id: string): Work<Session | undefined> {
   return yield* sql.outside('getSession', () => readSession(sql, id))
-}
-
-export function* getFigures(sql: Sql, id: string): Work<SessionFigures | undefined> {
-  return yield* sql.outside('getContextStats', () => readFigures(sql, id))
 }
 
 /** The columns needed to read the rows of a session. */
@@ -65,7 +65,7 @@ export function* readFigures(sql: Sql, id: string): Work<SessionFigures | undefi
   return row && decodeFigures(row, `session ${id}`)
 }
 
-function decodeFigures(row: Row, name: string): SessionFigures {
+export function decodeFigures(row: Row, name: string): SessionFigures {
   const number = (at: number): number => storedNumber(row[at], name)
   return {
     provider: storedText(row[0], name),

@@ -64,7 +64,6 @@ import {
   archiveSession,
   countMessages,
   createSession,
-  getFigures,
   getSession,
   listSessions,
   newestSession,
@@ -77,7 +76,15 @@ import { expandSummary, readSources } from './sources.ts'
 import type { Sql } from './sql.ts'
 import { readToolCalls, readToolOutput } from './tool-calls.ts'
 import { outcome, redo, refuseMoved, Turning, undo } from './undo.ts'
-import { forgetLimit, getReadings, learnLimit, readLimits, readReadings, recordUsage } from './usage.ts'
+import {
+  forgetLimit,
+  getReadings,
+  learnLimit,
+  readLimits,
+  readReadings,
+  readStats,
+  recordUsage,
+} from './usage.ts'
 import { verifySession } from './verify.ts'
 import { readContents, readMessages, readMetadata, readShown, readView } from './view.ts'
 
@@ -116,7 +123,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
     ...bound({ usage: readUsage, learnLimit, forgetLimit, limits: readLimits }),
     ...bound({
       session: getSession,
-      figures: getFigures,
+      stats: readStats,
       readings: getReadings,
       cachedTokens: readCachedTokens,
     }),

@@ -2,7 +2,7 @@ import { UndertextError } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
 import { countRows, spanPlaces } from '../../model/coverage.ts'
 import { type Nesting, planLift, planRedo, planUndo } from '../../model/nesting.ts'
-import { begun, Done, type Work } from '../../model/work.ts'
+import { begun, Done, type Step, type Work } from '../../model/work.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
 import type { Estimators, Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
@@ -227,7 +227,7 @@ export class Turning {
           this.#session,
           { ...compaction, coverage },
           true,
-          () => known(sizes),
+          () => new Done(sizes),
         ))
       )
         throw yield* missingRows(this.#sql, this.#session, compaction)
@@ -286,10 +286,6 @@ export class Turning {
   }
 }
 
-function* known<T>(value: T): Work<T> {
-  return value
-}
-
 function includesNo(compactions: readonly StoredCompaction[], { no }: StoredCompaction): boolean {
   return compactions.some((one) => one.no === no)
 }
@@ -315,7 +311,7 @@ function* setActive(
   session: StoredSession,
   compaction: StoredCompaction,
   isActive: boolean,
-  coveredSizes: () => Work<Sizes>,
+  coveredSizes: () => Step<Sizes>,
   checkReplacing?: () => Work<void>,
 ): Work<boolean> {
   const { no, kind, coverage, partsReplaced } = compaction
@@ -369,7 +365,7 @@ function* redoOne(
     session,
     compaction,
     true,
-    () => known(covered),
+    () => new Done(covered),
     function* () {
       if (isReplacing && coverage.rewinds !== true) yield* checkReplaced(sql, session, compaction)
     },

@@ -1,10 +1,12 @@
+import { isUndertextError } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
-import type { Work } from '../../model/work.ts'
+import { begun, type Work } from '../../model/work.ts'
 import {
   type Calibration,
   type Measurement,
   NOTHING_LEARNED,
   type Readings,
+  type Report,
   recordReport,
 } from '../../tokens/calibration.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
@@ -13,6 +15,7 @@ import {
   type LearnedLimit,
   LIMIT_KINDS,
   type NamedLimit,
+  type SessionStats,
   type UsageOutcome,
   type UsageReport,
 } from '../storage.ts'
@@ -21,7 +24,7 @@ import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import { columnsOf } from './compaction-row.ts'
 import { damaged, storedNumber } from './content-codec.ts'
 import { encodeKind, encodeRole } from './row-codec.ts'
-import { requireSession, type StoredSession } from './sessions.ts'
+import { decodeFigures, FIGURE_COUNT, FIGURES_OF_S, requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { VISIBLE } from './view.ts'
 
@@ -35,6 +38,41 @@ const MEASUREMENT = `m.estimator, m.view_epoch, m.tokens, m.held, m.history, m.s
 const CALIBRATION_COLUMNS = 6
 const CALIBRATION = `c.grown_samples, c.grown_measured, c.grown_estimated, c.whole_samples, c.whole_measured, c.whole_estimated`
 
+/** The columns of the readings, from `s` for a provider and model, each given four times. */
+const READINGS = `w.tokens, i.tokens, ${CALIBRATION}, ${MEASUREMENT}`
+const OF_MODEL = `from undertext_sessions s
+     left join undertext_limits w on w.provider = ? and w.model = ? and w.kind = 'window'
+     left join undertext_limits i on i.provider = ? and i.model = ? and i.kind = 'input'
+     left join undertext_calibrations c on c.provider = ? and c.model = ? and c.estimator = s.estimator
+     left join undertext_measurements m on {family m} m.session = s.no and m.provider = ? and m.model = ?
+     where {family s} s.id = ?`
+
+/** The figures of a session and its readings for a model, in one statement: both are read before every call of a model. */
+export function* readStats(
+  sql: Sql,
+  id: string,
+  provider: string,
+  model: string,
+): Work<SessionStats | undefined> {
+  return yield* sql.outside('getContextStats', function* () {
+    yield* sql.enter(id)
+    const key = [provider, model]
+    const row = yield* sql.get(
+      `select ${FIGURES_OF_S}, ${READINGS} ${OF_MODEL}`,
+      ...key,
+      ...key,
+      ...key,
+      ...key,
+      id,
+    )
+    if (row === undefined) return undefined
+    return {
+      figures: decodeFigures(row, `session ${id}`),
+      readings: decodeReadings(row.slice(FIGURE_COUNT)),
+    }
+  })
+}
+
 export function* getReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {
   return yield* sql.outside('getContextStats', () => readReadings(sql, id, provider, model))
 }
@@ -42,16 +80,14 @@ export function* getReadings(sql: Sql, id: string, provider: string, model: stri
 /** The readings of a session for a model, in one statement: they are read before every call of a model. */
 export function* readReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {
   yield* sql.enter(id)
-  const row = yield* sql.get(
-    `select w.tokens, i.tokens, ${CALIBRATION}, ${MEASUREMENT} from undertext_sessions s
-     left join undertext_limits w on w.provider = ? and w.model = ? and w.kind = 'window'
-     left join undertext_limits i on i.provider = ? and i.model = ? and i.kind = 'input'
-     left join undertext_calibrations c on c.provider = ? and c.model = ? and c.estimator = s.estimator
-     left join undertext_measurements m on {family m} m.session = s.no and m.provider = ? and m.model = ?
-     where {family s} s.id = ?`,
-    ...[provider, model, provider, model, provider, model, provider, model, id],
-  )
-  if (row === undefined) return { learned: NOTHING_LEARNED, calibration: undefined, measurement: undefined }
+  const key = [provider, model]
+  const row = yield* sql.get(`select ${READINGS} ${OF_MODEL}`, ...key, ...key, ...key, ...key, id)
+  return row === undefined
+    ? { learned: NOTHING_LEARNED, calibration: undefined, measurement: undefined }
+    : decodeReadings(row)
+}
+
+function decodeReadings(row: Row): Readings {
   const { optional } = columnsOf(row, 'limit')
   const calibration = row.slice(2, 2 + CALIBRATION_COLUMNS)
   const measurement = row.slice(2 + CALIBRATION_COLUMNS)
@@ -91,27 +127,88 @@ export function* recordUsage(
   usage: UsageReport,
   estimatorOf: (session: StoredSession) => Estimator,
 ): Work<UsageOutcome> {
-  return yield* sql.write('recordUsage', function* () {
-    const session = yield* requireSession(sql, id)
-    const { provider, model, tokens } = usage
-    const before = yield* readReadings(sql, id, provider, model)
-    const isRefuted = usage.wentThrough && (yield* refuteLimits(sql, usage))
-    const isLearned = usage.limit !== undefined && (yield* writeLimit(sql, usage, usage.limit))
-    const learned =
-      isRefuted || isLearned ? (yield* readReadings(sql, id, provider, model)).learned : before.learned
-    const isStale = usage.viewEpoch !== undefined && usage.viewEpoch !== session.viewEpoch
-    if (usage.billed !== undefined) yield* addBilled(sql, session.no, usage, usage.billed, isStale)
-    if (isStale || tokens === 0 || session.visibleCount === 0)
-      return { recorded: false, before, after: { ...before, learned }, estimate: undefined }
-    const sent = yield* sentRows(sql, session, usage.position)
-    const history = tokensOf(sent.sizes, sent.rows, estimatorOf(session), provider)
-    const estimate = { history, standing: usage.standing, pending: usage.pending }
-    const { viewEpoch, estimator } = session
-    const measured = recordReport(before, { tokens, viewEpoch, estimator, estimate, at: Date.now() })
-    yield* writeMeasurement(sql, session.no, usage, measured.measurement)
-    yield* writeCalibration(sql, usage, estimator, measured.calibration)
-    return { recorded: true, before, after: { ...measured, learned }, estimate }
+  // In PostgreSQL the rows of a model would be a queue for all its sessions, so they have a short transaction of their own.
+  const isApart = sql.dialect === 'postgres'
+  const { outcome, report } = yield* sql.write('recordUsage', function* () {
+    const noted = yield* noteReport(sql, id, usage, estimatorOf)
+    return isApart ? noted : { ...noted, outcome: yield* learn(sql, usage, noted) }
   })
+  if (!isApart) return outcome
+  try {
+    return yield* sql.write('recordUsage', () => learn(sql, usage, { outcome, report }))
+  } catch (error) {
+    // The report is stored; a sample of a statistic may be missing.
+    if (isUndertextError(error, 'STORE_BUSY') || isUndertextError(error, 'STORE_UNAVAILABLE')) return outcome
+    throw error
+  }
+}
+
+type Noted = { readonly outcome: UsageOutcome; readonly report: Report | undefined }
+
+/** Stores what concerns the session, within the caller's transaction. */
+function* noteReport(
+  sql: Sql,
+  id: string,
+  usage: UsageReport,
+  estimatorOf: (session: StoredSession) => Estimator,
+): Work<Noted> {
+  const { provider, model, tokens } = usage
+  yield* sql.enter(id)
+  const requiring = begun(requireSession(sql, id))
+  const reading = begun(readReadings(sql, id, provider, model))
+  const session = yield* requiring
+  const before = yield* reading
+  const isStale = usage.viewEpoch !== undefined && usage.viewEpoch !== session.viewEpoch
+  if (usage.billed !== undefined) yield* addBilled(sql, session.no, usage, usage.billed, isStale)
+  if (isStale || tokens === 0 || session.visibleCount === 0) {
+    const outcome = { recorded: false, before, after: before, estimate: undefined }
+    return { outcome, report: undefined }
+  }
+  const sent = yield* sentRows(sql, session, usage.position)
+  const history = tokensOf(sent.sizes, sent.rows, estimatorOf(session), provider)
+  const estimate = { history, standing: usage.standing, pending: usage.pending }
+  const { viewEpoch, estimator } = session
+  const report = { tokens, viewEpoch, estimator, estimate, at: Date.now() }
+  const { measurement } = recordReport(before, report)
+  yield* writeMeasurement(sql, session.no, usage, measurement)
+  return { outcome: { recorded: true, before, after: { ...before, measurement }, estimate }, report }
+}
+
+/** Stores what a report says of its model: limits and calibration, within the caller's transaction. */
+function* learn(sql: Sql, usage: UsageReport, { outcome, report }: Noted): Work<UsageOutcome> {
+  const { before, after } = outcome
+  const isRefuted = usage.wentThrough && (yield* refuteLimits(sql, usage))
+  const isLearned = usage.limit !== undefined && (yield* writeLimit(sql, usage, usage.limit))
+  const learned = isRefuted || isLearned ? yield* readLearned(sql, usage) : before.learned
+  if (report === undefined) return { ...outcome, after: { ...after, learned } }
+  const known =
+    sql.dialect === 'postgres' ? yield* lockCalibration(sql, usage, report.estimator) : before.calibration
+  const { calibration } = recordReport({ measurement: before.measurement, calibration: known }, report)
+  yield* writeCalibration(sql, usage, report.estimator, calibration)
+  return { ...outcome, after: { ...after, calibration, learned } }
+}
+
+function* readLearned(sql: Sql, { provider, model }: ModelKey): Work<Readings['learned']> {
+  const statement = 'select kind, tokens from undertext_limits where provider = ? and model = ?'
+  const rows = yield* sql.all(statement, provider, model)
+  const of = (kind: string): number | undefined =>
+    rows.find((row) => row[0] === kind)?.[1] as number | undefined
+  return { window: of('window'), input: of('input') }
+}
+
+/** The calibration of a model, which no other report changes until the end of the transaction. PostgreSQL only. */
+function* lockCalibration(
+  sql: Sql,
+  { provider, model }: ModelKey,
+  estimator: string,
+): Work<Calibration | undefined> {
+  const row = yield* sql.get(
+    `select ${CALIBRATION} from undertext_calibrations c where provider = ? and model = ? and estimator = ? for update`,
+    provider,
+    model,
+    estimator,
+  )
+  return row && decodeCalibration(row)
 }
 
 /**
@@ -243,7 +340,8 @@ export function* learnLimit(sql: Sql, provider: string, model: string, limit: Na
 export function* forgetLimit(sql: Sql, provider: string, model: string): Work<boolean> {
   return yield* sql.write('forgetLimit', function* () {
     return (
-      (yield* sql.change('delete from undertext_limits where provider = ? and model = ?', provider, model)) > 0
+      (yield* sql.change('delete from undertext_limits where provider = ? and model = ?', provider, model)) >
+      0
     )
   })
 }

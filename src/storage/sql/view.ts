@@ -67,7 +67,8 @@ export function* readView(
  */
 export const VIEW_QUERY = `select ${PACKED_KIND}, m.anchor, m.created_at, c.content, m.id, c.metadata,
     case when m.shown is not null or c.blobs is not null or m.inserted_by is not null then
-      cast({array}(m.key, m.ordinal, m.inserted_by, cast(m.shown as text), cast(c.blobs as text)) as text) end
+      cast({array}(m.key, m.ordinal, m.inserted_by, cast(m.shown as text), cast(c.blobs as text),
+        (select by.id from undertext_compactions by where {family by} by.no = m.inserted_by)) as text) end
   from undertext_messages m {index undertext_visible} join undertext_contents c on {family c} c.key = m.key
   where {family m} m.session = ? and ${M_VISIBLE} order by m.anchor, m.ordinal`
 
@@ -99,6 +100,7 @@ type Rare = readonly [
   insertedBy: number | null,
   shown: string | null,
   blobs: string | null,
+  compactionId: string | null,
 ]
 
 /** The messages of a view's rows, within the caller's transaction. */
@@ -126,24 +128,20 @@ function* decodeView(
 type ViewContext = {
   readonly session: SessionHead
   readonly shownTexts: ShownTexts
-  readonly compactionIds: CompactionIds
   readonly blobs: Blobs
 }
 
 /** Reads what rows with rare values need. */
 function* contextOf(sql: Sql, session: SessionHead, rares: Iterable<Rare>): Work<ViewContext> {
-  const numbers: unknown[] = []
   const blobs: [string, number][] = []
   let isReplaced = false
-  for (const [key, , insertedBy, shown, places] of rares) {
-    if (insertedBy !== null) numbers.push(insertedBy)
+  for (const [key, , , shown, places] of rares) {
     if (shown !== null) isReplaced = true
     if (places !== null) blobs.push([places, key])
   }
   return {
     session,
     shownTexts: isReplaced ? yield* readShownTexts(sql, session.no) : NO_TEXTS,
-    compactionIds: yield* compactionIds(sql, numbers),
     blobs: yield* readBlobs(sql, blobs),
   }
 }
@@ -185,9 +183,9 @@ function decodeViewRow(context: ViewContext, row: ViewColumns, rare: Rare | unde
     if (isMessage) return message
     throw damaged('compaction', id)
   }
-  const [key, , insertedBy, shown] = rare
+  const [key, , , shown, , compactionId] = rare
   if (shown !== null) Object.assign(message, replacedContent(context, key, content, shown, id))
-  if (kind !== 'message') Object.assign(message, insertedTags(kind, context.compactionIds.get(insertedBy)!))
+  if (kind !== 'message') Object.assign(message, insertedTags(kind, compactionId!))
   return message
 }
 

@@ -342,6 +342,39 @@ describe.skipIf(server === undefined)('on a server', async () => {
       expect(await query(url, `select count(*) from chats.sessions where id = '${id}'`)).toEqual([['1']])
     })
 
+    /** Adds to a counter by one statement that is sent with its commit. */
+    const countOnce = (lossy: PostgresDatabase, id: string): Promise<unknown> =>
+      lossy.perform((sql) =>
+        only(
+          sql.once('append', id, {
+            text: 'update undertext_sessions set messages = messages + 1, last_write = ? where {family} no = ? returning messages, incarnation',
+            values: (session, token) => [token, session],
+            readsRows: true,
+          }),
+        ),
+      )
+
+    it('after, of a single statement: what it returned is known', async () => {
+      const id = await newSession()
+      const { lossy, arm } = await losing('after')
+      await append(lossy, id, 1, `known to ${id}`)
+      await arm()
+      expect(await countOnce(lossy, id)).toEqual([1, null])
+    })
+
+    it.each<[Drop, string]>([
+      ['before', 'that the server did not get'],
+      ['while', 'that the server carries out later'],
+      ['after', 'after which another client wrote'],
+    ])('%s, of a single statement %s: unknown, and never stored twice', async (drop) => {
+      const id = await newSession()
+      const { lossy, arm } = await losing(drop, () => append(database, id, 1, `other of ${id}`))
+      await append(lossy, id, 2, `known to ${id}`)
+      await arm()
+      const error = await failureOf(() => countOnce(lossy, id))
+      expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', facts: { outcome: 'unknown' } })
+    })
+
     it.each<Drop>(['before', 'after', 'while'])(
       '%s, of a session that is removed: it is removed',
       async (drop) => {
