@@ -17,6 +17,8 @@ export type PostgresOptions = {
   readonly readonly: boolean
   /** Whether statements are prepared by name, which a pooler in transaction mode does not allow. */
   readonly prepare: boolean
+  /** Whether the tables are on several machines (citus.ts). */
+  readonly isDistributed?: boolean
 }
 
 /** Where the rows of a session are. */
@@ -130,12 +132,14 @@ export class PostgresSql implements Sql {
   readonly dialect = 'postgres'
   clockOffset = 0
   readonly readonly: boolean
+  readonly isDistributed: boolean
   readonly #database: PostgresDatabase
   #scope: Scope | undefined
 
   constructor(database: PostgresDatabase) {
     this.#database = database
     this.readonly = database.options.readonly
+    this.isDistributed = database.options.isDistributed === true
   }
 
   // A statement is sent at once, and waited for at its `yield*`.
@@ -174,7 +178,10 @@ export class PostgresSql implements Sql {
   *rename(id: string, newId: string): Work<void> {
     const scope = this.#current()
     scope.hasWritten = true
-    yield this.#ask(scope, 'update undertext_names set id = ? where id = ?', [newId, id])
+    const { family, number } = scope.entered.find((one) => one.id === id)!
+    // Not an update: on a cluster, the id says on which machine the row is.
+    void this.#ask(scope, 'delete from undertext_names where id = ?', [id])
+    yield this.#ask(scope, INSERT_NAME, [newId, family, number])
     this.#database.keepAddress(id, undefined)
     scope.entered = scope.entered.map((one) => (one.id === id ? { ...one, id: newId } : one))
     scope.session = scope.entered.at(-1) ?? null
@@ -233,9 +240,9 @@ export class PostgresSql implements Sql {
   }
 
   *unguarded<T>(_what: string, work: () => Work<T>): Work<T> {
-    yield* this.run("select set_config('undertext.purging', 'on', true)")
+    yield* this.run("set local undertext.purging = 'on'")
     const result = yield* work()
-    yield* this.run("select set_config('undertext.purging', 'off', true)")
+    yield* this.run("set local undertext.purging = 'off'")
     return result
   }
 
@@ -315,6 +322,8 @@ export class PostgresSql implements Sql {
 
   #begin(scope: Scope, deadline: number): void {
     this.#send(scope, 'begin isolation level read committed')
+    // The workers wait for locks and look for the permit of a purge, so they receive these settings too.
+    if (this.isDistributed) this.#send(scope, "set local citus.propagate_set_commands = 'local'")
     // Zero would be no limit.
     const left = Math.max(1, Math.ceil(deadline - performance.now()))
     this.#send(scope, `set local lock_timeout = ${left}`)
@@ -346,7 +355,7 @@ export class PostgresSql implements Sql {
     const { failure } = scope
     await release(scope)
     if (failure === undefined) return row
-    if (failure.isPassing || !scope.hasConnected) return undefined
+    if (failure.isPassing || failure.isRefused || !scope.hasConnected) return undefined
     if (!failure.isLost) throw failure.error
     const found = await this.#written(verb, address, token)
     if (found !== undefined) return found

@@ -11,6 +11,7 @@ import { indexMessage, type MessageIndex } from '../../model/message-parts.ts'
 import { mapped, type Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum } from '../../tokens/measure.ts'
+import { appendCall } from '../postgres/citus.ts'
 import type {
   Appended,
   AppendedMessage,
@@ -31,7 +32,7 @@ import {
 } from './content-codec.ts'
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
 import { decodeSettings, insertSession, readFigures, requireHead } from './sessions.ts'
-import type { Sql } from './sql.ts'
+import type { OnceStatement, Sql } from './sql.ts'
 
 /** A message with the values of its rows. */
 type Prepared = {
@@ -107,7 +108,7 @@ function* appendAtOnce(
   const now = Date.now()
   const { text, reasoning, toolCalls, toolResults, media } = sum.value
   const isKeyed = keys.length > 0
-  const row = yield* sql.once('append', sessionId, {
+  const statement: OnceStatement = {
     text: atOnce(rows.length, expectedPosition !== undefined, isKeyed),
     readsRows: isKeyed,
     values: (session, token, lockTimeoutMs) => [
@@ -122,7 +123,20 @@ function* appendAtOnce(
       ]),
       ...[sql.keyOf(session, { position: 0 }), session, sql.keyOf(session, { position: 0 })],
     ],
-  })
+  }
+  const call = (): OnceStatement =>
+    appendCall({
+      ...{ id: sessionId, estimator: estimator.name, expectedPosition, now, keys, sizes: sum.value },
+      numbers: rows.flatMap(({ message, role, flags, sizes }) => [
+        ...[role, flags, sizes.text, sizes.reasoning, sizes.toolCalls, sizes.toolResults, sizes.media],
+        message.createdAt ?? now,
+      ]),
+      texts: rows.flatMap(({ message, encoded, tools, metadata }) => [
+        ...[tools, encoded.content, metadata],
+        message.idempotencyKey ?? null,
+      ]),
+    })
+  const row = yield* sql.once('append', sessionId, sql.isDistributed ? call() : statement)
   if (row === undefined) return undefined
   const [last, incarnation] = row as [number, string]
   const first = last - rows.length + 1

@@ -42,6 +42,7 @@ export function* getReadings(sql: Sql, id: string, provider: string, model: stri
 /** The readings of a session for a model, in one statement: they are read before every call of a model. */
 export function* readReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {
   yield* sql.enter(id)
+  if (sql.isDistributed) return yield* readDistributed(sql, id, provider, model)
   const row = yield* sql.get(
     `select w.tokens, i.tokens, ${CALIBRATION}, ${MEASUREMENT} from undertext_sessions s
      left join undertext_limits w on w.provider = ? and w.model = ? and w.kind = 'window'
@@ -51,6 +52,37 @@ export function* readReadings(sql: Sql, id: string, provider: string, model: str
      where {family s} s.id = ?`,
     ...[provider, model, provider, model, provider, model, provider, model, id],
   )
+  return decodeReadings(row)
+}
+
+/**
+ * The same on a cluster, where one statement would bring the rows of the models to the worker of the session: two statements, of which the
+ * second does not wait for the first.
+ */
+function* readDistributed(sql: Sql, id: string, provider: string, model: string): Work<Readings> {
+  const ofSession = sql.get(
+    `select s.estimator, ${MEASUREMENT} from undertext_sessions s
+     left join undertext_measurements m on {family m} m.session = s.no and m.provider = ? and m.model = ?
+     where {family s} s.id = ?`,
+    ...[provider, model, id],
+  )
+  const ofModel = yield* sql.all(
+    `select c.estimator, w.tokens, i.tokens, ${CALIBRATION} from (select 1 as one) o
+     left join undertext_limits w on w.provider = ? and w.model = ? and w.kind = 'window'
+     left join undertext_limits i on i.provider = ? and i.model = ? and i.kind = 'input'
+     left join undertext_calibrations c on c.provider = ? and c.model = ?`,
+    ...[provider, model, provider, model, provider, model],
+  )
+  const session = yield* ofSession
+  if (session === undefined) return decodeReadings(undefined)
+  const [estimator, ...measurement] = session
+  const calibrated = ofModel.find((row) => row[0] === estimator)
+  const [, window, input] = ofModel[0]!
+  const calibration = calibrated?.slice(3) ?? Array<null>(CALIBRATION_COLUMNS).fill(null)
+  return decodeReadings([window, input, ...calibration, ...measurement])
+}
+
+function decodeReadings(row: Row | undefined): Readings {
   if (row === undefined) return { learned: NOTHING_LEARNED, calibration: undefined, measurement: undefined }
   const { optional } = columnsOf(row, 'limit')
   const calibration = row.slice(2, 2 + CALIBRATION_COLUMNS)
