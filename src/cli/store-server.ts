@@ -1,3 +1,4 @@
+import { hasCitus, tablesOf } from '../storage/postgres/citus.ts'
 import { fromUrl, locationOf, storeIn } from '../storage/postgres/drivers.ts'
 import { readFailure } from '../storage/postgres/failure.ts'
 import { type GuardReport, guardReport } from '../storage/postgres/guards.ts'
@@ -28,16 +29,30 @@ export async function serverFacts(url: string): Promise<ServerFacts> {
   })
 }
 
-/** The number of sessions in a store, and what guards their history. */
-export async function storedOn(
-  url: string,
-): Promise<{ readonly sessions: number; readonly guards: GuardReport }> {
+/** Where the tables are on a cluster of Citus: on its workers, or all on the coordinator. */
+export type Distribution = 'workers' | 'coordinator'
+
+export type StoredOn = {
+  readonly sessions: number
+  readonly guards: GuardReport
+  /** `null` without Citus. */
+  readonly distribution: Distribution | null
+}
+
+/** The number of sessions in a store, what guards their history, and on which machines it is. */
+export async function storedOn(url: string): Promise<StoredOn> {
   const { schema } = storeIn(url)
   return asking(url, async (connection) => {
     const query = `select count(*) from ${schemaIdentifier(schema)}.sessions where staged_by is null`
     const { rows } = await connection.query(query, [])
-    return { sessions: Number(rows[0]?.[0]), guards: await guardReport(connection, schema) }
+    const distribution = await distributionIn(connection, schema)
+    return { sessions: Number(rows[0]?.[0]), guards: await guardReport(connection, schema), distribution }
   })
+}
+
+async function distributionIn(connection: PostgresConnection, schema: string): Promise<Distribution | null> {
+  if (!(await hasCitus(connection))) return null
+  return (await tablesOf(connection, schema)).distributed.length > 0 ? 'workers' : 'coordinator'
 }
 
 async function asking<T>(url: string, work: (connection: PostgresConnection) => Promise<T>): Promise<T> {

@@ -110,6 +110,7 @@ const OTHERS: ReadonlySet<string> = new Set([
   `${PREFIX}DEBUG`,
   `${PREFIX}SHARED`,
   `${PREFIX}PG`,
+  ...['', '_KILL', '_START'].map((rest) => `${PREFIX}CITUS${rest}`),
 ])
 
 /** Variables with the prefix that nothing reads: misspelled, or of a setting that is not a text, a number or a boolean. */

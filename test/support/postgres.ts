@@ -7,6 +7,7 @@ import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll } from 'vitest'
+import { joinNodes, nodesOf } from './citus.ts'
 import { newFolder } from './temporary.ts'
 
 /** A PostgreSQL server for the tests of one file. */
@@ -20,10 +21,10 @@ export type Server = {
 }
 
 const USER = 'undertext'
-const given = process.env.UNDERTEXT_PG
+const given = process.env.UNDERTEXT_CITUS ?? process.env.UNDERTEXT_PG
 
 /**
- * A server: the one at the address in `UNDERTEXT_PG`, or one that is started from the installed PostgreSQL. Without either it is
+ * A server: the cluster or the server at the address in `UNDERTEXT_CITUS` or `UNDERTEXT_PG`, or one that is started from the installed PostgreSQL. Without either it is
  * `undefined` and a line says so; with `UNDERTEXT_PG=required` that is an error. Each file has its own: it may kill it, it starts in two
  * seconds, and nothing outlives the file.
  */
@@ -132,7 +133,10 @@ async function startServer(programs: string): Promise<Server> {
 
 function sharedServer(url: string): Server {
   const names: string[] = []
-  afterAll(() => query(url, ...names.map((name) => `drop database if exists ${name} with (force)`)))
+  afterAll(async () => {
+    const drops = names.map((name) => `drop database if exists ${name} with (force)`)
+    for (const node of await nodesOf(url)) await query(node, ...drops)
+  })
   const create = async (): Promise<string> => {
     const database = await newDatabase(url)
     names.push(new URL(database).pathname.slice(1))
@@ -153,10 +157,15 @@ async function untilAlone(url: string): Promise<void> {
 
 async function newDatabase(url: string): Promise<string> {
   const name = `undertext_test_${randomBytes(6).toString('hex')}`
-  await query(url, `create database ${name}`)
-  const database = new URL(url)
-  database.pathname = `/${name}`
-  return database.href
+  const databases = (await nodesOf(url)).map((node) => {
+    const database = new URL(node)
+    database.pathname = `/${name}`
+    return { node, address: database.href }
+  })
+  for (const { node } of databases) await query(node, `create database ${name}`)
+  const addresses = databases.map(({ address }) => address)
+  if (addresses.length > 1) await joinNodes(addresses)
+  return addresses[0]!
 }
 
 /** Runs statements on a connection of their own, and returns the rows of the last. */

@@ -15,7 +15,7 @@ import { clipped, sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { table } from '../output/table.ts'
 import { type FileFacts, fileFacts, storedIn } from '../store-file.ts'
-import { type ServerFacts, serverFacts, storedOn } from '../store-server.ts'
+import { type Distribution, type ServerFacts, serverFacts, storedOn } from '../store-server.ts'
 
 /** Packages that add a feature if they are installed. */
 const OPTIONAL = [
@@ -58,7 +58,10 @@ type StoreReport = {
   /** Of a file. */
   readonly file?: FileFacts
   /** Of a server that answers. */
-  readonly server?: Omit<ServerFacts, 'exists'> & { readonly guards: Guards | null }
+  readonly server?: Omit<ServerFacts, 'exists'> & {
+    readonly guards: Guards | null
+    readonly distribution: Distribution | null
+  }
   /** All sessions, archived ones included; `null` if the store cannot be opened. */
   readonly sessions: number | null
 }
@@ -170,7 +173,8 @@ async function examineServer(
       facts.schemaVersion === null ? undefined : await storedOn(url).catch(isOpen ? addError : ignored)
     const guards = stored === undefined ? null : { kind: stored.guards.kind, ...stored.guards.problems }
     const sessions = isOpen ? (stored?.sessions ?? null) : null
-    return { exists, server: { ...facts, guards }, sessions }
+    const distribution = stored?.distribution ?? null
+    return { exists, server: { ...facts, guards, distribution }, sessions }
   } catch (error) {
     addError(error)
     return { exists: null, error: failureOf(error, false).code, sessions: null }
@@ -307,7 +311,7 @@ function storeLines(context: Context, { store }: Report): string[] {
 
 function serverLines(
   context: Context,
-  { version, schema, schemaVersion, prepared, guards }: NonNullable<StoreReport['server']>,
+  { version, schema, schemaVersion, prepared, guards, distribution }: NonNullable<StoreReport['server']>,
 ): string[] {
   return [
     ...plain(context, `PostgreSQL ${version}, statements are ${prepared ? '' : 'not '}prepared`),
@@ -315,8 +319,14 @@ function serverLines(
       context,
       `tables in ${JSON.stringify(schema)}${schemaVersion === null ? '' : `, schema ${schemaVersion}`}`,
     ),
+    ...(distribution === null ? [] : plain(context, DISTRIBUTED[distribution])),
     ...(guards === null ? [] : guardLines(context, guards)),
   ]
+}
+
+const DISTRIBUTED: { readonly [where in Distribution]: string } = {
+  workers: 'distributed by Citus over its workers',
+  coordinator: 'Citus is installed, but all tables are on the coordinator',
 }
 
 const GUARDED_BY: { readonly [kind in Guards['kind']]: string } = {

@@ -17,6 +17,8 @@ export type PostgresOptions = {
   readonly readonly: boolean
   /** Whether statements are prepared by name, which a pooler in transaction mode does not allow. */
   readonly prepare: boolean
+  /** Whether the tables are on several machines (citus.ts). */
+  readonly isDistributed?: boolean
 }
 
 /** Where the rows of a session are. */
@@ -133,6 +135,7 @@ type Scope = {
 export class PostgresSql implements Sql {
   readonly dialect = 'postgres'
   readonly readonly: boolean
+  readonly isDistributed: boolean
   #clockOffset = 0
   /** The last answer that the clock was read from. */
   #look: Promise<boolean> | undefined
@@ -142,6 +145,7 @@ export class PostgresSql implements Sql {
   constructor(database: PostgresDatabase) {
     this.#database = database
     this.readonly = database.options.readonly
+    this.isDistributed = database.options.isDistributed === true
   }
 
   // A statement is sent at once, and its answer is waited for at its `yield*`; except for those that return nothing.
@@ -182,19 +186,22 @@ export class PostgresSql implements Sql {
   }
 
   /** Makes the address of a new session, and enters the session; its row is for the caller to insert. */
-  *admit(id: string): Work<number> {
+  admit(id: string): Step<number> {
     const scope = this.#current()
     const address = { family: randomFamily(), number: 1 }
     scope.hasWritten = true
     const held = this.#ask(scope, INSERT_NAME, [id, address.family, address.number])
     // Before the commit it must be known that the transaction has the name.
     this.#take(scope, id, address).look = held
-    return address.number
+    return new Done(address.number)
   }
 
   *rename(id: string, newId: string): Work<void> {
     const scope = this.#current()
-    yield* this.run('update undertext_names set id = ? where id = ?', newId, id)
+    const { family, number } = scope.entered.find((one) => one.id === id)!
+    // Not an update: on a cluster, the id says on which machine the row is.
+    yield* this.run('delete from undertext_names where id = ?', id)
+    yield* this.run(INSERT_NAME, newId, family, number)
     this.#database.keepAddress(id, undefined)
     scope.entered = scope.entered.map((one) => (one.id === id ? { ...one, id: newId } : one))
     scope.session = scope.entered.at(-1) ?? null
@@ -258,9 +265,9 @@ export class PostgresSql implements Sql {
   }
 
   *unguarded<T>(_what: string, work: () => Work<T>): Work<T> {
-    yield* this.run("select set_config('undertext.purging', 'on', true)")
+    yield* this.run("set local undertext.purging = 'on'")
     const result = yield* work()
-    yield* this.run("select set_config('undertext.purging', 'off', true)")
+    yield* this.run("set local undertext.purging = 'off'")
     return result
   }
 
@@ -340,6 +347,8 @@ export class PostgresSql implements Sql {
 
   #begin(scope: Scope, deadline: number): void {
     this.#send(scope, 'begin isolation level read committed')
+    // The workers wait for locks and look for the permit of a purge, so they receive these settings too.
+    if (this.isDistributed) this.#send(scope, "set local citus.propagate_set_commands = 'local'")
     // Zero would be no limit.
     const left = Math.max(1, Math.ceil(deadline - performance.now()))
     this.#send(scope, `set local lock_timeout = ${left}`)
@@ -374,7 +383,7 @@ export class PostgresSql implements Sql {
     const { failure } = scope
     await release(scope)
     if (failure === undefined) return row
-    if (failure.isPassing || !scope.hasConnected) return undefined
+    if (failure.isPassing || failure.isRefused || !scope.hasConnected) return undefined
     if (!failure.isLost) throw failure.error
     // Without the token the server may still have to read the statement, so trying again might store it twice.
     const [lastWrite, ...result] = (await this.#lastWrite(verb, address)) ?? []

@@ -10,6 +10,8 @@ export type Failure = {
   readonly isPassing: boolean
   /** Whether the connection was lost. */
   readonly isLost: boolean
+  /** Whether a machine of a cluster was not even reached, so that nothing was written there. */
+  readonly isRefused: boolean
   /** The error of this package. */
   readonly error: UndertextError
 }
@@ -29,17 +31,22 @@ const CLOSED_WORDS = /calling end on the pool|client was closed|pglite is clos/i
  * only the code does.
  */
 export function readFailure(error: unknown, where: Where): Failure {
-  const { code, constraint } = factsOf(error)
+  const { code, constraint: named } = factsOf(error)
   const message = error instanceof Error ? error.message : ''
+  const constraint = named ?? (code === '23505' ? SHARD_CONSTRAINT.exec(message)?.[1] : undefined)
   const isTaken = code === '23505' && constraint !== undefined && /_pkey\d*$/.test(constraint)
   return {
     code,
     constraint,
     isPassing: code === '40001' || code === '40P01' || isTaken,
     isLost: isLost(code, error),
+    isRefused: code === '08006' && message.includes('Connection refused'),
     error: isUndertextError(error) ? error : errorOf(code, message, isTaken, where, error),
   }
 }
+
+/** A worker of Citus names a constraint in its message only, with the number of the shard at its end. */
+const SHARD_CONSTRAINT = /\b(\w+_(?:pkey\d*|id|open))_\d+\b/
 
 /** Everything but an answer of the server and an error of our own values. */
 function isLost(code: string | undefined, error: unknown): boolean {

@@ -1,4 +1,5 @@
 import { invalid, UndertextError } from '../../errors.ts'
+import { beginChanges, distribute, hasCitus, tablesOf } from './citus.ts'
 import { guardReport } from './guards.ts'
 import { MIGRATIONS } from './migrations.ts'
 import type { PostgresConnection, PostgresDriver } from './port.ts'
@@ -74,12 +75,20 @@ async function bringUp(place: Place, adopt: boolean): Promise<void> {
     await run('select pg_advisory_xact_lock($1)', LOCK)
     const locked = await schemaVersion(place)
     refuseNewer(locked)
+    const citus = (await hasCitus(connection)) ? await tablesOf(connection, schema) : undefined
+    const isDistributed = citus !== undefined && citus.distributed.length > 0
+    if (locked === 0 && isDistributed)
+      throw notAStore(place, 'this is a worker of a cluster. Name the coordinator, which has all tables.')
+    // A schema that was made without Citus stays as it is: to move its rows takes long, and is the administrator's to start.
+    const isCluster = isDistributed || (citus !== undefined && locked === 0)
     if (locked === 0 && !adopt) await refuseOthers(place)
     if (locked < SUPPORTED) {
       // Not "if not exists": that needs the right to create in the database even when there is nothing to create.
       const { count } = await run('select 1 from pg_catalog.pg_namespace where nspname = $1', schema)
       if (count === 0) await run(`create schema ${schemaIdentifier(schema)}`)
+      if (isCluster) await beginChanges(place)
       for (const statement of statementsFor(schema, MIGRATIONS.slice(locked))) await run(statement)
+      if (isCluster) await distribute({ ...place, identifier: schemaIdentifier(schema) })
       await run(
         `insert into ${schemaIdentifier(schema)}.meta (key, value) values ('schema', $1) on conflict (key) do update set value = excluded.value`,
         String(SUPPORTED),

@@ -1,5 +1,6 @@
 import { storageOver } from '../sql/storage.ts'
 import type { Estimators, Storage } from '../storage.ts'
+import { isDistributed } from './citus.ts'
 import { PostgresDatabase } from './connection.ts'
 import { fromPglite, fromPool, fromUrl, locationOf, type Pglite, type Pool } from './drivers.ts'
 import { readFailure } from './failure.ts'
@@ -43,13 +44,15 @@ export async function openPostgres(
   schemaIdentifier(schema)
   const location = typeof source === 'string' ? locationOf(source) : 'PostgreSQL'
   const driver = await driverOf(source)
+  let isSpread: boolean
   try {
     await migrate(driver, { ...options, location })
+    isSpread = await isDistributed(driver, schema)
   } catch (error) {
     if (typeof source === 'string') await driver.end()
     throw readFailure(error, { location, busyTimeoutMs, verb: 'openStore' }).error
   }
-  const database = new PostgresDatabase(driver, { ...options, location })
+  const database = new PostgresDatabase(driver, { ...options, location, isDistributed: isSpread })
   return storageOver(database, estimators)
 }
 

@@ -38,6 +38,7 @@ const ALIAS = /^\s+(?:as\s+)?([a-z_]\w*)/i
 export function translate(text: string, schema: string): Translated {
   const parameters = parametersOf(text)
   const family = `$${parameters + 1}::bigint`
+  const quoted = `"${schema.replaceAll('"', '""')}"`
   let usesFamily = false
   let plain = 0
 
@@ -52,8 +53,9 @@ export function translate(text: string, schema: string): Translated {
       const column = argument === '' ? 'family' : `${argument}.family`
       return withFamily(`${column} = ${family} and`)
     }
-    if (name === 'family,') return withFamily('family,')
+    if (name === 'family,') return argument === '' ? withFamily('family,') : `${argument}.family,`
     if (name === '?,') return withFamily(`${family},`)
+    if (name === 'schema') return quoted
     if (name === 'same') return `${argument}.family = ${second}.family and`
     if (name === 'int') return `(${argument}.value ->> ${second})::bigint`
     if (name === 'number') return `(${argument}::json ->> '${second}')::numeric`
@@ -75,7 +77,7 @@ export function translate(text: string, schema: string): Translated {
     if (fragment !== undefined) return fragmentOf(fragment, rest)
     if (number !== undefined) return parameter(number)
     if (table === undefined) return token
-    const name = `"${schema.replaceAll('"', '""')}".${table}`
+    const name = `${quoted}.${table}`
     return hasAlias(rest) ? name : `${name} as undertext_${table}`
   })
   return { text: translated, usesFamily, parameters }

@@ -11,6 +11,7 @@ import { indexMessage, type MessageIndex } from '../../model/message-parts.ts'
 import { mapped, type Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum } from '../../tokens/measure.ts'
+import { appendCall } from '../postgres/citus.ts'
 import type {
   Appended,
   AppendedMessage,
@@ -31,7 +32,7 @@ import {
 } from './content-codec.ts'
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
 import { decodeSettings, insertSession, readFigures, requireHead } from './sessions.ts'
-import type { Sql } from './sql.ts'
+import type { OnceStatement, Sql } from './sql.ts'
 
 /** A message with the values of its rows. */
 type Prepared = {
@@ -117,7 +118,7 @@ function* appendAtOnce(
     sum.add(sizes)
   }
   const now = Date.now()
-  const row = yield* once.call(sql, 'append', sessionId, {
+  const statement: OnceStatement = {
     text: atOnce(rows.length, expectedPosition !== undefined, keyed > 0, hasTools, hasMetadata),
     readsRows: keyed > 0,
     values: (session, token, lockTimeoutMs) => {
@@ -135,7 +136,27 @@ function* appendAtOnce(
       values[1] = `${numbers}}`
       return values
     },
-  })
+  }
+  const call = (): OnceStatement =>
+    appendCall({
+      ...{
+        id: sessionId,
+        estimator: estimator.name,
+        expectedPosition,
+        now,
+        keys: [...keys],
+        sizes: sum.value,
+      },
+      numbers: rows.flatMap(({ message, role, flags, sizes }) => [
+        ...[role, flags, sizes.text, sizes.reasoning, sizes.toolCalls, sizes.toolResults, sizes.media],
+        message.createdAt ?? now,
+      ]),
+      texts: rows.flatMap(({ message, encoded, tools, metadata }) => [
+        ...[tools, encoded.content, metadata],
+        message.idempotencyKey ?? null,
+      ]),
+    })
+  const row = yield* once.call(sql, 'append', sessionId, sql.isDistributed ? call() : statement)
   if (row === undefined) return undefined
   const [last, incarnation] = row as [number, string]
   const first = last - rows.length + 1

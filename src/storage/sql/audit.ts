@@ -19,8 +19,7 @@ const MAX_TEXT_BYTES = 1_024
 export function* writeAudit(sql: Sql, session: number, entry: NewEntry): Work<number> {
   const { event, run, actor, detail } = bounded(entry)
   return yield* sql.insert(
-    `insert into undertext_audit ({family,} no, session, event, compaction, run, at, actor, detail, position)
-     values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, (select messages from undertext_sessions where {family} no = ?))`,
+    session === 0 ? INSERT_OF_NONE : INSERT,
     yield* sql.nextNo('undertext_audit', session),
     session,
     event,
@@ -29,9 +28,15 @@ export function* writeAudit(sql: Sql, session: number, entry: NewEntry): Work<nu
     Date.now(),
     actor ?? null,
     detail === undefined ? null : JSON.stringify(detail),
-    session,
+    ...(session === 0 ? [] : [session]),
   )
 }
+
+const INTO =
+  'insert into undertext_audit ({family,} no, session, event, compaction, run, at, actor, detail, position)'
+const INSERT = `${INTO} select {family, s} ?, ?, ?, ?, ?, ?, ?, ?, s.messages from undertext_sessions s where {family s} s.no = ?`
+/** For the receipt of a purge, which belongs to no session. */
+const INSERT_OF_NONE = `${INTO} values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, null)`
 
 /** Limits the size of a row: lists of ids are cut to those that fit (their number is in the row), then names and reasons to their beginning. */
 function bounded(entry: NewEntry): NewEntry {

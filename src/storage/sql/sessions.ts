@@ -295,11 +295,11 @@ export function* newestSession(sql: Sql, archived: boolean): Work<string | undef
   return yield* sql.outside('listSessions', function* () {
     for (let limit = FIRST_PAGE; ; limit *= PAGE_GROWTH) {
       const rows = yield* sql.all(
-        `select s.id, s.updated_at, coalesce((select {least}(s.updated_at, m.created_at) from undertext_messages m
-             where {same m s} m.session = s.no and m.position = s.messages and m.ordinal = 0), 0) as written
-         from (select {ages}, id, updated_at, messages from undertext_sessions
-           where archived_at is ${archived ? 'not' : ''} null and staged_by is null
-           order by updated_at desc, {newest} limit ?) s
+        `select id, updated_at, written from (select {ages}, id, updated_at,
+             coalesce((select {least}(s.updated_at, m.created_at) from undertext_messages m
+               where {same m s} m.session = s.no and m.position = s.messages and m.ordinal = 0), 0) as written
+           from undertext_sessions s where archived_at is ${archived ? 'not' : ''} null and staged_by is null
+           order by updated_at desc, {newest} limit ?) latest
          order by written desc, {newest}`,
         limit,
       )

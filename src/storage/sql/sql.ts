@@ -9,6 +9,7 @@ import type { Step, Work } from '../../model/work.ts'
  * | fragment                            | SQLite                        | PostgreSQL                                      |
  * | `{family}` and `{family m}`         | nothing                       | `family = $f and`, `m.family = $f and`          |
  * | `{family,}` and `{?,}` in an insert | nothing                       | `family,` and `$f,`                             |
+ * | `{family, m}` in a selection         | nothing                       | `m.family,`                                     |
  * | `{same a b}`                        | nothing                       | `a.family = b.family and`                       |
  * | `{index i}` after a table           | `indexed by i`                | nothing                                         |
  * | `{list ?} k` and `{texts ?} k`      | `json_each(?) k`              | the numbers or texts of a JSON list, as `value` |
@@ -16,6 +17,7 @@ import type { Step, Work } from '../../model/work.ts'
  * | `{number c key}`, `{unhex k 0}`     | the value of a key of a JSON object, and the bytes of a hexadecimal text       |
  * | `{least}`, `{greatest}`, `{instr}`, `{array}` | `min`, `max`, `instr`, `json_array` | `least`, `greatest`, `strpos`, `json_build_array` |
  * | `{cross}`, `{+}`                    | `cross join`, `+`             | `join`, nothing: its planner needs no hints     |
+ * | `{schema}`                          | not used                      | the schema of the tables                        |
  * | `{age}`, `{ages}`, `{newest}`       | `no`, `no desc`               | the columns of the order of insertion           |
  *
  * A family is to PostgreSQL what a file is to SQLite: the keys of rows and the numbers of sessions, compactions and entries of the audit
@@ -41,6 +43,8 @@ export interface Sql {
   /** Other machines may use a store in PostgreSQL, so no process can see whether the holder of a lease is alive. */
   readonly dialect: 'sqlite' | 'postgres'
   readonly readonly: boolean
+  /** Whether the rows are on several machines: then an append is a call of a function there (../postgres/citus.ts). */
+  readonly isDistributed?: boolean
 
   /** The first row, or `undefined`. */
   get(text: string, ...values: unknown[]): Step<Row | undefined>

@@ -57,14 +57,9 @@ export function* readStats(
   return yield* sql.outside('getContextStats', function* () {
     yield* sql.enter(id)
     const key = [provider, model]
-    const row = yield* sql.get(
-      `select ${FIGURES_OF_S}, ${READINGS} ${OF_MODEL}`,
-      ...key,
-      ...key,
-      ...key,
-      ...key,
-      id,
-    )
+    const row = sql.isDistributed
+      ? yield* distributedStats(sql, id, provider, model)
+      : yield* sql.get(`select ${FIGURES_OF_S}, ${READINGS} ${OF_MODEL}`, ...key, ...key, ...key, ...key, id)
     if (row === undefined) return undefined
     return {
       figures: decodeFigures(row, `session ${id}`),
@@ -80,14 +75,43 @@ export function* getReadings(sql: Sql, id: string, provider: string, model: stri
 /** The readings of a session for a model, in one statement: they are read before every call of a model. */
 export function* readReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {
   yield* sql.enter(id)
+  if (sql.isDistributed) {
+    const row = yield* distributedStats(sql, id, provider, model)
+    return decodeReadings(row?.slice(FIGURE_COUNT))
+  }
   const key = [provider, model]
-  const row = yield* sql.get(`select ${READINGS} ${OF_MODEL}`, ...key, ...key, ...key, ...key, id)
-  return row === undefined
-    ? { learned: NOTHING_LEARNED, calibration: undefined, measurement: undefined }
-    : decodeReadings(row)
+  return decodeReadings(yield* sql.get(`select ${READINGS} ${OF_MODEL}`, ...key, ...key, ...key, ...key, id))
 }
 
-function decodeReadings(row: Row): Readings {
+/**
+ * The row of the stats on a cluster, where one statement would bring the rows of the models to the worker of the session: two statements,
+ * of which the second does not wait for the first.
+ */
+function* distributedStats(sql: Sql, id: string, provider: string, model: string): Work<Row | undefined> {
+  const ofSession = sql.get(
+    `select ${FIGURES_OF_S}, s.estimator, ${MEASUREMENT} from undertext_sessions s
+     left join undertext_measurements m on {family m} m.session = s.no and m.provider = ? and m.model = ?
+     where {family s} s.id = ?`,
+    ...[provider, model, id],
+  )
+  const ofModel = yield* sql.all(
+    `select c.estimator, w.tokens, i.tokens, ${CALIBRATION} from (select 1 as one) o
+     left join undertext_limits w on w.provider = ? and w.model = ? and w.kind = 'window'
+     left join undertext_limits i on i.provider = ? and i.model = ? and i.kind = 'input'
+     left join undertext_calibrations c on c.provider = ? and c.model = ?`,
+    ...[provider, model, provider, model, provider, model],
+  )
+  const session = yield* ofSession
+  if (session === undefined) return undefined
+  const [estimator, ...measurement] = session.slice(FIGURE_COUNT)
+  const calibrated = ofModel.find((row) => row[0] === estimator)
+  const [, window, input] = ofModel[0]!
+  const calibration = calibrated?.slice(3) ?? Array<null>(CALIBRATION_COLUMNS).fill(null)
+  return [...session.slice(0, FIGURE_COUNT), window, input, ...calibration, ...measurement]
+}
+
+function decodeReadings(row: Row | undefined): Readings {
+  if (row === undefined) return { learned: NOTHING_LEARNED, calibration: undefined, measurement: undefined }
   const { optional } = columnsOf(row, 'limit')
   const calibration = row.slice(2, 2 + CALIBRATION_COLUMNS)
   const measurement = row.slice(2 + CALIBRATION_COLUMNS)

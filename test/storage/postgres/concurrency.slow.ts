@@ -234,7 +234,7 @@ describe.skipIf(server === undefined)('on a server', async () => {
     expect(await codeOf(next!.compactSession(id, again))).toBe('COMPACTION_IN_PROGRESS')
     await query(
       url,
-      `update undertext.sessions set lease_expires = (extract(epoch from clock_timestamp()) * 1000)::bigint - 1 where id = '${id}'`,
+      `update undertext.sessions set lease_expires = (extract(epoch from statement_timestamp()) * 1000)::bigint - 1 where id = '${id}'`,
     )
     expect((await next!.compactSession(id, again))!.compacted).toBe(true)
     const statuses = async (): Promise<string[]> =>

@@ -75,6 +75,23 @@ describe('an error of the driver', () => {
     expectFailure(readFailure(new Error(message), WHERE).error, expected)
   })
 
+  it('of a worker of a cluster names the constraint in its message, with the number of the shard', () => {
+    const taken = driverError(
+      '23505',
+      `duplicate key violates unique constraint "names_pkey_102289" ${CANARY}`,
+    )
+    expect(readFailure(taken, WHERE)).toMatchObject({ constraint: 'names_pkey', isPassing: true })
+    const other = driverError('23505', 'doppelter Schlüssel verletzt »messages_id_102008«')
+    expect(readFailure(other, WHERE)).toMatchObject({ constraint: 'messages_id', isPassing: false })
+  })
+
+  it('of a worker that refused the connection is one before anything was written', () => {
+    const failed = 'connection to the remote node u@worker:5432 failed with the following error:'
+    const refused = (message: string): boolean => readFailure(driverError('08006', message), WHERE).isRefused
+    expect(refused(`${failed} Connection refused`)).toBe(true)
+    expect(refused(`${failed} server closed the connection unexpectedly`)).toBe(false)
+  })
+
   it('of a key that another client took is passing, and of another constraint is not', () => {
     expect(readFailure(driverError('23505', '', { constraint: 'names_pkey' }), WHERE)).toMatchObject({
       isPassing: true,

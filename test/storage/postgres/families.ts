@@ -59,7 +59,7 @@ function outsideOf({ text, inner }: Level, around: ReadonlySet<string>): string[
     for (const [, alias] of part.matchAll(/(\w+)\.family = \$\d+/g)) within.add(alias!)
     // Without an alias the column would be ambiguous if there were two tables.
     if (/(?<![.\w])family = \$\d+/.test(part) && tables.length === 1) within.add(tables[0]!)
-    if (insertsFamily(part)) within.add(tables[0]!)
+    if (insertsFamily(part, within)) within.add(tables[0]!)
     for (let size = -1; size !== within.size; ) {
       size = within.size
       for (const [, a, b] of part.matchAll(/(\w+)\.family = (\w+)\.family/g)) {
@@ -73,10 +73,12 @@ function outsideOf({ text, inner }: Level, around: ReadonlySet<string>): string[
   })
 }
 
-/** Whether an insert gives the column `family` the family parameter. */
-function insertsFamily(text: string): boolean {
+/** Whether an insert gives the column `family` the family parameter, or the family of a table that has it. */
+function insertsFamily(text: string, within: ReadonlySet<string>): boolean {
   const found = /^\s*insert into \S+ as \w+ \(([^)]*)\)\s+(?:values\s*\(|select\s+)(.*)/is.exec(text)
   if (found === null) return false
   const column = found[1]!.split(',').findIndex((name) => name.trim() === 'family')
-  return column !== -1 && /^\s*\$\d+::bigint\s*$/.test(found[2]!.split(',')[column]!.replace(/\).*/s, ''))
+  if (column === -1) return false
+  const value = found[2]!.split(',')[column]!.replace(/\).*/s, '').trim()
+  return /^\$\d+::bigint$/.test(value) || within.has(/^(\w+)\.family$/.exec(value)?.[1] ?? '')
 }

@@ -249,7 +249,9 @@ describe.skipIf(server === undefined)('on a server', async () => {
       if (drop === 'while') setTimeout(() => upstream.write(chunk), 300)
       if (drop === 'after') {
         upstream.write(chunk)
-        await new Promise((resolve) => upstream.once('data', resolve))
+        await new Promise<void>((resolve) =>
+          upstream.on('data', (answer) => answer.includes('COMMIT\0') && resolve()),
+        )
         await meanwhile()
       }
       client.destroy()

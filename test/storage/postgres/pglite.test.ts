@@ -41,6 +41,11 @@ it.each([
   ['select 1 from "s".usage as u where family = $1 union select 1 from "s".usage as v', ['v']],
   ['insert into "s".usage as u (model, family) values ($1, $2::bigint)', []],
   ['insert into "s".usage as u (model, family) values ($1, $2)', ['u']],
+  ['insert into "s".usage as u (family, no) select v.family, $1 from "s".usage v where v.family = $2', []],
+  [
+    'insert into "s".usage as u (family, no) select v.family, $1 from "s".usage v where v.no = $2',
+    ['u', 'v'],
+  ],
   ['select 1 from "s".usage as u where model = \'family = $1\'', ['u']],
   ['select 1 from "s".limits as l, "s".names as n', []],
 ])('%s: tables without a family are %j', (statement, tables) => {

@@ -26,6 +26,7 @@ async function empty(driver: PostgresDriver, schema: string): Promise<void> {
       schema,
     )
     await run('begin')
+    await run("set local citus.propagate_set_commands = 'local'")
     await run("set local undertext.purging = 'on'")
     for (const [table] of rows) await run(`delete from ${schema}.${table}`)
     await run('commit')

@@ -70,6 +70,15 @@ describe('fragments', () => {
     expect(translate(text, 'chats')).toEqual({ text: expected, usesFamily: true, parameters })
   })
 
+  it('a selected family is a column, and a function is called in the schema', () => {
+    expect(translate('insert into t ({family,} a) select {family, s} ? from s', 'chats').text).toBe(
+      'insert into t (family, a) select s.family, $1 from s',
+    )
+    expect(translate('select {schema}.append({?,} ?)', 'a"b').text).toBe(
+      'select "a""b".append($2::bigint, $1)',
+    )
+  })
+
   it('an index is not named', () => {
     expect(pg('select 1 from undertext_messages {index undertext_visible} where a')).toBe(
       'select 1 from "chats".messages as undertext_messages  where a',

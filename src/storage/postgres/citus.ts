@@ -1,0 +1,212 @@
+import { UndertextError } from '../../errors.ts'
+import type { Sizes } from '../../tokens/measure.ts'
+import type { OnceStatement } from '../sql/sql.ts'
+import { MIGRATIONS } from './migrations.ts'
+import type { PostgresConnection, PostgresDriver } from './port.ts'
+
+/*
+ * A cluster of Citus. A new schema in a database with its extension is distributed: the rows of a family are together on one worker, the
+ * ids of sessions are spread by their hash, and what belongs to no session stays on the coordinator.
+ */
+
+/** A connection, as far as questions need it. */
+type Asked = Pick<PostgresConnection, 'query'>
+
+export async function hasCitus(connection: Asked): Promise<boolean> {
+  const { rows } = await connection.query("select 1 from pg_catalog.pg_extension where extname = 'citus'", [])
+  return rows.length > 0
+}
+
+/** The tables whose rows have a family. */
+const WITH_FAMILY = MIGRATIONS.flat()
+  .flatMap((text) => /^CREATE TABLE \{schema\}\."(\w+)" \([^;]*"family" bigint/.exec(text)?.[1] ?? [])
+  .map((table) => `'${table}'`)
+  .join(', ')
+
+/** The tables of a schema that are, or could be, distributed. */
+export async function tablesOf(
+  connection: Asked,
+  schema: string,
+): Promise<{ readonly distributed: readonly string[]; readonly local: readonly string[] }> {
+  const { rows } = await connection.query(
+    `select c.relname::text, case when p.logicalrelid is null then 0 else 1 end
+     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+       left join pg_catalog.pg_dist_partition p on p.logicalrelid = c.oid
+     where n.nspname = $1 and c.relkind = 'r' and c.relname in (${WITH_FAMILY})
+     order by c.relname = 'sessions' desc, 1`,
+    [schema],
+  )
+  const named = (is: number): string[] => rows.filter((row) => row[1] === is).map((row) => row[0] as string)
+  return { distributed: named(1), local: named(0) }
+}
+
+/** Whether the tables of a schema are distributed over a cluster. */
+export async function isDistributed(driver: PostgresDriver, schema: string): Promise<boolean> {
+  const connection = await driver.acquire()
+  let isDone = false
+  try {
+    const found = (await hasCitus(connection)) && (await tablesOf(connection, schema)).distributed.length > 0
+    isDone = true
+    return found
+  } finally {
+    connection.release(!isDone)
+  }
+}
+
+/** Where a schema is, its name as an identifier, and how errors name the store. */
+type Target = {
+  readonly connection: Asked
+  readonly schema: string
+  readonly identifier: string
+  readonly location: string
+}
+
+/** Prepares a transaction for changes of distributed tables. */
+export async function beginChanges({
+  connection,
+  location,
+}: Pick<Target, 'connection' | 'location'>): Promise<void> {
+  // Otherwise a statement about all shards, after one about another table, is refused.
+  await connection.query("set local citus.multi_shard_modify_mode = 'sequential'", [])
+  await connection.query(
+    `select set_config('citus.enable_unsafe_triggers', 'on', true) from pg_catalog.pg_roles
+     where rolname = current_user and rolsuper`,
+    [],
+  )
+  const { rows } = await connection.query('show citus.enable_unsafe_triggers', [])
+  if (rows[0]?.[0] === 'on') return
+  const detail =
+    'Citus does not permit triggers on distributed tables. A superuser permits them: alter database … set citus.enable_unsafe_triggers = on'
+  throw new UndertextError('STORE_UNAVAILABLE', { location, detail })
+}
+
+/** Distributes the tables of a schema that are not yet, within the caller's transaction. */
+export async function distribute({ connection, schema, identifier }: Target): Promise<void> {
+  const run = (text: string, ...values: unknown[]) => connection.query(text, values)
+  const { local } = await tablesOf(connection, schema)
+  for (const table of local) {
+    const [column, beside] =
+      table === 'names'
+        ? ['id', 'none']
+        : ['family', table === 'sessions' ? 'none' : `${identifier}.sessions`]
+    await run(
+      'select create_distributed_table(($1::text)::regclass, $2::text, colocate_with => $3::text)',
+      `${identifier}.${table}`,
+      column,
+      beside,
+    )
+  }
+  await run(APPEND.replaceAll('{schema}', () => identifier))
+  await run(
+    'select create_distributed_function(($1::text)::regprocedure, $2::text, colocate_with => $3::text)',
+    `${identifier}.append(${ARGUMENTS.map(([, type]) => type).join(', ')})`,
+    'of_family',
+    `${identifier}.sessions`,
+  )
+}
+
+/** The arguments of the function, and their types. */
+const ARGUMENTS = [
+  ['of_family', 'bigint'],
+  ['of_session', 'bigint'],
+  ['of_id', 'text'],
+  ['of_estimator', 'text'],
+  ['expected', 'bigint'],
+  ['token', 'text'],
+  ['lock_ms', 'integer'],
+  ['now', 'bigint'],
+  ['keys', 'text[]'],
+  ['sizes', 'bigint[]'],
+  ['numbers', 'bigint[]'],
+  ['texts', 'text[]'],
+] as const
+
+/** Values of each message in `texts`. */
+const TEXTS = 4
+
+/**
+ * Appends messages on the worker that has the session, in one call: the coordinator takes a statement with several inserts apart. It does
+ * what the statement of append.ts does, and its parts see what others wrote while it waited for the session.
+ */
+const APPEND = `create or replace function {schema}.append(${ARGUMENTS.map((one) => one.join(' ')).join(', ')})
+returns table (last bigint, incarnation text) language plpgsql as $$
+declare
+  rows constant integer := cardinality(texts) / ${TEXTS};
+begin
+  perform set_config('lock_timeout', lock_ms::text, true);
+  if keys is not null then
+    perform 1 from {schema}.sessions s where s.family = of_family and s.no = of_session for no key update;
+    if exists (select 1 from {schema}.messages m
+        where m.family = of_family and m.session = of_session and m.idempotency_key = any (keys)) then
+      return;
+    end if;
+  end if;
+  update {schema}.sessions s set messages = s.messages + rows, visible = s.visible + rows, size_text = s.size_text + sizes[1],
+      size_reasoning = s.size_reasoning + sizes[2], size_calls = s.size_calls + sizes[3], size_results = s.size_results + sizes[4],
+      size_media = s.size_media + sizes[5], updated_at = now, version = s.version + 1, last_write = token
+    where s.family = of_family and s.no = of_session and s.id = of_id and s.estimator = of_estimator
+      and (expected is null or s.messages = expected)
+    returning s.messages, s.incarnation into last, incarnation;
+  if not found then
+    return;
+  end if;
+  for i in 1..rows loop
+    insert into {schema}.messages (family, key, session, anchor, position, role, flags, size_text, size_reasoning, size_calls,
+        size_results, size_media, created_at, tools, idempotency_key)
+      values (of_family, (of_session - 1) * 17179869184 + 2 * (last - rows + i), of_session, last - rows + i, last - rows + i,
+        numbers[8 * i - 7], numbers[8 * i - 6], numbers[8 * i - 5], numbers[8 * i - 4], numbers[8 * i - 3], numbers[8 * i - 2],
+        numbers[8 * i - 1], numbers[8 * i], texts[4 * i - 3], texts[4 * i]);
+    insert into {schema}.contents (family, key, content, metadata)
+      values (of_family, (of_session - 1) * 17179869184 + 2 * (last - rows + i), texts[4 * i - 2], texts[4 * i - 1]);
+  end loop;
+  return next;
+end $$`
+
+/** An append of plain messages, as the function takes it. */
+export type AppendCall = {
+  readonly id: string
+  readonly estimator: string
+  readonly expectedPosition: number | undefined
+  readonly now: number
+  readonly keys: readonly string[]
+  readonly sizes: Sizes
+  /** Role, flags, the five sizes and the time of each message. */
+  readonly numbers: readonly number[]
+  /** Tools, content, metadata and idempotency key of each message. */
+  readonly texts: readonly (string | null)[]
+}
+
+const CALL = `select last, incarnation from {schema}.append({?,} ${ARGUMENTS.slice(1)
+  .map(([, type]) => `cast(? as ${type})`)
+  .join(', ')})`
+
+/** The call of the function, which goes to the worker as a whole. */
+export function appendCall({
+  id,
+  estimator,
+  expectedPosition,
+  now,
+  keys,
+  ...batch
+}: AppendCall): OnceStatement {
+  const { text, reasoning, toolCalls, toolResults, media } = batch.sizes
+  return {
+    text: CALL,
+    readsRows: false,
+    values: (session, token, lockTimeoutMs) => [
+      ...[session, id, estimator, expectedPosition ?? null, token, lockTimeoutMs, now],
+      keys.length === 0 ? null : arrayOf(keys),
+      arrayOf([text, reasoning, toolCalls, toolResults, media]),
+      arrayOf(batch.numbers),
+      arrayOf(batch.texts),
+    ],
+  }
+}
+
+/** A list as PostgreSQL writes it: drivers differ in how they pass an array. */
+function arrayOf(values: readonly (number | string | null)[]): string {
+  const elements = values.map((value) =>
+    typeof value === 'string' ? `"${value.replaceAll(/["\\]/g, '\\$&')}"` : String(value),
+  )
+  return `{${elements.join(',')}}`
+}
