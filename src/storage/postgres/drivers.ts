@@ -1,3 +1,4 @@
+import { Socket } from 'node:net'
 import { invalid, isNotFound, UndertextError } from '../../errors.ts'
 import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
 
@@ -18,6 +19,7 @@ export interface PoolClient {
     name?: string
     rowMode: 'array'
     types: { getTypeParser(type: number): (value: string) => unknown }
+    query_timeout?: number
   }): Promise<{ readonly rows: unknown[][]; readonly rowCount: number | null }>
   /** Listens for the loss of the connection. */
   on(event: 'error', listener: () => void): unknown
@@ -40,8 +42,10 @@ export interface Pglite {
 export type UrlOptions = {
   /** The most connections. Default: 10. */
   readonly connections?: number
-  /** How long to wait for a connection, milliseconds. Default: 10 seconds. */
+  /** How long to wait for a connection, and for the server to close one, milliseconds. Default: 10 seconds. */
   readonly connectTimeoutMs?: number
+  /** How long to wait for the answer to a statement, milliseconds. `query_timeout` in the URL overrides it. Default: a minute. */
+  readonly answerTimeoutMs?: number
 }
 
 /** Makes a driver of a pool of `pg`. The pool stays the application's: its settings, its `error` events and its end. */
@@ -77,20 +81,35 @@ export function fromPglite(instance: Pglite): PostgresDriver {
 
 /** Makes a driver of a URL, with a pool of its own. Throws `DRIVER_UNAVAILABLE` when `pg` is not installed. */
 export async function fromUrl(url: string, options: UrlOptions = {}): Promise<PostgresDriver> {
+  const { connections = 10, connectTimeoutMs = 10_000, answerTimeoutMs = 60_000 } = options
   const { Pool } = await loadPg()
+  const sockets = new Set<Socket>()
   const pool = new Pool({
     connectionString: url,
-    max: options.connections ?? 10,
-    connectionTimeoutMillis: options.connectTimeoutMs ?? 10_000,
+    max: connections,
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: answerTimeoutMs,
     fallback_application_name: 'undertext',
     keepAlive: true,
+    // The system would wait two hours before it asks whether a silent server is still there.
+    keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
+    stream: () => {
+      const socket = new Socket()
+      sockets.add(socket)
+      return socket.once('close', () => sockets.delete(socket))
+    },
   })
   // A lost idle connection is replaced when it is next needed.
   pool.on('error', () => {})
   // The pool stops listening to a client that it ends, and the server may end it at the same time.
   pool.on('connect', (client) => client.on('error', () => {}))
-  return { ...fromPool(pool), end: () => pool.end() }
+  const end = async (): Promise<void> => {
+    await pool.end()
+    // A server that no longer answers does not close its side, and an open socket keeps the process alive.
+    setTimeout(() => sockets.forEach((socket) => void socket.destroy()), connectTimeoutMs).unref()
+  }
+  return { ...fromPool(pool), end }
 }
 
 export function isPostgresUrl(location: string): boolean {
@@ -115,6 +134,11 @@ export function storeIn(url: string): { readonly schema: string; readonly prepar
     throw invalid('openStore: prepare in the URL must be true or false')
   return { schema: parameters.get('schema') ?? 'undertext', prepare: prepare === 'true' }
 }
+
+/** Statements of migrations: they may take as long as they need, or wait for the migration of another process. */
+const UNLIMITED = /^(?:create|alter|drop|select pg_advisory_xact_lock)\b/i
+/** The longest timeout of Node. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
 
 class PoolConnection implements PostgresConnection {
   readonly #client: PoolClient
@@ -147,6 +171,7 @@ class PoolConnection implements PostgresConnection {
       ...named,
       rowMode: 'array',
       types: TYPES,
+      ...(UNLIMITED.test(text) ? { query_timeout: LONGEST_TIMEOUT_MS } : {}),
     })
     return { rows, count: rowCount ?? rows.length }
   }
