@@ -1,5 +1,6 @@
 import { Socket } from 'node:net'
 import { invalid, isNotFound, UndertextError } from '../../errors.ts'
+import { isStalePlan } from './failure.ts'
 import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
 
 /** The used part of a pool of `pg`. Declared here, so that a project needs no types of the driver. */
@@ -50,16 +51,21 @@ export type UrlOptions = {
 
 /** Makes a driver of a pool of `pg`. The pool stays the application's: its settings, its `error` events and its end. */
 export function fromPool(pool: Pool): PostgresDriver {
-  return {
-    // A promise would be too late: the server may end a connection in the packet that opens it.
-    acquire: () =>
-      new Promise((resolve, reject) =>
-        pool.connect((error, client) =>
-          client === undefined ? reject(error) : resolve(new PoolConnection(client)),
-        ),
-      ),
-    end: async () => {},
-  }
+  // How often the tables were changed under prepared statements, in all and when a client was last seen.
+  let changes = 0
+  const seen = new WeakMap<PoolClient, number>()
+  // A promise would be too late: the server may end a connection in the packet that opens it.
+  const take = (resolve: (connection: PoolConnection) => void, reject: (error: unknown) => void): void =>
+    pool.connect((error, client) => {
+      if (client === undefined) return reject(error)
+      if ((seen.get(client) ?? changes) < changes) {
+        client.release(true)
+        return take(resolve, reject)
+      }
+      seen.set(client, changes)
+      resolve(new PoolConnection(client, () => changes++))
+    })
+  return { acquire: () => new Promise(take), end: async () => {} }
 }
 
 /**
@@ -142,10 +148,13 @@ const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
 
 class PoolConnection implements PostgresConnection {
   readonly #client: PoolClient
+  readonly #onChange: () => void
+  #isStale = false
   #last: Promise<unknown> | undefined
 
-  constructor(client: PoolClient) {
+  constructor(client: PoolClient, onChange: () => void) {
     this.#client = client
+    this.#onChange = onChange
     // A pool does not listen to a client in use, and an `error` without a listener ends the process. The query fails too.
     client.on('error', ignore)
   }
@@ -159,21 +168,30 @@ class PoolConnection implements PostgresConnection {
   }
 
   release(isBroken: boolean): void {
-    if (!isBroken) this.#client.removeListener('error', ignore)
-    this.#client.release(isBroken)
+    const isOver = isBroken || this.#isStale
+    if (!isOver) this.#client.removeListener('error', ignore)
+    this.#client.release(isOver)
   }
 
   async #send(text: string, values: readonly unknown[], name?: string): Promise<PostgresResult> {
     const named = name === undefined ? {} : { name }
-    const { rows, rowCount } = await this.#client.query({
-      text,
-      values: [...values],
-      ...named,
-      rowMode: 'array',
-      types: TYPES,
-      ...(UNLIMITED.test(text) ? { query_timeout: LONGEST_TIMEOUT_MS } : {}),
-    })
-    return { rows, count: rowCount ?? rows.length }
+    try {
+      const { rows, rowCount } = await this.#client.query({
+        text,
+        values: [...values],
+        ...named,
+        rowMode: 'array',
+        types: TYPES,
+        ...(UNLIMITED.test(text) ? { query_timeout: LONGEST_TIMEOUT_MS } : {}),
+      })
+      return { rows, count: rowCount ?? rows.length }
+    } catch (error) {
+      if (isStalePlan(error) && !this.#isStale) {
+        this.#isStale = true
+        this.#onChange()
+      }
+      throw error
+    }
   }
 }
 

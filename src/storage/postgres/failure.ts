@@ -35,10 +35,16 @@ export function readFailure(error: unknown, where: Where): Failure {
   return {
     code,
     constraint,
-    isPassing: code === '40001' || code === '40P01' || isTaken,
+    isPassing: code === '40001' || code === '40P01' || isTaken || isStalePlan(error),
     isLost: isLost(code, error),
     error: isUndertextError(error) ? error : errorOf(code, message, isTaken, where, error),
   }
+}
+
+/** Whether a prepared statement no longer fits its tables, because another process changed their types. A new connection prepares it anew. */
+export function isStalePlan(error: unknown): boolean {
+  const { code, routine } = (error ?? {}) as { code?: unknown; routine?: unknown }
+  return code === '0A000' && routine === 'RevalidateCachedQuery'
 }
 
 /** Everything but an answer of the server and an error of our own values. */
@@ -130,6 +136,7 @@ const DETAILS: readonly (readonly [RegExp, (code: string) => string])[] = [
     (code) =>
       `a prepared statement is lost (${code}). Over a pooler in transaction mode, open the store with prepare: false.`,
   ],
+  [/^0A000$/, (code) => `another process changed the tables (${code}). Try again.`],
   [/^53/, (code) => `the server lacks resources (${code}).`],
   [/^58/, (code) => `the server cannot read or write its files (${code}).`],
 ]
