@@ -90,7 +90,7 @@ export function newSchema(): string {
 }
 
 /** The folder of initdb and postgres: on the path, of pg_config, or the newest of Debian's. */
-function programsFolder(): string | undefined {
+export function programsFolder(): string | undefined {
   const debian = '/usr/lib/postgresql'
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
   const folders = [
