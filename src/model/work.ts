@@ -34,6 +34,28 @@ export function complete<T>(work: Work<T>): T {
   return value
 }
 
+/** Begins work, which sends what it can, and returns the rest of it: works that were begun wait together. */
+export function begun<T>(work: Work<T>): Step<T> {
+  let step = work.next()
+  // The caller may fail before it comes to this.
+  if (step.done !== true) step.value.catch(() => {})
+  return {
+    *[Symbol.iterator]() {
+      while (step.done !== true) {
+        let answer: unknown
+        try {
+          answer = yield step.value
+        } catch (error) {
+          step = work.throw(error)
+          continue
+        }
+        step = work.next(answer)
+      }
+      return step.value
+    },
+  }
+}
+
 /** Does work for each value of a list, in order; returns the results. */
 export function* mapped<T, U>(values: Iterable<T>, work: (value: T) => Step<U>): Work<U[]> {
   const results: U[] = []

@@ -28,6 +28,8 @@ const KEPT_ADDRESSES = 10_000
 const MOST_LOSSES = 3
 /** The longest pause before a repetition, milliseconds. */
 const LONGEST_PAUSE_MS = 200
+/** The most statements that are sent before an answer is waited for. */
+const MOST_SENT = 256
 /** The keys and numbers of a family that belong to one of its sessions: the first has those from 0 on. */
 const KEYS_OF_SESSION = 2 ** 34
 
@@ -93,9 +95,11 @@ export class PostgresDatabase {
 type Entered = Address & {
   readonly id: string
   /** `last_write` and `version` before the transaction; nothing for a session that it creates. */
-  readonly before: Row | undefined
+  before: Row | undefined
   /** The last numbers of its compactions, entries of the audit and jobs. */
   readonly counters: Record<Numbered, number>
+  /** The answer of its row, which `before` and the counters come from, if it was not waited for. */
+  look: Promise<unknown> | undefined
   /** The tables of which it has new numbers. */
   readonly counted: Set<Numbered>
   isForgotten: boolean
@@ -119,17 +123,19 @@ type Scope = {
   /** The session that the statements are about: `null` for one that does not exist. */
   session: Entered | null | undefined
   entered: Entered[]
-  /** Looks for the sessions that were entered by a kept address, whose answers come before those of the statements after them. */
-  readonly looks: Promise<unknown>[]
-  /** Whether one of them was not there. */
+  /** Whether a session that was entered by a kept address was not there. */
   isStale: boolean
+  /** Statements since the last answer that was waited for. */
+  sent: number
 }
 
 /** One verb: the connection that its statements use, and its transaction. */
 export class PostgresSql implements Sql {
   readonly dialect = 'postgres'
-  clockOffset = 0
   readonly readonly: boolean
+  #clockOffset = 0
+  /** The last answer that the clock was read from. */
+  #look: Promise<boolean> | undefined
   readonly #database: PostgresDatabase
   #scope: Scope | undefined
 
@@ -138,7 +144,7 @@ export class PostgresSql implements Sql {
     this.readonly = database.options.readonly
   }
 
-  // A statement is sent at once, and waited for at its `yield*`.
+  // A statement is sent at once, and its answer is waited for at its `yield*`; except for those that return nothing.
 
   get(text: string, ...values: unknown[]): Step<Row | undefined> {
     return waitFor(this.#run(text, values), ({ rows }) => rows[0])
@@ -148,17 +154,31 @@ export class PostgresSql implements Sql {
     return waitFor(this.#run(text, values), ({ rows }) => rows as Row[])
   }
 
-  run(text: string, ...values: unknown[]): Step<number> {
+  *run(text: string, ...values: unknown[]): Work<void> {
+    const scope = this.#current()
+    const answer = this.#run(text, values, true)
+    // Outside of a transaction no later step would fail because of it.
+    if (scope.kind !== 'write' || ++scope.sent % MOST_SENT === 0) yield answer
+  }
+
+  change(text: string, ...values: unknown[]): Step<number> {
     return waitFor(this.#run(text, values, true), ({ count }) => count)
   }
 
-  insert(text: string, key: number | null, ...values: unknown[]): Step<number> {
+  *insert(text: string, key: number | null, ...values: unknown[]): Work<number> {
     if (key === null) throw new Error('PostgreSQL does not choose keys.')
-    return waitFor(this.#run(text, [key, ...values], true), () => key)
+    yield* this.run(text, key, ...values)
+    return key
   }
 
   *enter(id: string): Work<void> {
-    yield this.#enter(this.#current(), id)
+    const scope = this.#current()
+    const known = scope.entered.find((one) => one.id === id && !one.isForgotten)
+    const kept = this.#database.addressOf(id)
+    if (known !== undefined) scope.session = known
+    // The next statements do not wait for a session that is at a kept address: all is repeated if it is not there.
+    else if (kept !== undefined) void this.#lookFor(scope, id, kept, true)
+    else yield this.#find(scope, id)
   }
 
   /** Makes the address of a new session, and enters the session; its row is for the caller to insert. */
@@ -166,15 +186,15 @@ export class PostgresSql implements Sql {
     const scope = this.#current()
     const address = { family: randomFamily(), number: 1 }
     scope.hasWritten = true
-    yield this.#ask(scope, INSERT_NAME, [id, address.family, address.number])
-    this.#take(scope, id, address, undefined, [0, 0, 0])
+    const held = this.#ask(scope, INSERT_NAME, [id, address.family, address.number])
+    // Before the commit it must be known that the transaction has the name.
+    this.#take(scope, id, address).look = held
     return address.number
   }
 
   *rename(id: string, newId: string): Work<void> {
     const scope = this.#current()
-    scope.hasWritten = true
-    yield this.#ask(scope, 'update undertext_names set id = ? where id = ?', [newId, id])
+    yield* this.run('update undertext_names set id = ? where id = ?', newId, id)
     this.#database.keepAddress(id, undefined)
     scope.entered = scope.entered.map((one) => (one.id === id ? { ...one, id: newId } : one))
     scope.session = scope.entered.at(-1) ?? null
@@ -183,8 +203,7 @@ export class PostgresSql implements Sql {
   /** The session stays the one that the work is about. */
   *leave(id: string): Work<void> {
     const scope = this.#current()
-    scope.hasWritten = true
-    yield this.#ask(scope, 'delete from undertext_names where id = ?', [id])
+    yield* this.run('delete from undertext_names where id = ?', id)
     this.#database.keepAddress(id, undefined)
     for (const entered of scope.entered) if (entered.id === id) entered.isForgotten = true
   }
@@ -194,17 +213,23 @@ export class PostgresSql implements Sql {
     return (session - 1) * KEYS_OF_SESSION + key
   }
 
-  nextNo(table: Numbered, session: number, count = 1): Step<number> {
+  *clockOffset(): Work<number> {
+    if (this.#look !== undefined) yield this.#look
+    return this.#clockOffset
+  }
+
+  *nextNo(table: Numbered, session: number, count = 1): Work<number> {
     const scope = this.#current()
     // The receipt of a purge belongs to no session, so no row counts it.
-    if (session === 0) return new Done(-randomFamily())
+    if (session === 0) return -randomFamily()
     const family = scope.session?.family
     const entered = scope.entered.findLast((one) => one.family === family && one.number === session)
     if (entered === undefined) throw new Error('A session gets numbers after it was entered.')
+    if (entered.look !== undefined) yield entered.look
     entered.counted.add(table)
     const first = entered.counters[table] + 1
     entered.counters[table] += count
-    return new Done((session - 1) * KEYS_OF_SESSION + first)
+    return (session - 1) * KEYS_OF_SESSION + first
   }
 
   *once(verb: string, id: string, statement: OnceStatement): Work<Row | undefined> {
@@ -333,7 +358,7 @@ export class PostgresSql implements Sql {
     const address = this.#database.addressOf(id)
     if (address === undefined) return undefined
     const scope = scopeOf('write', verb)
-    this.#take(scope, id, address, undefined, [])
+    this.#take(scope, id, address)
     const token = randomUUID()
     const limit = Math.max(1, this.#database.options.busyTimeoutMs)
     if (readsRows) {
@@ -342,7 +367,10 @@ export class PostgresSql implements Sql {
     }
     const answer = this.#ask(scope, text, values(address.number, token, limit))
     if (readsRows) await this.#send(scope, 'commit').catch(ignore)
-    const row = await answer.then(({ rows }) => rows[0], ignore)
+    let row: Row | undefined
+    try {
+      row = (await answer).rows[0]
+    } catch {}
     const { failure } = scope
     await release(scope)
     if (failure === undefined) return row
@@ -387,7 +415,11 @@ export class PostgresSql implements Sql {
     // The answer to the commit of a failed transaction is no error, but an earlier answer is.
     await Promise.allSettled([...sent, this.#send(scope, 'commit')])
     const { failure } = scope
-    if (failure === undefined) return release(scope)
+    if (failure === undefined) {
+      for (const { id, family, number, isForgotten } of scope.entered)
+        if (!isForgotten) this.#database.keepAddress(id, { family, number })
+      return release(scope)
+    }
     if (!failure.isLost || !scope.hasConnected) throw failure.error
     await release(scope)
     scope.outcome = await this.#outcome(scope, token)
@@ -429,68 +461,53 @@ export class PostgresSql implements Sql {
     await release(scope)
   }
 
-  async #enter(scope: Scope, id: string): Promise<void> {
-    const known = scope.entered.find((one) => one.id === id && !one.isForgotten)
-    scope.session = known ?? null
-    if (known !== undefined) return
-    const kept = this.#database.addressOf(id)
-    if (kept !== undefined && scope.kind !== 'write') return this.#look(scope, id, kept)
-    if (kept !== undefined && (await this.#lock(scope, id, kept))) return
+  /** Enters a session whose address is not known. */
+  async #find(scope: Scope, id: string): Promise<void> {
+    scope.session = null
     const { rows } = await this.#ask(scope, 'select family, session from undertext_names where id = ?', [id])
     const found = rows[0] && { family: rows[0][0] as number, number: rows[0][1] as number }
-    if (found !== undefined && (await this.#lock(scope, id, found))) return
-    this.#database.keepAddress(id, undefined)
+    if (found !== undefined && !(await this.#lookFor(scope, id, found, false))) scope.session = null
   }
 
-  /** Enters a session by its kept address and does not wait: when it is not there, the read is repeated. */
-  #look(scope: Scope, id: string, address: Address): void {
-    this.#take(scope, id, address, undefined, [])
+  /** Enters a session at an address, and locks its row while writing; returns whether it is there. */
+  #lookFor(scope: Scope, id: string, address: Address, isKept: boolean): Promise<boolean> {
+    const entered = this.#take(scope, id, address)
     const sentAt = Date.now()
-    const look = this.#ask(scope, FIND_SESSION, [address.family, address.number, id]).then(
-      ({ rows: [row] }) => {
-        if (row !== undefined) this.clockOffset = (row[0] as number) - sentAt
-        else {
-          scope.isStale = true
-          this.#database.keepAddress(id, undefined)
-        }
-      },
-    )
+    const text = scope.kind === 'write' ? LOCK_SESSION : FIND_SESSION
+    const look = this.#ask(scope, text, [address.family, address.number, id]).then(({ rows: [row] }) => {
+      if (row === undefined) {
+        scope.isStale ||= isKept
+        this.#database.keepAddress(id, undefined)
+        return false
+      }
+      this.#database.keepAddress(id, address)
+      // The time at which the statement arrived: the lock may have been waited for since.
+      this.#clockOffset = (row[0] as number) - sentAt
+      if (scope.kind !== 'write') return true
+      const [, lastWrite, version, ...counts] = row
+      entered.before = [lastWrite, version]
+      for (const [at, table] of COUNTED.entries()) entered.counters[table] = counts[at] as number
+      return true
+    })
     look.catch(ignore)
-    scope.looks.push(look)
+    entered.look = look
+    this.#look = look
+    return look
   }
 
-  /** Whether the reads of a scope were of a session that was not there. */
+  /** Whether a scope was about a session that was not there. */
   async #isStale(scope: Scope): Promise<boolean> {
-    await Promise.allSettled(scope.looks)
+    for (const { look } of scope.entered) await look?.catch(ignore)
     return scope.isStale
   }
 
-  /** Locks the row of a session, or looks whether there is one. */
-  async #lock(scope: Scope, id: string, address: Address): Promise<boolean> {
-    const sentAt = Date.now()
-    const text = scope.kind === 'write' ? LOCK_SESSION : FIND_SESSION
-    const { rows } = await this.#ask(scope, text, [address.family, address.number, id])
-    const row = rows[0]
-    if (row === undefined) return false
-    // The time at which the statement arrived: the lock may have been waited for since.
-    this.clockOffset = (row[0] as number) - sentAt
-    this.#take(scope, id, address, row.slice(1, 3), row.slice(3) as number[])
-    return true
-  }
-
-  #take(
-    scope: Scope,
-    id: string,
-    { family, number }: Address,
-    before: Row | undefined,
-    counts: number[],
-  ): void {
-    const [compactions = 0, audit = 0, jobs = 0] = counts
-    const counters = { undertext_compactions: compactions, undertext_audit: audit, undertext_jobs: jobs }
-    const entered = { id, family, number, before, counters, counted: new Set<Numbered>(), isForgotten: false }
+  #take(scope: Scope, id: string, { family, number }: Address): Entered {
+    const counters = { undertext_compactions: 0, undertext_audit: 0, undertext_jobs: 0 }
+    const state = { before: undefined, counters, look: undefined, counted: new Set<Numbered>() }
+    const entered: Entered = { id, family, number, ...state, isForgotten: false }
     scope.session = entered
     scope.entered.push(entered)
-    this.#database.keepAddress(id, { family, number })
+    return entered
   }
 
   /** Sends a statement of the verb. */
@@ -615,8 +632,8 @@ function scopeOf(kind: Scope['kind'], verb: string): Scope {
     failure: undefined,
     session: undefined,
     entered: [],
-    looks: [],
     isStale: false,
+    sent: 0,
   }
 }
 

@@ -13,19 +13,21 @@ export interface Pool {
 export interface PoolClient {
   /** Whether statements are sent without waiting for the answer to the last: an option of `pg` 8.23 and later. */
   readonly pipeline?: boolean
-  /** Runs a statement; rows are arrays. */
+  /** Runs a statement and calls back; rows are arrays. */
   query(query: {
-    text: string
-    values: unknown[]
-    name?: string
-    rowMode: 'array'
-    types: { getTypeParser(type: number): (value: string) => unknown }
-    query_timeout?: number
-  }): Promise<{ readonly rows: unknown[][]; readonly rowCount: number | null }>
+    readonly text: string
+    readonly values: readonly unknown[]
+    readonly name: string | undefined
+    readonly rowMode: 'array'
+    readonly types: { getTypeParser(type: number): (value: string) => unknown }
+    readonly query_timeout: number | undefined
+    readonly callback: (
+      error: Error | undefined,
+      result: { readonly rows: unknown[][]; readonly rowCount: number | null } | undefined,
+    ) => void
+  }): unknown
   /** Listens for the loss of the connection. */
   on(event: 'error', listener: () => void): unknown
-  /** Stops listening. */
-  removeListener(event: 'error', listener: () => void): unknown
   /** Returns the client to its pool, or closes a broken one. */
   release(isBroken?: boolean): void
 }
@@ -51,19 +53,14 @@ export type UrlOptions = {
 
 /** Makes a driver of a pool of `pg`. The pool stays the application's: its settings, its `error` events and its end. */
 export function fromPool(pool: Pool): PostgresDriver {
-  // How often the tables were changed under prepared statements, in all and when a client was last seen.
-  let changes = 0
-  const seen = new WeakMap<PoolClient, number>()
   // A promise would be too late: the server may end a connection in the packet that opens it.
   const take = (resolve: (connection: PoolConnection) => void, reject: (error: unknown) => void): void =>
     pool.connect((error, client) => {
       if (client === undefined) return reject(error)
-      if ((seen.get(client) ?? changes) < changes) {
-        client.release(true)
-        return take(resolve, reject)
-      }
-      seen.set(client, changes)
-      resolve(new PoolConnection(client, () => changes++))
+      const connection = connectionOf(client)
+      if (!connection.isStale) return resolve(connection)
+      connection.release(true)
+      take(resolve, reject)
     })
   return { acquire: () => new Promise(take), end: async () => {} }
 }
@@ -141,22 +138,32 @@ export function storeIn(url: string): { readonly schema: string; readonly prepar
   return { schema: parameters.get('schema') ?? 'undertext', prepare: prepare === 'true' }
 }
 
-/** Statements of migrations: they may take as long as they need, or wait for the migration of another process. */
-const UNLIMITED = /^(?:create|alter|drop|select pg_advisory_xact_lock)\b/i
-/** The longest timeout of Node. */
-const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
+const connections = new WeakMap<PoolClient, PoolConnection>()
+
+function connectionOf(client: PoolClient): PoolConnection {
+  const known = connections.get(client)
+  if (known !== undefined) return known
+  // A pool does not listen to a client in use, and an `error` without a listener ends the process. The query fails too.
+  client.on('error', ignore)
+  const connection = new PoolConnection(client)
+  connections.set(client, connection)
+  return connection
+}
+
+/** How often prepared statements no longer fitted their tables. Connections from before may have such statements. */
+let changes = 0
 
 class PoolConnection implements PostgresConnection {
   readonly #client: PoolClient
-  readonly #onChange: () => void
-  #isStale = false
+  readonly #since = changes
   #last: Promise<unknown> | undefined
 
-  constructor(client: PoolClient, onChange: () => void) {
+  constructor(client: PoolClient) {
     this.#client = client
-    this.#onChange = onChange
-    // A pool does not listen to a client in use, and an `error` without a listener ends the process. The query fails too.
-    client.on('error', ignore)
+  }
+
+  get isStale(): boolean {
+    return this.#since < changes
   }
 
   query(text: string, values: readonly unknown[], name?: string): Promise<PostgresResult> {
@@ -168,30 +175,51 @@ class PoolConnection implements PostgresConnection {
   }
 
   release(isBroken: boolean): void {
-    const isOver = isBroken || this.#isStale
-    if (!isOver) this.#client.removeListener('error', ignore)
-    this.#client.release(isOver)
+    this.#client.release(isBroken || this.isStale)
   }
 
-  async #send(text: string, values: readonly unknown[], name?: string): Promise<PostgresResult> {
-    const named = name === undefined ? {} : { name }
-    try {
-      const { rows, rowCount } = await this.#client.query({
-        text,
-        values: [...values],
-        ...named,
-        rowMode: 'array',
-        types: TYPES,
-        ...(UNLIMITED.test(text) ? { query_timeout: LONGEST_TIMEOUT_MS } : {}),
-      })
-      return { rows, count: rowCount ?? rows.length }
-    } catch (error) {
-      if (isStalePlan(error) && !this.#isStale) {
-        this.#isStale = true
-        this.#onChange()
-      }
-      throw error
-    }
+  #send(text: string, values: readonly unknown[], name: string | undefined): Promise<PostgresResult> {
+    return new Promise((resolve, reject) => {
+      this.#client.query(
+        new Query(text, values, name, (error, result) => {
+          if (result !== undefined) {
+            resolve({ rows: result.rows, count: result.rowCount ?? result.rows.length })
+            return
+          }
+          if (isStalePlan(error) && !this.isStale) changes++
+          reject(error)
+        }),
+      )
+    })
+  }
+}
+
+/** Statements of migrations: they may take as long as they need, or wait for the migration of another process. */
+const UNLIMITED = /^(?:create|alter|drop|select pg_advisory_xact_lock)\b/i
+/** The longest timeout of Node. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
+
+type Answered = (
+  error: Error | undefined,
+  result: { readonly rows: unknown[][]; readonly rowCount: number | null } | undefined,
+) => void
+
+/** A statement for `pg`, which copies the properties of each; those of its prototype stay. */
+class Query {
+  declare readonly rowMode: 'array'
+  declare readonly types: typeof TYPES
+  readonly text: string
+  readonly values: readonly unknown[]
+  readonly name: string | undefined
+  readonly query_timeout: number | undefined
+  readonly callback: Answered
+
+  constructor(text: string, values: readonly unknown[], name: string | undefined, callback: Answered) {
+    this.text = text
+    this.values = values
+    this.name = name
+    this.query_timeout = UNLIMITED.test(text) ? LONGEST_TIMEOUT_MS : undefined
+    this.callback = callback
   }
 }
 
@@ -235,6 +263,7 @@ const PARSERS: Record<number, (value: string) => unknown> = {
   1700: Number,
 }
 const TYPES = { getTypeParser: (type: number) => PARSERS[type] ?? text }
+Object.assign(Query.prototype, { rowMode: 'array', types: TYPES })
 
 type Pg = {
   readonly Pool: new (

@@ -80,8 +80,10 @@ export function* append(
 ): Work<Appended> {
   const request = { sessionId, messages, estimators, previewing }
   const batch = yield* prepareBatch(sql, 'append', request)
-  const appended = yield* appendAtOnce(sql, request, batch, expectedPosition)
-  if (appended !== undefined) return appended
+  if (sql.once !== undefined) {
+    const appended = yield* appendAtOnce(sql, sql.once, request, batch, expectedPosition)
+    if (appended !== undefined) return appended
+  }
   return yield* writeMessages(sql, 'append', request, (write) => write(expectedPosition), batch)
 }
 
@@ -94,34 +96,44 @@ const MOST_AT_ONCE = 16
  */
 function* appendAtOnce(
   sql: Sql,
+  once: NonNullable<Sql['once']>,
   { sessionId }: AppendRequest,
   { messages: rows, estimator, previewed }: Batch,
   expectedPosition: number | undefined,
 ): Work<Appended | undefined> {
-  if (sql.once === undefined || rows.length === 0 || rows.length > MOST_AT_ONCE) return undefined
-  const keys = rows.flatMap(({ message }) => message.idempotencyKey ?? [])
-  const isPlain = rows.every(({ message, encoded }) => message.id === undefined && encoded.blobs === null)
-  if (!isPlain || previewed !== undefined || new Set(keys).size !== keys.length) return undefined
+  if (rows.length === 0 || rows.length > MOST_AT_ONCE || previewed !== undefined) return undefined
+  const keys = new Set<string>()
+  let keyed = 0
+  let hasTools = false
+  let hasMetadata = false
   const sum = new SizesSum()
-  for (const { sizes } of rows) sum.add(sizes)
+  for (const { message, encoded, sizes, tools, metadata } of rows) {
+    if (message.id !== undefined || encoded.blobs !== null) return undefined
+    if (message.idempotencyKey !== undefined) keyed = keys.add(message.idempotencyKey).size === keyed ? -1 : keyed + 1
+    if (keyed === -1) return undefined
+    hasTools ||= tools !== null
+    hasMetadata ||= metadata !== null
+    sum.add(sizes)
+  }
   const now = Date.now()
-  const { text, reasoning, toolCalls, toolResults, media } = sum.value
-  const isKeyed = keys.length > 0
-  const row = yield* sql.once('append', sessionId, {
-    text: atOnce(rows.length, expectedPosition !== undefined, isKeyed),
-    readsRows: isKeyed,
-    values: (session, token, lockTimeoutMs) => [
-      lockTimeoutMs,
-      ...[text, reasoning, toolCalls, toolResults, media, now, token, session, sessionId, estimator.name],
-      ...(expectedPosition === undefined ? [] : [expectedPosition]),
-      ...(isKeyed ? [session, JSON.stringify(keys)] : []),
-      ...rows.flatMap(({ message, sizes, encoded, ...one }, at) => [
-        ...[at + 1, one.role, one.flags, sizes.text, sizes.reasoning, sizes.toolCalls, sizes.toolResults],
-        ...[sizes.media, one.tools, message.createdAt ?? now, encoded.content, one.metadata],
-        message.idempotencyKey ?? null,
-      ]),
-      ...[sql.keyOf(session, { position: 0 }), session, sql.keyOf(session, { position: 0 })],
-    ],
+  const row = yield* once.call(sql, 'append', sessionId, {
+    text: atOnce(rows.length, expectedPosition !== undefined, keyed > 0, hasTools, hasMetadata),
+    readsRows: keyed > 0,
+    values: (session, token, lockTimeoutMs) => {
+      const { text, reasoning, toolCalls, toolResults, media } = sum.value
+      const key = sql.keyOf(session, { position: 0 })
+      let numbers = `{${session},${key},${now},${expectedPosition ?? 0},${text},${reasoning},${toolCalls},${toolResults},${media}`
+      const values: unknown[] = [String(lockTimeoutMs), '', token, sessionId, estimator.name]
+      for (const { message, sizes, encoded, ...one } of rows) {
+        numbers += `,${one.role},${one.flags},${sizes.text},${sizes.reasoning},${sizes.toolCalls},${sizes.toolResults},${sizes.media},${message.createdAt ?? now}`
+        values.push(encoded.content)
+        if (hasTools) values.push(one.tools)
+        if (hasMetadata) values.push(one.metadata)
+        if (keyed > 0) values.push(message.idempotencyKey ?? null)
+      }
+      values[1] = `${numbers}}`
+      return values
+    },
   })
   if (row === undefined) return undefined
   const [last, incarnation] = row as [number, string]
@@ -135,31 +147,55 @@ function* appendAtOnce(
   }
 }
 
-/** The columns of the given rows. */
-const GIVEN = 'i, role, flags, units, reasoning, calls, results, media, tools, at, json, meta, own_key'.split(
-  ', ',
-)
-const TEXTS = new Set(['tools', 'json', 'meta', 'own_key'])
-const GIVEN_ROW = GIVEN.map((name) => `cast(? as ${TEXTS.has(name) ? 'text' : 'bigint'})`).join(', ')
+/** The texts of the one statement, which are long, by their parameters. */
+const atOnceTexts = new Map<string, string>()
 
-const IS_NEW = `and not exists (select 1 from undertext_messages
-        where {family} session = ? and idempotency_key in (select value from {texts ?} k))`
+function atOnce(...shape: Parameters<typeof writeAtOnce>): string {
+  const name = shape.join()
+  const kept = atOnceTexts.get(name) ?? writeAtOnce(...shape)
+  atOnceTexts.set(name, kept)
+  return kept
+}
 
-function atOnce(count: number, isExpected: boolean, isKeyed: boolean): string {
-  return `with waits as materialized (select set_config('lock_timeout', cast(? as text), true) as ms),
+/** Its numbers are one list, because a driver takes longer for a parameter than the server for an element. */
+function writeAtOnce(
+  count: number,
+  isExpected: boolean,
+  isKeyed: boolean,
+  hasTools: boolean,
+  hasMetadata: boolean,
+): string {
+  const number = (at: number): string => `(cast(?2 as bigint[]))[${at}]`
+  const ofRow = (row: number, at: number): string => number(9 + 8 * row + at)
+  let parameters = 5
+  const rows = Array.from({ length: count }, () => {
+    const text = (isGiven: boolean): string => (isGiven ? `cast(?${++parameters} as text)` : 'null')
+    return { json: text(true), tools: text(hasTools), meta: text(hasMetadata), key: text(isKeyed) }
+  })
+  const isNew = `and not exists (select 1 from undertext_messages
+        where {family} session = ${number(1)} and idempotency_key in (${rows.map(({ key }) => key).join(', ')}))`
+  return `with waits as materialized (select set_config('lock_timeout', ?1, true) as ms),
     head as (
-      update undertext_sessions set messages = messages + ${count}, visible = visible + ${count}, size_text = size_text + ?,
-        size_reasoning = size_reasoning + ?, size_calls = size_calls + ?, size_results = size_results + ?,
-        size_media = size_media + ?, updated_at = ?, version = version + 1, last_write = ?
-      from waits where ms <> '' and {family} no = ? and id = ? and estimator = ? ${isExpected ? 'and messages = ?' : ''} ${isKeyed ? IS_NEW : ''}
+      update undertext_sessions set messages = messages + ${count}, visible = visible + ${count}, size_text = size_text + ${number(5)},
+        size_reasoning = size_reasoning + ${number(6)}, size_calls = size_calls + ${number(7)},
+        size_results = size_results + ${number(8)}, size_media = size_media + ${number(9)}, updated_at = ${number(3)},
+        version = version + 1, last_write = ?3
+      from waits where ms <> '' and {family} no = ${number(1)} and id = ?4 and estimator = ?5
+        ${isExpected ? `and messages = ${number(4)}` : ''} ${isKeyed ? isNew : ''}
       returning messages as last, messages - ${count} as before, incarnation),
-    given (${GIVEN.join(', ')}) as (values ${Array(count).fill(`(${GIVEN_ROW})`).join(', ')}),
     own as (insert into undertext_messages ({family,} key, session, anchor, position, role, flags, size_text, size_reasoning, size_calls,
         size_results, size_media, tools, created_at, idempotency_key)
-      select {?,} ? + 2 * (before + i), ?, before + i, before + i, role, flags, units, reasoning, calls, results, media, tools, at, own_key
-      from head, given),
+      select {?,} ${number(2)} + 2 * (before + i), ${number(1)}, before + i, before + i, role, flags, units, reasoning, calls, results, media,
+        tools, at, own_key
+      from head, (values ${rows
+        .map(({ tools, key }, row) => {
+          const [role, flags, units, reasoning, calls, results, media, at] = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => ofRow(row, n))
+          return `(${[row + 1, role, flags, units, reasoning, calls, results, media, tools, at, key].join(', ')})`
+        })
+        .join(', ')}) as given (i, role, flags, units, reasoning, calls, results, media, tools, at, own_key)),
     shared as (insert into undertext_contents ({family,} key, content, metadata)
-      select {?,} ? + 2 * (before + i), json, meta from head, given)
+      select {?,} ${number(2)} + 2 * (before + i), json, meta
+      from head, (values ${rows.map(({ json, meta }, row) => `(${row + 1}, ${json}, ${meta})`).join(', ')}) as given (i, json, meta))
     select last, incarnation from head`
 }
 
@@ -464,7 +500,7 @@ function* insertMessages(sql: Sql, head: Head, written: readonly Prepared[]): Wo
   for (const { message } of written)
     if (message.id?.startsWith(`${head.incarnation}:`)) throw idTaken(head, message.id)
   let position = head.position
-  if (sql.dialect === 'postgres' && written.length > 1) {
+  if (sql.dialect === 'postgres') {
     yield* refuseTakenIds(sql, head, written)
     for (const rows of batchesOf(written)) {
       yield* insertMany(sql, head, rows, position, now)

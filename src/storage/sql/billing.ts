@@ -56,7 +56,7 @@ export function* tryOnce(sql: Sql, id: string, openUntil: number, next: number):
     // After the clock was set back, the wait is over (see dueAt).
     const statement = `update undertext_circuits set open_until = ?, changed_at = ?
       where {family} session = ? and (open_until = ? or changed_at > ?)`
-    return (yield* sql.run(statement, next, now, no, openUntil, now + LEASE_MS)) === 1
+    return (yield* sql.change(statement, next, now, no, openUntil, now + LEASE_MS)) === 1
   })
 }
 

@@ -3,13 +3,21 @@ import { type Coverage, countRows, coverageOf, encodeCoverage, type RowSet } fro
 import { recheckSteps } from '../../model/laws.ts'
 import { type CompactionKind, contentOf, insertSpeaks, isCondensing } from '../../model/plan.ts'
 import { sumSizes } from '../../model/view.ts'
-import type { Work } from '../../model/work.ts'
+import { begun, type Work } from '../../model/work.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/measure.ts'
 import type { CommitStep, Estimators, Lease, RunCommit, RunStart, Snapshot } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { stale, writeCompaction } from './compaction-row.ts'
+import { type CompactionRow, stale, writeCompaction } from './compaction-row.ts'
 import { settleJob } from './jobs.ts'
-import { clearLease, expireDead, leaseOf, recordFailure, requirePlanned } from './lease.ts'
+import {
+  clearLease,
+  expireAttempts,
+  leaseOfId,
+  liveRun,
+  recordFailure,
+  requirePlanned,
+  runningAttempts,
+} from './lease.ts'
 import { viewIndex } from './planning.ts'
 import { insertReplacement, refreshShown } from './replacements.ts'
 import { encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
@@ -79,7 +87,7 @@ export function* setTags(
   let changed = 0
   for (const [where, ...values] of placesIn(sql, session, hidden)) {
     const statement = `update undertext_messages set ${column} = ? where ${where} and ${isActive ? free : 'true'} and ${column} is not distinct from ?`
-    changed += yield* sql.run(statement, after, ...values, before)
+    changed += yield* sql.change(statement, after, ...values, before)
   }
   return changed === countRows(hidden)
 }
@@ -153,16 +161,23 @@ export function* commitRun(
 ): Work<void> {
   yield* sql.write('compactSession', function* () {
     const sessionId = snapshot.session.id
-    const session = yield* requirePlanned(sql, snapshot)
-    if (lease !== undefined && (yield* leaseOf(sql, session.no))?.runId !== lease.runId) {
+    yield* sql.enter(sessionId)
+    // What is read does not depend on what is written, so it is begun before anything is waited for.
+    const planned = begun(requirePlanned(sql, snapshot))
+    const holding = begun(leaseOfId(sql, sessionId))
+    const noting = begun(notedNumbers(sql, run.steps))
+    const session = yield* planned
+    const held = yield* holding
+    if (lease !== undefined && held?.runId !== lease.runId)
       throw stale(sessionId, 'another process took the compaction over')
-    }
+    const noted = yield* noting
+    const running = begun(runningAttempts(sql, session.no))
     if (run.job !== undefined) yield* settleJob(sql, sessionId, run.job, run.steps.length > 0)
     if (session.viewEpoch !== snapshot.session.viewEpoch) {
       const now = yield* viewIndex(sql, session, snapshot.view.provider, estimators)
       recheckSteps(sessionId, run.steps, now, snapshot.session.messageCount)
     }
-    yield* requireKeys(sql, session, run.steps)
+    const checking = begun(requireKeys(sql, session, run.steps))
     const keys = new Map<number, number>()
     let ordinal = session.inserted
     // Every step raises the version, so ranks are unique and in the order of commits.
@@ -176,14 +191,27 @@ export function* commitRun(
         beside: withRealOrdinals(planned.beside, snapshot, session.inserted),
       }
       rank += 1
-      yield* commitStep(sql, session, run, step, { coverage, ordinal, rank }, keys)
+      yield* commitStep(sql, session, run, step, { coverage, ordinal, rank, noted }, keys)
     }
+    yield* checking
     if (session.undoneAutomatic > 0 && isCompacting(run))
       yield* sql.run('update undertext_sessions set undone_automatic = 0 where {family} no = ?', session.no)
     for (const attempt of run.failed) yield* recordFailure(sql, session, run, attempt)
-    if (lease !== undefined) yield* clearLease(sql, session.no)
-    else yield* expireDead(sql, session.no)
+    if (lease !== undefined) return yield* clearLease(sql, session.no)
+    const ended = new Set([...run.steps, ...run.failed].map(({ id }) => id))
+    const dead = (yield* running).filter(({ id }) => !ended.has(id))
+    yield* expireAttempts(sql, session.no, dead, liveRun(sql, held))
   })
+}
+
+/** The numbers of steps that were recorded when their summaries were requested. SQLite returns each when it is written. */
+function* notedNumbers(sql: Sql, steps: readonly CommitStep[]): Work<ReadonlyMap<string, number>> {
+  if (sql.dialect === 'sqlite') return new Map()
+  const rows = yield* sql.all(
+    'select id, no from undertext_compactions where {family} id in (select value from {texts ?} k)',
+    JSON.stringify(steps.map(({ id }) => id)),
+  )
+  return new Map(rows as unknown as [string, number][])
 }
 
 /** Whether a run is a compaction by this package: not manual, imported, or recorded for a provider. */
@@ -212,12 +240,16 @@ function* requireKeys(sql: Sql, session: StoredSession, steps: readonly CommitSt
   if (found[0] !== rows.size) throw stale(session.id, 'the session was restored since')
 }
 
-/** The place of a step. `tokensBefore`: of the history, if they are not those of the view that it was planned on. */
+/**
+ * The place of a step. `tokensBefore`: of the history, if they are not those of the view that it was planned on. `noted`: the numbers of
+ * steps that have one already; without it PostgreSQL has to be asked.
+ */
 type StepPlace = {
   readonly coverage: Coverage
   readonly ordinal: number
   readonly rank: number
   readonly tokensBefore?: number
+  readonly noted?: ReadonlyMap<string, number>
 }
 
 /** Commits one step, within the caller's transaction; returns its number. `keys` collects the keys of the rows that steps insert. */
@@ -226,13 +258,13 @@ export function* commitStep(
   session: StoredSession,
   run: RunStart,
   step: CommitStep,
-  { coverage, ordinal, rank, tokensBefore = step.before.tokens }: StepPlace,
+  { coverage, ordinal, rank, tokensBefore = step.before.tokens, noted }: StepPlace,
   keys: Map<number, number>,
 ): Work<number> {
   const { plan } = step
   const keyOf = (key: number): number => (key < 0 ? keys.get(key)! : key)
   const requires = plan.requires.map(({ row, part, by }) => [keyOf(row.key), part, by])
-  const no = yield* writeCompaction(sql, session, run, {
+  const row: CompactionRow = {
     id: step.id,
     kind: plan.kind,
     status: 'active',
@@ -248,10 +280,13 @@ export function* commitStep(
     // Imported compactions were made earlier.
     createdAt: run.trigger === 'import' ? step.createdAt : undefined,
     rank,
-  })
-  if (!(yield* setTags(sql, session.no, { kind: plan.kind, no }, coverage, true))) {
-    throw stale(session.id, 'its messages were changed since')
   }
+  const next = yield* sql.nextNo('undertext_compactions', session.no)
+  const writing = begun(writeCompaction(sql, session, run, row, next))
+  const no = noted?.get(step.id) ?? (noted === undefined ? null : next) ?? (yield* writing)
+  const tagging = begun(setTags(sql, session.no, { kind: plan.kind, no }, coverage, true))
+  yield* writing
+  if (!(yield* tagging)) throw stale(session.id, 'its messages were changed since')
   if (step.inserted !== undefined && plan.insert !== undefined) {
     keys.set(step.inserted.key, yield* insertRow(sql, session, step, no, ordinal))
   }

@@ -8,7 +8,7 @@ import { damaged, parseStoredObject, storedNumber, storedText } from './content-
 import type { StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 
-type CompactionRow = {
+export type CompactionRow = {
   readonly id: string
   readonly kind: CompactionKind
   readonly status: CompactionStatus
@@ -28,12 +28,15 @@ type CompactionRow = {
   readonly rank: number
 }
 
-/** Inserts a compaction, or ends one that was recorded as running; returns its number. */
+/**
+ * Inserts a compaction, or ends one that was recorded as running; returns its number. `next`: the number of a new one, from `nextNo`.
+ */
 export function* writeCompaction(
   sql: Sql,
   session: StoredSession,
   run: RunStart,
   row: CompactionRow,
+  next?: number | null,
 ): Work<number> {
   const now = Date.now()
   const written = yield* sql.get(
@@ -48,7 +51,7 @@ export function* writeCompaction(
        rank = excluded.rank
      where undertext_compactions.status in ('running', 'aborted', 'expired') and undertext_compactions.rows_inserted = 0
      returning no`,
-    yield* sql.nextNo('undertext_compactions', session.no),
+    next === undefined ? yield* sql.nextNo('undertext_compactions', session.no) : next,
     row.id,
     session.no,
     run.runId,

@@ -6,7 +6,7 @@ import { mergeRanges } from '../../model/expansion.ts'
 import type { CompactionStatus, Nesting } from '../../model/nesting.ts'
 import type { CompactionKind } from '../../model/plan.ts'
 import type { PointerTarget, PreviewedPart } from '../../model/view.ts'
-import type { Work } from '../../model/work.ts'
+import { begun, type Work } from '../../model/work.ts'
 import type { Compaction, Trigger } from '../storage.ts'
 import { columnsOf } from './compaction-row.ts'
 import { parseStoredLists } from './content-codec.ts'
@@ -46,14 +46,18 @@ export function* loadCompactions(sql: Sql, session: number): Work<StoredCompacti
   )
 }
 
-/** Some compactions of a session, within the caller's transaction; `where` names columns of `c`. */
+/**
+ * Some compactions of a session, by its number or its id, within the caller's transaction; `where` names columns of `c`.
+ */
 export function* someCompactions(
   sql: Sql,
-  session: number,
+  session: number | string,
   where: string,
   ...parameters: unknown[]
 ): Work<StoredCompaction[]> {
-  const text = `${STORED} where {family c} c.session = ? and ${where}`
+  const isId = typeof session === 'string'
+  const named = isId ? '(select no from undertext_sessions where {family} id = ?)' : '?'
+  const text = `${STORED} where {family c} c.session = ${named} and ${where}`
   return onceEach(yield* sql.all(text, session, ...parameters)).map(decodeStored)
 }
 
@@ -199,18 +203,28 @@ export function* provenanceOf(
   return positionsOf
 }
 
-/** The compaction with an id, or all of a run. Throws `COMPACTION_NOT_FOUND`. */
-export function* findTargets(
-  sql: Sql,
-  session: StoredSession,
-  id: string,
-): Work<{ targets: StoredCompaction[]; isRun: boolean }> {
-  const one = yield* someCompactions(sql, session.no, 'c.id = ?', id)
-  if (one.length > 0) return { targets: one, isRun: false }
-  const targets = yield* someCompactions(sql, session.no, 'c.run = ? order by {+}c.no', id)
-  if (targets.length > 0) return { targets, isRun: true }
-  throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId: session.id, compactionId: id })
+/** What an id names, and the later compactions in force within the spans of those. */
+export type Targets = {
+  readonly targets: readonly StoredCompaction[]
+  readonly isRun: boolean
+  readonly later: readonly StoredCompaction[]
 }
+
+/** The compaction with an id, or all of a run. Throws `COMPACTION_NOT_FOUND`. */
+export function* findTargets(sql: Sql, sessionId: string, id: string): Work<Targets> {
+  const naming = begun(someCompactions(sql, sessionId, 'c.id = ?', id))
+  const ofRun = begun(someCompactions(sql, sessionId, 'c.run = ? order by {+}c.no', id))
+  const building = begun(someCompactions(sql, sessionId, `c.no in (${LATER_IN_FORCE})`, id, id))
+  const named = yield* naming
+  const targets = named.length > 0 ? named : yield* ofRun
+  if (targets.length > 0) return { targets, isRun: named.length === 0, later: yield* building }
+  throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId, compactionId: id })
+}
+
+const LATER_IN_FORCE = `select l.no from undertext_compactions t join undertext_compactions l
+    on {family l} l.session = t.session and l.status = 'active' and l.first_anchor <= t.last_anchor
+      and l.last_anchor >= t.first_anchor and l.rank > t.rank
+  where {family t} t.id = ? or {family t} t.run = ?`
 
 /** Compactions in their public form, oldest first. */
 export function* readCompactions(

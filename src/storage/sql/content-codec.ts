@@ -240,7 +240,7 @@ function isPlace(value: unknown): value is BlobPlace {
 export function* keepBlobs(sql: Sql, bytes: EncodedContent['bytes']): Work<void> {
   for (const { hash, bytes: data } of bytes) {
     // Not "on conflict": the trigger against replacing a blob fires before conflicts are handled.
-    const known = yield* sql.run(
+    const known = yield* sql.change(
       'update undertext_blobs set reference_count = reference_count + 1 where {family} hash = ?',
       hash,
     )
@@ -304,5 +304,5 @@ export function* dropBlobsOf(sql: Sql, keys: readonly number[]): Work<number> {
       )
     }
   }
-  return yield* sql.run('delete from undertext_blobs where {family} reference_count <= 0')
+  return yield* sql.change('delete from undertext_blobs where {family} reference_count <= 0')
 }

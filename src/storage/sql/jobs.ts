@@ -88,10 +88,10 @@ export function* claimJob(
   // Usually there is none, which needs no write lock.
   const seen = yield* sql.outside('compactInBackground', () => openOfId(sql, id))
   if (seen === undefined) return undefined
-  if (!isDue(sql, seen)) return yield* shorten(sql, seen)
+  if (!(yield* isDue(sql, seen))) return yield* shorten(sql, seen)
   return yield* sql.write('compactInBackground', function* () {
     const open = yield* openOfId(sql, id)
-    if (open === undefined || !isDue(sql, open)) return undefined
+    if (open === undefined || !(yield* isDue(sql, open))) return undefined
     const now = Date.now()
     const isExhausted = open.job.attempts >= mostAttempts
     if (isExhausted) {
@@ -107,7 +107,7 @@ export function* claimJob(
            changed_at = ? where {family} no = ?`,
         claim.runId,
         claim.holder,
-        claim.expiresAt + sql.clockOffset,
+        claim.expiresAt + (yield* sql.clockOffset()),
         now,
         open.no,
       )
@@ -132,7 +132,7 @@ function* setExpiry(sql: Sql, id: string, jobId: string, runId: string, expires:
     yield* sql.enter(id)
     const statement =
       "update undertext_jobs set expires = ? where {family} id = ? and run = ? and state = 'running'"
-    return (yield* sql.run(statement, expires + sql.clockOffset, jobId, runId)) === 1
+    return (yield* sql.change(statement, expires + (yield* sql.clockOffset()), jobId, runId)) === 1
   })
 }
 
@@ -145,14 +145,14 @@ export function dueAt(notBefore: number, changedAt: number): number {
 }
 
 /** Whether a job is queued and due, or running without a live holder. */
-function isDue(sql: Sql, stored: StoredJob): boolean {
+function* isDue(sql: Sql, stored: StoredJob): Work<boolean> {
   if (stored.job.state === 'queued') return stored.job.notBefore <= Date.now()
-  return !isHeld(sql, stored)
+  return !(yield* isHeld(sql, stored))
 }
 
-function isHeld(sql: Sql, { job, holder, expires }: StoredJob): boolean {
+function* isHeld(sql: Sql, { job, holder, expires }: StoredJob): Work<boolean> {
   if (job.state !== 'running' || holder === undefined || job.runId === undefined) return false
-  const expiresAt = expires - sql.clockOffset
+  const expiresAt = expires - (yield* sql.clockOffset())
   return isHeldBy({ holder, run: claimName(job.runId), expiresAt }, sql.dialect === 'postgres')
 }
 
@@ -168,7 +168,7 @@ export function* renewJob(
 export function* endJob(sql: Sql, id: string, jobId: string, runId: string, end: JobEnd): Work<boolean> {
   return yield* sql.write('compactInBackground', function* () {
     yield* sql.enter(id)
-    const changed = yield* sql.run(
+    const changed = yield* sql.change(
       `update undertext_jobs set state = ?, error = ?, not_before = coalesce(?, not_before), attempts = attempts - ?, request = case when ? = 1 then request end, holder = null,
          expires = null, changed_at = ? where {family} id = ? and run = ? and state = 'running'`,
       end.state,
@@ -213,7 +213,7 @@ export function* cancelJob(sql: Sql, jobId: string): Work<Job | undefined> {
   if (known === undefined) return undefined
   return yield* sql.write('cancel', function* () {
     yield* sql.enter(known.sessionId)
-    const changed = yield* sql.run(
+    const changed = yield* sql.change(
       `update undertext_jobs set state = 'cancelled', ${ENDED} where {family} id = ? and ${OPEN}`,
       Date.now(),
       jobId,
@@ -234,7 +234,7 @@ export function* readOpenJob(
 ): Work<{ readonly job: Job; readonly isHeld: boolean } | undefined> {
   const open = yield* sql.outside('whenIdle', () => openOfId(sql, id))
   if (open === undefined) return undefined
-  if (!isHeld(sql, open)) return { job: open.job, isHeld: false }
+  if (!(yield* isHeld(sql, open))) return { job: open.job, isHeld: false }
   if (!sql.readonly) yield* shorten(sql, open)
   return { job: open.job, isHeld: true }
 }

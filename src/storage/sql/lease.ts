@@ -13,6 +13,10 @@ export function* leaseOf(sql: Sql, session: number): Work<Lease | undefined> {
   return yield* leaseWhere(sql, 'no', session)
 }
 
+export function* leaseOfId(sql: Sql, id: string): Work<Lease | undefined> {
+  return yield* leaseWhere(sql, 'id', id)
+}
+
 function* leaseWhere(sql: Sql, column: 'id' | 'no', value: string | number): Work<Lease | undefined> {
   if (column === 'id') yield* sql.enter(value as string)
   const row = yield* sql.get(
@@ -21,7 +25,7 @@ function* leaseWhere(sql: Sql, column: 'id' | 'no', value: string | number): Wor
   )
   if (row === undefined) return undefined
   const [runId, holder, expires] = row as [string, string, number]
-  return { runId, holder, expiresAt: expires - sql.clockOffset }
+  return { runId, holder, expiresAt: expires - (yield* sql.clockOffset()) }
 }
 
 export function* clearLease(sql: Sql, session: number): Work<void> {
@@ -34,7 +38,12 @@ export function* clearLease(sql: Sql, session: number): Work<void> {
 /** Marks attempts of a session as expired whose run has no valid lease, within the caller's transaction. */
 export function* expireDead(sql: Sql, session: number): Work<void> {
   const lease = yield* leaseOf(sql, session)
-  yield* expireAttempts(sql, session, lease !== undefined && isAlive(sql, lease) ? lease.runId : undefined)
+  yield* expireAttempts(sql, session, yield* runningAttempts(sql, session), liveRun(sql, lease))
+}
+
+/** The run of a lease whose holder is alive. */
+export function liveRun(sql: Sql, lease: Lease | undefined): string | undefined {
+  return lease !== undefined && isAlive(sql, lease) ? lease.runId : undefined
 }
 
 /** The same in its own transaction, if there are any. */
@@ -66,7 +75,7 @@ export function* expireAllDead(sql: Sql): Work<void> {
 
 /** The valid lease on a session. Without one, its running attempts are marked as expired. */
 export function* leaseInTheWay(sql: Sql, id: string): Work<Lease | undefined> {
-  const lease = yield* sql.outside('compactSession', () => leaseWhere(sql, 'id', id))
+  const lease = yield* sql.outside('compactSession', () => leaseOfId(sql, id))
   if (lease === undefined || !isAlive(sql, lease)) {
     yield* endDead(sql, 'compactSession', id)
     return undefined
@@ -84,12 +93,12 @@ export function* takeLease(sql: Sql, id: string, lease: Lease): Work<Lease | und
       if (expiresTooLate(sql, current)) yield* shorten(sql, id, current)
       return current
     }
-    yield* expireAttempts(sql, session.no, lease.runId)
+    yield* expireAttempts(sql, session.no, yield* runningAttempts(sql, session.no), lease.runId)
     yield* sql.run(
       'update undertext_sessions set lease_run = ?, lease_holder = ?, lease_expires = ? where {family} no = ?',
       lease.runId,
       lease.holder,
-      lease.expiresAt + sql.clockOffset,
+      lease.expiresAt + (yield* sql.clockOffset()),
       session.no,
     )
     return undefined
@@ -115,7 +124,7 @@ function isAlive(sql: Sql, { expiresAt, holder, runId }: Lease): boolean {
 function* setExpiry(sql: Sql, id: string, { runId, expiresAt }: Lease): Work<boolean> {
   yield* sql.enter(id)
   const statement = 'update undertext_sessions set lease_expires = ? where {family} id = ? and lease_run = ?'
-  return (yield* sql.run(statement, expiresAt + sql.clockOffset, id, runId)) === 1
+  return (yield* sql.change(statement, expiresAt + (yield* sql.clockOffset()), id, runId)) === 1
 }
 
 /** Whether a lease expires later than a new one would: the clock was set back after it was written. */
@@ -225,17 +234,29 @@ function* hasRunning(sql: Sql, session?: number): Work<boolean> {
   return (yield* sql.get(`${running} and {family} session = ? limit 1`, session)) !== undefined
 }
 
-/** Marks running attempts as expired, except those of one run, within the caller's transaction. */
-function* expireAttempts(sql: Sql, session: number, exceptRun: string | undefined): Work<void> {
+/** Attempts that are recorded as running. */
+export type RunningAttempt = { readonly no: number; readonly id: string; readonly run: string }
+
+export function* runningAttempts(sql: Sql, session: number): Work<RunningAttempt[]> {
   const rows = yield* sql.all(
-    "select no, run from undertext_compactions where {family} session = ? and status = 'running' and run is distinct from ?",
+    "select no, id, run from undertext_compactions where {family} session = ? and status = 'running'",
     session,
-    exceptRun ?? null,
   )
-  for (const [no, run] of rows) {
+  return rows.map(([no, id, run]) => ({ no: no as number, id: id as string, run: run as string }))
+}
+
+/** Marks attempts as expired, except those of one run, within the caller's transaction. */
+export function* expireAttempts(
+  sql: Sql,
+  session: number,
+  running: readonly RunningAttempt[],
+  exceptRun: string | undefined,
+): Work<void> {
+  for (const { no, run } of running) {
+    if (run === exceptRun) continue
     const statement =
       "update undertext_compactions set status = 'expired', changed_at = ? where {family} no = ?"
     yield* sql.run(statement, Date.now(), no)
-    yield* writeAudit(sql, session, { event: 'expired', compaction: no as number, run: run as string })
+    yield* writeAudit(sql, session, { event: 'expired', compaction: no, run })
   }
 }

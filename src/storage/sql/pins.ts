@@ -72,7 +72,7 @@ export function* pinMessages(
   return yield* sql.write(pinned ? 'pin' : 'unpin', function* () {
     const session = yield* requireSession(sql, id)
     const value = pinned ? 1 : 0
-    const changed = yield* sql.run(
+    const changed = yield* sql.change(
       'update undertext_messages set pinned = ? where {family} key in (select value from {list ?} k) and pinned <> ?',
       value,
       JSON.stringify(yield* requireKeys(sql, session, messageIds)),

@@ -180,7 +180,7 @@ function* exchange(sql: Sql, compaction: number, inForce: boolean, older: number
   const [from, to] = inForce ? [older, compaction] : [compaction, older]
   const sign = inForce ? '-' : '+'
   // The driver binds every number as a real, which would be written "2.0".
-  return yield* sql.run(
+  return yield* sql.change(
     `update undertext_messages
      set shown = replace(shown, '[' || pair.part || ',' || cast(? as bigint) || ']',
          '[' || pair.part || ',' || cast(? as bigint) || ']'),

@@ -41,15 +41,20 @@ export interface Sql {
   /** Other machines may use a store in PostgreSQL, so no process can see whether the holder of a lease is alive. */
   readonly dialect: 'sqlite' | 'postgres'
   readonly readonly: boolean
-  /** What to add to this machine's clock to get the database's, milliseconds; known after `enter`. */
-  readonly clockOffset: number
 
   /** The first row, or `undefined`. */
   get(text: string, ...values: unknown[]): Step<Row | undefined>
   all(text: string, ...values: unknown[]): Step<Row[]>
+  /**
+   * Runs a statement that returns nothing. While writing, PostgreSQL does not wait for its answer: a failure is thrown at a later step, at
+   * the latest at the end of the transaction.
+   */
+  run(text: string, ...values: unknown[]): Step<void>
   /** Runs a statement that returns no rows; returns the number of changed rows. */
-  run(text: string, ...values: unknown[]): Step<number>
-  /** Inserts a row whose first value is its key, from `keyOf` or `nextNo`; returns the key, which SQLite chooses for `null`. */
+  change(text: string, ...values: unknown[]): Step<number>
+  /**
+   * Inserts a row like `run`. Its first value is its key, from `keyOf` or `nextNo`; returns the key, which SQLite chooses for `null`.
+   */
   insert(text: string, key: number | null, ...values: unknown[]): Step<number>
 
   /**
@@ -59,6 +64,8 @@ export interface Sql {
   enter(id: string): Step<void>
   /** Registers a new session; returns its number, which SQLite chooses for `null`. Then it is entered. */
   admit(id: string): Step<number | null>
+  /** What to add to this machine's clock to get the database's, milliseconds; after `enter`. */
+  clockOffset(): Step<number>
   /** Gives the session that was entered another id. */
   rename(id: string, newId: string): Step<void>
   /** Removes the id of a purged session. */

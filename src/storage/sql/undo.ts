@@ -2,7 +2,7 @@ import { UndertextError } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
 import { countRows, spanPlaces } from '../../model/coverage.ts'
 import { type Nesting, planLift, planRedo, planUndo } from '../../model/nesting.ts'
-import { Done, type Step, type Work } from '../../model/work.ts'
+import { begun, Done, type Work } from '../../model/work.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
 import type { Estimators, Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
@@ -39,12 +39,15 @@ const AUTOMATIC: ReadonlySet<Trigger> = new Set(['auto', 'overflow'])
  */
 export function* undo(sql: Sql, id: string, target: string, request: UndoRequest): Work<UndoOutcome> {
   return yield* sql.write('undoCompaction', function* () {
-    const session = yield* requireSession(sql, id)
-    const { targets, isRun } = yield* findTargets(sql, session, target)
+    yield* sql.enter(id)
+    const reading = begun(requireSession(sql, id))
+    const finding = begun(findTargets(sql, id, target))
+    const session = yield* reading
+    const { targets, isRun, later } = yield* finding
     const turning = new Turning(sql, session, request)
     const isActive = targets.some(({ status }) => status === 'active')
     const withRun = isRun && isActive ? yield* turning.recordRun('run undone', target) : undefined
-    const undone = yield* turning.undoAll(targets, request.cascade, withRun)
+    const undone = yield* turning.undoAll(targets, request.cascade, withRun, later)
     if (!request.both) yield* refuseMoved(sql, session, undone)
     yield* turning.countAutomatic(undone, 1)
     const left = targets.filter(({ status }) => status !== 'active' && status !== 'undone')
@@ -66,7 +69,7 @@ export function* redo(
 ): Work<UndoOutcome> {
   return yield* sql.write('redoCompaction', function* () {
     const session = yield* requireSession(sql, id)
-    const { targets, isRun } = yield* findTargets(sql, session, target)
+    const { targets, isRun } = yield* findTargets(sql, id, target)
     const wanted = isRun ? yield* undoneWithRun(sql, session, target) : targets
     const redone = yield* planRedo(storedNesting(sql, session.no), wanted, request.cascade)
     const turning = new Turning(sql, session, request)
@@ -145,15 +148,31 @@ export class Turning {
     yield* this.#sql.run(statement, sign * count, this.#session.no)
   }
 
+  /** The nesting with what was read together with the targets. */
+  #knowing(
+    targets: readonly StoredCompaction[],
+    later: readonly StoredCompaction[],
+  ): Nesting<StoredCompaction> {
+    return {
+      ...this.#nesting,
+      laterInForce: (one) =>
+        includesNo(targets, one)
+          ? new Done(later.filter(({ rank }) => rank > one.rank))
+          : this.#nesting.laterInForce(one),
+    }
+  }
+
   /** Undoes targets, and with `cascade` what builds on them; returns what was undone. Throws `HAS_ACTIVE_DEPENDENTS`. */
   *undoAll(
     targets: readonly StoredCompaction[],
     cascade: boolean,
     withRun: number | undefined,
+    later?: readonly StoredCompaction[],
   ): Work<StoredCompaction[]> {
     const undone: StoredCompaction[] = []
     for (let rest = targets; ; ) {
-      const plan = yield* planUndo(this.#session.id, this.#nesting, rest, cascade)
+      const nesting = later !== undefined && rest === targets ? this.#knowing(targets, later) : this.#nesting
+      const plan = yield* planUndo(this.#session.id, nesting, rest, cascade)
       // The undo of a rewind redoes compactions, which may build on the rest: that is planned again.
       const rewind = plan.findIndex(({ coverage }) => coverage.rewinds === true)
       const step = rewind === -1 ? plan : plan.slice(0, rewind + 1)
@@ -208,7 +227,7 @@ export class Turning {
           this.#session,
           { ...compaction, coverage },
           true,
-          () => new Done(sizes),
+          () => known(sizes),
         ))
       )
         throw yield* missingRows(this.#sql, this.#session, compaction)
@@ -267,6 +286,10 @@ export class Turning {
   }
 }
 
+function* known<T>(value: T): Work<T> {
+  return value
+}
+
 function includesNo(compactions: readonly StoredCompaction[], { no }: StoredCompaction): boolean {
   return compactions.some((one) => one.no === no)
 }
@@ -292,24 +315,23 @@ function* setActive(
   session: StoredSession,
   compaction: StoredCompaction,
   isActive: boolean,
-  coveredSizes: () => Step<Sizes>,
+  coveredSizes: () => Work<Sizes>,
   checkReplacing?: () => Work<void>,
 ): Work<boolean> {
   const { no, kind, coverage, partsReplaced } = compaction
   const rows = countRows(coverage.hidden)
-  if (!(yield* setTags(sql, session.no, compaction, coverage, isActive))) return false
-  let sizes = NO_SIZES
-  let inserted = 0
-  if (coverage.inserted !== undefined) {
-    const row = { positions: [], inserted: [coverage.inserted] }
-    for (const [where, ...values] of placesIn(sql, session.no, row)) {
-      const statement = `update undertext_messages set retired_by = ? where ${where}`
-      yield* sql.run(statement, isActive ? null : no, ...values)
-    }
-    sizes = yield* sizesOfSet(sql, session.no, row)
-    inserted = 1
+  const tagging = begun(setTags(sql, session.no, compaction, coverage, isActive))
+  const row = { positions: [], inserted: coverage.inserted === undefined ? [] : [coverage.inserted] }
+  for (const [where, ...values] of placesIn(sql, session.no, row)) {
+    const statement = `update undertext_messages set retired_by = ? where ${where}`
+    yield* sql.run(statement, isActive ? null : no, ...values)
   }
-  const covered = yield* coveredSizes()
+  const summing = begun(sizesOfSet(sql, session.no, row))
+  const covering = begun(coveredSizes())
+  if (!(yield* tagging)) return false
+  let sizes = yield* summing
+  const covered = yield* covering
+  const inserted = row.inserted.length
   sizes = isActive ? subtractSizes(sizes, covered) : subtractSizes(covered, sizes)
   if (partsReplaced > 0) {
     if (checkReplacing !== undefined) yield* checkReplacing()
@@ -347,7 +369,7 @@ function* redoOne(
     session,
     compaction,
     true,
-    () => new Done(covered),
+    () => known(covered),
     function* () {
       if (isReplacing && coverage.rewinds !== true) yield* checkReplaced(sql, session, compaction)
     },

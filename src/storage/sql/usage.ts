@@ -202,7 +202,7 @@ function* writeCalibration(
 
 /** A request of this size succeeded, so lower limits are wrong and removed; returns whether there were any. */
 function* refuteLimits(sql: Sql, { provider, model, tokens }: UsageReport): Work<boolean> {
-  const refuted = yield* sql.run(
+  const refuted = yield* sql.change(
     'delete from undertext_limits where provider = ? and model = ? and tokens < ?',
     provider,
     model,
@@ -213,7 +213,7 @@ function* refuteLimits(sql: Sql, { provider, model, tokens }: UsageReport): Work
 
 /** Stores a limit if it is the lowest of its kind; returns whether it is. */
 function* writeLimit(sql: Sql, { provider, model }: ModelKey, { kind, tokens }: NamedLimit): Work<boolean> {
-  const written = yield* sql.run(
+  const written = yield* sql.change(
     `insert into undertext_limits (provider, model, kind, tokens, at) values (?, ?, ?, ?, ?)
      on conflict (provider, model, kind) do update set tokens = excluded.tokens, at = excluded.at where excluded.tokens < undertext_limits.tokens`,
     provider,
@@ -243,7 +243,7 @@ export function* learnLimit(sql: Sql, provider: string, model: string, limit: Na
 export function* forgetLimit(sql: Sql, provider: string, model: string): Work<boolean> {
   return yield* sql.write('forgetLimit', function* () {
     return (
-      (yield* sql.run('delete from undertext_limits where provider = ? and model = ?', provider, model)) > 0
+      (yield* sql.change('delete from undertext_limits where provider = ? and model = ?', provider, model)) > 0
     )
   })
 }

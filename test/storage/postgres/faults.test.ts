@@ -45,10 +45,12 @@ describe.skipIf(server === undefined)('on a server', async () => {
       const lockBoth = (first: string, second: string): Promise<void> =>
         database.perform((sql) =>
           sql.write('append', function* () {
-            attempts++
-            yield* say(sql, first, attempts, `${attempts} in ${first}`)
+            const at = ++attempts
+            yield* say(sql, first, at, `${at} in ${first}`)
+            // Its answer comes after that of the lock.
+            yield* sql.get('select 1')
             yield bothHaveOne()
-            yield* say(sql, second, attempts + 10, `${attempts} in ${second}`)
+            yield* say(sql, second, at + 10, `${at} in ${second}`)
           }),
         )
       await Promise.all([lockBoth(a, b), lockBoth(b, a)])
