@@ -123,10 +123,13 @@ await sessionStore.listSessionSummaries('p').catch((error) => console.log(error.
 it('exports its tables for drizzle', async () => {
   await writeFile(
     join(project, 'tables.mjs'),
-    `import { messages } from 'undertext/schema'\nimport { getTableName } from 'drizzle-orm'\nconsole.log(getTableName(messages))`,
+    `import { messages } from 'undertext/schema'
+import * as postgres from 'undertext/schema/postgres'
+import { getTableName, getTableUniqueName } from 'drizzle-orm'
+console.log(getTableName(messages), getTableUniqueName(postgres.messages))`,
   )
   const { stdout } = await run(process.execPath, ['tables.mjs'], { cwd: project })
-  expect(stdout.trim()).toBe('undertext_messages')
+  expect(stdout.trim()).toBe('undertext_messages undertext.messages')
 })
 
 it('has types that a strict project accepts', async () => {
@@ -152,7 +155,7 @@ await store.compactSession('s', { enablePrunes: true })
 export { answer, due, middleware, request, result, summarizer }`,
   )
   // As Node looks modules up, and as bundlers do; the parts beside the main one are imported for their declarations alone.
-  const entries = ENTRIES.filter((entry) => entry !== '/langchain' && entry !== '/schema')
+  const entries = ENTRIES.filter((entry) => entry !== '/langchain' && !entry.startsWith('/schema'))
   await writeFile(join(project, 'entries.mts'), importsOf(entries))
   const resolutions = [
     ['--module', 'nodenext'],
@@ -169,7 +172,10 @@ it('has types for LangChain and drizzle that add no error to those of their pack
   const langchain = join(project, 'node_modules', '@langchain')
   await mkdir(langchain)
   await symlink(join(REPOSITORY, 'node_modules', '@langchain', 'core'), join(langchain, 'core'))
-  await writeFile(join(project, 'with-packages.mts'), importsOf(['/langchain', '/schema']))
+  await writeFile(
+    join(project, 'with-packages.mts'),
+    importsOf(['/langchain', '/schema', '/schema/postgres']),
+  )
   const { errors } = await compiled(['with-packages.mts'], ['--module', 'nodenext'])
   await rm(langchain, { recursive: true })
   expect(errors.filter((line) => !line.startsWith('../'))).toEqual([])

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
+import { statementsFor } from '../../src/storage/postgres/migrate.ts'
+import { MIGRATIONS } from '../../src/storage/postgres/migrations.ts'
 import { bundleCli } from '../support/cli-bundle.ts'
 import { type Ran, type RunOptions, runCli } from '../support/cli-run.ts'
 import { postgresServer, query } from '../support/postgres.ts'
@@ -154,6 +156,54 @@ describe.skipIf(server === undefined)('over a server', () => {
     expect(out).toContain('✗ Nothing guards the history')
     expect(out).toContain('✗ missing triggers: ')
     expect(out).toContain('✗ It cannot be opened.')
+  })
+
+  it('upgrades a store of an older version with --upgrade; reading does not', async () => {
+    const database = await server!.newDatabase()
+    const older = MIGRATIONS.slice(0, -1)
+    await query(database, 'create schema undertext', ...statementsFor('undertext', older))
+    await query(database, `insert into undertext.meta (key, value) values ('schema', '${older.length}')`)
+    const refused = await over(database, ['sessions'])
+    expect(refused.exit).toBe(5)
+    expect(refused.err).toContain('`undertext doctor --upgrade` brings the store up to this version.')
+    const found = await over(database, ['doctor'])
+    expect(found.exit).toBe(1)
+    expect(found.out).toContain(`tables in "undertext", schema ${older.length}`)
+    expect(found.out).toContain('✗ It cannot be opened.')
+    expect(await over(database, ['doctor', '--upgrade'])).toMatchObject({ exit: 0 })
+    expect(await over(database, ['sessions'])).toMatchObject({
+      exit: 0,
+      out: 'The store holds no session yet.\n',
+    })
+  })
+
+  it('leaves a store of a newer version as it is', async () => {
+    const database = await server!.newDatabase()
+    await over(database, ['import', source])
+    const newer = MIGRATIONS.length + 1
+    await query(database, `update undertext.meta set value = '${newer}'`)
+    for (const argv of [['sessions'], ['import', source], ['doctor', '--upgrade']]) {
+      const { exit, err } = await over(database, argv)
+      expect(exit).toBe(5)
+      expect(err).toContain(`${newer}`)
+    }
+    const { exit, out } = await over(database, ['doctor'])
+    expect(exit).toBe(1)
+    expect(out).toContain(`tables in "undertext", schema ${newer}`)
+    expect(out).toContain('✗ It cannot be opened.')
+    expect(await query(database, "select value from undertext.meta where key = 'schema'")).toEqual([
+      [`${newer}`],
+    ])
+  })
+
+  it('verifies the guards too', async () => {
+    const database = await server!.newDatabase()
+    await over(database, ['import', source, '--session', 'talk'])
+    await query(database, 'alter table undertext.contents disable trigger contents_are_written_once')
+    // A store without all guards is not opened; one that was open reports them (test/storage/postgres/opening.test.ts).
+    const { exit, err } = await over(database, ['verify'])
+    expect(exit).toBe(5)
+    expect(err).toContain('contents_are_written_once')
   })
 
   it('reads with a role that may only read, whose privileges guard the history', async () => {

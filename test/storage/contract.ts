@@ -51,6 +51,19 @@ export const CONTRACT: readonly Part[] = [
   describeHistories,
 ]
 
+/** A part for each kind of verb, where the whole would take too long. */
+export const SAMPLE: readonly Part[] = [
+  describeSessions,
+  describeAppend,
+  describeReading,
+  describePrune,
+  describeSummarize,
+  describePreview,
+  describeUndo,
+  describeToolCalls,
+  describeBilling,
+]
+
 /**
  * What every storage must do: all verbs of `Store`, over whatever the factory opens. A new backend is done when
  * this passes. Each test gets a store of its own; `reopen` answers another store over the same data.

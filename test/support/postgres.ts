@@ -5,8 +5,11 @@ import { chmodSync, chownSync, closeSync, existsSync, openSync, readdirSync, wri
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
 import { afterAll } from 'vitest'
+import { fromPglite, fromUrl } from '../../src/storage/postgres/drivers.ts'
+import type { PostgresDriver } from '../../src/storage/postgres/port.ts'
 import { joinNodes, nodesOf } from './citus.ts'
 import { newFolder } from './temporary.ts'
 
@@ -39,8 +42,56 @@ export async function postgresServer(): Promise<Server | undefined> {
   return undefined
 }
 
+/** An empty database of one of the engines, and connections to it. */
+export type Database = {
+  /** Its address; a PGlite has none. */
+  readonly url?: string
+  readonly driver: PostgresDriver
+  /** Runs one statement on any connection. */
+  sql(text: string, ...values: unknown[]): Promise<unknown[][]>
+  /** Closes the connections. */
+  stop(): Promise<void>
+}
+
+/** How to make a database on each engine, by name: PGlite, and a server where there is one. */
+export function enginesOf(
+  server: Server | undefined,
+): readonly (readonly [name: string, start: () => Promise<Database>])[] {
+  const pglite = ['PGlite', startPglite] as const
+  return server === undefined ? [pglite] : [pglite, ['PostgreSQL', () => databaseOn(server)]]
+}
+
+export async function startPglite(): Promise<Database> {
+  const instance = await PGlite.create()
+  return databaseOver({ ...fromPglite(instance), end: () => instance.close() })
+}
+
+export async function databaseOn(server: Server): Promise<Database> {
+  const url = await server.newDatabase()
+  return { url, ...databaseOver(await fromUrl(url)) }
+}
+
+function databaseOver(driver: PostgresDriver): Database {
+  const sql = async (text: string, ...values: unknown[]): Promise<unknown[][]> => {
+    const connection = await driver.acquire()
+    try {
+      return [...(await connection.query(text, values)).rows] as unknown[][]
+    } finally {
+      connection.release(false)
+    }
+  }
+  return { driver, sql, stop: () => driver.end() }
+}
+
+let schemas = 0
+
+/** The name of a schema that no other test of the file has. */
+export function newSchema(): string {
+  return `schema_${++schemas}`
+}
+
 /** The folder of initdb and postgres: on the path, of pg_config, or the newest of Debian's. */
-function programsFolder(): string | undefined {
+export function programsFolder(): string | undefined {
   const debian = '/usr/lib/postgresql'
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
   const folders = [
@@ -59,8 +110,8 @@ function configuredFolder(): string[] {
   }
 }
 
-/** PostgreSQL does not run as root. */
-function unprivileged(): { uid: number; gid: number } | undefined {
+/** PostgreSQL and PgBouncer do not run as root. */
+export function unprivileged(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const idOf = (option: string, user: string): number =>
     Number(execFileSync('id', [option, user], { encoding: 'utf8', stdio: 'pipe' }))
@@ -194,7 +245,7 @@ async function untilReady(url: string, child: ChildProcess): Promise<void> {
   throw new Error('postgres did not start in a minute.')
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as { port: number }

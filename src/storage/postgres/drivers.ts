@@ -1,4 +1,6 @@
+import { Socket } from 'node:net'
 import { invalid, isNotFound, UndertextError } from '../../errors.ts'
+import { isStalePlan } from './failure.ts'
 import type { PostgresConnection, PostgresDriver, PostgresResult } from './port.ts'
 
 /** The used part of a pool of `pg`. Declared here, so that a project needs no types of the driver. */
@@ -18,6 +20,7 @@ export interface PoolClient {
     readonly name: string | undefined
     readonly rowMode: 'array'
     readonly types: { getTypeParser(type: number): (value: string) => unknown }
+    readonly query_timeout: number | undefined
     readonly callback: (
       error: Error | undefined,
       result: { readonly rows: unknown[][]; readonly rowCount: number | null } | undefined,
@@ -42,22 +45,24 @@ export interface Pglite {
 export type UrlOptions = {
   /** The most connections. Default: 10. */
   readonly connections?: number
-  /** How long to wait for a connection, milliseconds. Default: 10 seconds. */
+  /** How long to wait for a connection, and for the server to close one, milliseconds. Default: 10 seconds. */
   readonly connectTimeoutMs?: number
+  /** How long to wait for the answer to a statement, milliseconds. `query_timeout` in the URL overrides it. Default: a minute. */
+  readonly answerTimeoutMs?: number
 }
 
 /** Makes a driver of a pool of `pg`. The pool stays the application's: its settings, its `error` events and its end. */
 export function fromPool(pool: Pool): PostgresDriver {
-  return {
-    // A promise would be too late: the server may end a connection in the packet that opens it.
-    acquire: () =>
-      new Promise((resolve, reject) =>
-        pool.connect((error, client) =>
-          client === undefined ? reject(error) : resolve(connectionOf(client)),
-        ),
-      ),
-    end: async () => {},
-  }
+  // A promise would be too late: the server may end a connection in the packet that opens it.
+  const take = (resolve: (connection: PoolConnection) => void, reject: (error: unknown) => void): void =>
+    pool.connect((error, client) => {
+      if (client === undefined) return reject(error)
+      const connection = connectionOf(client)
+      if (!connection.isStale) return resolve(connection)
+      connection.release(true)
+      take(resolve, reject)
+    })
+  return { acquire: () => new Promise(take), end: async () => {} }
 }
 
 /**
@@ -79,20 +84,35 @@ export function fromPglite(instance: Pglite): PostgresDriver {
 
 /** Makes a driver of a URL, with a pool of its own. Throws `DRIVER_UNAVAILABLE` when `pg` is not installed. */
 export async function fromUrl(url: string, options: UrlOptions = {}): Promise<PostgresDriver> {
+  const { connections = 10, connectTimeoutMs = 10_000, answerTimeoutMs = 60_000 } = options
   const { Pool } = await loadPg()
+  const sockets = new Set<Socket>()
   const pool = new Pool({
     connectionString: url,
-    max: options.connections ?? 10,
-    connectionTimeoutMillis: options.connectTimeoutMs ?? 10_000,
+    max: connections,
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: answerTimeoutMs,
     fallback_application_name: 'undertext',
     keepAlive: true,
+    // The system would wait two hours before it asks whether a silent server is still there.
+    keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
+    stream: () => {
+      const socket = new Socket()
+      sockets.add(socket)
+      return socket.once('close', () => sockets.delete(socket))
+    },
   })
   // A lost idle connection is replaced when it is next needed.
   pool.on('error', () => {})
   // The pool stops listening to a client that it ends, and the server may end it at the same time.
   pool.on('connect', (client) => client.on('error', () => {}))
-  return { ...fromPool(pool), end: () => pool.end() }
+  const end = async (): Promise<void> => {
+    await pool.end()
+    // A server that no longer answers does not close its side, and an open socket keeps the process alive.
+    setTimeout(() => sockets.forEach((socket) => void socket.destroy()), connectTimeoutMs).unref()
+  }
+  return { ...fromPool(pool), end }
 }
 
 export function isPostgresUrl(location: string): boolean {
@@ -130,12 +150,20 @@ function connectionOf(client: PoolClient): PoolConnection {
   return connection
 }
 
+/** How often prepared statements no longer fitted their tables. Connections from before may have such statements. */
+let changes = 0
+
 class PoolConnection implements PostgresConnection {
   readonly #client: PoolClient
+  readonly #since = changes
   #last: Promise<unknown> | undefined
 
   constructor(client: PoolClient) {
     this.#client = client
+  }
+
+  get isStale(): boolean {
+    return this.#since < changes
   }
 
   query(text: string, values: readonly unknown[], name?: string): Promise<PostgresResult> {
@@ -147,20 +175,29 @@ class PoolConnection implements PostgresConnection {
   }
 
   release(isBroken: boolean): void {
-    this.#client.release(isBroken)
+    this.#client.release(isBroken || this.isStale)
   }
 
   #send(text: string, values: readonly unknown[], name: string | undefined): Promise<PostgresResult> {
     return new Promise((resolve, reject) => {
       this.#client.query(
         new Query(text, values, name, (error, result) => {
-          if (result === undefined) reject(error)
-          else resolve({ rows: result.rows, count: result.rowCount ?? result.rows.length })
+          if (result !== undefined) {
+            resolve({ rows: result.rows, count: result.rowCount ?? result.rows.length })
+            return
+          }
+          if (isStalePlan(error) && !this.isStale) changes++
+          reject(error)
         }),
       )
     })
   }
 }
+
+/** Statements of migrations: they may take as long as they need, or wait for the migration of another process. */
+const UNLIMITED = /^(?:create|alter|drop|select pg_advisory_xact_lock)\b/i
+/** The longest timeout of Node. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
 
 type Answered = (
   error: Error | undefined,
@@ -174,12 +211,14 @@ class Query {
   readonly text: string
   readonly values: readonly unknown[]
   readonly name: string | undefined
+  readonly query_timeout: number | undefined
   readonly callback: Answered
 
   constructor(text: string, values: readonly unknown[], name: string | undefined, callback: Answered) {
     this.text = text
     this.values = values
     this.name = name
+    this.query_timeout = UNLIMITED.test(text) ? LONGEST_TIMEOUT_MS : undefined
     this.callback = callback
   }
 }

@@ -38,7 +38,7 @@ export function readFailure(error: unknown, where: Where): Failure {
   return {
     code,
     constraint,
-    isPassing: code === '40001' || code === '40P01' || isTaken,
+    isPassing: code === '40001' || code === '40P01' || isTaken || isStalePlan(error),
     isLost: isLost(code, error),
     isRefused: code === '08006' && message.includes('Connection refused'),
     error: isUndertextError(error) ? error : errorOf(code, message, isTaken, where, error),
@@ -47,6 +47,12 @@ export function readFailure(error: unknown, where: Where): Failure {
 
 /** A worker of Citus names a constraint in its message only, with the number of the shard at its end. */
 const SHARD_CONSTRAINT = /\b(\w+_(?:pkey\d*|id|open))_\d+\b/
+
+/** Whether a prepared statement no longer fits its tables, because another process changed their types. A new connection prepares it anew. */
+export function isStalePlan(error: unknown): boolean {
+  const { code, routine } = (error ?? {}) as { code?: unknown; routine?: unknown }
+  return code === '0A000' && routine === 'RevalidateCachedQuery'
+}
 
 /** Everything but an answer of the server and an error of our own values. */
 function isLost(code: string | undefined, error: unknown): boolean {
@@ -137,6 +143,7 @@ const DETAILS: readonly (readonly [RegExp, (code: string) => string])[] = [
     (code) =>
       `a prepared statement is lost (${code}). Over a pooler in transaction mode, open the store with prepare: false.`,
   ],
+  [/^0A000$/, (code) => `another process changed the tables (${code}). Try again.`],
   [/^53/, (code) => `the server lacks resources (${code}).`],
   [/^58/, (code) => `the server cannot read or write its files (${code}).`],
 ]

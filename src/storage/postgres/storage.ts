@@ -43,7 +43,7 @@ export async function openPostgres(
   const { schema, busyTimeoutMs } = options
   schemaIdentifier(schema)
   const location = typeof source === 'string' ? locationOf(source) : 'PostgreSQL'
-  const driver = await driverOf(source)
+  const driver = await driverOf(source, busyTimeoutMs)
   let isSpread: boolean
   try {
     await migrate(driver, { ...options, location })
@@ -56,8 +56,12 @@ export async function openPostgres(
   return storageOver(database, estimators)
 }
 
-async function driverOf(source: PostgresSource): Promise<PostgresDriver> {
-  if (typeof source === 'string') return fromUrl(source)
+/** How long the server may take for a statement, without the time that it waits for locks. */
+const ANSWER_TIMEOUT_MS = 60_000
+
+async function driverOf(source: PostgresSource, busyTimeoutMs: number): Promise<PostgresDriver> {
+  if (typeof source === 'string')
+    return fromUrl(source, { answerTimeoutMs: busyTimeoutMs + ANSWER_TIMEOUT_MS })
   switch (kindOf(source)) {
     case 'pool':
       return fromPool(source as Pool)

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { guardReport } from '../../../src/storage/postgres/guards.ts'
 import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import type { PostgresConnection } from '../../../src/storage/postgres/port.ts'
+import { type Database, enginesOf, newSchema, postgresServer } from '../../support/postgres.ts'
 import { PERMITTED, ROWS, TABLES, WRITTEN_ONCE } from './rows.ts'
-import { newSchema, SERVERS, type Server } from './servers.ts'
 
 /* What a connection can and cannot do to the tables of PostgreSQL. */
 
-describe.each(SERVERS)('the guards of %s', (_, start) => {
-  let server: Server
+describe.each(enginesOf(await postgresServer()))('the guards of %s', (_, start) => {
+  let server: Database
   let connection: PostgresConnection
   let schema: string
   const run = async (text: string): Promise<number> => (await connection.query(text, [])).count
@@ -122,7 +122,10 @@ describe.each(SERVERS)('the guards of %s', (_, start) => {
       `create function ${schema}_b.refuse() returns trigger language plpgsql as 'begin return coalesce(new, old); end'`,
     )
     const theirs = newSchema()
+    // A PGlite has one connection.
+    connection.release(false)
     await migrate(server.driver, { schema: theirs, readonly: false })
+    connection = await server.driver.acquire()
     await run(`drop trigger audit_is_kept on ${theirs}.audit`)
     await run(
       `create trigger audit_is_kept before delete on ${theirs}.audit for each row when (current_setting('undertext.purging', true) is distinct from 'on') execute function ${schema}_b.refuse('the audit is kept')`,

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fromUrl } from '../../../src/storage/postgres/drivers.ts'
 import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import { MIGRATIONS } from '../../../src/storage/postgres/migrations.ts'
 import type { PostgresConnection, PostgresDriver } from '../../../src/storage/postgres/port.ts'
 import { failureOf } from '../../support/failures.ts'
-import { newSchema, poolDriver, type Server, startPglite, startPostgres } from './servers.ts'
+import { type Database, databaseOn, newSchema, postgresServer, startPglite } from '../../support/postgres.ts'
 
 /* Migrations that fail at each of their statements, and migrations at once. */
 
@@ -53,7 +54,7 @@ function faulty(
 }
 
 /** Migrates with the fault at each statement in turn; the next one completes what is there. */
-async function atEach(server: Server, fault: Fault): Promise<number> {
+async function atEach(server: Database, fault: Fault): Promise<number> {
   const schema = newSchema()
   const objects = async (): Promise<number> =>
     Number(
@@ -93,7 +94,7 @@ async function failsAt(driver: PostgresDriver & { readonly met: boolean }, schem
 }
 
 describe('a migration of PGlite', () => {
-  let server: Server
+  let server: Database
   beforeAll(async () => {
     server = await startPglite()
   })
@@ -104,10 +105,12 @@ describe('a migration of PGlite', () => {
   })
 })
 
-describe.skipIf(startPostgres === undefined)('a migration of PostgreSQL', () => {
-  let server: Server
+const installed = await postgresServer()
+
+describe.skipIf(installed === undefined)('a migration of PostgreSQL', () => {
+  let server: Database
   beforeAll(async () => {
-    server = await startPostgres!()
+    server = await databaseOn(installed!)
   })
   afterAll(() => server.stop())
 
@@ -127,7 +130,7 @@ describe.skipIf(startPostgres === undefined)('a migration of PostgreSQL', () => 
       const schema = newSchema()
       const start = String(Date.now() + 4_000)
       const codes = Array.from({ length: 4 }, () => {
-        const args = ['--import', import.meta.resolve('tsx'), script, server.host!, schema, start]
+        const args = ['--import', import.meta.resolve('tsx'), script, server.url!, schema, start]
         const child = spawn(process.execPath, args, { stdio: 'inherit' })
         return new Promise((resolve) => child.once('close', resolve))
       })
@@ -137,9 +140,10 @@ describe.skipIf(startPostgres === undefined)('a migration of PostgreSQL', () => 
   })
 
   it('is made once by many at once, whatever isolation is their default', async () => {
-    await server.sql("alter role postgres set default_transaction_isolation = 'repeatable read'")
-    // A setting of a role is for new connections.
-    const driver = poolDriver(server.host!)
+    const name = new URL(server.url!).pathname.slice(1)
+    await server.sql(`alter database ${name} set default_transaction_isolation = 'repeatable read'`)
+    // A setting of a database is for new connections.
+    const driver = await fromUrl(server.url!)
     const schema = newSchema()
     await Promise.all(Array.from({ length: 20 }, () => migrate(driver, { schema, readonly: false })))
     await migrate(driver, { schema, readonly: true })

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { migrate, statementsFor } from '../../../src/storage/postgres/migrate.ts'
 import { MIGRATIONS } from '../../../src/storage/postgres/migrations.ts'
 import { failureOf } from '../../support/failures.ts'
-import { newSchema, SERVERS, type Server } from './servers.ts'
+import { type Database, enginesOf, newSchema, postgresServer } from '../../support/postgres.ts'
 
 /* Bringing up a schema of PostgreSQL, and refusing one. */
 
 const SUPPORTED = MIGRATIONS.length
 
-describe.each(SERVERS)('migrating %s', (_, start) => {
-  let server: Server
+describe.each(enginesOf(await postgresServer()))('migrating %s', (_, start) => {
+  let server: Database
   let schema: string
   const open = (options: object = {}): Promise<void> =>
     migrate(server.driver, { schema, readonly: false, ...options })
@@ -175,8 +175,9 @@ describe.each(SERVERS)('migrating %s', (_, start) => {
       statements.push(text)
       return connection.query(text, values)
     }
-    const watched = { acquire: async () => ({ ...connection, query }), end: async () => {} }
+    const watched = { acquire: async () => ({ query, release: () => {} }), end: async () => {} }
     await migrate(watched, { schema, readonly: false })
+    connection.release(false)
     expect(statements.map((text) => text.slice(0, 6))).toEqual(['select', 'select', 'select'])
     expect(statements.join()).not.toContain('lock')
   })

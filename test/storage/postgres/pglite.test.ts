@@ -1,29 +1,11 @@
 import { expect, it } from 'vitest'
-import { describeAppend } from '../contract/append.ts'
-import { describeBilling } from '../contract/billing.ts'
-import { describePreview } from '../contract/preview.ts'
-import { describeReading } from '../contract/reading.ts'
-import { describeSessions } from '../contract/sessions.ts'
-import { describePrune } from '../contract/stages-prune.ts'
-import { describeSummarize } from '../contract/stages-summarize.ts'
-import { describeToolCalls } from '../contract/tool-calls.ts'
-import { describeUndo } from '../contract/undo.ts'
+import { SAMPLE } from '../contract.ts'
 import { outsideFamily } from './families.ts'
 import { describePglite } from './pglite.ts'
 
-/* A part of the contract for each kind of verb, because a statement takes a millisecond on PGlite; pglite.slow.ts has the whole. */
+/* A part of the contract, because a statement takes a millisecond on PGlite; pglite.slow.ts has the whole. */
 
-describePglite([
-  describeSessions,
-  describeAppend,
-  describeReading,
-  describePrune,
-  describeSummarize,
-  describePreview,
-  describeUndo,
-  describeToolCalls,
-  describeBilling,
-])
+describePglite(SAMPLE)
 
 it.each([
   ['select 1 from "s".messages as m where family = $1::bigint and key = $2', []],

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { fromUrl } from '../../../src/storage/postgres/drivers.ts'
 import { guardReport } from '../../../src/storage/postgres/guards.ts'
 import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
+import { type Database, databaseOn, postgresServer, query } from '../../support/postgres.ts'
 import { PERMITTED, ROWS, TABLES, WRITTEN_ONCE } from './rows.ts'
-import { poolDriver, type Server, startPostgres } from './servers.ts'
 
 /* The rights that docs/postgres-roles.sql gives to the role of an application. */
 
@@ -17,16 +17,10 @@ const [, basic = '', purging = '', byOwner = ''] = readFileSync(
 /** A section begins within a comment. */
 const script = (section: string): string => `-- ${section}`
 
-/** Runs many statements in one message, which no driver of ours does. */
-async function runScript(server: Server, text: string): Promise<void> {
-  const client = new pg.Client({ host: server.host!, user: 'postgres', database: 'postgres' })
-  await client.connect()
-  await client.query(text)
-  await client.end()
-}
+const installed = await postgresServer()
 
-describe.skipIf(startPostgres === undefined)('a role of PostgreSQL', () => {
-  let server: Server
+describe.skipIf(installed === undefined)('a role of PostgreSQL', () => {
+  let server: Database
   let app: PostgresDriver
   const as = async (driver: PostgresDriver, text: string): Promise<number> => {
     const connection = await driver.acquire()
@@ -38,15 +32,24 @@ describe.skipIf(startPostgres === undefined)('a role of PostgreSQL', () => {
     }
   }
 
+  const driverAs = (role: string): Promise<PostgresDriver> => {
+    const url = new URL(server.url!)
+    url.username = url.password = role
+    return fromUrl(url.href)
+  }
+
   beforeEach(async () => {
-    server = await startPostgres!()
+    server = await databaseOn(installed!)
     await migrate(server.driver, { schema: 'undertext', readonly: false })
-    await runScript(server, script(basic))
-    await server.sql('create role app login in role undertext_app')
-    app = poolDriver(server.host!, 'app')
+    await query(server.url!, script(basic))
+    await server.sql("create role app login password 'app' in role undertext_app")
+    app = await driverAs('app')
   })
   afterEach(async () => {
     await app.end()
+    // Roles belong to the whole server.
+    for (const role of ['app', 'someone', 'stranger', 'undertext_app'])
+      await query(server.url!, `drop owned by ${role}`, `drop role ${role}`).catch(() => {})
     await server.stop()
   })
 
@@ -62,8 +65,8 @@ describe.skipIf(startPostgres === undefined)('a role of PostgreSQL', () => {
   })
 
   it('that may not even use the schema is told so', async () => {
-    await server.sql('create role stranger login')
-    const stranger = poolDriver(server.host!, 'stranger')
+    await server.sql("create role stranger login password 'stranger'")
+    const stranger = await driverAs('stranger')
     await expect(migrate(stranger, { schema: 'undertext', readonly: true })).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',
     })
@@ -71,7 +74,7 @@ describe.skipIf(startPostgres === undefined)('a role of PostgreSQL', () => {
   })
 
   it('changes and removes nothing that is written once, even without triggers', async () => {
-    await runScript(server, DROP_TRIGGERS)
+    await query(server.url!, DROP_TRIGGERS)
     for (const statement of ROWS) await as(app, statement)
     const report = async (driver: PostgresDriver): Promise<string> => {
       const connection = await driver.acquire()
@@ -99,20 +102,20 @@ describe.skipIf(startPostgres === undefined)('a role of PostgreSQL', () => {
   })
 
   it('that may delete is no guard without triggers', async () => {
-    await runScript(server, script(purging))
+    await query(server.url!, script(purging))
     await migrate(app, { schema: 'undertext', readonly: false })
     for (const statement of ROWS) await as(app, statement)
     await expect(as(app, 'delete from contents')).rejects.toMatchObject({ code: 'UT001' })
-    await runScript(server, DROP_TRIGGERS)
+    await query(server.url!, DROP_TRIGGERS)
     await expect(migrate(app, { schema: 'undertext', readonly: false })).rejects.toMatchObject({
       code: 'NOT_A_STORE',
     })
   })
 
   it('sees its own sessions, with row-level security', async () => {
-    await runScript(server, script(byOwner))
-    await server.sql('create role someone login in role undertext_app')
-    const someone = poolDriver(server.host!, 'someone')
+    await query(server.url!, script(byOwner))
+    await server.sql("create role someone login password 'someone' in role undertext_app")
+    const someone = await driverAs('someone')
     for (const [driver, owner, family] of [
       [app, 'app', 7],
       [someone, 'someone', 8],
