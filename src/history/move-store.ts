@@ -101,7 +101,10 @@ export async function moveStorage(from: Storage, to: Storage, hooks: MoveHooks =
   await discardDead(to)
   const tooLong = await namesTooLong(from, to)
   hooks.onLongNames?.(tooLong)
-  const refusedNames = new Map(tooLong.map(({ sessionId, field }) => [sessionId, field] as const))
+  // The first field of each session.
+  const refusedNames = new Map(
+    tooLong.toReversed().map(({ sessionId, field }) => [sessionId, field] as const),
+  )
   const counts = { copied: 0, replaced: 0, unchanged: 0, refused: 0, gone: 0, messages: 0 }
   const problems: MoveProblem[] = []
   for await (const { id, messages } of sessionsOf(from)) {
