@@ -20,7 +20,7 @@ const report = await moveStore(source, target, {
     copied += count
     collect?.()
     heap = Math.max(heap, process.memoryUsage().heapUsed)
-    if (copied < Number(until)) return
+    if (until === 'all' || copied < Number(until)) return
     process.stdout.write('waiting\n')
     // Nothing goes on until the process is killed.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600_000)
