@@ -6,7 +6,6 @@ import type {
   ReplacementRecord,
   RowRecord,
 } from './records/records.ts'
-import type { ImportInProgress } from './sessions.ts'
 
 /* The part of the storage interface for background work: jobs, circuits, and the cost of summaries. */
 
@@ -203,7 +202,7 @@ export type CopiedSession = {
     /** Whether it is still as it was copied. */
     readonly isUnchanged: (head: HistoryHead, background: Background) => boolean
     /** The temporary name, and its holder, under which it is then removed. */
-    readonly aside: ImportInProgress
+    readonly aside: { readonly id: string; readonly holder: string; readonly expiresAt: number }
     /** The numbers of the audit's entries. */
     readonly undoneWith: readonly number[]
   }

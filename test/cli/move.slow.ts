@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import BetterSqlite3 from 'better-sqlite3'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../src/index.ts'
+import { estimatorNamed } from '../../src/tokens.ts'
 import { bundleCli } from '../support/cli-bundle.ts'
 import { runCli } from '../support/cli-run.ts'
 import { chat, say } from '../support/conversation.ts'
@@ -22,8 +23,7 @@ describe.skipIf(server === undefined)('move', () => {
     const store = await openStore(file)
     await store.append('talk', chat(10))
     await store.compactSession('talk', { range: { from: 1, to: 4 }, summary: 'One.' })
-    await store.createSession({ id: 'counted', config: { estimator: 'o200k_base' } })
-    await store.append('counted', [say('user', 'the heron in the reeds')])
+    await store.append('said', [say('user', 'the heron in the reeds')])
     await store.append('archived', [say('user', 'x')])
     await store.archiveSession('archived')
     await store.close()
@@ -57,6 +57,26 @@ describe.skipIf(server === undefined)('move', () => {
     } finally {
       program.remove()
     }
+  })
+
+  it('knows the tokenizers that are installed, and no other estimator', async () => {
+    const other = newFile()
+    const own = { ...estimatorNamed('neurolink')!, name: 'own' }
+    const store = await openStore(other, { estimators: ['o200k_base', own] })
+    for (const estimator of ['o200k_base', 'own']) {
+      await store.createSession({ id: estimator, config: { estimator } })
+      await store.append(estimator, [say('user', 'x')])
+    }
+    await store.close()
+    const target = newFile()
+    const { exit, json } = await runCli(['move', '--db', other, '--to', target, '--json'])
+    expect([exit, json]).toMatchObject([
+      4,
+      { copied: 1, problems: [{ session: 'own', code: 'ESTIMATOR_UNKNOWN' }] },
+    ])
+    const moved = await openStore(target, { estimators: ['o200k_base'] })
+    expect((await moved.verifySession('o200k_base')).findings).toEqual([])
+    await moved.close()
   })
 
   it('names what it does not copy, without the password and without what was said', async () => {
