@@ -5,10 +5,10 @@
 export type {
   MoveCode,
   MovedSession,
-  MoveLongNames,
   MoveProblem,
   MoveReport,
 } from './history/move-store.ts'
+export type { LongNames } from './storage/storage.ts'
 export type { DocumentOptions } from './transfer/document/options.ts'
 export type { DocumentStore } from './transfer/document/session-document.ts'
 export { exportHtml } from './transfer/export-html.ts'

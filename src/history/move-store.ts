@@ -79,13 +79,10 @@ export type MoveReport = {
   readonly receipts: number
 }
 
-/** Names of a session that the indexes of the other store cannot hold. */
-export type MoveLongNames = LongNames
-
 export type MoveHooks = {
   readonly signal?: AbortSignal | undefined
   /** Called before the first session, with the names that are too long. Their sessions are not copied. */
-  readonly onLongNames?: ((names: readonly MoveLongNames[]) => void) | undefined
+  readonly onLongNames?: ((names: readonly LongNames[]) => void) | undefined
   /** Called after some messages of a session were copied. */
   readonly onMessages?: ((copied: number) => void) | undefined
   readonly onSession?: ((session: MovedSession) => void) | undefined

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { invalid } from '../errors.ts'
-import { type MovedSession, type MoveLongNames, type MoveReport, moveStorage } from '../history/move-store.ts'
+import { type MovedSession, type MoveReport, moveStorage } from '../history/move-store.ts'
 import { check } from '../messages/check.ts'
+import type { LongNames } from '../storage/storage.ts'
 import { Store, storageOf } from '../store/store.ts'
 
 const callback = <T>() =>
@@ -10,7 +11,7 @@ const callback = <T>() =>
 const moveSchema = z.strictObject({
   signal: z.instanceof(AbortSignal).optional(),
   /** Called before the first session, with names that are too long for the indexes of `to`; their sessions are not copied. */
-  onLongNames: callback<readonly MoveLongNames[]>(),
+  onLongNames: callback<readonly LongNames[]>(),
   /** Called with the number of messages, each time that some were copied. */
   onMessages: callback<number>(),
   /** Called after each session. */

@@ -1,5 +1,6 @@
 import { isUndertextError } from '../../errors.ts'
-import type { MoveLongNames, MoveReport } from '../../history/move-store.ts'
+import type { MoveReport } from '../../history/move-store.ts'
+import type { LongNames } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import { isTokenizerName } from '../../tokens/tokenizer.ts'
 import { moveStore } from '../../transfer/move-store.ts'
@@ -23,7 +24,7 @@ export async function move(context: Context, { to }: { readonly to: string }): P
   const { source, estimators, messages } = await openSource(context)
   const target = await context.open('write', { at: there, estimators })
   const progress = await context.progress('looking')
-  let longNames: readonly MoveLongNames[] = []
+  let longNames: readonly LongNames[] = []
   const done = { sessions: 0, messages: 0 }
   const show = (): void =>
     progress.at(
@@ -91,7 +92,7 @@ const LONG_NAMES: readonly Column[] = [
 ]
 
 /** Names the sessions that will not be copied, before the first is. */
-function warn({ err, style }: Context, names: readonly MoveLongNames[]): void {
+function warn({ err, style }: Context, names: readonly LongNames[]): void {
   if (names.length === 0) return
   const rows = names.map(({ sessionId, field, count: times }) => [shortened(sessionId), field, count(times)])
   const sessions = new Set(names.map(({ sessionId }) => sessionId)).size
@@ -106,7 +107,7 @@ function jsonOf(
   { location }: Context,
   to: string,
   { problems, ...counts }: MoveReport,
-  longNames: readonly MoveLongNames[],
+  longNames: readonly LongNames[],
 ) {
   return {
     from: location.path,
