@@ -31,7 +31,7 @@ const FACES = suitesIn('test/transfer', 'test/cli')
 /** The suites among them that start the program or other processes. */
 const PROGRAM = [
   ...suitesIn('test/cli/pty'),
-  ...filesOf('test/cli/process', 'test/cli/completion', 'test/cli/postgres'),
+  ...filesOf('test/cli/process', 'test/cli/completion', 'test/cli/postgres', 'test/cli/move'),
 ]
 /** The examples of the pages, and the demo. */
 const PAGES = [...filesOf('test/readme', 'test/**/*docs'), ...suitesIn('test/demo')]

@@ -2,6 +2,13 @@
  * Conversations from files and into files: the entry `undertext/transfer`.
  */
 
+export type {
+  MoveCode,
+  MovedSession,
+  MoveProblem,
+  MoveReport,
+} from './history/move-store.ts'
+export type { LongNames } from './storage/storage.ts'
 export type { DocumentOptions } from './transfer/document/options.ts'
 export type { DocumentStore } from './transfer/document/session-document.ts'
 export { exportHtml } from './transfer/export-html.ts'
@@ -39,6 +46,7 @@ export type {
   ImportTotals,
 } from './transfer/import-report.ts'
 export { type Line, readLines } from './transfer/lines.ts'
+export { type MoveOptions, moveStore } from './transfer/move-store.ts'
 export { type NoteEvent, SOURCE_NAMES, type SourceName } from './transfer/source.ts'
 export type { ViewFormat } from './transfer/view-formats.ts'
 export { VIEW_FORMATS } from './transfer/view-formats.ts'

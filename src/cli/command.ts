@@ -35,6 +35,9 @@ export type Location = {
   readonly from: 'option' | 'environment' | 'default'
 }
 
+/** How a command opens a store. `at`: another one than `--db` names. */
+export type StoreOptions = Pick<OpenOptions, 'config' | 'estimators'> & { readonly at?: Location }
+
 export type Context = {
   readonly out: Sink
   readonly err: Sink
@@ -59,7 +62,7 @@ export type Context = {
    * Opens the store; it is closed when the command ends. `read` opens an existing one read-only and `change` for writing; both throw
    * `NOT_THERE` (exit 3) if there is none. `write` creates it, with its folder if that is the default one.
    */
-  open(access: 'read' | 'change' | 'write', options?: Pick<OpenOptions, 'config'>): Promise<Store>
+  open(access: 'read' | 'change' | 'write', options?: StoreOptions): Promise<Store>
   /** The session with this id or the only one whose id begins so; `@` is the one with the newest message. Throws `SESSION_NOT_FOUND`, `AMBIGUOUS`. */
   session(store: Store, given: string): Promise<string>
   /** The compaction or run with this id or the only one whose id begins or ends so; `@` is the newest run. Throws `COMPACTION_NOT_FOUND`, `AMBIGUOUS`. */

@@ -340,6 +340,21 @@ Without --format the extension of the file decides (.md, .html), else it is "his
         .option('--cut-outputs <characters>', 'longest tool output in documents', wholeNumber(1)),
   },
   {
+    name: 'move',
+    summary: 'copy the whole store to another one, in a file or on a server',
+    description: `Copies all sessions of the store, with everything that is stored of them, to another store: from a file to PostgreSQL, back, or between two of a kind. Each copy is read again, compared with its original and verified before it appears. The store is only read, and stays as it is.
+
+The same command again continues after an interruption, and copies what has changed since. A session that is another one there, or that was changed there, is never overwritten: it is named, and the command exits with 4.`,
+    examples: {
+      'move --db chats.db --to postgres://app@db.example/chats': 'from a file to a server',
+      'move --db postgres://app@db.example/chats --to chats.db': 'and back, to a new file',
+      'move --to copy.db --json | jq .problems': 'the sessions that were not copied',
+    },
+    action: async () => (await import('./commands/move.ts')).move,
+    declare: (command) =>
+      command.requiredOption('--to <store>', 'the other store: a file, or a server: postgres://…'),
+  },
+  {
     name: 'verify',
     summary: 'check that sessions are sound, and repair them',
     description:

@@ -92,15 +92,10 @@ export async function createContext(
     json,
     yes: agreed || !canAsk,
     agreed,
-    open: async (access, { config } = {}) => {
+    open: async (access, { at = location, ...options } = {}) => {
       const { openAt } = await import('./open-store.ts')
       if (access !== 'read') io.changes?.()
-      const store = await openAt(location, access, {
-        env,
-        err,
-        style,
-        ...(config !== undefined && { config }),
-      })
+      const store = await openAt(at, access, { env, err, style, ...options })
       stores.push(store)
       return store
     },

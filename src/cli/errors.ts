@@ -22,7 +22,7 @@ export const EXIT_MEANINGS: { readonly [code in ExitCode]: string } = {
   1: 'no: verify found a problem, or a compaction or an import had nothing to do',
   2: 'wrong usage',
   3: 'not found: a store, session, message, compaction or file',
-  4: 'rejected because of the state of the session: later compactions depend on it, another program was faster, a plan is out of date',
+  4: 'rejected because of the state of the session: later compactions depend on it, another program was faster, a plan is out of date, a move left it out',
   5: 'the store cannot be used: busy, full, damaged, of another version, or not a store',
   6: 'bad data in a file',
   7: 'a model, a tokenizer or the network failed',

@@ -11,7 +11,13 @@ import { serverFacts } from './store-server.ts'
 export async function openAt(
   location: Location,
   access: 'read' | 'change' | 'write',
-  { config, env, err, style }: Pick<OpenOptions, 'config'> & Pick<Context, 'env' | 'err' | 'style'>,
+  {
+    config,
+    estimators,
+    env,
+    err,
+    style,
+  }: Pick<OpenOptions, 'config' | 'estimators'> & Pick<Context, 'env' | 'err' | 'style'>,
 ): Promise<Store> {
   const { path, url, from } = location
   if (access !== 'write' && (await isAbsent(location)))
@@ -26,6 +32,7 @@ export async function openAt(
     env: knownVariables(env),
     readonly: access === 'read',
     ...(config !== undefined && { config }),
+    ...(estimators !== undefined && { estimators }),
   })
 }
 

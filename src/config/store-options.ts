@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isUndertextError } from '../errors.ts'
-import { jsonObjectSchema, labelSchema, nameSchema, shareSchema } from '../messages/check.ts'
+import { jsonObjectSchema, labelSchema, nameSchema, newNameSchema, shareSchema } from '../messages/check.ts'
 import { type Json, jsonProblem } from '../messages/json.ts'
 import { COMPACTION_KINDS } from '../model/plan.ts'
 import { overflowRulesSchema } from '../overflow/overflow.ts'
@@ -26,14 +26,14 @@ const configSchema = jsonObjectSchema.superRefine((config, context) => {
 })
 
 const fieldsSchema = {
-  owner: nameSchema.nullish(),
+  owner: newNameSchema.nullish(),
   title: labelSchema.nullish(),
   provider: nameSchema.nullish(),
   model: nameSchema.nullish(),
   config: configSchema.nullish(),
   metadata: jsonObjectSchema.nullish(),
 }
-export const createSchema = z.strictObject({ id: nameSchema.optional(), ...fieldsSchema })
+export const createSchema = z.strictObject({ id: newNameSchema.optional(), ...fieldsSchema })
 export const updateSchema = z.strictObject(fieldsSchema)
 /** Maximum length of a search: SQLite accepts no pattern of more than 50,000 bytes. */
 const MAX_SEARCH_LENGTH = 10_000
@@ -79,7 +79,7 @@ export const rewindSchema = z.strictObject({
   append: z.unknown().optional(),
   keepCompactions: z.boolean().default(false),
   expectedPosition: z.int().nonnegative().optional(),
-  operationId: nameSchema.optional(),
+  operationId: newNameSchema.optional(),
   operationBody: z
     .custom<Json>((value) => jsonProblem(value) === undefined, 'must be a JSON value')
     .optional(),

@@ -6,7 +6,7 @@ import {
   type HistoryRecord,
   headRecords,
 } from '../storage/records/records.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { ExportedHead, Storage } from '../storage/storage.ts'
 import { PACKAGE_VERSION } from '../version.ts'
 
 /**
@@ -17,8 +17,16 @@ export async function* exportSession(
   storage: Storage,
   sessionId: string,
 ): AsyncGenerator<HistoryRecord, void, undefined> {
+  yield* exportedRecords(storage, await storage.histories.head(sessionId))
+}
+
+/** The records of a session whose head was read. */
+export async function* exportedRecords(
+  storage: Storage,
+  exported: ExportedHead,
+): AsyncGenerator<HistoryRecord, void, undefined> {
   const check = new HistoryCheck()
-  for await (const record of uncheckedRecords(storage, sessionId, check)) {
+  for await (const record of uncheckedRecords(storage, exported, check)) {
     const problem = check.take(record)
     if (problem !== undefined)
       throw new UndertextError('STORE_CORRUPT', {
@@ -30,10 +38,9 @@ export async function* exportSession(
 
 async function* uncheckedRecords(
   storage: Storage,
-  sessionId: string,
+  exported: ExportedHead,
   check: HistoryCheck,
 ): AsyncGenerator<HistoryRecord, void, undefined> {
-  const exported = await storage.histories.head(sessionId)
   yield {
     ...{ type: 'header', format: HISTORY_FORMAT, version: HISTORY_VERSION },
     ...{ package: PACKAGE_VERSION, exportedAt: Date.now() },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isUndertextError, UndertextError } from '../errors.ts'
-import { labelSchema, nameSchema } from '../messages/check.ts'
+import { newLabelSchema, newNameSchema } from '../messages/check.ts'
 import { canonicalJson } from '../messages/json.ts'
 import type { Finding } from '../model/coverage.ts'
 import {
@@ -25,9 +25,9 @@ import { type Names, namesWithin, ownNames, Renaming } from './renamed.ts'
 
 export const restoreSchema = z.strictObject({
   /** The id of the restored session, instead of its own. */
-  id: nameSchema.optional(),
+  id: newNameSchema.optional(),
   /** The owner of the session, instead of that in the history. */
-  owner: labelSchema.optional(),
+  owner: newLabelSchema.optional(),
   signal: z.instanceof(AbortSignal).optional(),
 })
 /** Options of `restoreSession`. */
@@ -155,7 +155,7 @@ class Restore {
       const firstNo = await storage.histories.reserve(importId, head.compactions.length)
       const restoring = { importId, head, firstNo }
       await this.#writeRows(restoring, renaming)
-      await this.#writeHead(restoring)
+      await writeCompactions(storage, restoring, await writeAudit(storage, restoring))
       await this.#requireSound(importId)
       await storage.finishImport(importId, this.#sessionId, { createdAt, updatedAt })
     })
@@ -204,29 +204,42 @@ class Restore {
     await othersFirst()
   }
 
-  async #writeHead(restoring: Restoring): Promise<void> {
-    const { histories } = this.#storage
-    const { audit, compactions } = restoring.head
-    const numbers: number[] = []
-    for (let at = 0; at < audit.length; at += MOST_TOGETHER) {
-      for (const no of await histories.writeAudit(restoring, audit.slice(at, at + MOST_TOGETHER)))
-        numbers.push(no)
-      await othersFirst()
-    }
-    for (let at = 0; at < compactions.length; at += MOST_TOGETHER) {
-      await histories.writeCompactions(restoring, at, compactions.slice(at, at + MOST_TOGETHER), numbers)
-      await othersFirst()
-    }
-    await histories.settle(restoring)
-  }
-
-  /** Problems of the store are not problems of the history. */
   async #requireSound(importId: string): Promise<void> {
-    const { findings } = await this.#storage.verify(importId, false)
-    const codes = new Set(findings.filter(isOfSession).map(({ code }) => code))
-    if (codes.size > 0)
-      throw refused(this.#records.line, `verifySession finds ${[...codes].sort().join(', ')} in it`)
+    const codes = await findingsOf(this.#storage, importId)
+    if (codes.length > 0) throw refused(this.#records.line, `verifySession finds ${codes.join(', ')} in it`)
   }
+}
+
+/** Writes the entries of the audit, and returns their numbers. */
+export async function writeAudit({ histories }: Storage, restoring: Restoring): Promise<number[]> {
+  const { audit } = restoring.head
+  const numbers: number[] = []
+  for (let at = 0; at < audit.length; at += MOST_TOGETHER) {
+    for (const no of await histories.writeAudit(restoring, audit.slice(at, at + MOST_TOGETHER)))
+      numbers.push(no)
+    await othersFirst()
+  }
+  return numbers
+}
+
+/** Writes the compactions and the rest. `undoneWith`: the numbers of the audit's entries. */
+export async function writeCompactions(
+  { histories }: Storage,
+  restoring: Restoring,
+  undoneWith: readonly number[],
+): Promise<void> {
+  const { compactions } = restoring.head
+  for (let at = 0; at < compactions.length; at += MOST_TOGETHER) {
+    await histories.writeCompactions(restoring, at, compactions.slice(at, at + MOST_TOGETHER), undoneWith)
+    await othersFirst()
+  }
+  await histories.settle(restoring)
+}
+
+/** The codes of what is wrong with a session. Problems of the store are not problems of the session. */
+export async function findingsOf(storage: Storage, id: string): Promise<string[]> {
+  const { findings } = await storage.verify(id, false)
+  return [...new Set(findings.filter(isOfSession).map(({ code }) => code))].sort()
 }
 
 const OF_THE_STORE: readonly Finding['code'][] = ['GUARD_MISSING', 'GUARD_CHANGED', 'FOREIGN_TRIGGER']
@@ -235,7 +248,7 @@ function isOfSession({ code }: Finding): boolean {
   return !OF_THE_STORE.includes(code)
 }
 
-function fieldsOf({ session }: HistoryHead): SessionFields {
+export function fieldsOf({ session }: HistoryHead): SessionFields {
   const { owner, title, provider, model, config, metadata } = session
   return { owner, title, provider, model, config, metadata }
 }
@@ -253,7 +266,7 @@ function twice(
 type NumberedRow = RestoredRow & { readonly line: number }
 
 /** Groups records into rows with their replacements. They begin with a row. */
-function rowsOf(records: readonly NumberedRecord[]): NumberedRow[] {
+export function rowsOf(records: readonly NumberedRecord[]): NumberedRow[] {
   const rows: (NumberedRow & { readonly replacements: ReplacementRecord[] })[] = []
   for (const { line, record } of records) {
     if (record.type === 'replacement') rows.at(-1)!.replacements.push(record)

@@ -44,6 +44,20 @@ export function isIterable<T>(value: unknown): value is AsyncIterable<T> | Itera
 /** The longest id, owner, title or key, in UTF-16 units, so that indexes stay small and errors can quote it. */
 export const MAX_NAME_LENGTH = 1_000
 
+/**
+ * The longest name in UTF-8 bytes, for new ones. PostgreSQL indexes up to 2,704 bytes, of which the largest index of a name (an owner
+ * with three integers) needs 44 besides it. Files of earlier versions may hold longer names, which stay usable.
+ */
+export const MAX_NAME_BYTES = 2_600
+
+/** Whether a new name is not too long for an index of PostgreSQL. A UTF-16 unit is at most three bytes. */
+export function fitsIndex(name: string): boolean {
+  return name.length * 3 <= MAX_NAME_BYTES || Buffer.byteLength(name) <= MAX_NAME_BYTES
+}
+
+/** The rule of new names, for messages. */
+export const NAME_BYTES_RULE = `must not be longer than ${MAX_NAME_BYTES} bytes in UTF-8`
+
 /** Whether every database can store a text: no NUL, no lone surrogates. */
 export function isStorableText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
@@ -56,11 +70,17 @@ export const nameSchema = z
   .max(MAX_NAME_LENGTH, `must not be longer than ${MAX_NAME_LENGTH} characters`)
   .refine(isStorableText, 'must not contain NUL or lone surrogates')
 
+/** The name of something new: it must fit an index. Names that are looked up are checked with `nameSchema`. */
+export const newNameSchema = nameSchema.refine(fitsIndex, NAME_BYTES_RULE)
+
 /** A label: 0 to 1,000 characters that every database can store. */
 export const labelSchema = z
   .string()
   .max(MAX_NAME_LENGTH, `must not be longer than ${MAX_NAME_LENGTH} characters`)
   .refine(isStorableText, 'must not contain NUL or lone surrogates')
+
+/** The owner of something new, which may be empty. */
+export const newLabelSchema = labelSchema.refine(fitsIndex, NAME_BYTES_RULE)
 
 /** A share, 0 to 1. */
 export const shareSchema = z.number().min(0).max(1)

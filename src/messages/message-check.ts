@@ -1,5 +1,5 @@
 import { invalid } from '../errors.ts'
-import { isStorableText, MAX_NAME_LENGTH } from './check.ts'
+import { fitsIndex, isStorableText, MAX_NAME_LENGTH, NAME_BYTES_RULE } from './check.ts'
 import { isObject, jsonProblem } from './json.ts'
 import { type NewMessage, ROLES } from './message.ts'
 
@@ -48,9 +48,12 @@ export function messageProblem(value: unknown): string | undefined {
     const found = isRecord(message.metadata) ? jsonProblem(message.metadata) : 'not an object'
     if (found !== undefined) return `.metadata must be a JSON object: ${found}`
   }
-  if (message.id !== undefined && !isName(message.id)) return `.id ${NAME_RULE}`
-  if (message.idempotencyKey !== undefined && !isName(message.idempotencyKey))
-    return `.idempotencyKey ${NAME_RULE}`
+  for (const name of ['id', 'idempotencyKey'] as const) {
+    const given = message[name]
+    if (given === undefined) continue
+    if (!isName(given)) return `.${name} ${NAME_RULE}`
+    if (!fitsIndex(given)) return `.${name} ${NAME_BYTES_RULE}`
+  }
   if (message.createdAt !== undefined && !Number.isSafeInteger(message.createdAt)) {
     return '.createdAt must be a whole number of milliseconds'
   }

@@ -159,6 +159,55 @@ export type Restoring = {
   readonly firstNo: number
 }
 
+/** The jobs of a session and its circuit, oldest job first. A job that runs is queued: its holder belongs to another store. */
+export type Background = {
+  readonly jobs: readonly JobRecord[]
+  readonly circuit: CircuitRecord | undefined
+}
+/** A stored job; `request` is its JSON. */
+export type JobRecord = Omit<Job, 'sessionId' | 'runId' | 'error'> & {
+  readonly run?: string | undefined
+  readonly error?: string | undefined
+  readonly request?: string | undefined
+}
+export type CircuitRecord = Omit<Circuit, 'openUntil'> & {
+  readonly openUntil?: number | undefined
+  readonly changedAt: number
+}
+
+/** Some sessions in the order of their insertion. */
+export type SessionPage = {
+  readonly sessions: readonly { readonly id: string; readonly estimator: string; readonly messages: number }[]
+  /** The place after which the next follow; `undefined` when these were the last. */
+  readonly next: readonly number[] | undefined
+}
+
+/** Names of a session that are longer than an index may hold. */
+export type LongNames = { readonly sessionId: string; readonly field: string; readonly count: number }
+
+/** Rows of a store that belong to no session: what was learned of models, and receipts of purges. */
+export type StoreTable = 'calibrations' | 'limits' | 'receipts'
+export type StoreRecord = { readonly [field: string]: string | number | null }
+export type StoreRecords = {
+  readonly records: readonly StoreRecord[]
+  readonly next: readonly number[] | undefined
+}
+
+/** The last step of a copied session: its background, and the name and the value of the mark that it is a copy. */
+export type CopiedSession = {
+  readonly background: Background
+  readonly mark: { readonly key: string; readonly value: string }
+  /** The older copy that this one replaces, in the same transaction. */
+  readonly replaced?: {
+    /** Whether it is still as it was copied. */
+    readonly isUnchanged: (head: HistoryHead, background: Background) => boolean
+    /** The temporary name, and its holder, under which it is then removed. */
+    readonly aside: { readonly id: string; readonly holder: string; readonly expiresAt: number }
+    /** The numbers of the audit's entries. */
+    readonly undoneWith: readonly number[]
+  }
+}
+
 /** Export and restore of whole sessions as records. Records have been checked and are written to an unlisted session. */
 export interface Histories {
   /** The small and changing records, of one moment. Throws `SESSION_NOT_FOUND`. */
@@ -186,4 +235,24 @@ export interface Histories {
   ): Awaitable<void>
   /** Writes the rest: figures, operations, counters. */
   settle(restoring: Restoring): Awaitable<void>
+
+  /** The sessions, archived ones too, oldest first. */
+  sessions(after: readonly number[] | undefined, limit: number): Awaitable<SessionPage>
+  /** Throws `SESSION_NOT_FOUND`. */
+  background(id: string): Awaitable<Background>
+  /**
+   * Names a copied session, which lists it; with `replaced` also writes its compactions and the rest, and takes its predecessor out of
+   * every list. Returns `false`, and does nothing, when that one has changed.
+   */
+  finishCopy(restoring: Restoring, copied: CopiedSession): Awaitable<boolean>
+  /** The value of a mark; `undefined` when there is none. */
+  mark(key: string): Awaitable<string | undefined>
+  /** The most bytes of a name that the indexes can hold; `undefined` when there is no limit. */
+  mostNameBytes(): Awaitable<number | undefined>
+  /** Names that have more bytes. Reads the rows of all sessions, without their contents. */
+  longNames(bytes: number): Awaitable<LongNames[]>
+  /** Some rows of a table. */
+  storeRecords(table: StoreTable, after: readonly number[] | undefined): Awaitable<StoreRecords>
+  /** Adds rows that are not there; of what was learned, the later one is kept. Returns how many were written. */
+  writeStoreRecords(table: StoreTable, records: readonly StoreRecord[]): Awaitable<number>
 }

@@ -92,6 +92,8 @@ export type ImportFields = {
   readonly estimator: string
   /** Candidates of its incarnation, when it comes from a store: the first unused one is taken. */
   readonly incarnations?: readonly string[] | undefined
+  /** Its incarnation, also when another session has it: that of the original, or of the copy that it will replace. */
+  readonly incarnation?: string | undefined
 }
 
 /** A session that is being imported. */

@@ -1,5 +1,5 @@
 import { invalid } from '../errors.ts'
-import { nameSchema } from '../messages/check.ts'
+import { newNameSchema } from '../messages/check.ts'
 import type { StoredMessage } from '../messages/message.ts'
 import type { Session } from '../storage/storage.ts'
 import type { Store } from '../store/store.ts'
@@ -48,7 +48,7 @@ export function sessionNames(
   const stem = name ?? stemOf(fileName)
   return conversations.map(({ id }, i) => {
     if (session !== undefined) return session
-    const own = id !== undefined && nameSchema.safeParse(prefix + id).success ? id : undefined
+    const own = id !== undefined && newNameSchema.safeParse(prefix + id).success ? id : undefined
     return prefix + (own ?? (conversations.length === 1 ? stem : `${stem}-${i + 1}`))
   })
 }
@@ -64,7 +64,7 @@ export function otherName(
   { session, prefix }: Pick<CheckedImportFile, 'session' | 'prefix'>,
 ): string | undefined {
   if (session !== undefined || otherwise === undefined) return undefined
-  return nameSchema.safeParse(prefix + otherwise).data
+  return newNameSchema.safeParse(prefix + otherwise).data
 }
 
 /** Why a conversation cannot have an id. */

@@ -83,6 +83,7 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
     return [path, logs]
   },
   export: async ({ folder }) => ['talk', '--format', 'gemini', '--full', '-o', join(folder, 'talk.json')],
+  move: async ({ folder }) => ['--to', join(folder, 'moved.db')],
   verify: async () => ['spoilt'],
   purge: async () => ['older', '--yes'],
   doctor: async () => ['--deep'],

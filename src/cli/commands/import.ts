@@ -3,7 +3,7 @@ import { readdir, realpath, stat } from 'node:fs/promises'
 import { join, resolve, sep } from 'node:path'
 import type { Readable } from 'node:stream'
 import { withoutTrailing } from '../../messages/characters.ts'
-import { MAX_NAME_LENGTH } from '../../messages/check.ts'
+import { newNameSchema } from '../../messages/check.ts'
 import { openStore } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
 import { importFile, importStream } from '../../transfer/import-file.ts'
@@ -207,7 +207,7 @@ class ImportRun {
   ): Promise<FileOutcome> {
     const shown = path === '' ? folder : `${withoutTrailing(folder, '/')}/${path}`
     const name = stemOf(path)
-    const isName = name !== '' && name.length <= MAX_NAME_LENGTH && name.isWellFormed()
+    const isName = newNameSchema.safeParse(name).success
     return this.#outcomeOf(shown, () =>
       importFile(this.#store, join(this.#at(folder), path), {
         ...this.#options,

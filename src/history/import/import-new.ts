@@ -1,4 +1,4 @@
-import { check } from '../../messages/check.ts'
+import { check, newNameSchema } from '../../messages/check.ts'
 import { lastBlockOf } from '../../messages/compaction-block.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage, PositionRange } from '../../messages/message.ts'
@@ -79,6 +79,7 @@ export function importNew(
   events: ImportEvents,
   options: CheckedImport,
 ): Promise<SessionImport> {
+  check(newNameSchema, sessionId, 'importSession: sessionId')
   const { owner, source, beforePublish } = options
   const { storage, estimator } = host
   return staged(storage, { estimator, fields: owner === undefined ? {} : { owner } }, async ({ id }) => {

@@ -7,6 +7,7 @@ import {
   labelSchema,
   MAX_NAME_LENGTH,
   nameSchema,
+  newLabelSchema,
 } from '../../messages/check.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage, PositionRange } from '../../messages/message.ts'
@@ -41,7 +42,7 @@ export const fieldsEventSchema = z.strictObject({
 export const importSchema = z.strictObject({
   /** The source of the conversation: its metadata is stored under this name, and its compactions are identified by it. */
   source: nameSchema,
-  owner: labelSchema.optional(),
+  owner: newLabelSchema.optional(),
   actor: nameSchema.optional(),
   reason: labelSchema.optional(),
   /** A dry run: nothing is written, and compactions are not tried. */

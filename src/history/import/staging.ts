@@ -49,6 +49,11 @@ const DISCARDED_AT_ONCE = 1_000
 /** How long after its lease an import of an unobservable process counts as abandoned. */
 const GIVEN_UP_AFTER_MS = 24 * 60 * 60 * 1_000
 
+/** A name that no session of a caller has. */
+export function stagedName(): string {
+  return `${STAGED}${uuidv7()}`
+}
+
 /**
  * Runs `work` on a session that is invisible until `work` publishes it. When `work` throws, the session is removed; when this process dies,
  * the next import removes it.
@@ -58,7 +63,7 @@ export async function staged<T>(
   about: ImportFields,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
-  const id = `${STAGED}${uuidv7()}`
+  const id = stagedName()
   liveRuns.add(id)
   const renewal = setInterval(() => void renew(storage, id), RENEW_MS)
   renewal.unref()
@@ -74,7 +79,8 @@ export async function staged<T>(
   }
 }
 
-function newLease(): Pick<NewImport, 'holder' | 'expiresAt'> {
+/** A lease of this process that begins now. */
+export function newLease(): Pick<NewImport, 'holder' | 'expiresAt'> {
   return { holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS }
 }
 
@@ -101,7 +107,8 @@ export async function discardDead(storage: Storage): Promise<void> {
     if (isGivenUp({ holder, run: id, expiresAt }, GIVEN_UP_AFTER_MS)) await discard(storage, id)
 }
 
-async function discard(storage: Storage, id: string): Promise<void> {
+/** Removes an unfinished import. */
+export async function discard(storage: Storage, id: string): Promise<void> {
   while (!(await storage.discardImport(id, DISCARDED_AT_ONCE))) await othersFirst()
 }
 

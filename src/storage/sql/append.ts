@@ -634,19 +634,26 @@ function explainConflict(
 
 /** An error of PostgreSQL names no row of several, so ids are looked up before. */
 function* refuseTakenIds(sql: Sql, head: Head, written: readonly Prepared[]): Work<void> {
-  const ids = new Set<string>()
-  for (const { message } of written) {
-    if (message.id === undefined) continue
-    if (ids.has(message.id)) throw idTaken(head, message.id)
-    ids.add(message.id)
-  }
-  if (ids.size === 0) return
-  const taken = yield* sql.get(
-    'select id from undertext_messages where {family} session = ? and id in (select value from {texts ?} k) limit 1',
+  const taken = yield* takenId(
+    sql,
     head.no,
-    JSON.stringify([...ids]),
+    written.flatMap(({ message }) => message.id ?? []),
   )
-  if (taken !== undefined) throw idTaken(head, taken[0] as string)
+  if (taken !== undefined) throw idTaken(head, taken)
+}
+
+/** One of these ids that a row of the session has already, or that is twice among them. */
+export function* takenId(sql: Sql, session: number, ids: readonly string[]): Work<string | undefined> {
+  if (ids.length === 0) return undefined
+  const seen = new Set<string>()
+  const twice = ids.find((id) => seen.size === seen.add(id).size)
+  if (twice !== undefined) return twice
+  const row = yield* sql.get(
+    'select id from undertext_messages where {family} session = ? and id in (select value from {texts ?} k) limit 1',
+    session,
+    JSON.stringify(ids),
+  )
+  return row?.[0] as string | undefined
 }
 
 function idTaken(head: Head, messageId: string): UndertextError<'MESSAGE_ID_TAKEN'> {

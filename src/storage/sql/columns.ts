@@ -2,6 +2,7 @@ import { defined } from '../../messages/defined.ts'
 import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { CompactionStatus } from '../../model/nesting.ts'
 import type { CompactionKind } from '../../model/plan.ts'
+import type { JobState } from '../jobs.ts'
 import { damaged, parseStored, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import type { Row } from './sql.ts'
 
@@ -114,6 +115,29 @@ export const MEASUREMENT = new Columns({
 })
 
 export const OPERATION = new Columns({ id: text, digest: text, compaction, positions })
+
+export const JOB = new Columns({
+  id: text,
+  state: text as Codec<JobState>,
+  request: optionalText,
+  position: number,
+  viewEpoch: number,
+  run: optionalText,
+  attempts: number,
+  notBefore: number,
+  error: optionalText,
+  createdAt: number,
+  changedAt: number,
+})
+
+export const CIRCUIT = new Columns({
+  failures: number,
+  viewEpoch: number,
+  model: text,
+  error: text,
+  openUntil: optionalNumber,
+  changedAt: number,
+})
 
 /** The fields of a compaction before its coverage. */
 export const COMPACTION_ORIGIN = new Columns({

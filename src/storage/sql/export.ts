@@ -50,46 +50,49 @@ type ExportedWithin = {
 
 /** Everything of a session that is small or changes, read at one moment. Throws `SESSION_NOT_FOUND`, `STORE_CORRUPT`. */
 export function* exportHead(sql: Sql, id: string): Work<ExportedHead> {
-  return yield* sql.read('exportSession', function* () {
-    const session = yield* requireSession(sql, id)
-    const { no } = session
-    const all = function* (table: string, columns: string, order: string): Work<Row[]> {
-      return yield* sql.all(
-        `select ${columns} from undertext_${table} where {family} session = ? order by ${order}`,
-        no,
-      )
-    }
-    const ids = new Map((yield* all('compactions', 'no, id', 'no')) as unknown as [number, string][])
-    const references: References = { ids, numbers: new Map() }
-    const records = function* <T extends string, F extends Fields>(
-      type: T,
-      columns: Columns<F>,
-      table: string,
-      order: string,
-    ) {
-      return (yield* all(table, columns.names.join(', '), order)).map((row, index) => ({
-        type,
-        ...columns.read(row, 0, `${type} no. ${index + 1}`, references),
-      }))
-    }
-    const entries = (yield* all('audit', 'no', 'no')).map(
-      ([entry], index) => [entry as number, index + 1] as const,
-    )
-    const head: HistoryHead = {
-      session: yield* sessionRecord(sql, session),
-      compactions: yield* exportCompactions(sql, session, references, new Map(entries)),
-      audit: yield* records('audit', AUDIT, 'audit', 'no'),
-      usage: yield* records('usage', USAGE, 'usage', 'provider, model'),
-      measurements: yield* records('measurement', MEASUREMENT, 'measurements', 'provider, model'),
-      operations: yield* records('operation', OPERATION, 'operations', 'id'),
-    }
-    const pinned = (yield* sql.all(
-      'select key from undertext_messages where {family} session = ? and pinned = 1',
+  return yield* sql.read('exportSession', () => readHead(sql, id))
+}
+
+/** The same within the caller's transaction. */
+export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
+  const session = yield* requireSession(sql, id)
+  const { no } = session
+  const all = function* (table: string, columns: string, order: string): Work<Row[]> {
+    return yield* sql.all(
+      `select ${columns} from undertext_${table} where {family} session = ? order by ${order}`,
       no,
-    )).map(([key]) => key as number)
-    const hiding = new Hiding(head.compactions)
-    return { head, within: { no, ids, pinned: new Set(pinned), hiding } satisfies ExportedWithin }
-  })
+    )
+  }
+  const ids = new Map((yield* all('compactions', 'no, id', 'no')) as unknown as [number, string][])
+  const references: References = { ids, numbers: new Map() }
+  const records = function* <T extends string, F extends Fields>(
+    type: T,
+    columns: Columns<F>,
+    table: string,
+    order: string,
+  ) {
+    return (yield* all(table, columns.names.join(', '), order)).map((row, index) => ({
+      type,
+      ...columns.read(row, 0, `${type} no. ${index + 1}`, references),
+    }))
+  }
+  const entries = (yield* all('audit', 'no', 'no')).map(
+    ([entry], index) => [entry as number, index + 1] as const,
+  )
+  const head: HistoryHead = {
+    session: yield* sessionRecord(sql, session),
+    compactions: yield* exportCompactions(sql, session, references, new Map(entries)),
+    audit: yield* records('audit', AUDIT, 'audit', 'no'),
+    usage: yield* records('usage', USAGE, 'usage', 'provider, model'),
+    measurements: yield* records('measurement', MEASUREMENT, 'measurements', 'provider, model'),
+    operations: yield* records('operation', OPERATION, 'operations', 'id'),
+  }
+  const pinned = (yield* sql.all(
+    'select key from undertext_messages where {family} session = ? and pinned = 1',
+    no,
+  )).map(([key]) => key as number)
+  const hiding = new Hiding(head.compactions)
+  return { head, within: { no, ids, pinned: new Set(pinned), hiding } satisfies ExportedWithin }
 }
 
 /** The last position and ordinal come from the rows: a wrong counter must not cost a message. */

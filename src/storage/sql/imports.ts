@@ -17,7 +17,7 @@ export function* beginImport(sql: Sql, request: NewImport): Work<StoredSession> 
   return yield* sql.write('beginImport', function* () {
     const { id, fields, estimator, holder, expiresAt, incarnations } = request
     yield* refuseTaken(sql, id)
-    const incarnation = incarnations && (yield* firstFree(sql, incarnations))
+    const incarnation = request.incarnation ?? (incarnations && (yield* firstFree(sql, incarnations)))
     if (incarnations !== undefined && incarnation === undefined)
       throw new UndertextError('SESSION_EXISTS', { sessionId: id })
     const { no } = yield* insertSession(sql, id, fields, estimator)
@@ -43,21 +43,48 @@ export function* finishImport(
   sql: Sql,
   importId: string,
   id: string,
+  finished: FinishedImport,
+): Work<Session> {
+  return yield* sql.write('finishImport', () => publish(sql, importId, id, finished))
+}
+
+/** The same within the caller's transaction. */
+export function* publish(
+  sql: Sql,
+  importId: string,
+  id: string,
   { fields, createdAt, updatedAt, audit }: FinishedImport,
 ): Work<Session> {
-  return yield* sql.write('finishImport', function* () {
-    const { no } = yield* requireImport(sql, importId)
-    yield* refuseTaken(sql, id)
-    if (fields !== undefined) yield* updateFields(sql, yield* requireSession(sql, importId), fields)
-    yield* sql.rename(importId, id)
-    yield* sql.run(
-      `update undertext_sessions set id = ?, staged_by = null, lease_run = null, lease_holder = null, lease_expires = null,
-         created_at = coalesce(?, created_at), updated_at = coalesce(?, updated_at) where {family} no = ?`,
-      ...[id, createdAt ?? null, updatedAt ?? null, no],
-    )
-    if (audit !== undefined) yield* writeAudit(sql, no, audit)
-    return yield* requireSession(sql, id)
+  const { no } = yield* requireImport(sql, importId)
+  yield* refuseTaken(sql, id)
+  if (fields !== undefined) yield* updateFields(sql, yield* requireSession(sql, importId), fields)
+  yield* sql.rename(importId, id)
+  yield* sql.run(
+    `update undertext_sessions set id = ?, staged_by = null, lease_run = null, lease_holder = null, lease_expires = null,
+       created_at = coalesce(?, created_at), updated_at = coalesce(?, updated_at) where {family} no = ?`,
+    ...[id, createdAt ?? null, updatedAt ?? null, no],
+  )
+  if (audit !== undefined) yield* writeAudit(sql, no, audit)
+  return yield* requireSession(sql, id)
+}
+
+/** Makes a session an import in progress that only a removal takes further, within the caller's transaction. */
+export function* setAside(
+  sql: Sql,
+  id: string,
+  { id: name, holder, expiresAt }: ImportInProgress,
+): Work<void> {
+  const { no } = yield* requireSession(sql, id)
+  // Ids of compactions and jobs are unique in a file, and its successor has the same.
+  yield* sql.unguarded(String(no), function* () {
+    for (const table of ['compactions', 'jobs'])
+      yield* sql.run(`delete from undertext_${table} where {family} session = ?`, no)
   })
+  yield* sql.rename(id, name)
+  yield* sql.run(
+    `update undertext_sessions set id = ?, staged_by = ?, lease_run = ?, lease_holder = ?, lease_expires = ? where {family} no = ?`,
+    ...[name, holder, name, holder, expiresAt, no],
+  )
 }
 
 /** Throws `SESSION_NOT_FOUND`. */

@@ -15,6 +15,7 @@ import {
 } from '../records/records.ts'
 import { Hiding, withBytes } from '../records/row-fields.ts'
 import type { RestoredRow, Restoring } from '../storage.ts'
+import { takenId } from './append.ts'
 import {
   AUDIT,
   COMPACTION_FIGURES,
@@ -33,7 +34,7 @@ import { countAll, savedOf, showing } from './recount.ts'
 import { insertReplacement } from './replacements.ts'
 import { encodeFlags, encodeKind, encodeRole, encodeTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
-import type { Sql } from './sql.ts'
+import type { Row, Sql } from './sql.ts'
 
 /*
  * The head of a history is written after its rows, because a compaction names the keys of rows it depends on. Rows name the
@@ -118,32 +119,41 @@ export function* restoreCompactions(
   compactions: readonly CompactionRecord[],
   undoneWith: readonly number[],
 ): Work<void> {
+  yield* sql.write('restoreSession', () => insertCompactions(sql, restoring, from, compactions, undoneWith))
+}
+
+/** The same within the caller's transaction. */
+export function* insertCompactions(
+  sql: Sql,
+  restoring: Restoring,
+  from: number,
+  compactions: readonly CompactionRecord[],
+  undoneWith: readonly number[],
+): Work<void> {
   const { importId, firstNo, head } = restoring
   const references = referencesOf(restoring)
   const named = (ids: readonly string[]): number[] => ids.map((id) => references.numbers.get(id)!)
-  yield* sql.write('restoreSession', function* () {
-    yield* requireImport(sql, importId)
-    const session = yield* requireSession(sql, importId)
-    for (const [index, record] of compactions.entries()) {
-      if (
-        (yield* sql.get('select 1 from undertext_compactions where {family} id = ?', record.id)) !== undefined
-      )
-        throw new UndertextError('SESSION_EXISTS', { sessionId: head.session.id })
-      const { turned, undoneWithRun } = record
-      yield* sql.run(
-        INSERT_COMPACTION,
-        firstNo + from + index,
-        session.no,
-        coverageText(record, named),
-        yield* requiredKeys(sql, session, record.requires),
-        record.inserts === undefined ? 0 : 1,
-        undoneWithRun === undefined ? null : undoneWith[undoneWithRun - 1]!,
-        turned === undefined ? null : JSON.stringify([named(turned.lifted), named(turned.restored)]),
-        ...COMPACTION_ORIGIN.write(record, references),
-        ...COMPACTION_FIGURES.write(record, references),
-      )
-    }
-  })
+  yield* requireImport(sql, importId)
+  const session = yield* requireSession(sql, importId)
+  for (const [index, record] of compactions.entries()) {
+    if (
+      (yield* sql.get('select 1 from undertext_compactions where {family} id = ?', record.id)) !== undefined
+    )
+      throw new UndertextError('SESSION_EXISTS', { sessionId: head.session.id })
+    const { turned, undoneWithRun } = record
+    yield* sql.run(
+      INSERT_COMPACTION,
+      firstNo + from + index,
+      session.no,
+      coverageText(record, named),
+      yield* requiredKeys(sql, session, record.requires),
+      record.inserts === undefined ? 0 : 1,
+      undoneWithRun === undefined ? null : undoneWith[undoneWithRun - 1]!,
+      turned === undefined ? null : JSON.stringify([named(turned.lifted), named(turned.restored)]),
+      ...COMPACTION_ORIGIN.write(record, references),
+      ...COMPACTION_FIGURES.write(record, references),
+    )
+  }
 }
 
 function coverageText(
@@ -188,31 +198,37 @@ const FIGURES = [
 
 /** Writes the figures, the operations and the counters, and deletes the placeholder of the numbers. */
 export function* settleRestored(sql: Sql, restoring: Restoring): Work<void> {
-  const { importId, head } = restoring
   // Counting reads all rows. An import in progress has no other writer, so it needs no write lock.
-  const counted = yield* sql.read('restoreSession', function* () {
-    return yield* countAll(sql, (yield* requireImport(sql, importId)).no)
-  })
-  yield* sql.write('restoreSession', function* () {
-    const { no } = yield* requireImport(sql, importId)
-    yield* releaseNumbers(sql, restoring)
-    const references = referencesOf(restoring)
-    for (const [statement, columns, records] of FIGURES)
-      for (const record of head[records]) yield* sql.run(statement, no, ...columns.write(record, references))
-    const { version, viewEpoch, archivedAt, undoneAutomatic = 0 } = head.session
-    yield* sql.run(
-      `update undertext_sessions set messages = ?, inserted = ?, visible = ?, size_text = ?, size_reasoning = ?, size_calls = ?,
+  const counted = yield* sql.read('restoreSession', () => countImport(sql, restoring))
+  yield* sql.write('restoreSession', () => writeSettled(sql, restoring, counted))
+}
+
+/** The counters of a session that is restored. */
+export function* countImport(sql: Sql, { importId }: Restoring): Work<Row> {
+  return yield* countAll(sql, (yield* requireImport(sql, importId)).no)
+}
+
+/** Writes what `settleRestored` writes, within the caller's transaction. */
+export function* writeSettled(sql: Sql, restoring: Restoring, counted: Row): Work<void> {
+  const { importId, head } = restoring
+  const { no } = yield* requireImport(sql, importId)
+  yield* releaseNumbers(sql, restoring)
+  const references = referencesOf(restoring)
+  for (const [statement, columns, records] of FIGURES)
+    for (const record of head[records]) yield* sql.run(statement, no, ...columns.write(record, references))
+  const { version, viewEpoch, archivedAt, undoneAutomatic = 0 } = head.session
+  yield* sql.run(
+    `update undertext_sessions set messages = ?, inserted = ?, visible = ?, size_text = ?, size_reasoning = ?, size_calls = ?,
          size_results = ?, size_media = ?, hidden_condensed = ?, hidden_truncated = ?, hidden_by_hand = ?, retired = ?,
          active_compactions = ?, version = ?, view_epoch = ?, undone_automatic = ?, archived_at = ?, updated_at = ? where {family} no = ?`,
-      ...counted,
-      version,
-      viewEpoch,
-      undoneAutomatic,
-      archivedAt ?? null,
-      Date.now(),
-      no,
-    )
-  })
+    ...counted,
+    version,
+    viewEpoch,
+    undoneAutomatic,
+    archivedAt ?? null,
+    Date.now(),
+    no,
+  )
 }
 
 function* releaseNumbers(sql: Sql, { importId, head, firstNo }: Restoring): Work<void> {
@@ -246,6 +262,12 @@ export function* restoreRows(
   const prepared = rows.map((row) => prepare(restoring, row, byId, estimator))
   yield* sql.write('restoreSession', function* () {
     const { no } = yield* requireImport(sql, restoring.importId)
+    // SQLite's error says so at the row.
+    if (sql.dialect === 'postgres') {
+      const ids = rows.flatMap(({ row }) => (row.type === 'message' ? (row.id ?? []) : []))
+      const taken = yield* takenId(sql, no, ids)
+      if (taken !== undefined) throw idTaken(restoring, taken)
+    }
     for (const one of prepared) yield* insertRow(sql, restoring, no, one)
     yield* sql.run('update undertext_sessions set updated_at = ? where {family} no = ?', Date.now(), no)
   })
@@ -329,8 +351,11 @@ function* insertRow(sql: Sql, restoring: Restoring, session: number, prepared: P
     for (const one of replacements) yield* insertReplacement(sql, one.compaction, key, one)
   } catch (error) {
     if (sql.takenColumn(error) === undefined) throw error
-    const messageId = recordId(restoring.head.session.incarnation, row)
-    throw new UndertextError('MESSAGE_ID_TAKEN', { sessionId: restoring.head.session.id, messageId })
+    throw idTaken(restoring, recordId(restoring.head.session.incarnation, row))
   }
   yield* keepBlobs(sql, encoded.bytes)
+}
+
+function idTaken({ head }: Restoring, messageId: string): UndertextError<'MESSAGE_ID_TAKEN'> {
+  return new UndertextError('MESSAGE_ID_TAKEN', { sessionId: head.session.id, messageId })
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { UndertextError } from '../../errors.ts'
+import { invalid, UndertextError } from '../../errors.ts'
+import { fitsIndex, NAME_BYTES_RULE } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { Work } from '../../model/work.ts'
@@ -176,13 +177,14 @@ function encodeFields(fields: SessionFields): (string | null)[] {
   })
 }
 
-/** Inserts a session, within the caller's transaction. */
+/** Inserts a session, within the caller's transaction. Throws `INVALID_INPUT` for an id that is too long. */
 export function* insertSession(
   sql: Sql,
   id: string,
   fields: SessionFields,
   estimator: string,
 ): Work<StoredSession> {
+  if (!fitsIndex(id)) throw invalid(`sessionId ${NAME_BYTES_RULE}`)
   const now = Date.now()
   yield* sql.run(
     INSERT,

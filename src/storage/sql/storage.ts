@@ -47,6 +47,16 @@ import {
   renewLease,
   takeLease,
 } from './lease.ts'
+import {
+  finishCopy,
+  mostNameBytes,
+  readBackground,
+  readLongNames,
+  readMark,
+  readSessions,
+  readStoreRecords,
+  writeStoreRecords,
+} from './move.ts'
 import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
@@ -145,6 +155,13 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
     histories: {
       ...bound({ head: exportHead, rows: exportRows, takenIds, reserve: reserveCompactions }),
       ...bound({ writeAudit: restoreAudit, writeCompactions: restoreCompactions, settle: settleRestored }),
+      ...bound({ sessions: readSessions, background: readBackground, finishCopy, mark: readMark }),
+      ...bound({
+        mostNameBytes,
+        longNames: readLongNames,
+        storeRecords: readStoreRecords,
+        writeStoreRecords,
+      }),
       writeRows: (restoring, rows) =>
         engine.perform((sql) => restoreRows(sql, restoring, rows, estimatorOf(restoring.head.session))),
     },

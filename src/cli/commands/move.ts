@@ -1,0 +1,146 @@
+import { isUndertextError } from '../../errors.ts'
+import type { MoveReport } from '../../history/move-store.ts'
+import type { LongNames } from '../../storage/storage.ts'
+import type { Store } from '../../store/store.ts'
+import { isTokenizerName } from '../../tokens/tokenizer.ts'
+import { moveStore } from '../../transfer/move-store.ts'
+import type { Context } from '../command.ts'
+import { CliError, EXIT } from '../errors.ts'
+import { locationNamed } from '../location.ts'
+import { count, counted, listing } from '../output/figures.ts'
+import { writeLines } from '../output/layout.ts'
+import { type Column, table } from '../output/table.ts'
+import { allSessions } from '../references.ts'
+import { tokenCounter } from '../token-counter.ts'
+
+/** Copies the store to another one. */
+export async function move(context: Context, { to }: { readonly to: string }): Promise<number> {
+  const { location, signal } = context
+  const there = locationNamed(to, 'option', context.cwd)
+  if ((there.url ?? there.path) === (location.url ?? location.path))
+    throw new CliError('WRONG_USE', 'A store cannot be copied to itself.', {
+      hint: '--db names the store to copy, --to the other one.',
+    })
+  const { source, estimators, messages } = await openSource(context)
+  const target = await context.open('write', { at: there, estimators })
+  const progress = await context.progress('looking')
+  let longNames: readonly LongNames[] = []
+  const done = { sessions: 0, messages: 0 }
+  const show = (): void =>
+    progress.at(
+      messages === 0 ? 0 : Math.min(1, done.messages / messages),
+      `${counted(done.sessions, 'session')}, ${counted(done.messages, 'message')}`,
+    )
+  try {
+    const report = await moveStore(source, target, {
+      signal,
+      onLongNames: (names) => {
+        longNames = names
+        if (!context.json) warn(context, names)
+      },
+      onMessages: (copied) => {
+        done.messages += copied
+        show()
+      },
+      onSession: ({ outcome, messages: passed }) => {
+        done.sessions += 1
+        if (outcome !== 'copied' && outcome !== 'replaced') done.messages += passed
+        show()
+      },
+    })
+    progress.end(counted(done.sessions, 'session'))
+    if (context.json) context.printJson(jsonOf(context, there.path, report, longNames))
+    else write(context, there.path, report)
+    return report.refused === 0 ? EXIT.done : EXIT.refused
+  } catch (error) {
+    progress.end(counted(done.sessions, 'session'))
+    if (isUndertextError(error, 'ABORTED'))
+      throw new CliError('INTERRUPTED', 'Interrupted. The same command continues.', { facts: done })
+    throw error
+  }
+}
+
+/** The store to copy, open for reading, with the installed tokenizers of its sessions. */
+async function openSource(
+  context: Context,
+): Promise<{ readonly source: Store; readonly estimators: string[]; readonly messages: number }> {
+  const source = await context.open('read')
+  const names = new Set<string>()
+  let messages = 0
+  for await (const { estimator, messageCount } of allSessions(source)) {
+    names.add(estimator)
+    messages += messageCount
+  }
+  const estimators: string[] = []
+  for (const name of names)
+    if (isTokenizerName(name) && (await tokenCounter(name, 'openai')) !== undefined) estimators.push(name)
+  const isKnown = estimators.length === 0
+  return { source: isKnown ? source : await context.open('read', { estimators }), estimators, messages }
+}
+
+/** Characters of an id that are shown. */
+const SHOWN = 60
+
+function shortened(id: string): string {
+  return id.length <= SHOWN ? id : `${id.slice(0, SHOWN).toWellFormed()}…`
+}
+
+const LONG_NAMES: readonly Column[] = [
+  { title: 'SESSION', flexible: 'wrap', isName: true },
+  { title: 'TOO LONG' },
+  { title: 'COUNT' },
+]
+
+/** Names the sessions that will not be copied, before the first is. */
+function warn({ err, style }: Context, names: readonly LongNames[]): void {
+  if (names.length === 0) return
+  const rows = names.map(({ sessionId, field, count: times }) => [shortened(sessionId), field, count(times)])
+  const sessions = new Set(names.map(({ sessionId }) => sessionId)).size
+  const is = sessions === 1 ? 'has names that are' : 'have names that are'
+  writeLines(err, [
+    ...table(LONG_NAMES, rows, err, style),
+    style.yellow(`${counted(sessions, 'session')} ${is} too long for PostgreSQL: not copied.`),
+  ])
+}
+
+function jsonOf(
+  { location }: Context,
+  to: string,
+  { problems, ...counts }: MoveReport,
+  longNames: readonly LongNames[],
+) {
+  return {
+    from: location.path,
+    to,
+    ...counts,
+    longNames: longNames.map(({ sessionId, field, count: times }) => ({
+      session: sessionId,
+      field,
+      count: times,
+    })),
+    problems: problems.map(({ sessionId, code, detail }) => ({ session: sessionId, code, detail })),
+  }
+}
+
+const PROBLEMS: readonly Column[] = [
+  { title: 'SESSION', flexible: 'wrap', isName: true },
+  { title: 'PROBLEM' },
+  { title: 'WHY', flexible: 'wrap' },
+]
+
+function write({ out, style }: Context, to: string, report: MoveReport): void {
+  const { copied, replaced, unchanged, refused, problems, messages } = report
+  const sessions = listing(
+    `${counted(copied, 'session')} copied`,
+    replaced > 0 && `${count(replaced)} replaced`,
+    unchanged > 0 && `${count(unchanged)} unchanged`,
+  )
+  const what = `${sessions} to ${to} (${counted(messages, 'message')})`
+  if (refused === 0) {
+    writeLines(out, [style.green(`✓ ${what}`)])
+    return
+  }
+  const rows = problems.map(({ sessionId, code, detail }) => [shortened(sessionId), code, detail])
+  const end = style.red(`✗ ${what}, ${counted(refused, 'session')} not copied`)
+  writeLines(out, [...table(PROBLEMS, rows, out, style), '', end])
+}
