@@ -211,14 +211,14 @@ class Query {
   readonly text: string
   readonly values: readonly unknown[]
   readonly name: string | undefined
-  readonly query_timeout: number | undefined
+  declare query_timeout: number | undefined
   readonly callback: Answered
 
   constructor(text: string, values: readonly unknown[], name: string | undefined, callback: Answered) {
     this.text = text
     this.values = values
     this.name = name
-    this.query_timeout = UNLIMITED.test(text) ? LONGEST_TIMEOUT_MS : undefined
+    if (UNLIMITED.test(text)) this.query_timeout = LONGEST_TIMEOUT_MS
     this.callback = callback
   }
 }

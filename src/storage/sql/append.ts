@@ -196,13 +196,12 @@ function writeAtOnce(
   })
   const isNew = `and not exists (select 1 from undertext_messages
         where {family} session = ${number(1)} and idempotency_key in (${rows.map(({ key }) => key).join(', ')}))`
-  return `with waits as materialized (select set_config('lock_timeout', ?1, true) as ms),
-    head as (
+  return `with head as (
       update undertext_sessions set messages = messages + ${count}, visible = visible + ${count}, size_text = size_text + ${number(5)},
         size_reasoning = size_reasoning + ${number(6)}, size_calls = size_calls + ${number(7)},
         size_results = size_results + ${number(8)}, size_media = size_media + ${number(9)}, updated_at = ${number(3)},
         version = version + 1, last_write = ?3
-      from waits where ms <> '' and {family} no = ${number(1)} and id = ?4 and estimator = ?5
+      where {family} no = ${number(1)} and id = ?4 and estimator = ?5 and set_config('lock_timeout', ?1, true) <> ''
         ${isExpected ? `and messages = ${number(4)}` : ''} ${isKeyed ? isNew : ''}
       returning messages as last, messages - ${count} as before, incarnation),
     own as (insert into undertext_messages ({family,} key, session, anchor, position, role, flags, size_text, size_reasoning, size_calls,
