@@ -344,17 +344,19 @@ function barrier(count: number): () => Promise<void> {
 
 function meeting(driver: PostgresDriver, meet: () => Promise<void>): PostgresDriver {
   let hasMet = false
+  let turn = Promise.resolve()
   return {
     end: () => driver.end(),
     acquire: async () => {
       const connection = await driver.acquire()
       return {
-        query: async (text, values, name) => {
+        query: (text, values, name) => {
           if (!hasMet && text.includes('for no key update')) {
             hasMet = true
-            await meet()
+            turn = turn.then(meet)
           }
-          return connection.query(text, values, name)
+          // The statements after it stay behind it.
+          return turn.then(() => connection.query(text, values, name))
         },
         release: (isBroken) => connection.release(isBroken),
       }
