@@ -8,7 +8,7 @@ import {
 import { canonicalJson, stringifyJson } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { indexMessage, type MessageIndex } from '../../model/message-parts.ts'
-import { mapped, type Work } from '../../model/work.ts'
+import { begun, mapped, type Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum } from '../../tokens/measure.ts'
 import { appendCall } from '../postgres/citus.ts'
@@ -308,6 +308,14 @@ function* writeBatch(
   { messages: prepared, estimator, previewed }: Batch,
   expectedPosition: number | undefined,
 ): Work<Appended> {
+  yield* sql.enter(sessionId)
+  const taking = begun(
+    takenMessageIds(
+      sql,
+      sessionId,
+      prepared.flatMap(({ message }) => message.id ?? []),
+    ),
+  )
   const session = yield* headOf(sql, sessionId, estimators, previewed !== undefined)
   if (session.estimator !== estimator.name) {
     if (!estimators.byName.has(session.estimator))
@@ -327,7 +335,7 @@ function* writeBatch(
     const facts = { sessionId, expected: expectedPosition, actual: session.position }
     throw new UndertextError('POSITION_CONFLICT', facts)
   }
-  const { messages, previews } = yield* appendAll(sql, session, prepared, keyed)
+  const { messages, previews } = yield* appendAll(sql, session, prepared, keyed, yield* taking)
   if (previews.length === 0) return { messages }
   const run = previewing!.begin(session.settings)
   const limits = previewed!.limits!
@@ -375,6 +383,7 @@ function* appendAll(
   head: Head,
   prepared: readonly Prepared[],
   keyed: boolean,
+  taken: ReadonlySet<unknown>,
 ): Work<{ messages: AppendedMessage[]; previews: RowPreview[] }> {
   const stored = keyed ? yield* keyedRows(sql, head, prepared) : NONE_STORED
   const earlier = new Map<string, StoredUnder & { readonly message: NewMessage }>()
@@ -396,7 +405,7 @@ function* appendAll(
     messages.push(row)
     if (key !== undefined) earlier.set(key, { message, row, same: true })
   }
-  const previews = yield* insertMessages(sql, head, written)
+  const previews = yield* insertMessages(sql, head, written, taken)
   if (written.length > 0) {
     const sum = new SizesSum()
     for (const { sizes } of written) sum.add(sizes)
@@ -517,14 +526,23 @@ const MESSAGE_COLUMNS = [
 ]
 
 /** Inserts messages at the end of the log; returns the previews of their rows. */
-function* insertMessages(sql: Sql, head: Head, written: readonly Prepared[]): Work<RowPreview[]> {
+function* insertMessages(
+  sql: Sql,
+  head: Head,
+  written: readonly Prepared[],
+  taken: ReadonlySet<unknown>,
+): Work<RowPreview[]> {
   const now = Date.now()
   const previews: RowPreview[] = []
   for (const { message } of written)
     if (message.id?.startsWith(`${head.incarnation}:`)) throw idTaken(head, message.id)
   let position = head.position
   if (sql.dialect === 'postgres') {
-    yield* refuseTakenIds(sql, head, written)
+    const twice = firstTaken(
+      written.flatMap(({ message }) => message.id ?? []),
+      taken,
+    )
+    if (twice !== undefined) throw idTaken(head, twice)
     for (const rows of batchesOf(written)) {
       yield* insertMany(sql, head, rows, position, now)
       for (const one of rows) {
@@ -631,28 +649,28 @@ function explainConflict(
   return new UndertextError('STORE_CORRUPT', { detail })
 }
 
-/** An error of PostgreSQL names no row of several, so ids are looked up before. */
-function* refuseTakenIds(sql: Sql, head: Head, written: readonly Prepared[]): Work<void> {
-  const taken = yield* takenId(
-    sql,
-    head.no,
-    written.flatMap(({ message }) => message.id ?? []),
-  )
-  if (taken !== undefined) throw idTaken(head, taken)
-}
-
-/** One of these ids that a row of the session has already, or that is twice among them. */
-export function* takenId(sql: Sql, session: number, ids: readonly string[]): Work<string | undefined> {
-  if (ids.length === 0) return undefined
-  const seen = new Set<string>()
-  const twice = ids.find((id) => seen.size === seen.add(id).size)
-  if (twice !== undefined) return twice
-  const row = yield* sql.get(
-    'select id from undertext_messages where {family} session = ? and id in (select value from {texts ?} k) limit 1',
-    session,
+/** Those of some ids that rows of a session have. An error of PostgreSQL names no row of several, so ids are looked up before. */
+export function* takenMessageIds(
+  sql: Sql,
+  sessionId: string,
+  ids: readonly string[],
+): Work<ReadonlySet<unknown>> {
+  if (sql.dialect === 'sqlite' || ids.length === 0) return NONE_TAKEN
+  const rows = yield* sql.all(
+    `select id from undertext_messages where {family} session = (select no from undertext_sessions where {family} id = ?)
+       and id in (select value from {texts ?} k)`,
+    sessionId,
     JSON.stringify(ids),
   )
-  return row?.[0] as string | undefined
+  return new Set(rows.map(([id]) => id))
+}
+
+const NONE_TAKEN: ReadonlySet<unknown> = new Set()
+
+/** The first of some ids that is taken, or that is twice among them. */
+export function firstTaken(ids: readonly string[], taken: ReadonlySet<unknown>): string | undefined {
+  const seen = new Set(taken)
+  return ids.find((id) => seen.size === seen.add(id).size)
 }
 
 function idTaken(head: Head, messageId: string): UndertextError<'MESSAGE_ID_TAKEN'> {

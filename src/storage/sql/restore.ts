@@ -15,7 +15,7 @@ import {
 } from '../records/records.ts'
 import { Hiding, withBytes } from '../records/row-fields.ts'
 import type { RestoredRow, Restoring } from '../storage.ts'
-import { takenId } from './append.ts'
+import { firstTaken, takenMessageIds } from './append.ts'
 import {
   AUDIT,
   COMPACTION_FIGURES,
@@ -262,10 +262,9 @@ export function* restoreRows(
   const prepared = rows.map((row) => prepare(restoring, row, byId, estimator))
   yield* sql.write('restoreSession', function* () {
     const { no } = yield* requireImport(sql, restoring.importId)
-    // SQLite's error says so at the row.
     if (sql.dialect === 'postgres') {
       const ids = rows.flatMap(({ row }) => (row.type === 'message' ? (row.id ?? []) : []))
-      const taken = yield* takenId(sql, no, ids)
+      const taken = firstTaken(ids, yield* takenMessageIds(sql, restoring.importId, ids))
       if (taken !== undefined) throw idTaken(restoring, taken)
     }
     for (const one of prepared) yield* insertRow(sql, restoring, no, one)

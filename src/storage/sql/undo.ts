@@ -68,8 +68,11 @@ export function* redo(
   estimators: Estimators,
 ): Work<UndoOutcome> {
   return yield* sql.write('redoCompaction', function* () {
-    const session = yield* requireSession(sql, id)
-    const { targets, isRun } = yield* findTargets(sql, id, target)
+    yield* sql.enter(id)
+    const reading = begun(requireSession(sql, id))
+    const finding = begun(findTargets(sql, id, target))
+    const session = yield* reading
+    const { targets, isRun } = yield* finding
     const wanted = isRun ? yield* undoneWithRun(sql, session, target) : targets
     const redone = yield* planRedo(storedNesting(sql, session.no), wanted, request.cascade)
     const turning = new Turning(sql, session, request)

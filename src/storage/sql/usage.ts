@@ -201,12 +201,13 @@ function* noteReport(
 /** Stores what a report says of its model: limits and calibration, within the caller's transaction. */
 function* learn(sql: Sql, usage: UsageReport, { outcome, report }: Noted): Work<UsageOutcome> {
   const { before, after } = outcome
+  const isApart = sql.dialect === 'postgres' && report !== undefined
+  const locking = isApart ? begun(lockCalibration(sql, usage, report.estimator)) : undefined
   const isRefuted = usage.wentThrough && (yield* refuteLimits(sql, usage))
   const isLearned = usage.limit !== undefined && (yield* writeLimit(sql, usage, usage.limit))
   const learned = isRefuted || isLearned ? yield* readLearned(sql, usage) : before.learned
   if (report === undefined) return { ...outcome, after: { ...after, learned } }
-  const known =
-    sql.dialect === 'postgres' ? yield* lockCalibration(sql, usage, report.estimator) : before.calibration
+  const known = locking === undefined ? before.calibration : yield* locking
   const { calibration } = recordReport({ measurement: before.measurement, calibration: known }, report)
   yield* writeCalibration(sql, usage, report.estimator, calibration)
   return { ...outcome, after: { ...after, calibration, learned } }

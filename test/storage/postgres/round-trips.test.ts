@@ -75,6 +75,11 @@ describe('round trips', () => {
     ['the stats', 1, () => store.getContextStats('s')],
     ['whether compaction is due', 1, () => store.needsCompaction('s')],
     ['an undo', 3, () => store.undoCompaction('s', runId)],
+    ['a redo', 7, () => store.redoCompaction('s', runId)],
+    ['a usage report', 7, () => store.recordUsage('s', { inputTokens: 100, outputTokens: 10 })],
+    ['an append with an id', 2, () => store.append('s', say('fourth', { id: 'own' }))],
+    ['a pin', 4, () => store.pin('s', ['own'])],
+    ['a session that is created', 4, () => store.createSession({ id: 't' })],
     ['a view with a summary', 1, () => store.getEffectiveHistory('s')],
   ]
 
