@@ -1,6 +1,6 @@
 import type { PartPreview, ToolOutputLimits } from '../../files/tool-output/message-previews.ts'
 import { encodeCoverage, NO_ROWS } from '../../model/coverage.ts'
-import type { Work } from '../../model/work.ts'
+import type { Step, Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { NO_SIZES, type Sizes, SizesSum, subtractSizes, tokensOf } from '../../tokens/measure.ts'
 import type { AppendPreview, PreviewRun } from '../storage.ts'
@@ -63,17 +63,26 @@ export function* commitPreviews(
 }
 
 /** Changes the counters of a session by what an append wrote. The view epoch stays. */
-export function* addToCounters(
+export function addToCounters(
   sql: Sql,
   session: number,
   { rows, sizes, activeCompactions }: { rows: number; sizes: Sizes; activeCompactions: number },
-): Work<void> {
+): Step<void> {
   const { text, reasoning, toolCalls, toolResults, media } = sizes
-  yield* sql.run(
+  return sql.run(
     `update undertext_sessions set messages = messages + ?, visible = visible + ?, size_text = size_text + ?,
        size_reasoning = size_reasoning + ?, size_calls = size_calls + ?, size_results = size_results + ?,
        size_media = size_media + ?, active_compactions = active_compactions + ?, updated_at = ?, version = version + 1
      where {family} no = ?`,
-    ...[rows, rows, text, reasoning, toolCalls, toolResults, media, activeCompactions, Date.now(), session],
+    rows,
+    rows,
+    text,
+    reasoning,
+    toolCalls,
+    toolResults,
+    media,
+    activeCompactions,
+    Date.now(),
+    session,
   )
 }

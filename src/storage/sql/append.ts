@@ -8,7 +8,7 @@ import {
 import { canonicalJson, stringifyJson } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { indexMessage, type MessageIndex } from '../../model/message-parts.ts'
-import { begun, mapped, type Work } from '../../model/work.ts'
+import { begun, Done, mapped, type Step, type Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum } from '../../tokens/measure.ts'
 import { appendCall } from '../postgres/citus.ts'
@@ -308,14 +308,8 @@ function* writeBatch(
   { messages: prepared, estimator, previewed }: Batch,
   expectedPosition: number | undefined,
 ): Work<Appended> {
-  yield* sql.enter(sessionId)
-  const taking = begun(
-    takenMessageIds(
-      sql,
-      sessionId,
-      prepared.flatMap(({ message }) => message.id ?? []),
-    ),
-  )
+  // In SQLite the error of the row says so.
+  const taking = sql.dialect === 'postgres' ? yield* beginTaking(sql, sessionId, prepared) : NOTHING_TAKEN
   const session = yield* headOf(sql, sessionId, estimators, previewed !== undefined)
   if (session.estimator !== estimator.name) {
     if (!estimators.byName.has(session.estimator))
@@ -553,50 +547,41 @@ function* insertMessages(
     }
     return previews
   }
+  // A generator for each message would cost a hundredth of an append.
   for (const one of written) {
-    const key = yield* insertMessage(sql, head, one, ++position, now)
-    if (one.encoded.bytes.length > 0) yield* keepBlobs(sql, one.encoded.bytes)
+    const { message, encoded, sizes } = one
+    position++
+    let key: number
+    try {
+      key = yield* sql.insert(
+        INSERT_MESSAGE,
+        sql.keyOf(head.no, { position }),
+        head.no,
+        position,
+        position,
+        one.role,
+        one.flags,
+        message.id ?? null,
+        sizes.text,
+        sizes.reasoning,
+        sizes.toolCalls,
+        sizes.toolResults,
+        sizes.media,
+        one.tools,
+        message.createdAt ?? now,
+        message.idempotencyKey ?? null,
+      )
+      yield* sql.run(INSERT_CONTENT, key, encoded.content, one.metadata, encoded.blobs)
+    } catch (error) {
+      throw explainConflict(sql, head, message, position, error)
+    }
+    if (encoded.bytes.length > 0) yield* keepBlobs(sql, encoded.bytes)
     for (const preview of one.previews) previews.push({ ...preview, key })
   }
   return previews
 }
 
 const INSERT_MESSAGE = insertInto('undertext_messages', MESSAGE_COLUMNS)
-
-/** Inserts one message; returns its key. */
-function* insertMessage(
-  sql: Sql,
-  head: Head,
-  prepared: Prepared,
-  position: number,
-  now: number,
-): Work<number> {
-  const { message, encoded, sizes } = prepared
-  try {
-    const key = yield* sql.insert(
-      INSERT_MESSAGE,
-      sql.keyOf(head.no, { position }),
-      head.no,
-      position,
-      position,
-      prepared.role,
-      prepared.flags,
-      message.id ?? null,
-      sizes.text,
-      sizes.reasoning,
-      sizes.toolCalls,
-      sizes.toolResults,
-      sizes.media,
-      prepared.tools,
-      message.createdAt ?? now,
-      message.idempotencyKey ?? null,
-    )
-    yield* sql.run(INSERT_CONTENT, key, encoded.content, prepared.metadata, encoded.blobs)
-    return key
-  } catch (error) {
-    throw explainConflict(sql, head, message, position, error)
-  }
-}
 
 /** Inserts messages after a position by two statements. */
 function* insertMany(
@@ -655,7 +640,7 @@ export function* takenMessageIds(
   sessionId: string,
   ids: readonly string[],
 ): Work<ReadonlySet<unknown>> {
-  if (sql.dialect === 'sqlite' || ids.length === 0) return NONE_TAKEN
+  if (ids.length === 0) return NONE_TAKEN
   const rows = yield* sql.all(
     `select id from undertext_messages where {family} session = (select no from undertext_sessions where {family} id = ?)
        and id in (select value from {texts ?} k)`,
@@ -666,6 +651,18 @@ export function* takenMessageIds(
 }
 
 const NONE_TAKEN: ReadonlySet<unknown> = new Set()
+const NOTHING_TAKEN = new Done(NONE_TAKEN)
+
+/** Begins to look up the ids of messages; the rest waits together with what is read next. */
+function* beginTaking(
+  sql: Sql,
+  sessionId: string,
+  prepared: readonly Prepared[],
+): Work<Step<ReadonlySet<unknown>>> {
+  yield* sql.enter(sessionId)
+  const ids = prepared.flatMap(({ message }) => message.id ?? [])
+  return begun(takenMessageIds(sql, sessionId, ids))
+}
 
 /** The first of some ids that is taken, or that is twice among them. */
 export function firstTaken(ids: readonly string[], taken: ReadonlySet<unknown>): string | undefined {

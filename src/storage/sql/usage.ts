@@ -47,6 +47,9 @@ const OF_MODEL = `from undertext_sessions s
      left join undertext_measurements m on {family m} m.session = s.no and m.provider = ? and m.model = ?
      where {family s} s.id = ?`
 
+const READINGS_QUERY = `select ${READINGS} ${OF_MODEL}`
+const STATS_QUERY = `select ${FIGURES_OF_S}, ${READINGS} ${OF_MODEL}`
+
 /** The figures of a session and its readings for a model, in one statement: both are read before every call of a model. */
 export function* readStats(
   sql: Sql,
@@ -59,7 +62,7 @@ export function* readStats(
     const key = [provider, model]
     const row = sql.isDistributed
       ? yield* distributedStats(sql, id, provider, model)
-      : yield* sql.get(`select ${FIGURES_OF_S}, ${READINGS} ${OF_MODEL}`, ...key, ...key, ...key, ...key, id)
+      : yield* sql.get(STATS_QUERY, ...key, ...key, ...key, ...key, id)
     if (row === undefined) return undefined
     return {
       figures: decodeFigures(row, `session ${id}`),
@@ -80,7 +83,7 @@ export function* readReadings(sql: Sql, id: string, provider: string, model: str
     return decodeReadings(row?.slice(FIGURE_COUNT))
   }
   const key = [provider, model]
-  return decodeReadings(yield* sql.get(`select ${READINGS} ${OF_MODEL}`, ...key, ...key, ...key, ...key, id))
+  return decodeReadings(yield* sql.get(READINGS_QUERY, ...key, ...key, ...key, ...key, id))
 }
 
 /**
