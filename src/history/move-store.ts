@@ -10,6 +10,7 @@ import type {
   Restoring,
   SessionPage,
   Storage,
+  StoreRecord,
   StoreTable,
 } from '../storage/storage.ts'
 import type { NumberedRecord } from './checked-records.ts'
@@ -135,16 +136,18 @@ export async function moveStorage(from: Storage, to: Storage, hooks: MoveHooks =
 
 /** The sessions of a store, oldest first: lists show the copies in the same order. */
 async function* sessionsOf({ histories }: Storage): AsyncGenerator<SessionPage['sessions'][number]> {
-  for (let after: SessionPage['next'], isFirst = true; isFirst || after !== undefined; isFirst = false) {
+  let after: SessionPage['next']
+  do {
     const { sessions, next } = await histories.sessions(after, PAGE)
     yield* sessions
     after = next
-  }
+  } while (after !== undefined)
 }
 
 async function namesTooLong(from: Storage, to: Storage): Promise<LongNames[]> {
   const bytes = await to.histories.mostNameBytes()
-  return bytes === undefined ? [] : from.histories.longNames(bytes)
+  const isAnyPossible = bytes !== undefined && (await from.histories.mostNameBytes()) === undefined
+  return isAnyPossible ? from.histories.longNames(bytes) : []
 }
 
 /** A session that is not copied. */
@@ -183,8 +186,7 @@ type Standing = {
 }
 
 async function standingOf({ histories }: Storage, id: string): Promise<Standing> {
-  const background = await histories.background(id)
-  const exported = await histories.head(id)
+  const { exported, background } = await histories.moment(id)
   const head = new Renaming(exported.head, ownNames(exported.head)).head(exported.head, id)
   return { exported, head, background, digest: digestOf(head, background) }
 }
@@ -213,7 +215,8 @@ async function moveSession(
   hooks: MoveHooks,
 ): Promise<MovedSession['outcome']> {
   const ours = await standingOf(from, id)
-  const mark = await to.histories.mark(markOf(ours))
+  const stored = await to.histories.mark(markOf(ours))
+  const mark = stored?.replace(NOT_COMPARED, '')
   const there = await to.session(id)
   if (there === undefined) {
     if (mark !== undefined) throw new Unmovable('PURGED_THERE', 'its copy was purged')
@@ -223,10 +226,23 @@ async function moveSession(
   if (there.incarnation !== ours.head.session.incarnation)
     throw new Unmovable('OTHER_SESSION', 'another conversation has its id')
   const theirs = await standingOf(to, id)
-  if (theirs.digest === ours.digest) return 'unchanged'
+  if (theirs.digest === ours.digest) {
+    if (stored !== mark) await compareReplaced(from, to, ours, hooks)
+    return 'unchanged'
+  }
   if (theirs.digest !== mark) throw changedThere()
   await copySession(from, to, ours, theirs.digest, hooks)
   return 'replaced'
+}
+
+/** Before the digest in the mark of a copy that replaced another and was not compared yet. */
+const NOT_COMPARED = '?'
+
+/** Compares a copy that replaced another, and was not compared or not equal then. */
+async function compareReplaced(from: Storage, to: Storage, ours: Standing, hooks: MoveHooks): Promise<void> {
+  const { id } = ours.head.session
+  await compare(to, id, ours, await digestOfRows(from, ours.exported, hooks), hooks)
+  await to.histories.writeMark(markOf(ours), ours.digest)
 }
 
 function changedThere(): Unmovable {
@@ -250,14 +266,17 @@ async function copySession(
       const restoring = { importId, head, firstNo }
       const rows = await copyRows(from, to, ours, restoring, hooks)
       const undoneWith = await writeAudit(to, restoring)
-      const copied = { background, mark: { key: markOf(ours), value: ours.digest } }
-      if (former !== undefined)
-        return replace(to, restoring, { ...copied, former, undoneWith }, () => compare(to, id, ours, rows))
+      const mark = { key: markOf(ours), value: ours.digest }
+      if (former !== undefined) {
+        const unproved = { ...mark, value: NOT_COMPARED + mark.value }
+        await replace(to, restoring, { background, mark: unproved, former, undoneWith })
+        await compare(to, id, ours, rows, hooks)
+        return to.histories.writeMark(mark.key, mark.value)
+      }
       // A new one is compared before it can be seen.
       await writeCompactions(to, restoring, undoneWith)
-      await compare(to, importId, ours, rows)
-      await to.histories.finishCopy(restoring, copied)
-      if ((await standingOf(to, id)).digest !== ours.digest) throw mismatch()
+      await compare(to, importId, ours, rows, hooks)
+      await to.histories.finishCopy(restoring, { background, mark })
     })
   } catch (error) {
     throw underName(error, id)
@@ -273,7 +292,6 @@ async function replace(
     undoneWith,
     ...copied
   }: CopiedSession & { readonly former: string; readonly undoneWith: readonly number[] },
-  compared: () => Promise<void>,
 ): Promise<void> {
   const aside = { id: stagedName(), ...newLease() }
   const isUnchanged = (head: HistoryHead, background: Background): boolean =>
@@ -284,7 +302,6 @@ async function replace(
   })
   if (!isDone) throw changedThere()
   await discard(to, aside.id)
-  await compared()
 }
 
 /** The most messages of a session that is verified, which takes 1.5 KB of memory for each. A larger one is compared only. */
@@ -333,28 +350,57 @@ async function copyRows(
   return hash.digest('base64url')
 }
 
-/** Reads a copy again and compares it with the digest of its rows and with the head. Throws `MISMATCH`, `UNSOUND`. */
-async function compare(to: Storage, name: string, { head }: Standing, rows: string): Promise<void> {
-  const exported = await to.histories.head(name)
+async function digestOfRows(storage: Storage, exported: ExportedHead, hooks: MoveHooks): Promise<string> {
   const hash = createHash('sha256')
-  for await (const record of exportedRecords(to, exported))
+  for await (const record of exportedRecords(storage, exported)) {
+    refuseAborted(hooks, exported.head.session.id)
     if (isRow(record) || record.type === 'replacement') add(hash, record)
+  }
+  return hash.digest('base64url')
+}
+
+/**
+ * Reads a copy again and compares it with the digest of its rows and with the head. Throws `MISMATCH`, `UNSOUND`, and `CHANGED_THERE` for
+ * one that others have changed meanwhile.
+ */
+async function compare(
+  to: Storage,
+  name: string,
+  { head }: Standing,
+  rows: string,
+  hooks: MoveHooks,
+): Promise<void> {
+  const exported = await to.histories.head(name)
+  if (name === head.session.id && exported.head.session.version !== head.session.version) throw changedThere()
+  const found = await digestOfRows(to, exported, hooks)
   const { id, createdAt, updatedAt } = head.session
   // An import gets these with its name.
   const session = { ...exported.head.session, id, createdAt, updatedAt }
   const copy = canonicalJson({ ...exported.head, session })
-  if (hash.digest('base64url') !== rows || copy !== canonicalJson(head)) throw mismatch()
+  if (found !== rows || copy !== canonicalJson(head)) throw mismatch()
   await requireSound(to, head, name)
 }
 
 /** Copies the rows of a table that belong to no session; returns how many were written. */
 async function copyRecords(from: Storage, to: Storage, table: StoreTable): Promise<number> {
   let written = 0
-  for (let after: readonly number[] | undefined, isFirst = true; isFirst || after !== undefined; ) {
+  let after: readonly number[] | undefined
+  const most = (await to.histories.mostNameBytes()) ?? Number.POSITIVE_INFINITY
+  do {
     const { records, next } = await from.histories.storeRecords(table, after)
-    if (records.length > 0) written += await to.histories.writeStoreRecords(table, records)
-    isFirst = false
+    // What was learned of a model with a longer name than an index holds is learned again.
+    const fitting = table === 'receipts' ? records : records.filter((record) => bytesOf(record) <= most)
+    if (fitting.length > 0) written += await to.histories.writeStoreRecords(table, fitting)
     after = next
-  }
+  } while (after !== undefined)
   return written
+}
+
+/** The bytes of the texts of a record, which are its key. */
+function bytesOf(record: StoreRecord): number {
+  return Buffer.byteLength(
+    Object.values(record)
+      .filter((value) => typeof value === 'string')
+      .join(''),
+  )
 }

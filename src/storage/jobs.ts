@@ -238,8 +238,8 @@ export interface Histories {
 
   /** The sessions, archived ones too, oldest first. */
   sessions(after: readonly number[] | undefined, limit: number): Awaitable<SessionPage>
-  /** Throws `SESSION_NOT_FOUND`. */
-  background(id: string): Awaitable<Background>
+  /** A session and its background, of one moment. Throws `SESSION_NOT_FOUND`. */
+  moment(id: string): Awaitable<{ readonly exported: ExportedHead; readonly background: Background }>
   /**
    * Names a copied session, which lists it; with `replaced` also writes its compactions and the rest, and takes its predecessor out of
    * every list. Returns `false`, and does nothing, when that one has changed.
@@ -247,9 +247,10 @@ export interface Histories {
   finishCopy(restoring: Restoring, copied: CopiedSession): Awaitable<boolean>
   /** The value of a mark; `undefined` when there is none. */
   mark(key: string): Awaitable<string | undefined>
+  writeMark(key: string, value: string): Awaitable<void>
   /** The most bytes of a name that the indexes can hold; `undefined` when there is no limit. */
   mostNameBytes(): Awaitable<number | undefined>
-  /** Names that have more bytes. Reads the rows of all sessions, without their contents. */
+  /** Names that have more bytes, the first thousand of each kind. Reads the rows of all sessions, without their contents. */
   longNames(bytes: number): Awaitable<LongNames[]>
   /** Some rows of a table. */
   storeRecords(table: StoreTable, after: readonly number[] | undefined): Awaitable<StoreRecords>

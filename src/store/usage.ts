@@ -62,7 +62,7 @@ export async function recordOverflow(
   }
   const refused = { wentThrough: false, limit, billed: undefined }
   const { result, learned } = await report(context, session, size, { ...request, provider }, refused)
-  const lowest = limit && { ...limit, tokens: learned[limit.kind] ?? limit.tokens }
+  const lowest = limit && { ...limit, tokens: Math.min(learned[limit.kind] ?? limit.tokens, limit.tokens) }
   return overflowResult(details, lowest, result)
 }
 

@@ -23,7 +23,7 @@ const NO_TEXT = new Set<string>([
   ...'CompactionPreview ContextBudgetExceededError UndertextError isUndertextError originalErrorOf'.split(
     ' ',
   ),
-  ...'openStore SqliteStore Store aiSdkSummarizer recoveringModel'.split(' '),
+  ...'openStore SqliteStore Store aiSdkSummarizer recoveringModel moveStore'.split(' '),
 ])
 /** Verbs of a store of which the same is true. */
 const NO_TEXT_VERBS = new Set<string>([
@@ -41,7 +41,7 @@ const NO_TEXT_VERBS = new Set<string>([
   ),
 ])
 /** Commands that show no text of a conversation, and two that are tried elsewhere: `import` as `importFile`, `chat` as what it calls. */
-const NO_TEXT_COMMANDS = new Set(['chat', 'completion', 'import', 'purge', 'undo'])
+const NO_TEXT_COMMANDS = new Set(['chat', 'completion', 'import', 'move', 'purge', 'undo'])
 
 const entries = [
   'index',

@@ -12,6 +12,7 @@ import { describePromptCache } from './contract/prompt-cache.ts'
 import { describeProvider } from './contract/provider.ts'
 import { describeReading } from './contract/reading.ts'
 import { describeReadings } from './contract/readings.ts'
+import { describeRewinds } from './contract/rewinds.ts'
 import { describeSessions } from './contract/sessions.ts'
 import { describeDeduplicate } from './contract/stages-deduplicate.ts'
 import { describeDropReasoning } from './contract/stages-drop-reasoning.ts'
@@ -42,6 +43,7 @@ export const CONTRACT: readonly Part[] = [
   describePreview,
   describeProvider,
   describeUndo,
+  describeRewinds,
   describeToolCalls,
   describeExpand,
   describeUndoIfFits,

@@ -233,6 +233,8 @@ export class PostgresSql implements Sql {
     const entered = scope.entered.findLast((one) => one.family === family && one.number === session)
     if (entered === undefined) throw new Error('A session gets numbers after it was entered.')
     if (entered.look !== undefined) yield entered.look
+    // The counters are written with the commit.
+    scope.hasWritten = true
     entered.counted.add(table)
     const first = entered.counters[table] + 1
     entered.counters[table] += count

@@ -152,7 +152,7 @@ function systemDetail(code: string): string {
   if (code === 'ERR_INVALID_URL')
     return 'the address is not of the form postgres://user:password@host:5432/database.'
   if (/CERT|TLS|SSL/.test(code))
-    return `the connection could not be encrypted (${code}). Check the option ssl.`
+    return `the connection could not be encrypted (${code}). Check sslmode in the URL, or ssl of the pool.`
   if (LOST.test(code))
     return `the server cannot be reached (${code}). Check that it runs, and its host and port.`
   return `the driver failed (${code}).`

@@ -203,21 +203,25 @@ export function* provenanceOf(
   return positionsOf
 }
 
-/** What an id names, and the later compactions in force within the spans of those. */
+/** What an id names; for an undo also the later compactions in force within the spans of those. */
 export type Targets = {
   readonly targets: readonly StoredCompaction[]
   readonly isRun: boolean
-  readonly later: readonly StoredCompaction[]
+  readonly later: readonly StoredCompaction[] | undefined
 }
 
 /** The compaction with an id, or all of a run. Throws `COMPACTION_NOT_FOUND`. */
-export function* findTargets(sql: Sql, sessionId: string, id: string): Work<Targets> {
+export function* findTargets(sql: Sql, sessionId: string, id: string, isUndo = false): Work<Targets> {
   const naming = begun(someCompactions(sql, sessionId, 'c.id = ?', id))
   const ofRun = begun(someCompactions(sql, sessionId, 'c.run = ? order by {+}c.no', id))
-  const building = begun(someCompactions(sql, sessionId, `c.no in (${LATER_IN_FORCE})`, id, id))
+  // SQLite does not wait, and reads those of one target when it needs them.
+  const building =
+    isUndo && sql.dialect === 'postgres'
+      ? begun(someCompactions(sql, sessionId, `c.no in (${LATER_IN_FORCE})`, id, id))
+      : undefined
   const named = yield* naming
   const targets = named.length > 0 ? named : yield* ofRun
-  if (targets.length > 0) return { targets, isRun: named.length === 0, later: yield* building }
+  if (targets.length > 0) return { targets, isRun: named.length === 0, later: building && (yield* building) }
   throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId, compactionId: id })
 }
 

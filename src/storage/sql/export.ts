@@ -83,9 +83,11 @@ export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
     session: yield* sessionRecord(sql, session),
     compactions: yield* exportCompactions(sql, session, references, new Map(entries)),
     audit: yield* records('audit', AUDIT, 'audit', 'no'),
-    usage: yield* records('usage', USAGE, 'usage', 'provider, model'),
-    measurements: yield* records('measurement', MEASUREMENT, 'measurements', 'provider, model'),
-    operations: yield* records('operation', OPERATION, 'operations', 'id'),
+    usage: byModel(yield* records('usage', USAGE, 'usage', 'provider, model')),
+    measurements: byModel(yield* records('measurement', MEASUREMENT, 'measurements', 'provider, model')),
+    operations: (yield* records('operation', OPERATION, 'operations', 'id')).sort((a, b) =>
+      order(a.id, b.id),
+    ),
   }
   const pinned = (yield* sql.all(
     'select key from undertext_messages where {family} session = ? and pinned = 1',
@@ -93,6 +95,17 @@ export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
   )).map(([key]) => key as number)
   const hiding = new Hiding(head.compactions)
   return { head, within: { no, ids, pinned: new Set(pinned), hiding } satisfies ExportedWithin }
+}
+
+/** Sorted here, because the order of texts in a database of PostgreSQL depends on its collation. */
+function byModel<T extends { readonly provider: string; readonly model?: string | undefined }>(
+  records: T[],
+): T[] {
+  return records.sort((a, b) => order(a.provider, b.provider) || order(a.model ?? '', b.model ?? ''))
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }
 
 /** The last position and ordinal come from the rows: a wrong counter must not cost a message. */

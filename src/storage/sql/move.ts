@@ -4,6 +4,7 @@ import type {
   Background,
   CircuitRecord,
   CopiedSession,
+  ExportedHead,
   JobRecord,
   LongNames,
   Restoring,
@@ -45,9 +46,14 @@ export function* readSessions(
 
 const NO_REFERENCES: References = { ids: new Map(), numbers: new Map() }
 
-/** The jobs and the circuit of a session. Throws `SESSION_NOT_FOUND`. */
-export function* readBackground(sql: Sql, id: string): Work<Background> {
-  return yield* sql.read('moveStore', () => backgroundOf(sql, id))
+/** A session with its jobs and its circuit. Throws `SESSION_NOT_FOUND`. */
+export function* readMoment(
+  sql: Sql,
+  id: string,
+): Work<{ readonly exported: ExportedHead; readonly background: Background }> {
+  return yield* sql.read('moveStore', function* () {
+    return { exported: yield* readHead(sql, id), background: yield* backgroundOf(sql, id) }
+  })
 }
 
 function* backgroundOf(sql: Sql, id: string): Work<Background> {
@@ -108,6 +114,12 @@ export function* readMark(sql: Sql, key: string): Work<string | undefined> {
   })
 }
 
+export function* writeMark(sql: Sql, key: string, value: string): Work<void> {
+  yield* sql.write('moveStore', function* () {
+    yield* sql.run(WRITE_MARK, key, value)
+  })
+}
+
 export function* mostNameBytes(sql: Sql): Work<number | undefined> {
   return yield* new Done(sql.dialect === 'postgres' ? MAX_NAME_BYTES : undefined)
 }
@@ -123,6 +135,8 @@ const NAMES: readonly (readonly [field: string, table: string, columns: readonly
   ['provider and model', 'measurements', ['provider', 'model']],
 ]
 
+const MOST_NAMED = 1_000
+
 /** Names with more bytes, by session and field. */
 export function* readLongNames(sql: Sql, bytes: number): Work<LongNames[]> {
   return yield* sql.read('moveStore', function* () {
@@ -136,13 +150,19 @@ export function* readLongNames(sql: Sql, bytes: number): Work<LongNames[]> {
       ['owner', 'owner'],
     ] as const) {
       const where = `staged_by is null and octet_length(${column}) > ?`
-      add(yield* sql.all(`select id from undertext_sessions where ${where} order by {ages}`, bytes), field)
+      add(
+        yield* sql.all(
+          `select id from undertext_sessions where ${where} order by {ages} limit ${MOST_NAMED}`,
+          bytes,
+        ),
+        field,
+      )
     }
     for (const [field, table, columns] of NAMES) {
       const size = columns.map((column) => `octet_length(n.${column})`).join(' + ')
       const rows = yield* sql.all(
         `select s.id, count(*) from undertext_${table} n join undertext_sessions s on {same s n} s.no = n.session
-         where ${size} > ? and s.staged_by is null group by s.id order by s.id`,
+         where ${size} > ? and s.staged_by is null group by s.id order by s.id limit ${MOST_NAMED}`,
         bytes,
       )
       add(rows, field)

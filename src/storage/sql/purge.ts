@@ -19,9 +19,10 @@ function* removeSession(sql: Sql, id: string, { actor, reason }: Authorship): Wo
     const { blobs, compactions } = yield* sql.unguarded(String(no), function* () {
       const blobs = yield* dropBlobs(sql, no)
       const inSession = 'in (select key from undertext_messages where {family} session = ?)'
-      yield* sql.run(`delete from undertext_replacements where {family} message ${inSession}`, no)
-      yield* sql.run(`delete from undertext_contents where {family} key ${inSession}`, no)
-      yield* sql.run('delete from undertext_messages where {family} session = ?', no)
+      // Each may take long, and the time limit of a statement begins when it is sent.
+      yield* sql.change(`delete from undertext_replacements where {family} message ${inSession}`, no)
+      yield* sql.change(`delete from undertext_contents where {family} key ${inSession}`, no)
+      yield* sql.change('delete from undertext_messages where {family} session = ?', no)
       return { blobs, compactions: yield* dropSession(sql, id, no) }
     })
     const removed = { messages: session.messageCount, compactions, blobs }

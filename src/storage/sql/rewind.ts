@@ -199,7 +199,7 @@ function* turnedSince(
 ): Work<{ lifts: StoredCompaction[]; restores: StoredCompaction[] }> {
   const entries = yield* sql.all(
     `select no, compaction, event, position is null from undertext_audit
-     where session = ? and compaction is not null and position >= ? and event in ('created', 'undone', 'redone')
+     where {family} session = ? and compaction is not null and position >= ? and event in ('created', 'undone', 'redone')
      union all
      select no, compaction, event, position is null from undertext_audit
      where {family} session = ? and compaction is not null and position is null and at >= ? and event in ('created', 'undone', 'redone')

@@ -50,11 +50,12 @@ import {
 import {
   finishCopy,
   mostNameBytes,
-  readBackground,
   readLongNames,
   readMark,
+  readMoment,
   readSessions,
   readStoreRecords,
+  writeMark,
   writeStoreRecords,
 } from './move.ts'
 import { pinMessages, requireMessages } from './pins.ts'
@@ -155,7 +156,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
     histories: {
       ...bound({ head: exportHead, rows: exportRows, takenIds, reserve: reserveCompactions }),
       ...bound({ writeAudit: restoreAudit, writeCompactions: restoreCompactions, settle: settleRestored }),
-      ...bound({ sessions: readSessions, background: readBackground, finishCopy, mark: readMark }),
+      ...bound({ sessions: readSessions, moment: readMoment, finishCopy, mark: readMark, writeMark }),
       ...bound({
         mostNameBytes,
         longNames: readLongNames,

@@ -41,7 +41,7 @@ export function* undo(sql: Sql, id: string, target: string, request: UndoRequest
   return yield* sql.write('undoCompaction', function* () {
     yield* sql.enter(id)
     const reading = begun(requireSession(sql, id))
-    const finding = begun(findTargets(sql, id, target))
+    const finding = begun(findTargets(sql, id, target, true))
     const session = yield* reading
     const { targets, isRun, later } = yield* finding
     const turning = new Turning(sql, session, request)

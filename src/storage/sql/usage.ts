@@ -164,8 +164,8 @@ export function* recordUsage(
   try {
     return yield* sql.write('recordUsage', () => learn(sql, usage, { outcome, report }))
   } catch (error) {
-    // The report is stored; a sample of a statistic may be missing.
-    if (isUndertextError(error, 'STORE_BUSY') || isUndertextError(error, 'STORE_UNAVAILABLE')) return outcome
+    // The report is stored, so an error would count it twice if the caller tries again. A sample of a statistic may be missing.
+    if (isUndertextError(error)) return outcome
     throw error
   }
 }

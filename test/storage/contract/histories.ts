@@ -13,6 +13,19 @@ async function recordsOf(store: Store, id = S): Promise<HistoryRecord[]> {
 /** Whole sessions as records: what every storage that keeps an audit can give and take. */
 export function describeHistories({ open, keeps }: Contract): void {
   describe.skipIf(!keeps.histories)('whole sessions', () => {
+    it('are compacted and undone after they were restored', async () => {
+      const [store, other] = [await open(), await open()]
+      await store.append(S, chat(6, 100))
+      await store.compactSession(S, { range: { from: 1, to: 4 }, summary: 'so far' })
+      await other.restoreSession(await recordsOf(store))
+      const next = (await other.compactSession(S, { range: { from: 5, to: 8 }, summary: 'more' }))!
+      expect(next.compacted).toBe(true)
+      expect(await other.listCompactions(S)).toHaveLength(2)
+      await other.undoCompaction(S, next.runId!)
+      expect(await other.getEffectiveHistory(S)).toEqual(await store.getEffectiveHistory(S))
+      expect((await other.verifySession(S)).findings).toEqual([])
+    })
+
     it('are restored from an export, and continue as the original would', async () => {
       const [store, other] = [await open(), await open()]
       await store.append(S, [

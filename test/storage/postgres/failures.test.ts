@@ -56,7 +56,7 @@ describe('an error of the driver', () => {
     ['ECONNREFUSED', 'STORE_UNAVAILABLE', /cannot be reached \(ECONNREFUSED\)/],
     ['ENOTFOUND', 'STORE_UNAVAILABLE', /host and port/],
     ['EPIPE', 'STORE_UNAVAILABLE', /cannot be reached/],
-    ['SELF_SIGNED_CERT_IN_CHAIN', 'STORE_UNAVAILABLE', /option ssl/],
+    ['SELF_SIGNED_CERT_IN_CHAIN', 'STORE_UNAVAILABLE', /sslmode/],
   ])('%s is %s', (code, expected, sentence) => {
     const { error } = readFailure(driverError(code), WHERE)
     expectFailure(error, expected)
