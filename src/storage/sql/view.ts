@@ -61,14 +61,19 @@ export function* readView(
   })
 }
 
+/** The columns of a view's rows; `shown`: the replacements that they show. */
+export function viewColumns(shown: 'm.shown' | 'null'): string {
+  return `select ${PACKED_KIND}, m.anchor, m.created_at, c.content, m.id, c.metadata,
+    case when ${shown} is not null or c.blobs is not null or m.inserted_by is not null then
+      cast({array}(m.key, m.ordinal, m.inserted_by, cast(${shown} as text), cast(c.blobs as text),
+        (select by.id from undertext_compactions by where {family by} by.no = m.inserted_by)) as text) end`
+}
+
 /**
  * The query of the view, exported for the test of its plan. Fewer columns are faster, so the last column has the values that few rows
  * have; it is null for a message without replacements and blobs. A message's position is its anchor.
  */
-export const VIEW_QUERY = `select ${PACKED_KIND}, m.anchor, m.created_at, c.content, m.id, c.metadata,
-    case when m.shown is not null or c.blobs is not null or m.inserted_by is not null then
-      cast({array}(m.key, m.ordinal, m.inserted_by, cast(m.shown as text), cast(c.blobs as text),
-        (select by.id from undertext_compactions by where {family by} by.no = m.inserted_by)) as text) end
+export const VIEW_QUERY = `${viewColumns('m.shown')}
   from undertext_messages m {index undertext_visible} join undertext_contents c on {family c} c.key = m.key
   where {family m} m.session = ? and ${M_VISIBLE} order by m.anchor, m.ordinal`
 
@@ -84,7 +89,7 @@ const VIEW_WITHOUT = VIEW_QUERY.replace(
   ' and m.key not in (select value from {list ?} k) order by',
 )
 
-type ViewColumns = readonly [
+export type ViewColumns = readonly [
   packed: number,
   anchor: number,
   createdAt: number,
@@ -94,7 +99,7 @@ type ViewColumns = readonly [
   rare: string | null,
 ]
 /** The last column. */
-type Rare = readonly [
+export type Rare = readonly [
   key: number,
   ordinal: number,
   insertedBy: number | null,
@@ -103,17 +108,18 @@ type Rare = readonly [
   compactionId: string | null,
 ]
 
-/** The messages of a view's rows, within the caller's transaction. */
-function* decodeView(
+/** The messages of a view's rows, within the caller's transaction. `texts`: those that they show, if they are not today's. */
+export function* decodeView(
   sql: Sql,
   session: SessionHead,
   found: readonly Row[],
   withProvenance: boolean,
+  texts?: ShownTexts,
 ): Work<ViewMessage[]> {
   const rows = found as unknown as readonly ViewColumns[]
   const rares = new Map<ViewColumns, Rare>()
   for (const row of rows) if (row[6] !== null) rares.set(row, JSON.parse(row[6]) as Rare)
-  const context = yield* contextOf(sql, session, rares.values())
+  const context = yield* contextOf(sql, session, rares.values(), texts)
   const provenance = withProvenance ? yield* provenanceOf(sql, session.no) : undefined
   return rows.map((row) => {
     const rare = row[6] === null ? undefined : rares.get(row)
@@ -132,7 +138,12 @@ type ViewContext = {
 }
 
 /** Reads what rows with rare values need. */
-function* contextOf(sql: Sql, session: SessionHead, rares: Iterable<Rare>): Work<ViewContext> {
+function* contextOf(
+  sql: Sql,
+  session: SessionHead,
+  rares: Iterable<Rare>,
+  texts: ShownTexts | undefined,
+): Work<ViewContext> {
   const blobs: [string, number][] = []
   let isReplaced = false
   for (const [key, , , shown, places] of rares) {
@@ -141,12 +152,13 @@ function* contextOf(sql: Sql, session: SessionHead, rares: Iterable<Rare>): Work
   }
   return {
     session,
-    shownTexts: isReplaced ? yield* readShownTexts(sql, session.no) : NO_TEXTS,
+    shownTexts: texts ?? (isReplaced ? yield* readShownTexts(sql, session.no) : NO_TEXTS),
     blobs: yield* readBlobs(sql, blobs),
   }
 }
 
-type ShownTexts = ReadonlyMap<string, string>
+/** Stored texts of replacements, by the row's key, part and compaction: `key:part:compaction`. */
+export type ShownTexts = ReadonlyMap<string, string>
 const NO_TEXTS: ShownTexts = new Map()
 
 /** The texts of all replacements shown in the view, by row, part and compaction. */

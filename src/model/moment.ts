@@ -1,0 +1,69 @@
+import { type Coverage, countRows, type RowSet, withoutRows } from './coverage.ts'
+
+/*
+ * Moments: states of a session in its past. The view at a moment is a function of the rows that were there and of the compactions that
+ * were in force, as the audit recorded it. The tags of today have no part in it.
+ */
+
+/**
+ * A moment of a session: before or after a message (its id or its position), after an entry of the audit, at a time (milliseconds since
+ * 1970), before or after a compaction (its id or that of a run), or the moment of a recorded request.
+ */
+export type Moment =
+  | { readonly afterMessage: string | number }
+  | { readonly beforeMessage: string | number }
+  | { readonly audit: number }
+  | { readonly time: number | Date }
+  | { readonly beforeCompaction: string }
+  | { readonly afterCompaction: string }
+  | { readonly request: string }
+
+/** The log up to a position, and the audit up to an entry; 0 for nothing of either. */
+export type Point = { readonly position: number; readonly audit: number }
+
+/** A point that a moment names. `exact` is false when it was found by times, because old entries of the audit have no position. */
+export type PastPoint = Point & { readonly exact: boolean }
+
+/** The events of the audit that change whether a compaction is in force. */
+export const TRANSITIONS = ['created', 'undone', 'redone'] as const
+/** An entry of the audit that changes whether a compaction is in force. */
+export type Transition = {
+  readonly no: number
+  readonly compaction: number
+  readonly event: (typeof TRANSITIONS)[number]
+}
+
+/** The numbers of the compactions whose last transition up to an entry put them into force. Transitions are in order. */
+export function inForceAfter(transitions: readonly Transition[], audit: number): Set<number> {
+  const inForce = new Set<number>()
+  for (const { no, compaction, event } of transitions) {
+    if (no > audit) break
+    if (event === 'undone') inForce.delete(compaction)
+    else inForce.add(compaction)
+  }
+  return inForce
+}
+
+type Covering = { readonly coverage: Coverage }
+
+/** The rows of a view: messages up to a position and inserted rows, without those that compactions in force hide. */
+export function rowsAt(inForce: readonly Covering[], position: number): RowSet {
+  const hidden = inForce.map(({ coverage }) => coverage.hidden).filter((set) => countRows(set) > 0)
+  const stored: RowSet = {
+    positions: position === 0 ? [] : [[1, position]],
+    inserted: inForce.flatMap(({ coverage }) => coverage.inserted ?? []),
+  }
+  return withoutRows(stored, ...hidden)
+}
+
+/** The newest replacement of each part, in order of parts. Numbers of compactions are in the order in which they replace each other. */
+export function newestByPart<T extends { readonly part: number; readonly compaction: number }>(
+  replacements: readonly T[],
+): T[] {
+  const newest = new Map<number, T>()
+  for (const one of replacements) {
+    const other = newest.get(one.part)
+    if (other === undefined || other.compaction < one.compaction) newest.set(one.part, one)
+  }
+  return [...newest.values()].sort((a, b) => a.part - b.part)
+}
