@@ -33,15 +33,14 @@ export type Transition = {
   readonly event: (typeof TRANSITIONS)[number]
 }
 
-/** The numbers of the compactions whose last transition up to an entry put them into force. Transitions are in order. */
-export function inForceAfter(transitions: readonly Transition[], audit: number): Set<number> {
-  const inForce = new Set<number>()
+/** Whether compactions were in force after an entry, by the last transition of each up to it. Transitions are in order. */
+export function statesAfter(transitions: readonly Transition[], audit: number): Map<number, boolean> {
+  const states = new Map<number, boolean>()
   for (const { no, compaction, event } of transitions) {
     if (no > audit) break
-    if (event === 'undone') inForce.delete(compaction)
-    else inForce.add(compaction)
+    states.set(compaction, event !== 'undone')
   }
-  return inForce
+  return states
 }
 
 type Covering = { readonly coverage: Coverage }
@@ -66,4 +65,27 @@ export function newestByPart<T extends { readonly part: number; readonly compact
     if (other === undefined || other.compaction < one.compaction) newest.set(one.part, one)
   }
   return [...newest.values()].sort((a, b) => a.part - b.part)
+}
+
+/** Returns a function with the compaction that hides a row. Compactions in force at one moment hide different rows. */
+export function hiderOf<T extends Covering>(
+  inForce: readonly T[],
+): (row: { readonly position: number | null; readonly ordinal: number }) => T | undefined {
+  const ranges = inForce
+    .flatMap((one) => one.coverage.hidden.positions.map(([from, to]) => ({ from, to, one })))
+    .sort((a, b) => a.from - b.from)
+  const byOrdinal = new Map(
+    inForce.flatMap((one) => one.coverage.hidden.inserted.map(({ ordinal }) => [ordinal, one] as const)),
+  )
+  return ({ position, ordinal }) => {
+    if (position === null) return byOrdinal.get(ordinal)
+    let [low, high] = [0, ranges.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (ranges[middle]!.to < position) low = middle + 1
+      else high = middle
+    }
+    const found = ranges[low]
+    return found !== undefined && found.from <= position ? found.one : undefined
+  }
 }

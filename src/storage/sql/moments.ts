@@ -1,29 +1,32 @@
 import { invalid, UndertextError } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import { listIn } from '../../messages/lists.ts'
-import type { ViewMessage } from '../../messages/message.ts'
-import { countRows, type RowSet } from '../../model/coverage.ts'
+import type { StoredMessage, ViewMessage } from '../../messages/message.ts'
+import { countRows, type RowSet, withoutRows } from '../../model/coverage.ts'
 import {
-  inForceAfter,
+  hiderOf,
   type Moment,
   newestByPart,
   type PastPoint,
   type Point,
   rowsAt,
+  statesAfter,
   TRANSITIONS,
   type Transition,
 } from '../../model/moment.ts'
 import { type CompactionKind, isCondensing } from '../../model/plan.ts'
 import type { Work } from '../../model/work.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/measure.ts'
-import type { SessionFigures } from '../storage.ts'
+import type { MessageQuery, PastDiff, PastFigures, SessionStats, ViewChange } from '../storage.ts'
 import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import { compactionsNumbered, findTargets, type StoredCompaction } from './compactions.ts'
-import { ORIGINAL } from './content-codec.ts'
+import { ORIGINAL, parseStoredObject } from './content-codec.ts'
 import { requireKey } from './pins.ts'
-import { encodeShown } from './row-codec.ts'
-import type { SessionHead } from './sessions.ts'
+import { decodeKind, decodeRole, encodeShown, rowId } from './row-codec.ts'
+import { requireHead, type SessionHead } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
-import { decodeView, type Rare, viewColumns } from './view.ts'
+import { statsOf } from './usage.ts'
+import { decodeRows, decodeView, pageOf, type Rare, STORED_COLUMNS, viewColumns } from './view.ts'
 
 /*
  * The past of a session. All functions work within the caller's transaction. What was in force comes from the transitions in the audit,
@@ -228,17 +231,22 @@ export function* inForceAt(
   session: { readonly no: number },
   point: Point,
 ): Work<StoredCompaction[]> {
+  return (yield* compactionsAt(sql, session, point)).filter(({ status }) => status === 'active')
+}
+
+/** The same with those that were undone then. */
+function* compactionsAt(sql: Sql, session: { readonly no: number }, point: Point): Work<StoredCompaction[]> {
   const rows = yield* sql.all(
     `select no, compaction, event from undertext_audit
      where {family} session = ? and compaction is not null and event in (${EVENTS}) order by no`,
     session.no,
   )
   const transitions = rows.map(([no, compaction, event]) => ({ no, compaction, event }) as Transition)
-  const numbers = inForceAfter(transitions, point.audit)
-  for (const no of yield* previewsWritten(sql, session, point, transitions)) numbers.add(no)
-  for (const no of yield* unrecorded(sql, session, point, transitions)) numbers.add(no)
-  const inForce = yield* compactionsNumbered(sql, session.no, [...numbers])
-  return inForce.map((one) => ({ ...one, status: 'active' as const }))
+  const states = statesAfter(transitions, point.audit)
+  for (const no of yield* previewsWritten(sql, session, point, transitions)) states.set(no, true)
+  for (const no of yield* unrecorded(sql, session, point, transitions)) states.set(no, true)
+  const known = yield* compactionsNumbered(sql, session.no, [...states.keys()])
+  return known.map((one) => ({ ...one, status: states.get(one.no) ? 'active' : 'undone' }))
 }
 
 /** The previews with messages up to the point that are recorded after it: that of the append of its last message. */
@@ -383,12 +391,6 @@ function* replacedIn(
   return byRow
 }
 
-/** The part of a session's figures that changes with the log and its compactions. */
-type PastFigures = Pick<
-  SessionFigures,
-  'messageCount' | 'visibleCount' | 'visibleSizes' | 'hidden' | 'activeCompactions'
->
-
 /** The figures of a session at a point, by today's estimator: its counters then. Reads no contents. */
 export function* readFiguresAt(sql: Sql, session: { readonly no: number }, point: Point): Work<PastFigures> {
   const inForce = yield* inForceAt(sql, session, point)
@@ -449,4 +451,233 @@ type Saving = {
   readonly compaction: number
   readonly saved: Sizes
   readonly isActive: boolean
+}
+
+/** A point and the time of its last message or entry of the audit, milliseconds since 1970; `undefined` when it is empty. */
+export function* readPoint(
+  sql: Sql,
+  id: string,
+  moment: Moment | undefined,
+): Work<PastPoint & { readonly time: number | undefined }> {
+  return yield* sql.read('getMoment', function* () {
+    const session = yield* requireHead(sql, id)
+    const point = yield* pointOf(sql, session, moment)
+    const written = yield* sql.get(
+      'select created_at from undertext_messages where {family} session = ? and position = ?',
+      session.no,
+      point.position,
+    )
+    const noted = yield* sql.get(
+      'select at from undertext_audit where {family} session = ? and no = ?',
+      session.no,
+      point.audit,
+    )
+    const times = [written, noted].flatMap((row) => (row === undefined ? [] : (row[0] as number)))
+    return { ...point, time: times.length === 0 ? undefined : Math.max(...times) }
+  })
+}
+
+export function* readPastView(
+  sql: Sql,
+  id: string,
+  moment: Moment,
+  withProvenance: boolean,
+): Work<{ readonly point: PastPoint; readonly messages: ViewMessage[] }> {
+  return yield* sql.read('getEffectiveHistory', function* () {
+    const session = yield* requireHead(sql, id)
+    const point = yield* pointOf(sql, session, moment)
+    return { point, messages: yield* readViewAt(sql, session, point, withProvenance) }
+  })
+}
+
+export function* readPastStats(
+  sql: Sql,
+  id: string,
+  provider: string,
+  model: string,
+  moment: Moment,
+): Work<(SessionStats & { readonly point: PastPoint }) | undefined> {
+  return yield* sql.read('getContextStats', function* () {
+    const now = yield* statsOf(sql, id, provider, model)
+    if (now === undefined) return undefined
+    const session = yield* requireHead(sql, id)
+    const point = yield* pointOf(sql, session, moment)
+    const figures = { ...now.figures, ...(yield* readFiguresAt(sql, session, point)), undoneAutomatic: 0 }
+    // The last report is of today. The report of a recorded request belongs here.
+    return { point, figures, readings: { ...now.readings, measurement: undefined } }
+  })
+}
+
+/** Stored rows with the tags that they had at a moment. Pages are those of `readMessages`. */
+export function* readPastMessages(
+  sql: Sql,
+  id: string,
+  query: MessageQuery,
+  moment: Moment,
+): Work<StoredMessage[]> {
+  return yield* sql.read('getMessages', function* () {
+    const session = yield* requireHead(sql, id)
+    const point = yield* pointOf(sql, session, moment)
+    const range = pageOf(point.position, query)
+    if (range === undefined) return []
+    const compactions = yield* compactionsAt(sql, session, point)
+    const inForce = compactions.filter(({ status }) => status === 'active')
+    const stored: RowSet = {
+      positions: [range],
+      inserted: compactions
+        .flatMap(({ coverage }) => coverage.inserted ?? [])
+        .filter(({ anchor }) => anchor >= range[0] && anchor <= range[1]),
+    }
+    const set = query.visible === true ? sharedRows(stored, rowsAt(inForce, point.position)) : stored
+    const rows = yield* rowsOf(sql, session, set, STORED_COLUMNS, JOIN_CONTENTS[sql.dialect])
+    const tagged = yield* withTagsOf(sql, session, point, rows, set, compactions)
+    tagged.sort((a, b) => (a[12] as number) - (b[12] as number) || (a[4] as number) - (b[4] as number))
+    const messages = yield* decodeRows(sql, session, tagged, query.shown === true)
+    return query.order === 'forward' ? messages : messages.reverse()
+  })
+}
+
+/** The rows of two sets. */
+function sharedRows(a: RowSet, b: RowSet): RowSet {
+  return withoutRows(a, withoutRows(a, b))
+}
+
+/** Stored rows with the tags of a point in place of today's. */
+function* withTagsOf(
+  sql: Sql,
+  session: SessionHead,
+  point: Point,
+  rows: readonly Row[],
+  set: RowSet,
+  compactions: readonly StoredCompaction[],
+): Work<Row[]> {
+  const inForce = compactions.filter(({ status }) => status === 'active')
+  const undone = new Set(compactions.filter(({ status }) => status === 'undone').map(({ no }) => no))
+  const hider = hiderOf(inForce)
+  const replaced = yield* replacedIn(sql, session, set, inForce)
+  const pinned = yield* pinsSince(sql, session, point)
+  return rows.map((row) => {
+    const [position, ordinal, id, insertedBy, anchor] = [row[3], row[4], row[5], row[11], row[12]]
+    const by = hider({ position: position as number | null, ordinal: ordinal as number })
+    const isCondensed = by !== undefined && isCondensing(by.kind)
+    const shown = replaced.get(placeName(anchor, ordinal)) ?? []
+    const wasPinned = pinned.get(rowId(session.incarnation, id, position, ordinal))
+    const past = [...row]
+    past[7] = encodeShown(shown)
+    if (wasPinned !== undefined) past[13] = wasPinned ? 1 : 0
+    past[15] = isCondensed ? by.no : null
+    past[16] = by !== undefined && !isCondensed ? by.no : null
+    past[17] = undone.has(insertedBy as number) ? insertedBy : null
+    return past
+  })
+}
+
+/**
+ * Whether messages were pinned at a point, of those that were pinned or unpinned since. An entry names 20 messages at most: of the others
+ * the pins of today are returned.
+ */
+export function* pinsSince(
+  sql: Sql,
+  session: { readonly no: number },
+  { audit }: Point,
+): Work<ReadonlyMap<string, boolean>> {
+  const rows = yield* sql.all(
+    "select event, detail from undertext_audit where {family} session = ? and no > ? and event in ('pinned', 'unpinned') order by no",
+    session.no,
+    audit,
+  )
+  const pins = new Map<string, boolean>()
+  for (const [event, detail] of rows) {
+    const { messageIds } = parseStoredObject(detail, 'detail', 'an entry of the audit')
+    for (const id of Array.isArray(messageIds) ? (messageIds as string[]) : [])
+      if (!pins.has(id)) pins.set(id, event === 'unpinned')
+  }
+  return pins
+}
+
+const NARROW = 'select m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.anchor, m.inserted_by'
+
+/** The rows that the views of two moments show differently. Reads no contents. */
+export function* readDiff(sql: Sql, id: string, from: Moment, to: Moment | undefined): Work<PastDiff> {
+  return yield* sql.read('diffViews', function* () {
+    const session = yield* requireHead(sql, id)
+    const first = yield* sideOf(sql, session, yield* pointOf(sql, session, from))
+    const second = yield* sideOf(sql, session, yield* pointOf(sql, session, to))
+    const ids = new Map([...first.inForce, ...second.inForce].map((one) => [one.no, one.id] as const))
+    const changes: (readonly [anchor: number, ordinal: number, change: ViewChange])[] = []
+    for (const [change, set, absent] of [
+      ['disappeared', withoutRows(first.set, second.set), second],
+      ['appeared', withoutRows(second.set, first.set), first],
+    ] as const) {
+      for (const row of yield* rowsOf(sql, session, set, NARROW, '')) {
+        const [position, ordinal, insertedBy] = [row[2] as number | null, row[3] as number, row[7]]
+        const hiding = absent.hider({ position, ordinal })?.id ?? ids.get(insertedBy as number)
+        changes.push([
+          row[6] as number,
+          ordinal,
+          { change, ...narrowRow(session, row), ...defined({ compactionId: hiding }) },
+        ])
+      }
+    }
+    const both = sharedRows(first.set, second.set)
+    const parts = changedParts(first.replaced, second.replaced, ids)
+    for (const row of parts.size === 0 ? [] : yield* rowsOf(sql, session, both, NARROW, '')) {
+      const changed = parts.get(placeName(row[6], row[3]))
+      if (changed === undefined) continue
+      const change = { change: 'changed' as const, ...narrowRow(session, row), parts: changed }
+      changes.push([row[6] as number, row[3] as number, change])
+    }
+    changes.sort((a, b) => a[0] - b[0] || a[1] - b[1])
+    return {
+      ...{ from: first.point, to: second.point, before: first.figures, after: second.figures },
+      changes: changes.map(([, , change]) => change),
+    }
+  })
+}
+
+function narrowRow(session: SessionHead, row: Row): Omit<ViewChange, 'change'> {
+  const [kind, role, position, ordinal, id, createdAt] = row
+  return {
+    id: rowId(session.incarnation, id, position, ordinal),
+    kind: decodeKind(kind),
+    role: decodeRole(role),
+    ...(position !== null && { position: position as number }),
+    createdAt: createdAt as number,
+  }
+}
+
+/** What a diff needs of one of its points. */
+function* sideOf(sql: Sql, session: SessionHead, point: PastPoint) {
+  const inForce = yield* inForceAt(sql, session, point)
+  const set = rowsAt(inForce, point.position)
+  return {
+    ...{ point, inForce, set, hider: hiderOf(inForce) },
+    replaced: yield* replacedIn(sql, session, set, inForce),
+    figures: yield* readFiguresAt(sql, session, point),
+  }
+}
+
+type ShownRows = ReadonlyMap<string, readonly ShownThen[]>
+
+/** The parts of rows that show the texts of other compactions, by the place of the row. */
+function changedParts(
+  before: ShownRows,
+  after: ShownRows,
+  ids: ReadonlyMap<number, string>,
+): Map<string, NonNullable<ViewChange['parts']>> {
+  const changed = new Map<string, NonNullable<ViewChange['parts']>>()
+  for (const place of new Set([...before.keys(), ...after.keys()])) {
+    const [old = [], current = []] = [before.get(place), after.get(place)]
+    const numbers = [...new Set([...old, ...current].map(({ part }) => part))].sort((a, b) => a - b)
+    const textOf = (shown: readonly ShownThen[], part: number): string | null => {
+      const one = shown.find((other) => other.part === part)
+      return one === undefined ? null : ids.get(one.compaction)!
+    }
+    const parts = numbers.flatMap((part) => {
+      const [was, is] = [textOf(old, part), textOf(current, part)]
+      return was === is ? [] : { part, before: was, after: is }
+    })
+    if (parts.length > 0) changed.set(place, parts)
+  }
+  return changed
 }

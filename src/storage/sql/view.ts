@@ -226,10 +226,13 @@ function insertedTags(kind: 'summary' | 'marker', compaction: string): Partial<V
     : { truncationId: compaction, isTruncationMarker: true }
 }
 
+/** The columns of stored rows. */
+export const STORED_COLUMNS = `select m.key, m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.shown, c.content, c.metadata,
+      c.blobs, m.inserted_by, m.anchor, m.pinned, m.idempotency_key, m.condense_parent, m.truncation_parent, m.retired_by`
+
 /** The query for stored rows between two places of the log; `place` names the column. */
 function storedRows(place: string, index = ''): string {
-  return `select m.key, m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.shown, c.content, c.metadata,
-      c.blobs, m.inserted_by, m.anchor, m.pinned, m.idempotency_key, m.condense_parent, m.truncation_parent, m.retired_by
+  return `${STORED_COLUMNS}
     from undertext_messages m ${index} join undertext_contents c on {family c} c.key = m.key
     where {family m} m.session = ? and ${place} between ? and ?`
 }
@@ -258,7 +261,7 @@ export function* readMessages(sql: Sql, id: string, query: MessageQuery): Work<S
   })
 }
 
-function* decodeRows(
+export function* decodeRows(
   sql: Sql,
   session: SessionHead,
   rows: readonly Row[],
@@ -309,7 +312,10 @@ export function* readRange(
   return yield* decodeRows(sql, session, rows.flat(), false)
 }
 
-function pageOf(last: number, { after, before, limit, order }: MessageQuery): PositionRange | undefined {
+export function pageOf(
+  last: number,
+  { after, before, limit, order }: MessageQuery,
+): PositionRange | undefined {
   let from = Math.max(1, (after ?? 0) + 1)
   let to = Math.min(last, (before ?? last + 1) - 1)
   if (limit !== undefined) {
