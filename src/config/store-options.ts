@@ -88,7 +88,9 @@ export const rewindSchema = z.strictObject({
 })
 /** A message by its id or its position. */
 const messageSchema = z.union([nameSchema, z.int().positive()])
-const timeSchema = z.union([z.int(), z.date()], 'must be milliseconds since 1970, or a Date').transform(Number)
+const timeSchema = z
+  .union([z.int(), z.date()], 'must be milliseconds since 1970, or a Date')
+  .transform(Number)
 /** A moment of a session: exactly one of these. */
 export const momentSchema: z.ZodType<Moment, Moment> = z.union(
   [

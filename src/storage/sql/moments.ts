@@ -555,7 +555,7 @@ function* withTagsOf(
   const undone = new Set(compactions.filter(({ status }) => status === 'undone').map(({ no }) => no))
   const hider = hiderOf(inForce)
   const replaced = yield* replacedIn(sql, session, set, inForce)
-  const pinned = yield* pinsSince(sql, session, point)
+  const pinned = yield* pinsAt(sql, session, point)
   return rows.map((row) => {
     const [position, ordinal, id, insertedBy, anchor] = [row[3], row[4], row[5], row[11], row[12]]
     const by = hider({ position: position as number | null, ordinal: ordinal as number })
@@ -573,24 +573,25 @@ function* withTagsOf(
 }
 
 /**
- * Whether messages were pinned at a point, of those that were pinned or unpinned since. An entry names 20 messages at most: of the others
- * the pins of today are returned.
+ * Whether messages were pinned at a point, of those that entries of the audit name. An entry names 20 messages at most: of the others
+ * today's pins are the best that is known.
  */
-export function* pinsSince(
+export function* pinsAt(
   sql: Sql,
   session: { readonly no: number },
   { audit }: Point,
 ): Work<ReadonlyMap<string, boolean>> {
   const rows = yield* sql.all(
-    "select event, detail from undertext_audit where {family} session = ? and no > ? and event in ('pinned', 'unpinned') order by no",
+    "select no, event, detail from undertext_audit where {family} session = ? and event in ('pinned', 'unpinned') order by no",
     session.no,
-    audit,
   )
   const pins = new Map<string, boolean>()
-  for (const [event, detail] of rows) {
-    const { messageIds } = parseStoredObject(detail, 'detail', 'an entry of the audit')
-    for (const id of Array.isArray(messageIds) ? (messageIds as string[]) : [])
-      if (!pins.has(id)) pins.set(id, event === 'unpinned')
+  for (const [no, event, detail] of rows) {
+    const { messageIds } = parseStoredObject(detail, 'detail', `audit entry ${no}`)
+    for (const id of Array.isArray(messageIds) ? (messageIds as string[]) : []) {
+      if ((no as number) <= audit) pins.set(id, event === 'pinned')
+      else if (!pins.has(id)) pins.set(id, event === 'unpinned')
+    }
   }
   return pins
 }
