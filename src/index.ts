@@ -66,6 +66,7 @@ export type {
   LimitInput,
   ListCompactionsOptions,
   ListJobsOptions,
+  ListRequestsOptions,
   ListSessionsOptions,
   ListToolCallsOptions,
   OverflowInput,
@@ -209,7 +210,8 @@ export type {
   Prompt,
 } from './requests/options.ts'
 export type { PreparedFiles, PreparedRequest, RenderedMessage } from './requests/prepared.ts'
-export type { RecordedResponse, ResponseInput } from './requests/record.ts'
+export type { RecordedResponse, ResponseInput, UsageReportInput } from './requests/record.ts'
+export type { RecordedFiles, RecordedRequest, RenderedRequest } from './requests/recorded.ts'
 export { OVERFLOW_TARGET } from './requests/recovery.ts'
 export type { AfterTurnResult, AppendedTurn, BeforeTurnResult, TurnUsage } from './requests/turn-hooks.ts'
 export type { ImportanceReason } from './stages/importance/groups.ts'

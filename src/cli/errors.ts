@@ -51,6 +51,7 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   COMPACTION_IN_PROGRESS: EXIT.refused,
   CIRCUIT_OPEN: EXIT.refused,
   JOB_NOT_FOUND: EXIT.notFound,
+  REQUEST_NOT_FOUND: EXIT.notFound,
   ABORTED: EXIT.interrupted,
   ESTIMATOR_UNKNOWN: EXIT.unusable,
   TOKENIZER_UNAVAILABLE: EXIT.failed,
@@ -140,6 +141,7 @@ export type Failure = {
 const HINTS: { readonly [C in ErrorCode]?: string } = {
   SESSION_NOT_FOUND: '`undertext sessions` lists them; @ is the newest.',
   COMPACTION_NOT_FOUND: '`undertext log SESSION` lists them; @ is the newest.',
+  REQUEST_NOT_FOUND: '`undertext requests SESSION` lists them; @ is the newest.',
   HAS_ACTIVE_DEPENDENTS: 'Undo those as well with --cascade; `undertext log SESSION` shows how they nest.',
   BRANCH_MOVED:
     'Undo it anyway with --both: the former messages then come before those that were appended after it.',
@@ -160,6 +162,10 @@ const SENTENCES: { readonly [C in ErrorCode]?: (facts: Failures[C]) => string } 
     compactionId === '@'
       ? `Session ${JSON.stringify(sessionId)} has not been compacted.`
       : `Session ${JSON.stringify(sessionId)} has no compaction and no run ${JSON.stringify(compactionId)}.`,
+  REQUEST_NOT_FOUND: ({ sessionId, request }) =>
+    request === '@'
+      ? `Session ${JSON.stringify(sessionId)} has no recorded request.`
+      : `Session ${JSON.stringify(sessionId)} has no recorded request ${JSON.stringify(request)}.`,
   STORE_READONLY: ({ detail }) =>
     detail === undefined
       ? 'The store cannot be written to: its file, or the folder it is in, is read-only.'

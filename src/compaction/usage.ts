@@ -24,6 +24,8 @@ export type UsageResult = {
   readonly limitRefuted: boolean
   /** The report is far below what the request must contain, and nothing was learned from it. */
   readonly warning?: UsageWarning
+  /** The request that was recorded with it. */
+  readonly requestId?: string
 }
 const FAR_BELOW =
   'The provider reported less than half of what the request is estimated to hold. A server may have cut the prompt without an error (Ollama: raise num_ctx, and set contextWindows to it), the report leaves out what came from a cache (pass cacheReadTokens), or images take much less than they were estimated at.'
@@ -45,7 +47,7 @@ function warningOf(
 /** The result for a report and the outcome of the storage. */
 export function usageResult(report: UsageReport, outcome: UsageOutcome, estimator: string): UsageResult {
   const { provider, model, tokens } = report
-  const { recorded, before, after, estimate } = outcome
+  const { recorded, before, after, estimate, requestId } = outcome
   // The size in an error is not of a request that succeeded.
   const warning = report.wentThrough ? warningOf(report, outcome) : undefined
   const calibration = after.calibration ?? NO_CALIBRATION
@@ -63,7 +65,7 @@ export function usageResult(report: UsageReport, outcome: UsageOutcome, estimato
     limitRefuted:
       isRemoved(before.learned.window, after.learned.window) ||
       isRemoved(before.learned.input, after.learned.input),
-    ...defined({ warning }),
+    ...defined({ warning, requestId }),
   }
 }
 

@@ -233,6 +233,16 @@ export const renderSchema = z.strictObject({
   alsoReads: z.array(nameSchema).max(100).readonly().optional(),
   ...atShape,
 })
+export const requestsSchema = z.strictObject({
+  /** The id of the last request of the page before. */
+  after: nameSchema.optional(),
+  /** Requests of a page. Default 100. */
+  limit: z.int().positive().max(10_000).default(100),
+})
+export const requestKeySchema = z.union([
+  nameSchema.transform((id) => ({ id })),
+  z.strictObject({ answer: z.union([nameSchema, z.int().positive()]) }),
+])
 export const listJobsSchema = z.strictObject({ limit: z.int().positive().max(1_000).default(100) })
 /** Milliseconds to wait. Default: no limit. */
 export const idleSchema = z.strictObject({
@@ -293,6 +303,8 @@ export type CompactOptions = z.input<typeof callSchema> &
   Omit<NeurolinkRequest, 'maxTokens'> & { readonly maxOutputTokens?: number | undefined }
 /** Options of `previewCompaction`: those of `compactSession`, and whether a preview may call a model for its summaries. */
 export type PreviewOptions = CompactOptions & { readonly summarize?: boolean | undefined }
+/** Options of `listRequests`. */
+export type ListRequestsOptions = z.input<typeof requestsSchema>
 /** Options of `listJobs`. */
 export type ListJobsOptions = z.input<typeof listJobsSchema>
 /** Options of `whenIdle`. */

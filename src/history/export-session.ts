@@ -42,7 +42,8 @@ async function* uncheckedRecords(
   check: HistoryCheck,
 ): AsyncGenerator<HistoryRecord, void, undefined> {
   yield {
-    ...{ type: 'header', format: HISTORY_FORMAT, version: HISTORY_VERSION },
+    ...{ type: 'header', format: HISTORY_FORMAT },
+    version: exported.head.requests.length === 0 ? 1 : HISTORY_VERSION,
     ...{ package: PACKAGE_VERSION, exportedAt: Date.now() },
   }
   yield* headRecords(exported.head)

@@ -11,6 +11,9 @@ import { type InsertedRowOptions, presentRows } from './rows.ts'
 export type { Mend, MendKind, SummaryPlace } from './draft.ts'
 export type { InsertedRole, SummaryPreset } from './rows.ts'
 
+/** The version of the renderer. It changes with every change of what a view is rendered to, so that recorded requests tell why they differ. */
+export const RENDERER_VERSION = 1
+
 /** The provider that a view is rendered for, and how summaries and markers are shown. */
 export type RenderOptions = InsertedRowOptions & {
   /** Any name; an unknown provider is assumed to accept most forms. */

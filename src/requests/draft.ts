@@ -19,6 +19,8 @@ const MOST_FITTINGS = 8
 export type SessionSnapshot = {
   /** The last position of the log, 0 for none. */
   readonly position: number
+  /** The number of the last entry of the audit, 0 for none. */
+  readonly audit: number
   readonly viewEpoch: number
   readonly view: readonly ViewMessage[]
   /** Rows of the view and their sizes, as the session counts them. */
@@ -52,6 +54,7 @@ export type Draft = {
   readonly snapshot: SessionSnapshot
   readonly messages: readonly RenderedMessage[]
   readonly mends: readonly Mend[]
+  readonly rendering: RenderOptions
   /** The messages that are not stored, with the section of files. */
   readonly prompt: readonly NewMessage[]
   readonly files: PreparedFiles | undefined
@@ -133,14 +136,15 @@ function rendered(
   request: CheckedStats,
 ): Omit<Draft, 'files'> {
   const { view, estimator, chosen } = snapshot
-  const rendering = Object.fromEntries(
+  const given = Object.fromEntries(
     [...RENDERING_KEYS, 'preset', 'pendingCalls', 'alsoReads'].map((name) => [
       name,
       options[name as keyof CheckedPrepare],
     ]),
   )
   const shown = prompt.length === 0 ? view : view.concat(asRows(prompt))
-  const { messages, mends } = renderView(shown, { ...snapshot.manner, ...defined(rendering) })
+  const rendering: RenderOptions = { ...snapshot.manner, ...defined(given) }
+  const { messages, mends } = renderView(shown, rendering)
   const history = tokensOf(snapshot.sizes, snapshot.rows, estimator, chosen.key)
   const whole = tokensOf(sizesOf(messages, estimator), messages.length, estimator, chosen.key)
   const pendingTokens = Math.max(0, promptTokens(snapshot, prompt), whole - history)
@@ -151,7 +155,7 @@ function rendered(
     ...(section !== '' && { files: [{ content: section }] }),
   }
   const stats = snapshot.stats(counted)
-  return { snapshot, messages, mends, prompt, stats, request: counted, pendingTokens }
+  return { snapshot, messages, mends, rendering, prompt, stats, request: counted, pendingTokens }
 }
 
 function sizesOf(messages: readonly Pick<NewMessage, 'content'>[], estimator: Estimator): Sizes {
@@ -188,7 +192,7 @@ function withSection(prompt: readonly NewMessage[], section: string): readonly N
 }
 
 /** Messages that are not stored, as rows after a view. */
-function asRows(prompt: readonly NewMessage[]): ViewMessage[] {
+export function asRows(prompt: readonly NewMessage[]): ViewMessage[] {
   return prompt.map(({ idempotencyKey: _key, id, createdAt = 0, ...message }, index) => ({
     ...(message as Message),
     id: id ?? `prompt-${index + 1}`,

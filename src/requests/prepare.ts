@@ -248,7 +248,7 @@ export class RequestPreparer {
     { snapshot, request: _, ...draft }: Draft,
   ): PreparedRequest {
     const { stats } = draft
-    const { chosen, position, viewEpoch, settings } = snapshot
+    const { chosen, position, audit, viewEpoch, settings } = snapshot
     const isFirst = before.stats === null
     const warning = isFirst
       ? this.#port.turns.warn(sessionId, stats, options.warningLevels ?? settings.warningLevels)
@@ -270,6 +270,7 @@ export class RequestPreparer {
       tokensBefore: isFirst ? stats.estimatedInputTokens : before.tokensBefore,
       tokensAfter: stats.estimatedInputTokens,
       position,
+      audit,
       viewEpoch,
       auto,
       contextManagement: before.contextManagement,

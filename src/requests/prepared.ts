@@ -6,7 +6,7 @@ import type { ProcessedFile } from '../files/file-summarization-service.ts'
 import { defined } from '../messages/defined.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import type { Message, NewMessage } from '../messages/message.ts'
-import type { Mend } from '../rendering/render.ts'
+import type { Mend, RenderOptions } from '../rendering/render.ts'
 import { requestParts } from './options.ts'
 import type { TurnUsage } from './turn-hooks.ts'
 
@@ -60,6 +60,10 @@ export type PreparedRequest = {
   readonly tokensAfter: number
   /** The last position of the log that is in the request, 0 for none. */
   readonly position: number
+  /** The number of the last entry of the audit when the view was read, 0 for none. With `position` it is the moment of the request. */
+  readonly audit: number
+  /** How view and prompt were rendered. */
+  readonly rendering: RenderOptions
   /** The epoch of the view in the request, as in `getSession`. */
   readonly viewEpoch: number
   /** Whether automatic runs are allowed for this request, in the background too. */

@@ -4,28 +4,36 @@ import type { UsageResult } from '../compaction/usage.ts'
 import { type CheckedStats, type UsageInput, usageSchema } from '../config/store-options.ts'
 import { labelSchema, nameSchema, taken } from '../messages/check.ts'
 import { defined } from '../messages/defined.ts'
+import { isObject } from '../messages/json.ts'
 import type { NewMessage } from '../messages/message.ts'
 import type { NextStep } from '../messages/stop-reason.ts'
+import type { RenderOptions } from '../rendering/render.ts'
 import { type Prompt, requestParts } from './options.ts'
-import { describedBy, type PreparedRequest } from './prepared.ts'
+import { describedBy, type PreparedFiles, type PreparedRequest, type RenderedMessage } from './prepared.ts'
 import { readUsage } from './provider-usage.ts'
 import type { AppendedTurn } from './turn-hooks.ts'
 
 const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usageSchema.shape
 const figuresSchema = z.strictObject({ inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens })
 
+const listOf = <T>() => z.custom<readonly T[]>((value) => Array.isArray(value), 'must be a list')
+
 /** The fields of a request that are read when its response is recorded: it may come back from JSON. */
-const requestSchema = z.looseObject({
+export const requestSchema = z.looseObject({
   sessionId: z.string(),
   provider: nameSchema,
   model: nameSchema.optional(),
   system: z.string().optional(),
   tools: z.array(z.unknown().transform(taken)).readonly().optional(),
   position: z.int().nonnegative(),
+  audit: z.int().nonnegative().optional(),
+  rendering: z.custom<RenderOptions>(isObject, 'must be an object').optional(),
+  messages: listOf<RenderedMessage>().optional(),
+  files: z.custom<PreparedFiles>(isObject, 'must be an object').optional(),
   viewEpoch: z.int().nonnegative(),
   auto: z.boolean().optional(),
   pendingTokens: z.int().nonnegative(),
-  prompt: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list'),
+  prompt: listOf<NewMessage>(),
   stats: z.looseObject({
     outputReserve: z.looseObject({ tokens: z.number(), source: z.string() }),
     contextWindowTarget: z.number().optional(),
@@ -35,7 +43,7 @@ const requestSchema = z.looseObject({
 
 export const recordSchema = z.strictObject({
   /** The model's answer, as `append` takes it. May be empty when there is a prompt to append. */
-  messages: z.custom<readonly NewMessage[]>((value) => Array.isArray(value), 'must be a list'),
+  messages: listOf<NewMessage>(),
   /** The prompt, when it is not stored yet; it is appended first. Default: the request's; `[]` for none. */
   prompt: z.custom<Prompt>((value) => value !== null, 'must be a text, a message or messages').optional(),
   /** The request, as `prepareRequest` returned it: the usage counts for it. */
@@ -70,6 +78,11 @@ export type RecordedResponse = {
   readonly usage?: UsageResult
   /** Why no usage was recorded although one was given: the messages are recorded all the same. */
   readonly usageProblem?: 'unreadable'
+  /**
+   * The recorded request, for `getRequest`. Absent when no `request` was given, when all messages were stored already, and when it
+   * could not be recorded: its tools cannot be expressed as JSON, or the session was purged since it was prepared.
+   */
+  readonly requestId?: string
   /** What comes next: the same request again, the results of tools, or nothing. */
   readonly next: NextStep
   /** Whether the answer was final: a turn is complete. */
@@ -119,4 +132,10 @@ export function nextRequestOf({ request }: CheckedResponse): CheckedStats {
     contextWindowTarget,
     threshold: threshold <= 1 ? threshold : undefined,
   })
+}
+
+/** What `recordUsage` takes. */
+export type UsageReportInput = UsageInput & {
+  /** The request, as `prepareRequest` returned it, to be recorded with its usage. */
+  readonly request?: PreparedRequest | undefined
 }

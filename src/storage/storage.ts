@@ -12,6 +12,15 @@ import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
 import type { Past } from './past.ts'
 import type {
+  BilledTokens,
+  FoundRequest,
+  NewRequest,
+  RequestKey,
+  RequestQuery,
+  SessionPoint,
+  StoredRequest,
+} from './requests.ts'
+import type {
   Appended,
   Authorship,
   FinishedImport,
@@ -39,6 +48,7 @@ import type {
 
 export * from './jobs.ts'
 export * from './past.ts'
+export * from './requests.ts'
 export * from './sessions.ts'
 
 /*
@@ -213,15 +223,8 @@ export type UsageReport = {
   readonly pending: number
   /** The billed tokens; `undefined` for a failed request. */
   readonly billed: BilledTokens | undefined
-}
-
-/** Billed tokens of one request; input excludes tokens read from or written to the cache. */
-export type BilledTokens = {
-  readonly inputTokens: number
-  /** `undefined` when the provider did not report it. */
-  readonly cacheReadTokens: number | undefined
-  readonly cacheCreationTokens: number | undefined
-  readonly outputTokens: number
+  /** What was sent, to be recorded with it. */
+  readonly request?: NewRequest | undefined
 }
 
 /** The billed tokens of a provider's model in a session: sums. */
@@ -254,6 +257,8 @@ export type UsageOutcome = {
   readonly estimate: Estimate | undefined
   readonly before: Readings
   readonly after: Readings
+  /** Of the recorded request, if there was one. */
+  readonly requestId?: string | undefined
 }
 
 /** What stats are computed from, read at one moment. */
@@ -390,6 +395,16 @@ export interface Storage {
   readings(id: string, provider: string, model: string): Awaitable<Readings>
   /** Records the size of a request and its billed tokens. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
   recordUsage(id: string, usage: UsageReport): Awaitable<UsageOutcome>
+  /** The last entry of the audit, read at one moment with the version of the session; `undefined` for an unknown session. */
+  point(id: string): Awaitable<SessionPoint | undefined>
+  /**
+   * Records a request; returns its id, or `undefined` when its moment is not of this session. Throws `SESSION_NOT_FOUND`.
+   */
+  recordRequest(id: string, request: NewRequest): Awaitable<string | undefined>
+  /** Oldest first. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` for an `after` that is not of this session. */
+  requests(id: string, query: RequestQuery): Awaitable<StoredRequest[]>
+  /** A request and what it was made of. Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
+  request(id: string, key: RequestKey): Awaitable<FoundRequest>
   /** The billed tokens so far, by provider and model. Throws `SESSION_NOT_FOUND`. */
   usage(id: string): Awaitable<RecordedUsage>
   /**

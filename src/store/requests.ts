@@ -21,7 +21,8 @@ import {
   recordSchema,
   usageOfResponse,
 } from '../requests/record.ts'
-import type { Session, SessionFigures } from '../storage/storage.ts'
+import { newRequest } from '../requests/recorded.ts'
+import type { BilledTokens, NewRequest, Session, SessionFigures } from '../storage/storage.ts'
 import { NO_SIZES } from '../tokens/measure.ts'
 import type { AppendResult } from './append.ts'
 import type { StoreContext } from './context.ts'
@@ -31,7 +32,11 @@ const MAX_READS = 100
 
 type RecordingVerbs = {
   readonly append: (messages: readonly NewMessage[], options: AppendOptions) => Promise<AppendResult>
-  readonly recordUsage: (usage: UsageInput) => Promise<UsageResult>
+  /** Records a usage, and with it the request that `requestOf` returns. */
+  readonly recordUsage: (
+    usage: UsageInput,
+    requestOf: (billed: BilledTokens) => NewRequest | undefined,
+  ) => Promise<UsageResult>
   /** Offers the session to the background. */
   readonly offer: (stats: ContextStats) => void
 }
@@ -48,14 +53,21 @@ export async function recordResponse(
   if (request !== undefined && request.sessionId !== sessionId)
     throw invalid('recordResponse: the request is of another session')
   const reading = checked.usage == null ? undefined : figuresOf(checked)
-  const messages = promptMessages(checked.prompt ?? request?.prompt).concat(checked.messages)
+  const prompt = promptMessages(checked.prompt ?? request?.prompt)
+  const messages = prompt.concat(checked.messages)
   const appended = await verbs.append(messages, {
     ...(expectedPosition !== undefined && { expectedPosition }),
   })
   const usage = await reading
   const isNew = appended.messages.some(({ existing }) => !existing)
+  const requestOf = (billed?: BilledTokens): NewRequest | undefined =>
+    request && newRequest(request, billed, { messages, appended: appended.messages, prompt: prompt.length })
   const reported =
-    usage !== undefined && isNew ? await verbs.recordUsage(usageOfResponse(checked, usage)) : undefined
+    usage !== undefined && isNew
+      ? await verbs.recordUsage(usageOfResponse(checked, usage), requestOf)
+      : undefined
+  const requestId =
+    reported?.requestId ?? (isNew ? await recordAlone(context, sessionId, requestOf, reported) : undefined)
   const next = nextStep(stopReason)
   const { provider, model } = modelOfResponse(checked)
   const stats = await context.stats(sessionId, provider, model, nextRequestOf(checked))
@@ -71,9 +83,27 @@ export async function recordResponse(
     appended,
     ...(reported !== undefined && { usage: reported }),
     ...(reading !== undefined && usage === undefined && { usageProblem: 'unreadable' as const }),
+    ...(requestId !== undefined && { requestId }),
     next,
     final: next === 'final',
     stats,
+  }
+}
+
+/** Records a request without a usage. The answer is stored, so a failure leaves no record and is not thrown. */
+async function recordAlone(
+  { storage }: StoreContext,
+  sessionId: string,
+  requestOf: () => NewRequest | undefined,
+  reported: UsageResult | undefined,
+): Promise<string | undefined> {
+  const request = reported === undefined ? requestOf() : undefined
+  if (request === undefined) return undefined
+  try {
+    return await storage.recordRequest(sessionId, request)
+  } catch (error) {
+    if (isUndertextError(error)) return undefined
+    throw error
   }
 }
 
@@ -96,9 +126,10 @@ export async function readWorld(
   for (let attempt = 0; attempt < MAX_READS; attempt++) {
     const session = await storage.session(id)
     const world = await worldOf(context, id, session, provider, model)
-    const now = await storage.session(id)
+    const now = await storage.point(id)
     const isSame = now?.incarnation === session?.incarnation && now?.version === session?.version
-    if (world !== undefined && isSame) return world
+    // An entry of the audit that was written since without a change of the session changes no view.
+    if (world !== undefined && isSame) return { ...world, audit: now?.audit ?? 0 }
   }
   throw new UndertextError('STORE_BUSY', { waitedMs: Date.now() - started })
 }
@@ -110,7 +141,7 @@ async function worldOf(
   session: Session | undefined,
   provider: string | undefined,
   model: string | undefined,
-): Promise<SessionSnapshot | undefined> {
+): Promise<Omit<SessionSnapshot, 'audit'> | undefined> {
   const { storage, configuration } = context
   const figures = session ?? noFigures(context)
   const chosen = context.modelFor(figures, provider, model)

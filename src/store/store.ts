@@ -38,6 +38,7 @@ import {
   type LimitInput,
   type ListCompactionsOptions,
   type ListJobsOptions,
+  type ListRequestsOptions,
   type ListSessionsOptions,
   type ListToolCallsOptions,
   limitSchema,
@@ -56,6 +57,8 @@ import {
   type RedoOptions,
   redoSchema,
   renderSchema,
+  requestKeySchema,
+  requestsSchema,
   type SessionChange,
   type SessionInput,
   type StatsOptions,
@@ -65,7 +68,6 @@ import {
   toolOutputSchema,
   type UndoIfFitsOptions,
   type UndoOptions,
-  type UsageInput,
   undoIfFitsSchema,
   undoSchema,
   updateSchema,
@@ -81,6 +83,7 @@ import type { RestoreOptions, SessionRestore } from '../history/restore-session.
 import { headOf } from '../messages/characters.ts'
 import { check, isIterable, nameSchema, taken } from '../messages/check.ts'
 import type { NewMessage, PastView, StoredMessage } from '../messages/message.ts'
+import { isObject } from '../messages/json.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import type { Finding } from '../model/coverage.ts'
 import type { ExpandedSummary } from '../model/expansion.ts'
@@ -97,7 +100,19 @@ import {
 } from '../requests/options.ts'
 import { RequestPreparer } from '../requests/prepare.ts'
 import type { PreparedRequest } from '../requests/prepared.ts'
-import type { RecordedResponse, ResponseInput } from '../requests/record.ts'
+import {
+  type RecordedResponse,
+  type ResponseInput,
+  requestSchema,
+  type UsageReportInput,
+} from '../requests/record.ts'
+import {
+  newRequest,
+  type RecordedRequest,
+  type RenderedRequest,
+  recordedRequest,
+  renderedRequest,
+} from '../requests/recorded.ts'
 import { withRecovery } from '../requests/recovery.ts'
 import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
 import { withUndoEvent } from '../requests/undo-events.ts'
@@ -639,13 +654,18 @@ export class Store<S extends Storage = Storage> {
    * A report of less than half of the estimate (after the model's ratio) cannot be of the whole request: the result and the event
    * `usageWarning` report this, and no figure is adjusted. A report above a limit that was learned from an overflow removes that limit.
    * Reports of 0 tokens are ignored.
+   *
+   * `request` is the result of `prepareRequest`, where the answer is stored by other calls than `recordResponse`: it is recorded for
+   * `getRequest`, without the positions of the answer.
    */
-  async recordUsage(sessionId: string, usage: UsageInput): Promise<UsageResult> {
-    return recordUsage(
-      this.#context,
-      checkId(sessionId),
-      check(usageSchema, withRequestNames(usage), 'recordUsage'),
-    )
+  async recordUsage(sessionId: string, usage: UsageReportInput): Promise<UsageResult> {
+    const id = checkId(sessionId)
+    const { request: given, ...report } = isObject(usage) ? usage : { ...(usage as UsageReportInput) }
+    const checked = check(usageSchema, withRequestNames(report), 'recordUsage')
+    const request = check(requestSchema.optional(), given, 'recordUsage: request')
+    if (request !== undefined && request.sessionId !== id)
+      throw invalid('recordUsage: the request is of another session')
+    return recordUsage(this.#context, id, checked, (billed) => request && newRequest(request, billed))
   }
 
   /**
@@ -963,8 +983,8 @@ export class Store<S extends Storage = Storage> {
    * the answer was paid for.
    *
    * `request` is the result of `prepareRequest`: the usage then counts for exactly that request, whatever was appended since. After a
-   * compaction it no longer describes the view, and `usage.recorded` is false. With idempotency keys on all messages the call can be
-   * repeated: then nothing is written, counted or emitted twice.
+   * compaction it no longer describes the view, and `usage.recorded` is false. What was sent is recorded with it, for `getRequest`.
+   * With idempotency keys on all messages the call can be repeated: then nothing is written, counted or emitted twice.
    *
    * Throws what `append` and `recordUsage` throw; appended messages stay.
    */
@@ -972,9 +992,40 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     return recordResponse(this.#context, id, response, {
       append: (messages, options) => this.append(id, messages, options),
-      recordUsage: (usage) => this.recordUsage(id, usage),
+      recordUsage: (usage, requestOf) => {
+        const report = check(usageSchema, withRequestNames(usage), 'recordUsage')
+        return recordUsage(this.#context, id, report, requestOf)
+      },
       offer: (stats) => this.#background.offer(id, stats),
     })
+  }
+
+  /**
+   * Lists the recorded requests of a session, oldest first: what `recordResponse`, the middleware and the adapters recorded. A page has up
+   * to `limit` (100) requests; for the next one pass the last `id` as `after`. Throws `REQUEST_NOT_FOUND` for an `after` that is not an
+   * id of this session.
+   */
+  async listRequests(sessionId: string, options: ListRequestsOptions = {}): Promise<RecordedRequest[]> {
+    const id = checkId(sessionId)
+    const query = check(requestsSchema, options, 'listRequests')
+    const stored = await this.#context.storage.requests(id, query)
+    return stored.map((one) => recordedRequest(id, one))
+  }
+
+  /**
+   * Returns a recorded request: what the model was sent. `request` is its id, or `{ answer }` with the id or the position of a message
+   * that it produced. The messages are not stored: they are rendered again from the view of that moment, and compared with the hash of what
+   * was sent. `matches` says whether they are the same bytes, and `reason` why they are not.
+   *
+   * Throws `REQUEST_NOT_FOUND`, also for a message whose request was not recorded, and `MESSAGE_NOT_FOUND` for an unknown id of a message.
+   */
+  async getRequest(
+    sessionId: string,
+    request: string | { readonly answer: string | number },
+  ): Promise<RenderedRequest> {
+    const id = checkId(sessionId)
+    const key = check(requestKeySchema, request, 'getRequest: request')
+    return renderedRequest(id, await this.#context.storage.request(id, key))
   }
 
   /**

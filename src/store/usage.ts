@@ -8,7 +8,7 @@ import {
 } from '../compaction/usage.ts'
 import type { CheckedOverflow, CheckedUsage, OverflowInput } from '../config/store-options.ts'
 import { overflowReader } from '../overflow/overflow.ts'
-import type { Session, UsageReport } from '../storage/storage.ts'
+import type { BilledTokens, NewRequest, Session, UsageReport } from '../storage/storage.ts'
 import { estimateOf, estimateRequest } from '../tokens/budget.ts'
 import type { LearnedTokens } from '../tokens/calibration.ts'
 import type { StoreContext } from './context.ts'
@@ -18,19 +18,22 @@ export async function recordUsage(
   context: StoreContext,
   sessionId: string,
   usage: CheckedUsage,
+  requestOf: (billed: BilledTokens) => NewRequest | undefined = () => undefined,
 ): Promise<UsageResult> {
   const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens } = usage
   const tokens = inputTokens + (cacheReadTokens ?? 0) + (cacheCreationTokens ?? 0)
   const session = await context.requireSession(sessionId)
+  const billed = {
+    inputTokens,
+    cacheReadTokens: cacheReadTokens ?? undefined,
+    cacheCreationTokens: cacheCreationTokens ?? undefined,
+    outputTokens: outputTokens ?? 0,
+  }
   const { result } = await report(context, session, tokens, usage, {
     wentThrough: true,
     limit: undefined,
-    billed: {
-      inputTokens,
-      cacheReadTokens: cacheReadTokens ?? undefined,
-      cacheCreationTokens: cacheCreationTokens ?? undefined,
-      outputTokens: outputTokens ?? 0,
-    },
+    billed,
+    request: requestOf(billed),
   })
   return result
 }
@@ -71,7 +74,7 @@ async function report(
   session: Session,
   tokens: number,
   request: OverflowInput,
-  outcome: Pick<UsageReport, 'wentThrough' | 'limit' | 'billed'>,
+  outcome: Pick<UsageReport, 'wentThrough' | 'limit' | 'billed' | 'request'>,
 ): Promise<{ readonly result: UsageResult; readonly learned: LearnedTokens }> {
   const { id, estimator } = session
   const chosen = context.modelFor(session, request.provider, request.model)

@@ -59,6 +59,7 @@ import type {
   Rewound,
   RunCommit,
   Session,
+  SessionPoint,
   SessionStats,
   SessionTest,
   Snapshot,
@@ -266,6 +267,22 @@ export class ModelStorage implements Storage {
       const row = log.rows.findLast(({ key }) => keyOf.get(key) === idempotencyKey)
       return row && { position: row.position!, same: isSameSaid(row, message) }
     })
+  }
+
+  point(id: string): SessionPoint | undefined {
+    const session = this.session(id)
+    return session && { incarnation: session.incarnation, version: session.version, audit: 0 }
+  }
+
+  /** The model keeps no requests either. */
+  recordRequest(): undefined {}
+
+  requests(): never {
+    throw new Error('the model keeps no requests')
+  }
+
+  request(): never {
+    throw new Error('the model keeps no requests')
   }
 
   stats(id: string, provider: string, model: string): SessionStats | undefined {

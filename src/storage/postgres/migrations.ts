@@ -71,4 +71,8 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TRIGGER audit_is_not_truncated BEFORE TRUNCATE ON {schema}.audit FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse('the audit is kept');",
     "-- Half of a page stays free, so that the counters of a session change without a change of its indexes.\nALTER TABLE {schema}.sessions SET (fillfactor = 50);",
   ], // 0002_guards
+  [
+    "CREATE TABLE {schema}.\"requests\" (\n\t\"family\" bigint NOT NULL,\n\t\"session\" bigint NOT NULL,\n\t\"no\" bigint NOT NULL,\n\t\"position\" bigint NOT NULL,\n\t\"audit\" bigint NOT NULL,\n\t\"provider\" text NOT NULL,\n\t\"model\" text NOT NULL,\n\t\"rendering\" text,\n\t\"renderer\" integer NOT NULL,\n\t\"hash\" \"bytea\" NOT NULL,\n\t\"system\" \"bytea\",\n\t\"tools\" \"bytea\",\n\t\"prompt\" \"bytea\",\n\t\"files\" \"bytea\",\n\t\"prompt_first\" bigint,\n\t\"prompt_last\" bigint,\n\t\"answer_first\" bigint,\n\t\"answer_last\" bigint,\n\t\"input_tokens\" bigint,\n\t\"cache_read_tokens\" bigint,\n\t\"cache_creation_tokens\" bigint,\n\t\"output_tokens\" bigint,\n\t\"at\" bigint NOT NULL,\n\tCONSTRAINT \"requests_pkey\" PRIMARY KEY(\"family\",\"session\",\"no\")\n);",
+    "CREATE INDEX \"requests_answer\" ON {schema}.\"requests\" USING btree (\"family\",\"session\",\"answer_last\") WHERE answer_last is not null;",
+  ], // 0003_requests
 ]

@@ -373,6 +373,42 @@ export const operations = undertext.table(
   (table) => [primaryKey({ name: 'operations_pkey', columns: [table.family, table.session, table.id] })],
 )
 
+/** Requests to models, with what they were made of: a moment of the view, and blobs for what the log does not hold. */
+export const requests = undertext.table(
+  'requests',
+  {
+    family: family(),
+    session: long().notNull(),
+    no: long().notNull(),
+    position: long().notNull(),
+    audit: long().notNull(),
+    provider: text().notNull(),
+    model: text().notNull(),
+    rendering: text(),
+    renderer: integer().notNull(),
+    hash: bytea().notNull(),
+    system: bytea(),
+    tools: bytea(),
+    prompt: bytea(),
+    files: bytea(),
+    promptFirst: long('prompt_first'),
+    promptLast: long('prompt_last'),
+    answerFirst: long('answer_first'),
+    answerLast: long('answer_last'),
+    inputTokens: long('input_tokens'),
+    cacheReadTokens: long('cache_read_tokens'),
+    cacheCreationTokens: long('cache_creation_tokens'),
+    outputTokens: long('output_tokens'),
+    at: long().notNull(),
+  },
+  (table) => [
+    primaryKey({ name: 'requests_pkey', columns: [table.family, table.session, table.no] }),
+    index('requests_answer')
+      .on(table.family, table.session, table.answerLast)
+      .where(sql`answer_last is not null`),
+  ],
+)
+
 /** The ratio of a model's tokens to estimated ones: sums over all sessions; older reports count less. */
 export const calibrations = undertext.table(
   'calibrations',
@@ -406,7 +442,7 @@ export const limits = undertext.table(
   (table) => [primaryKey({ name: 'limits_pkey', columns: [table.provider, table.model, table.kind] })],
 )
 
-/** Images, files and other large binary parts by content hash, stored once. */
+/** Images, files, other large binary parts, and texts of requests, by content hash, stored once. */
 export const blobs = undertext.table(
   'blobs',
   {

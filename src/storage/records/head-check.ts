@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { REQUEST_TEXTS } from '../requests.ts'
 import type {
   AuditRecord,
   CompactionRecord,
@@ -5,6 +7,8 @@ import type {
   HistoryHead,
   MeasurementRecord,
   OperationRecord,
+  PieceRecord,
+  RequestRecord,
   RowSetRecord,
   SessionRecord,
   UsageRecord,
@@ -12,10 +16,15 @@ import type {
 import { Hiding } from './row-fields.ts'
 
 /** The order of the kinds of records. */
-const ORDER = ['session', 'compaction', 'audit', 'usage', 'measurement', 'operation'] as const
+const ORDER = [
+  ...(['session', 'compaction', 'audit', 'usage', 'measurement', 'operation'] as const),
+  ...(['piece', 'request'] as const),
+]
 
 /** The maximum bytes of an audit record as JSON, which bounds a row of any file. */
 const MAX_AUDIT_BYTES = 16_384
+
+const BILLED = ['cacheReadTokens', 'cacheCreationTokens', 'outputTokens'] as const
 
 /** Statuses of attempts that never changed a row. */
 const isAttempt = ({ status }: CompactionRecord): boolean => status !== 'active' && status !== 'undone'
@@ -32,10 +41,13 @@ export class HeadCheck {
     usage: [] as UsageRecord[],
     measurement: [] as MeasurementRecord[],
     operation: [] as OperationRecord[],
+    piece: [] as PieceRecord[],
+    request: [] as RequestRecord[],
   }
   readonly #compactions = new Map<string, CompactionRecord>()
   /** Unique names: compactions, models of figures, operations. */
   readonly #names = new Set<string>()
+  readonly #unused = new Set<string>()
   #phase = 0
 
   /** Returns the problem of the next record, or `undefined`. */
@@ -58,13 +70,14 @@ export class HeadCheck {
   close(): string | { readonly head: HistoryHead; readonly hiding: Hiding } {
     const { session } = this
     if (session === undefined) return 'the session is missing'
-    const { compaction: compactions, audit, usage, measurement, operation } = this.#lists
+    const { compaction: compactions, audit, usage, measurement, operation, piece, request } = this.#lists
     const hiding = new Hiding(compactions)
     const problem = this.#insertions(session) ?? this.#hiders(hiding) ?? this.#undos() ?? this.#turned()
     if (problem !== undefined) return problem
+    if (this.#unused.size > 0) return 'a piece belongs to no request'
     const head = {
       ...{ session, compactions, audit, usage },
-      ...{ measurements: measurement, operations: operation },
+      ...{ measurements: measurement, operations: operation, pieces: piece, requests: request },
     }
     return { head, hiding }
   }
@@ -87,7 +100,28 @@ export class HeadCheck {
         if (record.positions.some((position) => position > session.messages))
           return 'positions must be of the session’s messages'
         return this.#known(record.compaction) ?? this.#once(`operation ${record.id}`)
+      case 'piece':
+        if (createHash('sha256').update(record.text).digest('hex') !== record.sha256)
+          return 'sha256 must be that of its text'
+        this.#unused.add(record.sha256)
+        return this.#once(`piece ${record.sha256}`)
+      case 'request':
+        return this.#request(record, session)
     }
+  }
+
+  #request(record: RequestRecord, { messages }: SessionRecord): string | undefined {
+    const { position, audit, promptRange, answer, inputTokens } = record
+    if (Math.max(position, promptRange?.[1] ?? 0, answer?.[1] ?? 0) > messages)
+      return 'positions must be of the session’s messages'
+    if (audit > this.#lists.audit.length) return 'audit must be the number of a record of the audit'
+    if (inputTokens === undefined && BILLED.some((name) => record[name] !== undefined))
+      return 'inputTokens must be there with the other tokens'
+    for (const hash of REQUEST_TEXTS.flatMap((name) => record[name] ?? [])) {
+      if (!this.#names.has(`piece ${hash}`)) return 'a piece of it is not there'
+      this.#unused.delete(hash)
+    }
+    return undefined
   }
 
   #once(name: string): string | undefined {

@@ -12,7 +12,8 @@ import { COMPACTION_KINDS } from '../../model/plan.ts'
  */
 
 export const HISTORY_FORMAT = 'undertext history'
-export const HISTORY_VERSION = 1
+/** The latest version. Only a history with requests is of version 2, so that earlier versions of the package read the others. */
+export const HISTORY_VERSION = 2
 
 /*
  * The schema of each record. Records are checked and never copied, because zod's copies would drop a `__proto__` key of a content.
@@ -49,7 +50,7 @@ function isAscending(ranges: readonly (readonly number[])[]): boolean {
 const header = z.strictObject({
   type: z.literal('header'),
   format: z.literal(HISTORY_FORMAT),
-  version: z.literal(HISTORY_VERSION),
+  version: z.union([z.literal(1), z.literal(HISTORY_VERSION)]),
   /** Version of the package that wrote it. */
   package: labelSchema,
   /** Milliseconds since 1970, like all times. */
@@ -173,6 +174,37 @@ const operation = z.strictObject({
   positions: z.array(ordinal),
 })
 
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
+
+/** A text of requests, or a part of one. */
+const piece = z.strictObject({ type: z.literal('piece'), sha256, text: z.string() })
+
+const request = z.strictObject({
+  type: z.literal('request'),
+  /** The moment of its view: the log's last position, and the number of an audit record, from 1; 0 for none. */
+  position: count,
+  audit: count,
+  provider: nameSchema,
+  model: labelSchema,
+  rendering: jsonObjectSchema.optional(),
+  renderer: count,
+  /** Of what was sent. */
+  sha256,
+  /** The pieces that are together the JSON of the system prompt, of the tools, of the messages that are not in the log, and of the files. */
+  system: z.array(sha256).min(1).optional(),
+  tools: z.array(sha256).min(1).optional(),
+  prompt: z.array(sha256).min(1).optional(),
+  files: z.array(sha256).min(1).optional(),
+  /** Positions, first and last. */
+  promptRange: range.optional(),
+  answer: range.optional(),
+  inputTokens: count.optional(),
+  cacheReadTokens: count.optional(),
+  cacheCreationTokens: count.optional(),
+  outputTokens: count.optional(),
+  at: time,
+})
+
 /** The places of base64 bytes in a content: the part, and the entry of a tool result's content or −1. */
 const bytesPlace = z.tuple([count, z.int().min(-1)])
 
@@ -226,10 +258,7 @@ const end = z.strictObject({
   inserted: count,
   replacements: count,
   /** Of all lines before it, in hexadecimal, when the records are lines of a file. */
-  sha256: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
-    .optional(),
+  sha256: sha256.optional(),
 })
 
 /** A record as it is read: immutable, with absent fields missing. */
@@ -259,6 +288,10 @@ export type UsageRecord = RecordOf<typeof usage>
 export type MeasurementRecord = RecordOf<typeof measurement>
 /** A rewind with an operation id of the caller. */
 export type OperationRecord = RecordOf<typeof operation>
+/** A text of requests, stored once. */
+export type PieceRecord = RecordOf<typeof piece>
+/** A request to a model. */
+export type RequestRecord = RecordOf<typeof request>
 export type BytesPlace = RecordOf<typeof bytesPlace>
 /** A message of the log. */
 export type MessageRecord = RecordOf<typeof message>
@@ -281,6 +314,8 @@ export type HeadRecord =
   | UsageRecord
   | MeasurementRecord
   | OperationRecord
+  | PieceRecord
+  | RequestRecord
 
 /** A record of an exported history. */
 export type HistoryRecord = HeaderRecord | HeadRecord | RowRecord | ReplacementRecord | EndRecord
@@ -293,6 +328,8 @@ export type HistoryHead = {
   readonly usage: readonly UsageRecord[]
   readonly measurements: readonly MeasurementRecord[]
   readonly operations: readonly OperationRecord[]
+  readonly pieces: readonly PieceRecord[]
+  readonly requests: readonly RequestRecord[]
 }
 
 /** The records of a head, in their order. */
@@ -303,6 +340,8 @@ export function* headRecords(head: HistoryHead): Generator<HeadRecord> {
   yield* head.usage
   yield* head.measurements
   yield* head.operations
+  yield* head.pieces
+  yield* head.requests
 }
 
 export function isRow(record: HistoryRecord): record is RowRecord {
@@ -324,6 +363,8 @@ export const RECORD_SCHEMAS: { readonly [T in HistoryRecord['type']]: z.ZodObjec
   usage,
   measurement,
   operation,
+  piece,
+  request,
   message,
   summary,
   marker,

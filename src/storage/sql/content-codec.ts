@@ -240,18 +240,26 @@ function isPlace(value: unknown): value is BlobPlace {
 export function* keepBlobs(sql: Sql, bytes: EncodedContent['bytes']): Work<void> {
   for (const { hash, bytes: data } of bytes) {
     // Not "on conflict": the trigger against replacing a blob fires before conflicts are handled.
-    const known = yield* sql.change(
-      'update undertext_blobs set reference_count = reference_count + 1 where {family} hash = ?',
-      hash,
-    )
+    const known = yield* sql.change(ADD_REFERENCE, hash)
     if (known > 0) continue
-    yield* sql.run(
-      'insert into undertext_blobs ({family,} hash, reference_count, bytes) values ({?,} ?, 1, ?)',
-      hash,
-      data,
-    )
+    yield* sql.run(INSERT_BLOB, hash, data)
   }
 }
+
+/** The same where it is known which bytes are there, by the hash in hex; adds those that it stores. */
+export function* keepPieces(sql: Sql, pieces: EncodedContent['bytes'], known: Set<string>): Work<void> {
+  for (const { hash, bytes } of pieces) {
+    const name = hash.toString('hex')
+    if (known.has(name)) yield* sql.run(ADD_REFERENCE, hash)
+    else yield* sql.run(INSERT_BLOB, hash, bytes)
+    known.add(name)
+  }
+}
+
+const ADD_REFERENCE =
+  'update undertext_blobs set reference_count = reference_count + 1 where {family} hash = ?'
+const INSERT_BLOB =
+  'insert into undertext_blobs ({family,} hash, reference_count, bytes) values ({?,} ?, 1, ?)'
 
 /** Bytes by the hash in hex; those that are missing are not in it. */
 export type Blobs = ReadonlyMap<string, Uint8Array>
@@ -304,5 +312,10 @@ export function* dropBlobsOf(sql: Sql, keys: readonly number[]): Work<number> {
       )
     }
   }
+  return yield* dropUnused(sql)
+}
+
+/** Removes the blobs without references; returns their number. */
+export function* dropUnused(sql: Sql): Work<number> {
   return yield* sql.change('delete from undertext_blobs where {family} reference_count <= 0')
 }

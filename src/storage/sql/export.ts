@@ -34,6 +34,7 @@ import {
   parseStoredObject,
   readBlobs,
 } from './content-codec.ts'
+import { exportRequests } from './requests.ts'
 import { decodeKind, decodeRole, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
@@ -79,15 +80,17 @@ export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
   const entries = (yield* all('audit', 'no', 'no')).map(
     ([entry], index) => [entry as number, index + 1] as const,
   )
+  const numbers = new Map(entries)
   const head: HistoryHead = {
     session: yield* sessionRecord(sql, session),
-    compactions: yield* exportCompactions(sql, session, references, new Map(entries)),
+    compactions: yield* exportCompactions(sql, session, references, numbers),
     audit: yield* records('audit', AUDIT, 'audit', 'no'),
     usage: byModel(yield* records('usage', USAGE, 'usage', 'provider, model')),
     measurements: byModel(yield* records('measurement', MEASUREMENT, 'measurements', 'provider, model')),
     operations: (yield* records('operation', OPERATION, 'operations', 'id')).sort((a, b) =>
       order(a.id, b.id),
     ),
+    ...(yield* exportRequests(sql, session, numbers)),
   }
   const pinned = (yield* sql.all(
     'select key from undertext_messages where {family} session = ? and pinned = 1',

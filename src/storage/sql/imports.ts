@@ -2,8 +2,9 @@ import { UndertextError } from '../../errors.ts'
 import type { Work } from '../../model/work.ts'
 import type { FinishedImport, ImportInProgress, NewImport, Session } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { dropBlobsOf } from './content-codec.ts'
+import { dropBlobsOf, dropUnused } from './content-codec.ts'
 import { dropSession } from './purge.ts'
+import { dropRequests } from './requests.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 import type { Sql } from './sql.ts'
 
@@ -123,7 +124,11 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
       )).map(([key]) => key as number)
       yield* discardRows(sql, keys)
       const isEmpty = keys.length < rows
-      if (isEmpty) yield* dropSession(sql, id, no)
+      if (isEmpty) {
+        yield* dropRequests(sql, no)
+        yield* dropUnused(sql)
+        yield* dropSession(sql, id, no)
+      }
       return isEmpty
     })
   })

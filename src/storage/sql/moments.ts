@@ -1,5 +1,6 @@
 import { invalid, UndertextError } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
+import { headOf } from '../../messages/characters.ts'
 import { listIn } from '../../messages/lists.ts'
 import type { StoredMessage, ViewMessage } from '../../messages/message.ts'
 import { countRows, type RowSet, withoutRows } from '../../model/coverage.ts'
@@ -22,7 +23,7 @@ import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import { compactionsNumbered, findTargets, type StoredCompaction } from './compactions.ts'
 import { ORIGINAL, parseStoredObject } from './content-codec.ts'
 import { requireKey } from './pins.ts'
-import { decodeKind, decodeRole, encodeShown, rowId } from './row-codec.ts'
+import { decodeKind, decodeRole, encodeShown, requestNo, rowId } from './row-codec.ts'
 import { requireHead, type SessionHead } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { statsOf } from './usage.ts'
@@ -36,7 +37,7 @@ import { decodeRows, decodeView, pageOf, type Rare, STORED_COLUMNS, viewColumns 
 const EVENTS = TRANSITIONS.map((event) => `'${event}'`).join(', ')
 
 /**
- * The point that a moment names; `undefined` names the present. Throws `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND`, and `INVALID_INPUT`
+ * The point that a moment names; `undefined` names the present. Throws `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND`, `REQUEST_NOT_FOUND`, and `INVALID_INPUT`
  * for an entry of the audit that the session does not have.
  */
 export function* pointOf(sql: Sql, session: SessionHead, moment: Moment | undefined): Work<PastPoint> {
@@ -50,8 +51,23 @@ export function* pointOf(sql: Sql, session: SessionHead, moment: Moment | undefi
     return yield* besideCompaction(sql, session, moment.beforeCompaction, 'before')
   if ('afterCompaction' in moment)
     return yield* besideCompaction(sql, session, moment.afterCompaction, 'after')
-  // Recorded requests are resolved here.
-  throw invalid('moment: no request is recorded under this id')
+  return yield* ofRequest(sql, session, moment.request)
+}
+
+/** Throws `REQUEST_NOT_FOUND`. */
+function* ofRequest(sql: Sql, session: SessionHead, id: string): Work<PastPoint> {
+  const no = requestNo(session.incarnation, id)
+  const row =
+    no === undefined
+      ? undefined
+      : yield* sql.get(
+          'select position, audit from undertext_requests where {family} session = ? and no = ?',
+          session.no,
+          no,
+        )
+  if (row === undefined)
+    throw new UndertextError('REQUEST_NOT_FOUND', { sessionId: session.id, request: headOf(id, 200) })
+  return { position: row[0] as number, audit: row[1] as number, exact: true }
 }
 
 /** The last entry of the audit with a number up to `most`, 0 for none. */

@@ -2,6 +2,7 @@ import type { Work } from '../../model/work.ts'
 import type { Authorship, Purged, PurgeRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { dropBlobs } from './content-codec.ts'
+import { dropRequests } from './requests.ts'
 import { requireSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
 
@@ -17,6 +18,7 @@ function* removeSession(sql: Sql, id: string, { actor, reason }: Authorship): Wo
     const session = yield* requireSession(sql, id)
     const { no } = session
     const { blobs, compactions } = yield* sql.unguarded(String(no), function* () {
+      yield* dropRequests(sql, no)
       const blobs = yield* dropBlobs(sql, no)
       const inSession = 'in (select key from undertext_messages where {family} session = ?)'
       // Each may take long, and the time limit of a statement begins when it is sent.
@@ -35,7 +37,7 @@ function* removeSession(sql: Sql, id: string, { actor, reason }: Authorship): Wo
 /** Removes what is left of a session without messages, itself last; returns the number of compactions. Within `unguarded`. */
 export function* dropSession(sql: Sql, id: string, no: number): Work<number> {
   const compactions = yield* sql.change('delete from undertext_compactions where {family} session = ?', no)
-  for (const table of ['measurements', 'usage', 'jobs', 'circuits', 'operations', 'audit'])
+  for (const table of ['measurements', 'usage', 'jobs', 'circuits', 'operations', 'requests', 'audit'])
     yield* sql.run(`delete from undertext_${table} where {family} session = ?`, no)
   yield* sql.run('delete from undertext_sessions where {family} no = ?', no)
   yield* sql.leave(id)

@@ -32,6 +32,7 @@ import { requireImport } from './imports.ts'
 import { requireKey } from './pins.ts'
 import { countAll, savedOf, showing } from './recount.ts'
 import { insertReplacement } from './replacements.ts'
+import { restoreRequests } from './requests.ts'
 import { encodeFlags, encodeKind, encodeRole, encodeTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
@@ -216,6 +217,7 @@ export function* writeSettled(sql: Sql, restoring: Restoring, counted: Row): Wor
   const references = referencesOf(restoring)
   for (const [statement, columns, records] of FIGURES)
     for (const record of head[records]) yield* sql.run(statement, no, ...columns.write(record, references))
+  yield* restoreRequests(sql, no, head)
   const { version, viewEpoch, archivedAt, undoneAutomatic = 0 } = head.session
   yield* sql.run(
     `update undertext_sessions set messages = ?, inserted = ?, visible = ?, size_text = ?, size_reasoning = ?, size_calls = ?,

@@ -214,3 +214,15 @@ export function rowId(incarnation: string, id: unknown, position: unknown, ordin
   if (id !== null) return id as string
   return position === null ? `${incarnation}:s${ordinal}` : `${incarnation}:${position}`
 }
+
+/** The id of a request, which is not stored: the incarnation of its session and its number. */
+export function requestId(incarnation: string, no: number): string {
+  return `${incarnation}:r${no}`
+}
+
+/** The number in a request's id; `undefined` for an id that is not of this session. */
+export function requestNo(incarnation: string, id: string): number | undefined {
+  const prefix = `${incarnation}:r`
+  const digits = id.startsWith(prefix) ? id.slice(prefix.length) : ''
+  return /^[1-9]\d{0,14}$/.test(digits) ? Number(digits) : undefined
+}

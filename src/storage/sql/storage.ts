@@ -63,6 +63,7 @@ import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
 import { reestimate } from './recount.ts'
+import { readPoint, readRequest, readRequests, recordRequest } from './requests.ts'
 import {
   reserveCompactions,
   restoreAudit,
@@ -132,6 +133,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
     ...bound({ requireMessages, contents: readContents, metadata: readMetadata, shownTexts: readShown }),
     ...bound({ leaseInTheWay, takeLease, renewLease, releaseLease, noteAttempt, noteAnswer, endAttempts }),
     ...bound({ undo, undoWhile, compactions: readCompactions, auditLog: readAudit, reestimate }),
+    ...bound({ point: readPoint, recordRequest, requests: readRequests, request: readRequest }),
     ...bound({ usage: readUsage, learnLimit, forgetLimit, limits: readLimits }),
     ...bound({
       session: getSession,

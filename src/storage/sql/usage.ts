@@ -23,6 +23,7 @@ import { addBilled } from './billing.ts'
 import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import { columnsOf } from './compaction-row.ts'
 import { damaged, storedNumber } from './content-codec.ts'
+import { noteRequest } from './requests.ts'
 import { encodeKind, encodeRole } from './row-codec.ts'
 import { decodeFigures, FIGURE_COUNT, FIGURES_OF_S, requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
@@ -191,12 +192,14 @@ function* noteReport(
   yield* sql.enter(id)
   const requiring = begun(requireSession(sql, id))
   const reading = begun(readReadings(sql, id, provider, model))
+  const noting = usage.request && noteRequest(sql, id, usage.request)
   const session = yield* requiring
   const before = yield* reading
+  const requestId = noting && (yield* noting(session))
   const isStale = usage.viewEpoch !== undefined && usage.viewEpoch !== session.viewEpoch
   if (usage.billed !== undefined) yield* addBilled(sql, session.no, usage, usage.billed, isStale)
   if (isStale || tokens === 0 || session.visibleCount === 0) {
-    const outcome = { recorded: false, before, after: before, estimate: undefined }
+    const outcome = { recorded: false, before, after: before, estimate: undefined, requestId }
     return { outcome, report: undefined }
   }
   const sent = yield* sentRows(sql, session, usage.position)
@@ -206,7 +209,8 @@ function* noteReport(
   const report = { tokens, viewEpoch, estimator, estimate, at: Date.now() }
   const { measurement } = recordReport(before, report)
   yield* writeMeasurement(sql, session.no, usage, measurement)
-  return { outcome: { recorded: true, before, after: { ...before, measurement }, estimate }, report }
+  const outcome = { recorded: true, before, after: { ...before, measurement }, estimate, requestId }
+  return { outcome, report }
 }
 
 /** Stores what a report says of its model: limits and calibration, within the caller's transaction. */

@@ -20,6 +20,7 @@ import {
   storedCounters,
   writeRecounted,
 } from './recount.ts'
+import { requestBlobs } from './requests.ts'
 import { encodeTools, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
@@ -341,6 +342,13 @@ class Check {
         if (state.damaged) this.#report('BLOB_DAMAGED', `the bytes of blob ${hash} do not match its hash`, id)
         if (state.references < 1) this.#report('BLOB_REFERENCES', `blob ${hash} has no reference`, id)
       }
+    }
+    for (const [hash, count] of yield* requestBlobs(this.#sql, this.#session.no)) {
+      const state = known.get(hash) ?? (yield* this.#blobState(hash))
+      if (state === 'missing') this.#report('BLOB_MISSING', `blob ${hash} of a request is missing`)
+      else if (state.damaged) this.#report('BLOB_DAMAGED', `the bytes of blob ${hash} do not match its hash`)
+      else if (state.references < count)
+        this.#report('BLOB_REFERENCES', `blob ${hash} has fewer references than the requests that need it`)
     }
     return lacking
   }

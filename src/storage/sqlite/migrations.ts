@@ -103,4 +103,8 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
   [
     "CREATE INDEX `undertext_compactions_running` ON `undertext_compactions` (`session`) WHERE status = 'running';",
   ], // 0010_running_attempts
+  [
+    "CREATE TABLE `undertext_requests` (\n\t`session` integer NOT NULL,\n\t`no` integer NOT NULL,\n\t`position` integer NOT NULL,\n\t`audit` integer NOT NULL,\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`rendering` text,\n\t`renderer` integer NOT NULL,\n\t`hash` blob NOT NULL,\n\t`system` blob,\n\t`tools` blob,\n\t`prompt` blob,\n\t`files` blob,\n\t`prompt_first` integer,\n\t`prompt_last` integer,\n\t`answer_first` integer,\n\t`answer_last` integer,\n\t`input_tokens` integer,\n\t`cache_read_tokens` integer,\n\t`cache_creation_tokens` integer,\n\t`output_tokens` integer,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`session`, `no`)\n);",
+    "CREATE INDEX `undertext_requests_answer` ON `undertext_requests` (`session`,`answer_last`) WHERE answer_last is not null;",
+  ], // 0011_requests
 ]

@@ -357,6 +357,52 @@ export const operations = sqliteTable(
   (table) => [primaryKey({ columns: [table.session, table.id] })],
 )
 
+/** Requests to models, with what they were made of: a moment of the view, and blobs for what the log does not hold. */
+export const requests = sqliteTable(
+  'undertext_requests',
+  {
+    session: integer().notNull(),
+    /** 1, 2, 3 … within the session. */
+    no: integer().notNull(),
+    /** The moment of its view: the last position of the log, and the last entry of the audit, 0 for none. */
+    position: integer().notNull(),
+    audit: integer().notNull(),
+    provider: text().notNull(),
+    /** Empty for a provider without a model. */
+    model: text().notNull(),
+    /** How the view was rendered, besides the provider: JSON; null for the defaults. */
+    rendering: text(),
+    /** The version of the renderer. */
+    renderer: integer().notNull(),
+    /** Of what was sent (requests/recorded.ts). */
+    hash: blob({ mode: 'buffer' }).notNull(),
+    /** Hashes of blobs, one after the other, whose bytes together are a text; null for none. */
+    system: blob({ mode: 'buffer' }),
+    tools: blob({ mode: 'buffer' }),
+    /** The messages that are not in the log. */
+    prompt: blob({ mode: 'buffer' }),
+    files: blob({ mode: 'buffer' }),
+    /** Positions of the prompt, where it is in the log, and of the answer. */
+    promptFirst: integer('prompt_first'),
+    promptLast: integer('prompt_last'),
+    answerFirst: integer('answer_first'),
+    answerLast: integer('answer_last'),
+    /** Tokens as they were billed; null when they are unknown. */
+    inputTokens: integer('input_tokens'),
+    cacheReadTokens: integer('cache_read_tokens'),
+    cacheCreationTokens: integer('cache_creation_tokens'),
+    outputTokens: integer('output_tokens'),
+    at: integer().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.session, table.no] }),
+    /** The request of an answer. */
+    index('undertext_requests_answer')
+      .on(table.session, table.answerLast)
+      .where(sql`answer_last is not null`),
+  ],
+)
+
 /** The ratio of a model's tokens to estimated ones: sums over all sessions; older reports count less. */
 export const calibrations = sqliteTable(
   'undertext_calibrations',
@@ -389,7 +435,7 @@ export const limits = sqliteTable(
   (table) => [primaryKey({ columns: [table.provider, table.model, table.kind] })],
 )
 
-/** Images, files and other large binary parts by content hash, stored once. */
+/** Images, files, other large binary parts, and texts of requests, by content hash, stored once. */
 export const blobs = sqliteTable('undertext_blobs', {
   hash: blob({ mode: 'buffer' }).primaryKey(),
   references: integer('reference_count').notNull(),

@@ -1,0 +1,368 @@
+import { UndertextError } from '../../errors.ts'
+import { headOf } from '../../messages/characters.ts'
+import { defined } from '../../messages/defined.ts'
+import { stringifyJson } from '../../messages/json.ts'
+import type { PositionRange } from '../../messages/message.ts'
+import { begun, mapped, type Step, type Work } from '../../model/work.ts'
+import type { HistoryHead, PieceRecord, RequestRecord } from '../records/records.ts'
+import {
+  type FoundRequest,
+  type NewRequest,
+  type Pieces,
+  REQUEST_TEXTS,
+  type RequestKey,
+  type RequestQuery,
+  type SessionPoint,
+  type StoredRequest,
+} from '../requests.ts'
+import { insertInto } from './columns.ts'
+import { damaged, keepPieces, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
+import { readViewAt } from './moments.ts'
+import { requireKey } from './pins.ts'
+import { requestId, requestNo } from './row-codec.ts'
+import { requireHead, type SessionHead } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
+import { readRange } from './view.ts'
+
+/*
+ * Requests to a model. What was sent is not stored again: it is rendered from the view of its moment. Only what the log does not have is
+ * stored, as blobs: a text is the bytes of its blobs, one after the other.
+ */
+
+const FIELDS = [
+  ...['position', 'audit', 'provider', 'model', 'rendering', 'renderer', 'hash'],
+  ...REQUEST_TEXTS,
+  ...['prompt_first', 'prompt_last', 'answer_first', 'answer_last'],
+  ...['input_tokens', 'cache_read_tokens', 'cache_creation_tokens', 'output_tokens', 'at'],
+]
+const TEXTS = REQUEST_TEXTS.join(', ')
+const INSERT = insertInto('undertext_requests', ['session', 'no', ...FIELDS])
+const SELECT = `select no, ${FIELDS.join(', ')} from undertext_requests where {family} session = ?`
+const KNOWN_BLOB = 'select hash from undertext_blobs where {family} hash = ?'
+const BYTES_OF_HASH = 32
+
+/** The last entry of a session's audit, with what tells whether the session changed since. `undefined` for an unknown session. */
+export function* readPoint(sql: Sql, id: string): Work<SessionPoint | undefined> {
+  return yield* sql.outside('prepareRequest', function* () {
+    yield* sql.enter(id)
+    const row = yield* sql.get(
+      `select s.incarnation, s.version,
+         (select coalesce(max(a.no), 0) from undertext_audit a where {family a} a.session = s.no)
+       from undertext_sessions s where {family s} s.id = ?`,
+      id,
+    )
+    return row && { incarnation: row[0] as string, version: row[1] as number, audit: row[2] as number }
+  })
+}
+
+/** Records a request by itself; returns its id. Throws `SESSION_NOT_FOUND`. */
+export function* recordRequest(sql: Sql, id: string, request: NewRequest): Work<string | undefined> {
+  return yield* sql.write('recordResponse', function* () {
+    yield* sql.enter(id)
+    const noting = noteRequest(sql, id, request)
+    return yield* noting(yield* requireHead(sql, id))
+  })
+}
+
+/**
+ * Begins to read what a record needs, within a transaction that has entered the session; returns the function that writes it and returns
+ * its id. A request whose moment is not of this session is not recorded: the session was purged and created again since.
+ */
+export function noteRequest(
+  sql: Sql,
+  id: string,
+  request: NewRequest,
+): (session: Pick<SessionHead, 'no' | 'incarnation' | 'messageCount'>) => Work<string | undefined> {
+  const reading = begun(readPlace(sql, id, request))
+  return function* (session) {
+    const { last, hasEntry, known } = yield* reading
+    if (!hasEntry || request.position > session.messageCount) return undefined
+    yield* insertRequest(sql, session.no, last + 1, request, known)
+    return requestId(session.incarnation, last + 1)
+  }
+}
+
+type Place = { readonly last: number; readonly hasEntry: boolean; readonly known: Set<string> }
+
+/** The number of the last request, whether the entry of the audit is the session's, and which blobs are there. */
+function* readPlace(sql: Sql, id: string, request: NewRequest): Work<Place> {
+  const reading: Step<Row | undefined> = sql.get(
+    `select (select coalesce(max(r.no), 0) from undertext_requests r where {family r} r.session = s.no),
+       (select count(*) from undertext_audit a where {family a} a.session = s.no and a.no = ?)
+     from undertext_sessions s where {family s} s.id = ?`,
+    request.audit,
+    id,
+  )
+  const hashes = REQUEST_TEXTS.flatMap((name) => request[name] ?? []).map(({ hash }) => hash)
+  const looking = hashes.map((hash) => sql.get(KNOWN_BLOB, hash))
+  const place = yield* reading
+  const found = yield* mapped(looking, (look) => look)
+  const known = new Set(found.flatMap((row) => (row === undefined ? [] : [hex(row[0])])))
+  return { last: (place?.[0] ?? 0) as number, hasEntry: request.audit === 0 || place?.[1] === 1, known }
+}
+
+/** Writes a request and its blobs. `known`: the blobs that are there. */
+function* insertRequest(
+  sql: Sql,
+  session: number,
+  no: number,
+  request: NewRequest,
+  known: Set<string>,
+): Work<void> {
+  const { position, audit, provider, model, rendering, renderer, hash, promptRange, answer, billed } = request
+  const texts = REQUEST_TEXTS.map((name) => request[name])
+  for (const pieces of texts) if (pieces !== undefined) yield* keepPieces(sql, pieces, known)
+  yield* sql.run(
+    INSERT,
+    ...[session, no, position, audit, provider, model, rendering ?? null, renderer, hash],
+    ...texts.map((pieces) => (pieces === undefined ? null : Buffer.concat(pieces.map((one) => one.hash)))),
+    ...(promptRange ?? [null, null]),
+    ...(answer ?? [null, null]),
+    ...[billed?.inputTokens ?? null, billed?.cacheReadTokens ?? null, billed?.cacheCreationTokens ?? null],
+    ...[billed?.outputTokens ?? null, request.at],
+  )
+}
+
+/** The requests of a session, oldest first. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` for an unknown `after`. */
+export function* readRequests(sql: Sql, id: string, { after, limit }: RequestQuery): Work<StoredRequest[]> {
+  return yield* sql.read('listRequests', function* () {
+    const session = yield* requireHead(sql, id)
+    const from = after === undefined ? 0 : requireNo(session, after)
+    const rows = yield* sql.all(`${SELECT} and no > ? order by no limit ?`, session.no, from, limit)
+    return rows.map((row) => decode(session, row))
+  })
+}
+
+function requireNo({ id, incarnation }: SessionHead, requestId: string): number {
+  const no = requestNo(incarnation, requestId)
+  if (no === undefined)
+    throw new UndertextError('REQUEST_NOT_FOUND', { sessionId: id, request: headOf(requestId, 200) })
+  return no
+}
+
+/** A request within the caller's transaction; `undefined` for an unknown one. Throws `MESSAGE_NOT_FOUND`. */
+export function* findRequest(
+  sql: Sql,
+  session: SessionHead,
+  key: RequestKey,
+): Work<StoredRequest | undefined> {
+  if ('id' in key) {
+    const no = requestNo(session.incarnation, key.id)
+    const row = no === undefined ? undefined : yield* sql.get(`${SELECT} and no = ?`, session.no, no)
+    return row && decode(session, row)
+  }
+  const position = typeof key.answer === 'number' ? key.answer : yield* positionOf(sql, session, key.answer)
+  if (position === undefined) return undefined
+  // Two requests may have the same answer, where a repeated one was known: the first made it.
+  const row = yield* sql.get(
+    `${SELECT} and answer_last is not null and answer_last >= ? and answer_first <= ? order by answer_last, no limit 1`,
+    ...[session.no, position, position],
+  )
+  return row && decode(session, row)
+}
+
+/** `undefined` for a row that a compaction inserted. */
+function* positionOf(sql: Sql, session: SessionHead, messageId: string): Work<number | undefined> {
+  const key = yield* requireKey(sql, session, messageId)
+  const row = yield* sql.get('select position from undertext_messages where {family} key = ?', key)
+  return (row?.[0] as number | null) ?? undefined
+}
+
+/**
+ * A request with what it was made of: its texts, its prompt where it is in the log, and the view of its moment. Throws
+ * `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, `MESSAGE_NOT_FOUND`, `STORE_CORRUPT`.
+ */
+export function* readRequest(sql: Sql, id: string, key: RequestKey): Work<FoundRequest> {
+  return yield* sql.read('getRequest', function* () {
+    const session = yield* requireHead(sql, id)
+    const request = yield* findRequest(sql, session, key)
+    if (request === undefined)
+      throw new UndertextError('REQUEST_NOT_FOUND', { sessionId: id, request: nameOf(key) })
+    const texts = yield* mapped(REQUEST_TEXTS, function* (name) {
+      const hashes = request[name]
+      return [name, hashes === undefined ? undefined : yield* readText(sql, hashes)] as const
+    })
+    const { promptRange } = request
+    return {
+      request,
+      texts: Object.fromEntries(texts) as FoundRequest['texts'],
+      stored: promptRange === undefined ? [] : yield* readRange(sql, session, [promptRange]),
+      view: yield* readViewAt(sql, session, request),
+    }
+  })
+}
+
+function nameOf(key: RequestKey): string {
+  return headOf('id' in key ? key.id : String(key.answer), 200)
+}
+
+/** The text of blobs; `undefined` when one is gone. */
+function* readText(sql: Sql, hashes: readonly string[]): Work<string | undefined> {
+  const bytes: Uint8Array[] = []
+  for (const hash of hashes) {
+    const row = yield* sql.get(
+      'select bytes from undertext_blobs where {family} hash = ?',
+      Buffer.from(hash, 'hex'),
+    )
+    if (!(row?.[0] instanceof Uint8Array)) return undefined
+    bytes.push(row[0])
+  }
+  return Buffer.concat(bytes).toString('utf8')
+}
+
+function decode(session: Pick<SessionHead, 'incarnation'>, row: Row): StoredRequest {
+  const name = `request no. ${row[0]}`
+  const number = (at: number): number => storedNumber(row[at], name)
+  const optional = (at: number): number | undefined => (row[at] === null ? undefined : number(at))
+  const text = (at: number): string => storedText(row[at], name) ?? ''
+  const range = (at: number): PositionRange | undefined =>
+    row[at] === null ? undefined : [number(at), number(at + 1)]
+  const no = number(0)
+  return {
+    no,
+    id: requestId(session.incarnation, no),
+    position: number(1),
+    audit: number(2),
+    provider: text(3),
+    model: text(4),
+    rendering: storedText(row[5], name),
+    renderer: number(6),
+    hash: bytesOf(row[7], name),
+    system: hashesIn(row[8], name),
+    tools: hashesIn(row[9], name),
+    prompt: hashesIn(row[10], name),
+    files: hashesIn(row[11], name),
+    promptRange: range(12),
+    answer: range(14),
+    billed:
+      row[16] === null
+        ? undefined
+        : {
+            inputTokens: number(16),
+            cacheReadTokens: optional(17),
+            cacheCreationTokens: optional(18),
+            outputTokens: optional(19) ?? 0,
+          },
+    at: number(20),
+  }
+}
+
+function bytesOf(value: unknown, row: string): Buffer {
+  if (!(value instanceof Uint8Array)) throw damaged('record', row)
+  return Buffer.from(value)
+}
+
+function hex(value: unknown): string {
+  return Buffer.from(value as Uint8Array).toString('hex')
+}
+
+/** The hashes in a column, in hexadecimal. */
+function hashesIn(value: unknown, row: string): string[] | undefined {
+  if (value === null) return undefined
+  const bytes = bytesOf(value, row)
+  if (bytes.length === 0 || bytes.length % BYTES_OF_HASH !== 0) throw damaged('record', row)
+  const count = bytes.length / BYTES_OF_HASH
+  return Array.from({ length: count }, (_, at) =>
+    bytes.subarray(at * BYTES_OF_HASH, (at + 1) * BYTES_OF_HASH).toString('hex'),
+  )
+}
+
+/** How often the requests of a session refer to each blob, by its hash. */
+export function* requestBlobs(sql: Sql, session: number): Work<Map<string, number>> {
+  const rows = yield* sql.all(
+    `select no, ${TEXTS} from undertext_requests where {family} session = ? and (system is not null or tools is not null
+       or prompt is not null or files is not null)`,
+    session,
+  )
+  const counts = new Map<string, number>()
+  for (const [no, ...texts] of rows)
+    for (const text of texts)
+      for (const hash of hashesIn(text, `request no. ${no}`) ?? [])
+        counts.set(hash, (counts.get(hash) ?? 0) + 1)
+  return counts
+}
+
+/** Removes the requests of a session and their references; the caller removes the blobs without references. */
+export function* dropRequests(sql: Sql, session: number): Work<void> {
+  for (const [hash, count] of yield* requestBlobs(sql, session))
+    yield* sql.run(
+      'update undertext_blobs set reference_count = reference_count - ? where {family} hash = ?',
+      count,
+      Buffer.from(hash, 'hex'),
+    )
+  yield* sql.run('delete from undertext_requests where {family} session = ?', session)
+}
+
+/** The requests of a session as records, and their texts. `entries`: the audit's entries by their numbers, counted from 1. Throws `STORE_CORRUPT`. */
+export function* exportRequests(
+  sql: Sql,
+  session: SessionHead,
+  entries: ReadonlyMap<number, number>,
+): Work<{ readonly pieces: PieceRecord[]; readonly requests: RequestRecord[] }> {
+  const stored = (yield* sql.all(`${SELECT} order by no`, session.no)).map((row) => decode(session, row))
+  const pieces = new Map<string, PieceRecord>()
+  for (const request of stored)
+    for (const sha256 of REQUEST_TEXTS.flatMap((name) => request[name] ?? [])) {
+      if (pieces.has(sha256)) continue
+      const text = yield* readText(sql, [sha256])
+      if (text === undefined)
+        throw new UndertextError('STORE_CORRUPT', {
+          detail: `blob ${sha256} of request no. ${request.no} is gone`,
+        })
+      pieces.set(sha256, { type: 'piece', sha256, text })
+    }
+  const requests = stored.map((request): RequestRecord => {
+    const { position, provider, model, rendering, renderer, hash, promptRange, answer, billed, at } = request
+    const { system, tools, prompt, files } = request
+    return {
+      ...{ type: 'request', position, audit: entries.get(request.audit) ?? 0, provider, model },
+      ...(rendering !== undefined && {
+        rendering: parseStoredObject(rendering, 'rendering', `request no. ${request.no}`),
+      }),
+      ...{ renderer, sha256: hash.toString('hex') },
+      ...defined({ system, tools, prompt, files, promptRange, answer }),
+      ...(billed !== undefined && defined(billed)),
+      at,
+    } as RequestRecord
+  })
+  return { pieces: [...pieces.values()], requests }
+}
+
+/** Writes records of requests within the caller's transaction, after the session's audit. */
+export function* restoreRequests(
+  sql: Sql,
+  session: number,
+  { pieces, requests, audit }: Pick<HistoryHead, 'pieces' | 'requests' | 'audit'>,
+): Work<void> {
+  if (requests.length === 0) return
+  const numbers = yield* sql.all(
+    'select no from undertext_audit where {family} session = ? order by no limit ?',
+    session,
+    audit.length,
+  )
+  const bytes = new Map(pieces.map(({ sha256, text }) => [sha256, Buffer.from(text, 'utf8')] as const))
+  const known = new Set<string>()
+  for (const sha256 of bytes.keys())
+    if ((yield* sql.get(KNOWN_BLOB, Buffer.from(sha256, 'hex'))) !== undefined) known.add(sha256)
+  const piecesOf = (hashes: readonly string[] | undefined): Pieces | undefined =>
+    hashes?.map((hash) => ({ hash: Buffer.from(hash, 'hex'), bytes: bytes.get(hash)! }))
+  for (const [index, record] of requests.entries()) {
+    const { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens = 0 } = record
+    const request: NewRequest = {
+      ...{ position: record.position, provider: record.provider, model: record.model },
+      audit: record.audit === 0 ? 0 : (numbers[record.audit - 1]![0] as number),
+      rendering: record.rendering && stringifyJson(record.rendering),
+      renderer: record.renderer,
+      hash: Buffer.from(record.sha256, 'hex'),
+      ...{ system: piecesOf(record.system), tools: piecesOf(record.tools) },
+      ...{ prompt: piecesOf(record.prompt), files: piecesOf(record.files) },
+      ...{ promptRange: record.promptRange, answer: record.answer },
+      billed:
+        inputTokens === undefined
+          ? undefined
+          : { inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens },
+      at: record.at,
+    }
+    yield* insertRequest(sql, session, index + 1, request, known)
+  }
+}
