@@ -110,3 +110,11 @@ export const TIME_WORDS = `
   january february march april june july august september october november december
   now earlier date birthday anniversary spring summer autumn fall winter since
 `
+
+/** A question for a time, also in Chinese, Japanese and Korean. */
+export const ASKS_TIME =
+  /\b(?:when|what (?:time|date|day|month|year)|which (?:date|day|month|year)|how long ago|since when|how long)\b|什么时候|何时|几号|いつ|언제/i
+
+/** A question for what the assistant wrote. */
+export const YOUR_ANSWER =
+  /\b(?:(?:did|have|had|were|was) you|you (?:told|gave|recommended|suggested|mentioned|said|provided|listed|explained|wrote|proposed)|your (?:answer|suggestion|recommendation|list|plan|reply))\b/i

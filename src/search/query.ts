@@ -1,4 +1,4 @@
-import { MEANINGS } from './english.ts'
+import { ASKS_TIME, MEANINGS, YOUR_ANSWER } from './english.ts'
 import { wordsOf } from './words.ts'
 
 /** What a question asks for, in words of the index. */
@@ -46,12 +46,6 @@ export function readQuery(text: string): SearchQuery {
     ...roleOf(read),
   }
 }
-
-const ASKS_TIME =
-  /\b(?:when|what (?:time|date|day|month|year)|which (?:date|day|month|year)|how long ago|since when|how long)\b|什么时候|何时|几号|いつ|언제/i
-
-const YOUR_ANSWER =
-  /\b(?:(?:did|have|had|were|was) you|you (?:told|gave|recommended|suggested|mentioned|said|provided|listed|explained|wrote|proposed)|your (?:answer|suggestion|recommendation|list|plan|reply))\b/i
 
 function roleOf(text: string): { readonly asksRole?: 'user' | 'assistant' } {
   if (YOUR_ANSWER.test(text)) return { asksRole: 'assistant' }
