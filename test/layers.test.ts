@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 const LAYERS = [
   'ground', // errors.ts, events.ts, version.ts
   'messages',
+  'search',
   'tokens',
   'model',
   'rendering',
@@ -31,7 +32,7 @@ const GROUND = new Set(['errors.ts', 'events.ts', 'version.ts'])
 const ENTRIES_ONLY = ['arrays', 'compat']
 
 /** Layers without effects: no files, no clocks, no processes. */
-const PURE = new Set(['messages', 'model', 'rendering', 'stages', 'overflow'])
+const PURE = new Set(['messages', 'search', 'model', 'rendering', 'stages', 'overflow'])
 
 const SOURCES = join(import.meta.dirname, '..', 'src')
 
