@@ -28,6 +28,8 @@ export type SearchPlace = {
 
 export type SearchRequest = {
   readonly query: SearchQuery
+  /** Whether messages without words of the query are hits when they are next to messages that have them: the answer to a question. */
+  readonly isQuestion: boolean
   /** Only rows of this session; an unknown one throws `SESSION_NOT_FOUND`. */
   readonly session: string | undefined
   readonly filter: SearchFilter

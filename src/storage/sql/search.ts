@@ -1,15 +1,15 @@
-import { isUndertextError, UndertextError } from '../../errors.ts'
-import { ROLES, ROW_KINDS } from '../../messages/message.ts'
-import type { Work } from '../../model/work.ts'
+import { isUndertextError } from '../../errors.ts'
+import { begun, mapped, type Work } from '../../model/work.ts'
 import type { SearchQuery } from '../../search/query.ts'
-import { type Candidate, type Collection, rank, speakerOf } from '../../search/rank.ts'
+import { type Candidate, type Collection, rank, rarity, speakerOf } from '../../search/rank.ts'
 import { snippetOf } from '../../search/snippet.ts'
 import { searchedText, wordsOf } from '../../search/words.ts'
-import type { SearchFilter, SearchHit, SearchPage, SearchPlace, SearchRequest } from '../search.ts'
+import type { SearchFilter, SearchHit, SearchPage, SearchRequest } from '../search.ts'
 import { decodeContent, parseStoredObject } from './content-codec.ts'
 import { decodeKind, decodeRole, encodeKind, encodeRole, rowId } from './row-codec.ts'
 import { requireHead } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
+import { M_VISIBLE } from './view.ts'
 import {
   addWords,
   countRows,
@@ -52,11 +52,13 @@ const IS_NOTED = `select 1 from undertext_meta where key = 'searched'
 
 function* note(sql: Sql): Work<void> {
   try {
-    yield* sql.write('search', () =>
-      sql.run(
-        `insert into undertext_meta (key, value) select 'searched', coalesce((select max(key) from undertext_messages), 0)
+    yield* sql.write(
+      'search',
+      () =>
+        sql.run(
+          `insert into undertext_meta (key, value) select 'searched', coalesce((select max(key) from undertext_messages), 0)
          where not exists (select 1 ${BEHIND}) on conflict (key) do update set value = excluded.value`,
-      ) as Work<void>,
+        ) as Work<void>,
     )
   } catch (error) {
     // Without the note the next search looks through the sessions again.
@@ -250,7 +252,7 @@ export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
     const moment = after?.moment ?? (yield* readMoment(sql))
     const scopes = yield* scopesOf(sql, request.filter, session?.no, after?.moment)
     const pool = yield* readPool(sql, query, scopes, session)
-    const search: Search = { query, filter: request.filter, moment, ...pool }
+    const search: Search = { query, isQuestion: request.isQuestion, filter: request.filter, moment, ...pool }
     const hits: SearchHit[] = []
     for (let { block, skip } = after ?? { block: 0, skip: 0 }; block * BLOCK < pool.places.length; block++) {
       const ranked = yield* rankBlock(sql, search, block)
@@ -291,7 +293,9 @@ function* scopesOf(
   // An import in progress is in no list, but it can be named.
   const isStaged = 'select 1 from undertext_sessions where staged_by is not null limit 1'
   if (session === undefined && (yield* sql.get(isStaged)) !== undefined)
-    add(`exists (select 1 from undertext_sessions o where {same o m} o.no = m.session and o.staged_by is null)`)
+    add(
+      `exists (select 1 from undertext_sessions o where {same o m} o.no = m.session and o.staged_by is null)`,
+    )
   const scope = (no: number | undefined): Scope => ({
     session: no,
     condition: conditions.join(' and '),
@@ -324,6 +328,7 @@ type Pool = {
 }
 
 type Search = Pool & {
+  readonly isQuestion: boolean
   readonly query: SearchQuery
   readonly filter: SearchFilter
   readonly moment: number
@@ -374,14 +379,15 @@ function* readPool(
     if (all.length < MOST_PLACES) rare.push(words[index]!)
     else common.push(index)
   }
-  const frequencies = new Map(yield* mapped(counted.entries(), function* ([index, count]) {
-    // The counted rows include those that a condition leaves out.
-    return [words[index]!, Math.max(yield* count, places[index]!.size)] as const
-  }))
+  const frequencies = new Map(
+    yield* mapped(counted.entries(), function* ([index, count]) {
+      // The counted rows include those that a condition leaves out.
+      return [words[index]!, Math.max(yield* count, places[index]!.size)] as const
+    }),
+  )
   common.sort((a, b) => frequencies.get(words[a]!)! - frequencies.get(words[b]!)!)
   // Of a common word not all rows were read: those with several words of the query are looked for.
-  for (const index of common)
-    if (rare.length > 0) add(yield* placesWith([rare, [words[index]!]]), index)
+  for (const index of common) if (rare.length > 0) add(yield* placesWith([rare, [words[index]!]]), index)
   for (const together of combinations(common))
     add(yield* placesWith(together.map((index) => [words[index]!])), ...together)
 
@@ -436,23 +442,22 @@ function* rankBlock(sql: Sql, search: Search, block: number): Work<SearchHit[]> 
   const beside = new Map(own.flatMap(neighboursOf).map((place) => [nameOf(place), place]))
   const context = [...beside].filter(([name]) => !names.has(name)).map(([, place]) => place)
   const rows = (yield* readRows(sql, [...own, ...context])).filter(
-    ({ place, row }) => names.has(nameOf(place)) || ((row[14] as number | null) ?? Infinity) <= search.moment,
+    ({ place, row }) =>
+      names.has(nameOf(place)) || ((row[15] as number | null) ?? Number.POSITIVE_INFINITY) <= search.moment,
   )
   // The answer to a question may have none of its words: it is beside a row that has them, and a hit of the first block with that.
-  const earlier = new Set(places.slice(0, block * BLOCK).flatMap(neighboursOf).map(nameOf))
+  const earlier = new Set(
+    places
+      .slice(0, block * BLOCK)
+      .flatMap(neighboursOf)
+      .map(nameOf),
+  )
   const mayBeHit = ({ place, row }: FoundRow): boolean =>
     names.has(nameOf(place)) ||
-    (isQuestion(query) && !isIn(place) && !earlier.has(nameOf(place)) && passes(row, filter))
+    (search.isQuestion && !isIn(place) && !earlier.has(nameOf(place)) && passes(row, filter))
   return rank(query, rows, search.collection)
     .filter(({ row }) => mayBeHit(row))
     .map(({ row, score }) => hitOf(row, score, query))
-}
-
-/** Fewer words are rather a name or a word that someone looks for. */
-const QUESTION_WORDS = 3
-
-function isQuestion({ words, phrases }: SearchQuery): boolean {
-  return phrases.length === 0 && words.filter(({ weight }) => weight === 1).length >= QUESTION_WORDS
 }
 
 function nameOf({ family, session, place }: Place): string {
@@ -464,7 +469,8 @@ function neighboursOf({ family, session, place }: Place): Place[] {
   if (place % 2 === 1) return []
   const near: Place[] = []
   for (let distance = -NEIGHBOURS; distance <= NEIGHBOURS; distance++)
-    if (distance !== 0 && place + 2 * distance > 0) near.push({ family, session, place: place + 2 * distance })
+    if (distance !== 0 && place + 2 * distance > 0)
+      near.push({ family, session, place: place + 2 * distance })
   return near
 }
 
@@ -515,7 +521,10 @@ function decodeRow(row: Row): FoundRow {
   }
   const name = `session ${sessionId}, row ${place.place}`
   const text = textOf(content as string, name)
-  const speaker = speakerOf(text, metadata === null ? undefined : parseStoredObject(metadata, 'metadata', name).name)
+  const speaker = speakerOf(
+    text,
+    metadata === null ? undefined : parseStoredObject(metadata, 'metadata', name).name,
+  )
   return {
     key: `${sessionId} ${place.place}`,
     session: sessionId as string,
@@ -527,5 +536,36 @@ function decodeRow(row: Row): FoundRow {
     place,
     row,
     text,
+  }
+}
+
+/** The same as the conditions of `scopesOf` on a row; its session is that of a hit. */
+function passes(row: Row, { roles, tools, from, to, hidden }: SearchFilter): boolean {
+  const at = row[8] as number
+  const named = row[9] as string | null
+  return (
+    decodeKind(row[2]) !== 'marker' &&
+    (roles?.includes(decodeRole(row[3])) ?? true) &&
+    (tools?.some((name) => named?.includes(nameInTools(name))) ?? true) &&
+    (from === undefined || at >= from) &&
+    (to === undefined || at <= to) &&
+    (hidden === undefined || hidden === (row[14] !== null))
+  )
+}
+
+function hitOf({ row, text }: FoundRow, score: number, query: SearchQuery): SearchHit {
+  const [, , kind, role, position, ordinal, anchor, id, createdAt, , , , sessionId, incarnation, hiddenBy] =
+    row
+  return {
+    sessionId: sessionId as string,
+    messageId: rowId(incarnation as string, id, position, ordinal),
+    kind: decodeKind(kind) as SearchHit['kind'],
+    role: decodeRole(role),
+    ...(position === null ? {} : { position: position as number }),
+    anchor: anchor as number,
+    createdAt: createdAt as number,
+    score,
+    snippet: snippetOf(text, query),
+    ...(hiddenBy === null ? {} : { hiddenBy: hiddenBy as string }),
   }
 }

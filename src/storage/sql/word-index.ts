@@ -114,10 +114,7 @@ function* readSqlite(sql: Sql, words: Expression, scope: Scope, limit: number): 
   ].join(' and ')
   const text = expressionOf(words, '"', ' OR ', ' AND ')
   if (condition === '')
-    return yield* sql.all(
-      `select 0, at >> 32, at & 4294967295 from (${query})`,
-      ...[text, ...isIn, limit],
-    )
+    return yield* sql.all(`select 0, at >> 32, at & 4294967295 from (${query})`, ...[text, ...isIn, limit])
   return yield* sql.all(
     `select 0, w.at >> 32, w.at & 4294967295 from (${query}) w {cross} undertext_messages m {index undertext_log}
      on m.session = w.at >> 32 and m.position is (case when w.at & 1 = 0 then (w.at & 4294967295) / 2 end)
@@ -147,9 +144,7 @@ function* readPostgres(sql: Sql, words: Expression, scope: Scope, limit: number)
 
 /** Words are letters, digits and `_`, so that they need no escapes. */
 function expressionOf(words: Expression, quote: string, or: string, and: string): string {
-  return words
-    .map((one) => `(${one.map((word) => `${quote}${word}${quote}`).join(or)})`)
-    .join(and)
+  return words.map((one) => `(${one.map((word) => `${quote}${word}${quote}`).join(or)})`).join(and)
 }
 
 /** In how many rows a word is: of all, or of the session that was entered. */
