@@ -74,6 +74,7 @@ export type {
   ProviderCompactionInput,
   PurgeOptions,
   RedoOptions,
+  SearchOptions,
   SessionChange,
   SessionInput,
   StatsOptions,
@@ -288,6 +289,7 @@ export type {
   NamedLimit,
   Purged,
   RewindPoint,
+  SearchHit,
   Session,
   Trigger,
   UndoOutcome,
@@ -297,6 +299,7 @@ export type { AppendResult } from './store/append.ts'
 export { type OpenOptions, openStore, SqliteStore, type StoreAt } from './store/open.ts'
 export type { RewindOptions, RewindResult } from './store/rewind.ts'
 export { type ResolvedMoment, Store, type ViewDiff } from './store/store.ts'
+export type { SearchResult } from './store/search.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
 export {
   type GenerateAnswer,

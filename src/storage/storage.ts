@@ -20,6 +20,7 @@ import type {
   SessionPoint,
   StoredRequest,
 } from './requests.ts'
+import type { Searching } from './search.ts'
 import type {
   Appended,
   Authorship,
@@ -49,6 +50,7 @@ import type {
 export * from './jobs.ts'
 export * from './past.ts'
 export * from './requests.ts'
+export * from './search.ts'
 export * from './sessions.ts'
 
 /*
@@ -422,6 +424,9 @@ export interface Storage {
   readonly jobs: Jobs
   /** Consecutive failures, and the cost of summaries. */
   readonly circuits: Circuits
+
+  /** The search and its index. */
+  readonly searching: Searching
 
   /** Whole sessions as records: export and restore. */
   readonly histories: Histories

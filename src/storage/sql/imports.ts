@@ -5,6 +5,7 @@ import { writeAudit } from './audit.ts'
 import { dropBlobsOf, dropUnused } from './content-codec.ts'
 import { dropSession } from './purge.ts'
 import { dropRequests } from './requests.ts'
+import { forgetWords } from './search.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 import type { Sql } from './sql.ts'
 
@@ -123,6 +124,7 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
         rows,
       )).map(([key]) => key as number)
       yield* discardRows(sql, keys)
+      yield* forgetWords(sql, no)
       const isEmpty = keys.length < rows
       if (isEmpty) {
         yield* dropRequests(sql, no)

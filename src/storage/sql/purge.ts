@@ -3,6 +3,7 @@ import type { Authorship, Purged, PurgeRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { dropBlobs } from './content-codec.ts'
 import { dropRequests } from './requests.ts'
+import { forgetWords } from './search.ts'
 import { requireSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
 
@@ -37,7 +38,9 @@ function* removeSession(sql: Sql, id: string, { actor, reason }: Authorship): Wo
 /** Removes what is left of a session without messages, itself last; returns the number of compactions. Within `unguarded`. */
 export function* dropSession(sql: Sql, id: string, no: number): Work<number> {
   const compactions = yield* sql.change('delete from undertext_compactions where {family} session = ?', no)
-  for (const table of ['measurements', 'usage', 'jobs', 'circuits', 'operations', 'requests', 'audit'])
+  yield* forgetWords(sql, no)
+  const tables = ['searched', 'measurements', 'usage', 'jobs', 'circuits', 'operations', 'requests', 'audit']
+  for (const table of tables)
     yield* sql.run(`delete from undertext_${table} where {family} session = ?`, no)
   yield* sql.run('delete from undertext_sessions where {family} no = ?', no)
   yield* sql.leave(id)

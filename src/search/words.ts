@@ -1,0 +1,351 @@
+import { codePointStart } from '../messages/characters.ts'
+import type { Json } from '../messages/json.ts'
+import { type Message, type Part, partsOf, type ToolResultOutput } from '../messages/message.ts'
+import { IRREGULAR, STOP_WORDS } from './english.ts'
+import { stemOf } from './stem.ts'
+
+/** The longest word of the index, UTF-16 units. */
+const MAX_WORD = 40
+/** A run of letters and digits with more parts is a hash: only the whole is indexed. A path with more names is read in pieces. */
+const [MAX_PARTS, MAX_NAMES] = [6, 32]
+/** Combining marks in a row after which no more are read: to sort them takes the square of their number. */
+const MARKS = /(\p{M}{8})\p{M}+/gu
+/** Words of which the stem is kept, so that each is computed once. */
+const MAX_KEPT = 50_000
+
+/** Receives a word of the index and where the text has it. */
+export type FoundWord = (word: string, start: number, end: number) => void
+
+/**
+ * The words under which a text is indexed, in order: stems in lower case without accents, without stop words; pairs of characters
+ * in scripts without spaces; of paths, identifiers and codes the parts and the whole. Each is letters, digits and `_`, at most 40.
+ */
+export function wordsOf(text: string): string[] {
+  const words: string[] = []
+  eachWord(text, (word) => {
+    words.push(word)
+  })
+  return words
+}
+
+/** Passes each word of the index with its place in the text. */
+export function eachWord(text: string, found: FoundWord): void {
+  let at = 0
+  while (at < text.length) {
+    const end = runEnd(text, at)
+    if (end === at) at++
+    else if (isJoiner(text, end)) at = readNames(text, at, end, found)
+    else {
+      readRun(text, at, end, found)
+      at = end
+    }
+  }
+}
+
+/** The kinds of ASCII units: 1 is part of a word, 2 joins two words where no space follows, as in paths and times. */
+const KINDS = new Uint8Array(128)
+for (const unit of '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_')
+  KINDS[unit.charCodeAt(0)] = 1
+for (const unit of '-./:\\@#') KINDS[unit.charCodeAt(0)] = 2
+
+const NEXT_IN_WORD = /[\p{L}\p{N}\p{M}]/uy
+const EMOJI = /\p{Extended_Pictographic}/uy
+const APOSTROPHES = new Set(["'", '’'])
+
+/** The end of the run of letters and digits that begins at `at`; `at` where there is no run. An apostrophe is inside a run. */
+function runEnd(text: string, at: number): number {
+  let end = at
+  while (end < text.length) {
+    const unit = text.charCodeAt(end)
+    if (unit < 128 && KINDS[unit] === 1) end++
+    else if (unit < 128 && unit !== 0x27) break
+    else if (end > at && APOSTROPHES.has(text[end]!) && wordUnits(text, end + 1) > 0) end++
+    else {
+      const units = wordUnits(text, end)
+      if (units === 0) break
+      end += units
+    }
+  }
+  if (end > at) return end
+  EMOJI.lastIndex = at
+  return text.charCodeAt(at) >= 128 && EMOJI.test(text) ? EMOJI.lastIndex : at
+}
+
+/** The length of the letter or digit at `at`, 0 where there is another character. */
+function wordUnits(text: string, at: number): number {
+  if (at >= text.length) return 0
+  const unit = text.charCodeAt(at)
+  if (unit < 128) return KINDS[unit] === 1 ? 1 : 0
+  NEXT_IN_WORD.lastIndex = at
+  return NEXT_IN_WORD.test(text) ? NEXT_IN_WORD.lastIndex - at : 0
+}
+
+function isJoiner(text: string, at: number): boolean {
+  return at < text.length && KINDS[text.charCodeAt(at)] === 2 && wordUnits(text, at + 1) > 0
+}
+
+/** Reads `src/a/b.ts`: each name, each file name as a whole (`bts`), and all of it (`srcabts`). Returns the end. */
+function readNames(text: string, from: number, firstEnd: number, found: FoundWord): number {
+  let [start, end] = [from, firstEnd]
+  let [all, file, fileStart, fileNames] = ['', '', from, 0]
+  let names = 0
+  const endFile = (): void => {
+    if (fileNames > 1) foundWhole(file, fileStart, end, found)
+  }
+  while (true) {
+    readRun(text, start, end, found)
+    const name = plainOf(text.slice(start, end))
+    file = joined(file, name)
+    all = joined(all, name)
+    fileNames++
+    names++
+    if (names === MAX_NAMES || !isJoiner(text, end)) break
+    if ('/\\:'.includes(text[end]!)) {
+      endFile()
+      ;[file, fileStart, fileNames] = ['', end + 1, 0]
+    }
+    start = end + 1
+    end = runEnd(text, start)
+  }
+  endFile()
+  if (fileNames < names) foundWhole(all, from, end, found)
+  return end
+}
+
+/** Two names as one word: numbers stay apart, as in `2_5`. Of a long path the end is kept. */
+function joined(before: string, name: string): string {
+  const between = /\d$/.test(before) && /^\d/.test(name) ? '_' : ''
+  const whole = before + between + name
+  return whole.length <= MAX_WORD ? whole : whole.slice(codePointStart(whole, whole.length - MAX_WORD))
+}
+
+/** Without `_` and apostrophes, which a name may or may not have: `user_name`, `userName`, `user-name`. */
+function plainOf(run: string): string {
+  const short = run.length > 4 * MAX_WORD ? run.slice(0, codePointStart(run, 4 * MAX_WORD)) : run
+  return lettersOf(short).join('')
+}
+
+/** The runs of letters and digits of a text, in lower case and without accents. */
+function lettersOf(run: string): string[] {
+  return (
+    folded(run)
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? []
+  )
+}
+
+function foundWhole(whole: string, start: number, end: number, found: FoundWord): void {
+  const word = indexWord(whole)
+  if (word !== '') found(word, start, end)
+}
+
+/** Characters of scripts that write words without spaces, and of Korean, whose words carry endings. */
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー々ｰ\u3099\u309a\uff9e\uff9f]+/gu
+const LOWER_CASE = /^[a-z]+$/
+const ASCII = /^\p{ASCII}*$/u
+
+function readRun(text: string, start: number, end: number, found: FoundWord): void {
+  const run = text.slice(start, end)
+  if (end - start <= MAX_WORD) {
+    const known = simple.get(run)
+    if (known !== undefined) {
+      if (known !== '') found(known, start, end)
+      return
+    }
+  }
+  if (ASCII.test(run)) {
+    readSpaced(run, start, found)
+    return
+  }
+  let at = 0
+  for (const { 0: pairs, index } of run.matchAll(UNSPACED)) {
+    if (index > at) readSpaced(run.slice(at, index), start + at, found)
+    readUnspaced(pairs, start + index, found)
+    at = index + pairs.length
+  }
+  if (at < run.length) readSpaced(run.slice(at), start + at, found)
+}
+
+/** Pairs of neighbouring characters; one character alone is a word. */
+function readUnspaced(run: string, start: number, found: FoundWord): void {
+  const characters = Array.from(folded(run))
+  const isSame = characters.length === run.length
+  const place = (at: number): number => (isSame ? start + at : start)
+  if (characters.length === 1) found(characters[0]!, start, start + run.length)
+  for (let at = 0; at + 1 < characters.length; at++) {
+    const word = characters[at]! + characters[at + 1]!
+    found(word, place(at), isSame ? start + at + 2 : start + run.length)
+  }
+}
+
+const PARTS = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}]+|\p{N}+/gu
+
+/** A word, or an identifier with its parts. */
+function readSpaced(run: string, start: number, found: FoundWord): void {
+  const end = start + run.length
+  if (run.length > 4 * MAX_WORD) {
+    foundWhole(plainOf(run), start, end, found)
+    return
+  }
+  const plain = withoutElision(folded(run))
+  const parts = [...plain.matchAll(PARTS)]
+  if (parts.length === 0) {
+    const point = run.codePointAt(0)!
+    if (point > 0x7f) found(`u${point.toString(16)}`, start, end)
+    return
+  }
+  const whole = parts
+    .map(([part]) => part)
+    .join('')
+    .toLowerCase()
+  if (parts.length > 1 && parts.length <= MAX_PARTS) {
+    const isSame = plain === run
+    for (const { 0: part, index } of parts) {
+      const word = indexWord(part.toLowerCase())
+      if (word === '') continue
+      found(word, isSame ? start + index : start, isSame ? start + index + part.length : end)
+    }
+  }
+  foundWhole(whole, start, end, found)
+  if (parts.length === 1 && run.length <= MAX_WORD) keep(simple, run, indexWord(whole))
+}
+
+/** Without an English ending (`Anna's`), a French beginning (`l'amour`), and other apostrophes. */
+function withoutElision(run: string): string {
+  if (!run.includes("'") && !run.includes('’')) return run
+  return run
+    .replace(/['’](?:s|re|ve|ll|d|m)$/i, '')
+    .replace(/^(?:[cdjlmnst]|qu)['’]/i, '')
+    .replace(/['’]/g, '')
+}
+
+const LETTERS: Readonly<Record<string, string>> = {
+  ß: 'ss',
+  ẞ: 'SS',
+  æ: 'ae',
+  Æ: 'AE',
+  œ: 'oe',
+  Œ: 'OE',
+  ø: 'o',
+  Ø: 'O',
+  ł: 'l',
+  Ł: 'L',
+  đ: 'd',
+  Đ: 'D',
+  ð: 'd',
+  þ: 'th',
+  ı: 'i',
+  ς: 'σ',
+}
+
+/** Compatible forms made equal (`ﬁ` and `fi`, full width), without accents. Voicing marks of Japanese stay: they make other letters. */
+function folded(run: string): string {
+  if (ASCII.test(run)) return run
+  return run
+    .replace(MARKS, '$1')
+    .normalize('NFKD')
+    .replace(/[\u0300-\u036f]/g, '')
+    .normalize('NFC')
+    .replace(/\p{M}/gu, '')
+    .replace(/[ßẞæÆœŒøØłŁđĐðþıς]/g, (letter) => LETTERS[letter]!)
+}
+
+/** The words of runs of one part, and the stems of words in lower case. */
+const [simple, stems] = [new Map<string, string>(), new Map<string, string>()]
+
+function keep(kept: Map<string, string>, word: string, stem: string): void {
+  if (kept.size >= MAX_KEPT) kept.clear()
+  kept.set(word, stem)
+}
+
+/** The word of the index for a word in lower case; empty for a stop word. */
+function indexWord(word: string): string {
+  const known = stems.get(word)
+  if (known !== undefined) return known
+  const stem = STOP_WORDS.has(word) ? '' : baseOf(IRREGULAR.get(word) ?? word)
+  const short = stem.length > MAX_WORD ? stem.slice(0, codePointStart(stem, MAX_WORD)) : stem
+  if (word.length <= MAX_WORD) keep(stems, word, short)
+  return short
+}
+
+/** Endings of Russian, longest first. */
+const RUSSIAN =
+  /(?:иями|ями|ами|ого|ему|ому|его|ыми|ими|иях|ия|ии|ию|ие|ах|ях|ов|ев|ам|ям|ом|ем|ои|еи|ыи|ии|ая|яя|ое|ее|ые|ую|юю|а|я|о|е|ы|и|у|ю|ь)$/
+
+function baseOf(word: string): string {
+  if (LOWER_CASE.test(word)) return stemOf(word)
+  if (word.length > 4 && /^[а-я]+$/.test(word)) return word.slice(0, 3) + word.slice(3).replace(RUSSIAN, '')
+  return word
+}
+
+/** What is searched of a message: texts, reasoning, names and arguments of tools, their outputs, names of files. No encoded data. */
+export function searchedText(message: Pick<Message, 'content'>): string {
+  return partsOf(message)
+    .map(partText)
+    .filter((text) => text !== '')
+    .join('\n')
+}
+
+function partText(part: Part): string {
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return withoutEncoded(part.text)
+    case 'image':
+      return ''
+    case 'file':
+      return part.filename ?? ''
+    case 'tool-call':
+      return `${part.toolName} ${jsonText(part.input)}`
+    case 'tool-result':
+      return outputOf(part.output)
+    case 'provider':
+      return jsonText(part.data)
+  }
+}
+
+function outputOf(output: ToolResultOutput): string {
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return withoutEncoded(output.value)
+    case 'json':
+    case 'error-json':
+      return jsonText(output.value)
+    case 'content':
+      return output.value
+        .map(partText)
+        .filter((text) => text !== '')
+        .join('\n')
+  }
+}
+
+/** The names and values of a JSON value. */
+function jsonText(value: Json): string {
+  const texts: string[] = []
+  const pending: Json[] = [value]
+  while (pending.length > 0) {
+    const next = pending.pop()!
+    if (typeof next === 'string') texts.push(withoutEncoded(next))
+    else if (typeof next === 'number') texts.push(String(next))
+    else if (Array.isArray(next)) for (let i = next.length - 1; i >= 0; i--) pending.push(next[i]!)
+    else if (typeof next === 'object' && next !== null)
+      for (const [key, field] of Object.entries(next).reverse()) pending.push(field ?? null, key)
+  }
+  return texts.join(' ')
+}
+
+const ENCODED = /[A-Za-z0-9+/_-]{60,}={0,2}/g
+
+/** Without base64: it would fill the index with words that no one seeks. */
+function withoutEncoded(text: string): string {
+  return text.length < 60 ? text : text.replace(ENCODED, (run) => (isEncoded(run) ? ' ' : run))
+}
+
+/** Encoded bytes are a mixture of capitals, small letters and digits, which names and paths are not. */
+function isEncoded(run: string): boolean {
+  const sample = run.slice(0, 240)
+  const share = (pattern: RegExp): number => (sample.match(pattern) ?? []).length / sample.length
+  return share(/[A-Z]/g) > 0.2 && share(/[a-z]/g) > 0.2 && share(/[0-9]/g) > 0.03
+}
