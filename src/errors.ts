@@ -20,6 +20,7 @@ export interface Failures {
   COMPACTION_IN_PROGRESS: { sessionId: string; runId?: string; expiresAt: number }
   CIRCUIT_OPEN: { sessionId: string; failures: number; error: string; openUntil: number }
   JOB_NOT_FOUND: { jobId: string }
+  NOTE_NOT_FOUND: { noteId: string }
   ABORTED: { sessionId: string }
   ESTIMATOR_UNKNOWN: { sessionId: string; estimator: string }
   TOKENIZER_UNAVAILABLE: { tokenizer: string; detail: string }
@@ -141,6 +142,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `Session ${JSON.stringify(sessionId)} is not compacted in the background until ${timeOf(openUntil)}: its last ${failures} automatic runs failed (${error}). compactSession can still be called.`,
   JOB_NOT_FOUND: ({ jobId }) =>
     `There is no job ${JSON.stringify(jobId)}. listJobs lists the jobs of a session.`,
+  NOTE_NOT_FOUND: ({ noteId }) =>
+    `There is no note ${JSON.stringify(noteId)}. recall lists the notes of a session or an owner.`,
   ABORTED: ({ sessionId }) =>
     `The work on session ${JSON.stringify(sessionId)} was aborted by its signal; nothing was changed.`,
   ESTIMATOR_UNKNOWN: ({ sessionId, estimator }) =>

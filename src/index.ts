@@ -28,6 +28,7 @@ export {
   userMessage,
 } from './compat/plain-messages.ts'
 export type { Environment } from './config/environment.ts'
+export type { ForgetOptions, RecallOptions, RememberOptions } from './config/note-options.ts'
 export type { Spellings, SwitchSpellings } from './config/read-settings.ts'
 export {
   DEFAULT_WARNING_LEVELS,
@@ -200,6 +201,7 @@ export {
 } from './rendering/render.ts'
 export type { InsertedRole, InsertedRowOptions, SummaryPreset } from './rendering/rows.ts'
 export { type Problem, type ProblemCode, validateHistory } from './rendering/validate.ts'
+export type { PreparedNotes } from './requests/notes.ts'
 export type {
   AfterTurnOptions,
   BeforeTurnOptions,
@@ -275,6 +277,7 @@ export type {
   AuditEntry,
   Compaction,
   FailedAttempt,
+  ForgottenNote,
   Job,
   JobState,
   LearnedLimit,
@@ -282,6 +285,9 @@ export type {
   MessageCounts,
   ModelUsage,
   NamedLimit,
+  Note,
+  NoteSource,
+  NoteState,
   Purged,
   RewindPoint,
   Session,
@@ -289,6 +295,7 @@ export type {
   UndoOutcome,
 } from './storage/storage.ts'
 export type { AppendResult } from './store/append.ts'
+export type { RecalledNote } from './store/notes.ts'
 export { type OpenOptions, openStore, SqliteStore, type StoreAt } from './store/open.ts'
 export type { RewindOptions, RewindResult } from './store/rewind.ts'
 export { Store } from './store/store.ts'

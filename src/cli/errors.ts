@@ -51,6 +51,7 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   COMPACTION_IN_PROGRESS: EXIT.refused,
   CIRCUIT_OPEN: EXIT.refused,
   JOB_NOT_FOUND: EXIT.notFound,
+  NOTE_NOT_FOUND: EXIT.notFound,
   ABORTED: EXIT.interrupted,
   ESTIMATOR_UNKNOWN: EXIT.unusable,
   TOKENIZER_UNAVAILABLE: EXIT.failed,

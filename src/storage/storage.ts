@@ -10,6 +10,7 @@ import type { ViewRow } from '../model/view-row.ts'
 import type { Estimate, Readings } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
+import type { Notes } from './notes.ts'
 import type {
   Appended,
   Authorship,
@@ -37,6 +38,7 @@ import type {
 } from './sessions.ts'
 
 export * from './jobs.ts'
+export * from './notes.ts'
 export * from './sessions.ts'
 
 /*
@@ -405,6 +407,8 @@ export interface Storage {
   readonly jobs: Jobs
   /** Consecutive failures, and the cost of summaries. */
   readonly circuits: Circuits
+
+  readonly notes: Notes
 
   /** Whole sessions as records: export and restore. */
   readonly histories: Histories

@@ -82,6 +82,7 @@ import {
   tokensOf,
 } from '../../src/tokens/measure.ts'
 import { ModelJobs } from './model-jobs.ts'
+import { ModelNotes } from './model-notes.ts'
 import { ModelReadings } from './model-readings.ts'
 import {
   indexView,
@@ -146,6 +147,10 @@ export class ModelStorage implements Storage {
   readonly #imports = new Map<string, Pick<NewImport, 'holder' | 'expiresAt'>>()
   readonly jobs = new ModelJobs((id) => this.session(id))
   readonly circuits = this.jobs
+  readonly notes = new ModelNotes(
+    (id) => this.#require(id).session,
+    (id, messageId) => this.requireMessages(id, [messageId]),
+  )
   /** The model keeps no audit, so it has no whole histories to give or to take. */
   readonly histories: Histories = new Proxy({} as Histories, {
     get: (_, verb) => () => {
@@ -336,6 +341,7 @@ export class ModelStorage implements Storage {
   purgeSession(id: string): { messages: number; compactions: number; blobs: number } {
     const { log } = this.#require(id)
     this.#sessions.delete(id)
+    this.notes.purgeSession(id)
     const messages = log.rows.filter(({ position }) => position !== undefined).length
     return { messages, compactions: log.compactions.length, blobs: 0 }
   }

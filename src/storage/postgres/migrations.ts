@@ -71,4 +71,15 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TRIGGER audit_is_not_truncated BEFORE TRUNCATE ON {schema}.audit FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse('the audit is kept');",
     "-- Half of a page stays free, so that the counters of a session change without a change of its indexes.\nALTER TABLE {schema}.sessions SET (fillfactor = 50);",
   ], // 0002_guards
+  [
+    "CREATE TABLE {schema}.\"notes\" (\n\t\"family\" bigint NOT NULL,\n\t\"id\" text NOT NULL,\n\t\"session\" bigint NOT NULL,\n\t\"owner\" text NOT NULL,\n\t\"no\" bigint NOT NULL,\n\t\"key\" text,\n\t\"text\" text NOT NULL,\n\t\"metadata\" text,\n\t\"source_session\" text,\n\t\"source\" text,\n\t\"actor\" text,\n\t\"created_at\" bigint NOT NULL,\n\t\"replaced_by\" bigint,\n\t\"forgotten_at\" bigint,\n\tCONSTRAINT \"notes_pkey\" PRIMARY KEY(\"family\",\"session\",\"owner\",\"no\")\n);",
+    "CREATE INDEX \"notes_id\" ON {schema}.\"notes\" USING btree (\"id\");",
+    "CREATE INDEX \"notes_key\" ON {schema}.\"notes\" USING btree (\"family\",\"session\",\"owner\",\"key\") WHERE key is not null;",
+    "CREATE INDEX \"notes_current\" ON {schema}.\"notes\" USING btree (\"family\",\"session\",\"owner\",\"no\") WHERE replaced_by is null and forgotten_at is null;",
+  ], // 0003_notes
+  [
+    "-- A note is written once; what changes is whether it is in use. Only a purge removes it.\nCREATE TRIGGER notes_are_written_once BEFORE UPDATE OF family, id, session, owner, no, key, text, metadata, source_session, source, actor, created_at ON {schema}.notes FOR EACH ROW EXECUTE FUNCTION {schema}.refuse('notes are written once');",
+    "CREATE TRIGGER notes_are_kept BEFORE DELETE ON {schema}.notes FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION {schema}.refuse('notes are kept; a purge is the one way to remove them');",
+    "CREATE TRIGGER notes_are_not_truncated BEFORE TRUNCATE ON {schema}.notes FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse('notes are kept');",
+  ], // 0004_note_guards
 ]

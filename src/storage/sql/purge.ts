@@ -35,7 +35,7 @@ function* removeSession(sql: Sql, id: string, { actor, reason }: Authorship): Wo
 /** Removes what is left of a session without messages, itself last; returns the number of compactions. Within `unguarded`. */
 export function* dropSession(sql: Sql, id: string, no: number): Work<number> {
   const compactions = yield* sql.change('delete from undertext_compactions where {family} session = ?', no)
-  for (const table of ['measurements', 'usage', 'jobs', 'circuits', 'operations', 'audit'])
+  for (const table of ['measurements', 'usage', 'jobs', 'circuits', 'operations', 'notes', 'audit'])
     yield* sql.run(`delete from undertext_${table} where {family} session = ?`, no)
   yield* sql.run('delete from undertext_sessions where {family} no = ?', no)
   yield* sql.leave(id)

@@ -58,6 +58,7 @@ import {
   writeMark,
   writeStoreRecords,
 } from './move.ts'
+import { forget, listNotes, remember } from './notes.ts'
 import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
@@ -166,6 +167,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
       writeRows: (restoring, rows) =>
         engine.perform((sql) => restoreRows(sql, restoring, rows, estimatorOf(restoring.head.session))),
     },
+    notes: bound({ remember, list: listNotes, forget }),
     jobs: {
       ...bound({ enqueue: enqueueJob, claim: claimJob, renew: renewJob, end: endJob, cancel: cancelJob }),
       ...bound({ job: readJob, open: readOpenJob, list: readJobs, waiting: readWaiting }),

@@ -103,4 +103,15 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
   [
     "CREATE INDEX `undertext_compactions_running` ON `undertext_compactions` (`session`) WHERE status = 'running';",
   ], // 0010_running_attempts
+  [
+    "CREATE TABLE `undertext_notes` (\n\t`id` text NOT NULL,\n\t`session` integer NOT NULL,\n\t`owner` text NOT NULL,\n\t`no` integer NOT NULL,\n\t`key` text,\n\t`text` text NOT NULL,\n\t`metadata` text,\n\t`source_session` text,\n\t`source` text,\n\t`actor` text,\n\t`created_at` integer NOT NULL,\n\t`replaced_by` integer,\n\t`forgotten_at` integer,\n\tPRIMARY KEY(`session`, `owner`, `no`)\n);",
+    "CREATE INDEX `undertext_notes_id` ON `undertext_notes` (`id`);",
+    "CREATE INDEX `undertext_notes_key` ON `undertext_notes` (`session`,`owner`,`key`) WHERE key is not null;",
+    "CREATE INDEX `undertext_notes_current` ON `undertext_notes` (`session`,`owner`,`no`) WHERE replaced_by is null and forgotten_at is null;",
+  ], // 0011_notes
+  [
+    "-- A note is written once; what changes is whether it is in use. Only a purge removes it.\nCREATE TRIGGER undertext_notes_are_written_once\nBEFORE UPDATE OF id, session, owner, no, key, text, metadata, source_session, source, actor, created_at ON undertext_notes\nBEGIN SELECT RAISE(ABORT, 'undertext: notes are written once'); END;",
+    "CREATE TRIGGER undertext_notes_are_not_replaced BEFORE INSERT ON undertext_notes\nWHEN EXISTS (SELECT 1 FROM undertext_notes WHERE session = NEW.session AND owner = NEW.owner AND no = NEW.no)\nBEGIN SELECT RAISE(ABORT, 'undertext: this note is there already'); END;",
+    "CREATE TRIGGER undertext_notes_are_kept BEFORE DELETE ON undertext_notes\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: notes are kept; a purge is the one way to remove them'); END;",
+  ], // 0012_note_guards
 ]
