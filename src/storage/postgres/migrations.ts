@@ -78,7 +78,7 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE INDEX \"notes_current\" ON {schema}.\"notes\" USING btree (\"family\",\"session\",\"owner\",\"no\") WHERE replaced_by is null and forgotten_at is null;",
   ], // 0003_notes
   [
-    "-- A note is written once; what changes is whether it is in use. Only a purge removes it.\nCREATE TRIGGER notes_are_written_once BEFORE UPDATE OF family, id, session, owner, no, key, text, metadata, source_session, source, actor, created_at ON {schema}.notes FOR EACH ROW EXECUTE FUNCTION {schema}.refuse('notes are written once');",
+    "CREATE TRIGGER notes_are_written_once BEFORE UPDATE OF family, id, session, owner, no, key, text, metadata, source_session, source, actor, created_at ON {schema}.notes FOR EACH ROW EXECUTE FUNCTION {schema}.refuse('notes are written once');",
     "CREATE TRIGGER notes_are_kept BEFORE DELETE ON {schema}.notes FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION {schema}.refuse('notes are kept; a purge is the one way to remove them');",
     "CREATE TRIGGER notes_are_not_truncated BEFORE TRUNCATE ON {schema}.notes FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse('notes are kept');",
   ], // 0004_note_guards

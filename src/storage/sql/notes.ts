@@ -50,9 +50,10 @@ export function* remember(sql: Sql, scope: NoteScope, note: NewNote, authorship:
   return yield* sql.write('remember', function* () {
     const place = yield* enterScope(sql, scope)
     const { session, owner } = place
+    // First the number: who writes a note after this was read takes the same one.
+    const last = (yield* sql.get(`select coalesce(max(n.no), 0) ${FROM}`, session, owner))![0] as number
     const former = key === undefined ? undefined : yield* oneNote(sql, place, `n.key = ? and ${CURRENT}`, key)
     if (former !== undefined && isSame(former, note)) return withoutNumber(former)
-    const last = (yield* sql.get(`select coalesce(max(n.no), 0) ${FROM}`, session, owner))![0] as number
     const no = last + 1
     const createdAt = Date.now()
     const { actor, reason } = authorship
