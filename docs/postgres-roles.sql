@@ -15,14 +15,15 @@ GRANT INSERT, UPDATE (status, trigger, actor, reason, params, rows_hidden, parts
   summarizer, model, prompt_version, usage, cost, error, changed_at, rank, undone_with_run, turned)
   ON undertext.compactions TO undertext_app;
 GRANT INSERT, UPDATE (saved_text, saved_reasoning, saved_results, saved_media) ON undertext.replacements TO undertext_app;
+GRANT INSERT, UPDATE (replaced_by, forgotten_at) ON undertext.notes TO undertext_app;
 GRANT INSERT, UPDATE (reference_count) ON undertext.blobs TO undertext_app;
 -- Free.
 GRANT INSERT, UPDATE, DELETE ON undertext.names, undertext.sessions, undertext.measurements, undertext.usage, undertext.jobs,
   undertext.circuits, undertext.operations, undertext.calibrations, undertext.limits TO undertext_app;
 
--- 2. For purgeSession, and for imports that are given up. The triggers see to it that nothing else deletes.
+-- 2. For purgeSession, for notes that are forgotten for good, and for imports that are given up. The triggers see to it that nothing else deletes.
 GRANT DELETE ON undertext.messages, undertext.contents, undertext.compactions, undertext.replacements, undertext.audit,
-  undertext.blobs TO undertext_app;
+  undertext.blobs, undertext.notes TO undertext_app;
 
 -- 3. Optional: each database role sees only the sessions whose owner has the role's name. The owner of the tables sees all.
 -- Sessions without an owner are seen by the owner of the tables alone.
@@ -32,9 +33,11 @@ DO $$
 DECLARE name text;
 BEGIN
   FOREACH name IN ARRAY ARRAY['names', 'messages', 'contents', 'compactions', 'replacements', 'audit', 'measurements', 'usage',
-    'jobs', 'circuits', 'operations', 'blobs'] LOOP
+    'jobs', 'circuits', 'operations', 'notes', 'blobs'] LOOP
     EXECUTE format('ALTER TABLE undertext.%I ENABLE ROW LEVEL SECURITY', name);
     EXECUTE format('CREATE POLICY by_owner ON undertext.%I USING (EXISTS (SELECT FROM undertext.sessions s
       WHERE s.family = %1$I.family)) WITH CHECK (true)', name);
   END LOOP;
 END $$;
+-- Notes of an owner belong to no session.
+CREATE POLICY by_name ON undertext.notes USING (owner = current_user);

@@ -21,6 +21,7 @@ export interface Failures {
   CIRCUIT_OPEN: { sessionId: string; failures: number; error: string; openUntil: number }
   JOB_NOT_FOUND: { jobId: string }
   REQUEST_NOT_FOUND: { sessionId: string; request: string }
+  NOTE_NOT_FOUND: { noteId: string }
   ABORTED: { sessionId: string }
   ESTIMATOR_UNKNOWN: { sessionId: string; estimator: string }
   TOKENIZER_UNAVAILABLE: { tokenizer: string; detail: string }
@@ -144,6 +145,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `There is no job ${JSON.stringify(jobId)}. listJobs lists the jobs of a session.`,
   REQUEST_NOT_FOUND: ({ sessionId, request }) =>
     `Session ${JSON.stringify(sessionId)} has no recorded request ${JSON.stringify(request)}. listRequests lists them.`,
+  NOTE_NOT_FOUND: ({ noteId }) =>
+    `There is no note ${JSON.stringify(noteId)}. recall lists the notes of a session or an owner.`,
   ABORTED: ({ sessionId }) =>
     `The work on session ${JSON.stringify(sessionId)} was aborted by its signal; nothing was changed.`,
   ESTIMATOR_UNKNOWN: ({ sessionId, estimator }) =>

@@ -28,6 +28,7 @@ export {
   userMessage,
 } from './compat/plain-messages.ts'
 export type { Environment } from './config/environment.ts'
+export type { ForgetOptions, RecallOptions, RememberOptions } from './config/note-options.ts'
 export type { Spellings, SwitchSpellings } from './config/read-settings.ts'
 export {
   DEFAULT_WARNING_LEVELS,
@@ -204,6 +205,7 @@ export {
 } from './rendering/render.ts'
 export type { InsertedRole, InsertedRowOptions, SummaryPreset } from './rendering/rows.ts'
 export { type Problem, type ProblemCode, validateHistory } from './rendering/validate.ts'
+export type { PreparedNotes } from './requests/notes.ts'
 export type {
   AfterTurnOptions,
   BeforeTurnOptions,
@@ -280,6 +282,7 @@ export type {
   AuditEntry,
   Compaction,
   FailedAttempt,
+  ForgottenNote,
   Job,
   JobState,
   LearnedLimit,
@@ -287,6 +290,9 @@ export type {
   MessageCounts,
   ModelUsage,
   NamedLimit,
+  Note,
+  NoteSource,
+  NoteState,
   Purged,
   RewindPoint,
   SearchHit,
@@ -296,6 +302,7 @@ export type {
   ViewChange,
 } from './storage/storage.ts'
 export type { AppendResult } from './store/append.ts'
+export type { RecalledNote } from './store/notes.ts'
 export { type OpenOptions, openStore, SqliteStore, type StoreAt } from './store/open.ts'
 export type { RewindOptions, RewindResult } from './store/rewind.ts'
 export { type ResolvedMoment, Store, type ViewDiff } from './store/store.ts'

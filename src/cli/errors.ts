@@ -52,6 +52,7 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   CIRCUIT_OPEN: EXIT.refused,
   JOB_NOT_FOUND: EXIT.notFound,
   REQUEST_NOT_FOUND: EXIT.notFound,
+  NOTE_NOT_FOUND: EXIT.notFound,
   ABORTED: EXIT.interrupted,
   ESTIMATOR_UNKNOWN: EXIT.unusable,
   TOKENIZER_UNAVAILABLE: EXIT.failed,

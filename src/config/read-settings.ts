@@ -189,7 +189,7 @@ const ROOT = table(
     contextCompaction: CONTEXT_COMPACTION,
     conversationMemory: CONVERSATION_MEMORY,
     memory: table(
-      { autoCompactOnFinish: 'autoCompactOnFinish' },
+      { autoCompactOnFinish: 'autoCompactOnFinish', maxNotes: 'maxNotes' },
       {
         context: table(
           {
@@ -202,8 +202,8 @@ const ROOT = table(
           { snake: true },
         ),
       },
-      // The location is an argument of openStore, and there are no notes.
-      { snake: true, ignored: ['filePath', 'maxNotes'] },
+      // The location is an argument of openStore.
+      { snake: true, ignored: ['filePath'] },
     ),
   },
   { isOpen: true },

@@ -124,6 +124,9 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
 /** Usage levels at which an application is warned. */
 export const DEFAULT_WARNING_LEVELS: readonly number[] = [0.6, 0.8]
 
+/** Notes of a session, and of an owner, that are recalled, as in nca. */
+export const DEFAULT_MAX_NOTES = 128
+
 /** The defaults. Settings that are missing here scale with the window or have their default where they are used. */
 export const DEFAULTS = frozenCopy({
   preset: 'default',
@@ -135,6 +138,7 @@ export const DEFAULTS = frozenCopy({
   warningLevels: DEFAULT_WARNING_LEVELS,
   enableAutoSummarize: true,
   autoCompactOnFinish: false,
+  maxNotes: DEFAULT_MAX_NOTES,
   ...BACKGROUND_DEFAULTS,
   target: DEFAULT_COMPACTION_TARGET,
   enablePrune: true,
@@ -169,6 +173,7 @@ type Defaulted = {
     | 'warningLevels'
     | 'enableAutoSummarize'
     | 'autoCompactOnFinish'
+    | 'maxNotes'
     | 'previewToolOutputs'
     | 'backgroundThreshold'
     | 'backgroundMinIntervalMs'

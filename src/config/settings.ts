@@ -256,6 +256,8 @@ export const settingsSchema = z.strictObject({
   maxToolOutputLines: z.int().nonnegative().optional(),
   fileReadBudgetPercent: shareSchema.optional(),
   contextManagement: opaqueJson.optional(),
+  /** The newest so many notes of a session, and of an owner, are recalled. */
+  maxNotes: z.int().positive().max(10_000).optional(),
 })
 
 /** All settings of a store or a session. All fields are optional; the defaults are in docs/configuration.md. */

@@ -50,8 +50,8 @@ export const listSchema = z.strictObject({
 })
 /** Milliseconds since 1970, or a `Date`. */
 const timeSchema = z
-  .union([z.int(), z.date()])
-  .transform((time) => (typeof time === 'number' ? time : time.getTime()))
+  .union([z.int(), z.date()], 'must be milliseconds since 1970, or a Date')
+  .transform(Number)
 export const searchSchema = z.strictObject({
   /** Only this session. */
   session: nameSchema.optional(),
@@ -112,9 +112,6 @@ export const rewindSchema = z.strictObject({
 })
 /** A message by its id or its position. */
 const messageSchema = z.union([nameSchema, z.int().positive()])
-const timeSchema = z
-  .union([z.int(), z.date()], 'must be milliseconds since 1970, or a Date')
-  .transform(Number)
 /** A moment of a session: exactly one of these. */
 export const momentSchema: z.ZodType<Moment, Moment> = z.union(
   [

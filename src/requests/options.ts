@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { noteQuerySchema } from '../config/note-options.ts'
 import { frozenCopy, readCall } from '../config/read-settings.ts'
 import { type CheckedStats, type CompactOptions, renderSchema } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
@@ -92,6 +93,16 @@ export const afterTurnSchema = z.strictObject({
   stopReason: labelSchema.optional(),
 })
 
+/** The notes in a request. */
+const notesSchema = z.strictObject({
+  /** Maximum tokens of the section with the notes, by the session's estimator. */
+  tokens: z.int().nonnegative(),
+  /** Only notes that match this text, the best first. Default: the newest notes. */
+  query: noteQuerySchema,
+  /** The owner, for a session that has none yet. Default: that of the session. */
+  owner: nameSchema.optional(),
+})
+
 const { provider: _provider, at: _at, ...rendering } = renderSchema.shape
 
 /** Options of `prepareRequest` and `withOverflowRecovery`. */
@@ -109,6 +120,8 @@ export const prepareSchema = z
       .array(z.looseObject({ content: z.string(), path: z.string().optional() }))
       .readonly()
       .optional(),
+    /** Adds notes of the session and its owner to the system prompt. Default: none. */
+    notes: notesSchema.optional(),
     /** Summarizes files that are too large. Default: they are cut. */
     summarizeFile: z
       .custom<SummarizeFile>((value) => typeof value === 'function', 'must be a function')

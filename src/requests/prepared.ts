@@ -7,6 +7,7 @@ import { defined } from '../messages/defined.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import type { Message, NewMessage } from '../messages/message.ts'
 import type { Mend, RenderOptions } from '../rendering/render.ts'
+import type { PreparedNotes } from './notes.ts'
 import { requestParts } from './options.ts'
 import type { TurnUsage } from './turn-hooks.ts'
 
@@ -45,6 +46,8 @@ export type PreparedRequest = {
   readonly prompt: readonly NewMessage[]
   /** The files; absent when there were none. */
   readonly files?: PreparedFiles
+  /** The notes in its system prompt; absent when none were asked for. */
+  readonly notes?: PreparedNotes
   /** How full the context is with this request. */
   readonly stats: ContextStats
   readonly usage: TurnUsage

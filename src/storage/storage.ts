@@ -21,6 +21,7 @@ import type {
   StoredRequest,
 } from './requests.ts'
 import type { Searching } from './search.ts'
+import type { Notes } from './notes.ts'
 import type {
   Appended,
   Authorship,
@@ -51,6 +52,7 @@ export * from './jobs.ts'
 export * from './past.ts'
 export * from './requests.ts'
 export * from './search.ts'
+export * from './notes.ts'
 export * from './sessions.ts'
 
 /*
@@ -398,7 +400,7 @@ export interface Storage {
   /** Records the size of a request and its billed tokens. Throws `SESSION_NOT_FOUND`, `ESTIMATOR_UNKNOWN`. */
   recordUsage(id: string, usage: UsageReport): Awaitable<UsageOutcome>
   /** The last entry of the audit, read at one moment with the version of the session; `undefined` for an unknown session. */
-  point(id: string): Awaitable<SessionPoint | undefined>
+  present(id: string): Awaitable<SessionPoint | undefined>
   /**
    * Records a request; returns its id, or `undefined` when its moment is not of this session. Throws `SESSION_NOT_FOUND`.
    */
@@ -427,6 +429,7 @@ export interface Storage {
 
   /** The search and its index. */
   readonly searching: Searching
+  readonly notes: Notes
 
   /** Whole sessions as records: export and restore. */
   readonly histories: Histories

@@ -126,7 +126,7 @@ export async function readWorld(
   for (let attempt = 0; attempt < MAX_READS; attempt++) {
     const session = await storage.session(id)
     const world = await worldOf(context, id, session, provider, model)
-    const now = await storage.point(id)
+    const now = await storage.present(id)
     const isSame = now?.incarnation === session?.incarnation && now?.version === session?.version
     // An entry of the audit that was written since without a change of the session changes no view.
     if (world !== undefined && isSame) return { ...world, audit: now?.audit ?? 0 }

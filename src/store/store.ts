@@ -10,6 +10,12 @@ import type { ContextStats } from '../compaction/stats.ts'
 import { type UndoIfFitsResult, undoIfFits } from '../compaction/undo-if-fits.ts'
 import type { OverflowResult, UsageResult } from '../compaction/usage.ts'
 import { type SessionUsage, sessionUsage } from '../compaction/usage.ts'
+import {
+  type ForgetOptions,
+  forgetSchema,
+  type RecallOptions,
+  type RememberOptions,
+} from '../config/note-options.ts'
 import { readCall, readPreview } from '../config/read-settings.ts'
 import { nonDefaults, type ResolvedConfig, type ResolvedSettings } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
@@ -131,11 +137,13 @@ import type { HistoryRecord } from '../storage/records/records.ts'
 import type {
   AuditEntry,
   Compaction,
+  ForgottenNote,
   Job,
   JobState,
   LearnedLimit,
   MessageCounts,
   PastFigures,
+  Note,
   Previewing,
   Purged,
   Session,
@@ -156,6 +164,7 @@ import {
 } from './append.ts'
 import { checkId, checkStats, isEmptyObject } from './arguments.ts'
 import { StoreContext, type StoreSettings, when } from './context.ts'
+import { notesForRequest, type RecalledNote, recallNotes, rememberNote } from './notes.ts'
 import { checkPrompt, readWorld, recordResponse } from './requests.ts'
 import { type RewindOptions, type RewindResult, rewind } from './rewind.ts'
 import { Searcher, type SearchResult } from './search.ts'
@@ -974,6 +983,35 @@ export class Store<S extends Storage = Storage> {
     return null
   }
 
+  // ── Notes ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Stores a note for a session, or for an owner, whose notes apply to all of the owner's sessions. Returns it. A note with a `key`
+   * replaces the current note of that key, which stays stored and is no longer recalled; an equal one is not written again. A text has
+   * at most 20,000 characters. Throws `MESSAGE_NOT_FOUND` for an unknown `source`.
+   */
+  async remember(text: string, options: RememberOptions): Promise<Note> {
+    return rememberNote(this.#context, text, options)
+  }
+
+  /**
+   * Returns notes: without a query the newest first, with one the best match first, and none without any of its words. Those of a
+   * session come together with those of its owner. The newest 128 (the setting `maxNotes`) of the session and of the owner are looked
+   * at; with `all`, also replaced and forgotten ones, up to 10,000.
+   */
+  async recall(query: string | undefined, options: RecallOptions): Promise<RecalledNote[]> {
+    return recallNotes(this.#context, query, options)
+  }
+
+  /**
+   * Takes a note out of use: it stays stored and is no longer recalled. With `purge: true` its text is removed for good, with the notes
+   * of its key before it, and the files are cleared as by `purgeSession`. Only ids stay in the audit. Throws `NOTE_NOT_FOUND`.
+   */
+  async forget(noteId: string, options: ForgetOptions = {}): Promise<ForgottenNote> {
+    const { purge, actor, reason } = check(forgetSchema, options, 'forget')
+    return this.#context.storage.notes.forget(checkId(noteId, 'noteId'), { purge, actor, reason })
+  }
+
   // ── Requests to a model ───────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
@@ -992,7 +1030,23 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     const checked = check(prepareSchema, options, 'prepareRequest')
     this.#compactor.refuseReentry(id)
-    return this.#preparer.prepare(id, checked, checkPrompt(checked.prompt))
+    return this.#prepare(id, checked, checkPrompt(checked.prompt))
+  }
+
+  /** Notes go into the system prompt as a section of a persistent context does. */
+  async #prepare(
+    ...[id, options, ...rest]: Parameters<RequestPreparer['prepare']>
+  ): Promise<PreparedRequest> {
+    const section = await notesForRequest(this.#context, id, options)
+    if (section === undefined) return this.#preparer.prepare(id, options, ...rest)
+    const { persistentContext } = options
+    const texts = (): string[] => [persistentContext?.render() ?? '', section.text]
+    const render = (): string =>
+      texts()
+        .filter((text) => text !== '')
+        .join('\n\n')
+    const request = await this.#preparer.prepare(id, { ...options, persistentContext: { render } }, ...rest)
+    return { ...request, notes: section.notes }
   }
 
   /**
@@ -1069,7 +1123,7 @@ export class Store<S extends Storage = Storage> {
     this.#compactor.refuseReentry(id)
     const port = {
       settings: (session: string) => this.#settingsOf(session),
-      prepare: (...args: Parameters<RequestPreparer['prepare']>) => this.#preparer.prepare(...args),
+      prepare: (...args: Parameters<RequestPreparer['prepare']>) => this.#prepare(...args),
       recordOverflow: this.recordOverflow.bind(this),
       compact: this.compactSession.bind(this),
       stats: async (...args: Parameters<StoreContext['stats']>) => this.#context.stats(...args),

@@ -215,6 +215,14 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
     },
     expected: [false, true],
   },
+  maxNotes: {
+    value: 1,
+    see: async ({ store }) => {
+      for (const text of ['one', 'two']) await store.remember(text, { session: S })
+      return (await store.recall(undefined, { session: S })).map(({ text }) => text)
+    },
+    expected: [['two', 'one'], ['two']],
+  },
   background: {
     value: true,
     // 128,000 less 124,800 leaves 3,200: 2,404 tokens are 75 % of it, over the soft threshold and below the hard one.

@@ -28,7 +28,7 @@ describe("the founding documents' spellings", () => {
       { memory: { context: { maxRetainedMessages: 5 } }, preset: 'neuron' },
       { maxRetainedMessages: 5, preset: 'neuron' },
     ],
-    [{ memory: { file_path: '.nca/memory.json', max_notes: 128 } }, {}],
+    [{ memory: { file_path: '.nca/memory.json', max_notes: 100 } }, { maxNotes: 100 }],
     [{ conversationMemory: { maxSessions: 50 } }, {}],
   ])('%j', (given, own) => {
     expect(read(given)).toEqual(own)

@@ -386,6 +386,29 @@ export const VERBS: readonly WritingVerb[] = [
     },
     act: (store, outer) => store.redoCompaction(S, outer, { cascade: true }),
   },
+  {
+    name: 'remember',
+    act: (store) => store.remember(`${CANARY} fact`, { session: S, key: 'k', metadata: { note: CANARY } }),
+  },
+  {
+    name: 'remember in place of another note',
+    arrange: (store) => store.remember(`${CANARY} first`, { owner: 'o', key: 'k' }),
+    act: (store) => store.remember(`${CANARY} second`, { owner: 'o', key: 'k' }),
+  },
+  {
+    name: 'forget',
+    arrange: async (store) => (await store.remember(CANARY, { session: S })).id,
+    act: (store, id) => store.forget(id),
+  },
+  {
+    name: 'forget for good',
+    arrange: async (store) => {
+      await store.remember(`${CANARY} first`, { owner: 'o', key: 'k' })
+      return (await store.remember(`${CANARY} second`, { owner: 'o', key: 'k' })).id
+    },
+    act: (store, id) => store.forget(id, { purge: true }),
+    again: 'NOTE_NOT_FOUND',
+  },
   { name: 'purge', act: (store) => store.purgeSession(S), again: 'SESSION_NOT_FOUND' },
   { name: 'reestimate', arrange: wholeRun, act: (store) => store.reestimate(S) },
   {

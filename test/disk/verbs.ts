@@ -44,6 +44,7 @@ export async function furnish(store: Store): Promise<Furnished> {
   await store.append('t', turns(1, 3))
   const ids = (await store.getMessages('s')).map(({ id }) => id)
   await store.pin('s', [ids[0]!])
+  for (const text of [SPEECH, `${SPEECH}again`]) await store.remember(text, { session: 's', key: 'k' })
   await store.compactSession('s', {
     ...ONLY.prune,
     targetTokens: 0,
@@ -92,6 +93,7 @@ export const READS: Readonly<Record<string, Verb>> = {
   listCompactions: (store) => store.listCompactions('s'),
   getCompaction: (store, { active }) => store.listCompactions('s', { runId: active }),
   getAuditLog: (store) => store.getAuditLog('s'),
+  recall: (store) => store.recall('again', { session: 's', all: true }),
   exportSession: async (store) => {
     const records: HistoryRecord[] = []
     for await (const record of store.exportSession('s')) records.push(record)
@@ -169,6 +171,10 @@ export const WRITES: Readonly<Record<string, Verb>> = {
   learnLimit: (store) => store.learnLimit({ provider: 'openai', model: units(200), tokens: 500 }),
   forgetLimit: (store) => store.forgetLimit('openai', units(200)),
   'verifySession with repair': (store) => store.verifySession('s', { repair: true }),
+  'remember and forget': async (store) => {
+    const { id } = await store.remember(units(2_000), { session: 's', key: 'k' })
+    await store.forget(id)
+  },
   purgeSession: (store) => store.purgeSession('t'),
 }
 

@@ -51,13 +51,19 @@ export async function checkMoments(
     const records: HistoryRecord[] = []
     if (remembered.length > 0) for await (const one of store.exportSession(SESSION)) records.push(one)
     await checkCopy(records, remembered, await open(options), 'restored')
-    const old = records.map((one) => (one.type === 'audit' ? { ...one, position: undefined } : one))
+    const old = records.map(withoutPosition)
     const byTime = remembered.filter((one) => one.byTime)
     await checkCopy(old, byTime, await open(options), 'without positions')
   } finally {
     vi.useRealTimers()
     await store.close()
   }
+}
+
+function withoutPosition(record: HistoryRecord): HistoryRecord {
+  if (record.type !== 'audit') return record
+  const { position: _position, ...rest } = record
+  return rest
 }
 
 async function play(store: Store, steps: readonly Step[]): Promise<Remembered[]> {

@@ -7,6 +7,7 @@ import { describeConcurrency } from './contract/concurrency.ts'
 import { describeExpand } from './contract/expand.ts'
 import { describeHistories } from './contract/histories.ts'
 import { describeLossless } from './contract/lossless.ts'
+import { describeNotes } from './contract/notes.ts'
 import { describePreview } from './contract/preview.ts'
 import { describePromptCache } from './contract/prompt-cache.ts'
 import { describeProvider } from './contract/provider.ts'
@@ -51,6 +52,7 @@ export const CONTRACT: readonly Part[] = [
   describeAudit,
   describeReadings,
   describeHistories,
+  describeNotes,
 ]
 
 /** A part for each kind of verb, where the whole would take too long. */

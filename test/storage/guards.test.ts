@@ -38,6 +38,7 @@ beforeEach(async () => {
   })
   await store.compactSession('s', { range: { from: 6, to: 9 }, summary: 'Two turns.' })
   await store.hideMessages('s', [(await store.getMessages('s'))[0]!.id])
+  await store.remember('A note.', { session: 's', key: 'k' })
   other = new BetterSqlite3(join(folder, 'chats.db'))
   other.pragma('recursive_triggers = on')
 })
@@ -66,6 +67,10 @@ describe('the guards refuse', () => {
     'no compaction': 'delete from undertext_compactions',
     'no replacement': 'delete from undertext_replacements',
     'another replacement': 'update undertext_replacements set text = \'"x"\'',
+    'another note': 'update undertext_notes set text = \'"x"\'',
+    'another owner of a note': "update undertext_notes set owner = 'x'",
+    'no note': 'delete from undertext_notes',
+    'a replaced note': `insert or replace into undertext_notes (id, session, owner, no, text, created_at) values ('x', 1, '', 1, '"x"', 0)`,
     'another audit': "update undertext_audit set event = 'x'",
     'no audit': 'delete from undertext_audit',
   }

@@ -17,6 +17,7 @@ export function readableIn(folder: string, who: string): string[] {
 export const KINDS = [
   ...['text', 'long', 'id', 'key', 'metadata', 'call', 'output', 'file'],
   ...['owner', 'title', 'first-title', 'field', 'summary', 'reason', 'actor', 'operation', 'config'],
+  ...['note', 'note-key', 'note-field', 'note-actor'],
 ]
 
 /** Two turns of a session, in which every text says whose it is. */
@@ -66,6 +67,13 @@ async function change(store: Store, who: string, nth: number): Promise<void> {
     summary: `${who}-summary`,
     reason: `${who}-reason`,
   })
+  const note = await store.remember(`${who}-note ${nth}`, {
+    session: id,
+    key: `${who}-note-key`,
+    metadata: { who: `${who}-note-field` },
+    actor: `${who}-note-actor`,
+  })
+  if (nth % 2 === 0) await store.forget(note.id)
   const [newest] = (await store.getEffectiveHistory(id)).slice(-1)
   await store.rewind(id, {
     from: { messageId: newest!.id },

@@ -85,6 +85,7 @@ import {
   tokensOf,
 } from '../../src/tokens/measure.ts'
 import { ModelJobs } from './model-jobs.ts'
+import { ModelNotes } from './model-notes.ts'
 import { ModelReadings } from './model-readings.ts'
 import {
   indexView,
@@ -156,6 +157,10 @@ export class ModelStorage implements Storage {
     },
   })
 
+  readonly notes = new ModelNotes(
+    (id) => this.#require(id).session,
+    (id, messageId) => this.requireMessages(id, [messageId]),
+  )
   /** The model keeps no audit, so it has no whole histories to give or to take. */
   /** Nor an index. */
   readonly searching: Searching = new Proxy({} as Searching, {
@@ -368,6 +373,7 @@ export class ModelStorage implements Storage {
   purgeSession(id: string): { messages: number; compactions: number; blobs: number } {
     const { log } = this.#require(id)
     this.#sessions.delete(id)
+    this.notes.purgeSession(id)
     const messages = log.rows.filter(({ position }) => position !== undefined).length
     return { messages, compactions: log.compactions.length, blobs: 0 }
   }

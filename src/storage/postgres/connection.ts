@@ -185,6 +185,14 @@ export class PostgresSql implements Sql {
     else yield this.#find(scope, id)
   }
 
+  /** No row is locked: two writers who take the same number of a note collide, and one repeats its work. */
+  enterOwner(owner: string): Step<void> {
+    const counters = { undertext_compactions: 0, undertext_audit: 0, undertext_jobs: 0 }
+    const state = { before: undefined, counters, look: undefined, counted: new Set<Numbered>() }
+    this.#current().session = { id: '', family: familyOf(owner), number: 0, ...state, isForgotten: false }
+    return new Done(undefined)
+  }
+
   /** Makes the address of a new session, and enters the session; its row is for the caller to insert. */
   admit(id: string): Step<number> {
     const scope = this.#current()
@@ -675,6 +683,11 @@ async function pause(attempt: number, deadline: number): Promise<boolean> {
 function randomFamily(): number {
   const bytes = randomBytes(7)
   return bytes.readUIntBE(0, 6) * 32 + (bytes[6]! >> 3)
+}
+
+/** The family of an owner's notes: negative, so that it is that of no session. Owners may share one: their rows name them. */
+function familyOf(owner: string): number {
+  return -2 - createHash('sha256').update(owner).digest().readUIntBE(0, 6)
 }
 
 function ignore(): undefined {}

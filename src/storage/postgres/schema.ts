@@ -410,6 +410,36 @@ export const requests = undertext.table(
   ],
 )
 
+/** Notes of sessions and of owners. The family of an owner's notes follows from the owner's name, and is negative. */
+export const notes = undertext.table(
+  'notes',
+  {
+    family: family(),
+    id: text().notNull(),
+    session: long().notNull(),
+    owner: text().notNull(),
+    no: long().notNull(),
+    key: text(),
+    text: text().notNull(),
+    metadata: text(),
+    sourceSession: text('source_session'),
+    source: text(),
+    actor: text(),
+    createdAt: long('created_at').notNull(),
+    replacedBy: long('replaced_by'),
+    forgottenAt: long('forgotten_at'),
+  },
+  (table) => [
+    primaryKey({ name: 'notes_pkey', columns: [table.family, table.session, table.owner, table.no] }),
+    /** Across families: a note is named by its id alone. */
+    index('notes_id').on(table.id),
+    index('notes_key').on(table.family, table.session, table.owner, table.key).where(sql`key is not null`),
+    index('notes_current')
+      .on(table.family, table.session, table.owner, table.no)
+      .where(sql`replaced_by is null and forgotten_at is null`),
+  ],
+)
+
 /** The ratio of a model's tokens to estimated ones: sums over all sessions; older reports count less. */
 export const calibrations = undertext.table(
   'calibrations',

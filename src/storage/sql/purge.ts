@@ -35,12 +35,14 @@ function* removeSession(sql: Sql, id: string, { actor, reason }: Authorship): Wo
   })
 }
 
+/** Tables with rows of a session besides its messages and compactions. */
+const DEPENDENT = 'searched measurements usage jobs circuits operations requests notes audit'.split(' ')
+
 /** Removes what is left of a session without messages, itself last; returns the number of compactions. Within `unguarded`. */
 export function* dropSession(sql: Sql, id: string, no: number): Work<number> {
   const compactions = yield* sql.change('delete from undertext_compactions where {family} session = ?', no)
   yield* forgetWords(sql, no)
-  const tables = ['searched', 'measurements', 'usage', 'jobs', 'circuits', 'operations', 'requests', 'audit']
-  for (const table of tables)
+  for (const table of DEPENDENT)
     yield* sql.run(`delete from undertext_${table} where {family} session = ?`, no)
   yield* sql.run('delete from undertext_sessions where {family} no = ?', no)
   yield* sql.leave(id)

@@ -42,7 +42,7 @@ const KNOWN_BLOB = 'select hash from undertext_blobs where {family} hash = ?'
 const BYTES_OF_HASH = 32
 
 /** The last entry of a session's audit, with what tells whether the session changed since. `undefined` for an unknown session. */
-export function* readPoint(sql: Sql, id: string): Work<SessionPoint | undefined> {
+export function* readPresent(sql: Sql, id: string): Work<SessionPoint | undefined> {
   return yield* sql.outside('prepareRequest', function* () {
     yield* sql.enter(id)
     const row = yield* sql.get(

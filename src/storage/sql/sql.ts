@@ -66,6 +66,8 @@ export interface Sql {
    * PostgreSQL also locks the session, so this comes before anything that is read.
    */
   enter(id: string): Step<void>
+  /** Makes an owner the one that the work is about: its notes have a family of their own, which follows from its name. */
+  enterOwner(owner: string): Step<void>
   /** Registers a new session; returns its number, which SQLite chooses for `null`. Then it is entered. */
   admit(id: string): Step<number | null>
   /** What to add to this machine's clock to get the database's, milliseconds; after `enter`. */

@@ -59,11 +59,12 @@ import {
   writeMark,
   writeStoreRecords,
 } from './move.ts'
+import { forget, listNotes, remember } from './notes.ts'
 import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
 import { reestimate } from './recount.ts'
-import { readPoint, readRequest, readRequests, recordRequest } from './requests.ts'
+import { readPresent, readRequest, readRequests, recordRequest } from './requests.ts'
 import {
   reserveCompactions,
   restoreAudit,
@@ -134,7 +135,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
     ...bound({ requireMessages, contents: readContents, metadata: readMetadata, shownTexts: readShown }),
     ...bound({ leaseInTheWay, takeLease, renewLease, releaseLease, noteAttempt, noteAnswer, endAttempts }),
     ...bound({ undo, undoWhile, compactions: readCompactions, auditLog: readAudit, reestimate }),
-    ...bound({ point: readPoint, recordRequest, requests: readRequests, request: readRequest }),
+    ...bound({ present: readPresent, recordRequest, requests: readRequests, request: readRequest }),
     ...bound({ usage: readUsage, learnLimit, forgetLimit, limits: readLimits }),
     ...bound({
       session: getSession,
@@ -177,6 +178,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
       stats: readPastStats,
       diff: readDiff,
     }),
+    notes: bound({ remember, list: listNotes, forget }),
     jobs: {
       ...bound({ enqueue: enqueueJob, claim: claimJob, renew: renewJob, end: endJob, cancel: cancelJob }),
       ...bound({ job: readJob, open: readOpenJob, list: readJobs, waiting: readWaiting }),

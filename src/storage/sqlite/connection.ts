@@ -126,6 +126,10 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     return NOTHING
   }
 
+  enterOwner(): Done<void> {
+    return NOTHING
+  }
+
   clockOffset(): Done<number> {
     return SAME_CLOCK
   }

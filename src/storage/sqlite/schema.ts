@@ -403,6 +403,40 @@ export const requests = sqliteTable(
   ],
 )
 
+/** Notes of sessions and of owners: what is to be remembered apart from the log. Their texts are written once. */
+export const notes = sqliteTable(
+  'undertext_notes',
+  {
+    id: text().notNull(),
+    /** 0 for a note of an owner. */
+    session: integer().notNull(),
+    /** Empty for a note of a session. */
+    owner: text().notNull(),
+    /** 1, 2, 3 … within the session or the owner. */
+    no: integer().notNull(),
+    key: text(),
+    /** The text, as JSON (a plain text column cannot hold NUL and lone surrogates). */
+    text: text().notNull(),
+    metadata: text(),
+    /** The message that it is from, and the session of that message: ids. */
+    sourceSession: text('source_session'),
+    source: text(),
+    actor: text(),
+    createdAt: integer('created_at').notNull(),
+    /** The note of the same key that replaced it. */
+    replacedBy: integer('replaced_by'),
+    forgottenAt: integer('forgotten_at'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.session, table.owner, table.no] }),
+    index('undertext_notes_id').on(table.id),
+    index('undertext_notes_key').on(table.session, table.owner, table.key).where(sql`key is not null`),
+    index('undertext_notes_current')
+      .on(table.session, table.owner, table.no)
+      .where(sql`replaced_by is null and forgotten_at is null`),
+  ],
+)
+
 /** The ratio of a model's tokens to estimated ones: sums over all sessions; older reports count less. */
 export const calibrations = sqliteTable(
   'undertext_calibrations',

@@ -17,6 +17,7 @@ const OF_ALL_FAMILIES = {
   'imports in progress': /^select id, staged_by, .* where staged_by is not null$/,
   'an incarnation': /^select 1 from "s"\.sessions as undertext_sessions where incarnation = \$1$/,
   'a job by its id': /^select j\.id, .* where j\.id = \$1$/,
+  'a note by its id': /^select s\.id, n\.owner from .* where n\.id = \$1$/,
   'waiting jobs':
     /^select s\.id from "s"\.jobs j join "s"\.sessions s on s\.family = j\.family .* order by j\.no limit \$1$/,
   'the cost of summaries':

@@ -1,6 +1,6 @@
 /* Rows of the tables that are guarded, and what may and may not become of them. */
 
-export const TABLES = ['messages', 'contents', 'compactions', 'replacements', 'blobs', 'audit']
+export const TABLES = ['messages', 'contents', 'compactions', 'replacements', 'blobs', 'audit', 'notes']
 
 /** A row in each table that is guarded: two messages, and the rest once. */
 export const ROWS = [
@@ -13,6 +13,7 @@ export const ROWS = [
      values (7, 1, 2, 0, '""', 0, 0, 0)`,
   "insert into blobs (family, hash, reference_count, bytes) values (7, '\\x01', 1, '\\x02')",
   "insert into audit (family, no, session, event, at) values (7, 1, 1, 'created', 5)",
+  "insert into notes (family, id, session, owner, no, text, created_at) values (7, 'n', 1, '', 1, '\"a\"', 5)",
 ]
 
 /** Each written-once column with another value. */
@@ -58,6 +59,20 @@ export const WRITTEN_ONCE: Record<string, Record<string, string>> = {
     detail: "'x'",
     position: '1',
   },
+  notes: {
+    family: '8',
+    id: "'x'",
+    session: '2',
+    owner: "'x'",
+    no: '2',
+    key: "'x'",
+    text: `'"x"'`,
+    metadata: "'{}'",
+    source_session: "'x'",
+    source: "'x'",
+    actor: "'x'",
+    created_at: '0',
+  },
 }
 
 /** What the verbs change. */
@@ -68,6 +83,7 @@ export const PERMITTED = [
   "update compactions set summarizer = 's', model = 'm', prompt_version = 'p', usage = '{}', cost = 0.5, error = 'e', turned = '[]', undone_with_run = 1",
   'update compactions set tokens_before = 6, tokens_after = 3',
   'update replacements set saved_text = 1, saved_reasoning = 1, saved_results = 1, saved_media = 1',
+  'update notes set replaced_by = 2, forgotten_at = 9',
   'update blobs set reference_count = reference_count + 1',
   'update blobs set reference_count = 0',
   'delete from blobs where reference_count <= 0',

@@ -1,0 +1,12 @@
+-- A note is written once; what changes is whether it is in use. Only a purge removes it.
+CREATE TRIGGER undertext_notes_are_written_once
+BEFORE UPDATE OF id, session, owner, no, key, text, metadata, source_session, source, actor, created_at ON undertext_notes
+BEGIN SELECT RAISE(ABORT, 'undertext: notes are written once'); END;
+--> statement-breakpoint
+CREATE TRIGGER undertext_notes_are_not_replaced BEFORE INSERT ON undertext_notes
+WHEN EXISTS (SELECT 1 FROM undertext_notes WHERE session = NEW.session AND owner = NEW.owner AND no = NEW.no)
+BEGIN SELECT RAISE(ABORT, 'undertext: this note is there already'); END;
+--> statement-breakpoint
+CREATE TRIGGER undertext_notes_are_kept BEFORE DELETE ON undertext_notes
+WHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')
+BEGIN SELECT RAISE(ABORT, 'undertext: notes are kept; a purge is the one way to remove them'); END;

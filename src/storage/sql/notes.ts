@@ -1,0 +1,226 @@
+import { UndertextError } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
+import { canonicalJson, type JsonObject, stringifyJson } from '../../messages/json.ts'
+import type { Work } from '../../model/work.ts'
+import {
+  type Authorship,
+  type ForgetRequest,
+  type ForgottenNote,
+  type NewNote,
+  type Note,
+  type NoteQuery,
+  type NoteScope,
+  newestFirst,
+} from '../storage.ts'
+import { writeAudit } from './audit.ts'
+import { insertInto } from './columns.ts'
+import { parseStoredObject, parseStoredText, storedNumber, storedText } from './content-codec.ts'
+import { requireMessages } from './pins.ts'
+import { requireHead } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
+
+/*
+ * Notes are numbered within their session or owner, and the number is their key: of two writers in PostgreSQL who take the same one, the
+ * second repeats its work, so that only one note of a key is current.
+ */
+
+const NAMES = [
+  ...['session', 'owner', 'no', 'id', 'key', 'text', 'metadata'],
+  ...['source_session', 'source', 'actor', 'created_at'],
+] as const
+const COLUMNS = `n.id, n.no, n.key, n.text, n.metadata, n.source_session, n.source, n.actor, n.created_at, n.replaced_by, n.forgotten_at`
+const INSERT = insertInto('undertext_notes', NAMES)
+const CURRENT = 'n.replaced_by is null and n.forgotten_at is null'
+const FROM = 'from undertext_notes n where {family n} n.session = ? and n.owner = ?'
+
+/** The place of the notes of a scope: the number of its session, 0 for an owner. */
+type Place = { readonly session: number; readonly owner: string; readonly scope: NoteScope }
+type StoredNote = Note & { readonly no: number }
+
+/** Throws `SESSION_NOT_FOUND`. */
+function* enterScope(sql: Sql, scope: NoteScope): Work<Place> {
+  if ('session' in scope) return { session: (yield* requireHead(sql, scope.session)).no, owner: '', scope }
+  yield* sql.enterOwner(scope.owner)
+  return { session: 0, owner: scope.owner, scope }
+}
+
+export function* remember(sql: Sql, scope: NoteScope, note: NewNote, authorship: Authorship): Work<Note> {
+  const { key, source } = note
+  if (source !== undefined) yield* requireMessages(sql, source.sessionId, [source.messageId])
+  return yield* sql.write('remember', function* () {
+    const place = yield* enterScope(sql, scope)
+    const { session, owner } = place
+    // First the number: who writes a note after this was read takes the same one.
+    const last = (yield* sql.get(`select coalesce(max(n.no), 0) ${FROM}`, session, owner))![0] as number
+    const former = key === undefined ? undefined : yield* oneNote(sql, place, `n.key = ? and ${CURRENT}`, key)
+    if (former !== undefined && isSame(former, note)) return withoutNumber(former)
+    const no = last + 1
+    const createdAt = Date.now()
+    const { actor, reason } = authorship
+    if (former !== undefined)
+      yield* sql.run(
+        'update undertext_notes set replaced_by = ? where {family} session = ? and owner = ? and no = ?',
+        ...[no, session, owner, former.no],
+      )
+    yield* sql.run(
+      INSERT,
+      ...[session, owner, no, note.id, key ?? null, stringifyJson(note.text)],
+      note.metadata === undefined ? null : stringifyJson(note.metadata),
+      ...[source?.sessionId ?? null, source?.messageId ?? null, actor ?? null, createdAt],
+    )
+    const detail = defined({ noteId: note.id, replaces: former?.id, reason })
+    yield* noted(sql, place, 'remembered', { actor, detail })
+    return {
+      ...{ id: note.id, ...scopeOf(scope) },
+      ...defined({ key }),
+      text: note.text,
+      ...defined({ metadata: note.metadata, source, actor }),
+      ...{ createdAt, state: 'current' },
+    }
+  })
+}
+
+/** Whether the caller repeats itself. */
+function isSame(former: Note, { text, metadata, source }: NewNote): boolean {
+  const facts = (note: Pick<Note, 'text' | 'metadata' | 'source'>): string =>
+    canonicalJson([note.text, note.metadata ?? null, note.source ?? null])
+  return facts(former) === facts({ text, ...defined({ metadata, source }) })
+}
+
+/** An entry of the audit: of the session, or of none, as the receipt of a purge. */
+function* noted(
+  sql: Sql,
+  { session, owner, scope }: Place,
+  event: 'remembered' | 'forgotten',
+  { actor, detail }: { readonly actor: string | undefined; readonly detail: JsonObject },
+): Work<void> {
+  const whose = 'owner' in scope ? { owner } : {}
+  yield* writeAudit(sql, session, { event, actor, detail: { ...whose, ...detail } })
+  if (session === 0) return
+  yield* sql.run('update undertext_sessions set version = version + 1 where {family} no = ?', session)
+}
+
+export function* listNotes(sql: Sql, scope: NoteScope, query: NoteQuery): Work<Note[]> {
+  return yield* sql.read('recall', function* () {
+    const place = yield* enterScope(sql, scope)
+    const own = yield* notesAt(sql, place, query)
+    if (place.session === 0) return own
+    const row = yield* sql.get('select owner from undertext_sessions where {family} no = ?', place.session)
+    const owner = row?.[0] as string | null | undefined
+    if (owner == null) return own
+    const theirs = yield* notesAt(sql, yield* enterScope(sql, { owner }), query)
+    return newestFirst([...own, ...theirs])
+  })
+}
+
+function* notesAt(sql: Sql, { session, owner, scope }: Place, { limit, all, key }: NoteQuery): Work<Note[]> {
+  const ofKey = key === undefined ? '' : 'and n.key = ?'
+  const rows = yield* sql.all(
+    `select ${COLUMNS} ${FROM} ${ofKey} ${all ? '' : `and ${CURRENT}`} order by n.no desc limit ?`,
+    ...[session, owner, ...(key === undefined ? [] : [key]), limit],
+  )
+  return rows.map((row) => withoutNumber(decode(row, scope)))
+}
+
+function* oneNote(sql: Sql, place: Place, condition: string, value: unknown): Work<StoredNote | undefined> {
+  const row = yield* sql.get(
+    `select ${COLUMNS} ${FROM} and ${condition}`,
+    ...[place.session, place.owner, value],
+  )
+  return row && decode(row, place.scope)
+}
+
+export function* forget(sql: Sql, noteId: string, request: ForgetRequest): Work<ForgottenNote> {
+  const scope = yield* scopeWith(sql, noteId)
+  if (scope === undefined) throw new UndertextError('NOTE_NOT_FOUND', { noteId })
+  if (!request.purge)
+    return yield* sql.write('forget', function* () {
+      const { place, note } = yield* requireNote(sql, scope, noteId)
+      if (note.state !== 'current') return { changed: false, removed: 0 }
+      yield* sql.run(
+        'update undertext_notes set forgotten_at = ? where {family} session = ? and owner = ? and no = ?',
+        ...[Date.now(), place.session, place.owner, note.no],
+      )
+      const { actor, reason } = request
+      yield* noted(sql, place, 'forgotten', { actor, detail: defined({ noteId, reason }) })
+      return { changed: true, removed: 0 }
+    })
+  const removed = yield* purgeNote(sql, scope, noteId, request)
+  const isCleared = yield* sql.clearFiles()
+  return { changed: true, removed, ...(!isCleared && { filesCleared: false }) }
+}
+
+/** Removes a note and those of its key before it: the same fact in earlier words. */
+function* purgeNote(sql: Sql, scope: NoteScope, noteId: string, { actor, reason }: Authorship): Work<number> {
+  return yield* sql.erase('forget', function* () {
+    const { place, note } = yield* requireNote(sql, scope, noteId)
+    const { session, owner } = place
+    const removed = yield* sql.unguarded(noteId, function* () {
+      return yield* note.key === undefined
+        ? sql.change(
+            'delete from undertext_notes where {family} session = ? and owner = ? and no = ?',
+            ...[session, owner, note.no],
+          )
+        : sql.change(
+            'delete from undertext_notes where {family} session = ? and owner = ? and key = ? and no <= ?',
+            ...[session, owner, note.key, note.no],
+          )
+    })
+    yield* noted(sql, place, 'forgotten', { actor, detail: defined({ noteId, removed, reason }) })
+    return removed
+  })
+}
+
+/** Whose note this is. Its family is what is asked for, so the statement names none. */
+function* scopeWith(sql: Sql, noteId: string): Work<NoteScope | undefined> {
+  return yield* sql.outside('forget', function* () {
+    const row = yield* sql.get(
+      `select s.id, n.owner from undertext_notes n left join undertext_sessions s on {same s n} s.no = n.session
+       where n.id = ?`,
+      noteId,
+    )
+    if (row === undefined) return undefined
+    const [session, owner] = row as [string | null, string]
+    return session === null ? { owner } : { session }
+  })
+}
+
+/** Throws `NOTE_NOT_FOUND` for one that was purged meanwhile. */
+function* requireNote(
+  sql: Sql,
+  scope: NoteScope,
+  noteId: string,
+): Work<{ readonly place: Place; readonly note: StoredNote }> {
+  const place = yield* enterScope(sql, scope)
+  const note = yield* oneNote(sql, place, 'n.id = ?', noteId)
+  if (note === undefined) throw new UndertextError('NOTE_NOT_FOUND', { noteId })
+  return { place, note }
+}
+
+function decode(row: Row, scope: NoteScope): StoredNote {
+  const [id, no, key, text, metadata, sourceSession, source, actor, createdAt, replacedBy, forgottenAt] = row
+  const name = `note no. ${no}`
+  const state = replacedBy === null ? (forgottenAt === null ? 'current' : 'forgotten') : 'replaced'
+  const messageId = storedText(source, name)
+  return {
+    ...{ id: id as string, ...scopeOf(scope), no: storedNumber(no, name) },
+    ...defined({ key: storedText(key, name) }),
+    text: parseStoredText(text, 'note', name),
+    ...defined({
+      metadata: metadata === null ? undefined : parseStoredObject(metadata, 'metadata', name),
+      source:
+        messageId === undefined ? undefined : { sessionId: storedText(sourceSession, name)!, messageId },
+      actor: storedText(actor, name),
+    }),
+    createdAt: storedNumber(createdAt, name),
+    state,
+  }
+}
+
+function scopeOf(scope: NoteScope): { readonly sessionId: string } | { readonly owner: string } {
+  return 'session' in scope ? { sessionId: scope.session } : scope
+}
+
+function withoutNumber({ no: _, ...note }: StoredNote): Note {
+  return note
+}

@@ -1,0 +1,121 @@
+import { v7 as uuidv7 } from 'uuid'
+import {
+  noteQuerySchema,
+  noteTextSchema,
+  type RecallOptions,
+  type RememberOptions,
+  recallSchema,
+  rememberSchema,
+} from '../config/note-options.ts'
+import { invalid } from '../errors.ts'
+import { check, taken } from '../messages/check.ts'
+import { type NoteSection, noteSection } from '../requests/notes.ts'
+import type { CheckedPrepare } from '../requests/options.ts'
+import { readQuery } from '../search/query.ts'
+import { type Candidate, rank } from '../search/rank.ts'
+import { wordsOf } from '../search/words.ts'
+import {
+  type Note,
+  type NoteQuery,
+  type NoteScope,
+  type NoteSource,
+  newestFirst,
+} from '../storage/storage.ts'
+import { tokensOfText } from '../tokens/measure.ts'
+import { checkId } from './arguments.ts'
+import type { StoreContext } from './context.ts'
+
+/** A recalled note; with a query it has the score by which it was chosen, higher for a better match. */
+export type RecalledNote = Note & { readonly score?: number }
+
+/** See `Store.remember`. */
+export async function rememberNote(
+  { storage }: StoreContext,
+  text: string,
+  options: RememberOptions,
+): Promise<Note> {
+  const checked = check(rememberSchema, options, 'remember')
+  const { session, owner, key, metadata, source, actor, reason } = checked
+  const note = {
+    id: uuidv7(),
+    text: check(noteTextSchema, text, 'remember: text'),
+    key,
+    metadata: taken(metadata),
+    source: sourceOf(source, session),
+  }
+  return storage.notes.remember(scopeOf(session, owner), note, { actor, reason })
+}
+
+function sourceOf(source: string | NoteSource | undefined, session: string | undefined) {
+  return typeof source === 'string' ? { sessionId: session!, messageId: source } : source
+}
+
+function scopeOf(session: string | undefined, owner: string | undefined): NoteScope {
+  return session === undefined ? { owner: owner! } : { session: checkId(session) }
+}
+
+/** See `Store.recall`. */
+export async function recallNotes(
+  context: StoreContext,
+  query: string | undefined,
+  options: RecallOptions,
+): Promise<RecalledNote[]> {
+  const { session, owner, key, limit, all } = check(recallSchema, options, 'recall')
+  const sought = check(noteQuerySchema, query, 'recall: query')
+  const notes = await readNotes(context, scopeOf(session, owner), { all, key })
+  return ranked(notes, sought).slice(0, limit)
+}
+
+/** The most replaced and forgotten notes that are read together with the current ones. */
+const MOST_NOTES = 10_000
+
+/** Newest first. */
+async function readNotes(
+  { storage, configuration }: StoreContext,
+  scope: NoteScope,
+  { all, key }: Omit<NoteQuery, 'limit'>,
+): Promise<Note[]> {
+  const config = 'session' in scope ? (await storage.session(scope.session))?.config : undefined
+  const { maxNotes } = configuration.ofSession(config).settings
+  return storage.notes.list(scope, { limit: all ? MOST_NOTES : maxNotes, all, key })
+}
+
+/** Notes by how well they match a query, best first; those without any of its words are left out. Without a query they stay as they are. */
+function ranked(notes: readonly Note[], query: string | undefined): RecalledNote[] {
+  if (query === undefined || query.trim() === '') return [...notes]
+  const rows = notes.map((note, key): Candidate & { readonly note: Note } => ({
+    ...{ key, session: key, role: 'system', note },
+    ...{ createdAt: note.createdAt, words: wordsOf(`${note.key ?? ''}\n${note.text}`) },
+  }))
+  const counts = new Map<string, number>()
+  for (const { words } of rows)
+    for (const word of new Set(words)) counts.set(word, (counts.get(word) ?? 0) + 1)
+  const collection = {
+    documents: rows.length,
+    documentsWith: (word: string): number => counts.get(word) ?? 0,
+  }
+  return rank(readQuery(query), rows, collection).map(({ row, score }) => ({ ...row.note, score }))
+}
+
+/** The notes for a request; `undefined` when none were asked for. Throws `INVALID_INPUT` for an owner who is not that of the session. */
+export async function notesForRequest(
+  context: StoreContext,
+  sessionId: string,
+  { notes, provider, model }: CheckedPrepare,
+): Promise<NoteSection | undefined> {
+  if (notes === undefined) return undefined
+  const { storage, estimators } = context
+  const session = await storage.session(sessionId)
+  if (notes.owner !== undefined && session?.owner !== undefined && session.owner !== notes.owner)
+    throw invalid('notes.owner: the session has another owner')
+  const query = { all: false, key: undefined }
+  const own = session === undefined ? [] : await readNotes(context, { session: sessionId }, query)
+  const isRead = notes.owner === undefined || session?.owner === notes.owner
+  const theirs = isRead ? [] : await readNotes(context, { owner: notes.owner! }, query)
+  const estimator =
+    session === undefined ? estimators.standard : context.estimatorNamed(session.estimator, sessionId)
+  const { key } = context.modelFor(session, provider, model)
+  return noteSection(ranked(newestFirst([...own, ...theirs]), notes.query), notes.tokens, (text) =>
+    tokensOfText(text, estimator, key),
+  )
+}
