@@ -33,6 +33,8 @@ type CliCommand = {
 const SESSION = 'an id, the beginning of one, or @ for the session with the newest message'
 const COMPACTION =
   'a compaction or a run, as `undertext log` shows it: an id, the beginning or end of one, or @ for the newest run'
+const MOMENT =
+  'the past: message:ID, before:ID, position:12, audit:7, time:2026-01-31T10:00:00Z, compaction:ID, before-compaction:ID or request:ID'
 
 /** Stages that need no options. Listed here because loading the registry of stages would slow down help. */
 export const STAGES = [
@@ -80,6 +82,7 @@ export const COMMANDS: readonly CliCommand[] = [
       'show @ --tail 6': 'its last six rows',
       'show billing --full --from 10 --to 20':
         'positions 10 to 20 of the session whose id begins with "billing", hidden ones too',
+      'show @ --at position:40': 'the view as it was after message 40 was appended',
       'show @ --original --role tool --no-fold': 'what tools returned, before anything was shortened',
     },
     action: async () => (await import('./commands/show.ts')).showSession,
@@ -93,6 +96,7 @@ export const COMMANDS: readonly CliCommand[] = [
         .option('--limit <count>', 'at most so many rows, from the beginning', wholeNumber(1))
         .option('--tail <count>', 'only the last so many rows', wholeNumber(1))
         .addOption(choice('--role <role>', 'only rows of this role', ['system', 'user', 'assistant', 'tool']))
+        .option('--at <moment>', MOMENT)
         .option('--no-fold', 'long tool outputs in full (always so where the output is no terminal)'),
   },
   {
@@ -176,19 +180,21 @@ export const COMMANDS: readonly CliCommand[] = [
   },
   {
     name: 'diff',
-    summary: 'show what a compaction changed in the view',
+    summary: 'show what a compaction changed in the view, or the difference of two moments',
     description:
-      'Compares the view without a compaction (or a run) and with it: removed rows with -, added rows with +, replaced texts with both. For one in force, compactions in force that build on it are left out of both sides, so that its own change is seen; --now includes them. For one that is undone: the view as it is, and as a redo would make it.',
+      'With two moments, such as position:12 and now (the default of the second), it compares the views at these. With a compaction it compares the view without a compaction (or a run) and with it: removed rows with -, added rows with +, replaced texts with both. For one in force, compactions in force that build on it are left out of both sides, so that its own change is seen; --now includes them. For one that is undone: the view as it is, and as a redo would make it.',
     examples: {
       'diff @ @': 'what the newest run of the newest session did',
       'diff billing eb16c59c': 'one compaction, by the end of its id',
       'diff billing eb16c59c --now': 'and what was built on it since',
+      'diff billing position:40 audit:7': 'the views at two moments',
     },
     action: async () => (await import('./commands/diff.ts')).showDiff,
     declare: (command) =>
       command
         .argument('<session>', SESSION)
-        .argument('<id>', COMPACTION)
+        .argument('<from>', `${COMPACTION}; or a moment: position:12, audit:7, …`)
+        .argument('[to]', 'the second moment (default: now)')
         .option('--now', 'compare with the view as it is now, with everything that builds on it')
         .option('--full', 'all texts in full, and rows that stay the same'),
   },
@@ -323,6 +329,7 @@ Without --format the extension of the file decides (.md, .html), else it is "his
           'the view made valid for a provider, or for that of the format; name the session before it',
         )
         .option('--full', 'all messages of the log, hidden ones included (formats of the view)')
+        .option('--at <moment>', `${MOMENT} (formats of the view)`)
         .addOption(
           choice(
             '--hidden <omit|show>',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { momentSchema } from '../config/store-options.ts'
 import { AI_SDK } from '../ecosystems/ai-sdk/fields.ts'
 import { toModelMessages } from '../ecosystems/ai-sdk/model-messages.ts'
 import { toUIMessages } from '../ecosystems/ai-sdk/to-ui-messages.ts'
@@ -16,6 +17,7 @@ import { toAgentItems } from '../ecosystems/openai-agents/to-items.ts'
 import { check, nameSchema, taken } from '../messages/check.ts'
 import { stringifyJson } from '../messages/json.ts'
 import type { Message, StoredMessage, ViewMessage } from '../messages/message.ts'
+import type { Moment } from '../model/moment.ts'
 import type { Mend } from '../rendering/render.ts'
 import type { Store } from '../store/store.ts'
 import { sessionRows } from './session-rows.ts'
@@ -126,6 +128,8 @@ export const viewSchema = z
     rendered: z.union([z.boolean(), nameSchema]).default(false),
     /** All messages of the log, including hidden ones, with their original content; not together with `rendered`. */
     full: z.boolean().default(false),
+    /** The moment of the view or the log (docs/moments.md). Default: now. */
+    at: momentSchema.optional(),
     /** Receives what the format cannot hold, changes or stores separately: places, never content. */
     onNote: functionSchema<(note: ConversionNote) => void>().optional(),
     /** Receives what a rendering changed. */
@@ -160,17 +164,17 @@ async function* piecesOf(
   sessionId: string,
   options: ExportViewOptions,
 ): AsyncGenerator<string> {
-  const { format, lines, rendered, full, onNote, onMend } = check(viewSchema, options, 'exportView')
+  const { format, lines, rendered, full, at, onNote, onMend } = check(viewSchema, options, 'exportView')
   const writer = WRITERS[format]
   if (full && format === 'neutral') {
-    yield* linesOf(sessionRows(store, await store.getSession(sessionId)), lines)
+    yield* linesOf(sessionRows(store, await store.getSession(sessionId), { at }), lines)
     return
   }
   const messages = full
-    ? await logOf(store, sessionId, writer)
+    ? await logOf(store, sessionId, writer, at)
     : rendered === false
-      ? await store.getEffectiveHistory(sessionId)
-      : await renderingOf(store, sessionId, writer, rendered, onMend)
+      ? await store.getEffectiveHistory(sessionId, { at })
+      : await renderingOf(store, sessionId, writer, { rendered, at, onMend })
   const conversion: ConversionOptions = onNote === undefined ? {} : { onNote }
   yield* documentOf(writer.write(messages, conversion), lines)
 }
@@ -179,11 +183,18 @@ async function renderingOf(
   store: ViewStore,
   sessionId: string,
   { provider: own, alsoReads }: FormatWriter,
-  rendered: true | string,
-  onMend: ((mend: Mend) => void) | undefined,
+  {
+    rendered,
+    at,
+    onMend,
+  }: {
+    readonly rendered: true | string
+    readonly at: Moment | undefined
+    readonly onMend: ((mend: Mend) => void) | undefined
+  },
 ): Promise<readonly Writable[]> {
   const provider = rendered === true ? own : rendered
-  const options = { alsoReads, ...(provider !== undefined && { provider }) }
+  const options = { alsoReads, at, ...(provider !== undefined && { provider }) }
   const { messages, mends } = await store.renderHistory(sessionId, options)
   for (const mend of mends) onMend?.(mend)
   return messages
@@ -193,8 +204,9 @@ async function logOf(
   store: ViewStore,
   sessionId: string,
   { full }: FormatWriter,
+  at: Moment | undefined,
 ): Promise<readonly Writable[]> {
-  const rows = await store.getMessages(sessionId)
+  const rows = await store.getMessages(sessionId, { at })
   return full === 'rows' ? rows : rows.filter(({ kind }) => kind === 'message')
 }
 

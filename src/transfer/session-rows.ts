@@ -1,6 +1,7 @@
 import { invalid } from '../errors.ts'
 import { newNameSchema } from '../messages/check.ts'
 import type { StoredMessage } from '../messages/message.ts'
+import type { Moment } from '../model/moment.ts'
 import type { Session } from '../storage/storage.ts'
 import type { Store } from '../store/store.ts'
 import type { CheckedConversation, CheckedImportFile } from './import-report.ts'
@@ -16,6 +17,8 @@ type SessionRowsOptions = {
   /** First and last position; default: all. */
   readonly from?: number | undefined
   readonly to?: number | undefined
+  /** The moment of the rows; default: now. */
+  readonly at?: Moment | undefined
   /** `backward`: the last first. */
   readonly order?: 'forward' | 'backward'
 }

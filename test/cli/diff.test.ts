@@ -200,3 +200,53 @@ async function isTheView(
     view.map((row) => ({ id: row.id, content: row.content })),
   )
 }
+
+it('compares the views of two moments', async () => {
+  const id = 'two moments'
+  const hidden = await small.change(async (store) => {
+    const { messages } = await store.append(id, [say('user', 'One'), say('assistant', 'Two')])
+    const compaction = await store.hideMessages(
+      id,
+      messages.map((message) => message.id),
+    )
+    await store.append(id, [say('user', 'Three')])
+    return compaction.id
+  })
+  const { lines, exit } = await diff(id, 'position:2')
+  expect(exit).toBe(0)
+  expect(lines.map((line) => line.replace(/,? ?\(?[\d,]+ tokens\)?/, ''))).toEqual([
+    '--- position:2: 2 rows',
+    '+++ now: 1 row',
+    '',
+    '- 1 · user: One',
+    '- 2 · assistant: Two',
+    '+ 3 · user',
+    '+   Three',
+  ])
+  const { json } = await diff(id, 'before-compaction:@', 'compaction:@', '--json')
+  expect(json).toMatchObject({
+    session: id,
+    from: { position: 2, auditNo: 0, exact: true },
+    to: { position: 2, exact: true },
+    rows: { before: 2, after: 0 },
+    changes: [
+      { change: 'disappeared', role: 'user', position: 1, compaction: hidden, parts: [] },
+      { change: 'disappeared', role: 'assistant', position: 2, compaction: hidden, parts: [] },
+    ],
+  })
+})
+
+it('reports what is no moment', async () => {
+  for (const argv of [
+    ['position:x'],
+    ['time:yesterday'],
+    ['now'],
+    ['position:2', '--now'],
+    ['@', 'position:2'],
+  ]) {
+    const { exit, err } = await diff('talk', ...argv)
+    expect(exit, argv.join(' ')).toBe(2)
+    expect(err).toContain('moment')
+  }
+  expect((await diff('talk', 'position:99')).exit).toBe(3)
+})

@@ -51,19 +51,17 @@ export async function checkMoments(
     const records: HistoryRecord[] = []
     if (remembered.length > 0) for await (const one of store.exportSession(SESSION)) records.push(one)
     await checkCopy(records, remembered, await open(options), 'restored')
-    const old = records.map(withoutPosition)
+    const old = records.map((one) => {
+      if (one.type !== 'audit') return one
+      const { position: _, ...rest } = one
+      return rest
+    })
     const byTime = remembered.filter((one) => one.byTime)
     await checkCopy(old, byTime, await open(options), 'without positions')
   } finally {
     vi.useRealTimers()
     await store.close()
   }
-}
-
-function withoutPosition(record: HistoryRecord): HistoryRecord {
-  if (record.type !== 'audit') return record
-  const { position: _position, ...rest } = record
-  return rest
 }
 
 async function play(store: Store, steps: readonly Step[]): Promise<Remembered[]> {
@@ -115,7 +113,13 @@ async function stateAt(store: Store, at: Moment | undefined): Promise<State> {
   }
 }
 
-function figuresOf({ sizes, messageCount, storedMessages, hidden, activeCompactions }: ContextStats): unknown {
+function figuresOf({
+  sizes,
+  messageCount,
+  storedMessages,
+  hidden,
+  activeCompactions,
+}: ContextStats): unknown {
   return { sizes, messageCount, storedMessages, hidden, activeCompactions }
 }
 
@@ -147,7 +151,8 @@ async function momentsOf(
   const names = made.length === 1 ? [made[0]!.id, made[0]!.runId] : [...runs]
   for (const name of names) {
     // A preview came with its message, in the middle of what was appended.
-    if (before !== undefined && !isLonger) found.push({ ...before.state, at: { beforeCompaction: name }, byTime })
+    if (before !== undefined && !isLonger)
+      found.push({ ...before.state, at: { beforeCompaction: name }, byTime })
     found.push({ ...after.state, at: { afterCompaction: name }, byTime })
   }
   return found

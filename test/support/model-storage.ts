@@ -281,7 +281,7 @@ export class ModelStorage implements Storage {
     })
   }
 
-  point(id: string): SessionPoint | undefined {
+  present(id: string): SessionPoint | undefined {
     const session = this.session(id)
     return session && { incarnation: session.incarnation, version: session.version, audit: 0 }
   }

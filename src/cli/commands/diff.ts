@@ -1,21 +1,29 @@
 import { partsOf } from '../../messages/message.ts'
 import { statusWords } from '../../transfer/document/session-document.ts'
 import type { Context, Output } from '../command.ts'
-import { EXIT } from '../errors.ts'
+import { CliError, EXIT } from '../errors.ts'
+import { INEXACT, isMoment, momentOf } from '../moments.ts'
 import { count, counted } from '../output/figures.ts'
 import { clipped, paragraph, sentence } from '../output/layout.ts'
 import { folded, piecesOf } from '../output/message-text.ts'
 import { safeLine, safeText } from '../output/safe-text.ts'
 import { type TokenCounter, tokenCounter } from '../token-counter.ts'
-import { type Comparison, compare, type Difference, type SeenRow } from './diff/views.ts'
+import { type Comparison, compare, comparePast, type Difference, type SeenRow } from './diff/views.ts'
 import { kindName } from './log.ts'
 
 export async function showDiff(
   context: Context,
   givenSession: string,
   givenId: string,
+  givenTo: string | undefined,
   { now = false, full = false }: { readonly now?: boolean; readonly full?: boolean },
 ): Promise<number> {
+  if (isMoment(givenId)) {
+    if (now) throw new CliError('WRONG_USE', '--now is for compactions; the second moment is now by default.')
+    return showDiffOfMoments(context, givenSession, [givenId, givenTo ?? 'now'], full)
+  }
+  if (givenTo !== undefined)
+    throw new CliError('WRONG_USE', 'Two sides of a diff are moments, such as position:12 and now.')
   const store = await context.open('read')
   const id = await context.session(store, givenSession)
   const target = await context.compaction(store, id, givenId)
@@ -24,7 +32,47 @@ export async function showDiff(
   const comparison = await compare(store, id, target, now, tokens)
   const { out, style } = context
   if (context.json) await context.pourJson(jsonOf(id, comparison, tokens))
-  else await context.page(diffText(comparison, { out, style, full, tokens }))
+  else {
+    const shown = { out, style, full, tokens }
+    await context.page(diffText(headLines(comparison, shown), comparison.differences, shown))
+  }
+  return EXIT.done
+}
+
+/** Compares the views of two moments. */
+async function showDiffOfMoments(
+  context: Context,
+  givenSession: string,
+  given: readonly [from: string, to: string],
+  full: boolean,
+): Promise<number> {
+  const store = await context.open('read')
+  const id = await context.session(store, givenSession)
+  const [from, to] = [
+    await momentOf(context, store, id, given[0]),
+    await momentOf(context, store, id, given[1]),
+  ]
+  if (from === undefined) throw new CliError('WRONG_USE', 'The first moment of a diff is a past one.')
+  const diff = await store.diffViews(id, from, to)
+  if (context.json) {
+    const changes = diff.changes.map(({ position = null, compactionId = null, parts = [], ...change }) => ({
+      ...change,
+      ...{ position, compaction: compactionId, parts },
+    }))
+    await context.pourJson({ session: id, ...diff, changes })
+    return EXIT.done
+  }
+  const { estimator, provider = 'openai' } = await store.getSession(id)
+  const { out, style } = context
+  const shown = { out, style, full, tokens: await tokenCounter(estimator, provider) }
+  const figures = (which: 'before' | 'after'): string =>
+    `${counted(diff.rows[which], 'row')}, ${count(diff.tokens[which])} tokens`
+  const head = [
+    ...sentence(`--- ${given[0]}: ${figures('before')}`, out, style.red),
+    ...sentence(`+++ ${given[1]}: ${figures('after')}`, out, style.green),
+    ...(diff.from.exact && diff.to.exact ? [] : sentence(INEXACT, out, style.yellow)),
+  ]
+  await context.page(diffText(head, await comparePast(store, id, from, to), shown))
   return EXIT.done
 }
 
@@ -59,9 +107,12 @@ type Shown = Output & {
 const NEIGHBOURS = 2
 
 /** A listing like a unified diff. */
-async function* diffText(comparison: Comparison, shown: Shown): AsyncGenerator<string> {
-  const { differences } = comparison
-  yield textOf([...headLines(comparison, shown), ''])
+async function* diffText(
+  head: readonly string[],
+  differences: readonly Difference[],
+  shown: Shown,
+): AsyncGenerator<string> {
+  yield textOf([...head, ''])
   const isNear = (at: number): boolean =>
     shown.full ||
     differences

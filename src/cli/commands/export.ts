@@ -1,5 +1,6 @@
 import { extname } from 'node:path'
 import { isUndertextError } from '../../errors.ts'
+import type { Moment } from '../../model/moment.ts'
 import type { Store } from '../../store/store.ts'
 import type { DocumentOptions } from '../../transfer/document/options.ts'
 import { exportHtml } from '../../transfer/export-html.ts'
@@ -9,6 +10,7 @@ import { historyLines } from '../../transfer/history-lines.ts'
 import type { Context } from '../command.ts'
 import { chunked } from '../context.ts'
 import { CliError, EXIT } from '../errors.ts'
+import { momentOf } from '../moments.ts'
 import type { EXPORT_FORMATS } from '../options.ts'
 import { bytes, counted } from '../output/figures.ts'
 import { allSessions } from '../references.ts'
@@ -24,6 +26,7 @@ type ExportOptions = Pick<DocumentOptions, 'hidden' | 'images' | 'cutOutputs'> &
   readonly lines?: boolean
   readonly rendered?: boolean | string
   readonly full?: boolean
+  readonly at?: string
 }
 
 /** Writes sessions to a file or to the standard output. */
@@ -44,7 +47,9 @@ export async function exportSessions(
   let size = 0
   try {
     for (const id of ids) {
-      const written = await writeSession(context, target, piecesOf(store, id, format, options, remark), {
+      const at = options.at === undefined ? undefined : await momentOf(context, store, id, options.at)
+      const pieces = piecesOf(store, id, format, { ...options, at }, remark)
+      const written = await writeSession(context, target, pieces, {
         mayBeGone: options.all === true,
       })
       if (written === undefined) continue
@@ -91,7 +96,7 @@ async function writeSession(
 function refuseContradictions(
   context: Context,
   given: readonly string[],
-  { all = false, output, lines, rendered, full, hidden, images, cutOutputs }: ExportOptions,
+  { all = false, output, lines, rendered, full, at, hidden, images, cutOutputs }: ExportOptions,
   format: ExportFormat,
 ): void {
   const wrong = (sentence: string, hint?: string): never => {
@@ -116,7 +121,7 @@ function refuseContradictions(
   if (context.json && output === undefined)
     wrong('With --json the output reports the export, so the export itself needs a file.', 'Give -o FILE.')
   const isDocument = format === 'markdown' || format === 'html'
-  const ofView = nameOfFirst({ lines, rendered, full })
+  const ofView = nameOfFirst({ lines, rendered, full, at })
   if (ofView !== undefined && (isDocument || format === 'history'))
     wrong(`--${ofView} applies to the formats of the view, and this is ${format}.`)
   const ofDocument = nameOfFirst({ hidden, images, 'cut-outputs': cutOutputs })
@@ -146,9 +151,10 @@ function piecesOf(
   store: Store,
   session: string,
   format: ExportFormat,
-  { hidden, images, cutOutputs, lines, rendered, full }: ExportOptions,
+  options: Omit<ExportOptions, 'at'> & { readonly at: Moment | undefined },
   remark: (why: string) => void,
 ): AsyncIterable<string> {
+  const { hidden, images, cutOutputs, lines, rendered, full, at } = options
   switch (format) {
     case 'history':
       return historyLines(store.exportSession(session))
@@ -162,6 +168,7 @@ function piecesOf(
         lines,
         rendered,
         full,
+        at,
         onNote: ({ kind, why }) => remark(`${kind}: ${why}`),
         onMend: ({ kind }) => remark(`mended for the provider: ${kind}`),
       })

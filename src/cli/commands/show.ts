@@ -5,6 +5,7 @@ import {
   type Role,
   type StoredMessage,
 } from '../../messages/message.ts'
+import type { Moment } from '../../model/moment.ts'
 import type { CompactionKind } from '../../model/plan.ts'
 import type { Compaction, MessageCounts, Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
@@ -13,6 +14,7 @@ import { standsFor } from '../../transfer/document/session-document.ts'
 import { sessionRows } from '../../transfer/session-rows.ts'
 import type { Context, Output, Style } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
+import { INEXACT, momentOf } from '../moments.ts'
 import { counted, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
 import { paragraph, sentence } from '../output/layout.ts'
@@ -27,6 +29,7 @@ type ShowOptions = {
   readonly tail?: number
   readonly role?: Role
   readonly fold: boolean
+  readonly at?: string
 }
 
 /** A row as it is shown. */
@@ -60,12 +63,16 @@ export async function showSession(context: Context, given: string, options: Show
   const id = await context.session(store, given)
   const session = await store.getSession(id)
   const compactions = await store.listCompactions(id)
-  const entries = readEntries(store, session, compactions, options)
+  const at = options.at === undefined ? undefined : await momentOf(context, store, id, options.at)
+  const { time: _, ...moment } = at === undefined ? { time: 0 } : await store.getMoment(id, at)
+  const entries = readEntries(store, session, compactions, { ...options, at })
   if (context.json) {
     const view = full ? 'full' : 'effective'
-    await context.pourJson({ session: id, view, messages: mapped(entries, jsonOf) })
+    const past = at === undefined ? {} : { moment }
+    await context.pourJson({ session: id, view, ...past, messages: mapped(entries, jsonOf) })
   } else {
     await context.page(textOf(context, session, await store.countMessages(id), entries, compactions, options))
+    if ('exact' in moment && !moment.exact) context.err.write(`undertext: ${context.style.yellow(INEXACT)}\n`)
   }
   const { viewEpoch } = await store.getSession(id)
   if (viewEpoch !== session.viewEpoch)
@@ -82,10 +89,11 @@ async function* readEntries(
   store: Store,
   session: Session,
   compactions: readonly Compaction[],
-  { full = false, original = false, from, to, role, limit, tail }: ShowOptions,
+  options: Omit<ShowOptions, 'at'> & { readonly at: Moment | undefined },
 ): AsyncGenerator<Entry> {
+  const { full = false, original = false, from, to, role, limit, tail, at } = options
   const entryOf = entryReader(compactions, original)
-  const query = { visible: !full, shown: !original, from, to } as const
+  const query = { visible: !full, shown: !original, from, to, at } as const
   if (tail === undefined) {
     for await (const row of first(sessionRows(store, session, query), role, limit)) yield entryOf(row)
     return
@@ -163,10 +171,10 @@ async function* textOf(
   { messages, visible }: MessageCounts,
   entries: AsyncIterable<Entry>,
   compactions: readonly Compaction[],
-  { full = false, fold }: ShowOptions,
+  { full = false, fold, at = 'now' }: ShowOptions,
 ): AsyncGenerator<string> {
   const figures = `${counted(messages, 'message')} stored, ${counted(visible, 'row')} in the view`
-  const what = full ? 'everything stored' : 'the view'
+  const what = `${full ? 'everything stored' : 'the view'}${at === 'now' ? '' : ` at ${at}`}`
   const head = [
     ...sentence(title === undefined ? id : `${id} · ${title}`, out, style.bold),
     ...sentence(`${figures}; shown: ${what}`, out, style.dim),

@@ -1,9 +1,11 @@
 import { outputText, type Part, partsOf, type StoredMessage } from '../../../messages/message.ts'
 import { withReplacements } from '../../../messages/overlay.ts'
+import type { Moment } from '../../../model/moment.ts'
 import { dependsOn } from '../../../model/nesting.ts'
 import type { Compaction } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
 import { CliError } from '../../errors.ts'
+import { viewContent } from '../../output/message-text.ts'
 import type { TokenCounter } from '../../token-counter.ts'
 
 /** The text that a compaction shows for a part; `null` for the original. */
@@ -81,6 +83,28 @@ export async function compare(
     tokens: { before: tokens?.of(before), after: tokens?.of(after) },
     differences: differencesOf(rows, before, after),
   }
+}
+
+/** Compares the views of two moments, row by row. */
+export async function comparePast(
+  store: Store,
+  id: string,
+  from: Moment,
+  to: Moment | undefined,
+): Promise<Difference[]> {
+  const seen = async (at: Moment | undefined): Promise<SeenRow[]> => {
+    const rows = await store.getMessages(id, { visible: true, shown: true, at })
+    return rows.map((row) => ({ row, content: viewContent(row) }))
+  }
+  const [before, after] = [await seen(from), await seen(to)]
+  const rows = new Map([...before, ...after].map(({ row }) => [row.id, row] as const))
+  const inOrder = [...rows.values()].sort((a, b) => a.anchor - b.anchor || ordinalOf(a) - ordinalOf(b))
+  return differencesOf(inOrder, before, after)
+}
+
+/** The order of rows with one anchor: the message, then inserted rows, whose ids end in their ordinal. */
+function ordinalOf({ kind, id }: StoredMessage): number {
+  return kind === 'message' ? 0 : Number(id.slice(id.lastIndexOf(':') + 2))
 }
 
 /** The replacements of a session, those out of force too; only the session's history has them. */
