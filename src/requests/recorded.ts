@@ -103,6 +103,9 @@ export function newRequest(
 ): NewRequest | undefined {
   const { audit, rendering, messages, system, provider, model = '', position } = request
   if (audit === undefined || rendering === undefined || messages === undefined) return undefined
+  // What answers a request comes after it, unless the session was purged and created again.
+  const first = after.appended.find(({ existing }) => !existing)
+  if (first !== undefined && first.position <= position) return undefined
   try {
     const tools = request.tools === undefined ? undefined : JSON.stringify(request.tools)
     const promptRange = storedPrompt(request.prompt, after)

@@ -13,6 +13,7 @@ import { describePromptCache } from './contract/prompt-cache.ts'
 import { describeProvider } from './contract/provider.ts'
 import { describeReading } from './contract/reading.ts'
 import { describeReadings } from './contract/readings.ts'
+import { describeRequests } from './contract/requests.ts'
 import { describeRewinds } from './contract/rewinds.ts'
 import { describeSessions } from './contract/sessions.ts'
 import { describeDeduplicate } from './contract/stages-deduplicate.ts'
@@ -51,6 +52,7 @@ export const CONTRACT: readonly Part[] = [
   describeConcurrency,
   describeAudit,
   describeReadings,
+  describeRequests,
   describeHistories,
   describeNotes,
 ]
