@@ -1,7 +1,7 @@
-import type { Role } from '../messages/message.ts'
+import type { Message, Role } from '../messages/message.ts'
 import { TIME_WORDS } from './english.ts'
 import type { NamedDate, SearchQuery } from './query.ts'
-import { wordsOf } from './words.ts'
+import { searchedText, wordsOf } from './words.ts'
 
 /** A row that may be a hit: one that has words of the query, or a neighbour of one. */
 export type Candidate = {
@@ -245,4 +245,23 @@ const SPEAKER = /^(\p{Lu}[\p{L}\p{M}'’.-]{0,30}(?: \p{Lu}[\p{L}\p{M}'’.-]{0,
 export function speakerOf(text: string, name?: unknown): string | undefined {
   if (typeof name === 'string' && name !== '') return name.slice(0, 100)
   return SPEAKER.exec(text.slice(0, 120))?.[1]
+}
+
+/** The words from which a row is read no further: a long output has its telling words in the index, not here. */
+const MAX_READ = 20_000
+
+/** What `rank` reads of a message. */
+export function candidateOf(
+  message: Pick<Message, 'role' | 'content' | 'metadata'>,
+  place: Pick<Candidate, 'key' | 'session' | 'position' | 'createdAt'>,
+): Candidate {
+  const text = searchedText(message)
+  const speaker = speakerOf(text, message.metadata?.name)
+  return {
+    ...place,
+    role: message.role,
+    ...(speaker !== undefined && { speaker }),
+    isQuestion: /[?？]$/.test(text.slice(-200).trimEnd()),
+    words: wordsOf(text.length > MAX_READ ? text.slice(0, MAX_READ) : text),
+  }
 }
