@@ -50,6 +50,9 @@ export const WEIGHTS = {
   speaker: 0.7,
   name: 0.2,
   role: 0.2,
+  /** Instructions and outputs are long and seldom what is meant. */
+  system: 0.5,
+  tool: 0.1,
   time: 0.4,
   date: 0.9,
 }
@@ -218,6 +221,8 @@ function signsOf(row: Candidate, query: SearchQuery, asked: Asked): number {
   if (row.speaker !== undefined && asked.speakers.has(row.speaker)) factor += WEIGHTS.speaker
   if (row.role === asked.role) factor += WEIGHTS.speaker
   if (row.isQuestion) factor -= WEIGHTS.question
+  if (row.role === 'system') factor -= WEIGHTS.system
+  if (row.role === 'tool') factor -= WEIGHTS.tool
   if (query.asksRole === row.role) factor += WEIGHTS.role
   if (query.asksTime && row.words.some((word) => TIMES.has(word))) factor += WEIGHTS.time
   if (query.dates.some((date) => isOn(row.createdAt, date))) factor += WEIGHTS.date
