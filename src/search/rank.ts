@@ -1,7 +1,7 @@
-import type { Role } from '../messages/message.ts'
+import type { Message, Role } from '../messages/message.ts'
 import { TIME_WORDS } from './english.ts'
 import type { NamedDate, SearchQuery } from './query.ts'
-import { wordsOf } from './words.ts'
+import { searchedText, wordsOf } from './words.ts'
 
 /** A row that may be a hit: one that has words of the query, or a neighbour of one. */
 export type Candidate = {
@@ -13,6 +13,8 @@ export type Candidate = {
   readonly role: Role
   /** Who speaks, as `speakerOf` returns it. */
   readonly speaker?: string
+  /** Whether it ends with a question. */
+  readonly isQuestion?: boolean
   /** Milliseconds since 1970. */
   readonly createdAt: number
   /** `wordsOf` the searched text. */
@@ -30,68 +32,112 @@ export type Ranked<Row extends Candidate = Candidate> = { readonly row: Row; rea
 /** How much each sign counts. */
 export const WEIGHTS = {
   /** Repetition saturates, and long messages count less. */
-  k1: 1.2,
-  b: 0.5,
-  /** A word in the message before, after; two before, two after. */
-  near: [0.3, 0.3],
-  far: [0.1, 0.1],
+  k1: 0.8,
+  b: 0.25,
+  /** A word in a neighbour: in a question before the message, another message before, the one after, and two away. */
+  afterQuestion: 0.8,
+  before: 0.25,
+  after: 0.55,
+  farBefore: 0.3,
+  farAfter: 0.15,
+  /** The most that a repeated word of a neighbour counts. */
+  most: 3,
+  /** A message that asks something holds less. */
+  question: 0.2,
   /** Words of the query near each other. */
-  pairs: 0.2,
+  pairs: 0.15,
   phrase: 2,
-  speaker: 0.4,
+  speaker: 0.7,
   name: 0.2,
   role: 0.2,
-  time: 0.2,
-  date: 0.5,
-  coverage: 0.5,
+  time: 0.4,
+  date: 0.9,
 }
 
 const TIMES: ReadonlySet<string> = new Set(wordsOf(TIME_WORDS))
 
-/** Orders rows by how well they match the query, best first; rows without any of its words are left out. */
+/** Where a row has words of the query: for each, the word's index in the query and its place in the row. */
+type Matches = { readonly words: number[]; readonly places: number[]; readonly counts: Float64Array }
+
+/** Orders rows by how well they match the query, best first; rows without any of its words, or neighbours with them, are left out. */
 export function rank<Row extends Candidate>(
   query: SearchQuery,
   rows: readonly Row[],
   collection: Collection,
 ): Ranked<Row>[] {
   if (query.words.length === 0 || rows.length === 0) return []
-  const names = new Set(rows.flatMap(({ speaker }) => (speaker === undefined ? [] : wordsOf(speaker))))
-  const asked = new Set(query.words.filter(({ word }) => names.has(word)).map(({ word }) => word))
-  const own = query.words.length > asked.size
-  const weights = query.words.map(({ word, weight }) => {
-    const share = own && asked.has(word) ? WEIGHTS.name : 1
-    return share * weight * rarity(word, collection)
-  })
+  const asked = askedSpeakers(query, rows)
+  const weights = weightsOf(query, asked.words, collection)
+  const indexes = new Map(query.words.map(({ word }, index) => [word, index]))
   const length = rows.reduce((sum, { words }) => sum + words.length, 0) / rows.length
-  const counts = rows.map((row) => countsOf(row, query, length))
-  const places = new Map(rows.map((row, index) => [placeOf(row), index]))
-  const total = weights.reduce((sum, weight, i) => sum + (query.words[i]!.weight < 1 ? 0 : weight), 0)
+  const matches = rows.map((row) => matchesOf(row.words, indexes, length))
+  const neighbours = neighboursOf(rows)
 
-  const scored = rows.map((row, index) => {
-    const around = (distance: number): Float64Array | undefined =>
-      row.position === undefined ? undefined : counts[places.get(placeOf(row, distance)) ?? -1]
-    const near = [around(-1), around(1), around(-2), around(2)]
-    const shares = [...WEIGHTS.near, ...WEIGHTS.far]
+  const scored = rows.map((row, at) => {
+    const { counts } = matches[at]!
+    const near = neighbours[at]!.map((other) => (other === -1 ? undefined : matches[other]!.counts))
+    const shares = sharesOf(rows, neighbours[at]!)
     let score = 0
-    let covered = 0
     for (let i = 0; i < weights.length; i++) {
-      const count = counts[index]![i]!
-      let sum = count
-      for (let n = 0; n < 4; n++) sum += shares[n]! * (near[n]?.[i] ?? 0)
+      let sum = counts[i]!
+      for (let n = 0; n < near.length; n++) sum += shares[n]! * Math.min(WEIGHTS.most, near[n]?.[i] ?? 0)
       if (sum === 0) continue
       score += (weights[i]! * sum) / (sum + WEIGHTS.k1)
-      if (count > 0 && query.words[i]!.weight === 1) covered += weights[i]!
     }
     if (score === 0) return { row, score }
-    if (total > 0) score *= 1 + (WEIGHTS.coverage * covered) / total
-    score += WEIGHTS.pairs * pairsIn(row.words, query, weights)
+    score += WEIGHTS.pairs * pairsIn(matches[at]!, weights)
     for (const phrase of query.phrases)
       if (hasPhrase(row.words, phrase)) score += WEIGHTS.phrase * phrase.length
     return { row, score: score * signsOf(row, query, asked) }
   })
   return scored
     .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score || compareKeys(a.row, b.row))
+    .sort((a, b) => b.score - a.score || compareRows(a.row, b.row))
+}
+
+/** The speakers whose names the query has, and the words of these names; or the role of a named speaker. */
+type Asked = {
+  readonly speakers: ReadonlySet<string>
+  readonly words: ReadonlySet<string>
+  readonly role: Role | undefined
+}
+
+function askedSpeakers(query: SearchQuery, rows: readonly Candidate[]): Asked {
+  const words = new Set(query.words.map(({ word }) => word))
+  const speakers = new Set<string>()
+  const names = new Set<string>()
+  for (const speaker of new Set(rows.map((row) => row.speaker))) {
+    if (speaker === undefined) continue
+    const found = wordsOf(speaker).filter((word) => words.has(word))
+    if (found.length > 0) speakers.add(speaker)
+    for (const word of found) names.add(word)
+  }
+  return { speakers, words: names, role: speakers.size === 0 ? roleOfNames(query, rows) : undefined }
+}
+
+/** How many messages must begin with a name, and the share of them by one role, before the name is that of the other one. */
+const [MIN_CALLS, MIN_SHARE] = [8, 0.9]
+
+/** Two who talk call each other by name: "Thanks, Anna!" is not by Anna. */
+function roleOfNames(query: SearchQuery, rows: readonly Candidate[]): Role | undefined {
+  for (const name of query.names) {
+    const calls = { user: 0, assistant: 0, system: 0, tool: 0 }
+    for (const { role, words } of rows) if (words[0] === name || words[1] === name) calls[role]++
+    const all = calls.user + calls.assistant
+    if (all < MIN_CALLS) continue
+    if (calls.user >= MIN_SHARE * all) return 'assistant'
+    if (calls.assistant >= MIN_SHARE * all) return 'user'
+  }
+  return undefined
+}
+
+/** The weight of each word: its rarity, less for the name of a speaker, who need not name himself. */
+function weightsOf(query: SearchQuery, names: ReadonlySet<string>, collection: Collection): number[] {
+  const hasOther = query.words.some(({ word }) => !names.has(word))
+  return query.words.map(
+    ({ word, weight }) =>
+      weight * rarity(word, collection) * (hasOther && names.has(word) ? WEIGHTS.name : 1),
+  )
 }
 
 /** The weight of a word by the number of messages that have it. */
@@ -100,42 +146,61 @@ export function rarity(word: string, { documents, documentsWith }: Collection): 
   return Math.log(1 + (documents - found + 0.5) / (found + 0.5))
 }
 
-/** How often a row has each word of the query, for its length. */
-function countsOf(row: Candidate, query: SearchQuery, length: number): Float64Array {
-  const counts = new Float64Array(query.words.length)
-  const indexes = new Map(query.words.map(({ word }, index) => [word, index]))
-  for (const word of row.words) {
-    const index = indexes.get(word)
-    if (index !== undefined) counts[index]!++
+function matchesOf(words: readonly string[], indexes: ReadonlyMap<string, number>, length: number): Matches {
+  const matches: Matches = { words: [], places: [], counts: new Float64Array(indexes.size) }
+  const share = 1 - WEIGHTS.b + (WEIGHTS.b * words.length) / Math.max(1, length)
+  for (let at = 0; at < words.length; at++) {
+    const index = indexes.get(words[at]!)
+    if (index === undefined) continue
+    matches.words.push(index)
+    matches.places.push(at)
+    matches.counts[index]! += 1 / share
   }
-  const share = 1 - WEIGHTS.b + (WEIGHTS.b * row.words.length) / Math.max(1, length)
-  for (let i = 0; i < counts.length; i++) counts[i]! /= share
-  return counts
+  return matches
 }
 
-function placeOf(row: Candidate, distance = 0): string {
-  return row.position === undefined ? `row ${row.key}` : `${row.position + distance} ${row.session}`
+/** Distances of the neighbours that count. */
+const DISTANCES = [-1, 1, -2, 2]
+
+/** The indexes of each row's neighbours, -1 where one is not among the rows. */
+function neighboursOf(rows: readonly Candidate[]): number[][] {
+  const sessions = new Map<string | number, Map<number, number>>()
+  rows.forEach(({ session, position }, index) => {
+    if (position === undefined) return
+    const places = sessions.get(session) ?? new Map<number, number>()
+    sessions.set(session, places.set(position, index))
+  })
+  return rows.map(({ session, position }) =>
+    DISTANCES.map((distance) =>
+      position === undefined ? -1 : (sessions.get(session)!.get(position + distance) ?? -1),
+    ),
+  )
+}
+
+/** How much a word counts that a neighbour has. */
+function sharesOf(rows: readonly Candidate[], neighbours: readonly number[]): number[] {
+  return DISTANCES.map((distance, n) => {
+    const other = rows[neighbours[n]!]
+    if (other === undefined) return 0
+    if (distance === -1) return other.isQuestion ? WEIGHTS.afterQuestion : WEIGHTS.before
+    return distance === 1 ? WEIGHTS.after : distance === -2 ? WEIGHTS.farBefore : WEIGHTS.farAfter
+  })
 }
 
 /** How many places apart two words of the query count as near. */
 const NEAR = 4
 
-/** The rarity of pairs of words of the query that the message has near each other. */
-function pairsIn(words: readonly string[], query: SearchQuery, weights: readonly number[]): number {
-  const indexes = new Map(query.words.map(({ word }, index) => [word, index]))
+/** The rarity of the pairs of words of the query that a message has near each other. */
+function pairsIn({ words, places }: Matches, weights: readonly number[]): number {
   const seen = new Set<number>()
-  let [last, lastAt, sum] = [-1, -1, 0]
-  for (let at = 0; at < words.length; at++) {
-    const index = indexes.get(words[at]!)
-    if (index === undefined) continue
-    if (last >= 0 && index !== last && at - lastAt <= NEAR) {
-      const pair = Math.min(index, last) * query.words.length + Math.max(index, last)
-      if (!seen.has(pair)) {
-        seen.add(pair)
-        sum += Math.min(weights[index]!, weights[last]!) / (at - lastAt)
-      }
-    }
-    ;[last, lastAt] = [index, at]
+  let sum = 0
+  for (let at = 1; at < words.length; at++) {
+    const [first, second, distance] = [words[at - 1]!, words[at]!, places[at]! - places[at - 1]!]
+    if (first === second || distance > NEAR) continue
+    const pair = Math.min(first, second) * weights.length + Math.max(first, second)
+    if (seen.has(pair)) continue
+    seen.add(pair)
+    sum += Math.min(weights[first]!, weights[second]!) / distance
   }
   return sum
 }
@@ -148,10 +213,11 @@ function hasPhrase(words: readonly string[], phrase: readonly string[]): boolean
 }
 
 /** What else speaks for a row: its speaker, its role, its date, a time in it. */
-function signsOf(row: Candidate, query: SearchQuery, asked: ReadonlySet<string>): number {
+function signsOf(row: Candidate, query: SearchQuery, asked: Asked): number {
   let factor = 1
-  if (asked.size > 0 && row.speaker !== undefined && wordsOf(row.speaker).some((name) => asked.has(name)))
-    factor += WEIGHTS.speaker
+  if (row.speaker !== undefined && asked.speakers.has(row.speaker)) factor += WEIGHTS.speaker
+  if (row.role === asked.role) factor += WEIGHTS.speaker
+  if (row.isQuestion) factor -= WEIGHTS.question
   if (query.asksRole === row.role) factor += WEIGHTS.role
   if (query.asksTime && row.words.some((word) => TIMES.has(word))) factor += WEIGHTS.time
   if (query.dates.some((date) => isOn(row.createdAt, date))) factor += WEIGHTS.date
@@ -167,7 +233,7 @@ function isOn(time: number, { year, month, day }: NamedDate): boolean {
   )
 }
 
-function compareKeys(a: Candidate, b: Candidate): number {
+function compareRows(a: Candidate, b: Candidate): number {
   if (a.createdAt !== b.createdAt) return b.createdAt - a.createdAt
   if (a.position !== b.position) return (a.position ?? 0) - (b.position ?? 0)
   return a.key < b.key ? -1 : a.key > b.key ? 1 : 0
@@ -179,4 +245,23 @@ const SPEAKER = /^(\p{Lu}[\p{L}\p{M}'’.-]{0,30}(?: \p{Lu}[\p{L}\p{M}'’.-]{0,
 export function speakerOf(text: string, name?: unknown): string | undefined {
   if (typeof name === 'string' && name !== '') return name.slice(0, 100)
   return SPEAKER.exec(text.slice(0, 120))?.[1]
+}
+
+/** The words from which a row is read no further: a long output has its telling words in the index, not here. */
+const MAX_READ = 20_000
+
+/** What `rank` reads of a message. */
+export function candidateOf(
+  message: Pick<Message, 'role' | 'content' | 'metadata'>,
+  place: Pick<Candidate, 'key' | 'session' | 'position' | 'createdAt'>,
+): Candidate {
+  const text = searchedText(message)
+  const speaker = speakerOf(text, message.metadata?.name)
+  return {
+    ...place,
+    role: message.role,
+    ...(speaker !== undefined && { speaker }),
+    isQuestion: /[?？]$/.test(text.slice(-200).trimEnd()),
+    words: wordsOf(text.length > MAX_READ ? text.slice(0, MAX_READ) : text),
+  }
 }

@@ -66,9 +66,9 @@ function runEnd(text: string, at: number): number {
       end += units
     }
   }
-  if (end > at) return end
+  if (end > at || text.charCodeAt(at) < 128) return end
   EMOJI.lastIndex = at
-  return text.charCodeAt(at) >= 128 && EMOJI.test(text) ? EMOJI.lastIndex : at
+  return EMOJI.test(text) ? EMOJI.lastIndex : at
 }
 
 /** The length of the letter or digit at `at`, 0 where there is another character. */
@@ -192,7 +192,10 @@ function readSpaced(run: string, start: number, found: FoundWord): void {
   const parts = [...plain.matchAll(PARTS)]
   if (parts.length === 0) {
     const point = run.codePointAt(0)!
-    if (point > 0x7f) found(`u${point.toString(16)}`, start, end)
+    if (point <= 0x7f) return
+    const word = `u${point.toString(16)}`
+    keep(simple, run, word)
+    found(word, start, end)
     return
   }
   const whole = parts
