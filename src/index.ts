@@ -73,6 +73,7 @@ export type {
   ProviderCompactionInput,
   PurgeOptions,
   RedoOptions,
+  SearchOptions,
   SessionChange,
   SessionInput,
   StatsOptions,
@@ -284,6 +285,7 @@ export type {
   NamedLimit,
   Purged,
   RewindPoint,
+  SearchHit,
   Session,
   Trigger,
   UndoOutcome,
@@ -291,6 +293,7 @@ export type {
 export type { AppendResult } from './store/append.ts'
 export { type OpenOptions, openStore, SqliteStore, type StoreAt } from './store/open.ts'
 export type { RewindOptions, RewindResult } from './store/rewind.ts'
+export type { SearchResult } from './store/search.ts'
 export { Store } from './store/store.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
 export {

@@ -14,6 +14,7 @@ const LAYERS = [
   'stages',
   'overflow',
   'summarizers',
+  'search',
   'storage',
   'config',
   'compaction',
@@ -32,7 +33,7 @@ const GROUND = new Set(['errors.ts', 'events.ts', 'version.ts'])
 const ENTRIES_ONLY = ['arrays', 'compat']
 
 /** Layers without effects: no files, no clocks, no processes. */
-const PURE = new Set(['messages', 'search', 'model', 'rendering', 'stages', 'overflow'])
+const PURE = new Set(['messages', 'search', 'model', 'rendering', 'stages', 'overflow', 'search'])
 
 const SOURCES = join(import.meta.dirname, '..', 'src')
 

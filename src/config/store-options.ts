@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { isUndertextError } from '../errors.ts'
 import { jsonObjectSchema, labelSchema, nameSchema, newNameSchema, shareSchema } from '../messages/check.ts'
 import { type Json, jsonProblem } from '../messages/json.ts'
+import { ROLES } from '../messages/message.ts'
 import { COMPACTION_KINDS } from '../model/plan.ts'
 import { overflowRulesSchema } from '../overflow/overflow.ts'
 import { SUMMARY_PRESETS } from '../rendering/rows.ts'
@@ -46,6 +47,29 @@ export const listSchema = z.strictObject({
   /** Only sessions whose id or title contains this text, ignoring case. */
   search: z.string().min(1).max(MAX_SEARCH_LENGTH).optional(),
 })
+/** Milliseconds since 1970, or a `Date`. */
+const timeSchema = z
+  .union([z.int(), z.date()])
+  .transform((time) => (typeof time === 'number' ? time : time.getTime()))
+export const searchSchema = z.strictObject({
+  /** Only this session. */
+  session: nameSchema.optional(),
+  /** Only sessions of this owner. */
+  owner: nameSchema.optional(),
+  roles: z.array(z.enum(ROLES)).min(1).optional(),
+  /** Only messages that call one of these tools or hold a result of it. */
+  tools: z.array(nameSchema).min(1).max(100).optional(),
+  /** Only messages from this time on, and up to this time: milliseconds since 1970, or a `Date`. */
+  from: timeSchema.optional(),
+  to: timeSchema.optional(),
+  /** Only messages that a compaction hides (`true`), or only those of the view (`false`). Default: both. */
+  hidden: z.boolean().optional(),
+  /** The most hits of a page. */
+  limit: z.int().positive().max(100).default(10),
+  /** The `cursor` of the page before. */
+  cursor: z.string().max(200).optional(),
+})
+export const searchedTextSchema = z.string()
 export const appendSchema = z.strictObject({
   expectedPosition: z.int().nonnegative().optional(),
   /** Whether large tool outputs are shown shortened. Default: the setting. */
@@ -224,6 +248,9 @@ export type SessionInput = z.input<typeof createSchema>
 export type SessionChange = z.input<typeof updateSchema>
 /** Options of `listSessions`. */
 export type ListSessionsOptions = z.input<typeof listSchema>
+/** Options of `search`. */
+export type SearchOptions = z.input<typeof searchSchema>
+export type CheckedSearch = z.output<typeof searchSchema>
 /** Options of `append`. */
 export type AppendOptions = z.input<typeof appendSchema>
 /** Options of `getMessages`. Without options, all messages are returned in order. */

@@ -144,7 +144,7 @@ function weightsOf(query: SearchQuery, names: ReadonlySet<string>, collection: C
 }
 
 /** The weight of a word by the number of messages that have it. */
-function rarity(word: string, { documents, documentsWith }: Collection): number {
+export function rarity(word: string, { documents, documentsWith }: Collection): number {
   const found = Math.min(documents, documentsWith(word))
   return Math.log(1 + (documents - found + 0.5) / (found + 0.5))
 }

@@ -10,6 +10,7 @@ import type { ViewRow } from '../model/view-row.ts'
 import type { Estimate, Readings } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
+import type { Searching } from './search.ts'
 import type {
   Appended,
   Authorship,
@@ -37,6 +38,7 @@ import type {
 } from './sessions.ts'
 
 export * from './jobs.ts'
+export * from './search.ts'
 export * from './sessions.ts'
 
 /*
@@ -405,6 +407,9 @@ export interface Storage {
   readonly jobs: Jobs
   /** Consecutive failures, and the cost of summaries. */
   readonly circuits: Circuits
+
+  /** The search and its index. */
+  readonly searching: Searching
 
   /** Whole sessions as records: export and restore. */
   readonly histories: Histories

@@ -55,9 +55,12 @@ import {
   type RedoOptions,
   redoSchema,
   renderSchema,
+  type SearchOptions,
   type SessionChange,
   type SessionInput,
   type StatsOptions,
+  searchedTextSchema,
+  searchSchema,
   sourcesSchema,
   type ToolOutputOptions,
   toolCallsSchema,
@@ -135,6 +138,7 @@ import { checkId, checkStats, isEmptyObject } from './arguments.ts'
 import { StoreContext, type StoreSettings, when } from './context.ts'
 import { checkPrompt, readWorld, recordResponse } from './requests.ts'
 import { type RewindOptions, type RewindResult, rewind } from './rewind.ts'
+import { Searcher, type SearchResult } from './search.ts'
 import { recordOverflow, recordUsage } from './usage.ts'
 
 const NO_OPTIONS: AppendOptions = {}
@@ -157,6 +161,7 @@ export class Store<S extends Storage = Storage> {
   readonly #turns: TurnHooks
   readonly #preparer: RequestPreparer
   readonly #previewing: Previewing
+  readonly #searcher: Searcher
 
   static {
     storageOf = (store) => store.#context.storage
@@ -168,6 +173,7 @@ export class Store<S extends Storage = Storage> {
     const { configuration, events } = this.#context
     const guard = new Guard(storage, configuration, events)
     this.#previewing = previewingFor(this.#context, undefined)
+    this.#searcher = new Searcher(storage)
     const compactor = new Compactor(storage, configuration, events, guard)
     this.#compactor = compactor
     this.#background = new Background({ storage, configuration, events, guard, compactor })
@@ -351,7 +357,21 @@ export class Store<S extends Storage = Storage> {
     checkMessages(messages)
     const previewing =
       previewToolOutputs === undefined ? this.#previewing : previewingFor(this.#context, previewToolOutputs)
+    this.#searcher.offer()
     return appendMessages(this.#context, id, messages, expectedPosition, previewing)
+  }
+
+  /**
+   * Finds messages by what they say: a question, a name, a path, an error message, or any other text; a text in quotes is a phrase. It
+   * searches everything stored, hidden rows and summaries included, and returns the best hits first (docs/search.md). `cursor` of the
+   * result is for the next page, which stays the same when messages are appended meanwhile.
+   *
+   * The first search of a store makes an index, which takes 1 s for 10,000 messages; later ones, and the background after an append,
+   * add what is new. A read-only store searches what is in the index, and says so with `complete: false`.
+   */
+  async search(query: string, options: SearchOptions = {}): Promise<SearchResult> {
+    const checked = check(searchSchema, options, 'search')
+    return this.#searcher.search(check(searchedTextSchema, query, 'search: query'), checked)
   }
 
   /**
@@ -1072,6 +1092,8 @@ export class Store<S extends Storage = Storage> {
     const { timeoutMs } = check(closeSchema, options, 'close')
     const ending = this.#background.close(timeoutMs)
     if (ending !== undefined) await ending
+    const indexing = this.#searcher.close()
+    if (indexing !== undefined) await indexing
     await this.#context.storage.close()
   }
 

@@ -57,6 +57,7 @@ import type {
   RewindRequest,
   Rewound,
   RunCommit,
+  Searching,
   Session,
   SessionStats,
   SessionTest,
@@ -147,6 +148,12 @@ export class ModelStorage implements Storage {
   readonly jobs = new ModelJobs((id) => this.session(id))
   readonly circuits = this.jobs
   /** The model keeps no audit, so it has no whole histories to give or to take. */
+  /** Nor an index. */
+  readonly searching: Searching = new Proxy({} as Searching, {
+    get: (_, verb) => () => {
+      throw new Error(`the model does not search: ${String(verb)}`)
+    },
+  })
   readonly histories: Histories = new Proxy({} as Histories, {
     get: (_, verb) => () => {
       throw new Error(`the model keeps no histories: ${String(verb)}`)

@@ -71,4 +71,9 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TRIGGER audit_is_not_truncated BEFORE TRUNCATE ON {schema}.audit FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse('the audit is kept');",
     "-- Half of a page stays free, so that the counters of a session change without a change of its indexes.\nALTER TABLE {schema}.sessions SET (fillfactor = 50);",
   ], // 0002_guards
+  [
+    "CREATE TABLE {schema}.\"searched\" (\n\t\"family\" bigint NOT NULL,\n\t\"session\" bigint NOT NULL,\n\t\"positions\" bigint NOT NULL,\n\t\"ordinals\" bigint NOT NULL,\n\tCONSTRAINT \"searched_pkey\" PRIMARY KEY(\"family\",\"session\")\n);",
+    "CREATE TABLE {schema}.\"words\" (\n\t\"family\" bigint NOT NULL,\n\t\"session\" bigint NOT NULL,\n\t\"place\" bigint NOT NULL,\n\t\"part\" smallint NOT NULL,\n\t\"words\" \"tsvector\" NOT NULL,\n\t\"added\" bigint DEFAULT (extract(epoch from clock_timestamp()) * 1000000)::bigint NOT NULL,\n\tCONSTRAINT \"words_pkey\" PRIMARY KEY(\"family\",\"session\",\"place\",\"part\")\n);",
+    "CREATE INDEX \"words_words\" ON {schema}.\"words\" USING gin (\"words\");",
+  ], // 0003_search
 ]

@@ -26,6 +26,7 @@ const undertext = pgSchema('undertext')
 
 /** A 64-bit integer; all of ours are below 2^53. */
 const long = (name = '') => bigint(name, { mode: 'number' })
+const tsvector = customType<{ data: string }>({ dataType: () => 'tsvector' })
 const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' })
 const family = () => long('family').notNull()
 
@@ -416,6 +417,33 @@ export const blobs = undertext.table(
     bytes: bytea().notNull(),
   },
   (table) => [primaryKey({ name: 'blobs_pkey', columns: [table.family, table.hash] })],
+)
+
+/** How far each session is in the index of the search. */
+export const searched = undertext.table(
+  'searched',
+  { family: family(), session: long().notNull(), positions: long().notNull(), ordinals: long().notNull() },
+  (table) => [primaryKey({ name: 'searched_pkey', columns: [table.family, table.session] })],
+)
+
+/** The index of the search: the distinct words of each row. */
+export const words = undertext.table(
+  'words',
+  {
+    family: family(),
+    session: long().notNull(),
+    /** Twice the position of a message; twice the ordinal of an inserted row, plus one. */
+    place: long().notNull(),
+    /** The words of a long text are in several rows: a tsvector holds less than 1 MB. */
+    part: smallint().notNull(),
+    words: tsvector().notNull(),
+    /** When it was indexed, microseconds since 1970. */
+    added: long().notNull().default(sql`(extract(epoch from clock_timestamp()) * 1000000)::bigint`),
+  },
+  (table) => [
+    primaryKey({ name: 'words_pkey', columns: [table.family, table.session, table.place, table.part] }),
+    index('words_words').using('gin', table.words),
+  ],
 )
 
 /** The schema version. */

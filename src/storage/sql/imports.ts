@@ -4,6 +4,7 @@ import type { FinishedImport, ImportInProgress, NewImport, Session } from '../st
 import { writeAudit } from './audit.ts'
 import { dropBlobsOf } from './content-codec.ts'
 import { dropSession } from './purge.ts'
+import { forgetWords } from './search.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 import type { Sql } from './sql.ts'
 
@@ -122,6 +123,7 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
         rows,
       )).map(([key]) => key as number)
       yield* discardRows(sql, keys)
+      yield* forgetWords(sql, no)
       const isEmpty = keys.length < rows
       if (isEmpty) yield* dropSession(sql, id, no)
       return isEmpty

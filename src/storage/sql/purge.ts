@@ -2,6 +2,7 @@ import type { Work } from '../../model/work.ts'
 import type { Authorship, Purged, PurgeRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { dropBlobs } from './content-codec.ts'
+import { forgetWords } from './search.ts'
 import { requireSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
 
@@ -35,7 +36,8 @@ function* removeSession(sql: Sql, id: string, { actor, reason }: Authorship): Wo
 /** Removes what is left of a session without messages, itself last; returns the number of compactions. Within `unguarded`. */
 export function* dropSession(sql: Sql, id: string, no: number): Work<number> {
   const compactions = yield* sql.change('delete from undertext_compactions where {family} session = ?', no)
-  for (const table of ['measurements', 'usage', 'jobs', 'circuits', 'operations', 'audit'])
+  yield* forgetWords(sql, no)
+  for (const table of ['searched', 'measurements', 'usage', 'jobs', 'circuits', 'operations', 'audit'])
     yield* sql.run(`delete from undertext_${table} where {family} session = ?`, no)
   yield* sql.run('delete from undertext_sessions where {family} no = ?', no)
   yield* sql.leave(id)

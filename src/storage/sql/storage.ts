@@ -71,6 +71,7 @@ import {
   takenIds,
 } from './restore.ts'
 import { rewind, rewound } from './rewind.ts'
+import { find, indexSessions, readBehind } from './search.ts'
 import {
   archiveSession,
   countMessages,
@@ -170,6 +171,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
       ...bound({ enqueue: enqueueJob, claim: claimJob, renew: renewJob, end: endJob, cancel: cancelJob }),
       ...bound({ job: readJob, open: readOpenJob, list: readJobs, waiting: readWaiting }),
     },
+    searching: { ...bound({ behind: readBehind, index: indexSessions, find }) },
     circuits: {
       ...bound({ circuit: readCircuit, fail: noteFailure, tryOnce, reset: resetCircuit }),
       ...bound({ spending: readSpending }),

@@ -103,4 +103,11 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
   [
     "CREATE INDEX `undertext_compactions_running` ON `undertext_compactions` (`session`) WHERE status = 'running';",
   ], // 0010_running_attempts
+  [
+    "CREATE TABLE `undertext_searched` (\n\t`session` integer PRIMARY KEY NOT NULL,\n\t`positions` integer NOT NULL,\n\t`ordinals` integer NOT NULL\n);",
+  ], // 0011_search
+  [
+    "-- The index of the search. It holds words, not texts, and of each row only which words it has. The words come from src/search/words.ts, so\n-- the tokenizer only splits them at spaces. A deleted row leaves its words in the file until the index is merged: residue.ts does that.\nCREATE VIRTUAL TABLE undertext_words USING fts5(words, content='', contentless_delete=1, detail=none, tokenize=\"ascii tokenchars '_'\");",
+    "-- How many rows have a word.\nCREATE VIRTUAL TABLE undertext_vocabulary USING fts5vocab(undertext_words, row);",
+  ], // 0012_words
 ]

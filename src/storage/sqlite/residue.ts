@@ -117,13 +117,19 @@ function replaceMark(connection: Connection, found: Residue, stage: Stage | unde
   else connection.run(`delete from undertext_meta where key = '${KEY}'`)
 }
 
-/** Writes all rows to new pages. VACUUM is three times as fast, but may change the rowids of tables that are not ours. */
+/**
+ * Writes all rows to new pages. The index of the search has words of removed rows until it is merged. VACUUM is three times as fast, but may change the rowids of tables
+ * that are not ours.
+ */
 function rewrite(connection: Connection): void {
   const began = performance.now()
   overwriting(connection, () => {
     if (holdsOthers(connection))
       withPragmas(connection, [['foreign_keys', '0']], () => copyTables(connection))
-    else connection.script('vacuum')
+    else {
+      connection.writing('clearFiles', () => connection.script(commandOfIndex('optimize')))
+      connection.script('vacuum')
+    }
   })
   connection.residue.endedAt = performance.now()
   connection.residue.tookMs = connection.residue.endedAt - began
@@ -131,7 +137,14 @@ function rewrite(connection: Connection): void {
 
 const OURS = "like 'undertext\\_%' escape '\\'"
 
-/** Empties and fills each table. The triggers, which forbid this, are dropped and created again. */
+function commandOfIndex(command: 'optimize' | 'delete-all'): string {
+  return `insert into main.undertext_words (undertext_words) values ('${command}')`
+}
+
+/**
+ * Empties and fills each table. The triggers, which forbid this, are dropped and created again. The tables of the index cannot be
+ * filled by others, so it is emptied, and the next search fills it.
+ */
 function copyTables(connection: Connection): void {
   connection.writing('clearFiles', () => {
     const triggers = connection.all(
@@ -146,6 +159,8 @@ function copyTables(connection: Connection): void {
         drop table temp.undertext_copy`)
     }
     for (const [, sql] of triggers) connection.script(sql)
+    connection.script(`${commandOfIndex('delete-all')};
+      delete from main.undertext_searched; delete from main.undertext_meta where key = 'searched'`)
   })
 }
 
@@ -157,7 +172,8 @@ function columnsOf(connection: Connection, table: string): string {
 
 function tablesOf(connection: Connection): string[] {
   const ours = connection
-    .all(`select name from main.sqlite_schema where type = 'table' and name ${OURS}`)
+    .all(`select name from main.sqlite_schema where type = 'table' and name ${OURS}
+      and name not like 'undertext\\_words%' escape '\\' and name <> 'undertext_vocabulary'`)
     .value.map(([name]) => name as string)
   return [...ours, ...['sqlite_stat1', 'sqlite_stat4'].filter((name) => hasTable(connection, name))]
 }

@@ -396,6 +396,17 @@ export const blobs = sqliteTable('undertext_blobs', {
   bytes: blob({ mode: 'buffer' }).notNull(),
 })
 
+/**
+ * How far each session is in the index of the search. The index itself is a table of FTS5 (migrations/sqlite): a row for each row with
+ * text, whose rowid is its session and place.
+ */
+export const searched = sqliteTable('undertext_searched', {
+  session: integer().primaryKey(),
+  /** The last position, and the last ordinal, that is in the index. */
+  positions: integer().notNull(),
+  ordinals: integer().notNull(),
+})
+
 /** The schema version, the permit of a purge for its own transaction, and the mark of files to clear. */
 export const meta = sqliteTable('undertext_meta', {
   key: text().primaryKey(),

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
+import type { CheckedSearch } from '../config/store-options.ts'
+import { invalid, isUndertextError } from '../errors.ts'
+import { readQuery, type SearchQuery } from '../search/query.ts'
+import type { SearchHit, SearchPlace, Storage } from '../storage/storage.ts'
+
+/** What a search found. */
+export type SearchResult = {
+  /** Best first. */
+  readonly hits: readonly SearchHit[]
+  /** Pass it with the same query and options to get the next hits; absent after the last page. */
+  readonly cursor?: string
+  /** `false` when a read-only store has rows that are not in the index yet: they were not searched. */
+  readonly complete: boolean
+}
+
+/** Sessions that are looked up at once. */
+const MOST_BEHIND = 1_000
+/** How long after an append the index is brought up to date, and the pause between two transactions, milliseconds. */
+const [BACKGROUND_AFTER_MS, BACKGROUND_PAUSE_MS] = [2_000, 50]
+
+/** Searches, and keeps the index of the search up to date. */
+export class Searcher {
+  readonly #storage: Storage
+  #catchingUp: Promise<boolean> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #background: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(storage: Storage) {
+    this.#storage = storage
+  }
+
+  async search(text: string, options: CheckedSearch): Promise<SearchResult> {
+    const { session, limit, cursor, ...filter } = options
+    const digest = digestOf([text, session, filter])
+    const after = cursor === undefined ? undefined : decodeCursor(cursor, digest)
+    const query = readQuery(text)
+    // What was stored since the first page is not part of the list.
+    const complete = after !== undefined || (await this.#catchUp(session))
+    const { hits, next } = await this.#storage.searching.find({
+      ...{ query, isQuestion: isQuestion(text, query), session, filter, limit, after },
+    })
+    return { hits, ...(next === undefined ? {} : { cursor: encodeCursor(next, digest) }), complete }
+  }
+
+  /** Adds to the index what it lacks, of one session or of all; returns `false` when the store is read-only and it lacks something. */
+  async #catchUp(session: string | undefined): Promise<boolean> {
+    if (session !== undefined) return this.#index([session])
+    this.#catchingUp ??= this.#indexAll().finally(() => {
+      this.#catchingUp = undefined
+    })
+    return this.#catchingUp
+  }
+
+  async #indexAll(): Promise<boolean> {
+    for (;;) {
+      const behind = await this.#storage.searching.behind(MOST_BEHIND)
+      if (behind.length === 0) return true
+      if (!(await this.#index(behind))) return false
+    }
+  }
+
+  async #index(ids: readonly string[], pauseMs = 0): Promise<boolean> {
+    try {
+      for (let at = 0; at < ids.length; ) {
+        at += await this.#storage.searching.index(ids.slice(at))
+        if (this.#isClosed || at >= ids.length) break
+        // Between two transactions other work of this process goes on, and that of others when there is a pause.
+        await (pauseMs === 0 ? turn() : pause(pauseMs, undefined, { ref: false }))
+      }
+      return true
+    } catch (error) {
+      if (isUndertextError(error, 'STORE_READONLY')) return false
+      throw error
+    }
+  }
+
+  /** After an append: an index that is in use catches up soon. Never waits, never throws. */
+  offer(): void {
+    if (this.#timer !== undefined || this.#isClosed) return
+    this.#timer = setTimeout(() => {
+      this.#background = this.#work().finally(() => {
+        this.#timer = undefined
+        this.#background = undefined
+      })
+    }, BACKGROUND_AFTER_MS).unref()
+  }
+
+  async #work(): Promise<void> {
+    try {
+      for (;;) {
+        const behind = await this.#storage.searching.behind(MOST_BEHIND, true)
+        if (behind.length === 0 || this.#isClosed) return
+        if (!(await this.#index(behind, BACKGROUND_PAUSE_MS)) || this.#isClosed) return
+      }
+    } catch (error) {
+      // The next append or search tries again.
+      if (!isUndertextError(error)) throw error
+    }
+  }
+
+  /** Ends the work in the background; resolves when the transaction under way is over, `undefined` when there is none. */
+  close(): Promise<void> | undefined {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    return this.#background
+  }
+}
+
+/** The words of a text from which on it is rather a question than a name or a word that someone looks for. */
+const QUESTION_WORDS = 5
+
+function isQuestion(text: string, { phrases }: SearchQuery): boolean {
+  if (phrases.length > 0) return false
+  return /[?？؟]/.test(text) || text.trim().split(/\s+/, QUESTION_WORDS).length === QUESTION_WORDS
+}
+
+/** Tells whether a cursor belongs to a search. */
+function digestOf(search: unknown): string {
+  return createHash('sha256').update(JSON.stringify(search)).digest('base64url').slice(0, 8)
+}
+
+function encodeCursor({ block, skip, moment }: SearchPlace, digest: string): string {
+  return [...[block, skip, moment].map((number) => number.toString(36)), digest].join('.')
+}
+
+function decodeCursor(cursor: string, digest: string): SearchPlace {
+  const [, block, skip, moment, end] = /^([a-z\d]+)\.([a-z\d]+)\.([a-z\d]+)\.([\w-]{8})$/.exec(cursor) ?? []
+  const numbers = [block, skip, moment].map((text) => Number.parseInt(text ?? '', 36))
+  if (end !== digest || !numbers.every(Number.isSafeInteger))
+    throw invalid('search: the cursor is not one of this query with these options')
+  const [at, hits, time] = numbers as [number, number, number]
+  return { block: at, skip: hits, moment: time }
+}
