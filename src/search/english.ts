@@ -98,10 +98,39 @@ export const MEANINGS: readonly string[] = `
   phone mobile
   flight plane airline
   refund money reimburse
+  lawyer attorney
+  boss manager
+  colleague coworker
+  friend buddy pal
+  baby infant newborn
+  beach ocean sea
+  hike trail
+  instrument guitar piano violin drum
+  sport soccer basketball football tennis
+  wallet purse
+  shop store
+  garden plant flower
+  cook recipe bake
+  concert gig
+  smart clever
+  injury hurt
+  argue argument quarrel
+  quit resign
+  hire recruit
+  promotion promote
+  destress relax unwind
+  proud pride
   cancel cancellation
 `
   .trim()
   .split('\n')
+
+/** Words of questions that say little about the subject. */
+export const GENERAL_WORDS = `
+  kind type sort thing mention say describe think feel recent recently way name call different new like various many much time year day
+  participate happen become use person people specific particular example discuss tell share talk describe explain
+  item stuff type part
+`
 
 /** Words of a text that names a time, as a question that begins with "when" seeks. */
 export const TIME_WORDS = `

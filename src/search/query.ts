@@ -1,4 +1,4 @@
-import { ASKS_TIME, MEANINGS, YOUR_ANSWER } from './english.ts'
+import { ASKS_TIME, GENERAL_WORDS, MEANINGS, YOUR_ANSWER } from './english.ts'
 import { wordsOf } from './words.ts'
 
 /** What a question asks for, in words of the index. */
@@ -11,6 +11,8 @@ export type SearchQuery = {
   readonly asksTime: boolean
   /** Days that the question names. */
   readonly dates: readonly NamedDate[]
+  /** Words with a capital letter, which may be names. */
+  readonly names: readonly string[]
   /** Whose words are asked for: of `user` in "what did I order?", of `assistant` in "what did you recommend?". */
   readonly asksRole?: 'user' | 'assistant'
 }
@@ -23,14 +25,17 @@ const [MAX_TEXT, MAX_WORDS, MAX_OWN, MAX_PHRASES] = [20_000, 64, 48, 8]
 /** The words of the index of the same meaning, for each word of the index. */
 const SYNONYMS: ReadonlyMap<string, readonly string[]> = synonymsOf(MEANINGS)
 
+/** Words that many questions have. They count less, but a question of such words alone finds them. */
+const GENERAL: ReadonlySet<string> = new Set(wordsOf(GENERAL_WORDS))
+const GENERAL_WEIGHT = 0.6
 /** How much a word of the same meaning counts. */
-const SYNONYM_WEIGHT = 0.4
+const SYNONYM_WEIGHT = 0.3
 
 /** Reads a question, a name, a path, an error message, or any other text. Never throws. */
 export function readQuery(text: string): SearchQuery {
   const read = text.slice(0, MAX_TEXT)
   const own = [...new Set(wordsOf(read))].slice(0, MAX_OWN)
-  const words = own.map((word) => ({ word, weight: 1 }))
+  const words = own.map((word) => ({ word, weight: GENERAL.has(word) ? GENERAL_WEIGHT : 1 }))
   const seen = new Set(own)
   for (const word of own)
     for (const other of SYNONYMS.get(word) ?? []) {
@@ -41,10 +46,15 @@ export function readQuery(text: string): SearchQuery {
   return {
     words,
     phrases: phrasesOf(read),
+    names: namesOf(read),
     asksTime: ASKS_TIME.test(read),
     dates: datesOf(read),
     ...roleOf(read),
   }
+}
+
+function namesOf(text: string): string[] {
+  return [...new Set((text.match(/\p{Lu}\p{Ll}+/gu) ?? []).slice(0, MAX_WORDS).flatMap(wordsOf))]
 }
 
 function roleOf(text: string): { readonly asksRole?: 'user' | 'assistant' } {

@@ -1,7 +1,7 @@
-import type { Role } from '../messages/message.ts'
+import type { Message, Role } from '../messages/message.ts'
 import { TIME_WORDS } from './english.ts'
 import type { NamedDate, SearchQuery } from './query.ts'
-import { wordsOf } from './words.ts'
+import { searchedText, wordsOf } from './words.ts'
 
 /** A row that may be a hit: one that has words of the query, or a neighbour of one. */
 export type Candidate = {
@@ -50,9 +50,11 @@ export const WEIGHTS = {
   speaker: 0.7,
   name: 0.2,
   role: 0.2,
+  /** Instructions and outputs are long and seldom what is meant. */
+  system: 0.5,
+  tool: 0.1,
   time: 0.4,
   date: 0.9,
-  coverage: 0,
 }
 
 const TIMES: ReadonlySet<string> = new Set(wordsOf(TIME_WORDS))
@@ -69,7 +71,6 @@ export function rank<Row extends Candidate>(
   if (query.words.length === 0 || rows.length === 0) return []
   const asked = askedSpeakers(query, rows)
   const weights = weightsOf(query, asked.words, collection)
-  const total = weights.reduce((sum, weight, i) => sum + (query.words[i]!.weight < 1 ? 0 : weight), 0)
   const indexes = new Map(query.words.map(({ word }, index) => [word, index]))
   const length = rows.reduce((sum, { words }) => sum + words.length, 0) / rows.length
   const matches = rows.map((row) => matchesOf(row.words, indexes, length))
@@ -79,29 +80,33 @@ export function rank<Row extends Candidate>(
     const { counts } = matches[at]!
     const near = neighbours[at]!.map((other) => (other === -1 ? undefined : matches[other]!.counts))
     const shares = sharesOf(rows, neighbours[at]!)
-    let [score, covered] = [0, 0]
+    let score = 0
     for (let i = 0; i < weights.length; i++) {
       let sum = counts[i]!
       for (let n = 0; n < near.length; n++) sum += shares[n]! * Math.min(WEIGHTS.most, near[n]?.[i] ?? 0)
       if (sum === 0) continue
       score += (weights[i]! * sum) / (sum + WEIGHTS.k1)
-      if (counts[i]! > 0 && query.words[i]!.weight === 1) covered += weights[i]!
     }
     if (score === 0) return { row, score }
-    if (total > 0) score *= 1 + (WEIGHTS.coverage * covered) / total
     score += WEIGHTS.pairs * pairsIn(matches[at]!, weights)
     for (const phrase of query.phrases)
       if (hasPhrase(row.words, phrase)) score += WEIGHTS.phrase * phrase.length
-    return { row, score: score * signsOf(row, query, asked.speakers) }
+    return { row, score: score * signsOf(row, query, asked) }
   })
   return scored
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score || compareRows(a.row, b.row))
 }
 
-/** The speakers whose names the query has, and the words of these names. */
-function askedSpeakers(query: SearchQuery, rows: readonly Candidate[]) {
-  const words = new Set(query.words.filter(({ weight }) => weight === 1).map(({ word }) => word))
+/** The speakers whose names the query has, and the words of these names; or the role of a named speaker. */
+type Asked = {
+  readonly speakers: ReadonlySet<string>
+  readonly words: ReadonlySet<string>
+  readonly role: Role | undefined
+}
+
+function askedSpeakers(query: SearchQuery, rows: readonly Candidate[]): Asked {
+  const words = new Set(query.words.map(({ word }) => word))
   const speakers = new Set<string>()
   const names = new Set<string>()
   for (const speaker of new Set(rows.map((row) => row.speaker))) {
@@ -110,7 +115,23 @@ function askedSpeakers(query: SearchQuery, rows: readonly Candidate[]) {
     if (found.length > 0) speakers.add(speaker)
     for (const word of found) names.add(word)
   }
-  return { speakers, words: names }
+  return { speakers, words: names, role: speakers.size === 0 ? roleOfNames(query, rows) : undefined }
+}
+
+/** How many messages must begin with a name, and the share of them by one role, before the name is that of the other one. */
+const [MIN_CALLS, MIN_SHARE] = [8, 0.9]
+
+/** Two who talk call each other by name: "Thanks, Anna!" is not by Anna. */
+function roleOfNames(query: SearchQuery, rows: readonly Candidate[]): Role | undefined {
+  for (const name of query.names) {
+    const calls = { user: 0, assistant: 0, system: 0, tool: 0 }
+    for (const { role, words } of rows) if (words[0] === name || words[1] === name) calls[role]++
+    const all = calls.user + calls.assistant
+    if (all < MIN_CALLS) continue
+    if (calls.user >= MIN_SHARE * all) return 'assistant'
+    if (calls.assistant >= MIN_SHARE * all) return 'user'
+  }
+  return undefined
 }
 
 /** The weight of each word: its rarity, less for the name of a speaker, who need not name himself. */
@@ -195,10 +216,13 @@ function hasPhrase(words: readonly string[], phrase: readonly string[]): boolean
 }
 
 /** What else speaks for a row: its speaker, its role, its date, a time in it. */
-function signsOf(row: Candidate, query: SearchQuery, asked: ReadonlySet<string>): number {
+function signsOf(row: Candidate, query: SearchQuery, asked: Asked): number {
   let factor = 1
-  if (row.speaker !== undefined && asked.has(row.speaker)) factor += WEIGHTS.speaker
+  if (row.speaker !== undefined && asked.speakers.has(row.speaker)) factor += WEIGHTS.speaker
+  if (row.role === asked.role) factor += WEIGHTS.speaker
   if (row.isQuestion) factor -= WEIGHTS.question
+  if (row.role === 'system') factor -= WEIGHTS.system
+  if (row.role === 'tool') factor -= WEIGHTS.tool
   if (query.asksRole === row.role) factor += WEIGHTS.role
   if (query.asksTime && row.words.some((word) => TIMES.has(word))) factor += WEIGHTS.time
   if (query.dates.some((date) => isOn(row.createdAt, date))) factor += WEIGHTS.date
@@ -226,4 +250,23 @@ const SPEAKER = /^(\p{Lu}[\p{L}\p{M}'’.-]{0,30}(?: \p{Lu}[\p{L}\p{M}'’.-]{0,
 export function speakerOf(text: string, name?: unknown): string | undefined {
   if (typeof name === 'string' && name !== '') return name.slice(0, 100)
   return SPEAKER.exec(text.slice(0, 120))?.[1]
+}
+
+/** The words from which a row is read no further: a long output has its telling words in the index, not here. */
+const MAX_READ = 20_000
+
+/** What `rank` reads of a message. */
+export function candidateOf(
+  message: Pick<Message, 'role' | 'content' | 'metadata'>,
+  place: Pick<Candidate, 'key' | 'session' | 'position' | 'createdAt'>,
+): Candidate {
+  const text = searchedText(message)
+  const speaker = speakerOf(text, message.metadata?.name)
+  return {
+    ...place,
+    role: message.role,
+    ...(speaker !== undefined && { speaker }),
+    isQuestion: /[?？]$/.test(text.slice(-200).trimEnd()),
+    words: wordsOf(text.length > MAX_READ ? text.slice(0, MAX_READ) : text),
+  }
 }

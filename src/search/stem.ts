@@ -1,5 +1,5 @@
 /*
- * The stem of an English word by its endings, after Porter's second algorithm. The stem need not be a word: `happily` and
+ * The stem of an English word by its endings, after Porter's second algorithm. The stem need not be a word: `happy` and
  * `happiness` become `happi`.
  */
 

@@ -50,6 +50,7 @@ for (const unit of '-./:\\@#') KINDS[unit.charCodeAt(0)] = 2
 
 const NEXT_IN_WORD = /[\p{L}\p{N}\p{M}]/uy
 const EMOJI = /\p{Extended_Pictographic}/uy
+const PICTURE = /^\p{Extended_Pictographic}/u
 const APOSTROPHES = new Set(["'", '’'])
 
 /** The end of the run of letters and digits that begins at `at`; `at` where there is no run. An apostrophe is inside a run. */
@@ -191,9 +192,8 @@ function readSpaced(run: string, start: number, found: FoundWord): void {
   const plain = withoutElision(folded(run))
   const parts = [...plain.matchAll(PARTS)]
   if (parts.length === 0) {
-    const point = run.codePointAt(0)!
-    if (point <= 0x7f) return
-    const word = `u${point.toString(16)}`
+    if (!PICTURE.test(run)) return
+    const word = `u${run.codePointAt(0)!.toString(16)}`
     keep(simple, run, word)
     found(word, start, end)
     return

@@ -235,7 +235,7 @@ const NO_BLOBS = new Map<string, Uint8Array>()
 /** Rows with a word that are considered; a word that more rows have is common. */
 const MOST_PLACES = 1_000
 /** Candidates that are read and ranked together. */
-const BLOCK = 64
+const BLOCK = 40
 /** Common words of which all pairs are looked for. */
 const MOST_PAIRED = 4
 /** How far around a candidate its neighbours are read, and their share in the order of candidates. */
