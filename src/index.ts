@@ -265,6 +265,7 @@ export type {
   InsertedRecord,
   MeasurementRecord,
   MessageRecord,
+  NoteRecord,
   OperationRecord,
   ReplacementRecord,
   RowRecord,

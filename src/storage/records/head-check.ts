@@ -4,6 +4,7 @@ import type {
   HeadRecord,
   HistoryHead,
   MeasurementRecord,
+  NoteRecord,
   OperationRecord,
   RowSetRecord,
   SessionRecord,
@@ -12,7 +13,7 @@ import type {
 import { Hiding } from './row-fields.ts'
 
 /** The order of the kinds of records. */
-const ORDER = ['session', 'compaction', 'audit', 'usage', 'measurement', 'operation'] as const
+const ORDER = ['session', 'compaction', 'audit', 'usage', 'measurement', 'operation', 'note'] as const
 
 /** The maximum bytes of an audit record as JSON, which bounds a row of any file. */
 const MAX_AUDIT_BYTES = 16_384
@@ -32,9 +33,10 @@ export class HeadCheck {
     usage: [] as UsageRecord[],
     measurement: [] as MeasurementRecord[],
     operation: [] as OperationRecord[],
+    note: [] as NoteRecord[],
   }
   readonly #compactions = new Map<string, CompactionRecord>()
-  /** Unique names: compactions, models of figures, operations. */
+  /** Unique names: compactions, models of figures, operations, notes and their keys. */
   readonly #names = new Set<string>()
   #phase = 0
 
@@ -58,13 +60,13 @@ export class HeadCheck {
   close(): string | { readonly head: HistoryHead; readonly hiding: Hiding } {
     const { session } = this
     if (session === undefined) return 'the session is missing'
-    const { compaction: compactions, audit, usage, measurement, operation } = this.#lists
+    const { compaction: compactions, audit, usage, measurement, operation, note } = this.#lists
     const hiding = new Hiding(compactions)
     const problem = this.#insertions(session) ?? this.#hiders(hiding) ?? this.#undos() ?? this.#turned()
     if (problem !== undefined) return problem
     const head = {
       ...{ session, compactions, audit, usage },
-      ...{ measurements: measurement, operations: operation },
+      ...{ measurements: measurement, operations: operation, notes: note },
     }
     return { head, hiding }
   }
@@ -87,7 +89,19 @@ export class HeadCheck {
         if (record.positions.some((position) => position > session.messages))
           return 'positions must be of the session’s messages'
         return this.#known(record.compaction) ?? this.#once(`operation ${record.id}`)
+      case 'note':
+        return this.#note(record)
     }
+  }
+
+  #note(record: NoteRecord): string | undefined {
+    const { id, no, key, source, sourceSession, replacedBy, forgottenAt } = record
+    if (no <= (this.#lists.note.at(-1)?.no ?? 0)) return 'notes must be in the order of their numbers'
+    if (replacedBy !== undefined && replacedBy <= no) return 'a note is replaced by a later one'
+    if ((source === undefined) !== (sourceSession === undefined)) return 'a source is a message and its session'
+    const isCurrent = replacedBy === undefined && forgottenAt === undefined
+    const again = key !== undefined && isCurrent ? this.#once(`note of ${key}`) : undefined
+    return again ?? this.#once(`note ${id}`)
   }
 
   #once(name: string): string | undefined {

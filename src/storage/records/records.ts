@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { isStorableText, jsonObjectSchema, labelSchema, nameSchema, problemOf } from '../../messages/check.ts'
+import {
+  isStorableText,
+  jsonObjectSchema,
+  labelSchema,
+  nameSchema,
+  newNameSchema,
+  problemOf,
+} from '../../messages/check.ts'
 import type { JsonObject } from '../../messages/json.ts'
 import { ROLES } from '../../messages/message.ts'
 import { COMPACTION_STATUSES } from '../../model/nesting.ts'
@@ -173,6 +180,24 @@ const operation = z.strictObject({
   positions: z.array(ordinal),
 })
 
+const noteRecord = z.strictObject({
+  type: z.literal('note'),
+  id: nameSchema,
+  /** 1, 2, 3 …, with gaps where notes were removed for good. */
+  no: ordinal,
+  key: newNameSchema.optional(),
+  text: z.string().max(MAX_NOTE_LENGTH * 2),
+  metadata: jsonObjectSchema.optional(),
+  /** The message that it is from, and its session. */
+  sourceSession: nameSchema.optional(),
+  source: nameSchema.optional(),
+  actor: nameSchema.optional(),
+  createdAt: time,
+  /** The number of the note that replaced it. */
+  replacedBy: ordinal.optional(),
+  forgottenAt: time.optional(),
+})
+
 /** The places of base64 bytes in a content: the part, and the entry of a tool result's content or −1. */
 const bytesPlace = z.tuple([count, z.int().min(-1)])
 
@@ -259,6 +284,8 @@ export type UsageRecord = RecordOf<typeof usage>
 export type MeasurementRecord = RecordOf<typeof measurement>
 /** A rewind with an operation id of the caller. */
 export type OperationRecord = RecordOf<typeof operation>
+/** A note of the session. */
+export type NoteRecord = RecordOf<typeof noteRecord>
 export type BytesPlace = RecordOf<typeof bytesPlace>
 /** A message of the log. */
 export type MessageRecord = RecordOf<typeof message>
@@ -281,6 +308,7 @@ export type HeadRecord =
   | UsageRecord
   | MeasurementRecord
   | OperationRecord
+  | NoteRecord
 
 /** A record of an exported history. */
 export type HistoryRecord = HeaderRecord | HeadRecord | RowRecord | ReplacementRecord | EndRecord
@@ -293,6 +321,7 @@ export type HistoryHead = {
   readonly usage: readonly UsageRecord[]
   readonly measurements: readonly MeasurementRecord[]
   readonly operations: readonly OperationRecord[]
+  readonly notes: readonly NoteRecord[]
 }
 
 /** The records of a head, in their order. */
@@ -303,6 +332,7 @@ export function* headRecords(head: HistoryHead): Generator<HeadRecord> {
   yield* head.usage
   yield* head.measurements
   yield* head.operations
+  yield* head.notes
 }
 
 export function isRow(record: HistoryRecord): record is RowRecord {
@@ -324,6 +354,7 @@ export const RECORD_SCHEMAS: { readonly [T in HistoryRecord['type']]: z.ZodObjec
   usage,
   measurement,
   operation,
+  note: noteRecord,
   message,
   summary,
   marker,

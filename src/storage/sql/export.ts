@@ -21,6 +21,7 @@ import {
   type Columns,
   type Fields,
   MEASUREMENT,
+  NOTE,
   OPERATION,
   type References,
   USAGE,
@@ -88,6 +89,7 @@ export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
     operations: (yield* records('operation', OPERATION, 'operations', 'id')).sort((a, b) =>
       order(a.id, b.id),
     ),
+    notes: yield* records('note', NOTE, 'notes', 'no'),
   }
   const pinned = (yield* sql.all(
     'select key from undertext_messages where {family} session = ? and pinned = 1',
