@@ -28,6 +28,14 @@ export {
   SystemInjector,
 } from './compat/injectors.ts'
 export {
+  type MemoryFilters,
+  type NewMemory,
+  type NoteStore,
+  type NotesMemory,
+  notesMemory,
+  type StoredMemory,
+} from './compat/notes-memory.ts'
+export {
   NCA_AUTO_SUMMARIZE_THRESHOLD,
   NCA_CONTEXT_WINDOW_TARGET,
   NCA_SECTIONS,

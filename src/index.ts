@@ -270,6 +270,7 @@ export type {
   InsertedRecord,
   MeasurementRecord,
   MessageRecord,
+  NoteRecord,
   OperationRecord,
   ReplacementRecord,
   RowRecord,

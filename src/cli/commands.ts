@@ -380,6 +380,38 @@ The same command again continues after an interruption, and copies what has chan
         .option('--repair', 'rebuild tags, counters and sizes that do not agree with what is stored'),
   },
   {
+    name: 'notes',
+    summary: 'list, add and forget notes of a session or an owner',
+    description:
+      'Lists the notes that are recalled for a session, with those of its owner: of the newest session, unless --session or --owner names another. `notes add TEXT` stores one, in place of the one with the same --key; `notes forget ID` takes one out of use, and with --purge removes its text for good.',
+    examples: {
+      notes: 'the notes of the newest session, newest first',
+      'notes --owner ann --search "which editor"': 'those of an owner that match best',
+      'notes add "Deploys on Fridays." --owner ann --key deploys': 'adds one, or replaces it',
+      'notes forget 1b2c3d4e --owner ann': 'takes it out of use; `notes --all` still lists it',
+    },
+    action: async () => (await import('./commands/notes.ts')).notes,
+    declare: (command) =>
+      command
+        .addArgument(
+          new Argument('[action]', 'what to do').choices(['list', 'add', 'forget']).default('list'),
+        )
+        .argument(
+          '[text]',
+          'the text of the note to add; the id of the note to forget, or its beginning or end',
+        )
+        .option('--session <session>', `the notes of a session: ${SESSION}`)
+        .option('--owner <owner>', 'the notes of an owner')
+        .option('--search <text>', 'only notes that match this text, the best first')
+        .option('--key <key>', 'only notes of this key; with add, what it replaces')
+        .option('--all', 'replaced and forgotten notes too')
+        .option('--limit <count>', 'at most so many', wholeNumber(1), 50)
+        .option('--source <message>', 'with add: the id of the message of the session that it is from')
+        .option('--purge', 'with forget: remove the text for good, with the notes of its key before it')
+        .option('--reason <text>', 'why, for the audit')
+        .option('--actor <name>', 'who, for the audit'),
+  },
+  {
     name: 'purge',
     summary: 'remove a session for good',
     description:

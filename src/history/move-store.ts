@@ -78,6 +78,8 @@ export type MoveReport = {
   readonly calibrations: number
   readonly limits: number
   readonly receipts: number
+  /** Notes of owners that were written; those of sessions are copied with them. */
+  readonly notes: number
 }
 
 export type MoveHooks = {
@@ -115,8 +117,9 @@ export async function moveStorage(from: Storage, to: Storage, hooks: MoveHooks =
   const calibrations = await copyRecords(from, to, 'calibrations')
   const limits = await copyRecords(from, to, 'limits')
   const receipts = await copyRecords(from, to, 'receipts')
+  const notes = await copyRecords(from, to, 'notes')
   const { gone: _, ...rest } = counts
-  return { ...rest, problems, calibrations, limits, receipts }
+  return { ...rest, problems, calibrations, limits, receipts, notes }
 
   async function moved(id: string): Promise<MovedSession['outcome']> {
     try {
@@ -389,7 +392,8 @@ async function copyRecords(from: Storage, to: Storage, table: StoreTable): Promi
   do {
     const { records, next } = await from.histories.storeRecords(table, after)
     // What was learned of a model with a longer name than an index holds is learned again.
-    const fitting = table === 'receipts' ? records : records.filter((record) => bytesOf(record) <= most)
+    const isLearned = table === 'calibrations' || table === 'limits'
+    const fitting = isLearned ? records.filter((record) => bytesOf(record) <= most) : records
     if (fitting.length > 0) written += await to.histories.writeStoreRecords(table, fitting)
     after = next
   } while (after !== undefined)

@@ -45,7 +45,8 @@ export class Renaming {
     this.#names = names
     this.#own = `${head.session.incarnation}:`
     const runs = head.audit.flatMap(({ run }) => (run === undefined ? [] : [run]))
-    this.#known = new Set([...head.compactions.flatMap(({ id, run }) => [id, run]), ...runs])
+    const notes = head.notes.map(({ id }) => id)
+    this.#known = new Set([...head.compactions.flatMap(({ id, run }) => [id, run]), ...runs, ...notes])
   }
 
   /**
@@ -81,6 +82,12 @@ export class Renaming {
         ...(one.detail !== undefined && { detail: within<JsonObject>(one.detail) }),
       })),
       operations: head.operations.map((one) => ({ ...one, ...named(one.compaction) })),
+      notes: head.notes.map((one) => ({
+        ...one,
+        id: names(one.id),
+        ...(one.sourceSession === head.session.id && { sourceSession: sessionId }),
+        ...(one.source !== undefined && { source: this.#messageId(one.source) }),
+      })),
     }
   }
 

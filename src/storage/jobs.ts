@@ -185,8 +185,8 @@ export type SessionPage = {
 /** Names of a session that are longer than an index may hold. */
 export type LongNames = { readonly sessionId: string; readonly field: string; readonly count: number }
 
-/** Rows of a store that belong to no session: what was learned of models, and receipts of purges. */
-export type StoreTable = 'calibrations' | 'limits' | 'receipts'
+/** Rows of a store that belong to no session: what was learned of models, receipts of purges, and notes of owners. */
+export type StoreTable = 'calibrations' | 'limits' | 'receipts' | 'notes'
 export type StoreRecord = { readonly [field: string]: string | number | null }
 export type StoreRecords = {
   readonly records: readonly StoreRecord[]

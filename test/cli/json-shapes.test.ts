@@ -85,6 +85,20 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
   export: async ({ folder }) => ['talk', '--format', 'gemini', '--full', '-o', join(folder, 'talk.json')],
   move: async ({ folder }) => ['--to', join(folder, 'moved.db')],
   verify: async () => ['spoilt'],
+  notes: async ({ change }) => {
+    await change(async (store) => {
+      const [message] = await store.getMessages('talk')
+      const source = message!.id
+      await store.remember('It needs its plug.', {
+        session: 'talk',
+        key: 'k',
+        source,
+        metadata: { a: 1 },
+        actor: 'ann',
+      })
+    })
+    return ['--session', 'talk']
+  },
   purge: async () => ['older', '--yes'],
   doctor: async () => ['--deep'],
   completion: async () => ['bash'],

@@ -104,7 +104,7 @@ describe.skipIf(server === undefined)('move', () => {
       from: other,
       to: shown,
       ...{ copied: 0, replaced: 0, unchanged: 1, refused: 2, messages: 0 },
-      ...{ calibrations: 0, limits: 0, receipts: 0 },
+      ...{ calibrations: 0, limits: 0, receipts: 0, notes: 0 },
       longNames: [{ session: 'long', field: 'owner', count: 1 }],
       problems: [
         { session: 'talk', code: 'OTHER_SESSION', detail: 'another conversation has its id' },

@@ -30,18 +30,47 @@ const postgres = (options: OpenOptions = {}): Promise<Store> =>
   opened(openStore(pglite, { ...options, schema: `move${schemas++}` }))
 
 const NOTHING = { copied: 0, replaced: 0, unchanged: 0, refused: 0, problems: [], messages: 0 }
-const NO_RECORDS = { calibrations: 0, limits: 0, receipts: 0 }
+const NO_RECORDS = { calibrations: 0, limits: 0, receipts: 0, notes: 0 }
 
 /** The receipts of purges. */
 async function receiptsOf(store: Store): Promise<readonly object[]> {
   return (await storageOf(store).histories.storeRecords('receipts', undefined)).records
 }
 
+it('notes of owners and of sessions are moved, and to owners who have some they are added', async () => {
+  const [source, there, back] = [await sqlite(), await postgres(), await sqlite()]
+  await source.createSession({ id: 's', owner: 'anna' })
+  for (const text of ['one', 'two']) await source.remember(text, { owner: 'anna', key: 'k' })
+  const { id } = await source.remember('three', { owner: 'bert' })
+  await source.remember('of the session', { session: 's' })
+  expect(await moveStore(source, there)).toMatchObject({ copied: 1, notes: 3 })
+  expect(await moveStore(there, back)).toMatchObject({ copied: 1, notes: 3 })
+  const notesOf = async (store: Store) => [
+    await store.recall(undefined, { session: 's', all: true }),
+    await store.recall(undefined, { owner: 'bert', all: true }),
+  ]
+  expect(await notesOf(there)).toEqual(await notesOf(source))
+  expect(await notesOf(back)).toEqual(await notesOf(source))
+  expect(await moveStore(source, there)).toMatchObject({ notes: 0 })
+  await source.forget(id)
+  await there.remember('four', { owner: 'anna', key: 'other' })
+  await source.remember('five', { owner: 'anna', key: 'other' })
+  expect(await moveStore(source, there)).toMatchObject({ notes: 2 })
+  expect(await there.recall(undefined, { owner: 'bert' })).toEqual([])
+  const annas = await there.recall(undefined, { owner: 'anna', all: true })
+  expect(annas.map(({ text, state }) => [text, state]).sort()).toEqual([
+    ['five', 'replaced'],
+    ['four', 'current'],
+    ['one', 'replaced'],
+    ['two', 'current'],
+  ])
+})
+
 it('a store is the same after it was moved to PostgreSQL and back', async () => {
   const [source, there, back] = [await sqlite(), await postgres(), await sqlite()]
   await live(source)
   const ids = ['plain', 'compacted', 'replaced', 'rewound', 'branched', 'background']
-  const moved = { ...NOTHING, copied: 6, messages: 86, calibrations: 1, limits: 1, receipts: 1 }
+  const moved = { ...NOTHING, copied: 6, messages: 86, calibrations: 1, limits: 1, receipts: 1, notes: 0 }
   expect(await moveStore(source, there)).toEqual(moved)
   expect(await moveStore(there, back)).toEqual(moved)
   for (const store of [there, back]) {

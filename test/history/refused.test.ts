@@ -54,6 +54,7 @@ beforeAll(async () => {
   await store.recordUsage('s', { inputTokens: 700, position: 7 })
   await store.rewind('s', { from: 'start', keepCompactions: true, append: chat(1), operationId: 'op' })
   await store.undoCompaction('s', (await store.listCompactions('s')).at(-1)!.id, { both: true })
+  for (const key of ['a', 'b']) await store.remember('A note.', { session: 's', key })
   records = await recordsOf(store, 's')
 })
 afterAll(() => store.close())
@@ -286,6 +287,10 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
   ],
   'a measurement of a later view': [change('measurement', 0, () => ({ viewEpoch: 1_000 })), /viewEpoch/],
   'an operation on what is not there': [change('operation', 0, () => ({ positions: [99] })), /positions/],
+  'a note that an earlier one replaced': [change('note', 1, () => ({ replacedBy: 1 })), /later one/],
+  'two notes of a key in use': [change('note', 1, () => ({ key: 'a' })), /one like it/],
+  'notes out of order': [change('note', 1, () => ({ no: 1 })), /order of their numbers/],
+  'a source without its session': [change('note', 0, () => ({ source: 'm' })), /a message and its session/],
   'a position left out': [
     (list) => {
       const index = at(list, 'message', 6)

@@ -85,6 +85,33 @@ describe('a restored session', () => {
     expect((await other.append('s', [keyed])).position).toBe((await store.append('s', [keyed])).position)
   })
 
+  it('has the notes that the other had, under other ids beside it', async () => {
+    const [store, other] = [await openMemory(), await openMemory()]
+    const [message] = (await store.append('s', chat(1))).messages
+    await store.remember('one', { session: 's', key: 'k', source: message!.id, metadata: { a: 1 }, actor: 'me' })
+    await store.remember('two', { session: 's', key: 'k' })
+    const three = await store.remember('three \0 \ud800', { session: 's' })
+    await store.forget(three.id)
+    const notesOf = (of: Store, session: string) => of.recall(undefined, { session, all: true })
+    const lines = await linesOf(store, 's')
+    await restoreLines(other, lines)
+    expect(await notesOf(other, 's')).toEqual(await notesOf(store, 's'))
+    await store.restoreSession(store.exportSession('s'), { id: 'copy' })
+    const copied = await notesOf(store, 'copy')
+    expect(copied.map(({ text, key, state }) => [text, key, state])).toEqual([
+      ['three \0 \ud800', undefined, 'forgotten'],
+      ['two', 'k', 'current'],
+      ['one', 'k', 'replaced'],
+    ])
+    const [copiedMessage] = await store.getMessages('copy')
+    expect(copied[2]!.source).toEqual({ sessionId: 'copy', messageId: copiedMessage!.id })
+    expect(new Set([...copied, ...(await notesOf(store, 's'))].map(({ id }) => id)).size).toBe(6)
+    expect((await store.getAuditLog('copy')).map(({ detail }) => detail?.noteId)).toContain(copied[1]!.id)
+    expect(await store.forget(copied[1]!.id)).toEqual({ changed: true, removed: 0 })
+    expect((await notesOf(store, 's'))[1]!.state).toBe('current')
+    expect((await store.verifySession('copy')).findings).toEqual([])
+  })
+
   it('redoes exactly what the undo of a run took down', async () => {
     const [store, other] = [await openMemory(), await openMemory()]
     await store.append('s', chat(20, 50))

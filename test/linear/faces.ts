@@ -517,6 +517,12 @@ const STORE_FACES: Face[] = [
   ...overStore('exportView', ['exportView'], async (store) => {
     for (const format of transfer.VIEW_FORMATS) await drained(transfer.exportView(store, 's', { format }))
   }),
+  ...overStore('notes', ['store.remember', 'store.recall', 'store.forget'], async (store, _, text) => {
+    const { id } = await store.remember(`- ${text.slice(0, 19_000)}`, { session: 's', key: 'k' })
+    await store.recall(text, { session: 's' })
+    await store.prepareRequest('s', { notes: { tokens: 500, query: text } })
+    await store.forget(id)
+  }),
   ...overStore(
     'listSessions',
     ['store.listSessions', 'store.updateSession', 'store.createSession'],

@@ -6,6 +6,7 @@ import type {
   HeadRecord,
   HistoryHead,
   MeasurementRecord,
+  NoteRecord,
   OperationRecord,
   PieceRecord,
   RequestRecord,
@@ -18,7 +19,7 @@ import { Hiding } from './row-fields.ts'
 /** The order of the kinds of records. */
 const ORDER = [
   ...(['session', 'compaction', 'audit', 'usage', 'measurement', 'operation'] as const),
-  ...(['piece', 'request'] as const),
+  ...(['piece', 'request', 'note'] as const),
 ]
 
 /** The maximum bytes of an audit record as JSON, which bounds a row of any file. */
@@ -43,9 +44,10 @@ export class HeadCheck {
     operation: [] as OperationRecord[],
     piece: [] as PieceRecord[],
     request: [] as RequestRecord[],
+    note: [] as NoteRecord[],
   }
   readonly #compactions = new Map<string, CompactionRecord>()
-  /** Unique names: compactions, models of figures, operations. */
+  /** Unique names: compactions, models of figures, operations, notes and their keys. */
   readonly #names = new Set<string>()
   readonly #unused = new Set<string>()
   #phase = 0
@@ -70,14 +72,14 @@ export class HeadCheck {
   close(): string | { readonly head: HistoryHead; readonly hiding: Hiding } {
     const { session } = this
     if (session === undefined) return 'the session is missing'
-    const { compaction: compactions, audit, usage, measurement, operation, piece, request } = this.#lists
+    const { compaction: compactions, audit, usage, measurement, operation, piece, request, note } = this.#lists
     const hiding = new Hiding(compactions)
     const problem = this.#insertions(session) ?? this.#hiders(hiding) ?? this.#undos() ?? this.#turned()
     if (problem !== undefined) return problem
     if (this.#unused.size > 0) return 'a piece belongs to no request'
     const head = {
       ...{ session, compactions, audit, usage },
-      ...{ measurements: measurement, operations: operation, pieces: piece, requests: request },
+      ...{ measurements: measurement, operations: operation, pieces: piece, requests: request, notes: note },
     }
     return { head, hiding }
   }
@@ -107,6 +109,8 @@ export class HeadCheck {
         return this.#once(`piece ${record.sha256}`)
       case 'request':
         return this.#request(record, session)
+      case 'note':
+        return this.#note(record)
     }
   }
 
@@ -122,6 +126,16 @@ export class HeadCheck {
       this.#unused.delete(hash)
     }
     return undefined
+  }
+
+  #note(record: NoteRecord): string | undefined {
+    const { id, no, key, source, sourceSession, replacedBy, forgottenAt } = record
+    if (no <= (this.#lists.note.at(-1)?.no ?? 0)) return 'notes must be in the order of their numbers'
+    if (replacedBy !== undefined && replacedBy <= no) return 'a note is replaced by a later one'
+    if ((source === undefined) !== (sourceSession === undefined)) return 'a source is a message and its session'
+    const isCurrent = replacedBy === undefined && forgottenAt === undefined
+    const again = key !== undefined && isCurrent ? this.#once(`note of ${key}`) : undefined
+    return again ?? this.#once(`note ${id}`)
   }
 
   #once(name: string): string | undefined {

@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { isStorableText, jsonObjectSchema, labelSchema, nameSchema, problemOf } from '../../messages/check.ts'
+import {
+  isStorableText,
+  jsonObjectSchema,
+  labelSchema,
+  nameSchema,
+  newNameSchema,
+  problemOf,
+} from '../../messages/check.ts'
 import type { JsonObject } from '../../messages/json.ts'
 import { ROLES } from '../../messages/message.ts'
 import { COMPACTION_STATUSES } from '../../model/nesting.ts'
@@ -205,6 +212,24 @@ const request = z.strictObject({
   at: time,
 })
 
+const noteRecord = z.strictObject({
+  type: z.literal('note'),
+  id: nameSchema,
+  /** 1, 2, 3 …, with gaps where notes were removed for good. */
+  no: ordinal,
+  key: newNameSchema.optional(),
+  text: z.string().max(MAX_NOTE_LENGTH * 2),
+  metadata: jsonObjectSchema.optional(),
+  /** The message that it is from, and its session. */
+  sourceSession: nameSchema.optional(),
+  source: nameSchema.optional(),
+  actor: nameSchema.optional(),
+  createdAt: time,
+  /** The number of the note that replaced it. */
+  replacedBy: ordinal.optional(),
+  forgottenAt: time.optional(),
+})
+
 /** The places of base64 bytes in a content: the part, and the entry of a tool result's content or −1. */
 const bytesPlace = z.tuple([count, z.int().min(-1)])
 
@@ -292,6 +317,8 @@ export type OperationRecord = RecordOf<typeof operation>
 export type PieceRecord = RecordOf<typeof piece>
 /** A request to a model. */
 export type RequestRecord = RecordOf<typeof request>
+/** A note of the session. */
+export type NoteRecord = RecordOf<typeof noteRecord>
 export type BytesPlace = RecordOf<typeof bytesPlace>
 /** A message of the log. */
 export type MessageRecord = RecordOf<typeof message>
@@ -316,6 +343,7 @@ export type HeadRecord =
   | OperationRecord
   | PieceRecord
   | RequestRecord
+  | NoteRecord
 
 /** A record of an exported history. */
 export type HistoryRecord = HeaderRecord | HeadRecord | RowRecord | ReplacementRecord | EndRecord
@@ -330,6 +358,7 @@ export type HistoryHead = {
   readonly operations: readonly OperationRecord[]
   readonly pieces: readonly PieceRecord[]
   readonly requests: readonly RequestRecord[]
+  readonly notes: readonly NoteRecord[]
 }
 
 /** The records of a head, in their order. */
@@ -342,6 +371,7 @@ export function* headRecords(head: HistoryHead): Generator<HeadRecord> {
   yield* head.operations
   yield* head.pieces
   yield* head.requests
+  yield* head.notes
 }
 
 export function isRow(record: HistoryRecord): record is RowRecord {
@@ -365,6 +395,7 @@ export const RECORD_SCHEMAS: { readonly [T in HistoryRecord['type']]: z.ZodObjec
   operation,
   piece,
   request,
+  note: noteRecord,
   message,
   summary,
   marker,

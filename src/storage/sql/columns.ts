@@ -3,7 +3,14 @@ import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { CompactionStatus } from '../../model/nesting.ts'
 import type { CompactionKind } from '../../model/plan.ts'
 import type { JobState } from '../jobs.ts'
-import { damaged, parseStored, parseStoredObject, storedNumber, storedText } from './content-codec.ts'
+import {
+  damaged,
+  parseStored,
+  parseStoredObject,
+  parseStoredText,
+  storedNumber,
+  storedText,
+} from './content-codec.ts'
 import type { Row } from './sql.ts'
 
 /** How the value of a field is stored in its column. `read` throws `STORE_CORRUPT`, naming the row. */
@@ -37,6 +44,11 @@ const optionalNumber: Codec<number | undefined> = {
 const json: Codec<JsonObject | undefined> = {
   read: (value, row) => (value === null ? undefined : parseStoredObject(value, 'record', row)),
   write: (value) => (value === undefined ? null : stringifyJson(value)),
+}
+/** A text that is stored as JSON. */
+const jsonText: Codec<string> = {
+  read: (value, row) => parseStoredText(value, 'record', row),
+  write: (value) => stringifyJson(value),
 }
 const positions: Codec<number[]> = {
   read: (value, row) => parseStored(value, 'positions', row) as number[],
@@ -115,6 +127,20 @@ export const MEASUREMENT = new Columns({
 })
 
 export const OPERATION = new Columns({ id: text, digest: text, compaction, positions })
+
+export const NOTE = new Columns({
+  id: text,
+  no: number,
+  key: optionalText,
+  text: jsonText,
+  metadata: json,
+  sourceSession: optionalText,
+  source: optionalText,
+  actor: optionalText,
+  createdAt: number,
+  replacedBy: optionalNumber,
+  forgottenAt: optionalNumber,
+})
 
 export const JOB = new Columns({
   id: text,

@@ -21,6 +21,7 @@ import {
   type Columns,
   type Fields,
   MEASUREMENT,
+  NOTE,
   OPERATION,
   type References,
   USAGE,
@@ -91,6 +92,7 @@ export function* readHead(sql: Sql, id: string): Work<ExportedHead> {
       order(a.id, b.id),
     ),
     ...(yield* exportRequests(sql, session, numbers)),
+    notes: yield* records('note', NOTE, 'notes', 'no'),
   }
   const pinned = (yield* sql.all(
     'select key from undertext_messages where {family} session = ? and pinned = 1',

@@ -13,7 +13,7 @@ import type {
   StoreRecords,
   StoreTable,
 } from '../storage.ts'
-import { CIRCUIT, insertInto, JOB, type References } from './columns.ts'
+import { CIRCUIT, insertInto, JOB, NOTE, type References } from './columns.ts'
 import { readHead } from './export.ts'
 import { publish, requireImport, setAside } from './imports.ts'
 import { countImport, insertCompactions, writeSettled } from './restore.ts'
@@ -131,6 +131,7 @@ const NAMES: readonly (readonly [field: string, table: string, columns: readonly
   ['compaction id', 'compactions', ['id']],
   ['run id', 'compactions', ['run']],
   ['operation id', 'operations', ['id']],
+  ['note key', 'notes', ['key']],
   ['provider and model', 'usage', ['provider', 'model']],
   ['provider and model', 'measurements', ['provider', 'model']],
 ]
@@ -192,6 +193,7 @@ export function* readStoreRecords(
   after: readonly number[] | undefined,
 ): Work<StoreRecords> {
   return yield* sql.outside('moveStore', function* (): Work<StoreRecords> {
+    if (table === 'notes') return yield* readOwnersNotes(sql, after?.[0] ?? 0)
     if (table !== 'receipts') {
       const { key, values } = LEARNED[table]
       const names = [...key, ...values]
@@ -212,6 +214,58 @@ export function* readStoreRecords(
   })
 }
 
+/** Notes are few: the place of a page is the number of those before it. */
+function* readOwnersNotes(sql: Sql, from: number): Work<StoreRecords> {
+  const names = ['owner', ...NOTE.names]
+  const rows = yield* sql.all(
+    `select ${names.join(', ')} from undertext_notes where session = 0 order by owner, no limit ? offset ?`,
+    MOST_RECEIPTS,
+    from,
+  )
+  const next = rows.length < MOST_RECEIPTS ? undefined : [from + rows.length]
+  return { records: rows.map((row) => recordOf(names, row)), next }
+}
+
+const INSERT_NOTE = insertInto('undertext_notes', ['session', 'owner', ...NOTE.names])
+
+/**
+ * Adds notes that are not there, and what became of the others. Where the owner has notes of its own already, they follow those, and the
+ * own ones stay the current ones of their keys.
+ */
+function* addNotes(sql: Sql, records: readonly StoreRecord[]): Work<number> {
+  let written = 0
+  for (const record of records) {
+    const { owner, id, key, replaced_by: replacedBy, forgotten_at: forgottenAt } = record
+    const ofOwner = '{family} session = 0 and owner = ?'
+    yield* sql.enterOwner(owner as string)
+    const changed = yield* sql.change(
+      `update undertext_notes set replaced_by = coalesce(replaced_by, ?), forgotten_at = coalesce(forgotten_at, ?)
+       where ${ofOwner} and id = ? and (coalesce(replaced_by, 0) <> coalesce(?, replaced_by, 0)
+         or coalesce(forgotten_at, 0) <> coalesce(?, forgotten_at, 0))`,
+      ...[replacedBy, forgottenAt, owner, id, replacedBy, forgottenAt],
+    )
+    written += changed
+    const known = yield* sql.get(`select 1 from undertext_notes where ${ofOwner} and id = ?`, owner, id)
+    if (known !== undefined) continue
+    const last = (yield* sql.get(
+      `select coalesce(max(no), 0) from undertext_notes where ${ofOwner}`,
+      owner,
+    ))![0] as number
+    const no = Math.max(last + 1, record.no as number)
+    const rival =
+      key === null
+        ? undefined
+        : yield* sql.get(
+            `select no from undertext_notes where ${ofOwner} and key = ? and replaced_by is null and forgotten_at is null`,
+            ...[owner, key],
+          )
+    const copy = { ...record, no, replaced_by: replacedBy ?? rival?.[0] ?? null }
+    yield* sql.run(INSERT_NOTE, 0, owner, ...NOTE.names.map((name) => copy[name as keyof typeof copy]))
+    written += 1
+  }
+  return written
+}
+
 function recordOf(names: readonly string[], row: readonly unknown[]): StoreRecord {
   return Object.fromEntries(names.map((name, at) => [name, row[at] as string | number | null]))
 }
@@ -222,6 +276,7 @@ export function* writeStoreRecords(
   records: readonly StoreRecord[],
 ): Work<number> {
   return yield* sql.write('moveStore', function* () {
+    if (table === 'notes') return yield* addNotes(sql, records)
     return table === 'receipts' ? yield* addReceipts(sql, records) : yield* keepLater(sql, table, records)
   })
 }

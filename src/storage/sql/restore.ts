@@ -23,6 +23,7 @@ import {
   INSERT_CONTENT,
   insertInto,
   MEASUREMENT,
+  NOTE,
   OPERATION,
   type References,
   USAGE,
@@ -196,8 +197,9 @@ const FIGURES = [
   [insertInto('undertext_measurements', ['session', ...MEASUREMENT.names]), MEASUREMENT, 'measurements'],
   [insertInto('undertext_operations', ['session', ...OPERATION.names]), OPERATION, 'operations'],
 ] as const
+const INSERT_NOTE = insertInto('undertext_notes', ['session', 'owner', ...NOTE.names])
 
-/** Writes the figures, the operations and the counters, and deletes the placeholder of the numbers. */
+/** Writes the figures, the operations, the notes and the counters, and deletes the placeholder of the numbers. */
 export function* settleRestored(sql: Sql, restoring: Restoring): Work<void> {
   // Counting reads all rows. An import in progress has no other writer, so it needs no write lock.
   const counted = yield* sql.read('restoreSession', () => countImport(sql, restoring))
@@ -218,6 +220,7 @@ export function* writeSettled(sql: Sql, restoring: Restoring, counted: Row): Wor
   for (const [statement, columns, records] of FIGURES)
     for (const record of head[records]) yield* sql.run(statement, no, ...columns.write(record, references))
   yield* restoreRequests(sql, no, head)
+  for (const note of head.notes) yield* sql.run(INSERT_NOTE, no, '', ...NOTE.write(note, references))
   const { version, viewEpoch, archivedAt, undoneAutomatic = 0 } = head.session
   yield* sql.run(
     `update undertext_sessions set messages = ?, inserted = ?, visible = ?, size_text = ?, size_reasoning = ?, size_calls = ?,

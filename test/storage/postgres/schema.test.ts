@@ -18,7 +18,13 @@ import { type Database, enginesOf, newSchema, postgresServer } from '../../suppo
 /** Tables of no family. */
 const SHARED = ['calibrations', 'limits', 'meta']
 /** Indexes for questions about all families. */
-const ACROSS = ['compactions_summaries', 'notes_id', 'sessions_added', 'sessions_incarnation', 'sessions_owner']
+const ACROSS = [
+  'compactions_summaries',
+  'notes_id',
+  'sessions_added',
+  'sessions_incarnation',
+  'sessions_owner',
+]
 
 type Column = { readonly type: string; readonly notNull: boolean; readonly default: unknown }
 

@@ -1,0 +1,159 @@
+import type { Note } from '../../storage/storage.ts'
+import type { RecalledNote } from '../../store/notes.ts'
+import type { Store } from '../../store/store.ts'
+import type { Context } from '../command.ts'
+import { CliError, EXIT } from '../errors.ts'
+import { counted, time } from '../output/figures.ts'
+import { shortIds } from '../output/ids.ts'
+import { writeLines } from '../output/layout.ts'
+import { safeLine } from '../output/safe-text.ts'
+import { type Column, table } from '../output/table.ts'
+
+type NotesOptions = {
+  readonly session?: string
+  readonly owner?: string
+  readonly search?: string
+  readonly key?: string
+  readonly all?: boolean
+  readonly limit: number
+  readonly source?: string
+  readonly purge?: boolean
+  readonly reason?: string
+  readonly actor?: string
+}
+
+type Scope = { readonly session: string } | { readonly owner: string }
+
+export async function notes(
+  context: Context,
+  action: 'list' | 'add' | 'forget',
+  given: string | undefined,
+  options: NotesOptions,
+): Promise<number> {
+  if (options.session !== undefined && options.owner !== undefined)
+    throw wrongUse('A note is of a session or of an owner, not of both.')
+  if (action === 'list') {
+    if (given !== undefined) throw wrongUse('A list takes no text; --search finds notes by their words.')
+    return listNotes(context, options)
+  }
+  if (given === undefined)
+    throw wrongUse(action === 'add' ? 'The text of the note is missing.' : 'The id of the note is missing.')
+  return action === 'add' ? addNote(context, given, options) : forgetNote(context, given, options)
+}
+
+function wrongUse(message: string): CliError {
+  return new CliError('WRONG_USE', message, { hint: '`undertext help notes` shows what there is.' })
+}
+
+/** Whose notes: of the newest session, unless another or an owner is named. */
+async function scopeOf(context: Context, store: Store, { session, owner }: NotesOptions): Promise<Scope> {
+  return owner === undefined ? { session: await context.session(store, session ?? '@') } : { owner }
+}
+
+async function listNotes(context: Context, options: NotesOptions): Promise<number> {
+  const { search, key, all = false, limit } = options
+  const store = await context.open('read')
+  const scope = await scopeOf(context, store, options)
+  const found = await store.recall(search, {
+    ...scope,
+    ...(key !== undefined && { key }),
+    ...{ all, limit: limit + 1 },
+  })
+  const shown = found.slice(0, limit)
+  const more = found.length > limit
+  if (context.json) context.printJson({ ...ofJson(scope), notes: shown.map(jsonOf), more })
+  else write(context, shown, more)
+  return EXIT.done
+}
+
+async function addNote(context: Context, text: string, options: NotesOptions): Promise<number> {
+  if (options.session === undefined && options.owner === undefined)
+    throw wrongUse('Whose note is it? Name --session or --owner.')
+  const { key, source, actor, reason } = options
+  const store = await context.open('change')
+  const note = await store.remember(text, {
+    ...(await scopeOf(context, store, options)),
+    ...{ key, source, actor, reason },
+  })
+  if (context.json) context.printJson({ note: jsonOf(note) })
+  else writeLines(context.out, [context.style.green(`Remembered: note ${note.id}.`)])
+  return EXIT.done
+}
+
+async function forgetNote(context: Context, given: string, options: NotesOptions): Promise<number> {
+  const { purge = false, actor, reason } = options
+  const store = await context.open('change')
+  const id = await noteNamed(context, store, given, options)
+  if (purge && !(await context.confirm(`Remove the text of note ${safeLine(id)} for good?`)))
+    throw new CliError('DECLINED', 'Nothing was removed.', { hint: '--yes removes it without asking.' })
+  const { changed, removed, filesCleared } = await store.forget(id, { purge, actor, reason })
+  if (context.json)
+    context.printJson({ noteId: id, changed, removed, ...(filesCleared === false && { filesCleared }) })
+  else if (!changed) writeLines(context.out, ['Nothing to forget: it is not in use already.'])
+  else {
+    const what = purge ? `Removed for good: ${counted(removed, 'note')}.` : `Forgotten: note ${safeLine(id)}.`
+    writeLines(context.out, [context.style.green(what)])
+  }
+  return EXIT.done
+}
+
+/** The id, or the only one of the session or the owner that begins or ends so. */
+async function noteNamed(
+  context: Context,
+  store: Store,
+  given: string,
+  options: NotesOptions,
+): Promise<string> {
+  if (/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(given) || given === '') return given
+  const scope = await scopeOf(context, store, options)
+  const all = await store.recall(undefined, { ...scope, all: true, limit: 10_000 })
+  const found = all.filter(({ id }) => id.startsWith(given) || id.endsWith(given)).map(({ id }) => id)
+  if (found.length <= 1) return found[0] ?? given
+  throw new CliError(
+    'AMBIGUOUS',
+    `${JSON.stringify(given)} is part of the ids of ${counted(found.length, 'note')}.`,
+    {
+      facts: { given, found: found.slice(0, 10), count: found.length },
+      hint: 'Give more of the id.',
+    },
+  )
+}
+
+function ofJson(scope: Scope) {
+  return 'session' in scope ? { session: scope.session, owner: null } : { session: null, owner: scope.owner }
+}
+
+function jsonOf({ id, sessionId, owner, key, text, metadata, source, actor, createdAt, state }: Note) {
+  return {
+    ...{ id, session: sessionId ?? null, owner: owner ?? null, key: key ?? null, text },
+    ...{ metadata: metadata ?? null, source: source ?? null, actor: actor ?? null, createdAt, state },
+  }
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'NOTE' },
+  { title: 'TEXT', flexible: 'wrap' },
+  { title: 'KEY', flexible: 'clip', isExtra: true },
+  { title: 'OF', isExtra: true },
+  { title: 'STATE', isExtra: true },
+  { title: 'SINCE', isExtra: true },
+]
+
+function write({ out, style }: Context, found: readonly RecalledNote[], more: boolean): void {
+  if (found.length === 0) {
+    writeLines(out, ['No note.'])
+    return
+  }
+  const short = shortIds(found.map(({ id }) => id))
+  const rows = found.map(({ id, text, key = '', owner, state, createdAt }) => [
+    { text: out.isTerminal ? short.get(id)! : id, style: style.cyan },
+    text,
+    key,
+    owner === undefined ? 'session' : 'owner',
+    state === 'current' ? '' : state,
+    { text: time(createdAt, out), style: style.dim },
+  ])
+  writeLines(out, table(COLUMNS, rows, out, style))
+  if (more && out.isTerminal)
+    out.write(style.dim(`\n${counted(found.length, 'note')} shown; --limit shows more\n`))
+}
