@@ -60,6 +60,7 @@ export type {
   CompactOptions,
   EffectiveHistoryOptions,
   ExpandOptions,
+  ForkOptions,
   GetMessagesOptions,
   GetSourcesOptions,
   IdleOptions,

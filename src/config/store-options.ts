@@ -60,12 +60,20 @@ export const newestSchema = z.strictObject({
   archived: z.boolean().default(false),
 })
 
+export const forkSchema = z.strictObject({
+  /** The id of the fork; default a uuid. */
+  id: nameSchema.optional(),
+  /** Its title; default that of the original. */
+  title: labelSchema.optional(),
+})
 export const purgeSchema = z.strictObject({
   /**
    * Whether the files are cleared before the purge returns. With `false`, for purging many sessions, the next purge without it,
    * `verifySession` or closing the store clears them.
    */
   clearFiles: z.boolean().default(true),
+  /** What happens to forks: they stay, with all that they need, or they are purged too, with their own forks. */
+  forks: z.enum(['keep', 'purge']).optional(),
   ...authorshipSchema.shape,
 })
 /** The point of a rewind: before the first message, after the last one, or before a certain one. */
@@ -240,6 +248,8 @@ export type GetSourcesOptions = z.input<typeof sourcesSchema>
 export type EffectiveHistoryOptions = z.input<typeof historySchema>
 /** Who made a change and why, for the audit. */
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
+/** Options of `forkSession`. */
+export type ForkOptions = z.input<typeof forkSchema>
 /** Options of `purgeSession`. */
 export type PurgeOptions = z.input<typeof purgeSchema>
 /** A provider's report of the tokens of a request. */

@@ -40,6 +40,19 @@ export type Session = {
   readonly undoneAutomatic: number
   readonly version: number
   readonly viewEpoch: number
+  /** The session that it is a fork of, and the last position that it copied; absent for any other. */
+  readonly forkedFrom?: ForkOrigin
+}
+
+/** Where a session was forked. */
+export type ForkOrigin = { readonly sessionId: string; readonly position: number }
+
+/** A fork of a session, see `Storage.fork`. */
+export type ForkRequest = {
+  /** Its id. */
+  readonly id: string
+  /** `undefined`: that of the original. */
+  readonly title: string | undefined
 }
 
 /** Numbers of rows of a session. */
@@ -244,10 +257,16 @@ export type Snapshot = {
 export type Authorship = { readonly actor: string | undefined; readonly reason: string | undefined }
 
 /** With `clearFiles: false` the files are cleared later: by the next purge that clears them, or when the store is closed. */
-export type PurgeRequest = Authorship & { readonly clearFiles: boolean }
+export type PurgeRequest = Authorship & {
+  readonly clearFiles: boolean
+  /** What happens to forks: `keep` them with what they need, or `purge` them too, with their own; `undefined`: the purge is refused. */
+  readonly forks: 'keep' | 'purge' | undefined
+}
 
 /** What a purge removed. */
 export type Purged = {
+  /** Ids of the forks that were purged too; absent for none. */
+  readonly forks?: readonly string[]
   readonly messages: number
   readonly compactions: number
   readonly blobs: number

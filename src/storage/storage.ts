@@ -14,6 +14,7 @@ import type {
   Appended,
   Authorship,
   FinishedImport,
+  ForkRequest,
   ImportInProgress,
   KnownMessage,
   MessageCounts,
@@ -125,6 +126,8 @@ export type Compaction = {
   readonly error: string | undefined
   readonly createdAt: number
   readonly changedAt: number
+  /** In a fork: the id of the compaction that it is a copy of; absent for others. */
+  readonly copiedFrom?: string
 }
 
 /** An entry of the audit log. */
@@ -295,7 +298,14 @@ export interface Storage {
   /** `undefined` fields keep their values, `null` clears. `updatedAt`: the time of the last change, default now. Throws `SESSION_NOT_FOUND`. */
   updateSession(id: string, fields: SessionFields & { readonly updatedAt?: number }): Awaitable<Session>
   archiveSession(id: string, archived: boolean): Awaitable<Session>
-  /** Removes a session permanently, also from the files, leaving a receipt. Throws `SESSION_NOT_FOUND`. */
+  /**
+   * Copies a session at a moment: its rows and the compactions that exist then, without contents. Afterwards neither session sees
+   * changes of the other. Throws `SESSION_NOT_FOUND`, `SESSION_EXISTS`.
+   */
+  fork(id: string, request: ForkRequest): Awaitable<Session>
+  /** The direct forks of a session, oldest first. Throws `SESSION_NOT_FOUND`. */
+  forks(id: string): Awaitable<Session[]>
+  /** Removes a session permanently, also from the files, leaving a receipt. Throws `SESSION_NOT_FOUND`, `HAS_FORKS`. */
   purgeSession(id: string, request: PurgeRequest): Awaitable<Purged>
 
   /**

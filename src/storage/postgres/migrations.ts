@@ -71,4 +71,16 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TRIGGER audit_is_not_truncated BEFORE TRUNCATE ON {schema}.audit FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse('the audit is kept');",
     "-- Half of a page stays free, so that the counters of a session change without a change of its indexes.\nALTER TABLE {schema}.sessions SET (fillfactor = 50);",
   ], // 0002_guards
+  [
+    "ALTER TABLE {schema}.\"compactions\" ADD COLUMN \"copied_from\" text;",
+    "ALTER TABLE {schema}.\"messages\" ADD COLUMN \"source\" bigint;",
+    "ALTER TABLE {schema}.\"sessions\" ADD COLUMN \"forked_from\" bigint;",
+    "ALTER TABLE {schema}.\"sessions\" ADD COLUMN \"forked_at\" bigint;",
+    "ALTER TABLE {schema}.\"sessions\" ADD COLUMN \"purged_no\" bigint DEFAULT 0 NOT NULL;",
+    "CREATE INDEX \"messages_source\" ON {schema}.\"messages\" USING btree (\"family\",\"source\") WHERE source is not null;",
+    "CREATE INDEX \"sessions_forks\" ON {schema}.\"sessions\" USING btree (\"family\",\"forked_from\") WHERE forked_from is not null;",
+  ], // 0003_forks
+  [
+    "CREATE TRIGGER sources_are_written_once BEFORE UPDATE OF source ON {schema}.messages FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION {schema}.refuse('messages are written once');",
+  ], // 0004_fork_guards
 ]

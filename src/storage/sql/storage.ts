@@ -26,6 +26,7 @@ import { commitRun } from './commit.ts'
 import { readCompactions, type StoredCompaction, someCompactions, storedNesting } from './compactions.ts'
 import { parseStoredObject } from './content-codec.ts'
 import { exportHead, exportRows } from './export.ts'
+import { forkSession, listForks } from './fork.ts'
 import { beginImport, discardImport, finishImport, importsInProgress } from './imports.ts'
 import {
   cancelJob,
@@ -127,6 +128,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
   return {
     ...bound({ createSession, countMessages, listSessions, newestSession, updateSession, archiveSession }),
     ...bound({ beginImport, finishImport, discardImport, importsInProgress, purgeSession, knownMessages }),
+    ...bound({ fork: forkSession, forks: listForks }),
     ...bound({ rewound, messages: readMessages, view: readView, sources: readSources, pin: pinMessages }),
     ...bound({ requireMessages, contents: readContents, metadata: readMetadata, shownTexts: readShown }),
     ...bound({ leaseInTheWay, takeLease, renewLease, releaseLease, noteAttempt, noteAnswer, endAttempts }),
