@@ -150,6 +150,7 @@ export type { RestoreOptions, SessionRestore } from './history/restore-session.t
 export type * from './message-types.ts'
 export type {
   NewMessage,
+  PastView,
   PositionRange,
   RowKind,
   ShownText,
@@ -167,6 +168,7 @@ export {
 export type { Coverage, Finding, FindingCode, Place, RowSet } from './model/coverage.ts'
 export type { ExpandedMessage, ExpandedRow, ExpandedSummary } from './model/expansion.ts'
 export type { ChatMessage, ContextStrategy } from './model/message-parts.ts'
+export type { Moment, MomentPoint } from './model/moment.ts'
 export type { CompactionStatus } from './model/nesting.ts'
 export type {
   CompactionKind,
@@ -288,11 +290,12 @@ export type {
   Session,
   Trigger,
   UndoOutcome,
+  ViewChange,
 } from './storage/storage.ts'
 export type { AppendResult } from './store/append.ts'
 export { type OpenOptions, openStore, SqliteStore, type StoreAt } from './store/open.ts'
 export type { RewindOptions, RewindResult } from './store/rewind.ts'
-export { Store } from './store/store.ts'
+export { type ResolvedMoment, Store, type ViewDiff } from './store/store.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
 export {
   type GenerateAnswer,

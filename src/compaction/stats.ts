@@ -1,6 +1,7 @@
 import { type ChosenModel, resolveModel, windowOf } from '../config/model.ts'
 import type { ResolvedSettings } from '../config/resolve.ts'
 import type { CheckedStats } from '../config/store-options.ts'
+import type { MomentPoint } from '../model/moment.ts'
 import type { SessionFigures } from '../storage/storage.ts'
 import {
   type BudgetCheckResult,
@@ -84,6 +85,8 @@ export type ContextStats = {
   readonly threshold: number
   /** The figures assumed for the model, and where each comes from. Shared and frozen. */
   readonly profile: ModelProfile
+  /** The moment of the figures, when one was given. They are then estimates. */
+  readonly moment?: MomentPoint
 }
 
 /** Settings that are part of a model's profile. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { isUndertextError } from '../errors.ts'
 import { jsonObjectSchema, labelSchema, nameSchema, newNameSchema, shareSchema } from '../messages/check.ts'
 import { type Json, jsonProblem } from '../messages/json.ts'
+import type { Moment } from '../model/moment.ts'
 import { COMPACTION_KINDS } from '../model/plan.ts'
 import { overflowRulesSchema } from '../overflow/overflow.ts'
 import { SUMMARY_PRESETS } from '../rendering/rows.ts'
@@ -61,6 +62,8 @@ export const newestSchema = z.strictObject({
 })
 
 export const forkSchema = z.strictObject({
+  /** The moment that it is the session at; default now. */
+  at: z.lazy(() => momentSchema).optional(),
   /** The id of the fork; default a uuid. */
   id: nameSchema.optional(),
   /** Its title; default that of the original. */
@@ -93,6 +96,26 @@ export const rewindSchema = z.strictObject({
     .optional(),
   ...authorshipSchema.shape,
 })
+/** A message by its id or its position. */
+const messageSchema = z.union([nameSchema, z.int().positive()])
+const timeSchema = z
+  .union([z.int(), z.date()], 'must be milliseconds since 1970, or a Date')
+  .transform(Number)
+/** A moment of a session: exactly one of these. */
+export const momentSchema: z.ZodType<Moment, Moment> = z.union(
+  [
+    z.strictObject({ afterMessage: messageSchema }),
+    z.strictObject({ beforeMessage: messageSchema }),
+    z.strictObject({ audit: z.int().positive() }),
+    z.strictObject({ time: timeSchema }),
+    z.strictObject({ beforeCompaction: nameSchema }),
+    z.strictObject({ afterCompaction: nameSchema }),
+    z.strictObject({ request: nameSchema }),
+  ],
+  'must be one of { afterMessage }, { beforeMessage }, { audit }, { time }, { beforeCompaction }, { afterCompaction } and { request }',
+)
+/** The past instead of the present. */
+const atShape = { at: momentSchema.optional() }
 export const messagesSchema = z.strictObject({
   after: z.int().nonnegative().optional(),
   before: z.int().positive().optional(),
@@ -102,6 +125,7 @@ export const messagesSchema = z.strictObject({
   shown: z.boolean().default(false),
   /** Whether to return only the rows of the view; `limit` counts hidden messages too. */
   visible: z.boolean().default(false),
+  ...atShape,
 })
 /** Providers choose the ids of calls, so any text is valid. */
 export const callIdSchema = z.string()
@@ -115,7 +139,7 @@ export const sourcesSchema = z.strictObject({
   after: z.int().nonnegative().default(0),
   limit: z.int().positive().optional(),
 })
-export const historySchema = z.strictObject({ provenance: z.boolean().default(false) })
+export const historySchema = z.strictObject({ provenance: z.boolean().default(false), ...atShape })
 export const redoSchema = z.strictObject({ cascade: z.boolean().default(false), ...authorshipSchema.shape })
 export const undoSchema = z.strictObject({
   ...redoSchema.shape,
@@ -128,6 +152,8 @@ export const statsSchema = z.strictObject({
   thresholdTokens: z.int().nonnegative().optional(),
   /** Maximum tokens of input, whatever the window leaves; 0 for no such limit. */
   contextWindowTarget: z.int().nonnegative().optional(),
+  /** The moment of the figures. Default: now. */
+  ...atShape,
   ...requestSchema.shape,
 })
 /** Kinds that `undoIfFits` does not undo: those made by users or providers, and shortened outputs, which save room by design. */
@@ -215,6 +241,7 @@ export const renderSchema = z.strictObject({
   preset: z.enum(SUMMARY_PRESETS).optional(),
   pendingCalls: z.enum(['answer', 'keep']).optional(),
   alsoReads: z.array(nameSchema).max(100).readonly().optional(),
+  ...atShape,
 })
 export const listJobsSchema = z.strictObject({ limit: z.int().positive().max(1_000).default(100) })
 /** Milliseconds to wait. Default: no limit. */

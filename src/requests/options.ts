@@ -92,7 +92,7 @@ export const afterTurnSchema = z.strictObject({
   stopReason: labelSchema.optional(),
 })
 
-const { provider: _provider, ...rendering } = renderSchema.shape
+const { provider: _provider, at: _at, ...rendering } = renderSchema.shape
 
 /** Options of `prepareRequest` and `withOverflowRecovery`. */
 export const prepareSchema = z

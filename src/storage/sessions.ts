@@ -1,6 +1,7 @@
 import type { ToolOutputLimits } from '../files/tool-output/message-previews.ts'
 import type { JsonObject } from '../messages/json.ts'
 import type { NewMessage } from '../messages/message.ts'
+import type { Moment } from '../model/moment.ts'
 import type { View } from '../model/view.ts'
 import type { Sizes } from '../tokens/measure.ts'
 import type { RunOfJob } from './jobs.ts'
@@ -53,6 +54,8 @@ export type ForkRequest = {
   readonly id: string
   /** `undefined`: that of the original. */
   readonly title: string | undefined
+  /** `undefined`: now. */
+  readonly at: Moment | undefined
 }
 
 /** Numbers of rows of a session. */

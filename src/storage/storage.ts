@@ -10,6 +10,7 @@ import type { ViewRow } from '../model/view-row.ts'
 import type { Estimate, Readings } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
+import type { Past } from './past.ts'
 import type {
   Appended,
   Authorship,
@@ -38,6 +39,7 @@ import type {
 } from './sessions.ts'
 
 export * from './jobs.ts'
+export * from './past.ts'
 export * from './sessions.ts'
 
 /*
@@ -418,6 +420,9 @@ export interface Storage {
 
   /** Whole sessions as records: export and restore. */
   readonly histories: Histories
+
+  /** Sessions as they were. */
+  readonly past: Past
 
   verify(id: string, repair: boolean): Awaitable<{ findings: Finding[]; repaired: boolean }>
   /** Counts all rows again. Throws `SESSION_NOT_FOUND`. */

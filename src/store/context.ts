@@ -6,6 +6,7 @@ import type { CheckedStats } from '../config/store-options.ts'
 import { UndertextError } from '../errors.ts'
 import { Events } from '../events.ts'
 import { headOf } from '../messages/characters.ts'
+import { type Moment, publicPoint } from '../model/moment.ts'
 import type { Awaitable } from '../storage/jobs.ts'
 import type { Estimators, Session, SessionFigures, Storage } from '../storage/storage.ts'
 import type { Readings } from '../tokens/calibration.ts'
@@ -46,6 +47,7 @@ export class StoreContext<S extends Storage = Storage> {
     model?: string,
     request: CheckedStats = {},
   ): Awaitable<ContextStats | null> {
+    if (request.at !== undefined) return this.#pastStats(sessionId, request.at, { provider, model, request })
     const isNamed = provider !== undefined || model !== undefined
     const last =
       (isNamed ? undefined : this.#models.get(sessionId)) ?? this.modelFor(UNNAMED, provider, model)
@@ -62,6 +64,21 @@ export class StoreContext<S extends Storage = Storage> {
         : this.storage.readings(sessionId, chosen.key, chosen.model ?? '')
       return when(readings, (found) => this.statsOf(sessionId, figures, found, { provider, model, request }))
     })
+  }
+
+  async #pastStats(
+    sessionId: string,
+    at: Moment,
+    given: Pick<Parameters<typeof contextStats>[2], 'provider' | 'model' | 'request'>,
+  ): Promise<ContextStats | null> {
+    const session = await this.storage.session(sessionId)
+    if (session === undefined) return null
+    const chosen = this.modelFor(session, given.provider, given.model)
+    const past = await this.storage.past.stats(sessionId, chosen.key, chosen.model ?? '', at)
+    if (past === undefined || past.figures.messageCount === 0) return null
+    if (!this.configuration.ofSession(past.figures.config).settings.enabled) return null
+    const stats = this.statsOf(sessionId, past.figures, past.readings, given)
+    return { ...stats, moment: publicPoint(past.point) }
   }
 
   #remember(sessionId: string, model: ChosenModel): void {

@@ -46,6 +46,7 @@ import {
   listJobsSchema,
   listSchema,
   messagesSchema,
+  momentSchema,
   newestSchema,
   type OverflowInput,
   overflowSchema,
@@ -81,10 +82,11 @@ import type { ImportEvents, ImportOptions, SessionImport } from '../history/impo
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
 import { headOf } from '../messages/characters.ts'
 import { check, isIterable, nameSchema, taken } from '../messages/check.ts'
-import type { NewMessage, StoredMessage, ViewMessage } from '../messages/message.ts'
+import type { NewMessage, PastView, StoredMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import type { Finding } from '../model/coverage.ts'
 import type { ExpandedSummary } from '../model/expansion.ts'
+import { type Moment, type MomentPoint, publicPoint } from '../model/moment.ts'
 import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
 import { type Rendering, type RenderOptions, renderView } from '../rendering/render.ts'
 import {
@@ -117,13 +119,16 @@ import type {
   JobState,
   LearnedLimit,
   MessageCounts,
+  PastFigures,
   Previewing,
   Purged,
   Session,
   Storage,
   UndoOutcome,
+  ViewChange,
 } from '../storage/storage.ts'
 import { withRequestNames } from '../tokens/budget.ts'
+import { tokensOf } from '../tokens/measure.ts'
 import { listPrices } from '../tokens/prices.ts'
 import { canonicalProvider } from '../tokens/providers.ts'
 import {
@@ -140,6 +145,24 @@ import { type RewindOptions, type RewindResult, rewind } from './rewind.ts'
 import { recordOverflow, recordUsage } from './usage.ts'
 
 const NO_OPTIONS: AppendOptions = {}
+
+/** What a moment names. */
+export type ResolvedMoment = MomentPoint & {
+  /** The time of the last message or entry, milliseconds since 1970; `undefined` when there is none. */
+  readonly time: number | undefined
+}
+
+/** The difference of two views of a session. */
+export type ViewDiff = {
+  readonly from: MomentPoint
+  readonly to: MomentPoint
+  /** Rows of the two views. */
+  readonly rows: { readonly before: number; readonly after: number }
+  /** Tokens of the two views, by the session's estimator, for its provider. */
+  readonly tokens: { readonly before: number; readonly after: number }
+  /** The rows that differ, in the order of the view. */
+  readonly changes: readonly ViewChange[]
+}
 
 /** Returns the storage of a store. Internal: tests read and damage rows with it. */
 export let storageOf: (store: Store) => Storage
@@ -270,13 +293,13 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Copies a session as it is now and returns the copy. Messages keep their positions, content and the caller's ids; the fork shares
+   * Copies a session as it is, or as it was at a moment, and returns the copy. Messages keep their positions, content and the caller's ids; the fork shares
    * the contents, so it is small. Its compactions have new ids and can be undone in the fork alone. Afterwards neither session sees
    * changes of the other. Usage, measurements and jobs are not copied. Throws `SESSION_NOT_FOUND`, `SESSION_EXISTS`.
    */
   async forkSession(sessionId: string, options: ForkOptions = {}): Promise<Session> {
-    const { id, title } = check(forkSchema, options, 'forkSession')
-    const request = { id: id ?? uuidv7(), title }
+    const { id, title, at } = check(forkSchema, options, 'forkSession')
+    const request = { id: id ?? uuidv7(), title, at }
     return publicSession(await this.#context.storage.fork(checkId(sessionId), request))
   }
 
@@ -379,39 +402,94 @@ export class Store<S extends Storage = Storage> {
    * Returns the rows as they are stored, hidden rows included, with their tags. `limit` counts messages of the log; summaries and
    * markers follow the message that they are stored after. For the next page pass the last position as `after` (or, backward, the
    * first as `before`). With `shown`, each row lists the texts that it shows in place of its parts. With `visible` hidden rows are
-   * omitted and not read; a page may then be empty although others follow: the next one is `after` plus `limit`.
+   * omitted and not read; a page may then be empty although others follow: the next one is `after` plus `limit`. With `at`, the rows
+   * that were stored at that moment, with their tags, texts and pins then (docs/moments.md).
    */
   async getMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<StoredMessage[]> {
-    const { after, before, limit, order, shown, visible } = check(messagesSchema, options, 'getMessages')
+    const { at, ...checked } = check(messagesSchema, options, 'getMessages')
+    const { after, before, limit, order, shown, visible } = checked
     const query = { after, before, limit, order, shown, visible }
-    return this.#context.storage.messages(checkId(sessionId), query)
+    const { storage } = this.#context
+    const id = checkId(sessionId)
+    return at === undefined ? storage.messages(id, query) : storage.past.messages(id, query, at)
   }
 
   /**
    * Returns the effective history: what a model would be sent now, replacements applied, in order. With `provenance` each entry
    * lists the positions of the log that it represents.
+   *
+   * With `at` it returns the view at a moment of the past: exactly the list that was returned then, with the additional property
+   * `exact` beside it (`PastView`). A moment is `{ afterMessage }` or `{ beforeMessage }` (an id or a position), `{ audit }`, `{ time }`,
+   * `{ beforeCompaction }` or `{ afterCompaction }` (the id of a compaction or of a run), or `{ request }`. Throws
+   * `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND`, and `INVALID_INPUT` for an entry of the audit that the session does not have.
    */
-  async getEffectiveHistory(
-    sessionId: string,
-    options: EffectiveHistoryOptions = {},
-  ): Promise<ViewMessage[]> {
-    const { provenance } = check(historySchema, options, 'getEffectiveHistory')
-    return this.#context.storage.view(checkId(sessionId), provenance)
+  async getEffectiveHistory(sessionId: string, options: EffectiveHistoryOptions = {}): Promise<PastView> {
+    const { provenance, at } = check(historySchema, options, 'getEffectiveHistory')
+    const { storage } = this.#context
+    const id = checkId(sessionId)
+    if (at === undefined) return storage.view(id, provenance)
+    const { point, messages } = await storage.past.view(id, at, provenance)
+    return Object.defineProperty(messages, 'exact', { value: point.exact })
+  }
+
+  /**
+   * Returns what a moment of a session names: the last position of its log, the number of the last entry of its audit, and the time of
+   * the later one.
+   *
+   * Throws `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND`, and `INVALID_INPUT` for an entry of the audit that the session does not have.
+   */
+  async getMoment(sessionId: string, at: Moment): Promise<ResolvedMoment> {
+    const id = checkId(sessionId)
+    const { time, ...point } = await this.#context.storage.past.point(
+      id,
+      check(momentSchema, at, 'getMoment: at'),
+    )
+    return { ...publicPoint(point), time }
+  }
+
+  /**
+   * Compares the views of two moments, the second now unless it is given: the rows that appeared, disappeared or show other texts, in
+   * the order of the view, with the compactions that did it, and the rows and tokens of both views, by the session's estimator. Holds no
+   * text of the conversation. Throws what `getMoment` throws, and `ESTIMATOR_UNKNOWN`.
+   */
+  async diffViews(sessionId: string, from: Moment, to?: Moment): Promise<ViewDiff> {
+    const id = checkId(sessionId)
+    const first = check(momentSchema, from, 'diffViews: from')
+    const second = to === undefined ? undefined : check(momentSchema, to, 'diffViews: to')
+    const session = await this.#context.requireSession(id)
+    const estimator = this.#context.estimatorNamed(session.estimator, id)
+    const { key } = this.#context.modelFor(session)
+    const diff = await this.#context.storage.past.diff(id, first, second)
+    const tokens = ({ visibleSizes, visibleCount }: PastFigures): number =>
+      tokensOf(visibleSizes, visibleCount, estimator, key)
+    return {
+      from: publicPoint(diff.from),
+      to: publicPoint(diff.to),
+      rows: { before: diff.before.visibleCount, after: diff.after.visibleCount },
+      tokens: { before: tokens(diff.before), after: tokens(diff.after) },
+      changes: diff.changes,
+    }
   }
 
   /**
    * Returns the effective history in a form that is valid for a provider, and the list of repairs that this took. Default provider:
-   * the session's own, else "openai". Changes no row.
+   * the session's own, else "openai". Changes no row. With `at`, the view at a moment of the past, and `moment` in the result.
    */
-  async renderHistory(sessionId: string, options: Partial<RenderOptions> = {}): Promise<Rendering> {
+  async renderHistory(
+    sessionId: string,
+    options: Partial<RenderOptions> & { readonly at?: Moment | undefined } = {},
+  ): Promise<Rendering & { readonly moment?: MomentPoint }> {
     const id = checkId(sessionId)
-    const { provider, ...rest } = check(renderSchema, options, 'renderHistory')
+    const { provider, at, ...rest } = check(renderSchema, options, 'renderHistory')
     const session = await this.#context.requireSession(id)
     const config = this.#context.configuration.ofSession(session.config)
     const ofSession = { preset: config.settings.preset, ...nonDefaults(config, RENDERING_KEYS) }
     const chosen = this.#context.modelFor(session, provider).provider
     const rendering = { ...ofSession, ...rest, provider: chosen } as RenderOptions
-    return renderView(await this.#context.storage.view(id, false), rendering)
+    const { storage } = this.#context
+    if (at === undefined) return renderView(await storage.view(id, false), rendering)
+    const { point, messages } = await storage.past.view(id, at, false)
+    return { ...renderView(messages, rendering), moment: publicPoint(point) }
   }
 
   /**
@@ -547,7 +625,8 @@ export class Store<S extends Storage = Storage> {
   /**
    * Returns how full the context is, from the counters of one row: the cost does not depend on the length of the session. `null` for a
    * session without messages and for an unknown one. Provider and model default to the session's own, else "openai". `options` describes
-   * what the next request holds besides the history.
+   * what the next request holds besides the history. With `at`, the figures at a moment of the past: estimates, with today's settings
+   * and ratios, from the rows without their contents.
    */
   async getContextStats(
     sessionId: string,

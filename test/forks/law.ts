@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { isUndertextError, type OpenOptions, openStore, Store } from '../../src/index.ts'
+import { isUndertextError, type Moment, type OpenOptions, openStore, Store } from '../../src/index.ts'
 import { estimatorNamed } from '../../src/tokens.ts'
 import { outcomeOf, PREVIEWING, SESSION, type Step, sequence } from '../random/differential.ts'
 import { storageOf } from '../support/apply-stage.ts'
@@ -47,11 +47,17 @@ export async function checkStory(
   const layers = [{ source: 'store' as const, values: config }]
   const store = await open({ estimator: 'neurolink', config })
   try {
-    for (const step of before) await outcomeOf(store, step)
+    const past: Past[] = []
+    for (const step of before) {
+      await outcomeOf(store, step)
+      const one = await pastOf(store)
+      if (one !== undefined) past.push(one)
+    }
     if ((await store.getContextStats(SESSION)) === null) return
     await forkOf(store, SESSION, 'f0')
     let sessions = [SESSION, 'f0']
     await checkTurns(store, SESSION, 'f0')
+    for (const [at, one] of past.entries()) await checkPast(store, one, `past${at}`)
     for (const [at, { pick, step, fork }] of after.entries()) {
       const id = sessions[pick % sessions.length]!
       const others = sessions.filter((one) => one !== id)
@@ -77,6 +83,39 @@ export async function checkStory(
   } finally {
     await store.close()
   }
+}
+
+/** A moment of the session of the sequences, and its view then. */
+type Past = { readonly moment: Moment; readonly view: unknown }
+
+async function pastOf(store: Store): Promise<Past | undefined> {
+  if ((await store.getContextStats(SESSION)) === null) return undefined
+  const { incarnation, messageCount } = await store.getSession(SESSION)
+  const last = (await store.getAuditLog(SESSION, { limit: 10_000 })).at(-1)
+  const moment =
+    last !== undefined && (await store.getMoment(SESSION, { audit: last.no })).position === messageCount
+      ? { audit: last.no }
+      : { afterMessage: messageCount }
+  const view = await store.getEffectiveHistory(SESSION, { provenance: true })
+  return { moment, view: withNames(view, incarnation, new Map()) }
+}
+
+/** A fork at a moment has its view, is sound, and knows its own past. */
+async function checkPast(store: Store, { moment, view }: Past, id: string): Promise<void> {
+  const { incarnation } = await store.forkSession(SESSION, { id, at: moment })
+  const compactions = await store.listCompactions(id)
+  const names = new Map(compactions.map((one) => [one.id, one.copiedFrom!] as const))
+  const now = await store.getEffectiveHistory(id, { provenance: true })
+  expect(withNames(now, incarnation, names), `the view at ${JSON.stringify(moment)}`).toEqual(view)
+  expect((await store.verifySession(id)).findings).toEqual([])
+  for (const one of compactions) {
+    const turn = one.status === 'active' ? 'undoCompaction' : 'redoCompaction'
+    await store[turn](id, one.id, { cascade: true }).catch((error: unknown) => {
+      if (!isUndertextError(error)) throw error
+    })
+    expect((await store.verifySession(id)).findings).toEqual([])
+  }
+  await store.purgeSession(id, { forks: 'keep', clearFiles: false })
 }
 
 /** Forks a session, and compares what both show. */
@@ -150,7 +189,11 @@ function withNames(value: unknown, incarnation: string, names: ReadonlyMap<strin
 }
 
 /** A store over the same storage, whose verbs about the session of the sequences are about another. */
-function calling(store: Store, id: string, layers: NonNullable<ConstructorParameters<typeof Store>[1]['layers']>): Store {
+function calling(
+  store: Store,
+  id: string,
+  layers: NonNullable<ConstructorParameters<typeof Store>[1]['layers']>,
+): Store {
   const estimator = estimatorNamed('neurolink')!
   const estimators = { standard: estimator, byName: new Map([[estimator.name, estimator]]) }
   return new Store(renaming(storageOf(store), id), { estimators, layers })

@@ -50,6 +50,7 @@ import type {
   MessageCounts,
   NamedLimit,
   NewImport,
+  Past,
   Previewing,
   RecordedUsage,
   RewindOperation,
@@ -146,6 +147,13 @@ export class ModelStorage implements Storage {
   readonly #imports = new Map<string, Pick<NewImport, 'holder' | 'expiresAt'>>()
   readonly jobs = new ModelJobs((id) => this.session(id))
   readonly circuits = this.jobs
+  /** The model keeps no audit, so it has no past. */
+  readonly past: Past = new Proxy({} as Past, {
+    get: (_, verb) => {
+      throw new Error(`the model keeps no past: ${String(verb)}`)
+    },
+  })
+
   /** The model keeps no audit, so it has no whole histories to give or to take. */
   readonly histories: Histories = new Proxy({} as Histories, {
     get: (_, verb) => () => {

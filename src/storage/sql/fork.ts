@@ -2,13 +2,18 @@ import { v7 as uuidv7 } from 'uuid'
 import { UndertextError } from '../../errors.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import { encodeCoverage } from '../../model/coverage.ts'
+import type { Point } from '../../model/moment.ts'
+import type { CompactionKind } from '../../model/plan.ts'
 import type { Work } from '../../model/work.ts'
 import type { ForkRequest, Session } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { insertInto } from './columns.ts'
+import { placesIn, setTags } from './commit.ts'
 import { coverageOf, decodeTurned, requiredKeys } from './compactions.ts'
 import { damaged, parseStoredObject } from './content-codec.ts'
-import { COUNTERS } from './recount.ts'
+import { inForceAt, pointOf } from './moments.ts'
+import { requireKey } from './pins.ts'
+import { COUNTERS, resetCounters } from './recount.ts'
 import { showAll } from './replacements.ts'
 import { insertSession, readSession, requireSession, type StoredSession, sessionsWhere } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
@@ -43,29 +48,30 @@ type Copied = {
 type Forking = {
   readonly origin: StoredSession
   readonly fork: StoredSession
-  /** The last position and the last entry of the audit; the latter `undefined` for now. */
+  /** The last position. */
   readonly position: number
-  readonly audit: number | undefined
+  /** `undefined` for now. */
+  readonly past: Point | undefined
   readonly copied: readonly Copied[]
 }
 
 /** Copies a session, see `Storage.fork`. */
-export function* forkSession(sql: Sql, id: string, { id: newId, title }: ForkRequest): Work<Session> {
+export function* forkSession(sql: Sql, id: string, { id: newId, title, at }: ForkRequest): Work<Session> {
   return yield* sql.write('forkSession', function* () {
     if ((yield* readSession(sql, newId)) !== undefined)
       throw new UndertextError('SESSION_EXISTS', { sessionId: newId })
     const origin = yield* requireSession(sql, id)
-    const position = origin.messageCount
-    const audit: number | undefined = undefined
+    const past = at && (yield* pointOf(sql, origin, at))
+    const position = past?.position ?? origin.messageCount
     const fields = title === undefined ? origin : { ...origin, title }
     const fork = yield* insertSession(sql, newId, fields, origin.estimator, true)
-    const copied = yield* compactionsAt(sql, origin, fork, audit)
-    const forking: Forking = { origin, fork, position, audit, copied }
+    const copied = yield* compactionsAt(sql, origin, fork, past)
+    const forking: Forking = { origin, fork, position, past, copied }
     const keys = yield* newKeys(sql, forking)
     yield* copyRows(sql, forking, keys)
     yield* copyCompactions(sql, forking, keys)
     yield* copyReplacements(sql, forking, keys)
-    yield* settle(sql, forking)
+    yield* settle(sql, forking, keys)
     yield* writeAudit(sql, fork.no, { event: 'forked', detail: { from: id, position } })
     yield* writeAudit(sql, origin.no, { event: 'forked', detail: { fork: newId, position } })
     return yield* requireSession(sql, newId)
@@ -102,23 +108,42 @@ function* compactionsAt(
   sql: Sql,
   origin: StoredSession,
   fork: StoredSession,
-  _audit: number | undefined,
+  past: Point | undefined,
 ): Work<Copied[]> {
   const rows = yield* sql.all(
     `select ${COMPACTION.join(', ')} from undertext_compactions
      where {family} session = ? and status in ('active', 'undone') order by no`,
     origin.no,
   )
-  if (rows.length === 0) return []
+  const stateOf = past === undefined ? stateNow : yield* statesAt(sql, origin, past)
+  const existing = rows.flatMap((row) => {
+    const state = stateOf(row)
+    return state === undefined ? [] : [{ no: row[0] as number, state, row }]
+  })
+  if (existing.length === 0) return []
   const first =
-    (yield* sql.nextNo('undertext_compactions', fork.no, rows.length)) ??
+    (yield* sql.nextNo('undertext_compactions', fork.no, existing.length)) ??
     1 + ((yield* sql.get('select coalesce(max(no), 0) from undertext_compactions'))![0] as number)
-  return rows.map((row, at) => ({
-    no: row[0] as number,
-    newNo: first + at,
-    state: row[3] === 'active' ? STATES.active : STATES.undone,
-    row,
-  }))
+  return existing.map((one, at) => ({ ...one, newNo: first + at }))
+}
+
+function stateNow(row: Row): number {
+  return row[3] === 'active' ? STATES.active : STATES.undone
+}
+
+/** Returns a function for the state of a compaction at a moment, `undefined` before it was made. */
+function* statesAt(sql: Sql, { no }: StoredSession, past: Point): Work<(row: Row) => number | undefined> {
+  const inForce = new Set((yield* inForceAt(sql, { no }, past)).map((one) => one.no))
+  const made = yield* sql.all(
+    `select distinct compaction from undertext_audit where {family} session = ? and no <= ? and compaction is not null and event = 'created'`,
+    no,
+    past.audit,
+  )
+  const known = new Set(made.map(([compaction]) => compaction))
+  return (row) => {
+    if (inForce.has(row[0] as number)) return row[3] === 'active' ? STATES.active : STATES.restored
+    return known.has(row[0]) ? STATES.undone : undefined
+  }
 }
 
 /** How the key of a copied row follows from its place. */
@@ -264,15 +289,15 @@ function newKeyIn(places: Places, keys: NewKeys, compaction: string): (key: numb
 /** Copies what was recorded about the compactions up to the moment; returns the new numbers of the entries. */
 function* copyAudit(
   sql: Sql,
-  { origin, fork, audit }: Forking,
+  { origin, fork, past, position: last }: Forking,
   numbers: ReadonlyMap<number, number>,
   named: ReadonlyMap<string, string>,
 ): Work<ReadonlyMap<number, number>> {
   const rows = yield* sql.all(
     `select no, event, compaction, run, at, actor, detail, position from undertext_audit
-     where {family} session = ? and no <= ? and (compaction is not null or event in ('run undone', 'run redone')) order by no`,
+     where {family} session = ? and (no <= ? or event = 'created') and (compaction is not null or event in ('run undone', 'run redone')) order by no`,
     origin.no,
-    audit ?? Number.MAX_SAFE_INTEGER,
+    past?.audit ?? Number.MAX_SAFE_INTEGER,
   )
   const entries = new Map<number, number>()
   for (const [no, event, compaction, run, at, actor, detail, position] of rows) {
@@ -286,7 +311,8 @@ function* copyAudit(
       detail === null
         ? null
         : JSON.stringify(renamed(parseStoredObject(detail, 'detail', `audit entry ${no}`), named)),
-      position,
+      // A preview of an append that the fork has only a part of.
+      position === null ? null : Math.min(position as number, last),
     )
     entries.set(no as number, key)
   }
@@ -320,16 +346,85 @@ function* copyReplacements(sql: Sql, { copied, position }: Forking, keys: NewKey
 }
 
 /** Sets the tags that are not those of today, the shown texts and the counters. */
-function* settle(sql: Sql, { origin, fork, position, audit, copied }: Forking): Work<void> {
+function* settle(sql: Sql, forking: Forking, keys: NewKeys): Work<void> {
+  const { origin, fork, position, past, copied } = forking
   yield* sql.run(
     'update undertext_sessions set forked_from = ?, forked_at = ?, version = ?, view_epoch = ? where {family} no = ?',
     ...[origin.no, position, origin.version, origin.viewEpoch, fork.no],
   )
   const isReplacing = copied.some(({ row }) => (row[COMPACTION.indexOf('parts_replaced')] as number) > 0)
-  if (isReplacing) yield* showAll(sql, fork.no, audit !== undefined)
+  if (past !== undefined) yield* goBack(sql, forking, past, keys)
+  if (isReplacing) yield* showAll(sql, fork.no, past !== undefined)
+  if (past !== undefined) return yield* resetCounters(sql, fork.no)
   yield* sql.run(
     `update undertext_sessions set (${COUNTERS}, undone_automatic) = (select ${COUNTERS}, undone_automatic
        from undertext_sessions o where {family o} o.no = ?) where {family} no = ?`,
     ...[origin.no, fork.no],
   )
+}
+
+/** Sets the pins, the tags and the sizes of originals that the rows of a fork had at a moment. */
+function* goBack(
+  sql: Sql,
+  { origin, fork, position, copied }: Forking,
+  past: Point,
+  keys: NewKeys,
+): Work<void> {
+  yield* pinAsThen(sql, origin, fork, past)
+  for (const { newNo, state, row } of copied) {
+    if (state !== STATES.restored) continue
+    const [, id, , , text] = row
+    const kind = row[COMPACTION.indexOf('kind')] as CompactionKind
+    const coverage = coverageOf(id as string, text, undefined)
+    // What it hid was not pinned then.
+    if (coverage.rewinds !== true)
+      for (const [where, ...values] of placesIn(sql, fork.no, coverage.hidden))
+        yield* sql.run(`update undertext_messages set pinned = 0 where ${where} and pinned = 1`, ...values)
+    if (yield* setTags(sql, fork.no, { kind, no: newNo }, coverage, true)) continue
+    throw damaged('coverage', `compaction ${id}`)
+  }
+  yield* sql.run(
+    `update undertext_messages set ${['text', 'reasoning', 'results', 'media'].map((size) => `size_${size} = size_${size} + was.saved_${size}`).join(', ')}
+     from (select ${keys.sql} as new_key, ${SAVED.map((name) => `sum(r.${name}) as ${name}`).join(', ')}
+       from undertext_messages m cross join {elements m.shown} s {cross} undertext_replacements r
+         on {family r} r.message = m.key and r.part = {int s 0} and r.compaction = {int s 1}
+       where {family m} m.session = ? and m.shown is not null and (m.position is null or m.position <= ?)
+       group by m.key, m.position, m.ordinal) was
+     where {family undertext_messages} undertext_messages.key = was.new_key and undertext_messages.session = ?`,
+    ...[...keys.values, origin.no, position, fork.no],
+  )
+  // A preview of an append that the fork has only a part of.
+  yield* sql.run(
+    `update undertext_compactions set parts_replaced = (select count(*) from undertext_replacements r
+       where {family r} r.compaction = undertext_compactions.no)
+     where {family} session = ? and kind = 'preview'`,
+    fork.no,
+  )
+}
+
+/** The audit names up to 20 messages of each change of pins; others keep the pins of today. */
+function* pinAsThen(sql: Sql, origin: StoredSession, fork: StoredSession, { audit }: Point): Work<void> {
+  const later = yield* sql.all(
+    `select no, event, detail from undertext_audit
+     where {family} session = ? and no > ? and event in ('pinned', 'unpinned') order by no`,
+    origin.no,
+    audit,
+  )
+  const done = new Set<string>()
+  for (const [no, event, detail] of later) {
+    const { messageIds } = parseStoredObject(detail, 'detail', `audit entry ${no}`)
+    for (const id of (messageIds ?? []) as readonly string[]) {
+      // The first change since the moment says what was before it.
+      if (done.has(id)) continue
+      done.add(id)
+      const [position, ordinal] = (yield* sql.get(
+        'select position, ordinal from undertext_messages where {family} key = ?',
+        yield* requireKey(sql, origin, id),
+      ))!
+      yield* sql.run(
+        `update undertext_messages set pinned = ? where {family} session = ? and ${position === null ? 'position is null and ordinal' : 'position'} = ?`,
+        ...[event === 'pinned' ? 0 : 1, fork.no, position ?? ordinal],
+      )
+    }
+  }
 }

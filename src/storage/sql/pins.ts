@@ -7,16 +7,18 @@ import { requireSession, type StoredSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
 
 /** The key of a row by its id. Throws `MESSAGE_NOT_FOUND`. */
-export function* requireKey(sql: Sql, session: StoredSession, messageId: string): Work<number> {
+export function* requireKey(sql: Sql, session: Named, messageId: string): Work<number> {
   const [key] = yield* requireKeys(sql, session, [messageId])
   return key!
 }
 
+type Named = Pick<StoredSession, 'no' | 'id' | 'incarnation'>
+
 /** The place in an id of this package, or the id of the caller. */
-type Named = { readonly by: 'position' | 'ordinal' | 'id'; readonly value: number | string }
+type Name = { readonly by: 'position' | 'ordinal' | 'id'; readonly value: number | string }
 
 /** An id of this package without a place names no row. */
-function namedBy({ incarnation }: StoredSession, messageId: string): Named | undefined {
+function namedBy({ incarnation }: Named, messageId: string): Name | undefined {
   const own = `${incarnation}:`
   if (!messageId.startsWith(own)) return { by: 'id', value: messageId }
   const [, inserted, place] = /^(s?)([1-9]\d{0,14})$/.exec(messageId.slice(own.length)) ?? []
@@ -33,7 +35,7 @@ const BY_NAME = {
 } as const
 
 /** The keys of rows by their ids, in order. Throws `MESSAGE_NOT_FOUND` for the first id without a row. */
-function* requireKeys(sql: Sql, session: StoredSession, messageIds: readonly string[]): Work<number[]> {
+function* requireKeys(sql: Sql, session: Named, messageIds: readonly string[]): Work<number[]> {
   const names = messageIds.map((id) => namedBy(session, id))
   const keys = new Map<string | number, number>()
   for (const by of ['position', 'ordinal', 'id'] as const) {

@@ -48,6 +48,7 @@ import {
   renewLease,
   takeLease,
 } from './lease.ts'
+import { readDiff, readPastMessages, readPastStats, readPastView, readPoint } from './moments.ts'
 import {
   finishCopy,
   mostNameBytes,
@@ -168,6 +169,13 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
       writeRows: (restoring, rows) =>
         engine.perform((sql) => restoreRows(sql, restoring, rows, estimatorOf(restoring.head.session))),
     },
+    past: bound({
+      point: readPoint,
+      view: readPastView,
+      messages: readPastMessages,
+      stats: readPastStats,
+      diff: readDiff,
+    }),
     jobs: {
       ...bound({ enqueue: enqueueJob, claim: claimJob, renew: renewJob, end: endJob, cancel: cancelJob }),
       ...bound({ job: readJob, open: readOpenJob, list: readJobs, waiting: readWaiting }),

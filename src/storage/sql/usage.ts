@@ -57,18 +57,26 @@ export function* readStats(
   provider: string,
   model: string,
 ): Work<SessionStats | undefined> {
-  return yield* sql.outside('getContextStats', function* () {
-    yield* sql.enter(id)
-    const key = [provider, model]
-    const row = sql.isDistributed
-      ? yield* distributedStats(sql, id, provider, model)
-      : yield* sql.get(STATS_QUERY, ...key, ...key, ...key, ...key, id)
-    if (row === undefined) return undefined
-    return {
-      figures: decodeFigures(row, `session ${id}`),
-      readings: decodeReadings(row.slice(FIGURE_COUNT)),
-    }
-  })
+  return yield* sql.outside('getContextStats', () => statsOf(sql, id, provider, model))
+}
+
+/** The same within the caller's transaction. */
+export function* statsOf(
+  sql: Sql,
+  id: string,
+  provider: string,
+  model: string,
+): Work<SessionStats | undefined> {
+  yield* sql.enter(id)
+  const key = [provider, model]
+  const row = sql.isDistributed
+    ? yield* distributedStats(sql, id, provider, model)
+    : yield* sql.get(STATS_QUERY, ...key, ...key, ...key, ...key, id)
+  if (row === undefined) return undefined
+  return {
+    figures: decodeFigures(row, `session ${id}`),
+    readings: decodeReadings(row.slice(FIGURE_COUNT)),
+  }
 }
 
 export function* getReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {

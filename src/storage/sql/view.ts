@@ -68,14 +68,19 @@ export function* readView(
   })
 }
 
+/** The columns of a view's rows; `shown`: the replacements that they show. */
+export function viewColumns(shown: 'm.shown' | 'null'): string {
+  return `select ${PACKED_KIND}, m.anchor, m.created_at, c.content, m.id, c.metadata,
+    case when ${shown} is not null or c.blobs is not null or m.inserted_by is not null then
+      cast({array}(m.key, m.ordinal, m.inserted_by, cast(${shown} as text), cast(c.blobs as text),
+        (select by.id from undertext_compactions by where {family by} by.no = m.inserted_by)) as text) end`
+}
+
 /**
  * The query of the view, exported for the test of its plan. Fewer columns are faster, so the last column has the values that few rows
  * have; it is null for a message without replacements and blobs. A message's position is its anchor.
  */
-export const VIEW_QUERY = `select ${PACKED_KIND}, m.anchor, m.created_at, c.content, m.id, c.metadata,
-    case when m.shown is not null or c.blobs is not null or m.inserted_by is not null then
-      cast({array}(m.key, m.ordinal, m.inserted_by, cast(m.shown as text), cast(c.blobs as text),
-        (select by.id from undertext_compactions by where {family by} by.no = m.inserted_by)) as text) end
+export const VIEW_QUERY = `${viewColumns('m.shown')}
   from undertext_messages m {index undertext_visible} join ${CONTENT_OF_M}
   where {family m} m.session = ? and ${M_VISIBLE} order by m.anchor, m.ordinal`
 
@@ -91,7 +96,7 @@ const VIEW_WITHOUT = VIEW_QUERY.replace(
   ' and m.key not in (select value from {list ?} k) order by',
 )
 
-type ViewColumns = readonly [
+export type ViewColumns = readonly [
   packed: number,
   anchor: number,
   createdAt: number,
@@ -101,7 +106,7 @@ type ViewColumns = readonly [
   rare: string | null,
 ]
 /** The last column. */
-type Rare = readonly [
+export type Rare = readonly [
   key: number,
   ordinal: number,
   insertedBy: number | null,
@@ -110,17 +115,18 @@ type Rare = readonly [
   compactionId: string | null,
 ]
 
-/** The messages of a view's rows, within the caller's transaction. */
-function* decodeView(
+/** The messages of a view's rows, within the caller's transaction. `texts`: those that they show, if they are not today's. */
+export function* decodeView(
   sql: Sql,
   session: SessionHead,
   found: readonly Row[],
   withProvenance: boolean,
+  texts?: ShownTexts,
 ): Work<ViewMessage[]> {
   const rows = found as unknown as readonly ViewColumns[]
   const rares = new Map<ViewColumns, Rare>()
   for (const row of rows) if (row[6] !== null) rares.set(row, JSON.parse(row[6]) as Rare)
-  const context = yield* contextOf(sql, session, rares.values())
+  const context = yield* contextOf(sql, session, rares.values(), texts)
   const provenance = withProvenance ? yield* provenanceOf(sql, session.no) : undefined
   return rows.map((row) => {
     const rare = row[6] === null ? undefined : rares.get(row)
@@ -139,7 +145,12 @@ type ViewContext = {
 }
 
 /** Reads what rows with rare values need. */
-function* contextOf(sql: Sql, session: SessionHead, rares: Iterable<Rare>): Work<ViewContext> {
+function* contextOf(
+  sql: Sql,
+  session: SessionHead,
+  rares: Iterable<Rare>,
+  texts: ShownTexts | undefined,
+): Work<ViewContext> {
   const blobs: [string, number][] = []
   let isReplaced = false
   for (const [key, , , shown, places] of rares) {
@@ -148,12 +159,13 @@ function* contextOf(sql: Sql, session: SessionHead, rares: Iterable<Rare>): Work
   }
   return {
     session,
-    shownTexts: isReplaced ? yield* readShownTexts(sql, session.no) : NO_TEXTS,
+    shownTexts: texts ?? (isReplaced ? yield* readShownTexts(sql, session.no) : NO_TEXTS),
     blobs: yield* readBlobs(sql, blobs),
   }
 }
 
-type ShownTexts = ReadonlyMap<string, string>
+/** Stored texts of replacements, by the row's key, part and compaction: `key:part:compaction`. */
+export type ShownTexts = ReadonlyMap<string, string>
 const NO_TEXTS: ShownTexts = new Map()
 
 /** The texts of all replacements shown in the view, by row, part and compaction. */
@@ -221,10 +233,13 @@ function insertedTags(kind: 'summary' | 'marker', compaction: string): Partial<V
     : { truncationId: compaction, isTruncationMarker: true }
 }
 
+/** The columns of stored rows. */
+export const STORED_COLUMNS = `select m.key, m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.shown, c.content, c.metadata,
+      c.blobs, m.inserted_by, m.anchor, m.pinned, m.idempotency_key, m.condense_parent, m.truncation_parent, m.retired_by`
+
 /** The query for stored rows between two places of the log; `place` names the column. */
 function storedRows(place: string, index = ''): string {
-  return `select m.key, m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.shown, c.content, c.metadata,
-      c.blobs, m.inserted_by, m.anchor, m.pinned, m.idempotency_key, m.condense_parent, m.truncation_parent, m.retired_by
+  return `${STORED_COLUMNS}
     from undertext_messages m ${index} join ${CONTENT_OF_M}
     where {family m} m.session = ? and ${place} between ? and ?`
 }
@@ -253,7 +268,7 @@ export function* readMessages(sql: Sql, id: string, query: MessageQuery): Work<S
   })
 }
 
-function* decodeRows(
+export function* decodeRows(
   sql: Sql,
   session: SessionHead,
   rows: readonly Row[],
@@ -338,7 +353,10 @@ export function* readRange(
   return yield* decodeRows(sql, session, rows.flat(), false)
 }
 
-function pageOf(last: number, { after, before, limit, order }: MessageQuery): PositionRange | undefined {
+export function pageOf(
+  last: number,
+  { after, before, limit, order }: MessageQuery,
+): PositionRange | undefined {
   let from = Math.max(1, (after ?? 0) + 1)
   let to = Math.min(last, (before ?? last + 1) - 1)
   if (limit !== undefined) {

@@ -1,0 +1,106 @@
+import { type Coverage, countRows, type RowSet, withoutRows } from './coverage.ts'
+
+/*
+ * Moments: states of a session in its past. The view at a moment is a function of the rows that were there and of the compactions that
+ * were in force, as the audit recorded it. The tags of today have no part in it.
+ */
+
+/**
+ * A moment of a session: before or after a message (its id or its position), after an entry of the audit, at a time (milliseconds since
+ * 1970), before or after a compaction (its id or that of a run), or the moment of a recorded request.
+ */
+export type Moment =
+  | { readonly afterMessage: string | number }
+  | { readonly beforeMessage: string | number }
+  | { readonly audit: number }
+  | { readonly time: number | Date }
+  | { readonly beforeCompaction: string }
+  | { readonly afterCompaction: string }
+  | { readonly request: string }
+
+/** The log up to a position, and the audit up to an entry; 0 for nothing of either. */
+export type Point = { readonly position: number; readonly audit: number }
+
+/** A point that a moment names. `exact` is false when it was found by times, because old entries of the audit have no position. */
+export type PastPoint = Point & { readonly exact: boolean }
+
+/** The point of a result that was read at a moment. */
+export type MomentPoint = {
+  /** The last position of the log; 0 for an empty one. */
+  readonly position: number
+  /** The number of the last entry of the audit; 0 before the first. */
+  readonly auditNo: number
+  /** False when entries of early versions, which have no position, were placed by their times. */
+  readonly exact: boolean
+}
+
+/** A point in its public form. */
+export function publicPoint({ position, audit, exact }: PastPoint): MomentPoint {
+  return { position, auditNo: audit, exact }
+}
+
+/** The events of the audit that change whether a compaction is in force. */
+export const TRANSITIONS = ['created', 'undone', 'redone'] as const
+/** An entry of the audit that changes whether a compaction is in force. */
+export type Transition = {
+  readonly no: number
+  readonly compaction: number
+  readonly event: (typeof TRANSITIONS)[number]
+}
+
+/** Whether compactions were in force after an entry, by the last transition of each up to it. Transitions are in order. */
+export function statesAfter(transitions: readonly Transition[], audit: number): Map<number, boolean> {
+  const states = new Map<number, boolean>()
+  for (const { no, compaction, event } of transitions) {
+    if (no > audit) break
+    states.set(compaction, event !== 'undone')
+  }
+  return states
+}
+
+type Covering = { readonly coverage: Coverage }
+
+/** The rows of a view: messages up to a position and inserted rows, without those that compactions in force hide. */
+export function rowsAt(inForce: readonly Covering[], position: number): RowSet {
+  const hidden = inForce.map(({ coverage }) => coverage.hidden).filter((set) => countRows(set) > 0)
+  const stored: RowSet = {
+    positions: position === 0 ? [] : [[1, position]],
+    inserted: inForce.flatMap(({ coverage }) => coverage.inserted ?? []),
+  }
+  return withoutRows(stored, ...hidden)
+}
+
+/** The newest replacement of each part, in order of parts. Numbers of compactions are in the order in which they replace each other. */
+export function newestByPart<T extends { readonly part: number; readonly compaction: number }>(
+  replacements: readonly T[],
+): T[] {
+  const newest = new Map<number, T>()
+  for (const one of replacements) {
+    const other = newest.get(one.part)
+    if (other === undefined || other.compaction < one.compaction) newest.set(one.part, one)
+  }
+  return [...newest.values()].sort((a, b) => a.part - b.part)
+}
+
+/** Returns a function with the compaction that hides a row. Compactions in force at one moment hide different rows. */
+export function hiderOf<T extends Covering>(
+  inForce: readonly T[],
+): (row: { readonly position: number | null; readonly ordinal: number }) => T | undefined {
+  const ranges = inForce
+    .flatMap((one) => one.coverage.hidden.positions.map(([from, to]) => ({ from, to, one })))
+    .sort((a, b) => a.from - b.from)
+  const byOrdinal = new Map(
+    inForce.flatMap((one) => one.coverage.hidden.inserted.map(({ ordinal }) => [ordinal, one] as const)),
+  )
+  return ({ position, ordinal }) => {
+    if (position === null) return byOrdinal.get(ordinal)
+    let [low, high] = [0, ranges.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (ranges[middle]!.to < position) low = middle + 1
+      else high = middle
+    }
+    const found = ranges[low]
+    return found !== undefined && found.from <= position ? found.one : undefined
+  }
+}

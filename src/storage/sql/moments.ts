@@ -1,0 +1,692 @@
+import { invalid, UndertextError } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
+import { listIn } from '../../messages/lists.ts'
+import type { StoredMessage, ViewMessage } from '../../messages/message.ts'
+import { countRows, type RowSet, withoutRows } from '../../model/coverage.ts'
+import {
+  hiderOf,
+  type Moment,
+  newestByPart,
+  type PastPoint,
+  type Point,
+  rowsAt,
+  statesAfter,
+  TRANSITIONS,
+  type Transition,
+} from '../../model/moment.ts'
+import { type CompactionKind, isCondensing } from '../../model/plan.ts'
+import type { Work } from '../../model/work.ts'
+import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/measure.ts'
+import type { MessageQuery, PastDiff, PastFigures, SessionStats, ViewChange } from '../storage.ts'
+import { SIZE_TOTALS, sizesOf } from './commit.ts'
+import { compactionsNumbered, findTargets, type StoredCompaction } from './compactions.ts'
+import { ORIGINAL, parseStoredObject } from './content-codec.ts'
+import { requireKey } from './pins.ts'
+import { decodeKind, decodeRole, encodeShown, rowId } from './row-codec.ts'
+import { requireHead, type SessionHead } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
+import { statsOf } from './usage.ts'
+import {
+  CONTENT_OF_M,
+  decodeRows,
+  decodeView,
+  pageOf,
+  type Rare,
+  STORED_COLUMNS,
+  TEXT_OF_R,
+  viewColumns,
+} from './view.ts'
+
+/*
+ * The past of a session. All functions work within the caller's transaction. What was in force comes from the transitions in the audit,
+ * which rows were visible from the coverage, and what they showed from the replacements: never from the tags, which are of today.
+ */
+
+const EVENTS = TRANSITIONS.map((event) => `'${event}'`).join(', ')
+
+/**
+ * The point that a moment names; `undefined` names the present. Throws `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND`, and `INVALID_INPUT`
+ * for an entry of the audit that the session does not have.
+ */
+export function* pointOf(sql: Sql, session: SessionHead, moment: Moment | undefined): Work<PastPoint> {
+  if (moment === undefined)
+    return { position: session.messageCount, audit: yield* lastEntry(sql, session), exact: true }
+  if ('afterMessage' in moment) return yield* besideMessage(sql, session, moment.afterMessage, 'after')
+  if ('beforeMessage' in moment) return yield* besideMessage(sql, session, moment.beforeMessage, 'before')
+  if ('audit' in moment) return yield* afterEntry(sql, session, moment.audit)
+  if ('time' in moment) return yield* atTime(sql, session, Number(moment.time))
+  if ('beforeCompaction' in moment)
+    return yield* besideCompaction(sql, session, moment.beforeCompaction, 'before')
+  if ('afterCompaction' in moment)
+    return yield* besideCompaction(sql, session, moment.afterCompaction, 'after')
+  // Recorded requests are resolved here.
+  throw invalid('moment: no request is recorded under this id')
+}
+
+/** The last entry of the audit with a number up to `most`, 0 for none. */
+function* lastEntry(sql: Sql, { no }: SessionHead, most = Number.MAX_SAFE_INTEGER): Work<number> {
+  const row = yield* sql.get(
+    'select max(no) from undertext_audit where {family} session = ? and no <= ?',
+    no,
+    most,
+  )
+  return (row?.[0] as number | null) ?? 0
+}
+
+type Side = 'before' | 'after'
+
+/** A message of the log; a row that a compaction inserted came and went with its compaction. */
+function* besideMessage(
+  sql: Sql,
+  session: SessionHead,
+  message: string | number,
+  side: Side,
+): Work<PastPoint> {
+  const position = typeof message === 'number' ? message : yield* positionOf(sql, session, message)
+  if (typeof position === 'string') return yield* besideCompaction(sql, session, position, side)
+  if (position > session.messageCount)
+    throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: session.id, messageId: String(message) })
+  return {
+    position: side === 'after' ? position : position - 1,
+    ...(yield* auditBefore(sql, session, position)),
+  }
+}
+
+/** The position of a message, or the id of the compaction that inserted a row. Throws `MESSAGE_NOT_FOUND`. */
+function* positionOf(sql: Sql, session: SessionHead, messageId: string): Work<number | string> {
+  const key = yield* requireKey(sql, session, messageId)
+  const row = (yield* sql.get(
+    `select m.position, c.id from undertext_messages m left join undertext_compactions c on {family c} c.no = m.inserted_by
+     where {family m} m.key = ?`,
+    key,
+  ))!
+  return (row[0] ?? row[1]) as number | string
+}
+
+/** The last entry of the audit before the message at a position was appended. Old entries, which are the first ones, have only a time. */
+function* auditBefore(
+  sql: Sql,
+  session: SessionHead,
+  position: number,
+): Work<Pick<PastPoint, 'audit' | 'exact'>> {
+  const known = yield* sql.get(
+    'select no from undertext_audit where {family} session = ? and position < ? order by no desc limit 1',
+    session.no,
+    position,
+  )
+  if (known !== undefined) return { audit: known[0] as number, exact: true }
+  const [first] = yield* sql.all(
+    'select position from undertext_audit where {family} session = ? order by no limit 1',
+    session.no,
+  )
+  if (first === undefined || first[0] !== null) return { audit: 0, exact: true }
+  const [audit, transitions] = (yield* sql.get(
+    `select max(a.no) filter (where a.at < m.created_at), count(*) filter (where a.compaction is not null and a.event in (${EVENTS}))
+     from undertext_messages m left join undertext_audit a on {family a} a.session = m.session and a.position is null
+     where {family m} m.session = ? and m.position = ?`,
+    session.no,
+    position,
+  ))!
+  return { audit: (audit as number | null) ?? 0, exact: transitions === 0 }
+}
+
+/** The state after an entry of the audit. */
+function* afterEntry(sql: Sql, session: SessionHead, no: number): Work<PastPoint> {
+  const row = yield* sql.get(
+    'select position, at from undertext_audit where {family} session = ? and no = ?',
+    session.no,
+    no,
+  )
+  if (row === undefined) throw invalid('moment: the session has no entry of the audit with this number')
+  return { ...(yield* positionAt(sql, session, no, row)), audit: no }
+}
+
+/** The position of the log at an entry: recorded, or by the times, and not before what was compacted until then. */
+function* positionAt(
+  sql: Sql,
+  session: SessionHead,
+  no: number,
+  [position, at]: Row,
+): Work<Pick<PastPoint, 'position' | 'exact'>> {
+  if (position !== null) return { position: position as number, exact: true }
+  const [covered] = (yield* sql.get(
+    `select max(c.last_anchor) from undertext_audit a {cross} undertext_compactions c on {family c} c.no = a.compaction
+     where {family a} a.session = ? and a.no <= ? and a.event = 'created'`,
+    session.no,
+    no,
+  ))!
+  const written = yield* lastMessageAt(sql, session, at as number)
+  return { position: Math.max(written, (covered as number | null) ?? 0), exact: false }
+}
+
+/** The position of the last message whose time is at or before a time, 0 for none. */
+function* lastMessageAt(sql: Sql, session: SessionHead, time: number): Work<number> {
+  const row = yield* sql.get(
+    `select position from undertext_messages where {family} session = ? and position is not null and created_at <= ?
+     order by position desc limit 1`,
+    session.no,
+    time,
+  )
+  return (row?.[0] as number | undefined) ?? 0
+}
+
+/** The messages and the entries of the audit up to a time. */
+function* atTime(sql: Sql, session: SessionHead, time: number): Work<PastPoint> {
+  const written = yield* lastMessageAt(sql, session, time)
+  const row = yield* sql.get(
+    'select no, position, at from undertext_audit where {family} session = ? and at <= ? order by no desc limit 1',
+    session.no,
+    time,
+  )
+  if (row === undefined) return { position: written, audit: 0, exact: true }
+  const [no, ...entry] = row
+  const { position, exact } = yield* positionAt(sql, session, no as number, entry)
+  return { position: Math.max(written, position), audit: no as number, exact }
+}
+
+/** Before the first or after the last compaction of a run, or of the one with an id, was made. */
+function* besideCompaction(sql: Sql, session: SessionHead, id: string, side: Side): Work<PastPoint> {
+  const { targets } = yield* findTargets(sql, session.id, id)
+  const numbers = JSON.stringify(targets.map(({ no }) => no))
+  // An attempt that ended without a summary was never created.
+  const row = yield* sql.get(
+    `select no, compaction, event, position, at from undertext_audit
+     where {family} session = ? and compaction in (select value from {list ?} k)
+     order by case event when 'created' then 0 else 1 end, ${side === 'before' ? 'no' : 'no desc'} limit 1`,
+    session.no,
+    numbers,
+  )
+  if (row === undefined)
+    throw new UndertextError('COMPACTION_NOT_FOUND', { sessionId: session.id, compactionId: id })
+  const [no, compaction, event, ...entry] = row
+  if (side === 'after' || event !== 'created') {
+    const at = side === 'after' ? (no as number) : yield* lastEntry(sql, session, (no as number) - 1)
+    return { ...(yield* positionAt(sql, session, no as number, entry)), audit: at }
+  }
+  const target = targets.find((one) => one.no === compaction)!
+  const audit = yield* entryBefore(sql, session, no as number, target)
+  if (target.kind !== 'preview') return { ...(yield* positionAt(sql, session, audit, entry)), audit }
+  // A preview came with its messages.
+  const [first] = (yield* sql.get(
+    `select min(m.position) from undertext_replacements r {cross} undertext_messages m on {family m} m.key = r.message
+     where {family r} r.compaction = ?`,
+    target.no,
+  ))!
+  return { position: (first as number) - 1, audit, exact: true }
+}
+
+/** The last entry before a compaction was created. A rewind first undoes and redoes others, each with an entry of its own. */
+function* entryBefore(
+  sql: Sql,
+  session: SessionHead,
+  no: number,
+  { coverage: { lifts = [], restores = [] } }: StoredCompaction,
+): Work<number> {
+  const row = yield* sql.get(
+    'select no from undertext_audit where {family} session = ? and no < ? order by no desc limit 1 offset ?',
+    session.no,
+    no,
+    lifts.length + restores.length,
+  )
+  return (row?.[0] as number | undefined) ?? 0
+}
+
+/**
+ * The compactions in force at a point, in order of rank, with the status they had then. A preview is in force from the moment its
+ * messages are there.
+ */
+export function* inForceAt(
+  sql: Sql,
+  session: { readonly no: number },
+  point: Point,
+): Work<StoredCompaction[]> {
+  return (yield* compactionsAt(sql, session, point)).filter(({ status }) => status === 'active')
+}
+
+/** The same with those that were undone then. */
+function* compactionsAt(sql: Sql, session: { readonly no: number }, point: Point): Work<StoredCompaction[]> {
+  const rows = yield* sql.all(
+    `select no, compaction, event from undertext_audit
+     where {family} session = ? and compaction is not null and event in (${EVENTS}) order by no`,
+    session.no,
+  )
+  const transitions = rows.map(([no, compaction, event]) => ({ no, compaction, event }) as Transition)
+  const states = statesAfter(transitions, point.audit)
+  for (const no of yield* previewsWritten(sql, session, point, transitions)) states.set(no, true)
+  for (const no of yield* unrecorded(sql, session, point, transitions)) states.set(no, true)
+  const known = yield* compactionsNumbered(sql, session.no, [...states.keys()])
+  return known.map((one) => ({ ...one, status: states.get(one.no) ? 'active' : 'undone' }))
+}
+
+/** The previews with messages up to the point that are recorded after it: that of the append of its last message. */
+function* previewsWritten(
+  sql: Sql,
+  session: { readonly no: number },
+  { position, audit }: Point,
+  transitions: readonly Transition[],
+): Work<number[]> {
+  const later = transitions.filter(({ no, event }) => no > audit && event === 'created')
+  if (later.length === 0) return []
+  const rows = yield* sql.all(
+    `select c.no from {list ?} k {cross} undertext_compactions c on {family c} c.no = k.value
+     where c.session = ? and c.kind = 'preview' and exists (select 1 from undertext_replacements r
+       {cross} undertext_messages m on {family m} m.key = r.message
+       where {family r} r.compaction = c.no and m.position <= ?)`,
+    JSON.stringify(later.map(({ compaction }) => compaction)),
+    session.no,
+    position,
+  )
+  return rows.map(([no]) => no as number)
+}
+
+/** The compactions in force today of which the audit has no transition, as in a file that others wrote: from their last row on. */
+function* unrecorded(
+  sql: Sql,
+  session: { readonly no: number },
+  { position }: Point,
+  transitions: readonly Transition[],
+): Work<number[]> {
+  const rows = yield* sql.all(
+    `select no from undertext_compactions where {family} session = ? and status = 'active' and coalesce(last_anchor, 0) <= ?`,
+    session.no,
+    position,
+  )
+  const recorded = new Set(transitions.map(({ compaction }) => compaction))
+  return rows.flatMap(([no]) => (recorded.has(no as number) ? [] : [no as number]))
+}
+
+/** SQL for the rows `m` of the ranges `k`: each range is a search in the index of the log. */
+const IN_RANGES = {
+  sqlite: `from {elements ?} k {cross} undertext_messages m on {family m} m.session = ? and m.position between {int k 0} and {int k 1}`,
+  // `offset 0`: the server cannot know how long the ranges are, and would read all rows.
+  postgres: `from {elements ?} k cross join lateral (select * from undertext_messages m
+    where {family m} m.session = ? and m.position between {int k 0} and {int k 1} offset 0) m`,
+} as const
+/** The same for inserted rows by their ordinals. */
+const INSERTED = `from {list ?} k {cross} undertext_messages m on {family m} m.session = ? and m.position is null and m.ordinal = k.value`
+const JOIN_CONTENTS = {
+  sqlite: `{cross} ${CONTENT_OF_M}`,
+  postgres: `cross join lateral (select * from ${CONTENT_OF_M.replace(' on ', ' where ')} offset 0) c`,
+} as const
+
+const JOIN_REPLACEMENTS = '{cross} undertext_replacements r on {family r} r.message = m.key'
+const M_SIZE_TOTALS = SIZE_TOTALS.replaceAll('size_', 'm.size_')
+
+/** The query of past messages, exported for the test of its plan. */
+export const PAST_VIEW = `${viewColumns('null')} ${IN_RANGES.sqlite} ${JOIN_CONTENTS.sqlite}`
+
+/** Rows of the messages, then of the inserted rows of a set. */
+function* rowsOf(
+  sql: Sql,
+  session: { readonly no: number },
+  set: RowSet,
+  select: string,
+  join: string,
+): Work<Row[]> {
+  const rows: Row[] = []
+  if (set.positions.length > 0) {
+    const text = `${select} ${IN_RANGES[sql.dialect]} ${join}`
+    rows.push(...(yield* sql.all(text, JSON.stringify(set.positions), session.no)))
+  }
+  if (set.inserted.length > 0) {
+    const ordinals = JSON.stringify(set.inserted.map(({ ordinal }) => ordinal))
+    rows.push(...(yield* sql.all(`${select} ${INSERTED} ${join}`, ordinals, session.no)))
+  }
+  return rows
+}
+
+/** The effective history at a point: what `readView` returned then. */
+export function* readViewAt(
+  sql: Sql,
+  session: SessionHead,
+  point: Point,
+  withProvenance = false,
+): Work<ViewMessage[]> {
+  const inForce = yield* inForceAt(sql, session, point)
+  const set = rowsAt(inForce, point.position)
+  const found = yield* rowsOf(sql, session, set, viewColumns('null'), JOIN_CONTENTS[sql.dialect])
+  const replaced = yield* replacedIn(sql, session, set, inForce)
+  const texts = new Map<string, string>()
+  const placed = found.map((row) => {
+    const rare = row[6] === null ? undefined : (JSON.parse(row[6] as string) as Rare)
+    const ordinal = rare?.[1] ?? 0
+    const parts = replaced.get(placeName(row[1], ordinal)) ?? []
+    for (const { key, part, compaction, text } of parts) texts.set(`${key}:${part}:${compaction}`, text)
+    if (parts.length === 0) return { row, ordinal }
+    const [, , insertedBy = null, , blobs = null, compactionId = null] = rare ?? []
+    const shown: Rare = [parts[0]!.key, ordinal, insertedBy, encodeShown(parts), blobs, compactionId]
+    return { row: [...row.slice(0, 6), JSON.stringify(shown)], ordinal }
+  })
+  placed.sort((a, b) => (a.row[1] as number) - (b.row[1] as number) || a.ordinal - b.ordinal)
+  const rows = placed.map(({ row }) => row)
+  return yield* decodeView(sql, session, rows, withProvenance, texts)
+}
+
+/** A text that a row showed in place of a part. */
+type ShownThen = {
+  readonly key: number
+  readonly part: number
+  readonly compaction: number
+  /** As it is stored. */
+  readonly text: string
+}
+
+function placeName(anchor: unknown, ordinal: unknown): string {
+  return ordinal === 0 ? `${anchor}` : `s${ordinal}`
+}
+
+/** The texts that rows of a set showed in place of parts, in order of parts, by the place of the row. */
+function* replacedIn(
+  sql: Sql,
+  session: { readonly no: number },
+  set: RowSet,
+  inForce: readonly StoredCompaction[],
+): Work<ReadonlyMap<string, readonly ShownThen[]>> {
+  const byRow = new Map<string, ShownThen[]>()
+  const replacing = new Set(inForce.filter(({ partsReplaced }) => partsReplaced > 0).map(({ no }) => no))
+  if (replacing.size === 0) return byRow
+  const select = `select m.anchor, m.ordinal, r.message, r.part, r.compaction, ${TEXT_OF_R}`
+  for (const [anchor, ordinal, ...one] of yield* rowsOf(sql, session, set, select, JOIN_REPLACEMENTS)) {
+    const [key, part, compaction, text] = one as unknown as [number, number, number, string]
+    if (replacing.has(compaction))
+      listIn(byRow, placeName(anchor, ordinal)).push({ key, part, compaction, text })
+  }
+  for (const [place, all] of byRow)
+    byRow.set(
+      place,
+      newestByPart(all).filter(({ text }) => text !== ORIGINAL),
+    )
+  return byRow
+}
+
+/** The figures of a session at a point, by today's estimator: its counters then. Reads no contents. */
+export function* readFiguresAt(sql: Sql, session: { readonly no: number }, point: Point): Work<PastFigures> {
+  const inForce = yield* inForceAt(sql, session, point)
+  const set = rowsAt(inForce, point.position)
+  const sum = new SizesSum()
+  for (const row of yield* rowsOf(sql, session, set, `select ${M_SIZE_TOTALS}`, '')) sum.add(sizesOf(row))
+  for (const saved of yield* savedSince(sql, session, set, inForce)) sum.add(saved)
+  const hiddenBy = (isCounted: (kind: CompactionKind) => boolean): number =>
+    inForce.reduce((rows, { kind, rowsHidden }) => rows + (isCounted(kind) ? rowsHidden : 0), 0)
+  return {
+    messageCount: point.position,
+    visibleCount: countRows(set),
+    visibleSizes: sum.value,
+    hidden: {
+      condensed: hiddenBy(isCondensing),
+      truncated: hiddenBy((kind) => !isCondensing(kind) && kind !== 'manual'),
+      byHand: hiddenBy((kind) => kind === 'manual'),
+    },
+    activeCompactions: inForce.length,
+  }
+}
+
+/** For each row of a set with replacements, then or today: what those of today save, minus what those of then did. */
+function* savedSince(
+  sql: Sql,
+  session: { readonly no: number },
+  set: RowSet,
+  inForce: readonly StoredCompaction[],
+): Work<Sizes[]> {
+  const then = new Set(inForce.map(({ no }) => no))
+  const select = `select r.message, r.part, r.compaction, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media,
+    (select c.status from undertext_compactions c where {family c} c.no = r.compaction)`
+  const byRow = new Map<number, Saving[]>()
+  for (const row of yield* rowsOf(sql, session, set, select, JOIN_REPLACEMENTS)) {
+    const [key, part, compaction, text, reasoning, toolResults, media] = row as readonly number[]
+    const saved = {
+      ...NO_SIZES,
+      text: text!,
+      reasoning: reasoning!,
+      toolResults: toolResults!,
+      media: media!,
+    }
+    const one = { part: part!, compaction: compaction!, saved, isActive: row[7] === 'active' }
+    listIn(byRow, key!).push(one)
+  }
+  const savedBy = (all: readonly Saving[]): Sizes =>
+    newestByPart(all).reduce((sum, { saved }) => addSizes(sum, saved), NO_SIZES)
+  return [...byRow.values()].map((all) =>
+    subtractSizes(
+      savedBy(all.filter(({ isActive }) => isActive)),
+      savedBy(all.filter(({ compaction }) => then.has(compaction))),
+    ),
+  )
+}
+
+type Saving = {
+  readonly part: number
+  readonly compaction: number
+  readonly saved: Sizes
+  readonly isActive: boolean
+}
+
+/** A point and the time of its last message or entry of the audit, milliseconds since 1970; `undefined` when it is empty. */
+export function* readPoint(
+  sql: Sql,
+  id: string,
+  moment: Moment | undefined,
+): Work<PastPoint & { readonly time: number | undefined }> {
+  return yield* sql.read('getMoment', function* () {
+    const session = yield* requireHead(sql, id)
+    const point = yield* pointOf(sql, session, moment)
+    const written = yield* sql.get(
+      'select created_at from undertext_messages where {family} session = ? and position = ?',
+      session.no,
+      point.position,
+    )
+    const noted = yield* sql.get(
+      'select at from undertext_audit where {family} session = ? and no = ?',
+      session.no,
+      point.audit,
+    )
+    const times = [written, noted].flatMap((row) => (row === undefined ? [] : (row[0] as number)))
+    return { ...point, time: times.length === 0 ? undefined : Math.max(...times) }
+  })
+}
+
+export function* readPastView(
+  sql: Sql,
+  id: string,
+  moment: Moment,
+  withProvenance: boolean,
+): Work<{ readonly point: PastPoint; readonly messages: ViewMessage[] }> {
+  return yield* sql.read('getEffectiveHistory', function* () {
+    const session = yield* requireHead(sql, id)
+    const point = yield* pointOf(sql, session, moment)
+    return { point, messages: yield* readViewAt(sql, session, point, withProvenance) }
+  })
+}
+
+export function* readPastStats(
+  sql: Sql,
+  id: string,
+  provider: string,
+  model: string,
+  moment: Moment,
+): Work<(SessionStats & { readonly point: PastPoint }) | undefined> {
+  return yield* sql.read('getContextStats', function* () {
+    const now = yield* statsOf(sql, id, provider, model)
+    if (now === undefined) return undefined
+    const session = yield* requireHead(sql, id)
+    const point = yield* pointOf(sql, session, moment)
+    const figures = { ...now.figures, ...(yield* readFiguresAt(sql, session, point)), undoneAutomatic: 0 }
+    // The last report is of today. The report of a recorded request belongs here.
+    return { point, figures, readings: { ...now.readings, measurement: undefined } }
+  })
+}
+
+/** Stored rows with the tags that they had at a moment. Pages are those of `readMessages`. */
+export function* readPastMessages(
+  sql: Sql,
+  id: string,
+  query: MessageQuery,
+  moment: Moment,
+): Work<StoredMessage[]> {
+  return yield* sql.read('getMessages', function* () {
+    const session = yield* requireHead(sql, id)
+    const point = yield* pointOf(sql, session, moment)
+    const range = pageOf(point.position, query)
+    if (range === undefined) return []
+    const compactions = yield* compactionsAt(sql, session, point)
+    const inForce = compactions.filter(({ status }) => status === 'active')
+    const stored: RowSet = {
+      positions: [range],
+      inserted: compactions
+        .flatMap(({ coverage }) => coverage.inserted ?? [])
+        .filter(({ anchor }) => anchor >= range[0] && anchor <= range[1]),
+    }
+    const set = query.visible === true ? sharedRows(stored, rowsAt(inForce, point.position)) : stored
+    const rows = yield* rowsOf(sql, session, set, STORED_COLUMNS, JOIN_CONTENTS[sql.dialect])
+    const tagged = yield* withTagsOf(sql, session, point, rows, set, compactions)
+    tagged.sort((a, b) => (a[12] as number) - (b[12] as number) || (a[4] as number) - (b[4] as number))
+    const messages = yield* decodeRows(sql, session, tagged, query.shown === true)
+    return query.order === 'forward' ? messages : messages.reverse()
+  })
+}
+
+/** The rows of two sets. */
+function sharedRows(a: RowSet, b: RowSet): RowSet {
+  return withoutRows(a, withoutRows(a, b))
+}
+
+/** Stored rows with the tags of a point in place of today's. */
+function* withTagsOf(
+  sql: Sql,
+  session: SessionHead,
+  point: Point,
+  rows: readonly Row[],
+  set: RowSet,
+  compactions: readonly StoredCompaction[],
+): Work<Row[]> {
+  const inForce = compactions.filter(({ status }) => status === 'active')
+  const undone = new Set(compactions.filter(({ status }) => status === 'undone').map(({ no }) => no))
+  const hider = hiderOf(inForce)
+  const replaced = yield* replacedIn(sql, session, set, inForce)
+  const pinned = yield* pinsAt(sql, session, point)
+  return rows.map((row) => {
+    const [position, ordinal, id, insertedBy, anchor] = [row[3], row[4], row[5], row[11], row[12]]
+    const by = hider({ position: position as number | null, ordinal: ordinal as number })
+    const isCondensed = by !== undefined && isCondensing(by.kind)
+    const shown = replaced.get(placeName(anchor, ordinal)) ?? []
+    const wasPinned = pinned.get(rowId(session.incarnation, id, position, ordinal))
+    const past = [...row]
+    past[7] = encodeShown(shown)
+    if (wasPinned !== undefined) past[13] = wasPinned ? 1 : 0
+    past[15] = isCondensed ? by.no : null
+    past[16] = by !== undefined && !isCondensed ? by.no : null
+    past[17] = undone.has(insertedBy as number) ? insertedBy : null
+    return past
+  })
+}
+
+/**
+ * Whether messages were pinned at a point, of those that entries of the audit name. An entry names 20 messages at most: of the others
+ * today's pins are the best that is known.
+ */
+export function* pinsAt(
+  sql: Sql,
+  session: { readonly no: number },
+  { audit }: Point,
+): Work<ReadonlyMap<string, boolean>> {
+  const rows = yield* sql.all(
+    "select no, event, detail from undertext_audit where {family} session = ? and event in ('pinned', 'unpinned') order by no",
+    session.no,
+  )
+  const pins = new Map<string, boolean>()
+  for (const [no, event, detail] of rows) {
+    const { messageIds } = parseStoredObject(detail, 'detail', `audit entry ${no}`)
+    for (const id of Array.isArray(messageIds) ? (messageIds as string[]) : []) {
+      if ((no as number) <= audit) pins.set(id, event === 'pinned')
+      else if (!pins.has(id)) pins.set(id, event === 'unpinned')
+    }
+  }
+  return pins
+}
+
+const NARROW = 'select m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.anchor, m.inserted_by'
+
+/** The rows that the views of two moments show differently. Reads no contents. */
+export function* readDiff(sql: Sql, id: string, from: Moment, to: Moment | undefined): Work<PastDiff> {
+  return yield* sql.read('diffViews', function* () {
+    const session = yield* requireHead(sql, id)
+    const first = yield* sideOf(sql, session, yield* pointOf(sql, session, from))
+    const second = yield* sideOf(sql, session, yield* pointOf(sql, session, to))
+    const ids = new Map([...first.inForce, ...second.inForce].map((one) => [one.no, one.id] as const))
+    const changes: (readonly [anchor: number, ordinal: number, change: ViewChange])[] = []
+    for (const [change, set, absent] of [
+      ['disappeared', withoutRows(first.set, second.set), second],
+      ['appeared', withoutRows(second.set, first.set), first],
+    ] as const) {
+      for (const row of yield* rowsOf(sql, session, set, NARROW, '')) {
+        const [position, ordinal, insertedBy] = [row[2] as number | null, row[3] as number, row[7]]
+        const hiding = absent.hider({ position, ordinal })?.id ?? ids.get(insertedBy as number)
+        changes.push([
+          row[6] as number,
+          ordinal,
+          { change, ...narrowRow(session, row), ...defined({ compactionId: hiding }) },
+        ])
+      }
+    }
+    const both = sharedRows(first.set, second.set)
+    const parts = changedParts(first.replaced, second.replaced, ids)
+    for (const row of parts.size === 0 ? [] : yield* rowsOf(sql, session, both, NARROW, '')) {
+      const changed = parts.get(placeName(row[6], row[3]))
+      if (changed === undefined) continue
+      const change = { change: 'changed' as const, ...narrowRow(session, row), parts: changed }
+      changes.push([row[6] as number, row[3] as number, change])
+    }
+    changes.sort((a, b) => a[0] - b[0] || a[1] - b[1])
+    return {
+      ...{ from: first.point, to: second.point, before: first.figures, after: second.figures },
+      changes: changes.map(([, , change]) => change),
+    }
+  })
+}
+
+function narrowRow(session: SessionHead, row: Row): Omit<ViewChange, 'change'> {
+  const [kind, role, position, ordinal, id, createdAt] = row
+  return {
+    id: rowId(session.incarnation, id, position, ordinal),
+    kind: decodeKind(kind),
+    role: decodeRole(role),
+    ...(position !== null && { position: position as number }),
+    createdAt: createdAt as number,
+  }
+}
+
+/** What a diff needs of one of its points. */
+function* sideOf(sql: Sql, session: SessionHead, point: PastPoint) {
+  const inForce = yield* inForceAt(sql, session, point)
+  const set = rowsAt(inForce, point.position)
+  return {
+    ...{ point, inForce, set, hider: hiderOf(inForce) },
+    replaced: yield* replacedIn(sql, session, set, inForce),
+    figures: yield* readFiguresAt(sql, session, point),
+  }
+}
+
+type ShownRows = ReadonlyMap<string, readonly ShownThen[]>
+
+/** The parts of rows that show the texts of other compactions, by the place of the row. */
+function changedParts(
+  before: ShownRows,
+  after: ShownRows,
+  ids: ReadonlyMap<number, string>,
+): Map<string, NonNullable<ViewChange['parts']>> {
+  const changed = new Map<string, NonNullable<ViewChange['parts']>>()
+  for (const place of new Set([...before.keys(), ...after.keys()])) {
+    const [old = [], current = []] = [before.get(place), after.get(place)]
+    const numbers = [...new Set([...old, ...current].map(({ part }) => part))].sort((a, b) => a - b)
+    const textOf = (shown: readonly ShownThen[], part: number): string | null => {
+      const one = shown.find((other) => other.part === part)
+      return one === undefined ? null : ids.get(one.compaction)!
+    }
+    const parts = numbers.flatMap((part) => {
+      const [was, is] = [textOf(old, part), textOf(current, part)]
+      return was === is ? [] : { part, before: was, after: is }
+    })
+    if (parts.length > 0) changed.set(place, parts)
+  }
+  return changed
+}
