@@ -56,6 +56,7 @@ export type {
   AppendOptions,
   AuditLogOptions,
   AuthorshipOptions,
+  BringBackOptions,
   CloseOptions,
   CompactOptions,
   EffectiveHistoryOptions,
@@ -293,6 +294,7 @@ export type {
   ViewChange,
 } from './storage/storage.ts'
 export type { AppendResult } from './store/append.ts'
+export type { BringBackResult } from './store/bring-back.ts'
 export { type OpenOptions, openStore, SqliteStore, type StoreAt } from './store/open.ts'
 export type { RewindOptions, RewindResult } from './store/rewind.ts'
 export { type ResolvedMoment, Store, type ViewDiff } from './store/store.ts'

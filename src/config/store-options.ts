@@ -61,6 +61,11 @@ export const newestSchema = z.strictObject({
   archived: z.boolean().default(false),
 })
 
+export const bringBackSchema = z.strictObject({
+  /** The conclusion; default: the summarizer of the fork's settings writes it. */
+  text: z.string().min(1).optional(),
+  ...authorshipSchema.shape,
+})
 export const forkSchema = z.strictObject({
   /** The moment that it is the session at; default now. */
   at: z.lazy(() => momentSchema).optional(),
@@ -275,6 +280,8 @@ export type GetSourcesOptions = z.input<typeof sourcesSchema>
 export type EffectiveHistoryOptions = z.input<typeof historySchema>
 /** Who made a change and why, for the audit. */
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
+/** Options of `bringBack`. */
+export type BringBackOptions = z.output<typeof bringBackSchema>
 /** Options of `forkSession`. */
 export type ForkOptions = z.input<typeof forkSchema>
 /** Options of `purgeSession`. */

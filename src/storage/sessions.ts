@@ -256,6 +256,9 @@ export type Snapshot = {
   readonly nextOrdinal: number
 }
 
+/** Which messages of a fork a conclusion is of: those after a position up to another. */
+export type BroughtBack = Authorship & { readonly fork: string; readonly from: number; readonly to: number }
+
 /** The actor and the reason of an action. */
 export type Authorship = { readonly actor: string | undefined; readonly reason: string | undefined }
 

@@ -13,7 +13,9 @@ import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
 import type { Past } from './past.ts'
 import type {
   Appended,
+  AppendedMessage,
   Authorship,
+  BroughtBack,
   FinishedImport,
   ForkRequest,
   ImportInProgress,
@@ -305,6 +307,8 @@ export interface Storage {
    * changes of the other. Throws `SESSION_NOT_FOUND`, `SESSION_EXISTS`.
    */
   fork(id: string, request: ForkRequest): Awaitable<Session>
+  /** Appends the conclusion of a fork to a session, and records it in its audit. Throws `SESSION_NOT_FOUND`. */
+  bringBack(id: string, message: NewMessage, how: BroughtBack): Awaitable<AppendedMessage>
   /** The direct forks of a session, oldest first. Throws `SESSION_NOT_FOUND`. */
   forks(id: string): Awaitable<Session[]>
   /** Removes a session permanently, also from the files, leaving a receipt. Throws `SESSION_NOT_FOUND`, `HAS_FORKS`. */

@@ -20,6 +20,8 @@ import {
   appendSchema,
   auditSchema,
   authorshipSchema,
+  type BringBackOptions,
+  bringBackSchema,
   type CloseOptions,
   type CompactOptions,
   callIdSchema,
@@ -139,6 +141,7 @@ import {
   recordProviderWork,
 } from './append.ts'
 import { checkId, checkStats, isEmptyObject } from './arguments.ts'
+import { type BringBackResult, bringBack } from './bring-back.ts'
 import { StoreContext, type StoreSettings, when } from './context.ts'
 import { checkPrompt, readWorld, recordResponse } from './requests.ts'
 import { type RewindOptions, type RewindResult, rewind } from './rewind.ts'
@@ -301,6 +304,16 @@ export class Store<S extends Storage = Storage> {
     const { id, title, at } = check(forkSchema, options, 'forkSession')
     const request = { id: id ?? uuidv7(), title, at }
     return publicSession(await this.#context.storage.fork(checkId(sessionId), request))
+  }
+
+  /**
+   * Appends the conclusion of a fork to the session that it is a fork of: a message of the role `user` that names the branch, with the
+   * metadata `broughtBack`. Without a text the summarizer writes it from the messages after the fork point. It is recorded in the audit;
+   * `hideMessages` with its id takes it back, and undoing that compaction shows it again. Throws `SESSION_NOT_FOUND`,
+   * `SUMMARIZER_FAILED`, and `INVALID_INPUT` for a session that is no fork.
+   */
+  async bringBack(forkId: string, options: Partial<BringBackOptions> = {}): Promise<BringBackResult> {
+    return bringBack(this.#context, checkId(forkId), check(bringBackSchema, options, 'bringBack'))
   }
 
   /** Lists the direct forks of a session, oldest first, archived ones included. */

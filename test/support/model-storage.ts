@@ -345,6 +345,10 @@ export class ModelStorage implements Storage {
     throw new Error('the model keeps no forks')
   }
 
+  bringBack(): never {
+    throw new Error('the model keeps no forks')
+  }
+
   forks(): never[] {
     return []
   }

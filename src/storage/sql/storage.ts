@@ -22,6 +22,7 @@ import {
   resetCircuit,
   tryOnce,
 } from './billing.ts'
+import { bringBack } from './bring-back.ts'
 import { commitRun } from './commit.ts'
 import { readCompactions, type StoredCompaction, someCompactions, storedNesting } from './compactions.ts'
 import { parseStoredObject } from './content-codec.ts'
@@ -141,6 +142,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
       readings: getReadings,
       cachedTokens: readCachedTokens,
     }),
+    bringBack: (id, message, how) => engine.perform((sql) => bringBack(sql, id, message, how, estimators)),
     append: (id, messages, expectedPosition, previewing) =>
       engine.perform((sql) => append(sql, id, messages, expectedPosition, estimators, previewing)),
     rewind: (id, request, previewing) =>
