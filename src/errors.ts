@@ -13,6 +13,7 @@ export interface Failures {
   ILLEGAL_BOUNDARY: { sessionId: string; why: string; messageIds: readonly string[]; stage?: string }
   PENDING_TOOL_CALLS: { sessionId: string; messageIds: readonly string[] }
   HAS_ACTIVE_DEPENDENTS: { sessionId: string; compactionId: string; dependents: readonly string[] }
+  HAS_FORKS: { sessionId: string; forks: readonly string[] }
   BRANCH_MOVED: { sessionId: string; compactionId: string; messageId: string }
   INPUT_NOT_VISIBLE: { sessionId: string; compactionId: string; why: string; missing: readonly string[] }
   STAGE_FAILED: { sessionId: string; stage: string; error: string }
@@ -129,6 +130,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `Tool calls at the end of the session are still waiting for their results, so their messages cannot be hidden: ${named(messageIds)}.`,
   HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>
     `Compaction ${compactionId} cannot be undone alone: other compactions in force build on it (${named(dependents)}). Undo those first, or pass { cascade: true }.`,
+  HAS_FORKS: ({ sessionId, forks }) =>
+    `Session ${JSON.stringify(sessionId)} has forks, which need its messages (${named(forks)}). Pass { forks: 'keep' } to leave them what they need, or { forks: 'purge' } to purge them too.`,
   BRANCH_MOVED: ({ compactionId, messageId }) =>
     `Messages were appended after rewind ${compactionId}, from ${JSON.stringify(messageId)} on. Rewind to that message first to restore the former conversation alone, or pass { both: true } to restore both, the former one first.`,
   INPUT_NOT_VISIBLE: ({ compactionId, why, missing }) =>

@@ -57,10 +57,12 @@ export type {
   AppendOptions,
   AuditLogOptions,
   AuthorshipOptions,
+  BringBackOptions,
   CloseOptions,
   CompactOptions,
   EffectiveHistoryOptions,
   ExpandOptions,
+  ForkOptions,
   GetMessagesOptions,
   GetSourcesOptions,
   IdleOptions,
@@ -304,6 +306,7 @@ export type {
 } from './storage/storage.ts'
 export type { AppendResult } from './store/append.ts'
 export type { RecalledNote } from './store/notes.ts'
+export type { BringBackResult } from './store/bring-back.ts'
 export { type OpenOptions, openStore, SqliteStore, type StoreAt } from './store/open.ts'
 export type { RewindOptions, RewindResult } from './store/rewind.ts'
 export { type ResolvedMoment, Store, type ViewDiff } from './store/store.ts'

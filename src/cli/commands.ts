@@ -199,6 +199,50 @@ export const COMMANDS: readonly CliCommand[] = [
         .option('--full', 'all texts in full, and rows that stay the same'),
   },
   {
+    name: 'fork',
+    summary: 'copy a session as it is, or as it was at a moment',
+    description:
+      'Makes a copy that continues on its own: the messages up to the moment, with the compactions that were in force then. The copy shares the stored contents, so it is small. A moment is a position (12: after message 12), before:ID or after:ID of a message, audit:NUMBER, or a time.',
+    examples: {
+      'fork @': 'the newest session as it is now',
+      'fork billing --at 12 --id billing-2': 'as it was after its message 12',
+      'fork billing --at 2026-05-01T12:00 --title "another way"': 'as it was at a time',
+    },
+    action: async () => (await import('./commands/fork.ts')).fork,
+    declare: (command) =>
+      command
+        .argument('<session>', SESSION)
+        .option('--at <moment>', 'the moment; now if omitted')
+        .option('--id <id>', 'the id of the copy')
+        .option('--title <title>', 'its title; that of the original if omitted'),
+  },
+  {
+    name: 'tree',
+    summary: 'draw sessions with their forks',
+    description:
+      'Draws the session that a session was forked from in the end, with all forks below it; without a session all that have forks.',
+    examples: { tree: 'all sessions with forks', 'tree billing': 'those of one family' },
+    action: async () => (await import('./commands/fork.ts')).tree,
+    declare: (command) => command.argument('[session]', `${SESSION}; all if omitted`),
+  },
+  {
+    name: 'bring-back',
+    summary: 'append the conclusion of a fork to its original',
+    description:
+      'Appends a message to the session that a fork was made of: the given text, or a summary of what was said in the fork since. The message names the fork.',
+    examples: {
+      'bring-back billing-2': 'with a summary',
+      'bring-back billing-2 --text "The second way works."': 'with words of your own',
+    },
+    action: async () => (await import('./commands/fork.ts')).bringBack,
+    declare: (command) =>
+      command
+        .argument('<fork>', SESSION)
+        .option('--text <text>', 'the conclusion; a summary if omitted')
+        .option('--reason <text>', 'why, for the audit')
+        .option('--actor <name>', 'who, for the audit'),
+  },
+  {
     name: 'undo',
     summary: 'undo a compaction, or a whole run',
     description:
@@ -424,6 +468,7 @@ The same command again continues after an interruption, and copies what has chan
     declare: (command) =>
       command
         .argument('<session>', SESSION)
+        .addOption(choice('--forks <what>', 'what happens to forks; refused if omitted', ['keep', 'purge']))
         .option('--reason <text>', 'why, for the receipt')
         .option('--actor <name>', 'who, for the receipt'),
   },

@@ -45,6 +45,7 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   ILLEGAL_BOUNDARY: EXIT.refused,
   PENDING_TOOL_CALLS: EXIT.refused,
   HAS_ACTIVE_DEPENDENTS: EXIT.refused,
+  HAS_FORKS: EXIT.refused,
   BRANCH_MOVED: EXIT.refused,
   INPUT_NOT_VISIBLE: EXIT.refused,
   STAGE_FAILED: EXIT.defect,

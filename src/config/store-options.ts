@@ -85,12 +85,27 @@ export const newestSchema = z.strictObject({
   archived: z.boolean().default(false),
 })
 
+export const bringBackSchema = z.strictObject({
+  /** The conclusion; default: the summarizer of the fork's settings writes it. */
+  text: z.string().min(1).optional(),
+  ...authorshipSchema.shape,
+})
+export const forkSchema = z.strictObject({
+  /** The moment that it is the session at; default now. */
+  at: z.lazy(() => momentSchema).optional(),
+  /** The id of the fork; default a uuid. */
+  id: nameSchema.optional(),
+  /** Its title; default that of the original. */
+  title: labelSchema.optional(),
+})
 export const purgeSchema = z.strictObject({
   /**
    * Whether the files are cleared before the purge returns. With `false`, for purging many sessions, the next purge without it,
    * `verifySession` or closing the store clears them.
    */
   clearFiles: z.boolean().default(true),
+  /** What happens to forks: they stay, with all that they need, or they are purged too, with their own forks. */
+  forks: z.enum(['keep', 'purge']).optional(),
   ...authorshipSchema.shape,
 })
 /** The point of a rewind: before the first message, after the last one, or before a certain one. */
@@ -299,6 +314,10 @@ export type GetSourcesOptions = z.input<typeof sourcesSchema>
 export type EffectiveHistoryOptions = z.input<typeof historySchema>
 /** Who made a change and why, for the audit. */
 export type AuthorshipOptions = z.input<typeof authorshipSchema>
+/** Options of `bringBack`. */
+export type BringBackOptions = z.output<typeof bringBackSchema>
+/** Options of `forkSession`. */
+export type ForkOptions = z.input<typeof forkSchema>
 /** Options of `purgeSession`. */
 export type PurgeOptions = z.input<typeof purgeSchema>
 /** A provider's report of the tokens of a request. */

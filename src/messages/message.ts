@@ -235,6 +235,8 @@ export type StoredMessage = Message & {
   readonly replacedParts?: readonly number[]
   /** On request: the texts shown in place of parts, with their compactions. */
   readonly shown?: readonly ShownText[]
+  /** In a fork: the message of its original that it is a copy of; absent for others. */
+  readonly copiedFrom?: { readonly sessionId: string; readonly messageId: string }
 }
 
 /** A replacement in force: the text that a part shows, and its compaction. */

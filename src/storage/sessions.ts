@@ -1,6 +1,7 @@
 import type { ToolOutputLimits } from '../files/tool-output/message-previews.ts'
 import type { JsonObject } from '../messages/json.ts'
 import type { NewMessage } from '../messages/message.ts'
+import type { Moment } from '../model/moment.ts'
 import type { View } from '../model/view.ts'
 import type { Sizes } from '../tokens/measure.ts'
 import type { RunOfJob } from './jobs.ts'
@@ -40,6 +41,21 @@ export type Session = {
   readonly undoneAutomatic: number
   readonly version: number
   readonly viewEpoch: number
+  /** The session that it is a fork of, and the last position that it copied; absent for any other. */
+  readonly forkedFrom?: ForkOrigin
+}
+
+/** Where a session was forked. */
+export type ForkOrigin = { readonly sessionId: string; readonly position: number }
+
+/** A fork of a session, see `Storage.fork`. */
+export type ForkRequest = {
+  /** Its id. */
+  readonly id: string
+  /** `undefined`: that of the original. */
+  readonly title: string | undefined
+  /** `undefined`: now. */
+  readonly at: Moment | undefined
 }
 
 /** Numbers of rows of a session. */
@@ -240,14 +256,23 @@ export type Snapshot = {
   readonly nextOrdinal: number
 }
 
+/** Which messages of a fork a conclusion is of: those after a position up to another. */
+export type BroughtBack = Authorship & { readonly fork: string; readonly from: number; readonly to: number }
+
 /** The actor and the reason of an action. */
 export type Authorship = { readonly actor: string | undefined; readonly reason: string | undefined }
 
 /** With `clearFiles: false` the files are cleared later: by the next purge that clears them, or when the store is closed. */
-export type PurgeRequest = Authorship & { readonly clearFiles: boolean }
+export type PurgeRequest = Authorship & {
+  readonly clearFiles: boolean
+  /** What happens to forks: `keep` them with what they need, or `purge` them too, with their own; `undefined`: the purge is refused. */
+  readonly forks: 'keep' | 'purge' | undefined
+}
 
 /** What a purge removed. */
 export type Purged = {
+  /** Ids of the forks that were purged too; absent for none. */
+  readonly forks?: readonly string[]
   readonly messages: number
   readonly compactions: number
   readonly blobs: number

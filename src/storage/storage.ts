@@ -24,8 +24,11 @@ import type { Searching } from './search.ts'
 import type { Notes } from './notes.ts'
 import type {
   Appended,
+  AppendedMessage,
   Authorship,
+  BroughtBack,
   FinishedImport,
+  ForkRequest,
   ImportInProgress,
   KnownMessage,
   MessageCounts,
@@ -141,6 +144,8 @@ export type Compaction = {
   readonly error: string | undefined
   readonly createdAt: number
   readonly changedAt: number
+  /** In a fork: the id of the compaction that it is a copy of; absent for others. */
+  readonly copiedFrom?: string
 }
 
 /** An entry of the audit log. */
@@ -306,7 +311,16 @@ export interface Storage {
   /** `undefined` fields keep their values, `null` clears. `updatedAt`: the time of the last change, default now. Throws `SESSION_NOT_FOUND`. */
   updateSession(id: string, fields: SessionFields & { readonly updatedAt?: number }): Awaitable<Session>
   archiveSession(id: string, archived: boolean): Awaitable<Session>
-  /** Removes a session permanently, also from the files, leaving a receipt. Throws `SESSION_NOT_FOUND`. */
+  /**
+   * Copies a session at a moment: its rows and the compactions that exist then, without contents. Afterwards neither session sees
+   * changes of the other. Throws `SESSION_NOT_FOUND`, `SESSION_EXISTS`.
+   */
+  fork(id: string, request: ForkRequest): Awaitable<Session>
+  /** Appends the conclusion of a fork to a session, and records it in its audit. Throws `SESSION_NOT_FOUND`. */
+  bringBack(id: string, message: NewMessage, how: BroughtBack): Awaitable<AppendedMessage>
+  /** The direct forks of a session, oldest first. Throws `SESSION_NOT_FOUND`. */
+  forks(id: string): Awaitable<Session[]>
+  /** Removes a session permanently, also from the files, leaving a receipt. Throws `SESSION_NOT_FOUND`, `HAS_FORKS`. */
   purgeSession(id: string, request: PurgeRequest): Awaitable<Purged>
 
   /**

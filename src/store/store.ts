@@ -26,6 +26,8 @@ import {
   appendSchema,
   auditSchema,
   authorshipSchema,
+  type BringBackOptions,
+  bringBackSchema,
   type CloseOptions,
   type CompactOptions,
   callIdSchema,
@@ -35,6 +37,8 @@ import {
   type EffectiveHistoryOptions,
   type ExpandOptions,
   expandSchema,
+  type ForkOptions,
+  forkSchema,
   type GetMessagesOptions,
   type GetSourcesOptions,
   historySchema,
@@ -163,6 +167,7 @@ import {
   recordProviderWork,
 } from './append.ts'
 import { checkId, checkStats, isEmptyObject } from './arguments.ts'
+import { type BringBackResult, bringBack } from './bring-back.ts'
 import { StoreContext, type StoreSettings, when } from './context.ts'
 import { notesForRequest, type RecalledNote, recallNotes, rememberNote } from './notes.ts'
 import { checkPrompt, readWorld, recordResponse } from './requests.ts'
@@ -321,17 +326,46 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
+   * Copies a session as it is, or as it was at a moment, and returns the copy. Messages keep their positions, content and the caller's ids; the fork shares
+   * the contents, so it is small. Its compactions have new ids and can be undone in the fork alone. Afterwards neither session sees
+   * changes of the other. Usage, measurements and jobs are not copied. Throws `SESSION_NOT_FOUND`, `SESSION_EXISTS`.
+   */
+  async forkSession(sessionId: string, options: ForkOptions = {}): Promise<Session> {
+    const { id, title, at } = check(forkSchema, options, 'forkSession')
+    const request = { id: id ?? uuidv7(), title, at }
+    return publicSession(await this.#context.storage.fork(checkId(sessionId), request))
+  }
+
+  /**
+   * Appends the conclusion of a fork to the session that it is a fork of: a message of the role `user` that names the branch, with the
+   * metadata `broughtBack`. Without a text the summarizer writes it from the messages after the fork point. It is recorded in the audit;
+   * `hideMessages` with its id takes it back, and undoing that compaction shows it again. Throws `SESSION_NOT_FOUND`,
+   * `SUMMARIZER_FAILED`, and `INVALID_INPUT` for a session that is no fork.
+   */
+  async bringBack(forkId: string, options: Partial<BringBackOptions> = {}): Promise<BringBackResult> {
+    return bringBack(this.#context, checkId(forkId), check(bringBackSchema, options, 'bringBack'))
+  }
+
+  /** Lists the direct forks of a session, oldest first, archived ones included. */
+  async listForks(sessionId: string): Promise<Session[]> {
+    return (await this.#context.storage.forks(checkId(sessionId))).map(publicSession)
+  }
+
+  /**
    * Removes a session and everything it holds. This is the only method that destroys; it leaves a receipt with the session's id and
    * numbers in the audit of the store. Returns what was removed. Afterwards nothing of the session can be read from the files, unless
    * the result has `filesCleared: false`: then the files are cleared as soon as no other connection prevents it. Clearing rewrites
-   * the file, so its time grows with the size of the file (docs/storage.md).
+   * the file, so its time grows with the size of the file (docs/storage.md). Throws `HAS_FORKS` for a session with forks, unless `forks`
+   * says what happens to them (docs/forks.md).
    */
   async purgeSession(sessionId: string, options: PurgeOptions = {}): Promise<Purged> {
-    const { actor, reason, clearFiles } = check(purgeSchema, options, 'purgeSession')
+    const { actor, reason, clearFiles, forks } = check(purgeSchema, options, 'purgeSession')
     const id = checkId(sessionId)
-    const removed = await this.#context.storage.purgeSession(id, { actor, reason, clearFiles })
-    this.#turns.forget(id)
-    this.#background.forget(id)
+    const removed = await this.#context.storage.purgeSession(id, { actor, reason, clearFiles, forks })
+    for (const purged of [id, ...(removed.forks ?? [])]) {
+      this.#turns.forget(purged)
+      this.#background.forget(purged)
+    }
     return removed
   }
 

@@ -72,6 +72,9 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
   stats: async () => ['talk', '--model', 'openai/gpt-4o'],
   log: async () => ['talk'],
   diff: async ({ change }) => ['large', (await change((store) => store.listCompactions('large')))[0]!.id],
+  fork: async () => ['talk', '--at', '2', '--id', 'talk-2'],
+  tree: async () => ['talk'],
+  'bring-back': async () => ['talk-2', '--text', 'It works.'],
   undo: async ({ compactions }) => ['talk', compactions[0]!.id],
   redo: async ({ compactions }) => ['talk', compactions[0]!.id],
   import: async ({ folder }) => {

@@ -27,7 +27,7 @@ const NO_TEXT = new Set<string>([
 ])
 /** Verbs of a store of which the same is true. */
 const NO_TEXT_VERBS = new Set<string>([
-  ...'needsCompaction getSession countMessages newestSession archiveSession purgeSession getConfig reestimate on once off onBeforeCompaction'.split(
+  ...'forkSession listForks bringBack needsCompaction getSession countMessages newestSession archiveSession purgeSession getConfig reestimate on once off onBeforeCompaction'.split(
     ' ',
   ),
   ...'compactInBackground listJobs getJob whenIdle cancel close offerBackground settleBackground forgetBackground'.split(
@@ -41,7 +41,17 @@ const NO_TEXT_VERBS = new Set<string>([
   ),
 ])
 /** Commands that show no text of a conversation, and two that are tried elsewhere: `import` as `importFile`, `chat` as what it calls. */
-const NO_TEXT_COMMANDS = new Set(['chat', 'completion', 'import', 'move', 'purge', 'undo'])
+const NO_TEXT_COMMANDS = new Set([
+  'bring-back',
+  'chat',
+  'completion',
+  'fork',
+  'import',
+  'move',
+  'purge',
+  'tree',
+  'undo',
+])
 
 const entries = [
   'index',

@@ -5,6 +5,7 @@ import { describeAudit } from './contract/audit.ts'
 import { describeBilling } from './contract/billing.ts'
 import { describeConcurrency } from './contract/concurrency.ts'
 import { describeExpand } from './contract/expand.ts'
+import { describeForks } from './contract/forks.ts'
 import { describeHistories } from './contract/histories.ts'
 import { describeLossless } from './contract/lossless.ts'
 import { describeNotes } from './contract/notes.ts'
@@ -46,6 +47,7 @@ export const CONTRACT: readonly Part[] = [
   describeProvider,
   describeUndo,
   describeRewinds,
+  describeForks,
   describeToolCalls,
   describeExpand,
   describeUndoIfFits,

@@ -370,6 +370,18 @@ export class ModelStorage implements Storage {
     return this.#counted(stored)
   }
 
+  fork(): never {
+    throw new Error('the model keeps no forks')
+  }
+
+  bringBack(): never {
+    throw new Error('the model keeps no forks')
+  }
+
+  forks(): never[] {
+    return []
+  }
+
   purgeSession(id: string): { messages: number; compactions: number; blobs: number } {
     const { log } = this.#require(id)
     this.#sessions.delete(id)

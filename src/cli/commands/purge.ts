@@ -7,7 +7,11 @@ import { safeLine } from '../output/safe-text.ts'
 export async function purge(
   context: Context,
   given: string,
-  { reason, actor }: { readonly reason?: string; readonly actor?: string },
+  {
+    reason,
+    actor,
+    forks,
+  }: { readonly reason?: string; readonly actor?: string; readonly forks?: 'keep' | 'purge' },
 ): Promise<number> {
   const { out, err, style } = context
   const store = await context.open('change')
@@ -27,7 +31,7 @@ export async function purge(
     session,
     `${counted(messageCount, 'message')} and ${counted(compactions, 'compaction')} of session ${name} will be removed for good.`,
   )
-  const removed = await store.purgeSession(session, { reason, actor })
+  const removed = await store.purgeSession(session, { reason, actor, ...(forks !== undefined && { forks }) })
   if (context.json) context.printJson({ session, ...removed })
   else {
     const parts = `${counted(removed.messages, 'message')}, ${counted(removed.compactions, 'compaction')}, ${counted(removed.blobs, 'stored file')}`

@@ -194,14 +194,16 @@ export class PostgresSql implements Sql {
   }
 
   /** Makes the address of a new session, and enters the session; its row is for the caller to insert. */
-  admit(id: string): Step<number> {
+  *admit(id: string, isFork = false): Work<number> {
     const scope = this.#current()
-    const address = { family: randomFamily(), number: 1 }
+    const address = isFork
+      ? { family: scope.session!.family, number: (yield* this.get(NEXT_SESSION))![0] as number }
+      : { family: randomFamily(), number: 1 }
     scope.hasWritten = true
     const held = this.#ask(scope, INSERT_NAME, [id, address.family, address.number])
     // Before the commit it must be known that the transaction has the name.
     this.#take(scope, id, address).look = held
-    return new Done(address.number)
+    return address.number
   }
 
   *rename(id: string, newId: string): Work<void> {
@@ -218,6 +220,8 @@ export class PostgresSql implements Sql {
   /** The session stays the one that the work is about. */
   *leave(id: string): Work<void> {
     const scope = this.#current()
+    const { number } = scope.entered.find((one) => one.id === id)!
+    yield* this.run(KEEP_NUMBER, number, number)
     yield* this.run('delete from undertext_names where id = ?', id)
     this.#database.keepAddress(id, undefined)
     for (const entered of scope.entered) if (entered.id === id) entered.isForgotten = true
@@ -616,6 +620,9 @@ const LOCK_LAST = `select last_write, messages, incarnation ${ROW} for no key up
 const LOCK_WRITE = `select last_write, version ${ROW} for no key update`
 const UPDATE_SESSION = `update undertext_sessions set last_write = ?, compacted = coalesce(?, compacted),
   audited = coalesce(?, audited), jobbed = coalesce(?, jobbed) where family = ? and no = ?`
+/** Two forks that take the same number at once: one is repeated. */
+const NEXT_SESSION = 'select 1 + max(greatest(no, purged_no)) from undertext_sessions where {family} true'
+const KEEP_NUMBER = 'update undertext_sessions set purged_no = greatest(purged_no, ?) where {family} no <> ?'
 const INSERT_NAME = 'insert into undertext_names (id, family, session) values (?, ?, ?)'
 
 /** Runs a work to its end. */

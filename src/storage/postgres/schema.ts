@@ -83,10 +83,15 @@ export const sessions = undertext.table(
     /** A token of the last write: tells a writer that lost its connection whether its commit was done. */
     lastWrite: text('last_write'),
     stagedBy: text('staged_by'),
+    forkedFrom: long('forked_from'),
+    forkedAt: long('forked_at'),
+    /** The highest number that a purged session of the family had: numbers are not used again. */
+    purgedNo: long('purged_no').notNull().default(0),
   },
   (table) => [
     primaryKey({ name: 'sessions_pkey', columns: [table.family, table.no] }),
     uniqueIndex('sessions_id').on(table.family, table.id),
+    index('sessions_forks').on(table.family, table.forkedFrom).where(sql`forked_from is not null`),
     index('sessions_staged').on(table.family, table.stagedBy).where(sql`staged_by is not null`),
     // The next three are for questions about all families.
     index('sessions_incarnation').on(table.incarnation),
@@ -125,6 +130,7 @@ export const messages = undertext.table(
     retiredBy: long('retired_by'),
     pinned: smallint().notNull().default(0),
     shown: text(),
+    source: long(),
   },
   (table) => [
     primaryKey({ name: 'messages_pkey', columns: [table.family, table.key] }),
@@ -138,6 +144,7 @@ export const messages = undertext.table(
       .where(sql`idempotency_key is not null`),
     /** The row that a compaction inserted. */
     index('messages_inserted').on(table.family, table.insertedBy).where(sql`inserted_by is not null`),
+    index('messages_source').on(table.family, table.source).where(sql`source is not null`),
   ],
 )
 
@@ -187,6 +194,7 @@ export const compactions = undertext.table(
     rank: long().notNull(),
     undoneWithRun: long('undone_with_run'),
     turned: text(),
+    copiedFrom: text('copied_from'),
     /** Anchors of the first and the last hidden row; null for none. The functions are in the first migration. */
     firstAnchor: long('first_anchor').generatedAlwaysAs(sql`"undertext".first_anchor(coverage)`),
     lastAnchor: long('last_anchor').generatedAlwaysAs(sql`"undertext".last_anchor(coverage)`),

@@ -58,6 +58,7 @@ export function translate(text: string, schema: string): Translated {
     if (name === 'schema') return quoted
     if (name === 'same') return `${argument}.family = ${second}.family and`
     if (name === 'int') return `(${argument}.value ->> ${second})::bigint`
+    if (name === 'at') return `(${argument}::json ->> ${second})::bigint`
     if (name === 'number') return `(${argument}::json ->> '${second}')::numeric`
     if (name === 'unhex') return `decode(${argument}.value ->> ${second}, 'hex')`
     if (name === 'elements')

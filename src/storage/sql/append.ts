@@ -33,6 +33,7 @@ import {
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
 import { decodeSettings, insertSession, readFigures, requireHead } from './sessions.ts'
 import type { OnceStatement, Sql } from './sql.ts'
+import { CONTENT_OF_M } from './view.ts'
 
 /** A message with the values of its rows. */
 type Prepared = {
@@ -487,7 +488,7 @@ function* storedUnder(
   const keys = [...new Set(messages.flatMap(({ idempotencyKey }) => idempotencyKey ?? []))]
   const rowsOf = (among: string): string =>
     `m.idempotency_key, m.position, m.id, m.role, c.content, c.blobs, c.metadata
-     from undertext_messages m join undertext_contents c on {family c} c.key = m.key
+     from undertext_messages m join ${CONTENT_OF_M}
      where {family m} m.session = ? and m.idempotency_key ${among} and ${condition}`
   const ofOne = `select ${rowsOf('= ?')} order by m.key desc limit 1`
   const ofAll = `select distinct on (m.idempotency_key) ${rowsOf('in (select value from {texts ?} k)')}

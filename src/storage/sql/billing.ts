@@ -82,7 +82,7 @@ export function* readSpending(
   summarizer: string,
 ): Work<Spending> {
   return yield* sql.outside('compactSession', function* () {
-    const asked = `summarizer is not null and created_at > ? and created_at <= ? and (summarizer = ? or model is not null or usage is not null
+    const asked = `copied_from is null and summarizer is not null and created_at > ? and created_at <= ? and (summarizer = ? or model is not null or usage is not null
       or cost is not null or status in ('running', 'failed', 'rejected', 'aborted', 'expired'))`
     if (id !== undefined) yield* sql.enter(id)
     const ofSession =
@@ -161,7 +161,7 @@ export function* readUsage(sql: Sql, id: string): Work<RecordedUsage> {
     )).map(decodeUsage)
     const summaries = (yield* sql.all(
       `select summarizer, model, usage, cost from undertext_compactions
-         where {family} session = ? and (usage is not null or cost is not null) order by no`,
+         where {family} session = ? and (usage is not null or cost is not null) and copied_from is null order by no`,
       no,
     )).map(decodeSummary)
     return { models, summaries }

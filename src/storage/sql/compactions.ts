@@ -242,7 +242,7 @@ export function* readCompactions(
     const all = yield* sql.all(
       `select c.no, c.id, c.run, c.kind, c.status, c.trigger, c.actor, c.reason, c.params, c.coverage, c.rows_hidden,
          c.parts_replaced, c.rows_inserted, c.tokens_before, c.tokens_after, c.summarizer, c.model, c.prompt_version, c.usage,
-         c.cost, c.error, c.created_at, c.changed_at, c.requires, m.anchor, m.ordinal
+         c.cost, c.error, c.created_at, c.changed_at, c.requires, m.anchor, m.ordinal, c.copied_from
        from undertext_compactions c left join undertext_messages m on {family m} m.inserted_by = c.no
        where {family c} c.session = ? ${filter} order by c.rank, c.no`,
       session.no,
@@ -382,5 +382,6 @@ function decodeCompaction(session: StoredSession, row: Row, inserted: Place | un
     error: text(20),
     createdAt: number(21),
     changedAt: number(22),
+    ...defined({ copiedFrom: text(26) }),
   }
 }

@@ -39,6 +39,7 @@ import { exportRequests } from './requests.ts'
 import { decodeKind, decodeRole, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
+import { CONTENT_OF_M, TEXT_OF_R } from './view.ts'
 
 /** The state with which the rows of an export are read. */
 type ExportedWithin = {
@@ -276,8 +277,8 @@ function* lastOfPage(sql: Sql, no: number, after: number, messages: number): Wor
     `select m.position, octet_length(c.content) + coalesce(octet_length(c.metadata), 0)
        + case when c.blobs is null then 0 else (select coalesce(sum(octet_length(b.bytes)), 0) from {elements c.blobs} p
            join undertext_blobs b on {family b} b.hash = {unhex p 2}) end
-       + (select coalesce(sum(octet_length(r.text)), 0) from undertext_replacements r where {family r} r.message = m.key)
-     from undertext_messages m join undertext_contents c on {family c} c.key = m.key
+       + (select coalesce(sum(octet_length(${TEXT_OF_R})), 0) from undertext_replacements r where {family r} r.message = m.key)
+     from undertext_messages m join ${CONTENT_OF_M}
      where {family m} m.session = ? and m.position > ? and m.position <= ? order by m.position limit ?`,
     no,
     after,
@@ -296,7 +297,7 @@ function* lastOfPage(sql: Sql, no: number, after: number, messages: number): Wor
 
 const COLUMNS = `m.key, m.kind, m.role, m.position, m.anchor, m.ordinal, m.id, m.created_at, m.idempotency_key, c.content,
   c.metadata, c.blobs, m.inserted_by`
-const ROWS = `select ${COLUMNS} from undertext_messages m join undertext_contents c on {family c} c.key = m.key where {family m} m.session = ?`
+const ROWS = `select ${COLUMNS} from undertext_messages m join ${CONTENT_OF_M} where {family m} m.session = ?`
 
 /** The messages of a page and the inserted rows after them, in the order of the view. */
 function* readRows(sql: Sql, { head, within }: ExportedHead, after: number, to: number): Work<Row[]> {
@@ -370,7 +371,7 @@ function* readReplacements(
 ): Work<ReadonlyMap<number, Omit<ReplacementRecord, 'message'>[]>> {
   const { ids } = within as ExportedWithin
   const found = yield* sql.all(
-    `select r.message, r.compaction, r.part, r.text from {list ?} k
+    `select r.message, r.compaction, r.part, ${TEXT_OF_R} from {list ?} k
      join undertext_replacements r on {family r} r.message = k.value order by r.message, r.part, r.compaction`,
     JSON.stringify(rows.map(([key]) => key)),
   )

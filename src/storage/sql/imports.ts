@@ -3,7 +3,7 @@ import type { Work } from '../../model/work.ts'
 import type { FinishedImport, ImportInProgress, NewImport, Session } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { dropBlobsOf, dropUnused } from './content-codec.ts'
-import { dropSession } from './purge.ts'
+import { dropSession, leaveToForks } from './purge.ts'
 import { dropRequests } from './requests.ts'
 import { forgetWords } from './search.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
@@ -76,9 +76,11 @@ export function* setAside(
   id: string,
   { id: name, holder, expiresAt }: ImportInProgress,
 ): Work<void> {
-  const { no } = yield* requireSession(sql, id)
+  const session = yield* requireSession(sql, id)
+  const { no } = session
   // Ids of compactions and jobs are unique in a file, and its successor has the same.
   yield* sql.unguarded(String(no), function* () {
+    yield* leaveToForks(sql, session)
     for (const table of ['compactions', 'jobs'])
       yield* sql.run(`delete from undertext_${table} where {family} session = ?`, no)
   })

@@ -27,7 +27,16 @@ import { decodeKind, decodeRole, encodeShown, requestNo, rowId } from './row-cod
 import { requireHead, type SessionHead } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { statsOf } from './usage.ts'
-import { decodeRows, decodeView, pageOf, type Rare, STORED_COLUMNS, viewColumns } from './view.ts'
+import {
+  CONTENT_OF_M,
+  decodeRows,
+  decodeView,
+  pageOf,
+  type Rare,
+  STORED_COLUMNS,
+  TEXT_OF_R,
+  viewColumns,
+} from './view.ts'
 
 /*
  * The past of a session. All functions work within the caller's transaction. What was in force comes from the transitions in the audit,
@@ -312,9 +321,8 @@ const IN_RANGES = {
 /** The same for inserted rows by their ordinals. */
 const INSERTED = `from {list ?} k {cross} undertext_messages m on {family m} m.session = ? and m.position is null and m.ordinal = k.value`
 const JOIN_CONTENTS = {
-  sqlite: '{cross} undertext_contents c on {family c} c.key = m.key',
-  postgres:
-    'cross join lateral (select * from undertext_contents c where {family c} c.key = m.key offset 0) c',
+  sqlite: `{cross} ${CONTENT_OF_M}`,
+  postgres: `cross join lateral (select * from ${CONTENT_OF_M.replace(' on ', ' where ')} offset 0) c`,
 } as const
 
 const JOIN_REPLACEMENTS = '{cross} undertext_replacements r on {family r} r.message = m.key'
@@ -393,7 +401,7 @@ function* replacedIn(
   const byRow = new Map<string, ShownThen[]>()
   const replacing = new Set(inForce.filter(({ partsReplaced }) => partsReplaced > 0).map(({ no }) => no))
   if (replacing.size === 0) return byRow
-  const select = 'select m.anchor, m.ordinal, r.message, r.part, r.compaction, r.text'
+  const select = `select m.anchor, m.ordinal, r.message, r.part, r.compaction, ${TEXT_OF_R}`
   for (const [anchor, ordinal, ...one] of yield* rowsOf(sql, session, set, select, JOIN_REPLACEMENTS)) {
     const [key, part, compaction, text] = one as unknown as [number, number, number, string]
     if (replacing.has(compaction))

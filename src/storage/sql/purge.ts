@@ -1,11 +1,14 @@
+import { UndertextError } from '../../errors.ts'
 import type { Work } from '../../model/work.ts'
 import type { Authorship, Purged, PurgeRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { dropBlobs } from './content-codec.ts'
+import { INSERT_REPLACEMENT } from './replacements.ts'
 import { dropRequests } from './requests.ts'
 import { forgetWords } from './search.ts'
-import { requireSession } from './sessions.ts'
+import { requireSession, type StoredSession, sessionsWhere } from './sessions.ts'
 import type { Sql } from './sql.ts'
+import { TEXT_OF_R } from './view.ts'
 
 /** Removes a session permanently, leaves a receipt of ids and numbers in the audit of session 0, and clears the files. */
 export function* purgeSession(sql: Sql, id: string, request: PurgeRequest): Work<Purged> {
@@ -14,25 +17,145 @@ export function* purgeSession(sql: Sql, id: string, request: PurgeRequest): Work
   return isCleared ? removed : { ...removed, filesCleared: false }
 }
 
-function* removeSession(sql: Sql, id: string, { actor, reason }: Authorship): Work<Purged> {
+function* removeSession(sql: Sql, id: string, { forks, ...authorship }: PurgeRequest): Work<Purged> {
   return yield* sql.erase('purgeSession', function* () {
     const session = yield* requireSession(sql, id)
-    const { no } = session
-    const { blobs, compactions } = yield* sql.unguarded(String(no), function* () {
-      yield* dropRequests(sql, no)
-      const blobs = yield* dropBlobs(sql, no)
-      const inSession = 'in (select key from undertext_messages where {family} session = ?)'
-      // Each may take long, and the time limit of a statement begins when it is sent.
-      yield* sql.change(`delete from undertext_replacements where {family} message ${inSession}`, no)
-      yield* sql.change(`delete from undertext_contents where {family} key ${inSession}`, no)
-      yield* sql.change('delete from undertext_messages where {family} session = ?', no)
-      return { blobs, compactions: yield* dropSession(sql, id, no) }
-    })
-    const removed = { messages: session.messageCount, compactions, blobs }
-    const detail = { sessionId: id, reason: reason ?? null, ...removed }
-    yield* writeAudit(sql, 0, { event: 'purged', actor, detail })
-    return removed
+    const direct = yield* sessionsWhere(sql, '{family} forked_from = ? order by no', session.no)
+    if (direct.length > 0 && forks === undefined)
+      throw new UndertextError('HAS_FORKS', { sessionId: id, forks: direct.map((fork) => fork.id) })
+    const below = forks === 'purge' ? yield* forksBelow(sql, direct) : []
+    // A session is removed before the one that it is a fork of.
+    const all = [session, ...below].reverse()
+    const removed: Purged[] = []
+    for (const one of all) removed.push(yield* removeOne(sql, one, authorship))
+    const sum = (count: (one: Purged) => number): number => removed.reduce((all, one) => all + count(one), 0)
+    return {
+      messages: sum(({ messages }) => messages),
+      compactions: sum(({ compactions }) => compactions),
+      blobs: sum(({ blobs }) => blobs),
+      ...(below.length > 0 && { forks: below.map((fork) => fork.id) }),
+    }
   })
+}
+
+/** Forks, their forks, and so on: each after the session that it is a fork of. */
+function* forksBelow(sql: Sql, forks: readonly StoredSession[]): Work<StoredSession[]> {
+  const found = [...forks]
+  for (const { id } of found) {
+    // Locked before its forks are read, so that it gets no more.
+    const { no } = yield* requireSession(sql, id)
+    found.push(...(yield* sessionsWhere(sql, '{family} forked_from = ? order by no', no)))
+  }
+  return found
+}
+
+function* removeOne(sql: Sql, { id }: StoredSession, { actor, reason }: Authorship): Work<Purged> {
+  const session = yield* requireSession(sql, id)
+  const { no } = session
+  const { blobs, compactions } = yield* sql.unguarded(String(no), function* () {
+    yield* leaveToForks(sql, session)
+    yield* dropRequests(sql, no)
+    const blobs = yield* dropBlobs(sql, no)
+    const inSession = 'in (select key from undertext_messages where {family} session = ?)'
+    // Each may take long, and the time limit of a statement begins when it is sent.
+    yield* sql.change(`delete from undertext_replacements where {family} message ${inSession}`, no)
+    yield* sql.change(`delete from undertext_contents where {family} key ${inSession}`, no)
+    yield* sql.change('delete from undertext_messages where {family} session = ?', no)
+    return { blobs, compactions: yield* dropSession(sql, id, no) }
+  })
+  const removed = { messages: session.messageCount, compactions, blobs }
+  const detail = { sessionId: id, reason: reason ?? null, ...removed }
+  yield* writeAudit(sql, 0, { event: 'purged', actor, detail })
+  return removed
+}
+
+/** Copies of the rows of a session, in any other one. */
+const COPIES =
+  'undertext_messages o {cross} undertext_messages m on {family m} m.source = o.key where {family o} o.session = ?'
+/** For each content that others need, the copy that gets it: that of the oldest session, because its key is the lowest. */
+const HEIRS = `select m.source as source, min(m.key) as heir from ${COPIES} group by m.source`
+
+/**
+ * Gives a session's forks what they need of it: contents, long replacements, and its own origin as theirs. Within `unguarded`, before
+ * its rows are removed.
+ */
+export function* leaveToForks(sql: Sql, session: StoredSession): Work<void> {
+  const { no } = session
+  yield* lockUsers(sql, session)
+  yield* sql.change(
+    `insert into undertext_contents ({family,} key, content, metadata, blobs)
+     select {?,} h.heir, c.content, c.metadata, c.blobs from (${HEIRS}) h join undertext_contents c on {family c} c.key = h.source`,
+    no,
+  )
+  yield* sql.change(
+    `delete from undertext_contents where {family} key in (select m.source from ${COPIES})`,
+    no,
+  )
+  yield* sql.change(
+    `update undertext_messages set source = nullif(h.heir, undertext_messages.key) from (${HEIRS}) h
+     where {family undertext_messages} undertext_messages.source = h.source`,
+    no,
+  )
+  const direct = yield* sessionsWhere(sql, '{family} forked_from = ? order by no', no)
+  for (const fork of direct) yield* leaveTexts(sql, no, yield* forksBelow(sql, [fork]))
+  yield* sql.enter(session.id)
+  yield* sql.run(
+    `update undertext_compactions set copied_from = (select o.copied_from from undertext_compactions o
+       where {family o} o.id = undertext_compactions.copied_from)
+     where {family} session in (select no from undertext_sessions where {family} forked_from = ?)`,
+    no,
+  )
+  yield* sql.run(
+    `update undertext_sessions set forked_from = o.forked_from,
+       forked_at = case when o.forked_from is not null then {least}(undertext_sessions.forked_at, o.forked_at) end
+     from (select no, forked_from, forked_at from undertext_sessions where {family} no = ?) o
+     where {family undertext_sessions} undertext_sessions.forked_from = o.no`,
+    no,
+  )
+}
+
+/** Locks the sessions with copies, so that no fork of one copies a row while its content is moved. A file has one writer anyway. */
+function* lockUsers(sql: Sql, session: StoredSession): Work<void> {
+  if (sql.dialect === 'sqlite') return
+  const locked = new Set<string>()
+  for (let isNew = true; isNew; ) {
+    isNew = false
+    const users = yield* sql.all(
+      `select id from undertext_sessions where {family} no in (select m.session from ${COPIES}) order by no`,
+      session.no,
+    )
+    for (const [id] of users as unknown as [string][]) {
+      if (locked.has(id)) continue
+      locked.add(id)
+      isNew = true
+      yield* sql.enter(id)
+    }
+    yield* sql.enter(session.id)
+  }
+}
+
+/** Gives a fork the long replacements that it and the forks below it show and that a session has; those below refer to it then. */
+function* leaveTexts(sql: Sql, session: number, forks: readonly StoredSession[]): Work<void> {
+  const rows = yield* sql.all(
+    `select r.compaction, r.message, r.part, r.text, ${TEXT_OF_R}, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media
+     from {list ?} k {cross} undertext_compactions c on {family c} c.session = k.value
+       {cross} undertext_replacements r on {family r} r.compaction = c.no
+       join undertext_compactions o on {family o} o.no = {at r.text 0}
+     where c.parts_replaced > 0 and substr(r.text, 1, 1) = '[' and o.session = ? order by r.compaction`,
+    JSON.stringify(forks.map(({ no }) => no)),
+    session,
+  )
+  const owners = new Map<string, string>()
+  for (const [compaction, message, part, reference, text, ...saved] of rows) {
+    const place = `${part} ${reference}`
+    const owner = owners.get(place)
+    if (owner === undefined) owners.set(place, JSON.stringify([compaction, message]))
+    yield* sql.run(
+      'delete from undertext_replacements where {family} compaction = ? and message = ? and part = ?',
+      ...[compaction, message, part],
+    )
+    yield* sql.run(INSERT_REPLACEMENT, compaction, message, part, owner ?? text, ...saved)
+  }
 }
 
 /** Tables with rows of a session besides its messages and compactions. */

@@ -12,7 +12,7 @@ import { decodeContent, parseReplacement, parseStoredObject, readBlobs } from '.
 import { encodeShown, encodeTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
-import { VISIBLE } from './view.ts'
+import { CONTENT_OF_M, TEXT_OF_R, VISIBLE } from './view.ts'
 
 /** Number of rows whose contents are read at a time: a large session need not fit in memory. */
 const BATCH = 1_000
@@ -58,8 +58,8 @@ export function* recountRows(
   for (let at = 0; at < all.length; at += BATCH) {
     const keys = JSON.stringify(all.slice(at, at + BATCH).map(([key]) => key))
     const rows = yield* sql.all(
-      `select c.key, c.content, c.blobs, c.metadata from {list ?} k
-       {cross} undertext_contents c on {family c} c.key = k.value order by c.key`,
+      `select m.key, c.content, c.blobs, c.metadata from {list ?} k
+       {cross} undertext_messages m on {family m} m.key = k.value {cross} ${CONTENT_OF_M} order by m.key`,
       keys,
     )
     const replacements = yield* replacementsOf(sql, keys)
@@ -84,7 +84,7 @@ export function* recountRows(
 /** The replacements of some rows, by row, in order of parts and compactions. `keys` are JSON. */
 function* replacementsOf(sql: Sql, keys: string): Work<ReadonlyMap<number, Row[]>> {
   const found = yield* sql.all(
-    `select r.message, r.compaction, r.part, r.text, c.status, r.saved_text, r.saved_reasoning, r.saved_results,
+    `select r.message, r.compaction, r.part, ${TEXT_OF_R}, c.status, r.saved_text, r.saved_reasoning, r.saved_results,
        r.saved_media
      from {list ?} k {cross} undertext_replacements r on {family r} r.message = k.value
      left join undertext_compactions c on {family c} c.no = r.compaction order by r.message, r.part, r.compaction`,
@@ -197,7 +197,7 @@ export function* writeRecounted(
   }
 }
 
-const COUNTERS = `messages, inserted, visible, size_text, size_reasoning, size_calls, size_results, size_media, hidden_condensed,
+export const COUNTERS = `messages, inserted, visible, size_text, size_reasoning, size_calls, size_results, size_media, hidden_condensed,
   hidden_truncated, hidden_by_hand, retired, active_compactions`
 
 const IN_SESSION = 'session = ?'

@@ -17,7 +17,7 @@ function eachSize(statement: (size: string) => string): string {
 
 const SAVED = eachSize((size) => `saved_${size}`)
 const SUMS = eachSize((size) => `sum(saved_${size}) as saved_${size}`)
-const INSERT = `insert into undertext_replacements ({family,} compaction, message, part, text, ${SAVED}) values ({?,} ?, ?, ?, ?, ?, ?, ?, ?)`
+export const INSERT_REPLACEMENT = `insert into undertext_replacements ({family,} compaction, message, part, text, ${SAVED}) values ({?,} ?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** Stores the text that a compaction shows in place of a part of a row, within the caller's transaction. */
 export function* insertReplacement(
@@ -33,7 +33,7 @@ export function* insertReplacement(
 ): Work<void> {
   const json = original === true ? ORIGINAL : JSON.stringify(text)
   const { text: savedText, reasoning, toolResults, media } = saved
-  yield* sql.run(INSERT, compaction, key, part, json, savedText, reasoning, toolResults, media)
+  yield* sql.run(INSERT_REPLACEMENT, compaction, key, part, json, savedText, reasoning, toolResults, media)
 }
 
 /**
@@ -78,6 +78,26 @@ function* mayRestore(sql: Sql, compactions: readonly number[]): Work<boolean> {
 /** Shows the replacements of a compaction on rows that were just inserted, which have no others. */
 export function* showOnNew(sql: Sql, compaction: number): Work<void> {
   yield* setAlone(sql, compaction, true, [])
+}
+
+/**
+ * Shows the newest replacements in force on all rows of a session, which show originals. Their sizes are of what they show already, or,
+ * with `areOriginals`, of the originals.
+ */
+export function* showAll(sql: Sql, session: number, areOriginals: boolean): Work<void> {
+  const isBare = sql.dialect === 'sqlite'
+  const newest = `select ${isBare ? '' : 'distinct on (r.message, r.part)'} r.message, r.part, ${isBare ? 'max(r.compaction)' : 'r.compaction'} as newest, r.text, ${eachSize((size) => `r.saved_${size}`)}
+    from undertext_compactions c {cross} undertext_replacements r on {family r} r.compaction = c.no
+    where {family c} c.session = ? and c.status = 'active' and c.parts_replaced > 0
+    ${isBare ? 'group by r.message, r.part' : 'order by r.message, r.part, r.compaction desc'}`
+  yield* sql.run(
+    `update undertext_messages set shown = after.shown
+       ${areOriginals ? `, ${eachSize((size) => `size_${size} = size_${size} - after.saved_${size}`)}` : ''}
+     from (select message, '[' || string_agg('[' || part || ',' || newest || ']', ',' order by part) filter (${IS_SHOWN}) || ']' as shown, ${SUMS}
+           from (${newest}) n group by message) after
+     where {family undertext_messages} undertext_messages.key = after.message`,
+    session,
+  )
 }
 
 /** The number of parts that a compaction replaces, and of their rows. */

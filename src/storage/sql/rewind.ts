@@ -31,7 +31,7 @@ import { rowId } from './row-codec.ts'
 import { readSession, requireSession, type StoredSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
 import { Turning, writeTurned } from './undo.ts'
-import { VISIBLE } from './view.ts'
+import { TEXT_OF_R, VISIBLE } from './view.ts'
 
 /**
  * Hides the end of the view from a row on and appends messages, in one transaction. It is planned within the transaction, so other
@@ -299,7 +299,7 @@ type ShownPart = {
 /** The replaced parts of a row, and the shown texts. */
 function* shownParts(sql: Sql, session: StoredSession, row: ViewRow): Work<ShownPart[]> {
   const replacements = (yield* sql.all(
-    `select r.compaction, r.part, r.text, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media,
+    `select r.compaction, r.part, ${TEXT_OF_R}, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media,
          c.id, c.kind, c.requires, c.rows_inserted
        from undertext_replacements r join undertext_compactions c on {family c} c.no = r.compaction
        where {family r} r.message = ? and c.session = ? and c.status = 'active' order by r.part`,

@@ -5,6 +5,7 @@ import { defined } from '../../messages/defined.ts'
 import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { Work } from '../../model/work.ts'
 import type {
+  ForkOrigin,
   MessageCounts,
   Session,
   SessionFields,
@@ -33,7 +34,8 @@ const FIGURE_NAMES = FIGURES.split(',').map((name) => name.trim())
 export const FIGURES_OF_S = FIGURE_NAMES.map((name) => `s.${name}`).join(', ')
 export const FIGURE_COUNT = FIGURE_NAMES.length
 const COLUMNS = `${FIGURES}, no, id, incarnation, owner, title, metadata, created_at, updated_at, archived_at, inserted,
-  retired, version`
+  retired, version, forked_at, (select o.id from undertext_sessions o
+    where {same o undertext_sessions} o.no = undertext_sessions.forked_from)`
 
 export function* readSession(sql: Sql, id: string): Work<StoredSession | undefined> {
   yield* sql.enter(id)
@@ -46,17 +48,27 @@ export function* getSession(sql: Sql, id: string): Work<Session | undefined> {
 }
 
 /** The columns needed to read the rows of a session. */
-export type SessionHead = Pick<StoredSession, 'no' | 'id' | 'incarnation' | 'messageCount'>
+export type SessionHead = Pick<StoredSession, 'no' | 'id' | 'incarnation' | 'messageCount'> & {
+  /** Of a fork. */
+  readonly forkedFrom?: Pick<ForkOrigin, 'position'>
+}
 
 /** Throws `SESSION_NOT_FOUND`. */
 export function* requireHead(sql: Sql, id: string): Work<SessionHead> {
   yield* sql.enter(id)
   const row = yield* sql.get(
-    'select no, incarnation, messages from undertext_sessions where {family} id = ?',
+    'select no, incarnation, messages, forked_at from undertext_sessions where {family} id = ?',
     id,
   )
   if (row === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
-  return { id, no: row[0] as number, incarnation: row[1] as string, messageCount: row[2] as number }
+  const [no, incarnation, messageCount, forkedAt] = row as [number, string, number, number | null]
+  return {
+    id,
+    no,
+    incarnation,
+    messageCount,
+    ...(forkedAt !== null && { forkedFrom: { position: forkedAt } }),
+  }
 }
 
 /** The figures of a session. Called before every call of a model, so it reads no more columns than stats need. */
@@ -123,6 +135,7 @@ function decodeSession(row: Row): StoredSession {
     version: number(28),
     viewEpoch,
     undoneAutomatic,
+    ...(row[29] !== null && { forkedFrom: { sessionId: row[30] as string, position: number(29) } }),
   }
 }
 
@@ -183,12 +196,13 @@ export function* insertSession(
   id: string,
   fields: SessionFields,
   estimator: string,
+  isFork = false,
 ): Work<StoredSession> {
   if (!fitsIndex(id)) throw invalid(`sessionId ${NAME_BYTES_RULE}`)
   const now = Date.now()
   yield* sql.run(
     INSERT,
-    yield* sql.admit(id),
+    yield* sql.admit(id, isFork),
     id,
     // 96 random bits: message ids begin with it, so it is short and needs no escaping anywhere.
     randomBytes(12).toString('base64url'),
@@ -211,6 +225,13 @@ export function* createSession(
       throw new UndertextError('SESSION_EXISTS', { sessionId: id })
     return yield* insertSession(sql, id, fields, estimator)
   })
+}
+
+/** Sessions of the family that the work is about. */
+export function* sessionsWhere(sql: Sql, where: string, ...values: unknown[]): Work<StoredSession[]> {
+  return (yield* sql.all(`select ${COLUMNS} from undertext_sessions where ${where}`, ...values)).map(
+    decodeSession,
+  )
 }
 
 export function* listSessions(sql: Sql, query: SessionQuery): Work<StoredSession[]> {

@@ -23,7 +23,7 @@ import { requireKey } from './pins.ts'
 import { decodeKind, decodeRole, rowId } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
-import { readRange } from './view.ts'
+import { CONTENT_OF_M, readRange } from './view.ts'
 
 /* Opening summaries. The rows that compactions covered are looked up by their places, without a scan of the session. */
 
@@ -44,7 +44,7 @@ export const SOURCE_QUERIES = {
 function rowsWhere(condition: string): string {
   return `select m.key, m.kind, m.role, m.position, m.ordinal, m.anchor, m.id, m.created_at, m.shown is not null, m.inserted_by,
       c.content, c.blobs, c.metadata, m.size_text, m.size_reasoning, m.size_calls, m.size_results, m.size_media
-    from undertext_messages m left join undertext_contents c on {family c} c.key = m.key where {family m} m.session = ? and ${condition}`
+    from undertext_messages m left join ${CONTENT_OF_M} where {family m} m.session = ? and ${condition}`
 }
 
 /** A summary with the rows that it represents, opened `depth` levels deep. Throws as `Storage.expand`. */

@@ -14,6 +14,7 @@ import type { Step, Work } from '../../model/work.ts'
  * | `{index i}` after a table           | `indexed by i`                | nothing                                         |
  * | `{list ?} k` and `{texts ?} k`      | `json_each(?) k`              | the numbers or texts of a JSON list, as `value` |
  * | `{elements x} k`, `{int k 0}`       | `json_each(x) k`, `value ->> 0`| the arrays of a JSON list, and their integers   |
+ * | `{at x 0}`                          | `x ->> 0`                     | an integer of a JSON list                       |
  * | `{number c key}`, `{unhex k 0}`     | the value of a key of a JSON object, and the bytes of a hexadecimal text       |
  * | `{least}`, `{greatest}`, `{instr}`, `{array}` | `min`, `max`, `instr`, `json_array` | `least`, `greatest`, `strpos`, `json_build_array` |
  * | `{cross}`, `{+}`                    | `cross join`, `+`             | `join`, nothing: its planner needs no hints     |
@@ -68,8 +69,11 @@ export interface Sql {
   enter(id: string): Step<void>
   /** Makes an owner the one that the work is about: its notes have a family of their own, which follows from its name. */
   enterOwner(owner: string): Step<void>
-  /** Registers a new session; returns its number, which SQLite chooses for `null`. Then it is entered. */
-  admit(id: string): Step<number | null>
+  /**
+   * Registers a new session; returns its number, which SQLite chooses for `null`. Then it is entered. `isFork`: in the family of the
+   * session that the work is about, with a number that no session of the family had.
+   */
+  admit(id: string, isFork?: boolean): Step<number | null>
   /** What to add to this machine's clock to get the database's, milliseconds; after `enter`. */
   clockOffset(): Step<number>
   /** Gives the session that was entered another id. */

@@ -22,10 +22,12 @@ import {
   resetCircuit,
   tryOnce,
 } from './billing.ts'
+import { bringBack } from './bring-back.ts'
 import { commitRun } from './commit.ts'
 import { readCompactions, type StoredCompaction, someCompactions, storedNesting } from './compactions.ts'
 import { parseStoredObject } from './content-codec.ts'
 import { exportHead, exportRows } from './export.ts'
+import { forkSession, listForks } from './fork.ts'
 import { beginImport, discardImport, finishImport, importsInProgress } from './imports.ts'
 import {
   cancelJob,
@@ -131,6 +133,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
   return {
     ...bound({ createSession, countMessages, listSessions, newestSession, updateSession, archiveSession }),
     ...bound({ beginImport, finishImport, discardImport, importsInProgress, purgeSession, knownMessages }),
+    ...bound({ fork: forkSession, forks: listForks }),
     ...bound({ rewound, messages: readMessages, view: readView, sources: readSources, pin: pinMessages }),
     ...bound({ requireMessages, contents: readContents, metadata: readMetadata, shownTexts: readShown }),
     ...bound({ leaseInTheWay, takeLease, renewLease, releaseLease, noteAttempt, noteAnswer, endAttempts }),
@@ -143,6 +146,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
       readings: getReadings,
       cachedTokens: readCachedTokens,
     }),
+    bringBack: (id, message, how) => engine.perform((sql) => bringBack(sql, id, message, how, estimators)),
     append: (id, messages, expectedPosition, previewing) =>
       engine.perform((sql) => append(sql, id, messages, expectedPosition, estimators, previewing)),
     rewind: (id, request, previewing) =>

@@ -19,7 +19,7 @@ import { damaged, decodeContent, parseStored, readBlobs } from './content-codec.
 import { decodeCalls, decodeResults, decodeShown, rowId, skipTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
-import { M_VISIBLE } from './view.ts'
+import { CONTENT_OF_M, M_VISIBLE } from './view.ts'
 
 /*
  * Calls and results of the log, hidden ones included. They are found in the index that planning uses (the `tools` column); contents
@@ -178,7 +178,10 @@ function* partOf<T extends Part['type']>(
 }
 
 function* contentOf(sql: Sql, { key, messageId }: ToolRow): Work<readonly Part[]> {
-  const row = yield* sql.get('select content, blobs from undertext_contents where {family} key = ?', key)
+  const row = yield* sql.get(
+    `select c.content, c.blobs from undertext_messages m join ${CONTENT_OF_M} where {family m} m.key = ?`,
+    key,
+  )
   if (row === undefined) throw damaged('content', messageId)
   const [stored, blobs] = row as [string, string | null]
   const content = decodeContent(stored, blobs, yield* readBlobs(sql, [[blobs, messageId]]), messageId)

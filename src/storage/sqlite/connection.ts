@@ -295,6 +295,7 @@ const FRAGMENTS: { readonly [name: string]: (a: string, b: string) => string } =
   texts: (value) => `json_each(${value})`,
   elements: (value) => `json_each(${value})`,
   int: (row, at) => `${row}.value ->> ${at}`,
+  at: (list, index) => `${list} ->> ${index}`,
   unhex: (row, at) => `unhex(${row}.value ->> ${at})`,
   cross: () => 'cross join',
   '+': () => '+',

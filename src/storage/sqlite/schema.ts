@@ -60,9 +60,13 @@ export const sessions = sqliteTable(
     leaseExpires: integer('lease_expires'),
     /** The importer; null once it is published. Until then no list shows it. */
     stagedBy: text('staged_by'),
+    /** The session that it is a fork of, and the last position that both have; null for any other. */
+    forkedFrom: integer('forked_from'),
+    forkedAt: integer('forked_at'),
   },
   (table) => [
     uniqueIndex('undertext_sessions_id').on(table.id),
+    index('undertext_sessions_forks').on(table.forkedFrom).where(sql`forked_from is not null`),
     /** Not unique: in earlier versions copies had the incarnation of the original. */
     index('undertext_sessions_incarnation').on(table.incarnation),
     index('undertext_sessions_staged').on(table.stagedBy).where(sql`staged_by is not null`),
@@ -108,6 +112,8 @@ export const messages = sqliteTable(
     pinned: integer().notNull().default(0),
     /** The replacements shown now: JSON pairs [part, compaction]. */
     shown: text(),
+    /** The key of its content, for a row that a fork copied; null for its own. Never the key of another copy. */
+    source: integer(),
   },
   (table) => [
     uniqueIndex('undertext_log').on(table.session, table.position, table.ordinal),
@@ -120,6 +126,8 @@ export const messages = sqliteTable(
       .where(sql`idempotency_key is not null`),
     /** The row that a compaction inserted. */
     index('undertext_messages_inserted').on(table.insertedBy).where(sql`inserted_by is not null`),
+    /** Copies of a row, for its purge. */
+    index('undertext_messages_source').on(table.source).where(sql`source is not null`),
   ],
 )
 
@@ -170,6 +178,8 @@ export const compactions = sqliteTable(
     undoneWithRun: integer('undone_with_run'),
     /** The compactions that a rewind undid and redid when it last came into force: numbers, JSON [undone, redone]. */
     turned: text(),
+    /** The id of the compaction that a fork copied; null for others. */
+    copiedFrom: text('copied_from'),
     /** Anchors of the first and the last hidden row; null for none. Coverage lists rows in order. */
     firstAnchor: integer('first_anchor').generatedAlwaysAs(
       sql`case when json_valid(coverage) then min(ifnull(coverage ->> '$.p[0][0]', coverage ->> '$.i[0][0]'), ifnull(coverage ->> '$.i[0][0]', coverage ->> '$.p[0][0]')) end`,
@@ -213,7 +223,10 @@ export const replacements = sqliteTable(
     compaction: integer().notNull(),
     message: integer().notNull(),
     part: integer().notNull(),
-    /** The text, as JSON (a plain text column cannot hold NUL and lone surrogates). */
+    /**
+     * The text, as JSON (a plain text column cannot hold NUL and lone surrogates). A fork stores for a long one where it is: a list of
+     * the compaction and the row.
+     */
     text: text().notNull(),
     /** The saved sizes: those of the original minus its own. */
     savedText: integer('saved_text').notNull(),

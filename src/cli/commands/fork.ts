@@ -1,0 +1,143 @@
+import type { Moment } from '../../model/moment.ts'
+import type { Session } from '../../storage/storage.ts'
+import type { Store } from '../../store/store.ts'
+import type { Context } from '../command.ts'
+import { CliError, EXIT } from '../errors.ts'
+import { counted } from '../output/figures.ts'
+import { sentence, writeLines } from '../output/layout.ts'
+import { safeLine } from '../output/safe-text.ts'
+import { allSessions } from '../references.ts'
+
+type ForkOptions = { readonly at?: string; readonly id?: string; readonly title?: string }
+
+export async function fork(context: Context, given: string, { at, id, title }: ForkOptions): Promise<number> {
+  const { out, style } = context
+  const moment = at === undefined ? undefined : momentNamed(at)
+  const store = await context.open('change')
+  const origin = await context.session(store, given)
+  const made = await store.forkSession(origin, {
+    ...(moment !== undefined && { at: moment }),
+    ...(id !== undefined && { id }),
+    ...(title !== undefined && { title }),
+  })
+  const position = made.forkedFrom!.position
+  if (context.json) context.printJson({ session: made.id, forkedFrom: origin, position })
+  else {
+    const text = `Forked: session ${safeLine(made.id)} has the first ${counted(position, 'message')} of ${safeLine(origin)}.`
+    writeLines(out, sentence(text, out, style.green))
+  }
+  return EXIT.done
+}
+
+/** A moment as it is typed: a position, or `before:`, `after:`, `audit:` and what they take, or a time. */
+function momentNamed(text: string): Moment {
+  const [, kind, value = ''] = /^(before|after|audit):(.+)$/.exec(text) ?? []
+  const message = /^\d+$/.test(value) ? Number(value) : value
+  if (/^\d+$/.test(text)) return { afterMessage: Number(text) }
+  if (kind === 'before') return { beforeMessage: message }
+  if (kind === 'after') return { afterMessage: message }
+  if (kind === 'audit' && typeof message === 'number') return { audit: message }
+  const time = Date.parse(text)
+  if (!Number.isNaN(time)) return { time }
+  throw new CliError('WRONG_USE', `${JSON.stringify(text)} names no moment.`, {
+    hint: 'A position (12), before:ID, after:ID, audit:NUMBER, or a time (2026-05-01T12:00).',
+  })
+}
+
+export async function bringBack(
+  context: Context,
+  given: string,
+  { text, actor, reason }: { readonly text?: string; readonly actor?: string; readonly reason?: string },
+): Promise<number> {
+  const { out, style } = context
+  const store = await context.open('change')
+  const session = await context.session(store, given)
+  const brought = await store.bringBack(session, { text, actor, reason })
+  if (context.json) context.printJson({ fork: session, ...brought, summarizer: brought.summarizer ?? null })
+  else {
+    const done = `Brought back: message ${brought.position} of session ${safeLine(brought.sessionId)} has the conclusion of ${safeLine(session)}.`
+    writeLines(out, sentence(done, out, style.green))
+  }
+  return EXIT.done
+}
+
+/** A session with its forks. */
+type Node = { readonly session: Session; readonly forks: readonly Node[] }
+
+export async function tree(context: Context, given: string | undefined): Promise<number> {
+  const { out } = context
+  const store = await context.open('read')
+  const roots =
+    given === undefined
+      ? await rootsOf(store)
+      : [await rootOf(store, await store.getSession(await context.session(store, given)))]
+  const nodes = await Promise.all(roots.map((session) => nodeOf(store, session)))
+  if (context.json) context.printJson({ sessions: nodes.map(jsonOf) })
+  else if (nodes.length === 0) writeLines(out, ['No session has forks.'])
+  else
+    writeLines(
+      out,
+      nodes.flatMap((node) => linesOf(node, '', '')),
+    )
+  return EXIT.done
+}
+
+/** The sessions that are no forks and have some. */
+async function rootsOf(store: Store): Promise<Session[]> {
+  const roots: Session[] = []
+  for (const archived of [false, true])
+    for await (const session of allSessions(store, {
+      archived,
+      owner: undefined,
+      search: undefined,
+      after: undefined,
+    }))
+      if (session.forkedFrom === undefined && (await store.listForks(session.id)).length > 0)
+        roots.push(session)
+  return roots
+}
+
+async function rootOf(store: Store, session: Session): Promise<Session> {
+  let root = session
+  while (root.forkedFrom !== undefined) root = await store.getSession(root.forkedFrom.sessionId)
+  return root
+}
+
+async function nodeOf(store: Store, session: Session): Promise<Node> {
+  const forks = await store.listForks(session.id)
+  return { session, forks: await Promise.all(forks.map((one) => nodeOf(store, one))) }
+}
+
+type JsonNode = {
+  readonly id: string
+  readonly title: string | null
+  readonly position: number | null
+  readonly messages: number
+  readonly createdAt: number
+  readonly forks: readonly JsonNode[]
+}
+
+function jsonOf({ session, forks }: Node): JsonNode {
+  const { id, title, forkedFrom, messageCount, createdAt } = session
+  return {
+    id,
+    title: title ?? null,
+    position: forkedFrom?.position ?? null,
+    messages: messageCount,
+    createdAt,
+    forks: forks.map(jsonOf),
+  }
+}
+
+function linesOf({ session, forks }: Node, first: string, rest: string): string[] {
+  const { id, title, forkedFrom, messageCount } = session
+  const name = title === undefined ? id : `${id} (${title})`
+  const from = forkedFrom === undefined ? '' : `, from message ${forkedFrom.position}`
+  return [
+    `${first}${safeLine(name)}: ${counted(messageCount, 'message')}${from}`,
+    ...forks.flatMap((node, at) => {
+      const isLast = at === forks.length - 1
+      return linesOf(node, `${rest}${isLast ? '└ ' : '├ '}`, `${rest}${isLast ? '  ' : '│ '}`)
+    }),
+  ]
+}

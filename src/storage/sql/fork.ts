@@ -1,0 +1,430 @@
+import { v7 as uuidv7 } from 'uuid'
+import { UndertextError } from '../../errors.ts'
+import type { Json, JsonObject } from '../../messages/json.ts'
+import { encodeCoverage } from '../../model/coverage.ts'
+import type { Point } from '../../model/moment.ts'
+import type { CompactionKind } from '../../model/plan.ts'
+import type { Work } from '../../model/work.ts'
+import type { ForkRequest, Session } from '../storage.ts'
+import { writeAudit } from './audit.ts'
+import { insertInto } from './columns.ts'
+import { placesIn, setTags } from './commit.ts'
+import { coverageOf, decodeTurned, requiredKeys } from './compactions.ts'
+import { damaged, parseStoredObject } from './content-codec.ts'
+import { inForceAt, pointOf } from './moments.ts'
+import { requireKey } from './pins.ts'
+import { COUNTERS, resetCounters } from './recount.ts'
+import { showAll } from './replacements.ts'
+import { insertSession, readSession, requireSession, type StoredSession, sessionsWhere } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
+
+/*
+ * A fork has copies of the narrow rows, at the same places, and of the compactions, under new numbers and ids. Contents and long texts
+ * of replacements stay where they are: the copies name them. Tags, shown texts and counters are those of the moment.
+ */
+
+/** Longer replacements are not copied. A reference to one is shorter, so a fork of a fork copies the reference. */
+const COPIED_BYTES = 64
+
+/** What the state of a compaction at a moment means for tags of today. */
+const STATES = {
+  /** It was not in force. */
+  undone: 0,
+  /** It was in force and is in force today. */
+  active: 1,
+  /** It was in force and is not today. */
+  restored: 2,
+} as const
+
+/** A compaction to copy. */
+type Copied = {
+  readonly no: number
+  readonly newNo: number
+  readonly state: number
+  readonly row: Row
+}
+
+/** A session that is forked, and where. */
+type Forking = {
+  readonly origin: StoredSession
+  readonly fork: StoredSession
+  /** The last position. */
+  readonly position: number
+  /** `undefined` for now. */
+  readonly past: Point | undefined
+  readonly copied: readonly Copied[]
+}
+
+/** Copies a session, see `Storage.fork`. */
+export function* forkSession(sql: Sql, id: string, { id: newId, title, at }: ForkRequest): Work<Session> {
+  return yield* sql.write('forkSession', function* () {
+    if ((yield* readSession(sql, newId)) !== undefined)
+      throw new UndertextError('SESSION_EXISTS', { sessionId: newId })
+    const origin = yield* requireSession(sql, id)
+    const past = at && (yield* pointOf(sql, origin, at))
+    const position = past?.position ?? origin.messageCount
+    const fields = title === undefined ? origin : { ...origin, title }
+    const fork = yield* insertSession(sql, newId, fields, origin.estimator, true)
+    const copied = yield* compactionsAt(sql, origin, fork, past)
+    const forking: Forking = { origin, fork, position, past, copied }
+    const keys = yield* newKeys(sql, forking)
+    yield* copyRows(sql, forking, keys)
+    yield* copyCompactions(sql, forking, keys)
+    yield* copyReplacements(sql, forking, keys)
+    yield* settle(sql, forking, keys)
+    yield* writeAudit(sql, fork.no, { event: 'forked', detail: { from: id, position } })
+    yield* writeAudit(sql, origin.no, { event: 'forked', detail: { fork: newId, position } })
+    return yield* requireSession(sql, newId)
+  })
+}
+
+/** The direct forks of a session, oldest first. */
+export function* listForks(sql: Sql, id: string): Work<Session[]> {
+  return yield* sql.read('listForks', function* () {
+    const { no } = yield* requireSession(sql, id)
+    return yield* sessionsWhere(sql, '{family} forked_from = ? and staged_by is null order by no', no)
+  })
+}
+
+const COMPACTION = [
+  ...['no', 'id', 'run', 'status', 'coverage', 'requires', 'undone_with_run', 'turned'],
+  ...[
+    'kind',
+    'trigger',
+    'actor',
+    'reason',
+    'params',
+    'rows_hidden',
+    'parts_replaced',
+    'rows_inserted',
+    'tokens_before',
+    'tokens_after',
+  ],
+  ...['summarizer', 'model', 'prompt_version', 'usage', 'cost', 'error', 'created_at', 'changed_at', 'rank'],
+] as const
+
+/** The compactions that exist at a moment, with their state; attempts without a result are none. */
+function* compactionsAt(
+  sql: Sql,
+  origin: StoredSession,
+  fork: StoredSession,
+  past: Point | undefined,
+): Work<Copied[]> {
+  const rows = yield* sql.all(
+    `select ${COMPACTION.join(', ')} from undertext_compactions
+     where {family} session = ? and status in ('active', 'undone') order by no`,
+    origin.no,
+  )
+  const stateOf = past === undefined ? stateNow : yield* statesAt(sql, origin, past)
+  const existing = rows.flatMap((row) => {
+    const state = stateOf(row)
+    return state === undefined ? [] : [{ no: row[0] as number, state, row }]
+  })
+  if (existing.length === 0) return []
+  const first =
+    (yield* sql.nextNo('undertext_compactions', fork.no, existing.length)) ??
+    1 + ((yield* sql.get('select coalesce(max(no), 0) from undertext_compactions'))![0] as number)
+  return existing.map((one, at) => ({ ...one, newNo: first + at }))
+}
+
+function stateNow(row: Row): number {
+  return row[3] === 'active' ? STATES.active : STATES.undone
+}
+
+/** Returns a function for the state of a compaction at a moment, `undefined` before it was made. */
+function* statesAt(sql: Sql, { no }: StoredSession, past: Point): Work<(row: Row) => number | undefined> {
+  const inForce = new Set((yield* inForceAt(sql, { no }, past)).map((one) => one.no))
+  const made = yield* sql.all(
+    `select distinct compaction from undertext_audit where {family} session = ? and no <= ? and compaction is not null and event = 'created'`,
+    no,
+    past.audit,
+  )
+  const known = new Set(made.map(([compaction]) => compaction))
+  return (row) => {
+    if (inForce.has(row[0] as number)) return row[3] === 'active' ? STATES.active : STATES.restored
+    return known.has(row[0]) ? STATES.undone : undefined
+  }
+}
+
+/** How the key of a copied row follows from its place. */
+type NewKeys = {
+  /** SQL for the new key of the row `m`, with these values. */
+  readonly sql: string
+  readonly values: readonly number[]
+  of(position: number | null, ordinal: number): number
+}
+
+function* newKeys(sql: Sql, { fork, position }: Forking): Work<NewKeys> {
+  const first = sql.keyOf(fork.no, { position: 0 })
+  const last =
+    first === null
+      ? ((yield* sql.get('select coalesce(max(key), 0) from undertext_messages'))![0] as number)
+      : 0
+  // In SQLite messages first, then the inserted rows, without gaps.
+  const [each, messages, inserted] = first === null ? [1, last, last + position] : [2, first, first + 1]
+  return {
+    sql: 'case when m.position is null then ? + ? * m.ordinal else ? + ? * m.position end',
+    values: [inserted, each, messages, each],
+    of: (at, ordinal) => (at === null ? inserted + each * ordinal : messages + each * at),
+  }
+}
+
+const PLAIN = [
+  ...['anchor', 'ordinal', 'position', 'kind', 'role', 'flags', 'id'],
+  ...['size_text', 'size_reasoning', 'size_calls', 'size_results', 'size_media'],
+  ...['tools', 'created_at', 'idempotency_key', 'pinned'],
+]
+const TAGS = ['inserted_by', 'condense_parent', 'truncation_parent', 'retired_by']
+const INTO_MESSAGES = `insert into undertext_messages ({family,} key, session, source, ${PLAIN.join(', ')}`
+
+/** Old and new numbers of compactions, and their states. */
+const RENUMBERED =
+  'with renumbered as materialized (select {int k 0} as no, {int k 1} as new_no, {int k 2} as state from {elements ?} k)'
+
+function* copyRows(sql: Sql, { origin, fork, position, copied }: Forking, keys: NewKeys): Work<void> {
+  const columns = `{?,} ${keys.sql}, ?, coalesce(m.source, m.key), ${PLAIN.map((name) => `m.${name}`).join(', ')}`
+  const messages = '{family m} m.session = ? and m.position between 1 and ?'
+  if (copied.length === 0) {
+    yield* sql.run(
+      `${INTO_MESSAGES}) select ${columns} from undertext_messages m where ${messages} order by m.position`,
+      ...[...keys.values, fork.no, origin.no, position],
+    )
+    return
+  }
+  const numbers = JSON.stringify(copied.map(({ no, newNo, state }) => [no, newNo, state]))
+  const copy = `${RENUMBERED} ${INTO_MESSAGES}, ${TAGS.join(', ')})
+    select ${columns}, by.new_no, condensing.new_no, truncating.new_no, case when by.state = ${STATES.undone} then by.new_no end
+    from undertext_messages m left join renumbered by on by.no = m.inserted_by
+      left join renumbered condensing on condensing.no = m.condense_parent and condensing.state = ${STATES.active}
+      left join renumbered truncating on truncating.no = m.truncation_parent and truncating.state = ${STATES.active}`
+  const values = [numbers, ...keys.values, fork.no, origin.no]
+  yield* sql.run(`${copy} where ${messages} order by m.position`, ...values, position)
+  yield* sql.run(
+    `${copy} where {family m} m.session = ? and m.position is null and by.new_no is not null order by m.ordinal`,
+    ...values,
+  )
+}
+
+const INSERT_COMPACTION = insertInto('undertext_compactions', [...COMPACTION, 'session', 'copied_from'])
+const INSERT_AUDIT = insertInto('undertext_audit', [
+  ...['no', 'session', 'event', 'compaction', 'run', 'at', 'actor', 'detail', 'position'],
+])
+
+/** Copies compactions and what the audit says about them. */
+function* copyCompactions(sql: Sql, forking: Forking, keys: NewKeys): Work<void> {
+  const { fork, copied } = forking
+  if (copied.length === 0) return
+  const numbers = new Map(copied.map(({ no, newNo }) => [no, newNo] as const))
+  const named = new Map<string, string>()
+  for (const { row } of copied) {
+    named.set(row[1] as string, uuidv7())
+    if (!named.has(row[2] as string)) named.set(row[2] as string, uuidv7())
+  }
+  const entries = yield* copyAudit(sql, forking, numbers, named)
+  const places = yield* placesOf(sql, copied)
+  const renumbered = (list: readonly number[]): number[] => list.flatMap((no) => numbers.get(no) ?? [])
+  for (const { newNo, state, row } of copied) {
+    const [, id, run, , coverage, requires, undoneWithRun, turned, ...rest] = row
+    const { lifted, restored } = decodeTurned(id as string, turned)
+    yield* sql.run(
+      INSERT_COMPACTION,
+      newNo,
+      named.get(id as string)!,
+      named.get(run as string)!,
+      state === STATES.undone ? 'undone' : 'active',
+      coverageText(id as string, coverage as string, renumbered),
+      requires === null
+        ? null
+        : JSON.stringify(
+            requiredKeys(id as string, requires).map(([key, part, by]) => {
+              const moved = newKeyIn(places, keys, id as string)
+              return by === undefined ? [moved(key), part] : [moved(key), part, by.map(moved)]
+            }),
+          ),
+      undoneWithRun === null ? null : (entries.get(undoneWithRun as number) ?? null),
+      turned === null ? null : JSON.stringify([renumbered(lifted), renumbered(restored)]),
+      ...rest,
+      fork.no,
+      id,
+    )
+  }
+}
+
+function coverageText(id: string, text: string, renumbered: (list: readonly number[]) => number[]): string {
+  const coverage = coverageOf(id, text, undefined)
+  const { lifts, restores } = coverage
+  if (lifts === undefined && restores === undefined) return text
+  return encodeCoverage({
+    ...coverage,
+    ...(lifts !== undefined && { lifts: renumbered(lifts) }),
+    ...(restores !== undefined && { restores: renumbered(restores) }),
+  })
+}
+
+type Places = ReadonlyMap<number, readonly [position: number | null, ordinal: number]>
+
+/** The places of the rows that compactions point to, by key. */
+function* placesOf(sql: Sql, copied: readonly Copied[]): Work<Places> {
+  const keys = copied.flatMap(({ row }) =>
+    requiredKeys(row[1] as string, row[5]).flatMap(([key, , by = []]) => [key, ...by]),
+  )
+  if (keys.length === 0) return new Map()
+  const rows = yield* sql.all(
+    'select key, position, ordinal from undertext_messages where {family} key in (select value from {list ?} k)',
+    JSON.stringify(keys),
+  )
+  return new Map(
+    rows.map(([key, position, ordinal]) => [key as number, [position as number | null, ordinal as number]]),
+  )
+}
+
+function newKeyIn(places: Places, keys: NewKeys, compaction: string): (key: number) => number {
+  return (key) => {
+    const place = places.get(key)
+    if (place === undefined) throw damaged('list of required parts', `compaction ${compaction}`)
+    return keys.of(...place)
+  }
+}
+
+/** Copies what was recorded about the compactions up to the moment; returns the new numbers of the entries. */
+function* copyAudit(
+  sql: Sql,
+  { origin, fork, past, position: last }: Forking,
+  numbers: ReadonlyMap<number, number>,
+  named: ReadonlyMap<string, string>,
+): Work<ReadonlyMap<number, number>> {
+  const rows = yield* sql.all(
+    `select no, event, compaction, run, at, actor, detail, position from undertext_audit
+     where {family} session = ? and (no <= ? or event = 'created') and (compaction is not null or event in ('run undone', 'run redone')) order by no`,
+    origin.no,
+    past?.audit ?? Number.MAX_SAFE_INTEGER,
+  )
+  const entries = new Map<number, number>()
+  for (const [no, event, compaction, run, at, actor, detail, position] of rows) {
+    const newNo = compaction === null ? null : numbers.get(compaction as number)
+    const newRun = run === null ? null : named.get(run as string)
+    if (newNo === undefined || newRun === undefined) continue
+    const key = yield* sql.insert(
+      INSERT_AUDIT,
+      yield* sql.nextNo('undertext_audit', fork.no),
+      ...[fork.no, event, newNo, newRun, at, actor],
+      detail === null
+        ? null
+        : JSON.stringify(renamed(parseStoredObject(detail, 'detail', `audit entry ${no}`), named)),
+      // A preview of an append that the fork has only a part of.
+      position === null ? null : Math.min(position as number, last),
+    )
+    entries.set(no as number, key)
+  }
+  return entries
+}
+
+/** Details name compactions by their ids. */
+function renamed(detail: JsonObject, named: ReadonlyMap<string, string>): JsonObject {
+  const rename = (value: Json | undefined): Json | undefined =>
+    typeof value === 'string' ? (named.get(value) ?? value) : value
+  return Object.fromEntries(Object.entries(detail).map(([name, value]) => [name, rename(value)]))
+}
+
+const SAVED = ['saved_text', 'saved_reasoning', 'saved_results', 'saved_media']
+
+function* copyReplacements(sql: Sql, { copied, position }: Forking, keys: NewKeys): Work<void> {
+  const replacing = copied.filter(({ row }) => (row[COMPACTION.indexOf('parts_replaced')] as number) > 0)
+  if (replacing.length === 0) return
+  yield* sql.run(
+    `${RENUMBERED} insert into undertext_replacements ({family,} compaction, message, part, text, ${SAVED.join(', ')})
+     select {?,} k.new_no, ${keys.sql}, r.part,
+       case when octet_length(r.text) <= ${COPIED_BYTES} then r.text else '[' || r.compaction || ',' || r.message || ']' end,
+       ${SAVED.map((name) => `r.${name}`).join(', ')}
+     from renumbered k {cross} undertext_replacements r on {family r} r.compaction = k.no
+       join undertext_messages m on {family m} m.key = r.message
+     where m.position is null or m.position <= ?`,
+    JSON.stringify(replacing.map(({ no, newNo, state }) => [no, newNo, state])),
+    ...keys.values,
+    position,
+  )
+}
+
+/** Sets the tags that are not those of today, the shown texts and the counters. */
+function* settle(sql: Sql, forking: Forking, keys: NewKeys): Work<void> {
+  const { origin, fork, position, past, copied } = forking
+  yield* sql.run(
+    'update undertext_sessions set forked_from = ?, forked_at = ?, version = ?, view_epoch = ? where {family} no = ?',
+    ...[origin.no, position, origin.version, origin.viewEpoch, fork.no],
+  )
+  const isReplacing = copied.some(({ row }) => (row[COMPACTION.indexOf('parts_replaced')] as number) > 0)
+  if (past !== undefined) yield* goBack(sql, forking, past, keys)
+  if (isReplacing) yield* showAll(sql, fork.no, past !== undefined)
+  if (past !== undefined) return yield* resetCounters(sql, fork.no)
+  yield* sql.run(
+    `update undertext_sessions set (${COUNTERS}, undone_automatic) = (select ${COUNTERS}, undone_automatic
+       from undertext_sessions o where {family o} o.no = ?) where {family} no = ?`,
+    ...[origin.no, fork.no],
+  )
+}
+
+/** Sets the pins, the tags and the sizes of originals that the rows of a fork had at a moment. */
+function* goBack(
+  sql: Sql,
+  { origin, fork, position, copied }: Forking,
+  past: Point,
+  keys: NewKeys,
+): Work<void> {
+  yield* pinAsThen(sql, origin, fork, past)
+  for (const { newNo, state, row } of copied) {
+    if (state !== STATES.restored) continue
+    const [, id, , , text] = row
+    const kind = row[COMPACTION.indexOf('kind')] as CompactionKind
+    const coverage = coverageOf(id as string, text, undefined)
+    // What it hid was not pinned then.
+    if (coverage.rewinds !== true)
+      for (const [where, ...values] of placesIn(sql, fork.no, coverage.hidden))
+        yield* sql.run(`update undertext_messages set pinned = 0 where ${where} and pinned = 1`, ...values)
+    if (yield* setTags(sql, fork.no, { kind, no: newNo }, coverage, true)) continue
+    throw damaged('coverage', `compaction ${id}`)
+  }
+  yield* sql.run(
+    `update undertext_messages set ${['text', 'reasoning', 'results', 'media'].map((size) => `size_${size} = size_${size} + was.saved_${size}`).join(', ')}
+     from (select ${keys.sql} as new_key, ${SAVED.map((name) => `sum(r.${name}) as ${name}`).join(', ')}
+       from undertext_messages m cross join {elements m.shown} s {cross} undertext_replacements r
+         on {family r} r.message = m.key and r.part = {int s 0} and r.compaction = {int s 1}
+       where {family m} m.session = ? and m.shown is not null and (m.position is null or m.position <= ?)
+       group by m.key, m.position, m.ordinal) was
+     where {family undertext_messages} undertext_messages.key = was.new_key and undertext_messages.session = ?`,
+    ...[...keys.values, origin.no, position, fork.no],
+  )
+  // A preview of an append that the fork has only a part of.
+  yield* sql.run(
+    `update undertext_compactions set parts_replaced = (select count(*) from undertext_replacements r
+       where {family r} r.compaction = undertext_compactions.no)
+     where {family} session = ? and kind = 'preview'`,
+    fork.no,
+  )
+}
+
+/** The audit names up to 20 messages of each change of pins; others keep the pins of today. */
+function* pinAsThen(sql: Sql, origin: StoredSession, fork: StoredSession, { audit }: Point): Work<void> {
+  const later = yield* sql.all(
+    `select no, event, detail from undertext_audit
+     where {family} session = ? and no > ? and event in ('pinned', 'unpinned') order by no`,
+    origin.no,
+    audit,
+  )
+  const done = new Set<string>()
+  for (const [no, event, detail] of later) {
+    const { messageIds } = parseStoredObject(detail, 'detail', `audit entry ${no}`)
+    for (const id of (messageIds ?? []) as readonly string[]) {
+      // The first change since the moment says what was before it.
+      if (done.has(id)) continue
+      done.add(id)
+      const [position, ordinal] = (yield* sql.get(
+        'select position, ordinal from undertext_messages where {family} key = ?',
+        yield* requireKey(sql, origin, id),
+      ))!
+      yield* sql.run(
+        `update undertext_messages set pinned = ? where {family} session = ? and ${position === null ? 'position is null and ordinal' : 'position'} = ?`,
+        ...[event === 'pinned' ? 0 : 1, fork.no, position ?? ordinal],
+      )
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import { SummaryMaterial } from '../compaction/summary-chunks.ts'
+import { askForSummary } from '../compaction/write-summary.ts'
+import type { BringBackOptions } from '../config/store-options.ts'
+import { invalid, standingFor, UndertextError } from '../errors.ts'
+import { defined } from '../messages/defined.ts'
+import type { StoredMessage } from '../messages/message.ts'
+import type { Session } from '../storage/storage.ts'
+import { extractiveSummarizer } from '../summarizers/extractive.ts'
+import { chosenSummarizer } from '../summarizers/judge-answer.ts'
+import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
+import type { StoreContext } from './context.ts'
+
+/** What `bringBack` appended. */
+export type BringBackResult = {
+  /** The session that the fork is a fork of. */
+  readonly sessionId: string
+  readonly messageId: string
+  readonly position: number
+  /** The conclusion, as given or as the summarizer wrote it. */
+  readonly text: string
+  /** The name of the summarizer that wrote it; absent for a given text. */
+  readonly summarizer?: string
+}
+
+/** The most tokens of a conclusion. */
+const MAX_TOKENS = 1_000
+
+/** Appends the conclusion of a fork to its original. No transaction is open while the summarizer works. */
+export async function bringBack(
+  context: StoreContext,
+  forkId: string,
+  { text: given, actor, reason }: BringBackOptions,
+): Promise<BringBackResult> {
+  const fork = await context.requireSession(forkId)
+  if (fork.forkedFrom === undefined) throw invalid('bringBack: this session is no fork')
+  const { sessionId, position: from } = fork.forkedFrom
+  const written =
+    given === undefined ? await conclusionOf(context, fork, from) : { text: given, summarizer: undefined }
+  const to = fork.messageCount
+  const name = fork.title === undefined ? forkId : `${forkId} (${fork.title})`
+  const metadata = {
+    broughtBack: { fork: forkId, from, to, ...defined({ summarizer: written.summarizer }) },
+  }
+  const content = `[Conclusion of the branch ${name}, which left this conversation after message ${from}]\n\n${written.text}`
+  const message = { role: 'user' as const, content, metadata }
+  const how = { fork: forkId, from, to, actor, reason }
+  const { id: messageId, position } = await context.storage.bringBack(sessionId, message, how)
+  return {
+    sessionId,
+    messageId,
+    position,
+    ...written,
+    ...defined({ summarizer: written.summarizer }),
+  } as BringBackResult
+}
+
+/** The summary of what the view of a fork has after the position where it was forked. */
+async function conclusionOf(
+  context: StoreContext,
+  fork: Session,
+  from: number,
+): Promise<{ text: string; summarizer: string }> {
+  const { settings } = context.configuration.ofSession(fork.config)
+  const { summarizationProvider: provider, summarizationModel: model } = settings
+  const { summarizer = extractiveSummarizer } = chosenSummarizer(settings.summarizer, provider, model)
+  const rows = await ownRows(context, fork, from)
+  if (rows.length === 0) throw invalid('bringBack: the fork has no messages of its own to summarize')
+  const sources = rows.map((row) => ({
+    kind: row.kind,
+    shown: row,
+    original: row,
+    metadata: row.metadata,
+    position: row.position,
+  }))
+  const estimator = context.estimatorNamed(fork.estimator, fork.id)
+  const request = {
+    sessionId: fork.id,
+    sections: settings.summarySections ?? SUMMARY_SECTIONS,
+    maxTokens: MAX_TOKENS,
+    ...defined({ provider, model }),
+  }
+  const view = { estimator, provider: context.modelFor(fork).key }
+  const asked = await askForSummary(summarizer, SummaryMaterial.of(sources, summarizer), request, {
+    timeoutMs: settings.summaryTimeoutMs,
+    signal: undefined,
+    view,
+    answered: undefined,
+  })
+  const failed = (error: string): UndertextError =>
+    new UndertextError('SUMMARIZER_FAILED', { summarizer: summarizer.name, error })
+  if ('error' in asked) throw standingFor(failed(asked.error), asked.thrown)
+  if (asked.written.problem !== undefined) throw failed(asked.written.problem)
+  return { text: asked.written.text, summarizer: summarizer.name }
+}
+
+/** The rows of the view after a position; of a summary that also stands for earlier messages, the messages after it. */
+async function ownRows(context: StoreContext, fork: Session, from: number): Promise<StoredMessage[]> {
+  const view = await context.storage.view(fork.id, true)
+  const visible = new Set(view.map(({ id }) => id))
+  const mixed = view.flatMap(({ standsFor = [] }) =>
+    standsFor.some(([first]) => first <= from) ? standsFor.filter(([, last]) => last > from) : [],
+  )
+  const query = { after: from, before: undefined, limit: undefined, order: 'forward' as const }
+  const rows = await context.storage.messages(fork.id, query)
+  return rows.filter(
+    ({ id, position }) =>
+      visible.has(id) ||
+      (position !== undefined && mixed.some(([first, last]) => first <= position && position <= last)),
+  )
+}

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest'
+import type { Store, ViewMessage } from '../../../src/index.ts'
+import { call, chat, result, say } from '../../support/conversation.ts'
+import { type Contract, refusal } from './support.ts'
+
+/** Forks: copies of a session that share its contents and nothing else. */
+export function describeForks({ open, keeps }: Contract): void {
+  describe.skipIf(!keeps.histories)('a fork', () => {
+    it('has the messages, ids and compactions of its original, and both go on alone', async () => {
+      const store = await open()
+      await store.append('a', [{ ...say('user', 'one'), id: 'mine', idempotencyKey: 'k' }, ...chat(3, 100)])
+      await store.compactSession('a', { range: { from: 2, to: 3 }, summary: 'Short.' })
+      const fork = await store.forkSession('a', { id: 'b', title: 'Other' })
+      expect(fork).toMatchObject({ id: 'b', title: 'Other', forkedFrom: { sessionId: 'a', position: 7 } })
+      expect(await texts(store, 'b')).toEqual(await texts(store, 'a'))
+
+      const originals = await store.getMessages('a')
+      const copies = await store.getMessages('b')
+      expect(copies.map(({ copiedFrom }) => copiedFrom)).toEqual(
+        originals.map(({ id }) => ({ sessionId: 'a', messageId: id })),
+      )
+      expect(copies[0]!.id).toBe('mine')
+      const [original] = await store.listCompactions('a')
+      const [copy] = await store.listCompactions('b')
+      expect(copy).toMatchObject({ copiedFrom: original!.id, status: 'active' })
+      expect(copy!.id).not.toBe(original!.id)
+
+      const again = await store.append('b', [{ ...say('user', 'one'), idempotencyKey: 'k' }])
+      expect(again.messages).toMatchObject([{ id: 'mine', existing: true }])
+      await store.undoCompaction('b', copy!.id)
+      await store.append('b', [say('user', 'in b')])
+      await store.append('a', [say('user', 'in a')])
+      expect(await texts(store, 'b')).toEqual([
+        ...originalTexts(originals.filter(({ kind }) => kind === 'message')),
+        'in b',
+      ])
+      expect((await texts(store, 'a')).at(-1)).toBe('in a')
+      expect((await store.listCompactions('a')).map(({ status }) => status)).toEqual(['active'])
+      for (const id of ['a', 'b']) expect((await store.verifySession(id)).findings).toEqual([])
+      expect(await lastEvents(store)).toEqual({ a: 'forked', b: ['created', 'forked', 'undone'] })
+    })
+
+    it('is of any moment', async () => {
+      const store = await open()
+      await store.append('a', chat(3, 100))
+      const before = await texts(store, 'a')
+      await store.compactSession('a', { range: { from: 1, to: 4 }, summary: 'Short.' })
+      await store.append('a', [say('user', 'later')])
+      const [made] = await store.listCompactions('a')
+      const early = await store.forkSession('a', { at: { afterMessage: 2 } })
+      const uncompacted = await store.forkSession('a', { at: { beforeCompaction: made!.id } })
+      expect(early.messageCount).toBe(2)
+      expect(await texts(store, early.id)).toEqual(before.slice(0, 2))
+      expect(await texts(store, uncompacted.id)).toEqual(before)
+      expect(await store.listCompactions(uncompacted.id)).toEqual([])
+      expect((await store.listForks('a')).map(({ id }) => id)).toEqual([early.id, uncompacted.id])
+    })
+
+    it('is compacted, rewound, estimated again and exported like any other session', async () => {
+      const store = await open()
+      await store.append('a', [say('user', 'read'), call('c', 'read'), result('c', 'line\n'.repeat(9_000))])
+      await store.append('a', chat(4, 100))
+      const { id } = await store.forkSession('a')
+      await store.compactSession(id, { range: { from: 4, to: 6 }, summary: 'Short.' })
+      await store.reestimate(id)
+      const view = await texts(store, id)
+      const records: unknown[] = []
+      for await (const record of store.exportSession(id)) records.push(record)
+      await store.rewind(id, { from: 'start', append: [say('user', 'new')] })
+      await store.purgeSession('a', { forks: 'keep' })
+      const restored = await store.restoreSession(records as never, { id: 'restored' })
+      expect(await texts(store, restored.sessionId)).toEqual(view)
+      for (const one of [id, 'restored']) expect((await store.verifySession(one)).findings).toEqual([])
+      expect((await store.getSession('restored')).forkedFrom).toBeUndefined()
+    })
+
+    it('keeps its contents when its original is purged, in each order, and becomes a fork of the rest', async () => {
+      const store = await open()
+      await store.append('a', [say('user', 'read'), call('c', 'read'), result('c', 'line\n'.repeat(9_000))])
+      await store.forkSession('a', { id: 'b' })
+      await store.append('b', [say('user', 'in b')])
+      await store.forkSession('b', { id: 'c' })
+      await store.forkSession('a', { id: 'd' })
+      const [b, c, d] = [await texts(store, 'b'), await texts(store, 'c'), await texts(store, 'd')]
+      expect((await refusal(store.purgeSession('a'), 'HAS_FORKS')).facts).toEqual({
+        sessionId: 'a',
+        forks: ['b', 'd'],
+      })
+      await store.purgeSession('b', { forks: 'keep' })
+      expect((await store.getSession('c')).forkedFrom).toEqual({ sessionId: 'a', position: 3 })
+      expect(await texts(store, 'c')).toEqual(c)
+      await store.purgeSession('a', { forks: 'keep' })
+      expect((await store.getSession('c')).forkedFrom).toBeUndefined()
+      expect([await texts(store, 'c'), await texts(store, 'd')]).toEqual([c, d])
+      await store.purgeSession('c')
+      expect(await texts(store, 'd')).toEqual(d)
+      expect((await store.verifySession('d')).findings).toEqual([])
+      expect(b).toEqual(c)
+    })
+
+    it('is purged with its original on request', async () => {
+      const store = await open()
+      await store.append('a', chat(2, 100))
+      await store.forkSession('a', { id: 'b' })
+      await store.forkSession('b', { id: 'c' })
+      expect(await store.purgeSession('a', { forks: 'purge' })).toMatchObject({
+        messages: 12,
+        forks: ['b', 'c'],
+      })
+      expect(await store.listSessions()).toEqual([])
+    })
+
+    it('is refused under an id that is taken, and of a session that does not exist', async () => {
+      const store = await open()
+      await store.append('a', chat(1, 10))
+      await refusal(store.forkSession('a', { id: 'a' }), 'SESSION_EXISTS')
+      await refusal(store.forkSession('x'), 'SESSION_NOT_FOUND')
+      await refusal(store.forkSession('a', { at: { afterMessage: 99 } }), 'MESSAGE_NOT_FOUND')
+      await refusal(store.forkSession('a', { when: 1 } as never), 'INVALID_INPUT')
+      expect(await store.listSessions()).toHaveLength(1)
+    })
+
+    it('brings its conclusion back, which can be taken back', async () => {
+      const store = await open()
+      await store.append('a', chat(1, 10))
+      await store.forkSession('a', { id: 'b' })
+      await refusal(store.bringBack('a'), 'INVALID_INPUT')
+      await refusal(store.bringBack('b'), 'INVALID_INPUT')
+      const first = (await store.getSession('b')).messageCount
+      await store.append('b', [say('user', 'Is the cache needed?'), say('assistant', 'No, it is not.')])
+      const given = await store.bringBack('b', { text: 'No cache.' })
+      expect(given).toMatchObject({ sessionId: 'a', position: first + 1, text: 'No cache.' })
+      expect((await texts(store, 'a')).at(-1)).toBe(
+        `[Conclusion of the branch b, which left this conversation after message ${first}]\n\nNo cache.`,
+      )
+      await store.hideMessages('a', [given.messageId])
+      expect(await texts(store, 'a')).toHaveLength(first)
+
+      const written = await store.bringBack('b')
+      expect(written.summarizer).toBe('extractive')
+      expect(written.text).toContain('Is the cache needed?')
+      expect((await store.getAuditLog('a')).at(-1)).toMatchObject({
+        event: 'brought back',
+        detail: { fork: 'b', from: first, to: first + 2, position: first + 2 },
+      })
+    })
+  })
+}
+
+async function texts(store: Store, id: string): Promise<string[]> {
+  return originalTexts(await store.getEffectiveHistory(id))
+}
+
+function originalTexts(rows: readonly Pick<ViewMessage, 'content'>[]): string[] {
+  return rows.map(({ content }) => (typeof content === 'string' ? content : JSON.stringify(content)))
+}
+
+async function lastEvents(store: Store): Promise<unknown> {
+  const events = async (id: string): Promise<string[]> =>
+    (await store.getAuditLog(id)).map(({ event }) => event)
+  return { a: (await events('a')).at(-1), b: await events('b') }
+}
