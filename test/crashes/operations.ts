@@ -204,7 +204,8 @@ export async function prepare(
     case 'report usage':
       return figures(async () => {
         const inputTokens = Math.floor((stats.estimated * (60 + (picks[0] % 120))) / 100)
-        return (await store.recordUsage(session, { inputTokens })).calibration
+        const request = await store.prepareRequest(session, { system: `system ${picks[1] % 3}`, auto: false })
+        return (await store.recordUsage(session, { inputTokens, request })).calibration
       })
     case 'learn a limit':
       return figures(() =>
