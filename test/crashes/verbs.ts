@@ -400,7 +400,10 @@ export const VERBS: readonly WritingVerb[] = [
   {
     name: 'record a request',
     arrange: async (store) => {
-      const request = await store.prepareRequest(S, { system: `${CANARY} be brief`, tools: [{ name: 'read' }] })
+      const request = await store.prepareRequest(S, {
+        system: `${CANARY} be brief`,
+        tools: [{ name: 'read' }],
+      })
       await store.recordUsage(S, { inputTokens: 900, request })
       return store.prepareRequest(S, { prompt: `${CANARY} more`, system: `${CANARY} be brief`, tools: [{}] })
     },

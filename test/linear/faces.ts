@@ -537,7 +537,10 @@ const SDK_FACES: Face[] = [
     async (store, messages) => {
       await store.beforeTurn('s')
       const request = await store.prepareRequest('r', { prompt: messages } as never)
-      const { requestId } = await store.recordResponse('r', { request, messages: [{ role: 'assistant', content: 'x' }] })
+      const { requestId } = await store.recordResponse('r', {
+        request,
+        messages: [{ role: 'assistant', content: 'x' }],
+      })
       await store.getRequest('r', requestId!)
       await store.recordResponse('s', { messages } as never)
       await store.afterTurn('s', { stopReason: 'end_turn' } as never)
