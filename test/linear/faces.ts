@@ -762,6 +762,7 @@ function refused(error: unknown): void {
 }
 
 const COMMANDS: readonly (readonly string[])[] = [
+  ['requests', 's'],
   ['show', 's'],
   ['show', 's', '--no-fold'],
   ['sessions'],
