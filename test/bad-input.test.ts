@@ -97,6 +97,8 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   reestimate: (s, id) => s.reestimate(id),
   recordUsage: (s, id) => s.recordUsage(id, { inputTokens: 5 }),
   getUsage: (s, id) => s.getUsage(id),
+  listRequests: (s, id) => s.listRequests(id),
+  getRequest: (s, id) => s.getRequest(id, 'x'),
   recordOverflow: (s, id) => s.recordOverflow(id, 'prompt is too long'),
   compactInBackground: (s, id) => s.compactInBackground(id),
   listJobs: (s, id) => s.listJobs(id),

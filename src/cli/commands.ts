@@ -179,6 +179,31 @@ export const COMMANDS: readonly CliCommand[] = [
         .option('--limit <count>', 'at most so many runs, the newest', wholeNumber(1)),
   },
   {
+    name: 'requests',
+    summary: 'show what a model was sent',
+    description:
+      'Lists the recorded requests of a session: when, to which model, how much of the history, and where the answer is. With the number of a request, or the position of a message that it produced, shows what the model was sent: system prompt, tools and messages, rendered again and compared with the recorded hash.',
+    examples: {
+      'requests @': 'the requests of the newest session',
+      'requests @ r12': 'what its twelfth request contained',
+      'requests @ --answer 40': 'what the model saw when it wrote the message at position 40',
+      "requests @ @ --json | jq '.request.messages'": 'the messages of the newest request, for a script',
+    },
+    action: async () => (await import('./commands/requests.ts')).showRequests,
+    declare: (command) =>
+      command
+        .argument('<session>', SESSION)
+        .argument('[request]', 'a request: its number (r12), its id, or @ for the newest')
+        .addOption(
+          new Option('--answer <position>', 'the request that produced the message at this position')
+            .argParser(wholeNumber(1))
+            .conflicts('after'),
+        )
+        .option('--limit <count>', 'at most so many', wholeNumber(1), 50)
+        .option('--after <request>', 'continue after this request, the last one of the previous list')
+        .option('--no-fold', 'long tool outputs in full (always so where the output is no terminal)'),
+  },
+  {
     name: 'diff',
     summary: 'show what a compaction changed in the view, or the difference of two moments',
     description:

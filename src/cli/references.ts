@@ -81,6 +81,25 @@ export async function findCompaction(store: Store, sessionId: string, given: str
   return onlyOne(found, given, 'compactions', missing)
 }
 
+/** The id of a request: the given id, its number (`r12` or `12`), or for `@` the newest. Throws `REQUEST_NOT_FOUND`. */
+export async function findRequest(store: Store, sessionId: string, given: string): Promise<string> {
+  const { incarnation } = await store.getSession(sessionId)
+  if (given !== '@') return /^r?[1-9]\d*$/.test(given) ? `${incarnation}:r${given.replace('r', '')}` : given
+  let newest: string | undefined
+  for (;;) {
+    const page = await store.listRequests(sessionId, {
+      limit: REQUESTS_AT_ONCE,
+      ...(newest !== undefined && { after: newest }),
+    })
+    newest = page.at(-1)?.id ?? newest
+    if (page.length < REQUESTS_AT_ONCE) break
+  }
+  if (newest === undefined) throw new UndertextError('REQUEST_NOT_FOUND', { sessionId, request: given })
+  return newest
+}
+
+const REQUESTS_AT_ONCE = 10_000
+
 function onlyOne(found: readonly string[], given: string, what: string, missing: () => Error): string {
   if (found.length === 1) return found[0]!
   if (found.length === 0) throw missing()

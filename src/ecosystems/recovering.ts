@@ -55,13 +55,14 @@ async function complete(
 }
 
 /**
- * Records the usage of one model call. The response was already delivered and paid for: if recording fails, the
+ * Records the usage of one model call, and what was sent, unless the call had more than the request. The response was already delivered and paid for: if recording fails, the
  * process emits a warning. Reports of 0 tokens are ignored.
  */
 export async function recordCall(
   store: Pick<Store, 'recordUsage'>,
   request: PreparedRequest,
   usage: ReportedUsage | undefined,
+  isWhole = true,
 ): Promise<void> {
   const { sessionId, provider, model } = request
   if (usage === undefined || Object.values(usage).every((tokens) => tokens === 0)) return
@@ -71,6 +72,7 @@ export async function recordCall(
       ...describedBy(request),
       provider,
       ...(model !== undefined && { model }),
+      ...(isWhole && { request }),
     })
   } catch (error) {
     process.emitWarning(`The usage of a model call was not recorded: ${errorName(error)}`)

@@ -57,6 +57,14 @@ beforeAll(async () => {
     }
     const summarizer = { name: 'asking', usesModel: true, summarize: async () => answer }
     await store.compactSession('talk', { range: { from: 9, to: 10 }, summarizer })
+    const request = await store.prepareRequest('older', {
+      prompt: 'And?',
+      system: 'Be brief.',
+      model: 'gpt-4o',
+    })
+    const messages = [say('assistant', 'Yes.')]
+    const billed = { inputTokens: 9, cacheReadTokens: 4, outputTokens: 2 }
+    await store.recordResponse('older', { request, messages, usage: billed })
     await store.createSession({ id: 'spoilt' })
     await store.createSession({ id: 'old' })
   })
@@ -71,6 +79,7 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
   show: async () => ['talk', '--full'],
   stats: async () => ['talk', '--model', 'openai/gpt-4o'],
   log: async () => ['talk'],
+  requests: async () => ['older', '1'],
   diff: async ({ change }) => ['large', (await change((store) => store.listCompactions('large')))[0]!.id],
   fork: async () => ['talk', '--at', '2', '--id', 'talk-2'],
   tree: async () => ['talk'],

@@ -204,7 +204,10 @@ export async function prepare(
     case 'report usage':
       return figures(async () => {
         const inputTokens = Math.floor((stats.estimated * (60 + (picks[0] % 120))) / 100)
-        return (await store.recordUsage(session, { inputTokens })).calibration
+        // A history that is too long has no request.
+        const system = `system ${picks[1] % 3}`
+        const request = await store.prepareRequest(session, { system, auto: false }).catch(() => undefined)
+        return (await store.recordUsage(session, { inputTokens, request })).calibration
       })
     case 'learn a limit':
       return figures(() =>

@@ -421,6 +421,19 @@ export const VERBS: readonly WritingVerb[] = [
     act: (store) => store.recordUsage(S, { inputTokens: 1_100, cacheReadTokens: 10, outputTokens: 5 }),
   },
   {
+    name: 'record a request',
+    arrange: async (store) => {
+      const request = await store.prepareRequest(S, {
+        system: `${CANARY} be brief`,
+        tools: [{ name: 'read' }],
+      })
+      await store.recordUsage(S, { inputTokens: 900, request })
+      return store.prepareRequest(S, { prompt: `${CANARY} more`, system: `${CANARY} be brief`, tools: [{}] })
+    },
+    // Of three texts one is there.
+    act: (store, request) => store.recordUsage(S, { inputTokens: 900, request }),
+  },
+  {
     name: 'learn a limit',
     act: (store) => store.learnLimit({ provider: 'openai', model: 'gpt-4o', tokens: 100_000 }),
   },

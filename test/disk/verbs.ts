@@ -168,6 +168,10 @@ export const WRITES: Readonly<Record<string, Verb>> = {
     }),
   reestimate: (store) => store.reestimate('s'),
   recordUsage: (store) => store.recordUsage('s', { inputTokens: 500 }),
+  'recordUsage of a request': async (store) => {
+    const request = await store.prepareRequest('s', { system: units(500), prompt: units(300) })
+    return store.recordUsage('s', { inputTokens: 500, request })
+  },
   learnLimit: (store) => store.learnLimit({ provider: 'openai', model: units(200), tokens: 500 }),
   forgetLimit: (store) => store.forgetLimit('openai', units(200)),
   'verifySession with repair': (store) => store.verifySession('s', { repair: true }),

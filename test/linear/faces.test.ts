@@ -36,7 +36,7 @@ const NO_TEXT_VERBS = new Set<string>([
   ...'recordAppended pin unpin refuseWithin recordProviderCompaction listCompactions getCompaction getAuditLog'.split(
     ' ',
   ),
-  ...'undoIfFits recordUsage getUsage learnLimit listLimits forgetLimit stats statsOf estimatorNamed requireSession'.split(
+  ...'undoIfFits recordUsage getUsage listRequests learnLimit listLimits forgetLimit stats statsOf estimatorNamed requireSession'.split(
     ' ',
   ),
 ])

@@ -539,9 +539,15 @@ const STORE_FACES: Face[] = [
 const SDK_FACES: Face[] = [
   ...overStore(
     'recordResponse, beforeTurn, afterTurn',
-    ['store.recordResponse', 'store.beforeTurn', 'store.afterTurn'],
+    ['store.recordResponse', 'store.getRequest', 'store.beforeTurn', 'store.afterTurn'],
     async (store, messages) => {
       await store.beforeTurn('s')
+      const request = await store.prepareRequest('r', { prompt: messages } as never)
+      const { requestId } = await store.recordResponse('r', {
+        request,
+        messages: [{ role: 'assistant', content: 'x' }],
+      })
+      await store.getRequest('r', requestId!)
       await store.recordResponse('s', { messages } as never)
       await store.afterTurn('s', { stopReason: 'end_turn' } as never)
     },
@@ -762,6 +768,7 @@ function refused(error: unknown): void {
 }
 
 const COMMANDS: readonly (readonly string[])[] = [
+  ['requests', 's'],
   ['show', 's'],
   ['show', 's', '--no-fold'],
   ['sessions'],

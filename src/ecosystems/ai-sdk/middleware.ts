@@ -287,8 +287,12 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
           },
           { ...options, ...defined({ signal: params.abortSignal }) },
         ),
-      whole: (answer, request) =>
-        recordCall(store, { ...request, ...defined({ tools: params.tools }) }, usageIn(answer, provider)),
+      whole: (answer, request) => {
+        // The steps of an answer are in its later calls, and stored when it ends.
+        const isWhole = params.prompt.filter(({ role }) => role !== 'system').length === turn.messages
+        const sent = { ...request, ...defined({ tools: params.tools }) }
+        return recordCall(store, sent, usageIn(answer, provider), isWhole)
+      },
       broken: async () => {},
     })
   return withMethods(model, { doGenerate: calling('doGenerate'), doStream: calling('doStream') })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  type HistoryRecord,
   isUndertextError,
   type NewMessage,
   type PreparedRequest,
@@ -303,7 +304,7 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
       const request = await store.prepareRequest(S, { prompt: 'not stored' })
       const usage = await store.recordUsage(S, { ...USAGE, request })
       all.push({ id: usage.requestId!, sent: sentOf(request) })
-      const records = []
+      const records: HistoryRecord[] = []
       for await (const record of store.exportSession(S)) records.push(record)
       expect(records[0]).toMatchObject({ type: 'header', version: 2 })
       const byType = (type: string) => records.filter((one) => one.type === type).length

@@ -77,6 +77,18 @@ describe('round trips', () => {
     ['an undo', 3, () => store.undoCompaction('s', runId)],
     ['a redo', 7, () => store.redoCompaction('s', runId)],
     ['a usage report', 7, () => store.recordUsage('s', { inputTokens: 100, outputTokens: 10 })],
+    ['a request that is prepared', 12, () => store.prepareRequest('s', { prompt: 'Hi', auto: false })],
+    [
+      'a usage report with its request',
+      7,
+      async () => {
+        const at = verb
+        verb = { answered: 0, trips: 0 }
+        const request = await store.prepareRequest('s', { prompt: 'Hi', system: 'Be brief.', auto: false })
+        verb = at
+        return store.recordUsage('s', { inputTokens: 100, outputTokens: 10, request })
+      },
+    ],
     ['an append with an id', 2, () => store.append('s', say('fourth', { id: 'own' }))],
     ['a pin', 4, () => store.pin('s', ['own'])],
     ['a session that is created', 4, () => store.createSession({ id: 't' })],

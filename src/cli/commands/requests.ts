@@ -1,0 +1,189 @@
+import { partsOf } from '../../messages/message.ts'
+import type { RecordedRequest, RenderedRequest } from '../../requests/recorded.ts'
+import type { Store } from '../../store/store.ts'
+import type { Context, Output } from '../command.ts'
+import { EXIT } from '../errors.ts'
+import { count, counted, listing, time } from '../output/figures.ts'
+import { writeLines } from '../output/layout.ts'
+import { piecesOf } from '../output/message-text.ts'
+import { safeLine, safeText } from '../output/safe-text.ts'
+import { type Column, table } from '../output/table.ts'
+import { findRequest } from '../references.ts'
+
+type RequestsOptions = {
+  readonly answer?: number
+  readonly limit: number
+  readonly after?: string
+  readonly fold: boolean
+}
+
+export async function showRequests(
+  context: Context,
+  given: string,
+  request: string | undefined,
+  options: RequestsOptions,
+): Promise<number> {
+  const store = await context.open('read')
+  const id = await context.session(store, given)
+  if (request === undefined && options.answer === undefined) await list(context, store, id, options)
+  else {
+    const key =
+      options.answer === undefined ? await findRequest(store, id, request!) : { answer: options.answer }
+    await show(context, await store.getRequest(id, key), options)
+  }
+  return EXIT.done
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'ID', isName: true },
+  { title: 'SENT' },
+  { title: 'MODEL', flexible: 'clip' },
+  { title: 'HISTORY', align: 'right' },
+  { title: 'ANSWER', align: 'right' },
+  { title: 'INPUT', align: 'right' },
+  { title: 'CACHED', align: 'right', isExtra: true },
+  { title: 'OUTPUT', align: 'right' },
+]
+
+async function list(
+  context: Context,
+  store: Store,
+  id: string,
+  { limit, after }: RequestsOptions,
+): Promise<void> {
+  const { out, style } = context
+  const from = after === undefined ? {} : { after: await findRequest(store, id, after) }
+  const found = await store.listRequests(id, { limit: limit + 1, ...from })
+  const page = found.slice(0, limit)
+  if (context.json) {
+    context.printJson({ session: id, requests: page.map(jsonOf), more: found.length > limit })
+    return
+  }
+  if (page.length === 0) {
+    writeLines(out, [after === undefined ? 'No request is recorded.' : 'No request follows.'])
+    return
+  }
+  const rows = page.map((one) => [
+    { text: shortName(one), style: style.cyan },
+    { text: time(one.at, out), style: style.dim },
+    modelOf(one),
+    `1–${count(one.position)}`.replace(/^1–0$/, ''),
+    rangeText(one.answerPositions),
+    one.usage === undefined ? '' : count(inputOf(one)),
+    one.usage?.cacheReadTokens === undefined ? '' : count(one.usage.cacheReadTokens),
+    one.usage === undefined ? '' : count(one.usage.outputTokens),
+  ])
+  writeLines(out, table(COLUMNS, rows, out, style))
+  if (found.length > limit && out.isTerminal)
+    out.write(
+      style.dim(`\n${counted(page.length, 'request')} shown; next: --after ${shortName(page.at(-1)!)}\n`),
+    )
+}
+
+/** The number of a request within its session: `r12`. */
+function shortName({ id }: RecordedRequest): string {
+  return id.slice(id.lastIndexOf(':') + 1)
+}
+
+function modelOf({ provider, model }: RecordedRequest): string {
+  return model === undefined ? provider : `${provider}/${model}`
+}
+
+/** All input tokens, cached ones included. */
+function inputOf({ usage }: RecordedRequest): number {
+  const { inputTokens = 0, cacheReadTokens = 0, cacheCreationTokens = 0 } = usage ?? {}
+  return inputTokens + cacheReadTokens + cacheCreationTokens
+}
+
+function rangeText(range: readonly [number, number] | undefined): string {
+  if (range === undefined) return ''
+  return range[0] === range[1] ? count(range[0]) : `${count(range[0])}–${count(range[1])}`
+}
+
+function jsonOf(one: RecordedRequest) {
+  const { id, provider, model, position, audit, rendering, renderer, hash, at } = one
+  const { usage, promptPositions, answerPositions } = one
+  return {
+    id,
+    provider,
+    model: model ?? null,
+    position,
+    audit,
+    promptPositions: promptPositions ?? null,
+    answerPositions: answerPositions ?? null,
+    usage:
+      usage === undefined
+        ? null
+        : {
+            inputTokens: usage.inputTokens,
+            cacheReadTokens: usage.cacheReadTokens ?? null,
+            cacheCreationTokens: usage.cacheCreationTokens ?? null,
+            outputTokens: usage.outputTokens,
+          },
+    rendering,
+    renderer,
+    hash,
+    at,
+  }
+}
+
+async function show(context: Context, one: RenderedRequest, { fold }: RequestsOptions): Promise<void> {
+  if (context.json) {
+    const { sessionId, matches, reason, system, tools, messages, files } = one
+    const sent = { system: system ?? null, tools: tools ?? null, messages, files: files ?? null }
+    context.printJson({
+      session: sessionId,
+      request: { ...jsonOf(one), matches, reason: reason ?? null, ...sent },
+    })
+    return
+  }
+  await context.page(`${linesOf(context, one, fold && context.out.isTerminal).join('\n')}\n`)
+}
+
+const WHY: { readonly [R in NonNullable<RenderedRequest['reason']>]: string } = {
+  renderer: 'another version of the package rendered it',
+  purged: 'a text that was sent is gone',
+  history: 'the messages that were sent are not those of the history',
+}
+
+function linesOf({ out, style }: Output, one: RenderedRequest, fold: boolean): string[] {
+  const { usage, system, tools, messages, matches, reason } = one
+  const head = listing(
+    `${shortName(one)} to ${safeLine(modelOf(one))}`,
+    time(one.at, out),
+    usage !== undefined && `${count(inputOf(one))} tokens in, ${count(usage.outputTokens)} out`,
+    one.answerPositions !== undefined && `answer at ${rangeText(one.answerPositions)}`,
+  )
+  const verdict = matches
+    ? style.green('These are the bytes that were sent.')
+    : style.yellow(`This is not what was sent: ${WHY[reason!]}.`)
+  const section = (title: string, lines: readonly string[]): string[] => [
+    '',
+    style.bold(title),
+    ...lines.map((line) => `  ${line}`),
+  ]
+  return [
+    style.bold(head),
+    verdict,
+    ...(system === undefined ? [] : section('system', safeText(system).split('\n'))),
+    ...(tools === undefined ? [] : section('tools', tools.map(toolLine))),
+    ...messages.flatMap(({ role, content }) =>
+      section(
+        role,
+        piecesOf(partsOf({ content }), fold).flatMap(({ head: title, text }) =>
+          [...(title === undefined ? [] : [title]), text].flatMap((part) => part.split('\n')),
+        ),
+      ),
+    ),
+  ]
+}
+
+/** The name of a tool in any provider's form, else its JSON. */
+function toolLine(tool: unknown): string {
+  const { name, function: inner, toolSpec } = (tool ?? {}) as { readonly [key: string]: unknown }
+  const found = [tool, inner, toolSpec, { name }].flatMap((one) => {
+    const own = (one as { readonly name?: unknown } | null | undefined)?.name
+    return typeof own === 'string' ? [own] : []
+  })
+  return safeLine(found[0] ?? JSON.stringify(tool))
+}

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { runCli } from '../support/cli-run.ts'
+import { type SmallStore, smallStore } from '../support/cli-store.ts'
+import { call, result, say } from '../support/conversation.ts'
+
+let small: SmallStore
+let ids: string[]
+beforeAll(async () => {
+  small = await smallStore()
+  ids = await small.change(async (store) => {
+    const found: string[] = []
+    const turns = [
+      [{ prompt: 'Is it hot?', system: 'Be brief.', tools: [{ name: 'look' }] }, [call('c2', 'look', {})]],
+      [{ prompt: [result('c2', 'steam', 'look')] }, [say('assistant', 'Very hot.')]],
+    ] as const
+    for (const [options, messages] of turns) {
+      const request = await store.prepareRequest('talk', options as never)
+      const usage = { inputTokens: 1_200, cacheReadTokens: 34, outputTokens: 5 }
+      found.push((await store.recordResponse('talk', { request, messages, usage })).requestId!)
+    }
+    // What is compacted afterwards is shown as it was sent.
+    await store.compactSession('talk', { range: { from: 8, to: 11 }, summary: 'It is hot.' })
+    return found
+  })
+})
+afterAll(() => small.remove())
+
+const requests = async (...argv: string[]) => runCli(['requests', ...argv, '--db', small.path])
+
+it('lists when, to which model, how much of the history, where the answer is, and what was billed', async () => {
+  const { lines, exit } = await requests('talk')
+  expect(exit).toBe(0)
+  expect(lines.map((line) => line.replace(/\d{4}-\d\d-\d\dT\S+/, 'TIME').split(/\s+/))).toEqual([
+    ['ID', 'SENT', 'MODEL', 'HISTORY', 'ANSWER', 'INPUT', 'CACHED', 'OUTPUT'],
+    ['r1', 'TIME', 'openai/gpt-4o', '1–8', '10', '1,234', '34', '5'],
+    ['r2', 'TIME', 'openai/gpt-4o', '1–10', '12', '1,234', '34', '5'],
+  ])
+  expect((await requests('talk', '--limit', '1')).lines).toHaveLength(2)
+  expect((await requests('talk', '--after', 'r1', '--json')).json).toMatchObject({
+    requests: [{ id: ids[1] }],
+    more: false,
+  })
+  expect((await requests('older')).lines).toEqual(['No request is recorded.'])
+})
+
+it('shows what a model was sent, by number, by id, and by a message that it produced', async () => {
+  const { lines, exit } = await requests('talk', '1')
+  expect(exit).toBe(0)
+  expect(lines[0]).toMatch(/^r1 to openai\/gpt-4o, .*, 1,234 tokens in, 5 out, answer at 10$/)
+  expect(lines.slice(1)).toEqual([
+    'These are the bytes that were sent.',
+    '',
+    'system',
+    '  Be brief.',
+    '',
+    'tools',
+    '  look',
+    '',
+    'system',
+    '  Previous conversation summary:',
+    '  ',
+    '  The plug was out.',
+    '',
+    'user',
+    '  Put it in.',
+    '',
+    'assistant',
+    '  Done.',
+    '',
+    'user',
+    '  Thank you',
+    '',
+    'assistant',
+    '  It boils.',
+    '',
+    'user',
+    '  Is it hot?',
+  ])
+  const same = [['r1'], [ids[0]!], ['--answer', '10']]
+  for (const words of same) expect((await requests('talk', ...words)).lines).toEqual(lines)
+  const { json } = await requests('talk', '@', '--json')
+  expect(json).toMatchObject({ session: 'talk', request: { id: ids[1], matches: true, reason: null } })
+})
+
+it('says that a request, or the request of a message, is not recorded', async () => {
+  for (const words of [['r9'], ['nothing'], ['--answer', '2']]) {
+    const { exit, err } = await requests('talk', ...words)
+    expect(exit).toBe(3)
+    expect(err).toContain('has no recorded request')
+  }
+  expect((await requests('older', '@')).err).toContain('has no recorded request.')
+})
