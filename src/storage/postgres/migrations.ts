@@ -72,7 +72,27 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "-- Half of a page stays free, so that the counters of a session change without a change of its indexes.\nALTER TABLE {schema}.sessions SET (fillfactor = 50);",
   ], // 0002_guards
   [
+    "CREATE TABLE {schema}.\"notes\" (\n\t\"family\" bigint NOT NULL,\n\t\"id\" text NOT NULL,\n\t\"session\" bigint NOT NULL,\n\t\"owner\" text NOT NULL,\n\t\"no\" bigint NOT NULL,\n\t\"key\" text,\n\t\"text\" text NOT NULL,\n\t\"metadata\" text,\n\t\"source_session\" text,\n\t\"source\" text,\n\t\"actor\" text,\n\t\"created_at\" bigint NOT NULL,\n\t\"replaced_by\" bigint,\n\t\"forgotten_at\" bigint,\n\tCONSTRAINT \"notes_pkey\" PRIMARY KEY(\"family\",\"session\",\"owner\",\"no\")\n);",
     "CREATE TABLE {schema}.\"requests\" (\n\t\"family\" bigint NOT NULL,\n\t\"session\" bigint NOT NULL,\n\t\"no\" bigint NOT NULL,\n\t\"position\" bigint NOT NULL,\n\t\"audit\" bigint NOT NULL,\n\t\"provider\" text NOT NULL,\n\t\"model\" text NOT NULL,\n\t\"rendering\" text,\n\t\"renderer\" integer NOT NULL,\n\t\"hash\" \"bytea\" NOT NULL,\n\t\"system\" \"bytea\",\n\t\"tools\" \"bytea\",\n\t\"prompt\" \"bytea\",\n\t\"files\" \"bytea\",\n\t\"prompt_first\" bigint,\n\t\"prompt_last\" bigint,\n\t\"answer_first\" bigint,\n\t\"answer_last\" bigint,\n\t\"input_tokens\" bigint,\n\t\"cache_read_tokens\" bigint,\n\t\"cache_creation_tokens\" bigint,\n\t\"output_tokens\" bigint,\n\t\"at\" bigint NOT NULL,\n\tCONSTRAINT \"requests_pkey\" PRIMARY KEY(\"family\",\"session\",\"no\")\n);",
+    "CREATE TABLE {schema}.\"searched\" (\n\t\"family\" bigint NOT NULL,\n\t\"session\" bigint NOT NULL,\n\t\"positions\" bigint NOT NULL,\n\t\"ordinals\" bigint NOT NULL,\n\tCONSTRAINT \"searched_pkey\" PRIMARY KEY(\"family\",\"session\")\n);",
+    "CREATE TABLE {schema}.\"words\" (\n\t\"family\" bigint NOT NULL,\n\t\"session\" bigint NOT NULL,\n\t\"place\" bigint NOT NULL,\n\t\"part\" smallint NOT NULL,\n\t\"words\" \"tsvector\" NOT NULL,\n\t\"added\" bigint DEFAULT (extract(epoch from clock_timestamp()) * 1000000)::bigint NOT NULL,\n\tCONSTRAINT \"words_pkey\" PRIMARY KEY(\"family\",\"session\",\"place\",\"part\")\n);",
+    "ALTER TABLE {schema}.\"compactions\" ADD COLUMN \"copied_from\" text;",
+    "ALTER TABLE {schema}.\"messages\" ADD COLUMN \"source\" bigint;",
+    "ALTER TABLE {schema}.\"sessions\" ADD COLUMN \"forked_from\" bigint;",
+    "ALTER TABLE {schema}.\"sessions\" ADD COLUMN \"forked_at\" bigint;",
+    "ALTER TABLE {schema}.\"sessions\" ADD COLUMN \"purged_no\" bigint DEFAULT 0 NOT NULL;",
+    "CREATE INDEX \"notes_id\" ON {schema}.\"notes\" USING btree (\"id\");",
+    "CREATE INDEX \"notes_key\" ON {schema}.\"notes\" USING btree (\"family\",\"session\",\"owner\",\"key\") WHERE key is not null;",
+    "CREATE INDEX \"notes_current\" ON {schema}.\"notes\" USING btree (\"family\",\"session\",\"owner\",\"no\") WHERE replaced_by is null and forgotten_at is null;",
     "CREATE INDEX \"requests_answer\" ON {schema}.\"requests\" USING btree (\"family\",\"session\",\"answer_last\") WHERE answer_last is not null;",
-  ], // 0003_requests
+    "CREATE INDEX \"words_words\" ON {schema}.\"words\" USING gin (\"words\");",
+    "CREATE INDEX \"messages_source\" ON {schema}.\"messages\" USING btree (\"family\",\"source\") WHERE source is not null;",
+    "CREATE INDEX \"sessions_forks\" ON {schema}.\"sessions\" USING btree (\"family\",\"forked_from\") WHERE forked_from is not null;",
+  ], // 0003_forks_search_requests_notes
+  [
+    "CREATE TRIGGER sources_are_written_once BEFORE UPDATE OF source ON {schema}.messages FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION {schema}.refuse('messages are written once');",
+    "CREATE TRIGGER notes_are_written_once BEFORE UPDATE OF family, id, session, owner, no, key, text, metadata, source_session, source, actor, created_at ON {schema}.notes FOR EACH ROW EXECUTE FUNCTION {schema}.refuse('notes are written once');",
+    "CREATE TRIGGER notes_are_kept BEFORE DELETE ON {schema}.notes FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION {schema}.refuse('notes are kept; a purge is the one way to remove them');",
+    "CREATE TRIGGER notes_are_not_truncated BEFORE TRUNCATE ON {schema}.notes FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse('notes are kept');",
+  ], // 0004_recall_guards
 ]

@@ -170,7 +170,7 @@ function* readIndexPage(
   return { id, before, positions, ordinals, rows, isLast }
 }
 
-const WITH_CONTENT = 'from undertext_messages m join undertext_contents c on {same c m} c.key = m.key'
+const WITH_CONTENT = 'from undertext_messages m join undertext_contents c on {same c m} c.key = coalesce(m.source, m.key)'
 /** The text of a marker is ours. */
 const MARKER = encodeKind('marker')
 
@@ -478,7 +478,7 @@ function neighboursOf({ family, session, place }: Place): Place[] {
 const FOUND = `m.session, m.kind, m.role, m.position, m.ordinal, m.anchor, m.id, m.created_at, m.tools, c.content, c.metadata,
   s.id, s.incarnation,
   (select h.id from undertext_compactions h where {same h m} h.no = coalesce(m.condense_parent, m.truncation_parent, m.retired_by))`
-const JOINED = `{cross} undertext_contents c on {same c m} c.key = m.key {cross} undertext_sessions s on {same s m} s.no = m.session`
+const JOINED = `{cross} undertext_contents c on {same c m} c.key = coalesce(m.source, m.key) {cross} undertext_sessions s on {same s m} s.no = m.session`
 /** By position, or by ordinal for inserted rows. */
 const SQLITE_ROWS = [
   ['m.position = {int k 2} and m.ordinal = 0', 0],

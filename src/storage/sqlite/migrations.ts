@@ -104,7 +104,26 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE INDEX `undertext_compactions_running` ON `undertext_compactions` (`session`) WHERE status = 'running';",
   ], // 0010_running_attempts
   [
+    "CREATE TABLE `undertext_notes` (\n\t`id` text NOT NULL,\n\t`session` integer NOT NULL,\n\t`owner` text NOT NULL,\n\t`no` integer NOT NULL,\n\t`key` text,\n\t`text` text NOT NULL,\n\t`metadata` text,\n\t`source_session` text,\n\t`source` text,\n\t`actor` text,\n\t`created_at` integer NOT NULL,\n\t`replaced_by` integer,\n\t`forgotten_at` integer,\n\tPRIMARY KEY(`session`, `owner`, `no`)\n);",
+    "CREATE INDEX `undertext_notes_id` ON `undertext_notes` (`id`);",
+    "CREATE INDEX `undertext_notes_key` ON `undertext_notes` (`session`,`owner`,`key`) WHERE key is not null;",
+    "CREATE INDEX `undertext_notes_current` ON `undertext_notes` (`session`,`owner`,`no`) WHERE replaced_by is null and forgotten_at is null;",
     "CREATE TABLE `undertext_requests` (\n\t`session` integer NOT NULL,\n\t`no` integer NOT NULL,\n\t`position` integer NOT NULL,\n\t`audit` integer NOT NULL,\n\t`provider` text NOT NULL,\n\t`model` text NOT NULL,\n\t`rendering` text,\n\t`renderer` integer NOT NULL,\n\t`hash` blob NOT NULL,\n\t`system` blob,\n\t`tools` blob,\n\t`prompt` blob,\n\t`files` blob,\n\t`prompt_first` integer,\n\t`prompt_last` integer,\n\t`answer_first` integer,\n\t`answer_last` integer,\n\t`input_tokens` integer,\n\t`cache_read_tokens` integer,\n\t`cache_creation_tokens` integer,\n\t`output_tokens` integer,\n\t`at` integer NOT NULL,\n\tPRIMARY KEY(`session`, `no`)\n);",
     "CREATE INDEX `undertext_requests_answer` ON `undertext_requests` (`session`,`answer_last`) WHERE answer_last is not null;",
-  ], // 0011_requests
+    "CREATE TABLE `undertext_searched` (\n\t`session` integer PRIMARY KEY NOT NULL,\n\t`positions` integer NOT NULL,\n\t`ordinals` integer NOT NULL\n);",
+    "ALTER TABLE `undertext_compactions` ADD `copied_from` text;",
+    "ALTER TABLE `undertext_messages` ADD `source` integer;",
+    "CREATE INDEX `undertext_messages_source` ON `undertext_messages` (`source`) WHERE source is not null;",
+    "ALTER TABLE `undertext_sessions` ADD `forked_from` integer;",
+    "ALTER TABLE `undertext_sessions` ADD `forked_at` integer;",
+    "CREATE INDEX `undertext_sessions_forks` ON `undertext_sessions` (`forked_from`) WHERE forked_from is not null;",
+  ], // 0011_forks_search_requests_notes
+  [
+    "CREATE TRIGGER undertext_sources_are_written_once BEFORE UPDATE OF source ON undertext_messages\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: messages are written once'); END;",
+    "-- A note is written once; what changes is whether it is in use. Only a purge removes it.\nCREATE TRIGGER undertext_notes_are_written_once\nBEFORE UPDATE OF id, session, owner, no, key, text, metadata, source_session, source, actor, created_at ON undertext_notes\nBEGIN SELECT RAISE(ABORT, 'undertext: notes are written once'); END;",
+    "CREATE TRIGGER undertext_notes_are_not_replaced BEFORE INSERT ON undertext_notes\nWHEN EXISTS (SELECT 1 FROM undertext_notes WHERE session = NEW.session AND owner = NEW.owner AND no = NEW.no)\nBEGIN SELECT RAISE(ABORT, 'undertext: this note is there already'); END;",
+    "CREATE TRIGGER undertext_notes_are_kept BEFORE DELETE ON undertext_notes\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: notes are kept; a purge is the one way to remove them'); END;",
+    "-- The index of the search. It holds words, not texts, and of each row only which words it has. The words come from src/search/words.ts, so\n-- the tokenizer only splits them at spaces. A deleted row leaves its words in the file until the index is merged: residue.ts does that.\nCREATE VIRTUAL TABLE undertext_words USING fts5(words, content='', contentless_delete=1, detail=none, tokenize=\"ascii tokenchars '_'\");",
+    "-- How many rows have a word.\nCREATE VIRTUAL TABLE undertext_vocabulary USING fts5vocab(undertext_words, row);",
+  ], // 0012_recall_guards
 ]

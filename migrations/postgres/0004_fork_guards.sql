@@ -1,1 +1,0 @@
-CREATE TRIGGER sources_are_written_once BEFORE UPDATE OF source ON "undertext".messages FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION "undertext".refuse('messages are written once');
