@@ -517,6 +517,9 @@ const STORE_FACES: Face[] = [
   ...overStore('exportView', ['exportView'], async (store) => {
     for (const format of transfer.VIEW_FORMATS) await drained(transfer.exportView(store, 's', { format }))
   }),
+  ...overStore('search', ['store.search', 'cli search'], async (store, _, text) => {
+    await store.search(text)
+  }),
   ...overStore(
     'listSessions',
     ['store.listSessions', 'store.updateSession', 'store.createSession'],

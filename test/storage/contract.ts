@@ -13,6 +13,7 @@ import { describeProvider } from './contract/provider.ts'
 import { describeReading } from './contract/reading.ts'
 import { describeReadings } from './contract/readings.ts'
 import { describeRewinds } from './contract/rewinds.ts'
+import { describeSearch } from './contract/search.ts'
 import { describeSessions } from './contract/sessions.ts'
 import { describeDeduplicate } from './contract/stages-deduplicate.ts'
 import { describeDropReasoning } from './contract/stages-drop-reasoning.ts'
@@ -51,6 +52,7 @@ export const CONTRACT: readonly Part[] = [
   describeAudit,
   describeReadings,
   describeHistories,
+  describeSearch,
 ]
 
 /** A part for each kind of verb, where the whole would take too long. */
