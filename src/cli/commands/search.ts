@@ -26,7 +26,8 @@ export async function search(context: Context, query: string, options: SearchOpt
   if (limit > 100) throw new CliError('WRONG_USE', '--limit is at most 100; --cursor continues.')
   const from = timeOf(options.from, '--from', 0)
   const to = timeOf(options.to, '--to', DAY_MS - 1)
-  const store = await context.open('read')
+  // The index may have to be written.
+  const store = await context.open('change')
   const session = options.session === undefined ? undefined : await context.session(store, options.session)
   const {
     hits,
