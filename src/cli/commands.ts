@@ -100,6 +100,32 @@ export const COMMANDS: readonly CliCommand[] = [
         .option('--no-fold', 'long tool outputs in full (always so where the output is no terminal)'),
   },
   {
+    name: 'search',
+    summary: 'find messages by what they say',
+    description:
+      'Finds messages of all sessions, best first: hidden ones, tool outputs and summaries too. The query is a question, a name, a path, an error message or any other text; a text in double quotes is a phrase. The first search of a store makes an index.',
+    examples: {
+      'search "where did we put the invoice template?"': 'a question',
+      "search 'error TS2345' --role tool": 'an error message, in what tools returned',
+      'search kettle --session @ --hidden': 'in the newest session, among what a compaction hides',
+      "search kettle --json | jq '.hits[] | [.session, .position]'": 'the places alone, for a script',
+    },
+    action: async () => (await import('./commands/search.ts')).search,
+    declare: (command) =>
+      command
+        .argument('<query>', 'what to look for')
+        .option('--session <session>', `only this session: ${SESSION}`)
+        .option('--owner <owner>', 'only sessions of this owner')
+        .addOption(choice('--role <role>', 'only rows of this role', ['system', 'user', 'assistant', 'tool']))
+        .option('--tool <name>', 'only calls and results of this tool; several, or several times', listed)
+        .option('--from <time>', 'only from this day or time on, such as 2026-03-01 or 2026-03-01T12:00Z')
+        .option('--to <time>', 'only up to this time, or to the end of this day')
+        .option('--hidden', 'only rows that a compaction hides')
+        .option('--visible', 'only rows of the view')
+        .option('--limit <count>', 'at most so many', wholeNumber(1), 10)
+        .option('--cursor <cursor>', 'continue after the previous list with the same query and options'),
+  },
+  {
     name: 'stats',
     summary: 'show how full the context of a session is',
     description:

@@ -253,7 +253,7 @@ export function speakerOf(text: string, name?: unknown): string | undefined {
 }
 
 /** The words from which a row is read no further: a long output has its telling words in the index, not here. */
-const MAX_READ = 20_000
+export const MAX_READ = 20_000
 
 /** What `rank` reads of a message. */
 export function candidateOf(

@@ -77,6 +77,7 @@ afterAll(() => small.remove())
 const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly string[]>>> = {
   sessions: async () => [],
   show: async () => ['talk', '--full'],
+  search: async () => ['kettle'],
   stats: async () => ['talk', '--model', 'openai/gpt-4o'],
   log: async () => ['talk'],
   requests: async () => ['older', '1'],

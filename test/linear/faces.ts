@@ -523,6 +523,9 @@ const STORE_FACES: Face[] = [
     await store.prepareRequest('s', { notes: { tokens: 500, query: text } })
     await store.forget(id)
   }),
+  ...overStore('search', ['store.search', 'cli search'], async (store, _, text) => {
+    await store.search(text)
+  }),
   ...overStore(
     'listSessions',
     ['store.listSessions', 'store.updateSession', 'store.createSession'],

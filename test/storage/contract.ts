@@ -16,6 +16,7 @@ import { describeReading } from './contract/reading.ts'
 import { describeReadings } from './contract/readings.ts'
 import { describeRequests } from './contract/requests.ts'
 import { describeRewinds } from './contract/rewinds.ts'
+import { describeSearch } from './contract/search.ts'
 import { describeSessions } from './contract/sessions.ts'
 import { describeDeduplicate } from './contract/stages-deduplicate.ts'
 import { describeDropReasoning } from './contract/stages-drop-reasoning.ts'
@@ -57,6 +58,7 @@ export const CONTRACT: readonly Part[] = [
   describeRequests,
   describeHistories,
   describeNotes,
+  describeSearch,
 ]
 
 /** A part for each kind of verb, where the whole would take too long. */

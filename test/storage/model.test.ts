@@ -14,4 +14,5 @@ describeStore('the pure model', async () => ({ store: new Store(new ModelStorage
   leases: false,
   verify: false,
   histories: false,
+  search: false,
 })

@@ -1,7 +1,8 @@
 import { isUndertextError } from '../../errors.ts'
+import type { Message, Part } from '../../messages/message.ts'
 import { begun, mapped, type Work } from '../../model/work.ts'
 import type { SearchQuery } from '../../search/query.ts'
-import { type Candidate, type Collection, rank, rarity, speakerOf } from '../../search/rank.ts'
+import { type Candidate, type Collection, candidateOf, MAX_READ, rank, rarity } from '../../search/rank.ts'
 import { snippetOf } from '../../search/snippet.ts'
 import { searchedText, wordsOf } from '../../search/words.ts'
 import type { SearchFilter, SearchHit, SearchPage, SearchRequest } from '../search.ts'
@@ -108,7 +109,10 @@ export function* indexSessions(sql: Sql, ids: readonly string[]): Work<number> {
   // Rows of FTS5 are added fastest in the order of their rowids.
   pages.sort((a, b) => a.before.no - b.before.no)
   const words = pages.map(({ rows }) =>
-    rows.map(({ place, content }) => ({ place, words: [...new Set(wordsOf(textOf(content, place)))] })),
+    rows.map(({ place, content }) => ({
+      place,
+      words: [...new Set(wordsOf(searchedText({ content: contentOf(content, place) })))],
+    })),
   )
   if (pages.length > 0)
     yield* sql.write('search', function* () {
@@ -217,11 +221,10 @@ function* writeIndexPage(
   )
 }
 
-/** What is searched of a stored content; nothing of a damaged one, which `verifySession` reports. */
-function textOf(content: string, row: string | number): string {
+/** A stored content, without its images and files, which are not searched; nothing of a damaged one, which `verifySession` reports. */
+function contentOf(content: string, row: string | number): string | Part[] {
   try {
-    // Blobs are images and files, which are not searched.
-    return searchedText({ content: decodeContent(content, null, NO_BLOBS, row) })
+    return decodeContent(content, null, NO_BLOBS, row)
   } catch (error) {
     if (isUndertextError(error, 'STORE_CORRUPT')) return ''
     throw error
@@ -432,7 +435,11 @@ function* countDocuments(sql: Sql): Work<number> {
 }
 
 /** A row that was read for the ranking. */
-type FoundRow = Candidate & { readonly place: Place; readonly row: Row; readonly text: string }
+type FoundRow = Candidate & {
+  readonly place: Place
+  readonly row: Row
+  readonly message: Pick<Message, 'content'>
+}
 
 /** The hits of a block of candidates, best first. */
 function* rankBlock(sql: Sql, search: Search, block: number): Work<SearchHit[]> {
@@ -441,7 +448,7 @@ function* rankBlock(sql: Sql, search: Search, block: number): Work<SearchHit[]> 
   const names = new Set(own.map(nameOf))
   const beside = new Map(own.flatMap(neighboursOf).map((place) => [nameOf(place), place]))
   const context = [...beside].filter(([name]) => !names.has(name)).map(([, place]) => place)
-  const rows = (yield* readRows(sql, [...own, ...context])).filter(
+  const rows = (yield* readRows(sql, [...own, ...context], query)).filter(
     ({ place, row }) =>
       names.has(nameOf(place)) || ((row[15] as number | null) ?? Number.POSITIVE_INFINITY) <= search.moment,
   )
@@ -490,10 +497,11 @@ const POSTGRES_ROWS = `select m.family, ${FOUND},
     and m.key = ({int k 1} - 1) * ${SESSION_UNIT} + {int k 2} ${JOINED}`
 
 /** Reads rows by their places. */
-function* readRows(sql: Sql, places: readonly Place[]): Work<FoundRow[]> {
+function* readRows(sql: Sql, places: readonly Place[], query: SearchQuery): Work<FoundRow[]> {
+  const wanted = new Set(query.words.map(({ word }) => word))
   if (sql.dialect === 'postgres') {
     const list = places.map(({ family, session, place }) => [family, session, place])
-    return (yield* sql.all(POSTGRES_ROWS, JSON.stringify(list))).map(decodeRow)
+    return (yield* sql.all(POSTGRES_ROWS, JSON.stringify(list))).map((row) => decodeRow(row, wanted))
   }
   const rows: FoundRow[] = []
   for (const [condition, rest] of SQLITE_ROWS) {
@@ -506,12 +514,13 @@ function* readRows(sql: Sql, places: readonly Place[]): Work<FoundRow[]> {
        on m.session = {int k 1} and ${condition} ${JOINED}`,
       JSON.stringify(list),
     )
-    for (const row of found) rows.push(decodeRow(row))
+    for (const row of found) rows.push(decodeRow(row, wanted))
   }
   return rows
 }
 
-function decodeRow(row: Row): FoundRow {
+/** Of a long text, only the words of the query are read after its beginning. */
+function decodeRow(row: Row, wanted: ReadonlySet<string>): FoundRow {
   const [family, session, , role, position, ordinal, , , createdAt, , content, metadata, sessionId] = row
   const isMessage = position !== null
   const place = {
@@ -520,22 +529,25 @@ function decodeRow(row: Row): FoundRow {
     place: isMessage ? positionPlace(position as number) : ordinalPlace(ordinal as number),
   }
   const name = `session ${sessionId}, row ${place.place}`
-  const text = textOf(content as string, name)
-  const speaker = speakerOf(
-    text,
-    metadata === null ? undefined : parseStoredObject(metadata, 'metadata', name).name,
-  )
-  return {
+  const message = {
+    role: decodeRole(role),
+    content: contentOf(content as string, name),
+    ...(metadata !== null && { metadata: parseStoredObject(metadata, 'metadata', name) }),
+  }
+  const candidate = candidateOf(message, {
     key: `${sessionId} ${place.place}`,
     session: sessionId as string,
-    role: decodeRole(role),
     createdAt: createdAt as number,
-    words: wordsOf(text),
-    ...(isMessage ? { position: position as number } : {}),
-    ...(speaker === undefined ? {} : { speaker }),
+    ...(isMessage && { position: position as number }),
+  })
+  const rest = searchedText(message).slice(MAX_READ)
+  const more = rest === '' ? [] : wordsOf(rest).filter((word) => wanted.has(word))
+  return {
+    ...candidate,
+    words: more.length === 0 ? candidate.words : [...candidate.words, ...more],
     place,
     row,
-    text,
+    message,
   }
 }
 
@@ -553,7 +565,7 @@ function passes(row: Row, { roles, tools, from, to, hidden }: SearchFilter): boo
   )
 }
 
-function hitOf({ row, text }: FoundRow, score: number, query: SearchQuery): SearchHit {
+function hitOf({ row, message }: FoundRow, score: number, query: SearchQuery): SearchHit {
   const [, , kind, role, position, ordinal, anchor, id, createdAt, , , , sessionId, incarnation, hiddenBy] =
     row
   return {
@@ -565,7 +577,7 @@ function hitOf({ row, text }: FoundRow, score: number, query: SearchQuery): Sear
     anchor: anchor as number,
     createdAt: createdAt as number,
     score,
-    snippet: snippetOf(text, query),
+    snippet: snippetOf(searchedText(message), query),
     ...(hiddenBy === null ? {} : { hiddenBy: hiddenBy as string }),
   }
 }

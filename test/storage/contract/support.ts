@@ -27,8 +27,9 @@ export type Keeps = {
   readonly verify: boolean
   /** Whether whole sessions can be had as records and made of them. */
   readonly histories: boolean
+  readonly search: boolean
 }
-export const KEEPS_ALL: Keeps = { audit: true, leases: true, verify: true, histories: true }
+export const KEEPS_ALL: Keeps = { audit: true, leases: true, verify: true, histories: true, search: true }
 
 /** What each part of the contract is given. Stores are cleaned up after each test. */
 export type Contract = {

@@ -20,6 +20,18 @@ const OF_ALL_FAMILIES = {
   'a note by its id': /^select s\.id, n\.owner from .* where n\.id = \$1$/,
   'waiting jobs':
     /^select s\.id from "s"\.jobs j join "s"\.sessions s on s\.family = j\.family .* order by j\.no limit \$1$/,
+  'sessions that are not in the index':
+    /^select s\.id from "s"\.sessions s left join "s"\.searched i on i\.family = s\.family and /,
+  'whether the index is in use': /^select 1 from "s"\.searched as undertext_searched limit 1$/,
+  'whether an import is in progress':
+    /^select 1 from "s"\.sessions as undertext_sessions where staged_by is not null limit 1$/,
+  'how many rows there are':
+    /^select sum\(messages \+ inserted\)::bigint from "s"\.sessions as undertext_sessions$/,
+  'rows with words': /^select w\.family, w\.session, w\.place from "s"\.words w /,
+  'how many rows have a word':
+    /^select count\(\*\) from \(select 1 from "s"\.words as undertext_words where words @@ /,
+  'rows by their places':
+    /^select m\.family, m\.session, .* from json_array_elements\(\$1::json\) k join "s"\.messages m on m\.family = /,
   'the cost of summaries':
     /^select .* from "s"\.compactions as undertext_compactions where summarizer is not null and created_at > \$1/,
 }
