@@ -305,12 +305,12 @@ export type {
   ViewChange,
 } from './storage/storage.ts'
 export type { AppendResult } from './store/append.ts'
-export type { RecalledNote } from './store/notes.ts'
 export type { BringBackResult } from './store/bring-back.ts'
+export type { RecalledNote } from './store/notes.ts'
 export { type OpenOptions, openStore, SqliteStore, type StoreAt } from './store/open.ts'
 export type { RewindOptions, RewindResult } from './store/rewind.ts'
-export { type ResolvedMoment, Store, type ViewDiff } from './store/store.ts'
 export type { SearchResult } from './store/search.ts'
+export { type ResolvedMoment, Store, type ViewDiff } from './store/store.ts'
 export { extractiveSummarizer } from './summarizers/extractive.ts'
 export {
   type GenerateAnswer,

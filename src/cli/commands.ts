@@ -79,7 +79,6 @@ export const COMMANDS: readonly CliCommand[] = [
       'Shows what a model would be sent now: the view, with summaries, markers and replacements in place. With --full everything that is stored, hidden messages dimmed with the compaction that hides each.',
     examples: {
       'show @': 'the newest session, as a model would get it',
-      'show @ --tail 6': 'its last six rows',
       'show billing --full --from 10 --to 20':
         'positions 10 to 20 of the session whose id begins with "billing", hidden ones too',
       'show @ --at position:40': 'the view as it was after message 40 was appended',
@@ -280,7 +279,7 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'bring-back',
     summary: 'append the conclusion of a fork to its original',
     description:
-      'Appends a message to the session that a fork was made of: the given text, or a summary of what was said in the fork since. The message names the fork.',
+      'Appends a message to the session that a fork was made of: the given text, or a summary of the messages of the fork since. The message names the fork.',
     examples: {
       'bring-back billing-2': 'with a summary',
       'bring-back billing-2 --text "The second way works."': 'with words of your own',

@@ -181,8 +181,8 @@ function sentAs({ role, content, metadata }: NewMessage | RenderedMessage): stri
 
 function rangeOf(appended: readonly AppendedMessage[]): PositionRange | undefined {
   if (appended.length === 0) return undefined
-  const positions = appended.map(({ position }) => position)
-  return [Math.min(...positions), Math.max(...positions)]
+  const positions = appended.map(({ position }) => position).sort((a, b) => a - b)
+  return [positions[0]!, positions.at(-1)!]
 }
 
 /** Files below this size, in UTF-16 units, stay in the text around them. */

@@ -1,8 +1,7 @@
 import type { Role, RowKind, StoredMessage, ViewMessage } from '../messages/message.ts'
 import type { Moment, PastPoint } from '../model/moment.ts'
 import type { Awaitable } from './jobs.ts'
-import type { MessageQuery, SessionFigures } from './sessions.ts'
-import type { SessionStats } from './storage.ts'
+import type { MessageQuery, SessionFigures, SessionStats } from './sessions.ts'
 
 /** The figures of a session that change with its log and its compactions. */
 export type PastFigures = Pick<

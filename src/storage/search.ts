@@ -69,7 +69,7 @@ export type SearchPage = {
 /** The search and its index. */
 export interface Searching {
   /** Ids of sessions with rows that are not in the index, at most `limit`. With `begun`, none if the index was never used. */
-  behind(limit: number, begun?: boolean): Awaitable<string[]>
+  unindexed(limit: number, begun?: boolean): Awaitable<string[]>
   /**
    * Adds rows of sessions to the index, as many as a short transaction holds; returns how many of the sessions, from the first, need no
    * more. Several processes may do this at once.

@@ -3,6 +3,7 @@ import type { JsonObject } from '../messages/json.ts'
 import type { NewMessage } from '../messages/message.ts'
 import type { Moment } from '../model/moment.ts'
 import type { View } from '../model/view.ts'
+import type { Readings } from '../tokens/calibration.ts'
 import type { Sizes } from '../tokens/measure.ts'
 import type { RunOfJob } from './jobs.ts'
 
@@ -287,3 +288,6 @@ export type RunStart = Authorship & {
   /** Its job, if any. */
   readonly job?: RunOfJob | undefined
 }
+
+/** What stats are computed from, read at one moment. */
+export type SessionStats = { readonly figures: SessionFigures; readonly readings: Readings }

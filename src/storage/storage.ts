@@ -10,6 +10,7 @@ import type { ViewRow } from '../model/view-row.ts'
 import type { Estimate, Readings } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import type { Awaitable, Circuits, Histories, Jobs } from './jobs.ts'
+import type { Notes } from './notes.ts'
 import type { Past } from './past.ts'
 import type {
   BilledTokens,
@@ -21,7 +22,6 @@ import type {
   StoredRequest,
 } from './requests.ts'
 import type { Searching } from './search.ts'
-import type { Notes } from './notes.ts'
 import type {
   Appended,
   AppendedMessage,
@@ -45,6 +45,7 @@ import type {
   SessionFields,
   SessionFigures,
   SessionQuery,
+  SessionStats,
   Snapshot,
   SourceQuery,
   ToolCallQuery,
@@ -52,10 +53,10 @@ import type {
 } from './sessions.ts'
 
 export * from './jobs.ts'
+export * from './notes.ts'
 export * from './past.ts'
 export * from './requests.ts'
 export * from './search.ts'
-export * from './notes.ts'
 export * from './sessions.ts'
 
 /*
@@ -269,9 +270,6 @@ export type UsageOutcome = {
   /** Of the recorded request, if there was one. */
   readonly requestId?: string | undefined
 }
-
-/** What stats are computed from, read at one moment. */
-export type SessionStats = { readonly figures: SessionFigures; readonly readings: Readings }
 
 /** A limit that was learned from an overflow error. */
 export type LearnedLimit = NamedLimit & {

@@ -16,7 +16,7 @@ export type SearchResult = {
 }
 
 /** Sessions that are looked up at once. */
-const MOST_BEHIND = 1_000
+const MOST_SESSIONS = 1_000
 /** How long after an append the index is brought up to date, and the pause between two transactions, milliseconds. */
 const [BACKGROUND_AFTER_MS, BACKGROUND_PAUSE_MS] = [2_000, 50]
 
@@ -56,9 +56,9 @@ export class Searcher {
 
   async #indexAll(): Promise<boolean> {
     for (;;) {
-      const behind = await this.#storage.searching.behind(MOST_BEHIND)
-      if (behind.length === 0) return true
-      if (!(await this.#index(behind))) return false
+      const unindexed = await this.#storage.searching.unindexed(MOST_SESSIONS)
+      if (unindexed.length === 0) return true
+      if (!(await this.#index(unindexed))) return false
     }
   }
 
@@ -91,9 +91,9 @@ export class Searcher {
   async #work(): Promise<void> {
     try {
       for (;;) {
-        const behind = await this.#storage.searching.behind(MOST_BEHIND, true)
-        if (behind.length === 0 || this.#isClosed) return
-        if (!(await this.#index(behind, BACKGROUND_PAUSE_MS)) || this.#isClosed) return
+        const unindexed = await this.#storage.searching.unindexed(MOST_SESSIONS, true)
+        if (unindexed.length === 0 || this.#isClosed) return
+        if (!(await this.#index(unindexed, BACKGROUND_PAUSE_MS)) || this.#isClosed) return
       }
     } catch (error) {
       // The next append or search tries again.
@@ -117,7 +117,7 @@ function isQuestion(text: string, { phrases }: SearchQuery): boolean {
   return /[?？؟]/.test(text) || text.trim().split(/\s+/, QUESTION_WORDS).length === QUESTION_WORDS
 }
 
-/** Tells whether a cursor belongs to a search. */
+/** Whether a cursor belongs to a search. */
 function digestOf(search: unknown): string {
   return createHash('sha256').update(JSON.stringify(search)).digest('base64url').slice(0, 8)
 }

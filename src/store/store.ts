@@ -95,8 +95,8 @@ import type { ImportEvents, ImportOptions, SessionImport } from '../history/impo
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
 import { headOf } from '../messages/characters.ts'
 import { check, isIterable, nameSchema, taken } from '../messages/check.ts'
-import type { NewMessage, PastView, StoredMessage } from '../messages/message.ts'
 import { isObject } from '../messages/json.ts'
+import type { NewMessage, PastView, StoredMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import type { Finding } from '../model/coverage.ts'
 import type { ExpandedSummary } from '../model/expansion.ts'
@@ -146,8 +146,8 @@ import type {
   JobState,
   LearnedLimit,
   MessageCounts,
-  PastFigures,
   Note,
+  PastFigures,
   Previewing,
   Purged,
   Session,
@@ -339,7 +339,7 @@ export class Store<S extends Storage = Storage> {
   /**
    * Appends the conclusion of a fork to the session that it is a fork of: a message of the role `user` that names the branch, with the
    * metadata `broughtBack`. Without a text the summarizer writes it from the messages after the fork point. It is recorded in the audit;
-   * `hideMessages` with its id takes it back, and undoing that compaction shows it again. Throws `SESSION_NOT_FOUND`,
+   * `hideMessages` with its id hides it, and undoing that compaction shows it again. Throws `SESSION_NOT_FOUND`,
    * `SUMMARIZER_FAILED`, and `INVALID_INPUT` for a session that is no fork.
    */
   async bringBack(forkId: string, options: Partial<BringBackOptions> = {}): Promise<BringBackResult> {

@@ -48,6 +48,7 @@ const NO_TEXT_COMMANDS = new Set([
   'fork',
   'import',
   'move',
+  'notes',
   'purge',
   'tree',
   'undo',

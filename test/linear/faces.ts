@@ -485,6 +485,10 @@ const STORE_FACES: Face[] = [
       contextWindowTarget: 1_000,
     } as never),
   ),
+  ...overStore('moments', ['store.getMoment', 'store.diffViews'], async (store) => {
+    await store.getMoment('s', { afterMessage: 1 })
+    await store.diffViews('s', { beforeMessage: 1 })
+  }),
   ...overStore('previewCompaction', ['store.previewCompaction'], (store) => store.previewCompaction('s')),
   ...overStore('prepareRequest', ['store.prepareRequest'], (store, messages) =>
     store.prepareRequest('s', { provider: 'openai', model: 'gpt-4o', prompt: messages } as never),

@@ -24,6 +24,10 @@ const GUARDS = [
   'undertext_audit_is_not_replaced',
   'undertext_audit_is_append_only',
   'undertext_audit_is_kept',
+  'undertext_sources_are_written_once',
+  'undertext_notes_are_written_once',
+  'undertext_notes_are_not_replaced',
+  'undertext_notes_are_kept',
 ]
 
 const Database = createRequire(import.meta.url)('better-sqlite3') as typeof BetterSqlite3

@@ -114,7 +114,7 @@ test('processes that index at the same time, and are killed meanwhile, leave no 
   const exits = await Promise.all(others.map(ended))
   expect(exits).toEqual([0, 0])
   expect(documents()).toEqual([8_000, 8_000])
-  expect(await storageOf(store).searching.behind(1)).toEqual([])
+  expect(await storageOf(store).searching.unindexed(1)).toEqual([])
   await store.close()
 }, 60_000)
 

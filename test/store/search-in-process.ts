@@ -6,9 +6,9 @@ import { storageOf } from '../../src/store/store.ts'
 const store = await openStore(process.argv[2]!, { durability: 'normal' })
 const { searching } = storageOf(store)
 for (;;) {
-  const behind = await searching.behind(1_000)
-  if (behind.length === 0) break
-  await searching.index(behind)
+  const unindexed = await searching.unindexed(1_000)
+  if (unindexed.length === 0) break
+  await searching.index(unindexed)
   process.send?.('indexed')
 }
 await store.close()

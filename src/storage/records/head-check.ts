@@ -72,7 +72,16 @@ export class HeadCheck {
   close(): string | { readonly head: HistoryHead; readonly hiding: Hiding } {
     const { session } = this
     if (session === undefined) return 'the session is missing'
-    const { compaction: compactions, audit, usage, measurement, operation, piece, request, note } = this.#lists
+    const {
+      compaction: compactions,
+      audit,
+      usage,
+      measurement,
+      operation,
+      piece,
+      request,
+      note,
+    } = this.#lists
     const hiding = new Hiding(compactions)
     const problem = this.#insertions(session) ?? this.#hiders(hiding) ?? this.#undos() ?? this.#turned()
     if (problem !== undefined) return problem
@@ -132,7 +141,8 @@ export class HeadCheck {
     const { id, no, key, source, sourceSession, replacedBy, forgottenAt } = record
     if (no <= (this.#lists.note.at(-1)?.no ?? 0)) return 'notes must be in the order of their numbers'
     if (replacedBy !== undefined && replacedBy <= no) return 'a note is replaced by a later one'
-    if ((source === undefined) !== (sourceSession === undefined)) return 'a source is a message and its session'
+    if ((source === undefined) !== (sourceSession === undefined))
+      return 'a source is a message and its session'
     const isCurrent = replacedBy === undefined && forgottenAt === undefined
     const again = key !== undefined && isCurrent ? this.#once(`note of ${key}`) : undefined
     return again ?? this.#once(`note ${id}`)

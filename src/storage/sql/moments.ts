@@ -1,6 +1,6 @@
 import { invalid, UndertextError } from '../../errors.ts'
-import { defined } from '../../messages/defined.ts'
 import { headOf } from '../../messages/characters.ts'
+import { defined } from '../../messages/defined.ts'
 import { listIn } from '../../messages/lists.ts'
 import type { StoredMessage, ViewMessage } from '../../messages/message.ts'
 import { countRows, type RowSet, withoutRows } from '../../model/coverage.ts'
@@ -18,7 +18,7 @@ import {
 import { type CompactionKind, isCondensing } from '../../model/plan.ts'
 import type { Work } from '../../model/work.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/measure.ts'
-import type { MessageQuery, PastDiff, PastFigures, SessionStats, ViewChange } from '../storage.ts'
+import type { MessageQuery, PastDiff, PastFigures, ViewChange } from '../storage.ts'
 import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import { compactionsNumbered, findTargets, type StoredCompaction } from './compactions.ts'
 import { ORIGINAL, parseStoredObject } from './content-codec.ts'
@@ -26,7 +26,6 @@ import { requireKey } from './pins.ts'
 import { decodeKind, decodeRole, encodeShown, requestNo, rowId } from './row-codec.ts'
 import { requireHead, type SessionHead } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
-import { statsOf } from './usage.ts'
 import {
   CONTENT_OF_M,
   decodeRows,
@@ -339,14 +338,14 @@ function* rowsOf(
   select: string,
   join: string,
 ): Work<Row[]> {
-  const rows: Row[] = []
+  let rows: Row[] = []
   if (set.positions.length > 0) {
     const text = `${select} ${IN_RANGES[sql.dialect]} ${join}`
-    rows.push(...(yield* sql.all(text, JSON.stringify(set.positions), session.no)))
+    rows = yield* sql.all(text, JSON.stringify(set.positions), session.no)
   }
   if (set.inserted.length > 0) {
     const ordinals = JSON.stringify(set.inserted.map(({ ordinal }) => ordinal))
-    rows.push(...(yield* sql.all(`${select} ${INSERTED} ${join}`, ordinals, session.no)))
+    rows = rows.concat(yield* sql.all(`${select} ${INSERTED} ${join}`, ordinals, session.no))
   }
   return rows
 }
@@ -497,7 +496,7 @@ export function* readPoint(
       point.audit,
     )
     const times = [written, noted].flatMap((row) => (row === undefined ? [] : (row[0] as number)))
-    return { ...point, time: times.length === 0 ? undefined : Math.max(...times) }
+    return { ...point, time: times.sort((a, b) => a - b).at(-1) }
   })
 }
 
@@ -511,24 +510,6 @@ export function* readPastView(
     const session = yield* requireHead(sql, id)
     const point = yield* pointOf(sql, session, moment)
     return { point, messages: yield* readViewAt(sql, session, point, withProvenance) }
-  })
-}
-
-export function* readPastStats(
-  sql: Sql,
-  id: string,
-  provider: string,
-  model: string,
-  moment: Moment,
-): Work<(SessionStats & { readonly point: PastPoint }) | undefined> {
-  return yield* sql.read('getContextStats', function* () {
-    const now = yield* statsOf(sql, id, provider, model)
-    if (now === undefined) return undefined
-    const session = yield* requireHead(sql, id)
-    const point = yield* pointOf(sql, session, moment)
-    const figures = { ...now.figures, ...(yield* readFiguresAt(sql, session, point)), undoneAutomatic: 0 }
-    // The last report is of today. The report of a recorded request belongs here.
-    return { point, figures, readings: { ...now.readings, measurement: undefined } }
   })
 }
 

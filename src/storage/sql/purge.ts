@@ -44,7 +44,7 @@ function* forksBelow(sql: Sql, forks: readonly StoredSession[]): Work<StoredSess
   for (const { id } of found) {
     // Locked before its forks are read, so that it gets no more.
     const { no } = yield* requireSession(sql, id)
-    found.push(...(yield* sessionsWhere(sql, '{family} forked_from = ? order by no', no)))
+    for (const fork of yield* sessionsWhere(sql, '{family} forked_from = ? order by no', no)) found.push(fork)
   }
   return found
 }

@@ -3,7 +3,7 @@ import { headOf } from '../../messages/characters.ts'
 import { defined } from '../../messages/defined.ts'
 import { stringifyJson } from '../../messages/json.ts'
 import type { PositionRange } from '../../messages/message.ts'
-import { begun, mapped, type Step, type Work } from '../../model/work.ts'
+import { begun, mapped, type Step, together, type Work } from '../../model/work.ts'
 import type { HistoryHead, PieceRecord, RequestRecord } from '../records/records.ts'
 import {
   type FoundRequest,
@@ -94,9 +94,9 @@ function* readPlace(sql: Sql, id: string, request: NewRequest): Work<Place> {
     id,
   )
   const hashes = REQUEST_TEXTS.flatMap((name) => request[name] ?? []).map(({ hash }) => hash)
-  const looking = hashes.map((hash) => sql.get(KNOWN_BLOB, hash))
+  const looking = begun(together(hashes, (hash) => sql.get(KNOWN_BLOB, hash)))
   const place = yield* reading
-  const found = yield* mapped(looking, (look) => look)
+  const found = yield* looking
   const known = new Set(found.flatMap((row) => (row === undefined ? [] : [hex(row[0])])))
   return { last: (place?.[0] ?? 0) as number, hasEntry: request.audit === 0 || place?.[1] === 1, known }
 }

@@ -1,6 +1,6 @@
 import { isUndertextError } from '../../errors.ts'
 import type { Message, Part } from '../../messages/message.ts'
-import { begun, mapped, type Work } from '../../model/work.ts'
+import { begun, together, type Work } from '../../model/work.ts'
 import type { SearchQuery } from '../../search/query.ts'
 import { type Candidate, type Collection, candidateOf, MAX_READ, rank, rarity } from '../../search/rank.ts'
 import { snippetOf } from '../../search/snippet.ts'
@@ -31,18 +31,18 @@ const [PAGE_ROWS, PAGE_BYTES] = [500, 500_000]
 const PAGE_SESSIONS = { sqlite: 250, postgres: 1 }
 
 /** The rows of a session that are not in the index. */
-const BEHIND = `from undertext_sessions s left join undertext_searched i on {same i s} i.session = s.no
+const UNINDEXED = `from undertext_sessions s left join undertext_searched i on {same i s} i.session = s.no
   where s.messages > coalesce(i.positions, 0) or s.inserted > coalesce(i.ordinals, 0)`
 
 /**
  * Sessions with rows that are not in the index. To look through all of them takes time, so SQLite notes the last key when all were
  * found complete: keys grow, except after a removal, which deletes the note.
  */
-export function* readBehind(sql: Sql, limit: number, begun = false): Work<string[]> {
+export function* readUnindexed(sql: Sql, limit: number, begun = false): Work<string[]> {
   return yield* sql.outside('search', function* () {
     if (begun && (yield* sql.get('select 1 from undertext_searched limit 1')) === undefined) return []
     if (sql.dialect === 'sqlite' && (yield* sql.get(IS_NOTED)) !== undefined) return []
-    const ids = (yield* sql.all(`select s.id ${BEHIND} limit ?`, limit)).map(([id]) => id as string)
+    const ids = (yield* sql.all(`select s.id ${UNINDEXED} limit ?`, limit)).map(([id]) => id as string)
     if (ids.length === 0 && sql.dialect === 'sqlite' && !sql.readonly) yield* note(sql)
     return ids
   })
@@ -53,14 +53,12 @@ const IS_NOTED = `select 1 from undertext_meta where key = 'searched'
 
 function* note(sql: Sql): Work<void> {
   try {
-    yield* sql.write(
-      'search',
-      () =>
-        sql.run(
-          `insert into undertext_meta (key, value) select 'searched', coalesce((select max(key) from undertext_messages), 0)
-         where not exists (select 1 ${BEHIND}) on conflict (key) do update set value = excluded.value`,
-        ) as Work<void>,
-    )
+    yield* sql.write('search', function* () {
+      yield* sql.run(
+        `insert into undertext_meta (key, value) select 'searched', coalesce((select max(key) from undertext_messages), 0)
+         where not exists (select 1 ${UNINDEXED}) on conflict (key) do update set value = excluded.value`,
+      )
+    })
   } catch (error) {
     // Without the note the next search looks through the sessions again.
     if (!isUndertextError(error)) throw error
@@ -159,7 +157,7 @@ function* readIndexPage(
         content: content as string,
       })
     }
-    // Behind the last row that there is: numbers without a row are not looked for again.
+    // After the last row that there is: numbers without a row are not looked for again.
     return lengths.length === 0 ? Number.POSITIVE_INFINITY : last
   }
   const positions =
@@ -174,7 +172,8 @@ function* readIndexPage(
   return { id, before, positions, ordinals, rows, isLast }
 }
 
-const WITH_CONTENT = 'from undertext_messages m join undertext_contents c on {same c m} c.key = coalesce(m.source, m.key)'
+const WITH_CONTENT =
+  'from undertext_messages m join undertext_contents c on {same c m} c.key = coalesce(m.source, m.key)'
 /** The text of a marker is ours. */
 const MARKER = encodeKind('marker')
 
@@ -284,7 +283,7 @@ function* scopesOf(
   const values: unknown[] = []
   const add = (condition: string, ...given: unknown[]): void => {
     conditions.push(condition)
-    values.push(...given)
+    for (const value of given) values.push(value)
   }
   if (roles !== undefined)
     add('m.role in (select value from {list ?} roles)', JSON.stringify(roles.map(encodeRole)))
@@ -354,8 +353,8 @@ function* readPool(
     return found
   }
   // Sent together: the statements do not wait for each other.
-  const asked = words.map((word) => begun(placesWith([[word]])))
-  const counted = words.map((word) => begun(countRows(sql, word, session?.no)))
+  const asked = begun(together(words, (word) => placesWith([[word]])))
+  const counted = begun(together(words, (word) => countRows(sql, word, session?.no)))
   const documents = session?.messageCount ?? (yield* countDocuments(sql))
 
   const slots = new Map<string, number>()
@@ -376,23 +375,20 @@ function* readPool(
   }
   const rare: string[] = []
   const common: number[] = []
-  for (const [index, found] of asked.entries()) {
-    const all = yield* found
+  for (const [index, all] of (yield* asked).entries()) {
     add(all, index)
     if (all.length < MOST_PLACES) rare.push(words[index]!)
     else common.push(index)
   }
+  // The counted rows include those that a condition leaves out.
   const frequencies = new Map(
-    yield* mapped(counted.entries(), function* ([index, count]) {
-      // The counted rows include those that a condition leaves out.
-      return [words[index]!, Math.max(yield* count, places[index]!.size)] as const
-    }),
+    (yield* counted).map((count, index) => [words[index]!, Math.max(count, places[index]!.size)] as const),
   )
   common.sort((a, b) => frequencies.get(words[a]!)! - frequencies.get(words[b]!)!)
   // Of a common word not all rows were read: those with several words of the query are looked for.
   for (const index of common) if (rare.length > 0) add(yield* placesWith([rare, [words[index]!]]), index)
-  for (const together of combinations(common))
-    add(yield* placesWith(together.map((index) => [words[index]!])), ...together)
+  for (const several of combinations(common))
+    add(yield* placesWith(several.map((index) => [words[index]!])), ...several)
 
   const collection: Collection = { documents, documentsWith: (word) => frequencies.get(word) ?? 0 }
   const scores = new Map<number, number>()

@@ -49,7 +49,7 @@ import {
   renewLease,
   takeLease,
 } from './lease.ts'
-import { readDiff, readPastMessages, readPastStats, readPastView, readPoint } from './moments.ts'
+import { readDiff, readPastMessages, readPastView, readPoint } from './moments.ts'
 import {
   finishCopy,
   mostNameBytes,
@@ -76,7 +76,7 @@ import {
   takenIds,
 } from './restore.ts'
 import { rewind, rewound } from './rewind.ts'
-import { find, indexSessions, readBehind } from './search.ts'
+import { find, indexSessions, readUnindexed } from './search.ts'
 import {
   archiveSession,
   countMessages,
@@ -98,6 +98,7 @@ import {
   getReadings,
   learnLimit,
   readLimits,
+  readPastStats,
   readReadings,
   readStats,
   recordUsage,
@@ -187,7 +188,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
       ...bound({ enqueue: enqueueJob, claim: claimJob, renew: renewJob, end: endJob, cancel: cancelJob }),
       ...bound({ job: readJob, open: readOpenJob, list: readJobs, waiting: readWaiting }),
     },
-    searching: { ...bound({ behind: readBehind, index: indexSessions, find }) },
+    searching: { ...bound({ unindexed: readUnindexed, index: indexSessions, find }) },
     circuits: {
       ...bound({ circuit: readCircuit, fail: noteFailure, tryOnce, reset: resetCircuit }),
       ...bound({ spending: readSpending }),

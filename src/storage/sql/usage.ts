@@ -1,5 +1,6 @@
 import { isUndertextError } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
+import type { Moment, PastPoint } from '../../model/moment.ts'
 import { begun, type Work } from '../../model/work.ts'
 import {
   type Calibration,
@@ -23,9 +24,17 @@ import { addBilled } from './billing.ts'
 import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import { columnsOf } from './compaction-row.ts'
 import { damaged, storedNumber } from './content-codec.ts'
+import { pointOf, readFiguresAt } from './moments.ts'
 import { noteRequest } from './requests.ts'
 import { encodeKind, encodeRole } from './row-codec.ts'
-import { decodeFigures, FIGURE_COUNT, FIGURES_OF_S, requireSession, type StoredSession } from './sessions.ts'
+import {
+  decodeFigures,
+  FIGURE_COUNT,
+  FIGURES_OF_S,
+  requireHead,
+  requireSession,
+  type StoredSession,
+} from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { VISIBLE } from './view.ts'
 
@@ -62,12 +71,7 @@ export function* readStats(
 }
 
 /** The same within the caller's transaction. */
-export function* statsOf(
-  sql: Sql,
-  id: string,
-  provider: string,
-  model: string,
-): Work<SessionStats | undefined> {
+function* statsOf(sql: Sql, id: string, provider: string, model: string): Work<SessionStats | undefined> {
   yield* sql.enter(id)
   const key = [provider, model]
   const row = sql.isDistributed
@@ -78,6 +82,25 @@ export function* statsOf(
     figures: decodeFigures(row, `session ${id}`),
     readings: decodeReadings(row.slice(FIGURE_COUNT)),
   }
+}
+
+/** The same at a moment. */
+export function* readPastStats(
+  sql: Sql,
+  id: string,
+  provider: string,
+  model: string,
+  moment: Moment,
+): Work<(SessionStats & { readonly point: PastPoint }) | undefined> {
+  return yield* sql.read('getContextStats', function* () {
+    const now = yield* statsOf(sql, id, provider, model)
+    if (now === undefined) return undefined
+    const session = yield* requireHead(sql, id)
+    const point = yield* pointOf(sql, session, moment)
+    const figures = { ...now.figures, ...(yield* readFiguresAt(sql, session, point)), undoneAutomatic: 0 }
+    // The last report is of today. The report of a recorded request belongs here.
+    return { point, figures, readings: { ...now.readings, measurement: undefined } }
+  })
 }
 
 export function* getReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {

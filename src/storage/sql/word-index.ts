@@ -169,7 +169,7 @@ export function* countRows(sql: Sql, word: string, session: number | undefined):
   return Number(row![0])
 }
 
-/** The moment of a search: rows that are stored later can be told from others by it. */
+/** The moment of a search: it distinguishes rows that are stored later. */
 export function* readMoment(sql: Sql): Work<number> {
   const row = yield* sql.get(
     sql.dialect === 'sqlite'

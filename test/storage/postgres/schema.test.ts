@@ -21,6 +21,7 @@ const SHARED = ['calibrations', 'limits', 'meta']
 const ACROSS = [
   'compactions_summaries',
   'notes_id',
+  'words_words',
   'sessions_added',
   'sessions_incarnation',
   'sessions_owner',
@@ -56,6 +57,7 @@ const IN_SQLITE: Record<string, string> = {
   'double precision': 'real',
   blob: 'blob',
   bytea: 'blob',
+  tsvector: 'tsvector',
 }
 
 describe('the columns', () => {
@@ -69,7 +71,14 @@ describe('the columns', () => {
     Object.assign(expected.sessions!, {
       last_write: lastWrite,
       added: { ...counter, default: expect.anything() },
+      purged_no: counter,
     })
+    // SQLite has a table of FTS5 instead.
+    expected.words = {
+      ...{ family: whole, session: whole, place: whole, part: whole },
+      words: { type: 'tsvector', notNull: true, default: undefined },
+      added: { ...whole, default: expect.anything() },
+    }
     const id = { type: 'text', notNull: true, default: undefined }
     expected.names = { id, family: whole, session: whole }
     expect(columnsOf(postgres)).toEqual(expected)
@@ -92,6 +101,8 @@ describe('the columns', () => {
       'messages.pinned',
       'messages.role',
       'replacements.part',
+      'requests.renderer',
+      'words.part',
     ])
   })
 })

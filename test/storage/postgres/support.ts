@@ -16,7 +16,8 @@ const TABLES = [
   'create table chats.names (id text primary key, family bigint not null, session bigint not null)',
   `create table chats.sessions (family bigint not null, no bigint not null, id text not null, title text, last_write text,
     version bigint not null default 0, compacted bigint not null default 0, audited bigint not null default 0,
-    jobbed bigint not null default 0, messages bigint not null default 0, incarnation text, primary key (family, no))`,
+    jobbed bigint not null default 0, messages bigint not null default 0, incarnation text,
+    purged_no bigint not null default 0, primary key (family, no))`,
   'create table chats.messages (family bigint not null, key bigint not null, text text, unique (text), primary key (family, key))',
 ]
 
