@@ -7,6 +7,7 @@ import { describeConcurrency } from './contract/concurrency.ts'
 import { describeExpand } from './contract/expand.ts'
 import { describeHistories } from './contract/histories.ts'
 import { describeLossless } from './contract/lossless.ts'
+import { describeMoments } from './contract/moments.ts'
 import { describePreview } from './contract/preview.ts'
 import { describePromptCache } from './contract/prompt-cache.ts'
 import { describeProvider } from './contract/provider.ts'
@@ -50,6 +51,7 @@ export const CONTRACT: readonly Part[] = [
   describeConcurrency,
   describeAudit,
   describeReadings,
+  describeMoments,
   describeHistories,
 ]
 
