@@ -17,7 +17,7 @@ import {
 import { type CompactionKind, isCondensing } from '../../model/plan.ts'
 import type { Work } from '../../model/work.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/measure.ts'
-import type { MessageQuery, PastDiff, PastFigures, SessionStats, ViewChange } from '../storage.ts'
+import type { MessageQuery, PastDiff, PastFigures, PastStats, ViewChange } from '../storage.ts'
 import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import { compactionsNumbered, findTargets, type StoredCompaction } from './compactions.ts'
 import { ORIGINAL, parseStoredObject } from './content-codec.ts'
@@ -511,7 +511,7 @@ export function* readPastStats(
   provider: string,
   model: string,
   moment: Moment,
-): Work<(SessionStats & { readonly point: PastPoint }) | undefined> {
+): Work<PastStats | undefined> {
   return yield* sql.read('getContextStats', function* () {
     const now = yield* statsOf(sql, id, provider, model)
     if (now === undefined) return undefined
