@@ -1,13 +1,22 @@
 import type { Role, RowKind, StoredMessage, ViewMessage } from '../messages/message.ts'
 import type { Moment, PastPoint } from '../model/moment.ts'
+import type { Readings } from '../tokens/calibration.ts'
 import type { Awaitable } from './jobs.ts'
 import type { MessageQuery, SessionFigures, SessionStats } from './sessions.ts'
+import type { MessageQuery, SessionFigures } from './sessions.ts'
 
 /** The figures of a session that change with its log and its compactions. */
 export type PastFigures = Pick<
   SessionFigures,
   'messageCount' | 'visibleCount' | 'visibleSizes' | 'hidden' | 'activeCompactions'
 >
+
+/** What past stats are computed from. */
+export type PastStats = {
+  readonly point: PastPoint
+  readonly figures: SessionFigures
+  readonly readings: Readings
+}
 
 /** A row that two views of a session show differently. */
 export type ViewChange = {
@@ -58,11 +67,6 @@ export interface Past {
   /** Stored rows with the tags that they had at a moment. */
   messages(id: string, query: MessageQuery, moment: Moment): Awaitable<StoredMessage[]>
   /** The figures at a moment, without a report of a provider; `undefined` for an unknown session. */
-  stats(
-    id: string,
-    provider: string,
-    model: string,
-    moment: Moment,
-  ): Awaitable<(SessionStats & { readonly point: PastPoint }) | undefined>
+  stats(id: string, provider: string, model: string, moment: Moment): Awaitable<PastStats | undefined>
   diff(id: string, from: Moment, to: Moment | undefined): Awaitable<PastDiff>
 }

@@ -33,7 +33,7 @@ const NO_TEXT_VERBS = new Set<string>([
   ...'compactInBackground listJobs getJob whenIdle cancel close offerBackground settleBackground forgetBackground'.split(
     ' ',
   ),
-  ...'recordAppended pin unpin refuseWithin recordProviderCompaction listCompactions getCompaction getAuditLog'.split(
+  ...'getMoment diffViews recordAppended pin unpin refuseWithin recordProviderCompaction listCompactions getCompaction getAuditLog'.split(
     ' ',
   ),
   ...'undoIfFits recordUsage getUsage listRequests learnLimit listLimits forgetLimit stats statsOf estimatorNamed requireSession'.split(

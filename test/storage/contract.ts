@@ -9,6 +9,7 @@ import { describeForks } from './contract/forks.ts'
 import { describeHistories } from './contract/histories.ts'
 import { describeLossless } from './contract/lossless.ts'
 import { describeNotes } from './contract/notes.ts'
+import { describeMoments } from './contract/moments.ts'
 import { describePreview } from './contract/preview.ts'
 import { describePromptCache } from './contract/prompt-cache.ts'
 import { describeProvider } from './contract/provider.ts'
@@ -56,6 +57,7 @@ export const CONTRACT: readonly Part[] = [
   describeAudit,
   describeReadings,
   describeRequests,
+  describeMoments,
   describeHistories,
   describeNotes,
   describeSearch,

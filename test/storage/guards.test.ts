@@ -3,6 +3,7 @@ import type { Database } from 'better-sqlite3'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
+import { PAST_VIEW } from '../../src/storage/sql/moments.ts'
 import { PLANNING_QUERY } from '../../src/storage/sql/planning.ts'
 import { VIEW_QUERY } from '../../src/storage/sql/view.ts'
 import { toSqlite } from '../../src/storage/sqlite/connection.ts'
@@ -237,7 +238,7 @@ describe('verifySession', () => {
 })
 
 describe('query plans', () => {
-  const planOf = (sql: string, parameters: number[]): string[] =>
+  const planOf = (sql: string, parameters: (number | string)[]): string[] =>
     (other.prepare(`explain query plan ${toSqlite(sql)}`).all(...parameters) as { detail: string }[]).map(
       ({ detail }) => detail,
     )
@@ -250,4 +251,10 @@ describe('query plans', () => {
       expect(plan).not.toMatch(/TEMP B-TREE|SCAN m|SCAN c/)
     })
   }
+
+  test('the view at a moment reads the ranges that were visible, by the index of the log', () => {
+    const plan = planOf(PAST_VIEW, ['[[1, 3], [7, 9]]', 1]).join('\n')
+    expect(plan).toMatch(/SEARCH m USING INDEX undertext_log \(session=\? AND position>\? AND position<\?\)/)
+    expect(plan).not.toMatch(/TEMP B-TREE|SCAN m|SCAN c/)
+  })
 })

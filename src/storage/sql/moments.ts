@@ -19,6 +19,7 @@ import { type CompactionKind, isCondensing } from '../../model/plan.ts'
 import type { Work } from '../../model/work.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/measure.ts'
 import type { MessageQuery, PastDiff, PastFigures, ViewChange } from '../storage.ts'
+import type { MessageQuery, PastDiff, PastFigures, PastStats, ViewChange } from '../storage.ts'
 import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import { compactionsNumbered, findTargets, type StoredCompaction } from './compactions.ts'
 import { ORIGINAL, parseStoredObject } from './content-codec.ts'
@@ -325,6 +326,8 @@ const JOIN_CONTENTS = {
 } as const
 
 const JOIN_REPLACEMENTS = '{cross} undertext_replacements r on {family r} r.message = m.key'
+const OF_COMPACTIONS = `from {list ?} k {cross} undertext_replacements r on {family r} r.compaction = k.value
+  {cross} undertext_messages m on {family m} m.key = r.message`
 const M_SIZE_TOTALS = SIZE_TOTALS.replaceAll('size_', 'm.size_')
 
 /** The query of past messages, exported for the test of its plan. */
@@ -348,6 +351,17 @@ function* rowsOf(
     rows = rows.concat(yield* sql.all(`${select} ${INSERTED} ${join}`, ordinals, session.no))
   }
   return rows
+  const messages =
+    set.positions.length === 0
+      ? []
+      : yield* sql.all(
+          `${select} ${IN_RANGES[sql.dialect]} ${join}`,
+          JSON.stringify(set.positions),
+          session.no,
+        )
+  if (set.inserted.length === 0) return messages
+  const ordinals = JSON.stringify(set.inserted.map(({ ordinal }) => ordinal))
+  return messages.concat(yield* sql.all(`${select} ${INSERTED} ${join}`, ordinals, session.no))
 }
 
 /** The effective history at a point: what `readView` returned then. */
@@ -362,18 +376,24 @@ export function* readViewAt(
   const found = yield* rowsOf(sql, session, set, viewColumns('null'), JOIN_CONTENTS[sql.dialect])
   const replaced = yield* replacedIn(sql, session, set, inForce)
   const texts = new Map<string, string>()
-  const placed = found.map((row) => {
+  const ordinals = new Map<Row, number>()
+  const rows = found.map((row) => {
+    if (row[6] === null && replaced.size === 0) return row
     const rare = row[6] === null ? undefined : (JSON.parse(row[6] as string) as Rare)
     const ordinal = rare?.[1] ?? 0
     const parts = replaced.get(placeName(row[1], ordinal)) ?? []
     for (const { key, part, compaction, text } of parts) texts.set(`${key}:${part}:${compaction}`, text)
-    if (parts.length === 0) return { row, ordinal }
     const [, , insertedBy = null, , blobs = null, compactionId = null] = rare ?? []
-    const shown: Rare = [parts[0]!.key, ordinal, insertedBy, encodeShown(parts), blobs, compactionId]
-    return { row: [...row.slice(0, 6), JSON.stringify(shown)], ordinal }
+    const shown = (): Rare => [parts[0]!.key, ordinal, insertedBy, encodeShown(parts), blobs, compactionId]
+    const changed = parts.length === 0 ? row : [...row.slice(0, 6), JSON.stringify(shown())]
+    if (ordinal > 0) ordinals.set(changed, ordinal)
+    return changed
   })
-  placed.sort((a, b) => (a.row[1] as number) - (b.row[1] as number) || a.ordinal - b.ordinal)
-  const rows = placed.map(({ row }) => row)
+  // Messages are in order already.
+  if (ordinals.size > 0)
+    rows.sort(
+      (a, b) => (a[1] as number) - (b[1] as number) || (ordinals.get(a) ?? 0) - (ordinals.get(b) ?? 0),
+    )
   return yield* decodeView(sql, session, rows, withProvenance, texts)
 }
 
@@ -402,6 +422,14 @@ function* replacedIn(
   if (replacing.size === 0) return byRow
   const select = `select m.anchor, m.ordinal, r.message, r.part, r.compaction, ${TEXT_OF_R}`
   for (const [anchor, ordinal, ...one] of yield* rowsOf(sql, session, set, select, JOIN_REPLACEMENTS)) {
+  const parts = inForce.reduce((sum, { partsReplaced }) => sum + partsReplaced, 0)
+  const select = 'select m.anchor, m.ordinal, r.message, r.part, r.compaction, r.text'
+  // From whichever are fewer: the replacements in force, which may be of hidden rows, or the rows.
+  const found =
+    parts < countRows(set)
+      ? yield* sql.all(`${select} ${OF_COMPACTIONS}`, JSON.stringify([...replacing]))
+      : yield* rowsOf(sql, session, set, select, JOIN_REPLACEMENTS)
+  for (const [anchor, ordinal, ...one] of found) {
     const [key, part, compaction, text] = one as unknown as [number, number, number, string]
     if (replacing.has(compaction))
       listIn(byRow, placeName(anchor, ordinal)).push({ key, part, compaction, text })
@@ -510,6 +538,24 @@ export function* readPastView(
     const session = yield* requireHead(sql, id)
     const point = yield* pointOf(sql, session, moment)
     return { point, messages: yield* readViewAt(sql, session, point, withProvenance) }
+  })
+}
+
+export function* readPastStats(
+  sql: Sql,
+  id: string,
+  provider: string,
+  model: string,
+  moment: Moment,
+): Work<PastStats | undefined> {
+  return yield* sql.read('getContextStats', function* () {
+    const now = yield* statsOf(sql, id, provider, model)
+    if (now === undefined) return undefined
+    const session = yield* requireHead(sql, id)
+    const point = yield* pointOf(sql, session, moment)
+    const figures = { ...now.figures, ...(yield* readFiguresAt(sql, session, point)), undoneAutomatic: 0 }
+    // The last report is of today. The report of a recorded request belongs here.
+    return { point, figures, readings: { ...now.readings, measurement: undefined } }
   })
 }
 
