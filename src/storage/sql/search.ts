@@ -1,7 +1,7 @@
 import { isUndertextError } from '../../errors.ts'
 import { begun, mapped, type Work } from '../../model/work.ts'
 import type { SearchQuery } from '../../search/query.ts'
-import { type Candidate, type Collection, rank, rarity, speakerOf } from '../../search/rank.ts'
+import { asksSomething, type Candidate, type Collection, rank, rarity, speakerOf } from '../../search/rank.ts'
 import { snippetOf } from '../../search/snippet.ts'
 import { searchedText, wordsOf } from '../../search/words.ts'
 import type { SearchFilter, SearchHit, SearchPage, SearchRequest } from '../search.ts'
@@ -531,6 +531,7 @@ function decodeRow(row: Row): FoundRow {
     role: decodeRole(role),
     createdAt: createdAt as number,
     words: wordsOf(text),
+    isQuestion: asksSomething(text),
     ...(isMessage ? { position: position as number } : {}),
     ...(speaker === undefined ? {} : { speaker }),
     place,
