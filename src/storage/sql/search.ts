@@ -445,16 +445,16 @@ function* rankBlock(sql: Sql, search: Search, block: number): Work<SearchHit[]> 
     ({ place, row }) =>
       names.has(nameOf(place)) || ((row[15] as number | null) ?? Number.POSITIVE_INFINITY) <= search.moment,
   )
-  // The answer to a question may have none of its words: it is beside a row that has them, and a hit of the first block with that.
+  // The answer to a question may have none of its words: it is beside a row that has them, and a hit of the first block with either.
   const earlier = new Set(
     places
       .slice(0, block * BLOCK)
-      .flatMap(neighboursOf)
+      .flatMap((place) => [place, ...neighboursOf(place)])
       .map(nameOf),
   )
   const mayBeHit = ({ place, row }: FoundRow): boolean =>
-    names.has(nameOf(place)) ||
-    (search.isQuestion && !isIn(place) && !earlier.has(nameOf(place)) && passes(row, filter))
+    !earlier.has(nameOf(place)) &&
+    (names.has(nameOf(place)) || ((search.isQuestion || isIn(place)) && passes(row, filter)))
   return rank(query, rows, search.collection)
     .filter(({ row }) => mayBeHit(row))
     .map(({ row, score }) => hitOf(row, score, query))
