@@ -13,8 +13,8 @@ export type Candidate = {
   readonly role: Role
   /** Who speaks, as `speakerOf` returns it. */
   readonly speaker?: string
-  /** Whether it ends with a question. */
-  readonly isQuestion?: boolean
+  /** Whether it ends with a question: `asksSomething`. */
+  readonly isQuestion: boolean
   /** Milliseconds since 1970. */
   readonly createdAt: number
   /** `wordsOf` the searched text. */
@@ -252,6 +252,11 @@ export function speakerOf(text: string, name?: unknown): string | undefined {
   return SPEAKER.exec(text.slice(0, 120))?.[1]
 }
 
+/** Whether a text ends with a question. */
+export function asksSomething(text: string): boolean {
+  return /[?？]$/.test(text.slice(-200).trimEnd())
+}
+
 /** The words from which a row is read no further: a long output has its telling words in the index, not here. */
 export const MAX_READ = 20_000
 
@@ -266,7 +271,7 @@ export function candidateOf(
     ...place,
     role: message.role,
     ...(speaker !== undefined && { speaker }),
-    isQuestion: /[?？]$/.test(text.slice(-200).trimEnd()),
+    isQuestion: asksSomething(text),
     words: wordsOf(text.length > MAX_READ ? text.slice(0, MAX_READ) : text),
   }
 }

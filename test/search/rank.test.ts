@@ -178,6 +178,7 @@ describe('the order of hits', () => {
       position: 1,
       role: 'user',
       createdAt: 0,
+      isQuestion: false,
       words: Array.from({ length: size }, () => 'dog'),
     })
     expect(growth((size) => rank(query, [long(size)], collection), 200_000)).toBeLessThan(3.5)

@@ -3,6 +3,7 @@ import type { Message, Part } from '../../messages/message.ts'
 import { begun, together, type Work } from '../../model/work.ts'
 import type { SearchQuery } from '../../search/query.ts'
 import { type Candidate, type Collection, candidateOf, MAX_READ, rank, rarity } from '../../search/rank.ts'
+import { asksSomething, type Candidate, type Collection, rank, rarity, speakerOf } from '../../search/rank.ts'
 import { snippetOf } from '../../search/snippet.ts'
 import { searchedText, wordsOf } from '../../search/words.ts'
 import type { SearchFilter, SearchHit, SearchPage, SearchRequest } from '../search.ts'
@@ -448,16 +449,16 @@ function* rankBlock(sql: Sql, search: Search, block: number): Work<SearchHit[]> 
     ({ place, row }) =>
       names.has(nameOf(place)) || ((row[15] as number | null) ?? Number.POSITIVE_INFINITY) <= search.moment,
   )
-  // The answer to a question may have none of its words: it is beside a row that has them, and a hit of the first block with that.
+  // The answer to a question may have none of its words: it is beside a row that has them, and a hit of the first block with either.
   const earlier = new Set(
     places
       .slice(0, block * BLOCK)
-      .flatMap(neighboursOf)
+      .flatMap((place) => [place, ...neighboursOf(place)])
       .map(nameOf),
   )
   const mayBeHit = ({ place, row }: FoundRow): boolean =>
-    names.has(nameOf(place)) ||
-    (search.isQuestion && !isIn(place) && !earlier.has(nameOf(place)) && passes(row, filter))
+    !earlier.has(nameOf(place)) &&
+    (names.has(nameOf(place)) || ((search.isQuestion || isIn(place)) && passes(row, filter)))
   return rank(query, rows, search.collection)
     .filter(({ row }) => mayBeHit(row))
     .map(({ row, score }) => hitOf(row, score, query))
@@ -541,6 +542,10 @@ function decodeRow(row: Row, wanted: ReadonlySet<string>): FoundRow {
   return {
     ...candidate,
     words: more.length === 0 ? candidate.words : [...candidate.words, ...more],
+    words: wordsOf(text),
+    isQuestion: asksSomething(text),
+    ...(isMessage ? { position: position as number } : {}),
+    ...(speaker === undefined ? {} : { speaker }),
     place,
     row,
     message,
