@@ -88,7 +88,13 @@ describe('a restored session', () => {
   it('has the notes that the other had, under other ids beside it', async () => {
     const [store, other] = [await openMemory(), await openMemory()]
     const [message] = (await store.append('s', chat(1))).messages
-    await store.remember('one', { session: 's', key: 'k', source: message!.id, metadata: { a: 1 }, actor: 'me' })
+    await store.remember('one', {
+      session: 's',
+      key: 'k',
+      source: message!.id,
+      metadata: { a: 1 },
+      actor: 'me',
+    })
     await store.remember('two', { session: 's', key: 'k' })
     const three = await store.remember('three \0 \ud800', { session: 's' })
     await store.forget(three.id)

@@ -98,7 +98,8 @@ export class HeadCheck {
     const { id, no, key, source, sourceSession, replacedBy, forgottenAt } = record
     if (no <= (this.#lists.note.at(-1)?.no ?? 0)) return 'notes must be in the order of their numbers'
     if (replacedBy !== undefined && replacedBy <= no) return 'a note is replaced by a later one'
-    if ((source === undefined) !== (sourceSession === undefined)) return 'a source is a message and its session'
+    if ((source === undefined) !== (sourceSession === undefined))
+      return 'a source is a message and its session'
     const isCurrent = replacedBy === undefined && forgottenAt === undefined
     const again = key !== undefined && isCurrent ? this.#once(`note of ${key}`) : undefined
     return again ?? this.#once(`note ${id}`)
