@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { ContextStats, Store } from '../../src/index.ts'
+import type { AuditEntry, ContextStats, Store } from '../../src/index.ts'
 import type { Database } from '../../src/storage/sqlite/driver.ts'
 
 /** Attempts at a summary that nobody finished are on record and change nothing: no part of where a store stands. */
@@ -39,7 +39,7 @@ async function sessionStanding(store: Store, id: string, leftOut: readonly strin
     compactions: compactions.map(({ createdAt: _, changedAt: __, ...compaction }) => name(compaction)),
     audit: (await store.getAuditLog(id))
       .filter(({ event }) => !leftOut.includes(event))
-      .map(({ no: _, at: __, ...entry }) => name(entry)),
+      .map(({ no: _, at: __, ...entry }) => name(withoutNoteIds(entry))),
   }
 }
 
@@ -65,6 +65,15 @@ function namer(
   return renamed
 }
 
+/** An entry without the ids of notes, which differ between stores. */
+function withoutNoteIds({ detail, ...entry }: Omit<AuditEntry, 'no' | 'at'>): object {
+  const { noteId, replaces, ...rest } = detail ?? {}
+  return {
+    ...entry,
+    detail: detail && { ...rest, isOfNote: noteId !== undefined, isInPlace: replaces !== undefined },
+  }
+}
+
 /** Stats without the moment of a report. */
 export function withoutTime(stats: ContextStats | null): unknown {
   return stats && { ...stats, measured: stats.measured && { ...stats.measured, at: 0 } }
@@ -75,7 +84,7 @@ function beneath(database: Database): Record<string, unknown[]> {
   return {
     blobs: all('select hex(hash), reference_count from undertext_blobs order by hash'),
     receipts: all(
-      `select event, actor, json_remove(detail, '$.incarnation', '$.compactions') from undertext_audit
+      `select event, actor, json_remove(detail, '$.incarnation', '$.compactions', '$.noteId', '$.replaces') from undertext_audit
        where session = 0 order by no`,
     ),
     jobs: all('select id, state, attempts, run, holder, error, request from undertext_jobs order by no'),
@@ -89,6 +98,10 @@ function beneath(database: Database): Record<string, unknown[]> {
     calibrations: all(
       `select provider, model, estimator, grown_samples, grown_measured, grown_estimated, whole_samples, whole_measured,
          whole_estimated from undertext_calibrations order by provider, model, estimator`,
+    ),
+    notes: all(
+      `select session, owner, no, key, text, metadata, source, actor, replaced_by, forgotten_at is null from undertext_notes
+       order by session, owner, no`,
     ),
     limits: all('select provider, model, kind, tokens from undertext_limits order by provider, model, kind'),
   }
