@@ -93,7 +93,7 @@ async function conclusionOf(
   return { text: asked.written.text, summarizer: summarizer.name }
 }
 
-/** The rows of the view after a position; of a summary that also stands for earlier messages, the messages after it. */
+/** The rows of the view after a position; of a summary that also replaces earlier messages, the messages after it. */
 async function ownRows(context: StoreContext, fork: Session, from: number): Promise<StoredMessage[]> {
   const view = await context.storage.view(fork.id, true)
   const visible = new Set(view.map(({ id }) => id))

@@ -61,6 +61,7 @@ describe('the columns', () => {
     const lastWrite = { type: 'text', notNull: false, default: undefined }
     Object.assign(expected.sessions!, { compacted: counter, audited: counter, jobbed: counter })
     Object.assign(expected.sessions!, {
+      purged_no: { ...counter },
       last_write: lastWrite,
       added: { ...counter, default: expect.anything() },
     })
