@@ -10,7 +10,7 @@ const server = await postgresServer()
 
 async function check(
   runs: number,
-  one: (told: Parameters<typeof checkStory>[0]) => Promise<void>,
+  one: (found: Parameters<typeof checkStory>[0]) => Promise<void>,
 ): Promise<void> {
   const result = await fc.check(fc.asyncProperty(story, one), { numRuns: runs })
   if (result.failed) console.error(JSON.stringify(result.counterexample), result.errorInstance)

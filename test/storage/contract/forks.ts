@@ -120,7 +120,7 @@ export function describeForks({ open, keeps }: Contract): void {
       expect(await store.listSessions()).toHaveLength(1)
     })
 
-    it('brings its conclusion back, which can be taken back', async () => {
+    it('brings its conclusion back, which can be hidden', async () => {
       const store = await open()
       await store.append('a', chat(1, 10))
       await store.forkSession('a', { id: 'b' })
