@@ -280,7 +280,6 @@ export const COMMANDS: readonly CliCommand[] = [
     summary: 'append the conclusion of a fork to its original',
     description:
       'Appends a message to the session that a fork was made of: the given text, or a summary of the messages of the fork since. The message names the fork.',
-      'Appends a message to the session that a fork was made of: the given text, or a summary of the messages that the fork got since. The message names the fork.',
     examples: {
       'bring-back billing-2': 'with a summary',
       'bring-back billing-2 --text "The second way works."': 'with words of your own',

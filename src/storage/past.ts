@@ -2,7 +2,6 @@ import type { Role, RowKind, StoredMessage, ViewMessage } from '../messages/mess
 import type { Moment, PastPoint } from '../model/moment.ts'
 import type { Readings } from '../tokens/calibration.ts'
 import type { Awaitable } from './jobs.ts'
-import type { MessageQuery, SessionFigures, SessionStats } from './sessions.ts'
 import type { MessageQuery, SessionFigures } from './sessions.ts'
 
 /** The figures of a session that change with its log and its compactions. */

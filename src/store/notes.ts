@@ -84,7 +84,7 @@ async function readNotes(
 function ranked(notes: readonly Note[], query: string | undefined): RecalledNote[] {
   if (query === undefined || query.trim() === '') return [...notes]
   const rows = notes.map((note, key): Candidate & { readonly note: Note } => ({
-    ...{ key, session: key, role: 'system', note },
+    ...{ key, session: key, role: 'system', isQuestion: false, note },
     ...{ createdAt: note.createdAt, words: wordsOf(`${note.key ?? ''}\n${note.text}`) },
   }))
   const counts = new Map<string, number>()

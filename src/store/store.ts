@@ -339,7 +339,6 @@ export class Store<S extends Storage = Storage> {
   /**
    * Appends the conclusion of a fork to the session that it is a fork of: a message of the role `user` that names the branch, with the
    * metadata `broughtBack`. Without a text the summarizer writes it from the messages after the fork point. It is recorded in the audit;
-   * `hideMessages` with its id hides it, and undoing that compaction shows it again. Throws `SESSION_NOT_FOUND`,
    * `hideMessages` with its id hides it again, by a compaction that can be undone. Throws `SESSION_NOT_FOUND`,
    * `SUMMARIZER_FAILED`, and `INVALID_INPUT` for a session that is no fork.
    */

@@ -19,7 +19,6 @@ import { type CompactionKind, isCondensing } from '../../model/plan.ts'
 import type { Work } from '../../model/work.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/measure.ts'
 import type { MessageQuery, PastDiff, PastFigures, ViewChange } from '../storage.ts'
-import type { MessageQuery, PastDiff, PastFigures, PastStats, ViewChange } from '../storage.ts'
 import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import { compactionsNumbered, findTargets, type StoredCompaction } from './compactions.ts'
 import { ORIGINAL, parseStoredObject } from './content-codec.ts'
@@ -351,17 +350,6 @@ function* rowsOf(
     rows = rows.concat(yield* sql.all(`${select} ${INSERTED} ${join}`, ordinals, session.no))
   }
   return rows
-  const messages =
-    set.positions.length === 0
-      ? []
-      : yield* sql.all(
-          `${select} ${IN_RANGES[sql.dialect]} ${join}`,
-          JSON.stringify(set.positions),
-          session.no,
-        )
-  if (set.inserted.length === 0) return messages
-  const ordinals = JSON.stringify(set.inserted.map(({ ordinal }) => ordinal))
-  return messages.concat(yield* sql.all(`${select} ${INSERTED} ${join}`, ordinals, session.no))
 }
 
 /** The effective history at a point: what `readView` returned then. */
@@ -421,9 +409,7 @@ function* replacedIn(
   const replacing = new Set(inForce.filter(({ partsReplaced }) => partsReplaced > 0).map(({ no }) => no))
   if (replacing.size === 0) return byRow
   const select = `select m.anchor, m.ordinal, r.message, r.part, r.compaction, ${TEXT_OF_R}`
-  for (const [anchor, ordinal, ...one] of yield* rowsOf(sql, session, set, select, JOIN_REPLACEMENTS)) {
   const parts = inForce.reduce((sum, { partsReplaced }) => sum + partsReplaced, 0)
-  const select = 'select m.anchor, m.ordinal, r.message, r.part, r.compaction, r.text'
   // From whichever are fewer: the replacements in force, which may be of hidden rows, or the rows.
   const found =
     parts < countRows(set)
@@ -538,24 +524,6 @@ export function* readPastView(
     const session = yield* requireHead(sql, id)
     const point = yield* pointOf(sql, session, moment)
     return { point, messages: yield* readViewAt(sql, session, point, withProvenance) }
-  })
-}
-
-export function* readPastStats(
-  sql: Sql,
-  id: string,
-  provider: string,
-  model: string,
-  moment: Moment,
-): Work<PastStats | undefined> {
-  return yield* sql.read('getContextStats', function* () {
-    const now = yield* statsOf(sql, id, provider, model)
-    if (now === undefined) return undefined
-    const session = yield* requireHead(sql, id)
-    const point = yield* pointOf(sql, session, moment)
-    const figures = { ...now.figures, ...(yield* readFiguresAt(sql, session, point)), undoneAutomatic: 0 }
-    // The last report is of today. The report of a recorded request belongs here.
-    return { point, figures, readings: { ...now.readings, measurement: undefined } }
   })
 }
 

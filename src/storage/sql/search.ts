@@ -3,7 +3,6 @@ import type { Message, Part } from '../../messages/message.ts'
 import { begun, together, type Work } from '../../model/work.ts'
 import type { SearchQuery } from '../../search/query.ts'
 import { type Candidate, type Collection, candidateOf, MAX_READ, rank, rarity } from '../../search/rank.ts'
-import { asksSomething, type Candidate, type Collection, rank, rarity, speakerOf } from '../../search/rank.ts'
 import { snippetOf } from '../../search/snippet.ts'
 import { searchedText, wordsOf } from '../../search/words.ts'
 import type { SearchFilter, SearchHit, SearchPage, SearchRequest } from '../search.ts'
@@ -542,10 +541,6 @@ function decodeRow(row: Row, wanted: ReadonlySet<string>): FoundRow {
   return {
     ...candidate,
     words: more.length === 0 ? candidate.words : [...candidate.words, ...more],
-    words: wordsOf(text),
-    isQuestion: asksSomething(text),
-    ...(isMessage ? { position: position as number } : {}),
-    ...(speaker === undefined ? {} : { speaker }),
     place,
     row,
     message,

@@ -1,6 +1,6 @@
 import { isUndertextError } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
-import type { Moment, PastPoint } from '../../model/moment.ts'
+import type { Moment } from '../../model/moment.ts'
 import { begun, type Work } from '../../model/work.ts'
 import {
   type Calibration,
@@ -16,6 +16,7 @@ import {
   type LearnedLimit,
   LIMIT_KINDS,
   type NamedLimit,
+  type PastStats,
   type SessionStats,
   type UsageOutcome,
   type UsageReport,
@@ -91,7 +92,7 @@ export function* readPastStats(
   provider: string,
   model: string,
   moment: Moment,
-): Work<(SessionStats & { readonly point: PastPoint }) | undefined> {
+): Work<PastStats | undefined> {
   return yield* sql.read('getContextStats', function* () {
     const now = yield* statsOf(sql, id, provider, model)
     if (now === undefined) return undefined
