@@ -10,13 +10,16 @@ const PAGE = WHOLE.slice(0, WHOLE.indexOf('## Around a turn'))
 
 it('the examples of the page print the output shown [S3-011]', async () => {
   const blocks = examplesOf(PAGE)
-  expect(blocks.length).toBe(3)
-  const [conversation, , budget] = blocks
+  expect(blocks.length).toBe(4)
+  const [conversation, , seen, budget] = blocks
   const model =
     "const askYourModel = async (..._: unknown[]) => ({ text: 'Answer.', stopReason: 'stop', usage: { inputTokens: 20 } })"
-  const printed = await Promise.all([conversation, budget].map((code) => runAsUser(`${model}\n${code}`)))
+  const printed = await Promise.all(
+    [conversation, seen, budget].map((code) => runAsUser(`${model}\n${code}`)),
+  )
   expect(printed.map((lines) => lines.trim().split('\n'))).toEqual([
     ['true 2', 'true 4'],
+    ['true true Be brief. 1', '1'],
     // 2,000 less the 500 for the answer.
     ['1500 true 0'],
   ])
