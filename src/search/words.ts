@@ -259,7 +259,12 @@ const [simple, stems] = [new Map<string, string>(), new Map<string, string>()]
 
 function keep(kept: Map<string, string>, word: string, stem: string): void {
   if (kept.size >= MAX_KEPT) kept.clear()
-  kept.set(word, stem)
+  kept.set(copyOf(word), copyOf(stem))
+}
+
+/** A slice of 13 units or more keeps the whole text that it is from in memory. */
+function copyOf(word: string): string {
+  return word.length < 13 ? word : ` ${word}`.slice(1)
 }
 
 /** The word of the index for a word in lower case; empty for a stop word. */

@@ -258,7 +258,13 @@ export type Snapshot = {
 }
 
 /** Which messages of a fork a conclusion is of: those after a position up to another. */
-export type BroughtBack = Authorship & { readonly fork: string; readonly from: number; readonly to: number }
+export type BroughtBack = Authorship & {
+  readonly fork: string
+  /** The incarnation of the fork that the conclusion is of. */
+  readonly incarnation: string
+  readonly from: number
+  readonly to: number
+}
 
 /** The actor and the reason of an action. */
 export type Authorship = { readonly actor: string | undefined; readonly reason: string | undefined }

@@ -43,7 +43,7 @@ export async function bringBack(
   }
   const content = `[Conclusion of the branch ${name}, which left this conversation after message ${from}]\n\n${written.text}`
   const message = { role: 'user' as const, content, metadata }
-  const how = { fork: forkId, from, to, actor, reason }
+  const how = { fork: forkId, incarnation: fork.incarnation, from, to, actor, reason }
   const { id: messageId, position } = await context.storage.bringBack(sessionId, message, how)
   return {
     sessionId,

@@ -11,7 +11,7 @@ export type SearchResult = {
   readonly hits: readonly SearchHit[]
   /** Pass it with the same query and options to get the next hits; absent after the last page. */
   readonly cursor?: string
-  /** `false` when a read-only store has rows that are not in the index yet: they were not searched. */
+  /** `false` when rows were not searched: they are not in the index, and the store is read-only, full, or locked by another process. */
   readonly complete: boolean
 }
 
@@ -20,13 +20,16 @@ const MOST_SESSIONS = 1_000
 /** How long after an append the index is brought up to date, and the pause between two transactions, milliseconds. */
 const [BACKGROUND_AFTER_MS, BACKGROUND_PAUSE_MS] = [2_000, 50]
 
+/** What prevents writing to the index: a search then finds what is in it. */
+const UNWRITABLE = ['STORE_READONLY', 'STORE_BUSY', 'STORE_FULL'] as const
+
 /** Searches, and keeps the index of the search up to date. */
 export class Searcher {
   readonly #storage: Storage
   #catchingUp: Promise<boolean> | undefined
   #timer: NodeJS.Timeout | undefined
   #background: Promise<void> | undefined
-  #isClosed = false
+  readonly #closing = new AbortController()
 
   constructor(storage: Storage) {
     this.#storage = storage
@@ -45,7 +48,7 @@ export class Searcher {
     return { hits, ...(next === undefined ? {} : { cursor: encodeCursor(next, digest) }), complete }
   }
 
-  /** Adds to the index what it lacks, of one session or of all; returns `false` when the store is read-only and it lacks something. */
+  /** Adds to the index what it lacks, of one session or of all; returns `false` when it lacks something that cannot be written. */
   async #catchUp(session: string | undefined): Promise<boolean> {
     if (session !== undefined) return this.#index([session])
     this.#catchingUp ??= this.#indexAll().finally(() => {
@@ -66,20 +69,22 @@ export class Searcher {
     try {
       for (let at = 0; at < ids.length; ) {
         at += await this.#storage.searching.index(ids.slice(at))
-        if (this.#isClosed || at >= ids.length) break
+        if (this.#closing.signal.aborted || at >= ids.length) break
         // Between two transactions other work of this process goes on, and that of others when there is a pause.
-        await (pauseMs === 0 ? turn() : pause(pauseMs, undefined, { ref: false }))
+        // The pause ends with the store: alone it does not keep the process alive, and `close` waits for this work.
+        const { signal } = this.#closing
+        await (pauseMs === 0 ? turn() : pause(pauseMs, undefined, { ref: false, signal }).catch(() => {}))
       }
       return true
     } catch (error) {
-      if (isUndertextError(error, 'STORE_READONLY')) return false
+      if (UNWRITABLE.some((code) => isUndertextError(error, code))) return false
       throw error
     }
   }
 
   /** After an append: an index that is in use catches up soon. Never waits, never throws. */
   offer(): void {
-    if (this.#timer !== undefined || this.#isClosed) return
+    if (this.#timer !== undefined || this.#closing.signal.aborted) return
     this.#timer = setTimeout(() => {
       this.#background = this.#work().finally(() => {
         this.#timer = undefined
@@ -92,8 +97,8 @@ export class Searcher {
     try {
       for (;;) {
         const unindexed = await this.#storage.searching.unindexed(MOST_SESSIONS, true)
-        if (unindexed.length === 0 || this.#isClosed) return
-        if (!(await this.#index(unindexed, BACKGROUND_PAUSE_MS)) || this.#isClosed) return
+        if (unindexed.length === 0 || this.#closing.signal.aborted) return
+        if (!(await this.#index(unindexed, BACKGROUND_PAUSE_MS)) || this.#closing.signal.aborted) return
       }
     } catch (error) {
       // The next append or search tries again.
@@ -103,7 +108,7 @@ export class Searcher {
 
   /** Ends the work in the background; resolves when the transaction under way is over, `undefined` when there is none. */
   close(): Promise<void> | undefined {
-    this.#isClosed = true
+    this.#closing.abort()
     clearTimeout(this.#timer)
     return this.#background
   }

@@ -258,9 +258,10 @@ export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
     const hits: SearchHit[] = []
     for (let { block, skip } = after ?? { block: 0, skip: 0 }; block * BLOCK < pool.places.length; block++) {
       const ranked = yield* rankBlock(sql, search, block)
-      for (const hit of ranked.slice(skip, skip + limit - hits.length)) hits.push(hit)
+      const taken = ranked.slice(skip, skip + limit - hits.length)
+      for (const { row, score } of taken) hits.push(hitOf(row, score, query))
       if (hits.length === limit) {
-        const left = ranked.indexOf(hits.at(-1)!) + 1
+        const left = skip + taken.length
         if (left < ranked.length) return { hits, next: { block, skip: left, moment } }
         const isOver = (block + 1) * BLOCK >= pool.places.length
         return { hits, next: isOver ? undefined : { block: block + 1, skip: 0, moment } }
@@ -438,13 +439,17 @@ type FoundRow = Candidate & {
 }
 
 /** The hits of a block of candidates, best first. */
-function* rankBlock(sql: Sql, search: Search, block: number): Work<SearchHit[]> {
+function* rankBlock(
+  sql: Sql,
+  search: Search,
+  block: number,
+): Work<{ readonly row: FoundRow; readonly score: number }[]> {
   const { query, filter, places, isIn } = search
   const own = places.slice(block * BLOCK, (block + 1) * BLOCK)
   const names = new Set(own.map(nameOf))
   const beside = new Map(own.flatMap(neighboursOf).map((place) => [nameOf(place), place]))
   const context = [...beside].filter(([name]) => !names.has(name)).map(([, place]) => place)
-  const rows = (yield* readRows(sql, [...own, ...context], query)).filter(
+  const rows = (yield* readRows(sql, [...own, ...context], query, names)).filter(
     ({ place, row }) =>
       names.has(nameOf(place)) || ((row[15] as number | null) ?? Number.POSITIVE_INFINITY) <= search.moment,
   )
@@ -458,9 +463,7 @@ function* rankBlock(sql: Sql, search: Search, block: number): Work<SearchHit[]> 
   const mayBeHit = ({ place, row }: FoundRow): boolean =>
     !earlier.has(nameOf(place)) &&
     (names.has(nameOf(place)) || ((search.isQuestion || isIn(place)) && passes(row, filter)))
-  return rank(query, rows, search.collection)
-    .filter(({ row }) => mayBeHit(row))
-    .map(({ row, score }) => hitOf(row, score, query))
+  return rank(query, rows, search.collection).filter(({ row }) => mayBeHit(row))
 }
 
 function nameOf({ family, session, place }: Place): string {
@@ -492,12 +495,29 @@ const POSTGRES_ROWS = `select m.family, ${FOUND},
   from {elements ?} k join undertext_messages m on m.family = {int k 0} and m.session = {int k 1}
     and m.key = ({int k 1} - 1) * ${SESSION_UNIT} + {int k 2} ${JOINED}`
 
-/** Reads rows by their places. */
-function* readRows(sql: Sql, places: readonly Place[], query: SearchQuery): Work<FoundRow[]> {
+/** Units of long texts that a block reads for the words of the query, after the beginning of each. */
+const MAX_REST = 4_000_000
+
+/** Reads rows by their places. Of long texts, only those with a name in `whole` are read further than their beginning. */
+function* readRows(
+  sql: Sql,
+  places: readonly Place[],
+  query: SearchQuery,
+  whole: ReadonlySet<string>,
+): Work<FoundRow[]> {
   const wanted = new Set(query.words.map(({ word }) => word))
+  let left = MAX_REST
+  const decode = (row: Row): FoundRow => {
+    const found = decodeRow(row)
+    if (!whole.has(nameOf(found.place)) || left <= 0) return found
+    const rest = searchedText(found.message).slice(MAX_READ, MAX_READ + left)
+    left -= rest.length
+    const more = rest === '' ? [] : wordsOf(rest).filter((word) => wanted.has(word))
+    return more.length === 0 ? found : { ...found, words: [...found.words, ...more] }
+  }
   if (sql.dialect === 'postgres') {
     const list = places.map(({ family, session, place }) => [family, session, place])
-    return (yield* sql.all(POSTGRES_ROWS, JSON.stringify(list))).map((row) => decodeRow(row, wanted))
+    return (yield* sql.all(POSTGRES_ROWS, JSON.stringify(list))).map(decode)
   }
   const rows: FoundRow[] = []
   for (const [condition, rest] of SQLITE_ROWS) {
@@ -510,13 +530,12 @@ function* readRows(sql: Sql, places: readonly Place[], query: SearchQuery): Work
        on m.session = {int k 1} and ${condition} ${JOINED}`,
       JSON.stringify(list),
     )
-    for (const row of found) rows.push(decodeRow(row, wanted))
+    for (const row of found) rows.push(decode(row))
   }
   return rows
 }
 
-/** Of a long text, only the words of the query are read after its beginning. */
-function decodeRow(row: Row, wanted: ReadonlySet<string>): FoundRow {
+function decodeRow(row: Row): FoundRow {
   const [family, session, , role, position, ordinal, , , createdAt, , content, metadata, sessionId] = row
   const isMessage = position !== null
   const place = {
@@ -536,15 +555,7 @@ function decodeRow(row: Row, wanted: ReadonlySet<string>): FoundRow {
     createdAt: createdAt as number,
     ...(isMessage && { position: position as number }),
   })
-  const rest = searchedText(message).slice(MAX_READ)
-  const more = rest === '' ? [] : wordsOf(rest).filter((word) => wanted.has(word))
-  return {
-    ...candidate,
-    words: more.length === 0 ? candidate.words : [...candidate.words, ...more],
-    place,
-    row,
-    message,
-  }
+  return { ...candidate, place, row, message }
 }
 
 /** The same as the conditions of `scopesOf` on a row; its session is that of a hit. */
@@ -561,6 +572,9 @@ function passes(row: Row, { roles, tools, from, to, hidden }: SearchFilter): boo
   )
 }
 
+/** Units of a text in which the passage of a hit is looked for. */
+const MAX_PASSAGE = 200_000
+
 function hitOf({ row, message }: FoundRow, score: number, query: SearchQuery): SearchHit {
   const [, , kind, role, position, ordinal, anchor, id, createdAt, , , , sessionId, incarnation, hiddenBy] =
     row
@@ -573,7 +587,7 @@ function hitOf({ row, message }: FoundRow, score: number, query: SearchQuery): S
     anchor: anchor as number,
     createdAt: createdAt as number,
     score,
-    snippet: snippetOf(searchedText(message), query),
+    snippet: snippetOf(searchedText(message).slice(0, MAX_PASSAGE), query),
     ...(hiddenBy === null ? {} : { hiddenBy: hiddenBy as string }),
   }
 }
