@@ -165,6 +165,7 @@ export class ModelStorage implements Storage {
   /** Nor an index. */
   readonly searching: Searching = new Proxy({} as Searching, {
     get: (_, verb) => () => {
+      if (verb === 'unindexed') return []
       throw new Error(`the model does not search: ${String(verb)}`)
     },
   })

@@ -75,7 +75,10 @@ function outsideOf({ text, inner }: Level, around: ReadonlySet<string>): string[
 
 /** Whether an insert gives the column `family` the family parameter, or the family of a table that has it. */
 function insertsFamily(text: string, within: ReadonlySet<string>): boolean {
-  const found = /^\s*insert into \S+ as \w+ \(([^)]*)\)\s+(?:values\s*\(|select\s+)(.*)/is.exec(text)
+  const found =
+    /^\s*(?:with [^()]*\(#\d+\)\s*)?insert into \S+ as \w+ \(([^)]*)\)\s+(?:values\s*\(|select\s+)(.*)/is.exec(
+      text,
+    )
   if (found === null) return false
   const column = found[1]!.split(',').findIndex((name) => name.trim() === 'family')
   if (column === -1) return false
