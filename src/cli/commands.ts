@@ -255,14 +255,14 @@ export const COMMANDS: readonly CliCommand[] = [
       'Makes a copy that continues on its own: the messages up to the moment, with the compactions that were in force then. The copy shares the stored contents, so it is small. A moment is a position (12: after message 12), before:ID or after:ID of a message, audit:NUMBER, or a time.',
     examples: {
       'fork @': 'the newest session as it is now',
-      'fork billing --at 12 --id billing-2': 'as it was after its message 12',
-      'fork billing --at 2026-05-01T12:00 --title "another way"': 'as it was at a time',
+      'fork billing --at position:12 --id billing-2': 'as it was after its message 12',
+      'fork billing --at time:2026-05-01T12:00 --title "another way"': 'as it was at a time',
     },
     action: async () => (await import('./commands/fork.ts')).fork,
     declare: (command) =>
       command
         .argument('<session>', SESSION)
-        .option('--at <moment>', 'the moment; now if omitted')
+        .option('--at <moment>', `${MOMENT}; now if omitted`)
         .option('--id <id>', 'the id of the copy')
         .option('--title <title>', 'its title; that of the original if omitted'),
   },

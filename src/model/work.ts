@@ -58,7 +58,6 @@ export function begun<T>(rest: Step<T>): Step<T> {
   }
 }
 
-/** Does work for each value of a list, in order; returns the results. */
 /** The results of works that are begun together and then waited for, in order. */
 export function* together<T, U>(values: Iterable<T>, work: (value: T) => Step<U>): Work<U[]> {
   const works = new Set<Step<U>>()
@@ -66,6 +65,7 @@ export function* together<T, U>(values: Iterable<T>, work: (value: T) => Step<U>
   return yield* mapped(works, (one) => one)
 }
 
+/** Does work for each value of a list, in order; returns the results. */
 export function* mapped<T, U>(values: Iterable<T>, work: (value: T) => Step<U>): Work<U[]> {
   const results: U[] = []
   for (const value of values) results.push(yield* work(value))

@@ -116,7 +116,7 @@ function withoutFinal(word: string): string {
   return word.endsWith('ll') && second <= word.length - 1 ? word.slice(0, -1) : word
 }
 
-/** The place after the first consonant that follows a vowel, from `from`; the length where there is none. */
+/** The place after the first consonant that follows a vowel, from `from`; the length without one. */
 function regionStart(word: string, from = 0): number {
   if (from === 0) {
     const prefix = /^(?:gener|commun|arsen)/.exec(word)

@@ -62,7 +62,7 @@ export type SearchHit = {
 
 export type SearchPage = {
   readonly hits: readonly SearchHit[]
-  /** Where the next page begins; `undefined` when there is none. */
+  /** Where the next page begins; `undefined` after the last one. */
   readonly next: SearchPlace | undefined
 }
 

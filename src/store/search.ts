@@ -106,7 +106,7 @@ export class Searcher {
     }
   }
 
-  /** Ends the work in the background; resolves when the transaction under way is over, `undefined` when there is none. */
+  /** Ends the work in the background; resolves when the transaction under way is over; `undefined` without one. */
   close(): Promise<void> | undefined {
     this.#closing.abort()
     clearTimeout(this.#timer)

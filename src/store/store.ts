@@ -179,7 +179,7 @@ const NO_OPTIONS: AppendOptions = {}
 
 /** What a moment names. */
 export type ResolvedMoment = MomentPoint & {
-  /** The time of the last message or entry, milliseconds since 1970; `undefined` when there is none. */
+  /** The time of the last message or entry, milliseconds since 1970; `undefined` in an empty session. */
   readonly time: number | undefined
 }
 

@@ -82,7 +82,7 @@ const CASES: Readonly<Record<string, (store: SmallStore) => Promise<readonly str
   log: async () => ['talk'],
   requests: async () => ['older', '1'],
   diff: async ({ change }) => ['large', (await change((store) => store.listCompactions('large')))[0]!.id],
-  fork: async () => ['talk', '--at', '2', '--id', 'talk-2'],
+  fork: async () => ['talk', '--at', 'position:2', '--id', 'talk-2'],
   tree: async () => ['talk'],
   'bring-back': async () => ['talk-2', '--text', 'It works.'],
   undo: async ({ compactions }) => ['talk', compactions[0]!.id],

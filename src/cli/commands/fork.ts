@@ -1,8 +1,8 @@
-import type { Moment } from '../../model/moment.ts'
 import type { Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
-import { CliError, EXIT } from '../errors.ts'
+import { EXIT } from '../errors.ts'
+import { momentOf } from '../moments.ts'
 import { counted } from '../output/figures.ts'
 import { sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
@@ -12,9 +12,9 @@ type ForkOptions = { readonly at?: string; readonly id?: string; readonly title?
 
 export async function fork(context: Context, given: string, { at, id, title }: ForkOptions): Promise<number> {
   const { out, style } = context
-  const moment = at === undefined ? undefined : momentNamed(at)
   const store = await context.open('change')
   const origin = await context.session(store, given)
+  const moment = at === undefined ? undefined : await momentOf(context, store, origin, at)
   const made = await store.forkSession(origin, {
     ...(moment !== undefined && { at: moment }),
     ...(id !== undefined && { id }),
@@ -27,21 +27,6 @@ export async function fork(context: Context, given: string, { at, id, title }: F
     writeLines(out, sentence(text, out, style.green))
   }
   return EXIT.done
-}
-
-/** A moment as it is typed: a position, or `before:`, `after:`, `audit:` and what they take, or a time. */
-function momentNamed(text: string): Moment {
-  const [, kind, value = ''] = /^(before|after|audit):(.+)$/.exec(text) ?? []
-  const message = /^\d+$/.test(value) ? Number(value) : value
-  if (/^\d+$/.test(text)) return { afterMessage: Number(text) }
-  if (kind === 'before') return { beforeMessage: message }
-  if (kind === 'after') return { afterMessage: message }
-  if (kind === 'audit' && typeof message === 'number') return { audit: message }
-  const time = Date.parse(text)
-  if (!Number.isNaN(time)) return { time }
-  throw new CliError('WRONG_USE', `${JSON.stringify(text)} names no moment.`, {
-    hint: 'A position (12), before:ID, after:ID, audit:NUMBER, or a time (2026-05-01T12:00).',
-  })
 }
 
 export async function bringBack(

@@ -103,7 +103,7 @@ const COMPACTION = [
   ...['summarizer', 'model', 'prompt_version', 'usage', 'cost', 'error', 'created_at', 'changed_at', 'rank'],
 ] as const
 
-/** The compactions that exist at a moment, with their state; attempts without a result are none. */
+/** The compactions that exist at a moment, with their state; attempts without a result are ignored. */
 function* compactionsAt(
   sql: Sql,
   origin: StoredSession,
