@@ -117,6 +117,8 @@ describe.skipIf(server === undefined)('on a server', async () => {
       await database.perform((sql) =>
         sql.write('hold', function* () {
           yield* sql.enter(id)
+          // `enter` does not wait for the lock; an answer to a later statement shows that it is held.
+          yield* sql.get('select 1')
           const start = performance.now()
           const error = (yield failureOf(() => append(impatient, id, 1, 'x'))) as unknown
           expectFailure(error, 'STORE_BUSY')
