@@ -223,13 +223,20 @@ it('a step is stored before the next one asks', async () => {
 
 it('an answer that cannot be stored ends the stream with an error after its text', async () => {
   await using store = await openStore(':memory:')
-  const { result } = await say(store, streaming(whole('one')), 'first')
+  const parts = partsOf([text('one')])
+  const closing = (): Stream =>
+    new ReadableStream<StreamPart>({
+      async pull(controller) {
+        const part = parts.shift()
+        if (part?.type === 'finish') await store.close()
+        if (part === undefined) controller.close()
+        else controller.enqueue(part)
+      },
+    })
+  const { result } = await say(store, streaming(closing), 'first')
   const words: string[] = []
   const reading = async (): Promise<void> => {
-    for await (const piece of result.textStream) {
-      words.push(piece)
-      await store.close()
-    }
+    for await (const piece of result.textStream) words.push(piece)
   }
   await expect(reading()).rejects.toMatchObject({ code: 'STORE_CLOSED' })
   expect(words.join('')).toBe('one')
