@@ -66,6 +66,20 @@ it('notes of owners and of sessions are moved, and to owners who have some they 
   ])
 })
 
+it('notes of owners that were purged in the copy do not return with the next move', async () => {
+  const [source, there] = [await sqlite(), await postgres()]
+  await source.createSession({ id: 's', owner: 'anna' })
+  for (let at = 1; at <= 120; at++) await source.remember(`version ${at}`, { owner: 'anna', key: 'k' })
+  const { id } = await source.remember('by itself', { owner: 'anna' })
+  expect(await moveStore(source, there)).toMatchObject({ notes: 121 })
+  const [newest] = await there.recall('version', { owner: 'anna' })
+  expect(await there.forget(newest!.id, { purge: true })).toMatchObject({ removed: 120 })
+  await there.forget(id, { purge: true })
+  await source.remember('version 121', { owner: 'anna', key: 'k' })
+  expect(await moveStore(source, there)).toMatchObject({ notes: 1 })
+  expect(await there.recall(undefined, { owner: 'anna', all: true })).toMatchObject([{ text: 'version 121' }])
+})
+
 it('a store is the same after it was moved to PostgreSQL and back', async () => {
   const [source, there, back] = [await sqlite(), await postgres(), await sqlite()]
   await live(source)

@@ -7,6 +7,7 @@ const WORDS: { readonly [name: string]: string } = {
   least: 'least',
   instr: 'strpos',
   array: 'json_build_array',
+  kept: 'for key share',
   age: '(added, family, no)',
   ages: 'added, family, no',
   newest: 'added desc, family desc, no desc',

@@ -19,7 +19,7 @@ import { COMPACTION_KINDS } from '../../model/plan.ts'
  */
 
 export const HISTORY_FORMAT = 'undertext history'
-/** The latest version. Only a history with requests is of version 2, so that earlier versions of the package read the others. */
+/** The latest version. Only a history with requests or copied compactions is of version 2, so that earlier versions of the package read the others. */
 export const HISTORY_VERSION = 2
 
 /*
@@ -128,6 +128,8 @@ const compaction = z.strictObject({
   rank: count,
   /** The number of the audit record, from 1, of the undo of a whole run (its own or one it depends on) that undid it. */
   undoneWithRun: ordinal.optional(),
+  /** A fork copied it: its usage and cost are those of the original. */
+  copied: flag,
 })
 
 const audit = z.strictObject({

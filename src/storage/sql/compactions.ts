@@ -382,6 +382,6 @@ function decodeCompaction(session: StoredSession, row: Row, inserted: Place | un
     error: text(20),
     createdAt: number(21),
     changedAt: number(22),
-    ...defined({ copiedFrom: text(26) }),
+    ...defined({ copiedFrom: text(26) || undefined }),
   }
 }

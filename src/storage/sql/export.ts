@@ -145,7 +145,7 @@ function* exportCompactions(
 ): Work<CompactionRecord[]> {
   const columns = [...COMPACTION_ORIGIN.names, ...COMPACTION_FIGURES.names].map((name) => `c.${name}`)
   const all = yield* sql.all(
-    `select c.no, c.id, c.coverage, c.requires, c.turned, c.undone_with_run, m.anchor, m.ordinal, ${columns.join(', ')}
+    `select c.no, c.id, c.coverage, c.requires, c.turned, c.undone_with_run, m.anchor, m.ordinal, c.copied_from, ${columns.join(', ')}
      from undertext_compactions c left join undertext_messages m on {family m} m.inserted_by = c.no
      where {family c} c.session = ? order by c.no`,
     session.no,
@@ -154,10 +154,10 @@ function* exportCompactions(
   const requirements = yield* requirementsOf(sql, session, rows)
   const named = (numbers: readonly number[]): string[] => numbers.map((no) => references.ids.get(no)!)
   return rows.map((row) => {
-    const [no, id, coverage, requires, turned, undoneWith, anchor, ordinal] = row
+    const [no, id, coverage, requires, turned, undoneWith, anchor, ordinal, copiedFrom] = row
     const name = `compaction no. ${no}`
-    const origin = COMPACTION_ORIGIN.read(row, 8, name, references)
-    const figures = COMPACTION_FIGURES.read(row, 8 + COMPACTION_ORIGIN.names.length, name, references)
+    const origin = COMPACTION_ORIGIN.read(row, 9, name, references)
+    const figures = COMPACTION_FIGURES.read(row, 9 + COMPACTION_ORIGIN.names.length, name, references)
     const place = placeOf(anchor, ordinal)
     const { hidden, beside, inserted, openCalls, rewinds, lifts, restores } = coverageOf(
       origin.id,
@@ -181,7 +181,7 @@ function* exportCompactions(
         requires: requires === null ? undefined : requirements(id as string, requires),
       }),
       ...figures,
-      ...defined({ undoneWithRun }),
+      ...defined({ undoneWithRun, copied: copiedFrom === null ? undefined : (true as const) }),
     }
   })
 }

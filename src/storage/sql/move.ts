@@ -16,6 +16,7 @@ import type {
 import { CIRCUIT, insertInto, JOB, NOTE, type References } from './columns.ts'
 import { readHead } from './export.ts'
 import { publish, requireImport, setAside } from './imports.ts'
+import { purgedNotes } from './notes.ts'
 import { countImport, insertCompactions, writeSettled } from './restore.ts'
 import { requireHead } from './sessions.ts'
 import type { Sql } from './sql.ts'
@@ -229,12 +230,14 @@ function* readOwnersNotes(sql: Sql, from: number): Work<StoreRecords> {
 const INSERT_NOTE = insertInto('undertext_notes', ['session', 'owner', ...NOTE.names])
 
 /**
- * Adds notes that are not there, and what became of the others. Where the owner has notes of its own already, they follow those, and the
+ * Adds notes that are not there and were not purged there, and what became of the others. Where the owner has notes of its own already, they follow those, and the
  * own ones stay the current ones of their keys.
  */
 function* addNotes(sql: Sql, records: readonly StoreRecord[]): Work<number> {
+  const purged = yield* purgedNotes(sql)
   let written = 0
   for (const record of records) {
+    if (purged.has(record.id as string)) continue
     const { owner, id, key, replaced_by: replacedBy, forgotten_at: forgottenAt } = record
     const ofOwner = '{family} session = 0 and owner = ?'
     yield* sql.enterOwner(owner as string)

@@ -154,21 +154,44 @@ export function* forget(sql: Sql, noteId: string, request: ForgetRequest): Work<
 function* purgeNote(sql: Sql, scope: NoteScope, noteId: string, { actor, reason }: Authorship): Work<number> {
   return yield* sql.erase('forget', function* () {
     const { place, note } = yield* requireNote(sql, scope, noteId)
-    const { session, owner } = place
-    const removed = yield* sql.unguarded(noteId, function* () {
-      return yield* note.key === undefined
-        ? sql.change(
-            'delete from undertext_notes where {family} session = ? and owner = ? and no = ?',
-            ...[session, owner, note.no],
-          )
-        : sql.change(
-            'delete from undertext_notes where {family} session = ? and owner = ? and key = ? and no <= ?',
-            ...[session, owner, note.key, note.no],
-          )
+    const [which, values] =
+      note.key === undefined ? ['no = ?', [note.no]] : ['key = ? and no <= ?', [note.key, note.no]]
+    const those = `from undertext_notes where {family} session = ? and owner = ? and ${which}`
+    const versions = yield* sql.all(
+      `select id ${those} order by no desc`,
+      ...[place.session, place.owner, ...values],
+    )
+    yield* sql.unguarded(noteId, function* () {
+      yield* sql.run(`delete ${those}`, ...[place.session, place.owner, ...values])
     })
-    yield* noted(sql, place, 'forgotten', { actor, detail: defined({ noteId, removed, reason }) })
-    return removed
+    const ids = versions.map(([id]) => id as string)
+    // An entry of the audit is short. All ids are in it, so that a copy of the store does not add these notes again.
+    for (let at = 0; at < ids.length; at += IDS_OF_ENTRY) {
+      const [newest, ...older] = ids.slice(at, at + IDS_OF_ENTRY)
+      const detail = {
+        noteId: newest!,
+        removed: 1 + older.length,
+        ...(older.length > 0 && { versions: older }),
+      }
+      yield* noted(sql, place, 'forgotten', { actor, detail: { ...detail, ...defined({ reason }) } })
+    }
+    return ids.length
   })
+}
+
+const IDS_OF_ENTRY = 50
+/** The ids of the notes of owners that were purged. */
+export function* purgedNotes(sql: Sql): Work<Set<string>> {
+  const rows = yield* sql.all(
+    "select detail from undertext_audit where session = 0 and event = 'forgotten' and detail is not null order by no",
+  )
+  const ids = new Set<string>()
+  for (const [text] of rows) {
+    const { noteId, removed, versions } = parseStoredObject(text, 'detail', 'audit entry of a note')
+    if (removed === undefined) continue
+    for (const id of [noteId, ...(Array.isArray(versions) ? versions : [])]) ids.add(String(id))
+  }
+  return ids
 }
 
 /** Whose note this is. Its family is what is asked for, so the statement names none. */

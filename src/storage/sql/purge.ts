@@ -99,10 +99,18 @@ export function* leaveToForks(sql: Sql, session: StoredSession): Work<void> {
   const direct = yield* sessionsWhere(sql, '{family} forked_from = ? order by no', no)
   for (const fork of direct) yield* leaveTexts(sql, no, yield* forksBelow(sql, [fork]))
   yield* sql.enter(session.id)
+  const copies = `{family} session in (select no from undertext_sessions where {family} forked_from = ?) and copied_from <> ''`
+  // One copy keeps the cost of what the purged session paid for: the oldest.
+  yield* sql.run(
+    `update undertext_compactions set copied_from = '' where ${copies}
+       and no not in (select min(no) from undertext_compactions where ${copies} group by copied_from)
+       and exists (select 1 from undertext_compactions o where {family o} o.id = undertext_compactions.copied_from and o.copied_from is null)`,
+    ...[no, no],
+  )
   yield* sql.run(
     `update undertext_compactions set copied_from = (select o.copied_from from undertext_compactions o
        where {family o} o.id = undertext_compactions.copied_from)
-     where {family} session in (select no from undertext_sessions where {family} forked_from = ?)`,
+     where ${copies}`,
     no,
   )
   yield* sql.run(

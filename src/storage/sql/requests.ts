@@ -38,7 +38,8 @@ const FIELDS = [
 const TEXTS = REQUEST_TEXTS.join(', ')
 const INSERT = insertInto('undertext_requests', ['session', 'no', ...FIELDS])
 const SELECT = `select no, ${FIELDS.join(', ')} from undertext_requests where {family} session = ?`
-const KNOWN_BLOB = 'select hash from undertext_blobs where {family} hash = ?'
+/** Keeps a blob until the end of the transaction: a session of the same family may drop its last reference meanwhile. */
+const KNOWN_BLOB = 'select hash from undertext_blobs where {family} hash = ? {kept}'
 const BYTES_OF_HASH = 32
 
 /** The last entry of a session's audit, with what tells whether the session changed since. `undefined` for an unknown session. */

@@ -105,7 +105,7 @@ export function* restoreAudit(
 }
 
 const INSERT_COMPACTION = insertInto('undertext_compactions', [
-  ...['no', 'session', 'coverage', 'requires', 'rows_inserted', 'undone_with_run', 'turned'],
+  ...['no', 'session', 'coverage', 'requires', 'rows_inserted', 'undone_with_run', 'turned', 'copied_from'],
   ...COMPACTION_ORIGIN.names,
   ...COMPACTION_FIGURES.names,
 ])
@@ -142,7 +142,7 @@ export function* insertCompactions(
       (yield* sql.get('select 1 from undertext_compactions where {family} id = ?', record.id)) !== undefined
     )
       throw new UndertextError('SESSION_EXISTS', { sessionId: head.session.id })
-    const { turned, undoneWithRun } = record
+    const { turned, undoneWithRun, copied } = record
     yield* sql.run(
       INSERT_COMPACTION,
       firstNo + from + index,
@@ -152,6 +152,7 @@ export function* insertCompactions(
       record.inserts === undefined ? 0 : 1,
       undoneWithRun === undefined ? null : undoneWith[undoneWithRun - 1]!,
       turned === undefined ? null : JSON.stringify([named(turned.lifted), named(turned.restored)]),
+      copied === undefined ? null : '',
       ...COMPACTION_ORIGIN.write(record, references),
       ...COMPACTION_FIGURES.write(record, references),
     )

@@ -18,6 +18,7 @@ import type { Step, Work } from '../../model/work.ts'
  * | `{number c key}`, `{unhex k 0}`     | the value of a key of a JSON object, and the bytes of a hexadecimal text       |
  * | `{least}`, `{greatest}`, `{instr}`, `{array}` | `min`, `max`, `instr`, `json_array` | `least`, `greatest`, `strpos`, `json_build_array` |
  * | `{cross}`, `{+}`                    | `cross join`, `+`             | `join`, nothing: its planner needs no hints     |
+ * | `{kept}` at the end                 | nothing                       | `for key share`: no other transaction deletes it |
  * | `{schema}`                          | not used                      | the schema of the tables                        |
  * | `{age}`, `{ages}`, `{newest}`       | `no`, `no desc`               | the columns of the order of insertion           |
  *

@@ -56,6 +56,34 @@ export function describeForks({ open, keeps }: Contract): void {
       expect((await store.listForks('a')).map(({ id }) => id)).toEqual([early.id, uncompacted.id])
     })
 
+    it('is billed for no summary that it copied; after a purge of the original, one fork is', async () => {
+      const summarizer = {
+        name: 'paid',
+        usesModel: true,
+        summarize: async () => ({ text: 'Short.', model: 'm', usage: { inputTokens: 70, outputTokens: 2 } }),
+      }
+      const store = await open()
+      await store.append('a', chat(6, 400))
+      await store.compactSession('a', { range: { from: 1, to: 4 }, summarizer })
+      for (const id of ['b', 'c']) await store.forkSession('a', { id })
+      await store.forkSession('b', { id: 'd' })
+      const billed = async (ids: string[], from: Store = store) => {
+        const usages = await Promise.all(ids.map((id) => from.getUsage(id)))
+        return usages.map(({ summaries }) => summaries.total.inputTokens)
+      }
+      expect(await billed(['a', 'b', 'c', 'd'])).toEqual([70, 0, 0, 0])
+      await store.purgeSession('a', { forks: 'keep' })
+      expect(await billed(['b', 'c', 'd'])).toEqual([70, 0, 0])
+      const [copy] = await store.listCompactions('c')
+      expect(copy).not.toHaveProperty('copiedFrom')
+      const copied = await open()
+      for (const id of ['b', 'c', 'd']) await copied.restoreSession(store.exportSession(id))
+      expect(await billed(['b', 'c', 'd'], copied)).toEqual([70, 0, 0])
+      await store.purgeSession('b', { forks: 'keep' })
+      expect(await billed(['c', 'd'])).toEqual([0, 70])
+      for (const id of ['c', 'd']) expect((await store.verifySession(id)).findings).toEqual([])
+    })
+
     it('is compacted, rewound, estimated again and exported like any other session', async () => {
       const store = await open()
       await store.append('a', [say('user', 'read'), call('c', 'read'), result('c', 'line\n'.repeat(9_000))])

@@ -223,7 +223,7 @@ export function describeNotes({ openBoth, keeps }: Contract): void {
         ['remembered', 'bert', { noteId: first.id, reason: 'asked' }],
         ['remembered', undefined, { noteId: second.id, replaces: first.id }],
         ['forgotten', 'carl', { noteId: second.id, reason: 'wrong' }],
-        ['forgotten', undefined, { noteId: second.id, removed: 2 }],
+        ['forgotten', undefined, { noteId: second.id, removed: 2, versions: [first.id] }],
       ])
       expect(JSON.stringify(log)).not.toContain('SECRET')
     })
