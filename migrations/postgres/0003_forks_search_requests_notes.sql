@@ -71,5 +71,5 @@ CREATE INDEX "notes_key" ON "undertext"."notes" USING btree ("family","session",
 CREATE INDEX "notes_current" ON "undertext"."notes" USING btree ("family","session","owner","no") WHERE replaced_by is null and forgotten_at is null;--> statement-breakpoint
 CREATE INDEX "requests_answer" ON "undertext"."requests" USING btree ("family","session","answer_last") WHERE answer_last is not null;--> statement-breakpoint
 CREATE INDEX "words_words" ON "undertext"."words" USING gin ("words");--> statement-breakpoint
-CREATE INDEX "messages_source" ON "undertext"."messages" USING btree ("family","source") WHERE source is not null;--> statement-breakpoint
-CREATE INDEX "sessions_forks" ON "undertext"."sessions" USING btree ("family","forked_from") WHERE forked_from is not null;
+CREATE INDEX "messages_source" ON "undertext"."messages" USING btree ("family","session","source") WHERE source is not null;--> statement-breakpoint
+CREATE INDEX "sessions_forks" ON "undertext"."sessions" USING btree ("family","forked_from") WHERE forked_at is not null;

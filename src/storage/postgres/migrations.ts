@@ -86,8 +86,8 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE INDEX \"notes_current\" ON {schema}.\"notes\" USING btree (\"family\",\"session\",\"owner\",\"no\") WHERE replaced_by is null and forgotten_at is null;",
     "CREATE INDEX \"requests_answer\" ON {schema}.\"requests\" USING btree (\"family\",\"session\",\"answer_last\") WHERE answer_last is not null;",
     "CREATE INDEX \"words_words\" ON {schema}.\"words\" USING gin (\"words\");",
-    "CREATE INDEX \"messages_source\" ON {schema}.\"messages\" USING btree (\"family\",\"source\") WHERE source is not null;",
-    "CREATE INDEX \"sessions_forks\" ON {schema}.\"sessions\" USING btree (\"family\",\"forked_from\") WHERE forked_from is not null;",
+    "CREATE INDEX \"messages_source\" ON {schema}.\"messages\" USING btree (\"family\",\"session\",\"source\") WHERE source is not null;",
+    "CREATE INDEX \"sessions_forks\" ON {schema}.\"sessions\" USING btree (\"family\",\"forked_from\") WHERE forked_at is not null;",
   ], // 0003_forks_search_requests_notes
   [
     "CREATE TRIGGER sources_are_written_once BEFORE UPDATE OF source ON {schema}.messages FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION {schema}.refuse('messages are written once');",

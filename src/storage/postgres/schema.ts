@@ -91,7 +91,7 @@ export const sessions = undertext.table(
   (table) => [
     primaryKey({ name: 'sessions_pkey', columns: [table.family, table.no] }),
     uniqueIndex('sessions_id').on(table.family, table.id),
-    index('sessions_forks').on(table.family, table.forkedFrom).where(sql`forked_from is not null`),
+    index('sessions_forks').on(table.family, table.forkedFrom).where(sql`forked_at is not null`),
     index('sessions_staged').on(table.family, table.stagedBy).where(sql`staged_by is not null`),
     // The next three are for questions about all families.
     index('sessions_incarnation').on(table.incarnation),
@@ -144,7 +144,7 @@ export const messages = undertext.table(
       .where(sql`idempotency_key is not null`),
     /** The row that a compaction inserted. */
     index('messages_inserted').on(table.family, table.insertedBy).where(sql`inserted_by is not null`),
-    index('messages_source').on(table.family, table.source).where(sql`source is not null`),
+    index('messages_source').on(table.family, table.session, table.source).where(sql`source is not null`),
   ],
 )
 

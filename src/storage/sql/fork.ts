@@ -15,7 +15,14 @@ import { inForceAt, pointOf } from './moments.ts'
 import { requireKey } from './pins.ts'
 import { COUNTERS, resetCounters } from './recount.ts'
 import { showAll } from './replacements.ts'
-import { insertSession, readSession, requireSession, type StoredSession, sessionsWhere } from './sessions.ts'
+import {
+  FORKS_OF,
+  insertSession,
+  readSession,
+  requireSession,
+  type StoredSession,
+  sessionsWhere,
+} from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 
 /*
@@ -82,7 +89,7 @@ export function* forkSession(sql: Sql, id: string, { id: newId, title, at }: For
 export function* listForks(sql: Sql, id: string): Work<Session[]> {
   return yield* sql.read('listForks', function* () {
     const { no } = yield* requireSession(sql, id)
-    return yield* sessionsWhere(sql, '{family} forked_from = ? and staged_by is null order by no', no)
+    return yield* sessionsWhere(sql, `${FORKS_OF} and staged_by is null order by no`, no)
   })
 }
 

@@ -6,7 +6,7 @@ import { dropBlobs } from './content-codec.ts'
 import { INSERT_REPLACEMENT } from './replacements.ts'
 import { dropRequests } from './requests.ts'
 import { forgetWords } from './search.ts'
-import { requireSession, type StoredSession, sessionsWhere } from './sessions.ts'
+import { FORKS_OF, requireSession, type StoredSession, sessionsWhere } from './sessions.ts'
 import type { Sql } from './sql.ts'
 import { TEXT_OF_R } from './view.ts'
 
@@ -20,7 +20,7 @@ export function* purgeSession(sql: Sql, id: string, request: PurgeRequest): Work
 function* removeSession(sql: Sql, id: string, { forks, ...authorship }: PurgeRequest): Work<Purged> {
   return yield* sql.erase('purgeSession', function* () {
     const session = yield* requireSession(sql, id)
-    const direct = yield* sessionsWhere(sql, '{family} forked_from = ? order by no', session.no)
+    const direct = yield* sessionsWhere(sql, `${FORKS_OF} order by no`, session.no)
     if (direct.length > 0 && forks === undefined)
       throw new UndertextError('HAS_FORKS', { sessionId: id, forks: direct.map((fork) => fork.id) })
     const below = forks === 'purge' ? yield* forksBelow(sql, direct) : []
@@ -44,7 +44,7 @@ function* forksBelow(sql: Sql, forks: readonly StoredSession[]): Work<StoredSess
   for (const { id } of found) {
     // Locked before its forks are read, so that it gets no more.
     const { no } = yield* requireSession(sql, id)
-    for (const fork of yield* sessionsWhere(sql, '{family} forked_from = ? order by no', no)) found.push(fork)
+    for (const fork of yield* sessionsWhere(sql, `${FORKS_OF} order by no`, no)) found.push(fork)
   }
   return found
 }
@@ -69,11 +69,11 @@ function* removeOne(sql: Sql, { id }: StoredSession, { actor, reason }: Authorsh
   return removed
 }
 
-/** Copies of the rows of a session, in any other one. */
-const COPIES =
-  'undertext_messages o {cross} undertext_messages m on {family m} m.source = o.key where {family o} o.session = ?'
-/** For each content that others need, the copy that gets it: that of the oldest session, because its key is the lowest. */
-const HEIRS = `select m.source as source, min(m.key) as heir from ${COPIES} group by m.source`
+/** Copies of the rows of a session, in the sessions of a list. */
+const COPIES = `{list ?} k {cross} undertext_messages m on {family m} m.session = k.value and m.source is not null
+  {cross} undertext_messages o on {family o} o.key = m.source where o.session = ?`
+/** Each copy, and for each content the copy that gets it: that of the oldest session, because its key is the lowest. */
+const HEIRS = `select m.key as copy, m.source as source, min(m.key) over (partition by m.source) as heir from ${COPIES}`
 
 /**
  * Gives a session's forks what they need of it: contents, long replacements, and its own origin as theirs. Within `unguarded`, before
@@ -81,25 +81,12 @@ const HEIRS = `select m.source as source, min(m.key) as heir from ${COPIES} grou
  */
 export function* leaveToForks(sql: Sql, session: StoredSession): Work<void> {
   const { no } = session
-  yield* lockUsers(sql, session)
-  yield* sql.change(
-    `insert into undertext_contents ({family,} key, content, metadata, blobs)
-     select {?,} h.heir, c.content, c.metadata, c.blobs from (${HEIRS}) h join undertext_contents c on {family c} c.key = h.source`,
-    no,
-  )
-  yield* sql.change(
-    `delete from undertext_contents where {family} key in (select m.source from ${COPIES})`,
-    no,
-  )
-  yield* sql.change(
-    `update undertext_messages set source = nullif(h.heir, undertext_messages.key) from (${HEIRS}) h
-     where {family undertext_messages} undertext_messages.source = h.source`,
-    no,
-  )
-  const direct = yield* sessionsWhere(sql, '{family} forked_from = ? order by no', no)
+  const users = yield* lockUsers(sql, session)
+  if (users.length > 0) yield* leaveContents(sql, no, JSON.stringify(users))
+  const direct = yield* sessionsWhere(sql, `${FORKS_OF} order by no`, no)
   for (const fork of direct) yield* leaveTexts(sql, no, yield* forksBelow(sql, [fork]))
   yield* sql.enter(session.id)
-  const copies = `{family} session in (select no from undertext_sessions where {family} forked_from = ?) and copied_from <> ''`
+  const copies = `{family} session in (select no from undertext_sessions where ${FORKS_OF}) and copied_from <> ''`
   // One copy keeps the cost of what the purged session paid for: the oldest.
   yield* sql.run(
     `update undertext_compactions set copied_from = '' where ${copies}
@@ -115,28 +102,52 @@ export function* leaveToForks(sql: Sql, session: StoredSession): Work<void> {
   )
   yield* sql.run(
     `update undertext_sessions set forked_from = o.forked_from,
-       forked_at = case when o.forked_from is not null then {least}(undertext_sessions.forked_at, o.forked_at) end
+       forked_at = {least}(undertext_sessions.forked_at, coalesce(o.forked_at, undertext_sessions.forked_at))
      from (select no, forked_from, forked_at from undertext_sessions where {family} no = ?) o
      where {family undertext_sessions} undertext_sessions.forked_from = o.no`,
     no,
   )
 }
 
-/** Locks the sessions with copies, so that no fork of one copies a row while its content is moved. A file has one writer anyway. */
-function* lockUsers(sql: Sql, session: StoredSession): Work<void> {
-  if (sql.dialect === 'sqlite') return
+function* leaveContents(sql: Sql, no: number, users: string): Work<void> {
+  yield* sql.change(
+    `insert into undertext_contents ({family,} key, content, metadata, blobs)
+     select {?,} h.heir, c.content, c.metadata, c.blobs from (${HEIRS}) h join undertext_contents c on {family c} c.key = h.source
+     where h.copy = h.heir`,
+    ...[users, no],
+  )
+  yield* sql.change(
+    `delete from undertext_contents where {family} key in (select m.source from ${COPIES})`,
+    ...[users, no],
+  )
+  yield* sql.change(
+    `update undertext_messages set source = nullif(h.heir, undertext_messages.key) from (${HEIRS}) h
+     where {family undertext_messages} undertext_messages.key = h.copy`,
+    ...[users, no],
+  )
+}
+
+/**
+ * The numbers of the sessions that may have copies. They are locked, so that no fork of one copies a row while its content is moved; a
+ * file has one writer anyway.
+ */
+function* lockUsers(sql: Sql, session: StoredSession): Work<number[]> {
+  const [first, last] = (yield* sql.get(
+    'select min(key), max(key) from undertext_messages where {family} session = ?',
+    session.no,
+  ))!
   const locked = new Set<string>()
-  for (let isNew = true; isNew; ) {
-    isNew = false
+  for (;;) {
     const users = yield* sql.all(
-      `select id from undertext_sessions where {family} no in (select m.session from ${COPIES}) order by no`,
-      session.no,
+      `select s.no, s.id from undertext_sessions s where {family s} s.forked_at is not null and exists (
+         select 1 from undertext_messages m where {family m} m.session = s.no and m.source between ? and ?) order by s.no`,
+      ...[first, last],
     )
-    for (const [id] of users as unknown as [string][]) {
-      if (locked.has(id)) continue
-      locked.add(id)
-      isNew = true
-      yield* sql.enter(id)
+    const others = users.filter(([, id]) => !locked.has(id as string))
+    if (sql.dialect === 'sqlite' || others.length === 0) return users.map(([no]) => no as number)
+    for (const [, id] of others) {
+      locked.add(id as string)
+      yield* sql.enter(id as string)
     }
     yield* sql.enter(session.id)
   }

@@ -37,6 +37,9 @@ const COLUMNS = `${FIGURES}, no, id, incarnation, owner, title, metadata, create
   retired, version, forked_at, (select o.id from undertext_sessions o
     where {same o undertext_sessions} o.no = undertext_sessions.forked_from)`
 
+/** Sessions that are forks of one, by its number. */
+export const FORKS_OF = '{family} forked_at is not null and forked_from = ?'
+
 export function* readSession(sql: Sql, id: string): Work<StoredSession | undefined> {
   yield* sql.enter(id)
   const row = yield* sql.get(`select ${COLUMNS} from undertext_sessions where {family} id = ?`, id)
@@ -57,7 +60,7 @@ export type SessionHead = Pick<StoredSession, 'no' | 'id' | 'incarnation' | 'mes
 export function* requireHead(sql: Sql, id: string): Work<SessionHead> {
   yield* sql.enter(id)
   const row = yield* sql.get(
-    'select no, incarnation, messages, forked_at from undertext_sessions where {family} id = ?',
+    'select no, incarnation, messages, case when forked_from is not null then forked_at end from undertext_sessions where {family} id = ?',
     id,
   )
   if (row === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
@@ -135,7 +138,7 @@ function decodeSession(row: Row): StoredSession {
     version: number(28),
     viewEpoch,
     undoneAutomatic,
-    ...(row[29] !== null && { forkedFrom: { sessionId: row[30] as string, position: number(29) } }),
+    ...(row[30] !== null && { forkedFrom: { sessionId: row[30] as string, position: number(29) } }),
   }
 }
 

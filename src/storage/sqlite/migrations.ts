@@ -113,10 +113,10 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TABLE `undertext_searched` (\n\t`session` integer PRIMARY KEY NOT NULL,\n\t`positions` integer NOT NULL,\n\t`ordinals` integer NOT NULL\n);",
     "ALTER TABLE `undertext_compactions` ADD `copied_from` text;",
     "ALTER TABLE `undertext_messages` ADD `source` integer;",
-    "CREATE INDEX `undertext_messages_source` ON `undertext_messages` (`source`) WHERE source is not null;",
+    "CREATE INDEX `undertext_messages_source` ON `undertext_messages` (`session`,`source`) WHERE source is not null;",
     "ALTER TABLE `undertext_sessions` ADD `forked_from` integer;",
     "ALTER TABLE `undertext_sessions` ADD `forked_at` integer;",
-    "CREATE INDEX `undertext_sessions_forks` ON `undertext_sessions` (`forked_from`) WHERE forked_from is not null;",
+    "CREATE INDEX `undertext_sessions_forks` ON `undertext_sessions` (`forked_from`) WHERE forked_at is not null;",
   ], // 0011_forks_search_requests_notes
   [
     "CREATE TRIGGER undertext_sources_are_written_once BEFORE UPDATE OF source ON undertext_messages\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: messages are written once'); END;",

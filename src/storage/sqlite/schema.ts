@@ -66,7 +66,7 @@ export const sessions = sqliteTable(
   },
   (table) => [
     uniqueIndex('undertext_sessions_id').on(table.id),
-    index('undertext_sessions_forks').on(table.forkedFrom).where(sql`forked_from is not null`),
+    index('undertext_sessions_forks').on(table.forkedFrom).where(sql`forked_at is not null`),
     /** Not unique: in earlier versions copies had the incarnation of the original. */
     index('undertext_sessions_incarnation').on(table.incarnation),
     index('undertext_sessions_staged').on(table.stagedBy).where(sql`staged_by is not null`),
@@ -127,7 +127,7 @@ export const messages = sqliteTable(
     /** The row that a compaction inserted. */
     index('undertext_messages_inserted').on(table.insertedBy).where(sql`inserted_by is not null`),
     /** Copies of a row, for its purge. */
-    index('undertext_messages_source').on(table.source).where(sql`source is not null`),
+    index('undertext_messages_source').on(table.session, table.source).where(sql`source is not null`),
   ],
 )
 
