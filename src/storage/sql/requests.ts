@@ -3,6 +3,7 @@ import { headOf } from '../../messages/characters.ts'
 import { defined } from '../../messages/defined.ts'
 import { stringifyJson } from '../../messages/json.ts'
 import type { PositionRange } from '../../messages/message.ts'
+import type { Point } from '../../model/moment.ts'
 import { begun, mapped, type Step, together, type Work } from '../../model/work.ts'
 import type { HistoryHead, PieceRecord, RequestRecord } from '../records/records.ts'
 import {
@@ -195,6 +196,35 @@ export function* readRequest(sql: Sql, id: string, key: RequestKey): Work<FoundR
 
 function nameOf(key: RequestKey): string {
   return headOf('id' in key ? key.id : String(key.answer), 200)
+}
+
+/** The size of a request by its provider's report, of the view at a point. */
+export type PastReport = {
+  readonly provider: string
+  readonly tokens: number
+  readonly at: number
+  readonly point: Point
+}
+
+/** The last report of a request of a model up to a point, unless a compaction has changed the view in between. */
+export function* reportOfView(
+  sql: Sql,
+  { no }: Pick<SessionHead, 'no'>,
+  { position, audit }: Point,
+  model: string,
+): Work<PastReport | undefined> {
+  const row = yield* sql.get(
+    `select r.provider, r.input_tokens + coalesce(r.cache_read_tokens, 0) + coalesce(r.cache_creation_tokens, 0), r.at,
+       {greatest}(r.position, coalesce(r.prompt_last, 0)), r.audit
+     from undertext_requests r where {family r} r.session = ? and r.position <= ? and r.audit <= ? and r.model = ?
+       and r.input_tokens is not null and not exists (select 1 from undertext_audit a
+         where {family a} a.session = r.session and a.no > r.audit and a.no <= ? and a.compaction is not null)
+     order by r.no desc limit 1`,
+    ...[no, position, audit, model, audit],
+  )
+  if (row === undefined) return undefined
+  const [provider, tokens, at, last, entry] = row as [string, number, number, number, number]
+  return { provider, tokens, at, point: { position: Math.min(last, position), audit: entry } }
 }
 
 /** The text of blobs; `undefined` when one is gone. */

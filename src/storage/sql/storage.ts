@@ -176,13 +176,11 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
       writeRows: (restoring, rows) =>
         engine.perform((sql) => restoreRows(sql, restoring, rows, estimatorOf(restoring.head.session))),
     },
-    past: bound({
-      point: readPoint,
-      view: readPastView,
-      messages: readPastMessages,
-      stats: readPastStats,
-      diff: readDiff,
-    }),
+    past: {
+      ...bound({ point: readPoint, view: readPastView, messages: readPastMessages, diff: readDiff }),
+      stats: (id, provider, model, moment) =>
+        engine.perform((sql) => readPastStats(sql, id, provider, model, moment, estimatorOf)),
+    },
     notes: bound({ remember, list: listNotes, forget }),
     jobs: {
       ...bound({ enqueue: enqueueJob, claim: claimJob, renew: renewJob, end: endJob, cancel: cancelJob }),

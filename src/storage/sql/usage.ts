@@ -12,6 +12,7 @@ import {
 } from '../../tokens/calibration.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum, tokensOf } from '../../tokens/measure.ts'
+import { canonicalProvider } from '../../tokens/providers.ts'
 import {
   type LearnedLimit,
   LIMIT_KINDS,
@@ -26,16 +27,9 @@ import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import { columnsOf } from './compaction-row.ts'
 import { damaged, storedNumber } from './content-codec.ts'
 import { pointOf, readFiguresAt } from './moments.ts'
-import { noteRequest } from './requests.ts'
+import { noteRequest, type PastReport, reportOfView } from './requests.ts'
 import { encodeKind, encodeRole } from './row-codec.ts'
-import {
-  decodeFigures,
-  FIGURE_COUNT,
-  FIGURES_OF_S,
-  requireHead,
-  requireSession,
-  type StoredSession,
-} from './sessions.ts'
+import { decodeFigures, FIGURE_COUNT, FIGURES_OF_S, requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { VISIBLE } from './view.ts'
 
@@ -92,16 +86,37 @@ export function* readPastStats(
   provider: string,
   model: string,
   moment: Moment,
+  estimatorOf: (session: StoredSession) => Estimator,
 ): Work<PastStats | undefined> {
   return yield* sql.read('getContextStats', function* () {
     const now = yield* statsOf(sql, id, provider, model)
     if (now === undefined) return undefined
-    const session = yield* requireHead(sql, id)
+    const session = yield* requireSession(sql, id)
     const point = yield* pointOf(sql, session, moment)
     const figures = { ...now.figures, ...(yield* readFiguresAt(sql, session, point)), undoneAutomatic: 0 }
-    // The last report is of today. The report of a recorded request belongs here.
-    return { point, figures, readings: { ...now.readings, measurement: undefined } }
+    const reported = yield* reportOfView(sql, session, point, model)
+    const isOfModel = reported !== undefined && canonicalProvider(reported.provider) === provider
+    const measurement = isOfModel
+      ? yield* pastMeasurement(sql, session, reported, estimatorOf(session))
+      : undefined
+    return { point, figures, readings: { ...now.readings, measurement } }
   })
+}
+
+/** A report as if it had just been made: past figures are compared with it, not with the last report of today. */
+function* pastMeasurement(
+  sql: Sql,
+  session: StoredSession,
+  { provider, tokens, at, point }: PastReport,
+  estimator: Estimator,
+): Work<Measurement> {
+  const { visibleSizes, visibleCount } = yield* readFiguresAt(sql, session, point)
+  const history = tokensOf(visibleSizes, visibleCount, estimator, canonicalProvider(provider))
+  return {
+    ...{ viewEpoch: session.viewEpoch, estimator: session.estimator, tokens, held: tokens, at },
+    estimate: { history, standing: 0, pending: 0 },
+    ...{ firstTokens: undefined, firstEstimate: 0 },
+  }
 }
 
 export function* getReadings(sql: Sql, id: string, provider: string, model: string): Work<Readings> {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   type HistoryRecord,
   isUndertextError,
+  type Moment,
   type NewMessage,
   type PreparedRequest,
   type RenderedRequest,
@@ -44,6 +45,31 @@ async function expectSame(store: Store, all: readonly { id: string; sent: string
 export function describeRequests({ open, openBoth, keeps }: Contract): void {
   if (!keeps.histories) return
   describe('recorded requests', () => {
+    test('are what the figures of their moment, and of later ones of the same view, are measured by', async () => {
+      const store = await open()
+      await store.append(S, [say('user', 'first'), say('assistant', 'one')])
+      const { id } = await ask(store, { provider: 'anthropic', model: 'claude-sonnet-4', prompt: 'second' })
+      await store.append(S, [say('user', units(4_000))])
+      const of = { provider: 'anthropic', model: 'claude-sonnet-4' }
+      const at = async (moment: Moment, { provider, model } = of) =>
+        store.getContextStats(S, provider, model, { at: moment })
+      // 500 and 40 tokens of the cache.
+      const asked = await at({ request: id })
+      expect(asked).toMatchObject({ messageCount: 2, source: 'measured', estimatedInputTokens: 540 })
+      expect(asked?.measured).toMatchObject({ inputTokens: 540, isCurrent: true })
+      const prompted = await at({ afterMessage: 3 })
+      expect(prompted).toMatchObject({ messageCount: 3, source: 'measured', estimatedInputTokens: 540 })
+      const later = await at({ afterMessage: 5 })
+      expect(later).toMatchObject({ messageCount: 5, source: 'measured+estimated' })
+      expect(later!.estimatedInputTokens).toBeGreaterThan(540)
+      expect((await at({ afterMessage: 2 }, { ...of, model: 'gpt-4o' }))?.measured).toBeNull()
+
+      await store.compactSession(S, { range: { from: 1, to: 2 }, summary: 'Short.' })
+      const [made] = await store.listCompactions(S)
+      expect((await at({ afterCompaction: made!.id }))?.measured).toBeNull()
+      expect((await at({ beforeCompaction: made!.id }))?.measured).toMatchObject({ inputTokens: 540 })
+    })
+
     test('have their moment, their model, their usage and the positions of prompt and answer', async () => {
       const store = await open()
       await store.append(S, [say('user', 'first'), say('assistant', 'one')])
