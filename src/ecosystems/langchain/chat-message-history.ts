@@ -4,7 +4,7 @@ import { BaseListChatMessageHistory } from '@langchain/core/chat_history'
 import type { BaseMessage } from '@langchain/core/messages'
 import { z } from 'zod'
 import type { CompactOptions } from '../../config/store-options.ts'
-import { invalid, isUndertextError } from '../../errors.ts'
+import { invalid, isUndertextError, UndertextError } from '../../errors.ts'
 import { check, nameSchema } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import { canonicalJson, isObject } from '../../messages/json.ts'
@@ -12,6 +12,7 @@ import { type Message, type NewMessage, partsOf, type ToolCallPart } from '../..
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
 import type { Store } from '../../store/store.ts'
 import type { ConversionNote, ConversionOptions } from '../conversion.ts'
+import { besideRows, forkTitleSchema, type MessagePlace, messagePlaceSchema } from '../fork-options.ts'
 import { appendNamed, type RecoveringStore, type SessionNames } from '../recovering.ts'
 import { keptFor } from '../wire.ts'
 import { fromLangChain } from './from-langchain.ts'
@@ -20,7 +21,16 @@ import { LANGCHAIN } from './types.ts'
 
 /** The store methods that a chat message history needs. */
 export type HistoryStore = RecoveringStore &
-  Pick<Store, 'append' | 'compactSession' | 'getMessages' | 'needsCompaction' | 'renderHistory' | 'rewind'>
+  Pick<
+    Store,
+    | 'append'
+    | 'compactSession'
+    | 'forkSession'
+    | 'getMessages'
+    | 'needsCompaction'
+    | 'renderHistory'
+    | 'rewind'
+  >
 
 /** The session of a history, how it is shown, and how messages are converted. */
 export type UndertextChatMessageHistoryOptions = ConversionOptions & {
@@ -187,6 +197,30 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   }
 
   /**
+   * Copies the session, as it is or as it was after or before the newest message with an `id`, and returns the history of the copy, with
+   * the same options (`forkSession` of the store).
+   *
+   * Throws `SESSION_NOT_FOUND` before the first message was added, `SESSION_EXISTS`, `MESSAGE_NOT_FOUND` for an unknown id,
+   * `INVALID_INPUT`.
+   */
+  async fork(options: HistoryForkOptions = {}): Promise<UndertextChatMessageHistory> {
+    const { at, sessionId: id, title } = check(forkSchema, options, 'fork')
+    const { conversion, store, ...kept } = this.#options
+    const moment = at && (await this.#momentBeside(at))
+    const { id: sessionId } = await store.forkSession(kept.sessionId, defined({ at: moment, id, title }))
+    return new UndertextChatMessageHistory({ ...kept, ...conversion, store, sessionId })
+  }
+
+  async #momentBeside(place: MessagePlace): Promise<MessagePlace> {
+    const { store, sessionId } = this.#options
+    const isAfter = 'afterMessage' in place
+    const messageId = isAfter ? place.afterMessage : place.beforeMessage
+    const row = (await store.getMessages(sessionId)).findLast((one) => messageIdOf(one) === messageId)
+    if (row === undefined) throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId, messageId })
+    return besideRows([row], isAfter)
+  }
+
+  /**
    * Hides every message, as one compaction of kind `manual` that `undoCompaction` of the store undoes. Nothing is deleted. An unknown or
    * empty session stays as it is.
    */
@@ -230,6 +264,17 @@ const optionsSchema = z.strictObject({
     .custom<(note: ConversionNote) => void>((value) => typeof value === 'function', 'must be a function')
     .optional(),
 })
+
+const forkSchema = z.strictObject({
+  /** After or before the message with this id. Default: the session as it is now. */
+  at: messagePlaceSchema.optional(),
+  /** The id of the new session. Default: a UUID. */
+  sessionId: nameSchema.optional(),
+  /** Its title in the store. Default: that of the session. */
+  title: forkTitleSchema,
+})
+/** Where a copy of a session ends, and its id and title. */
+export type HistoryForkOptions = z.input<typeof forkSchema>
 
 type Checked = Omit<z.output<typeof optionsSchema>, 'lenient' | 'onNote'> & {
   readonly conversion: ConversionOptions

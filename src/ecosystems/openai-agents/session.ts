@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import type { CompactionResult } from '../../compaction/result.ts'
-import { isUndertextError, UndertextError } from '../../errors.ts'
+import { invalid, isUndertextError, UndertextError } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import { isObject } from '../../messages/json.ts'
@@ -10,11 +10,18 @@ import type { StoredMessage, ViewMessage } from '../../messages/message.ts'
 import type { Session } from '../../storage/storage.ts'
 import { unlessUnknown } from '../../store/arguments.ts'
 import type { ConversionOptions } from '../conversion.ts'
+import { besideRows } from '../fork-options.ts'
 import { appendNamed } from '../recovering.ts'
 import { fromAgentItems } from './from-items.ts'
 import type { AgentItem } from './item-shapes.ts'
 import { type AgentModel, type AgentModelProvider, type HandedOut, recovering } from './recovering-model.ts'
-import { type SessionStore, sessionSchema, type UndertextSessionOptions } from './session-options.ts'
+import {
+  type SessionForkOptions,
+  type SessionStore,
+  sessionForkSchema,
+  sessionSchema,
+  type UndertextSessionOptions,
+} from './session-options.ts'
 import {
   applyMutations,
   checkMutations,
@@ -29,7 +36,7 @@ import {
   type ShownRow,
   shownRows,
 } from './session-rewrites.ts'
-import { toAgentItems } from './to-items.ts'
+import { toAgentItems, toItemsOfEach } from './to-items.ts'
 
 /** The state of a session when its history was read. */
 type Standing = Pick<Session, 'messageCount' | 'viewEpoch'>
@@ -155,6 +162,37 @@ export class UndertextSession {
       sessionId: this.#id,
       handedOut: () => this.#handedOut,
     })
+  }
+
+  /**
+   * Copies the session, as it is or as it was after or before an item, and returns the copy as a session with the same options
+   * (`forkSession` of the store). Ids of operations of `applyHistoryTransaction` are not copied.
+   *
+   * Throws `SESSION_NOT_FOUND` before the first item was added, `SESSION_EXISTS`, `MESSAGE_NOT_FOUND` for an unknown id, and
+   * `INVALID_INPUT` for a place where there is no item.
+   */
+  async fork(options: SessionForkOptions = {}): Promise<UndertextSession> {
+    const { at, sessionId: id, title } = check(sessionForkSchema, options, 'fork')
+    const moment = at && (await this.#momentBeside(at))
+    const { id: sessionId } = await this.#store.forkSession(this.#id, defined({ at: moment, id, title }))
+    return new UndertextSession({ ...this.#options, store: this.#store, sessionId })
+  }
+
+  async #momentBeside(at: NonNullable<SessionForkOptions['at']>) {
+    const isAfter = 'afterItem' in at
+    const item = isAfter ? at.afterItem : at.beforeItem
+    const rows = (await this.#rows()).flatMap(({ row, shown }) => shown.map(({ id }) => ({ row, id })))
+    const found = typeof item === 'number' ? rows[item] : rows.findLast(({ id }) => id === item)
+    if (found !== undefined) return besideRows([found.row], isAfter)
+    if (typeof item === 'number') throw invalid('fork: at: the session has no item at this place')
+    throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: this.#id, messageId: item })
+  }
+
+  /** The rows that `getItems` returns, each with its items. */
+  async #rows(): Promise<{ readonly row: { readonly id: string }; readonly shown: readonly AgentItem[] }[]> {
+    if (this.#options.view !== 'full') return this.#shown(await this.#view())
+    const rows = (await unlessUnknown(fullHistory(this.#store, this.#id))) ?? []
+    return toItemsOfEach(rows).map((shown, at) => ({ row: rows[at]!, shown }))
   }
 
   /** Appends items in order, all or none. */

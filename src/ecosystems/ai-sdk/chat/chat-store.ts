@@ -1,19 +1,22 @@
 import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import type { SessionInput } from '../../../config/store-options.ts'
-import { invalid } from '../../../errors.ts'
+import { invalid, UndertextError } from '../../../errors.ts'
 import { check, nameSchema, taken } from '../../../messages/check.ts'
 import { defined } from '../../../messages/defined.ts'
 import { isObject } from '../../../messages/json.ts'
 import { type Message, partsOf, type StoredMessage } from '../../../messages/message.ts'
 import type { PreparedRequest } from '../../../requests/prepared.ts'
+import { besideRows, type MessagePlace } from '../../fork-options.ts'
 import { noteSession } from '../../recovering.ts'
 import { AI_SDK, keptPartTo } from '../fields.ts'
 import { validateMessages } from '../load.ts'
 import { recoveringModel } from '../middleware.ts'
 import { toModelMessages } from '../model-messages.ts'
 import {
+  type ChatForkOptions,
   type ChatStoreOptions,
+  chatForkSchema,
   chatOptionsSchema,
   type LoadOptions,
   loadSchema,
@@ -82,6 +85,13 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
     request: unknown,
     options?: Omit<TurnOptions, 'model'> & { readonly model?: MODEL },
   ): Promise<ChatTurn<UI_MESSAGE, MODEL>>
+  /**
+   * Copies a chat, as it is or as it was after or before a message, and returns the id of the new chat (`forkSession` of the store). Messages
+   * keep their ids; those that were not stored by a chat have new ones. An edit or a regeneration in the new chat keeps the old branch.
+   *
+   * Throws `SESSION_NOT_FOUND`, `SESSION_EXISTS`, `MESSAGE_NOT_FOUND` for a message that the chat does not show, `INVALID_INPUT`.
+   */
+  fork(chatId: string, options?: ChatForkOptions): Promise<string>
 }
 
 /**
@@ -128,7 +138,23 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const ids = { generateMessageId: generateMessageId ?? uuidv7 }
       return { ...turn, ...ids } as unknown as ChatTurn<UI_MESSAGE, MODEL>
     },
+    async fork(chatId, given = {}) {
+      const id = check(nameSchema, chatId, 'fork: chatId')
+      const { at, ...named } = check(chatForkSchema, given, 'fork')
+      const moment = at && (await momentBeside({ store, chatId: id }, at))
+      return (await store.forkSession(id, defined({ ...named, at: moment }))).id
+    },
   }
+}
+
+/** The moment after or before a message that a chat shows. Throws `MESSAGE_NOT_FOUND`. */
+async function momentBeside(chat: Pick<Chat, 'store' | 'chatId'>, place: MessagePlace) {
+  const isAfter = 'afterMessage' in place
+  const messageId = isAfter ? place.afterMessage : place.beforeMessage
+  const found = (await readChat(chat)).stored.find(({ message }) => message.id === messageId)
+  if (found === undefined)
+    throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: chat.chatId, messageId })
+  return besideRows(found.rows, isAfter)
 }
 
 /** Throws `INVALID_INPUT`, also for two messages with the same id. */

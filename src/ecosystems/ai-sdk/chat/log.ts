@@ -17,6 +17,7 @@ export type ChatStorage = Pick<
   Store,
   | 'append'
   | 'createSession'
+  | 'forkSession'
   | 'getMessages'
   | 'getSession'
   | 'hideMessages'
