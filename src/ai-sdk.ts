@@ -15,6 +15,7 @@ export {
   toModelMessages,
 } from './ecosystems/ai-sdk/model-messages.ts'
 export type {
+  ChatForkOptions,
   ChatStoreOptions,
   LoadOptions,
   RequestOptions,
@@ -50,3 +51,4 @@ export type {
 } from './ecosystems/ai-sdk/types.ts'
 export { namesOf } from './ecosystems/ai-sdk/types.ts'
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './ecosystems/conversion.ts'
+export type { MessagePlace } from './ecosystems/fork-options.ts'

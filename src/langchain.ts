@@ -3,7 +3,9 @@
  */
 
 export type { ConversionNote, ConversionNoteKind, ConversionOptions } from './ecosystems/conversion.ts'
+export type { MessagePlace } from './ecosystems/fork-options.ts'
 export {
+  type HistoryForkOptions,
   type HistoryStore,
   UndertextChatMessageHistory,
   type UndertextChatMessageHistoryOptions,

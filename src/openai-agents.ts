@@ -16,6 +16,10 @@ export type {
 export type { AgentModel, AgentModelProvider } from './ecosystems/openai-agents/recovering-model.ts'
 export type { CompactionAnswer } from './ecosystems/openai-agents/session.ts'
 export { UndertextSession } from './ecosystems/openai-agents/session.ts'
-export type { SessionStore, UndertextSessionOptions } from './ecosystems/openai-agents/session-options.ts'
+export type {
+  SessionForkOptions,
+  SessionStore,
+  UndertextSessionOptions,
+} from './ecosystems/openai-agents/session-options.ts'
 export type { HistoryMutation, HistoryTransaction } from './ecosystems/openai-agents/session-rewrites.ts'
 export { toAgentItems } from './ecosystems/openai-agents/to-items.ts'

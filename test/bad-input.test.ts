@@ -99,6 +99,7 @@ const VERBS: Record<string, (store: Store, id: string) => unknown> = {
   getUsage: (s, id) => s.getUsage(id),
   listRequests: (s, id) => s.listRequests(id),
   getRequest: (s, id) => s.getRequest(id, 'x'),
+  recordAnswer: (s, id) => s.recordAnswer(id, 'x', [1, 1]),
   recordOverflow: (s, id) => s.recordOverflow(id, 'prompt is too long'),
   compactInBackground: (s, id) => s.compactInBackground(id),
   listJobs: (s, id) => s.listJobs(id),

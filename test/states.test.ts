@@ -87,6 +87,13 @@ const VERBS = {
   recordUsage: ({ store }) => store.recordUsage('s', { inputTokens: 500 }),
   getUsage: ({ store }) => store.getUsage('s'),
   listRequests: ({ store }) => store.listRequests('s'),
+  recordAnswer: ({ store }) => store.recordAnswer('s', 'none', [1, 1]),
+  forkSession: ({ store }) => store.forkSession('s', { id: 'fork' }),
+  listForks: ({ store }) => store.listForks('s'),
+  bringBack: async ({ store }) => {
+    await store.forkSession('s', { id: 'fork' })
+    return store.bringBack('fork', { text: 'so' })
+  },
   recordOverflow: ({ store }) => store.recordOverflow('s', 'prompt is too long: 900 tokens > 800 maximum'),
   learnLimit: ({ store }) => store.learnLimit({ provider: 'openai', tokens: 100_000 }),
   listLimits: ({ store }) => store.listLimits(),
@@ -184,6 +191,10 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   recordUsage:                        [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   getUsage:                           [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
   listRequests:                       [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  recordAnswer:                       [NOT_FOUND, 'REQUEST_NOT_FOUND',    'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', READONLY, CLOSED],
+  forkSession:                        [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
+  listForks:                          [NOT_FOUND, 'works',                'works',    'works', 'works', 'works',  CLOSED],
+  bringBack:                          [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   recordOverflow:                     [NOT_FOUND, 'works',                'works',    'works', 'works', READONLY, CLOSED],
   learnLimit:                         ['works',   'works',                'works',    'works', 'works', READONLY, CLOSED],
   listLimits:                         ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],

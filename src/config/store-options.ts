@@ -279,6 +279,10 @@ export const requestKeySchema = z.union([
   nameSchema.transform((id) => ({ id })),
   z.strictObject({ answer: z.union([nameSchema, z.int().positive()]) }),
 ])
+/** The first and the last position of an answer. */
+export const answerPositionsSchema = z
+  .tuple([z.int().positive(), z.int().positive()])
+  .refine(([first, last]) => first <= last, 'must be the first and the last position')
 export const listJobsSchema = z.strictObject({ limit: z.int().positive().max(1_000).default(100) })
 /** Milliseconds to wait. Default: no limit. */
 export const idleSchema = z.strictObject({

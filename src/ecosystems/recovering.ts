@@ -1,6 +1,6 @@
 import { errorName, isUndertextError } from '../errors.ts'
 import { taken } from '../messages/check.ts'
-import type { NewMessage } from '../messages/message.ts'
+import type { NewMessage, PositionRange } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import { describedBy, type PreparedRequest } from '../requests/prepared.ts'
 import type { ReportedUsage } from '../requests/provider-usage.ts'
@@ -16,7 +16,7 @@ import type { Store } from '../store/store.ts'
 /** The store methods that a recovering model needs. */
 export type RecoveringStore = Pick<
   Store,
-  'createSession' | 'getSession' | 'recordUsage' | 'updateSession' | 'withOverflowRecovery'
+  'createSession' | 'getSession' | 'recordAnswer' | 'recordUsage' | 'updateSession' | 'withOverflowRecovery'
 >
 
 /** Owner, provider and model of a session. */
@@ -55,27 +55,46 @@ async function complete(
 }
 
 /**
- * Records the usage of one model call, and what was sent, unless the call had more than the request. The response was already delivered and paid for: if recording fails, the
- * process emits a warning. Reports of 0 tokens are ignored.
+ * Records the usage of one model call, and what was sent; returns the id of the recorded request. The response was already delivered and
+ * paid for: if recording fails, the process emits a warning. Reports of 0 tokens are ignored.
  */
 export async function recordCall(
   store: Pick<Store, 'recordUsage'>,
   request: PreparedRequest,
   usage: ReportedUsage | undefined,
-  isWhole = true,
-): Promise<void> {
+): Promise<string | undefined> {
   const { sessionId, provider, model } = request
-  if (usage === undefined || Object.values(usage).every((tokens) => tokens === 0)) return
+  if (usage === undefined || Object.values(usage).every((tokens) => tokens === 0)) return undefined
   try {
-    await store.recordUsage(sessionId, {
+    const { requestId } = await store.recordUsage(sessionId, {
       ...usage,
       ...describedBy(request),
       provider,
       ...(model !== undefined && { model }),
-      ...(isWhole && { request }),
+      request,
     })
+    return requestId
   } catch (error) {
     process.emitWarning(`The usage of a model call was not recorded: ${errorName(error)}`)
+    return undefined
+  }
+}
+
+/** A recorded request, and the positions of its answer, first and last. */
+export type AnsweredRequest = { readonly requestId: string; readonly positions: PositionRange }
+
+/** Records where answers are stored. They are stored all the same: if recording fails, the process emits a warning. */
+export async function recordAnswers(
+  store: Pick<Store, 'recordAnswer'>,
+  sessionId: string,
+  answers: readonly AnsweredRequest[],
+): Promise<void> {
+  for (const { requestId, positions } of answers) {
+    try {
+      await store.recordAnswer(sessionId, requestId, positions)
+    } catch (error) {
+      process.emitWarning(`The answer of a request was not recorded: ${errorName(error)}`)
+    }
   }
 }
 
@@ -116,20 +135,20 @@ export async function appendNamed(
 
 /**
  * Records usage as `recordCall` does, and the names of the session, which is created when its messages are not
- * stored yet.
+ * stored yet. Returns the id of the recorded request.
  */
 export async function recordCallOf(
   store: RecoveringStore,
   request: PreparedRequest,
   owner: string | undefined,
   usage: ReportedUsage | undefined,
-): Promise<void> {
+): Promise<string | undefined> {
   try {
     await nameSession(store, request.sessionId, { provider: request.provider, model: request.model, owner })
   } catch (error) {
     process.emitWarning(`The model of a session was not recorded: ${errorName(error)}`)
   }
-  await recordCall(store, request, usage)
+  return recordCall(store, request, usage)
 }
 
 /**

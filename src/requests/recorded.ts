@@ -119,7 +119,7 @@ export function newRequest(
       prompt: isStored ? undefined : promptPieces(request.prompt, request.files),
       files: request.files && piecesOf(JSON.stringify(withoutContents(request.files))),
       promptRange,
-      answer: rangeOf(after.appended.slice(after.prompt)),
+      answer: rangeOf(after.appended.slice(after.prompt).filter(({ existing }) => !existing)),
       billed,
       at: Date.now(),
     }
@@ -179,10 +179,10 @@ function sentAs({ role, content, metadata }: NewMessage | RenderedMessage): stri
   return lineOf({ role, content, ...defined({ metadata }) } as NewMessage)
 }
 
+/** New messages of one append, which have positions without gaps. A message that existed is the answer of the request before. */
 function rangeOf(appended: readonly AppendedMessage[]): PositionRange | undefined {
-  if (appended.length === 0) return undefined
-  const positions = appended.map(({ position }) => position).sort((a, b) => a - b)
-  return [positions[0]!, positions.at(-1)!]
+  const [first, last] = [appended[0], appended.at(-1)]
+  return first && last && [first.position, last.position]
 }
 
 /** Files below this size, in UTF-16 units, stay in the text around them. */

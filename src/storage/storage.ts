@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../messages/json.ts'
-import type { NewMessage, Part, StoredMessage, ViewMessage } from '../messages/message.ts'
+import type { NewMessage, Part, PositionRange, StoredMessage, ViewMessage } from '../messages/message.ts'
 import type { Coverage, Finding } from '../model/coverage.ts'
 import type { ExpandedSummary } from '../model/expansion.ts'
 import type { CompactionStatus } from '../model/nesting.ts'
@@ -417,6 +417,11 @@ export interface Storage {
    * Records a request; returns its id, or `undefined` when its moment is not of this session. Throws `SESSION_NOT_FOUND`.
    */
   recordRequest(id: string, request: NewRequest): Awaitable<string | undefined>
+  /**
+   * Records the positions of the answer of a request that has none; returns whether it did. Positions that are not in the log, or not after
+   * the moment of the request, are not recorded. Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`.
+   */
+  recordAnswer(id: string, request: string, answer: PositionRange): Awaitable<boolean>
   /** Oldest first. Throws `SESSION_NOT_FOUND`, and `REQUEST_NOT_FOUND` for an `after` that is not of this session. */
   requests(id: string, query: RequestQuery): Awaitable<StoredRequest[]>
   /** A request and what it was made of. Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */

@@ -23,6 +23,7 @@ import {
   type AppendOptions,
   type AuditLogOptions,
   type AuthorshipOptions,
+  answerPositionsSchema,
   appendSchema,
   auditSchema,
   authorshipSchema,
@@ -96,7 +97,7 @@ import type { RestoreOptions, SessionRestore } from '../history/restore-session.
 import { headOf } from '../messages/characters.ts'
 import { check, isIterable, nameSchema, taken } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
-import type { NewMessage, PastView, StoredMessage } from '../messages/message.ts'
+import type { NewMessage, PastView, PositionRange, StoredMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import type { Finding } from '../model/coverage.ts'
 import type { ExpandedSummary } from '../model/expansion.ts'
@@ -719,7 +720,7 @@ export class Store<S extends Storage = Storage> {
    * Reports of 0 tokens are ignored.
    *
    * `request` is the result of `prepareRequest`, where the answer is stored by other calls than `recordResponse`: it is recorded for
-   * `getRequest`, without the positions of the answer.
+   * `getRequest`. `recordAnswer` adds the positions of the answer when it is stored.
    */
   async recordUsage(sessionId: string, usage: UsageReportInput): Promise<UsageResult> {
     const id = checkId(sessionId)
@@ -1106,6 +1107,20 @@ export class Store<S extends Storage = Storage> {
       },
       offer: (stats) => this.#background.offer(id, stats),
     })
+  }
+
+  /**
+   * Records where the answer of a recorded request is in the log, so that `getRequest` finds the request by a message of it: for answers
+   * that are stored by other calls than `recordResponse`. `answerPositions` are its first and its last position. Returns whether they were
+   * recorded: they are written once, and only for messages of the log after the moment of the request.
+   *
+   * Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, `INVALID_INPUT`.
+   */
+  async recordAnswer(sessionId: string, requestId: string, answerPositions: PositionRange): Promise<boolean> {
+    const id = checkId(sessionId)
+    const request = check(nameSchema, requestId, 'recordAnswer: requestId')
+    const range = check(answerPositionsSchema, answerPositions, 'recordAnswer: answerPositions')
+    return this.#context.storage.recordAnswer(id, request, range)
   }
 
   /**

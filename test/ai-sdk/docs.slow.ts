@@ -51,6 +51,20 @@ describe('docs/ai-sdk.md, chats', () => {
     ])
   })
 
+  it('has a function that forks a chat before an answer', async () => {
+    const code = examplesOf(CHAT).find((example) => example.includes('chats.fork('))!
+    const driver = `
+      const parts = (text: string) => [{ type: 'text' as const, text }]
+      const messages = [
+        { id: 'u1', role: 'user' as const, parts: parts('hi') },
+        { id: 'a1', role: 'assistant' as const, parts: parts('Hello.') },
+      ]
+      await chats.save({ chatId: 'old', messages })
+      const fork = await branch('old', 'a1')
+      console.log(fork.messages.map(({ id }) => id).join(), (await chats.load('old')).length)`
+    expect((await runAsUser(code + driver)).trim()).toBe('u1 2')
+  })
+
   it('names every option and every verb', () => {
     const verbs = Object.keys(chatStore({ prepareRequest: () => {} } as never))
     for (const name of verbs) expect(CHAT).toContain(`| \`${name}(`)

@@ -36,7 +36,7 @@ const NO_TEXT_VERBS = new Set<string>([
   ...'getMoment diffViews recordAppended pin unpin refuseWithin recordProviderCompaction listCompactions getCompaction getAuditLog'.split(
     ' ',
   ),
-  ...'undoIfFits recordUsage getUsage listRequests learnLimit listLimits forgetLimit stats statsOf estimatorNamed requireSession'.split(
+  ...'undoIfFits recordUsage recordAnswer getUsage listRequests learnLimit listLimits forgetLimit stats statsOf estimatorNamed requireSession'.split(
     ' ',
   ),
 ])

@@ -15,7 +15,7 @@ import { MockModel } from ${JSON.stringify(join(REPOSITORY, 'examples', 'openai-
 setTracingDisabled(true)
 `
 
-it.each([0, 1])('example %i prints the output shown', async (index) => {
+it.each([0, 1, 2])('example %i prints the output shown', async (index) => {
   const example = examplesOf(PAGE)[index]!.replace(
     'new OpenAIProvider()',
     '{ getModel: () => new MockModel() }',

@@ -290,6 +290,10 @@ export class ModelStorage implements Storage {
   /** The model keeps no requests either. */
   recordRequest(): undefined {}
 
+  recordAnswer(): boolean {
+    return false
+  }
+
   requests(): never {
     throw new Error('the model keeps no requests')
   }

@@ -19,6 +19,7 @@ import {
   usageIn,
 } from './answers.ts'
 import type { ChatStorage } from './chat/log.ts'
+import type { TurnCalls } from './chat/turn-calls.ts'
 import {
   type CheckedOptions,
   callOptions,
@@ -258,6 +259,7 @@ type RecoveringTurn = {
   readonly options: PrepareRequestOptions
   /** The number of messages the turn returned; later ones in a call are steps of its answer. */
   readonly messages: number
+  readonly calls: Pick<TurnCalls, 'end'>
 }
 
 /**
@@ -267,33 +269,41 @@ type RecoveringTurn = {
 export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTurn): M {
   const { store, chatId, options } = turn
   const { provider } = namesOf(model)
-  const calling = (method: 'doGenerate' | 'doStream') => (params: SdkParams) =>
-    callModel(model, method, {
-      // After an overflow, the shorter history replaces the messages that the turn returned.
+  let { messages: known } = turn
+  const calling = (method: 'doGenerate' | 'doStream') => (params: SdkParams) => {
+    const others = params.prompt.filter(({ role }) => role !== 'system')
+    // The AI SDK may join messages of the turn.
+    known = Math.min(known, others.length)
+    // The steps of an answer are in its later calls, and stored when it ends.
+    const steps = others.slice(known)
+    const step = steps.filter(({ role }) => role === 'assistant').length
+    return callModel(model, method, {
       send: (work) =>
         store.withOverflowRecovery(
           chatId,
           async (request, attempt) => {
             const rules = { ...options.overflow, provider: request.provider }
-            if (attempt === 1) return { request, result: await work(params, rules) }
+            if (attempt === 1 && !request.compacted) return { request, result: await work(params, rules) }
+            // The shorter history replaces the messages that the turn returned.
             const { system, messages } = request
-            const steps = params.prompt.filter(({ role }) => role !== 'system').slice(turn.messages)
             const prompt = [
               ...(system === undefined ? [] : [{ role: 'system' as const, content: system }]),
               ...toSdkPrompt(messages, { version: versionOf(model), provider }),
-              ...steps,
             ]
             return { request, result: await work({ ...params, prompt }, rules) }
           },
-          { ...options, ...defined({ signal: params.abortSignal }) },
+          {
+            ...options,
+            ...(steps.length > 0 && { prompt: fromSdkPrompt(steps, provider) }),
+            ...defined({ signal: params.abortSignal }),
+          },
         ),
-      whole: (answer, request) => {
-        // The steps of an answer are in its later calls, and stored when it ends.
-        const isWhole = params.prompt.filter(({ role }) => role !== 'system').length === turn.messages
+      whole: async (answer, request) => {
         const sent = { ...request, ...defined({ tools: params.tools }) }
-        return recordCall(store, sent, usageIn(answer, provider), isWhole)
+        turn.calls.end(step, await recordCall(store, sent, usageIn(answer, provider)))
       },
-      broken: async () => {},
+      broken: async () => turn.calls.end(step, undefined),
     })
+  }
   return withMethods(model, { doGenerate: calling('doGenerate'), doStream: calling('doStream') })
 }

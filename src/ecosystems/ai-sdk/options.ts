@@ -6,6 +6,7 @@ import type { NewMessage } from '../../messages/message.ts'
 import { type PrepareRequestOptions, prepareSchema } from '../../requests/options.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import type { RecordedResponse } from '../../requests/record.ts'
+import { forkTitleSchema, messagePlaceSchema } from '../fork-options.ts'
 import type { OnConflict } from './chat/log.ts'
 import type { ModelMessageOptions } from './model-messages.ts'
 import type { PromptHistory } from './prompt-matching.ts'
@@ -126,6 +127,17 @@ const validationShape = {
 export const loadSchema = z.strictObject(validationShape)
 /** How messages are validated when they are loaded. */
 export type LoadOptions = z.input<typeof loadSchema>
+
+export const chatForkSchema = z.strictObject({
+  /** After or before the message with this id. Default: the chat as it is now. */
+  at: messagePlaceSchema.optional(),
+  /** The id of the new chat. Default: a UUID. */
+  id: nameSchema.optional(),
+  /** Its title. Default: that of the chat. */
+  title: forkTitleSchema,
+})
+/** Where a copy of a chat ends, and its id and title. */
+export type ChatForkOptions = z.input<typeof chatForkSchema>
 
 export const chatOptionsSchema = z.strictObject({
   ...validationShape,

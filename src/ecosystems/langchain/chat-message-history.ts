@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { BaseListChatMessageHistory } from '@langchain/core/chat_history'
-import type { BaseMessage } from '@langchain/core/messages'
+import type { AIMessage, BaseMessage } from '@langchain/core/messages'
 import { z } from 'zod'
 import type { CompactOptions } from '../../config/store-options.ts'
-import { invalid, isUndertextError } from '../../errors.ts'
+import { invalid, isUndertextError, UndertextError } from '../../errors.ts'
 import { check, nameSchema } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import { canonicalJson, isObject } from '../../messages/json.ts'
@@ -12,7 +12,8 @@ import { type Message, type NewMessage, partsOf, type ToolCallPart } from '../..
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
 import type { Store } from '../../store/store.ts'
 import type { ConversionNote, ConversionOptions } from '../conversion.ts'
-import { appendNamed, type RecoveringStore, type SessionNames } from '../recovering.ts'
+import { besideRows, forkTitleSchema, type MessagePlace, messagePlaceSchema } from '../fork-options.ts'
+import { appendNamed, type RecoveringStore, recordAnswers, type SessionNames } from '../recovering.ts'
 import { keptFor } from '../wire.ts'
 import { fromLangChain } from './from-langchain.ts'
 import { toLangChain } from './instances.ts'
@@ -20,7 +21,16 @@ import { LANGCHAIN } from './types.ts'
 
 /** The store methods that a chat message history needs. */
 export type HistoryStore = RecoveringStore &
-  Pick<Store, 'append' | 'compactSession' | 'getMessages' | 'needsCompaction' | 'renderHistory' | 'rewind'>
+  Pick<
+    Store,
+    | 'append'
+    | 'compactSession'
+    | 'forkSession'
+    | 'getMessages'
+    | 'needsCompaction'
+    | 'renderHistory'
+    | 'rewind'
+  >
 
 /** The session of a history, how it is shown, and how messages are converted. */
 export type UndertextChatMessageHistoryOptions = ConversionOptions & {
@@ -63,6 +73,8 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   #shown = new WeakMap<BaseMessage, Reading>()
   /** Messages of the caller that are stored. */
   readonly #added = new WeakSet<BaseMessage>()
+  /** Recorded requests whose answers are not stored yet, oldest first. */
+  #unanswered: readonly Unanswered[] = []
   /** Whether the last reading was empty. */
   #isEmpty = false
   /** Ids of open calls, by the ids that the last reading had for its provider. */
@@ -76,6 +88,9 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
       ...this.#options,
       find: (messages) => this.#find(messages),
       isAdded: (message) => this.#added.has(message),
+      answered: (requestId, answer) => {
+        this.#unanswered = [...this.#unanswered, { requestId, answer }].slice(-MOST_UNANSWERED)
+      },
     })
   }
 
@@ -101,7 +116,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   #find(messages: readonly BaseMessage[]): Place | undefined {
     if (this.#options.view === 'full') return undefined
     const from = messages.findIndex((message) => this.#shown.has(message))
-    if (from === -1) return this.#isEmpty ? { from: 0, to: 0 } : undefined
+    if (from === -1) return this.#isEmpty ? afterSystem(messages) : undefined
     const { shown } = this.#shown.get(messages[from]!)!
     const isWhole = shown.every((message, i) => messages[from + i] === message)
     return isWhole ? { from, to: from + shown.length } : undefined
@@ -154,9 +169,31 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     const read = withOwnIds(fromLangChain(given, conversion), this.#ownIds)
     if (read.length === 0) return
     const added = [...given]
-    await appendNamed(store, sessionId, keyed(read), this.#options)
+    const appended = await appendNamed(store, sessionId, keyed(read), this.#options)
     for (const message of added) this.#added.add(message)
+    if (added.length === appended.messages.length) await this.#noteAnswers(added, appended.messages)
     await this.#makeRoom()
+  }
+
+  async #noteAnswers(
+    added: readonly BaseMessage[],
+    appended: readonly { readonly position: number; readonly existing: boolean }[],
+  ): Promise<void> {
+    let next = 0
+    const answers = this.#unanswered.map(({ requestId, answer }) => {
+      const at = added.findIndex((message, index) => index >= next && isAnswer(message, answer))
+      if (at === -1) return undefined
+      next = at + 1
+      const { position, existing } = appended[at]!
+      return { requestId, positions: [position, position] as const, existing }
+    })
+    this.#unanswered = this.#unanswered.filter((_, at) => answers[at] === undefined)
+    const { store, sessionId } = this.#options
+    await recordAnswers(
+      store,
+      sessionId,
+      answers.filter((one) => one !== undefined && !one.existing).map((one) => one!),
+    )
   }
 
   #withoutShown(messages: readonly BaseMessage[]): readonly BaseMessage[] {
@@ -187,6 +224,30 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   }
 
   /**
+   * Copies the session, as it is or as it was after or before the newest message with an `id`, and returns the history of the copy, with
+   * the same options (`forkSession` of the store).
+   *
+   * Throws `SESSION_NOT_FOUND` before the first message was added, `SESSION_EXISTS`, `MESSAGE_NOT_FOUND` for an unknown id,
+   * `INVALID_INPUT`.
+   */
+  async fork(options: HistoryForkOptions = {}): Promise<UndertextChatMessageHistory> {
+    const { at, sessionId: id, title } = check(forkSchema, options, 'fork')
+    const { conversion, store, ...kept } = this.#options
+    const moment = at && (await this.#momentBeside(at))
+    const { id: sessionId } = await store.forkSession(kept.sessionId, defined({ at: moment, id, title }))
+    return new UndertextChatMessageHistory({ ...kept, ...conversion, store, sessionId })
+  }
+
+  async #momentBeside(place: MessagePlace): Promise<MessagePlace> {
+    const { store, sessionId } = this.#options
+    const isAfter = 'afterMessage' in place
+    const messageId = isAfter ? place.afterMessage : place.beforeMessage
+    const row = (await store.getMessages(sessionId)).findLast((one) => messageIdOf(one) === messageId)
+    if (row === undefined) throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId, messageId })
+    return besideRows([row], isAfter)
+  }
+
+  /**
    * Hides every message, as one compaction of kind `manual` that `undoCompaction` of the store undoes. Nothing is deleted. An unknown or
    * empty session stays as it is.
    */
@@ -198,6 +259,22 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
       store.rewind(sessionId, { from: 'start', keepCompactions: true, actor, reason: 'clear' }),
     )
   }
+}
+
+/** A recorded request, and what a model answered. */
+type Unanswered = { readonly requestId: string; readonly answer: ModelAnswer }
+
+/** The most answers that are kept for `addMessages`: a chain may end without storing them. */
+const MOST_UNANSWERED = 100
+
+/** A chain may store another object than the one that the model returned. */
+function isAnswer(message: BaseMessage, { text, callIds }: ModelAnswer): boolean {
+  if (message.type !== 'ai' || message.text !== text) return false
+  const calls = (message as AIMessage).tool_calls ?? []
+  return isDeepStrictEqual(
+    calls.map(({ id }) => id ?? ''),
+    callIds,
+  )
 }
 
 /** The messages of one reading, and their LangChain form. */
@@ -230,6 +307,17 @@ const optionsSchema = z.strictObject({
     .custom<(note: ConversionNote) => void>((value) => typeof value === 'function', 'must be a function')
     .optional(),
 })
+
+const forkSchema = z.strictObject({
+  /** After or before the message with this id. Default: the session as it is now. */
+  at: messagePlaceSchema.optional(),
+  /** The id of the new session. Default: a UUID. */
+  sessionId: nameSchema.optional(),
+  /** Its title in the store. Default: that of the session. */
+  title: forkTitleSchema,
+})
+/** Where a copy of a session ends, and its id and title. */
+export type HistoryForkOptions = z.input<typeof forkSchema>
 
 type Checked = Omit<z.output<typeof optionsSchema>, 'lenient' | 'onNote'> & {
   readonly conversion: ConversionOptions
@@ -296,6 +384,13 @@ function withOwnIds(messages: readonly Message[], ownIds: ReadonlyMap<string, st
   })
 }
 
+/** The place of an empty history: after the system messages that begin a prompt. */
+function afterSystem(messages: readonly BaseMessage[]): Place {
+  const first = messages.findIndex(({ type }) => type !== 'system')
+  const from = first === -1 ? messages.length : first
+  return { from, to: from }
+}
+
 function openCalls(messages: readonly Message[]): ToolCallPart[] {
   const answered = new Set<string>()
   for (const message of messages.toReversed()) {
@@ -312,6 +407,9 @@ function openCalls(messages: readonly Message[]): ToolCallPart[] {
 /** The place of the history in a prompt: from its first message to before the first one after it. */
 export type Place = { readonly from: number; readonly to: number }
 
+/** What a model answered: its text, and the ids of its calls. */
+export type ModelAnswer = { readonly text: string; readonly callIds: readonly string[] }
+
 /** What a recovering model needs of a history. */
 export type HistoryTurns = SessionNames & {
   readonly store: RecoveringStore
@@ -321,6 +419,8 @@ export type HistoryTurns = SessionNames & {
   readonly find: (messages: readonly BaseMessage[]) => Place | undefined
   /** Whether a message of the caller is stored. */
   readonly isAdded: (message: BaseMessage) => boolean
+  /** A model answered a recorded request with a message, which is stored later. */
+  readonly answered: (requestId: string, answer: ModelAnswer) => void
 }
 
 /** The histories of this process, for the models that recover with them. */

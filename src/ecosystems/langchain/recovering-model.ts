@@ -1,6 +1,8 @@
 import type { BaseLanguageModelInput } from '@langchain/core/language_models/base'
 import type { BaseChatModel } from '@langchain/core/language_models/chat_models'
 import {
+  type AIMessage,
+  type AIMessageChunk,
   type BaseMessage,
   type BaseMessageChunk,
   coerceMessageLikeToMessage,
@@ -15,6 +17,7 @@ import { readUsage } from '../../requests/provider-usage.ts'
 import { begunIterable, recordCallOf } from '../recovering.ts'
 import {
   type HistoryTurns,
+  type ModelAnswer,
   type Place,
   turnsOf,
   type UndertextChatMessageHistory,
@@ -55,7 +58,8 @@ export function recoveringModel<M extends BaseChatModel>(model: M, history?: Und
     const call = callOf(input, options)
     if (call === undefined) return model.invoke(input, options)
     const { request, result } = await ask(model, call, (sent) => model.invoke(sent, options))
-    await recordCallOf(call.store, request, call.owner, await readUsage(result, request.provider))
+    const { tool_calls: calls = [] } = result as Partial<AIMessage>
+    await record(call, request, result, { text: result.text, callIds: calls.map(({ id }) => id ?? '') })
     return result
   }
   const streamIterator = async function* (input: BaseLanguageModelInput, options?: CallOptions) {
@@ -65,18 +69,34 @@ export function recoveringModel<M extends BaseChatModel>(model: M, history?: Und
       begunIterable<BaseMessageChunk>(model._streamIterator(sent, options)),
     )
     let reported: BaseMessageChunk | undefined
+    const texts: string[] = []
+    const callIds: string[] = []
     for await (const chunk of result) {
       if ('usage_metadata' in chunk && chunk.usage_metadata !== undefined)
         reported = reported === undefined ? chunk : concat(reported, chunk)
+      texts.push(chunk.text)
+      const { tool_call_chunks: calls = [] } = chunk as Partial<AIMessageChunk>
+      for (const { id } of calls) if (id !== undefined) callIds.push(id)
       yield chunk
     }
-    await recordCallOf(call.store, request, call.owner, await readUsage(reported, request.provider))
+    await record(call, request, reported, { text: texts.join(''), callIds })
   }
   // Methods that derive a model, such as `bindTools`, derive it from this one.
   return Object.create(model, {
     invoke: { value: invoke, writable: true, configurable: true },
     _streamIterator: { value: streamIterator, writable: true, configurable: true },
   }) as M
+}
+
+/** Records the usage of a call. `answer` is stored by the history later. */
+async function record(
+  { store, owner, answered }: Call,
+  request: PreparedRequest,
+  reported: BaseMessage | undefined,
+  answer: ModelAnswer,
+): Promise<void> {
+  const requestId = await recordCallOf(store, request, owner, await readUsage(reported, request.provider))
+  if (requestId !== undefined) answered(requestId, answer)
 }
 
 function messagesOf(input: BaseLanguageModelInput): readonly BaseMessage[] {

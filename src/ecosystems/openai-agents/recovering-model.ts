@@ -46,6 +46,8 @@ type RecoveringSession = SessionNames & {
   readonly sessionId: string
   /** The history that was last returned; `undefined` if there is none. */
   readonly handedOut: () => HandedOut | undefined
+  /** A model answered a recorded request with these items, which are stored later. */
+  readonly answered: (requestId: string, output: readonly object[]) => void
 }
 
 /** Events of a stream before any content of the model. */
@@ -86,12 +88,15 @@ function typeOf(event: object): unknown {
 }
 
 async function record(
-  { store, owner }: RecoveringSession,
+  { store, owner, answered }: RecoveringSession,
   request: PreparedRequest | undefined,
-  response: object,
+  given: object,
 ): Promise<void> {
   if (request === undefined) return
-  await recordCallOf(store, request, owner, await readUsage(response, request.provider))
+  const requestId = await recordCallOf(store, request, owner, await readUsage(given, request.provider))
+  const { response = given } = given as { readonly response?: object }
+  const { output } = response as { readonly output?: unknown }
+  if (requestId !== undefined && Array.isArray(output)) answered(requestId, output)
 }
 
 /**
@@ -142,7 +147,8 @@ function afterHistory(input: readonly object[], shown: readonly AgentItem[]): re
 
 const DROPPED = /^reasoning$|_call$/
 
-function isSame(given: object, shown: object): boolean {
+/** Whether two items are the same, apart from their ids. */
+export function isSame(given: object, shown: object): boolean {
   return isDeepStrictEqual(withoutId(given), withoutId(shown))
 }
 

@@ -6,6 +6,7 @@ import { SUMMARY_PRESETS } from '../../rendering/rows.ts'
 import { storeSchema } from '../../store/arguments.ts'
 import type { Store } from '../../store/store.ts'
 import type { ConversionNote } from '../conversion.ts'
+import { forkTitleSchema } from '../fork-options.ts'
 import type { RecoveringStore } from '../recovering.ts'
 
 /** The store methods that a session needs. */
@@ -14,6 +15,7 @@ export type SessionStore = RecoveringStore &
     Store,
     | 'append'
     | 'compactSession'
+    | 'forkSession'
     | 'getEffectiveHistory'
     | 'getMessages'
     | 'listCompactions'
@@ -80,3 +82,22 @@ export const sessionSchema = z.strictObject({
   actor: nameSchema.optional(),
   onNote: called.optional(),
 })
+
+/** An item: its place in the list of `getItems`, from 0, or its id. */
+const itemSchema = z.union([z.int().nonnegative(), nameSchema])
+
+export const sessionForkSchema = z.strictObject({
+  /** After or before an item, named by its place in the list of `getItems`, from 0, or by its id. Default: the session as it is now. */
+  at: z
+    .union(
+      [z.strictObject({ afterItem: itemSchema }), z.strictObject({ beforeItem: itemSchema })],
+      'must be { afterItem } or { beforeItem }, with the place or the id of an item',
+    )
+    .optional(),
+  /** The id of the new session. Default: a UUID. */
+  sessionId: nameSchema.optional(),
+  /** Its title in the store. Default: that of the session. */
+  title: forkTitleSchema,
+})
+/** Where a copy of a session ends, and its id and title. */
+export type SessionForkOptions = z.input<typeof sessionForkSchema>

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import type { CompactionResult } from '../../compaction/result.ts'
-import { isUndertextError, UndertextError } from '../../errors.ts'
+import { invalid, isUndertextError, UndertextError } from '../../errors.ts'
 import { check } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import { isObject } from '../../messages/json.ts'
@@ -10,11 +10,24 @@ import type { StoredMessage, ViewMessage } from '../../messages/message.ts'
 import type { Session } from '../../storage/storage.ts'
 import { unlessUnknown } from '../../store/arguments.ts'
 import type { ConversionOptions } from '../conversion.ts'
-import { appendNamed } from '../recovering.ts'
+import { besideRows } from '../fork-options.ts'
+import { appendNamed, recordAnswers } from '../recovering.ts'
 import { fromAgentItems } from './from-items.ts'
 import type { AgentItem } from './item-shapes.ts'
-import { type AgentModel, type AgentModelProvider, type HandedOut, recovering } from './recovering-model.ts'
-import { type SessionStore, sessionSchema, type UndertextSessionOptions } from './session-options.ts'
+import {
+  type AgentModel,
+  type AgentModelProvider,
+  type HandedOut,
+  isSame,
+  recovering,
+} from './recovering-model.ts'
+import {
+  type SessionForkOptions,
+  type SessionStore,
+  sessionForkSchema,
+  sessionSchema,
+  type UndertextSessionOptions,
+} from './session-options.ts'
 import {
   applyMutations,
   checkMutations,
@@ -29,7 +42,7 @@ import {
   type ShownRow,
   shownRows,
 } from './session-rewrites.ts'
-import { toAgentItems } from './to-items.ts'
+import { toAgentItems, toItemsOfEach } from './to-items.ts'
 
 /** The state of a session when its history was read. */
 type Standing = Pick<Session, 'messageCount' | 'viewEpoch'>
@@ -95,6 +108,8 @@ export class UndertextSession {
    * only in this process.
    */
   readonly #receipts = new WeakMap<object, Standing>()
+  /** Recorded requests whose answers are not stored yet, oldest first. */
+  #unanswered: readonly Unanswered[] = []
   /** What `getItems` last returned in full. */
   #handedOut: HandedOut | undefined
 
@@ -154,7 +169,41 @@ export class UndertextSession {
       store: this.#store,
       sessionId: this.#id,
       handedOut: () => this.#handedOut,
+      answered: (requestId, output) => {
+        this.#unanswered = [...this.#unanswered, { requestId, output }].slice(-MOST_UNANSWERED)
+      },
     })
+  }
+
+  /**
+   * Copies the session, as it is or as it was after or before an item, and returns the copy as a session with the same options
+   * (`forkSession` of the store). Ids of operations of `applyHistoryTransaction` are not copied.
+   *
+   * Throws `SESSION_NOT_FOUND` before the first item was added, `SESSION_EXISTS`, `MESSAGE_NOT_FOUND` for an unknown id, and
+   * `INVALID_INPUT` for a place where there is no item.
+   */
+  async fork(options: SessionForkOptions = {}): Promise<UndertextSession> {
+    const { at, sessionId: id, title } = check(sessionForkSchema, options, 'fork')
+    const moment = at && (await this.#momentBeside(at))
+    const { id: sessionId } = await this.#store.forkSession(this.#id, defined({ at: moment, id, title }))
+    return new UndertextSession({ ...this.#options, store: this.#store, sessionId })
+  }
+
+  async #momentBeside(at: NonNullable<SessionForkOptions['at']>) {
+    const isAfter = 'afterItem' in at
+    const item = isAfter ? at.afterItem : at.beforeItem
+    const rows = (await this.#rows()).flatMap(({ row, shown }) => shown.map(({ id }) => ({ row, id })))
+    const found = typeof item === 'number' ? rows[item] : rows.findLast(({ id }) => id === item)
+    if (found !== undefined) return besideRows([found.row], isAfter)
+    if (typeof item === 'number') throw invalid('fork: at: the session has no item at this place')
+    throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: this.#id, messageId: item })
+  }
+
+  /** The rows that `getItems` returns, each with its items. */
+  async #rows(): Promise<{ readonly row: { readonly id: string }; readonly shown: readonly AgentItem[] }[]> {
+    if (this.#options.view !== 'full') return this.#shown(await this.#view())
+    const rows = (await unlessUnknown(fullHistory(this.#store, this.#id))) ?? []
+    return toItemsOfEach(rows).map((shown, at) => ({ row: rows[at]!, shown }))
   }
 
   /** Appends items in order, all or none. */
@@ -301,7 +350,32 @@ export class UndertextSession {
   async #add(items: readonly object[]): Promise<number | undefined> {
     const messages = fromAgentItems(items, this.#notes)
     if (messages.length === 0) return undefined
-    return (await appendNamed(this.#store, this.#id, messages, this.#options)).position
+    const given = [...items]
+    const appended = await appendNamed(this.#store, this.#id, messages, this.#options)
+    await this.#noteAnswers(given, appended.messages)
+    return appended.position
+  }
+
+  /** The items of an answer are stored one after the other; results and input are between answers. */
+  async #noteAnswers(
+    items: readonly object[],
+    appended: readonly { readonly position: number }[],
+  ): Promise<void> {
+    if (this.#unanswered.length === 0) return
+    let next = 0
+    const answers = this.#unanswered.map(({ requestId, output: [head, ...rest] }) => {
+      const from = items.findIndex((item, at) => at >= next && head !== undefined && isSame(item, head))
+      if (from === -1) return undefined
+      next = from + 1
+      for (const item of rest) if (next < items.length && isSame(items[next]!, item)) next += 1
+      return { requestId, positions: [appended[from]!.position, appended[next - 1]!.position] as const }
+    })
+    this.#unanswered = this.#unanswered.filter((_, at) => answers[at] === undefined)
+    await recordAnswers(
+      this.#store,
+      this.#id,
+      answers.filter((one) => one !== undefined),
+    )
   }
 
   async #rewrite(method: string, decide: Decide, operation?: Operation): Promise<void> {
@@ -330,6 +404,12 @@ export class UndertextSession {
     return { onNote: this.#options.onNote }
   }
 }
+
+/** A recorded request, and the items that a model answered. */
+type Unanswered = { readonly requestId: string; readonly output: readonly object[] }
+
+/** The most answers that are kept for `addItems`: a run may end without storing them. */
+const MOST_UNANSWERED = 100
 
 /** A rewind of everything visible. */
 const EVERYTHING = { from: 'start', keepCompactions: true } as const

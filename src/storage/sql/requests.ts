@@ -67,6 +67,31 @@ export function* recordRequest(sql: Sql, id: string, request: NewRequest): Work<
 }
 
 /**
+ * Records where the answer of a request is, once; returns whether it was recorded now. The answer comes after the moment of the request.
+ * Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`.
+ */
+export function* recordAnswer(sql: Sql, id: string, request: string, range: PositionRange): Work<boolean> {
+  return yield* sql.write('recordAnswer', function* () {
+    const session = yield* requireHead(sql, id)
+    const no = requireNo(session, request)
+    const [first, last] = range
+    const isKnown = yield* sql.get(
+      'select 1 from undertext_requests where {family} session = ? and no = ?',
+      session.no,
+      no,
+    )
+    if (isKnown === undefined) throw unknownRequest(session, request)
+    if (last > session.messageCount) return false
+    const changed = yield* sql.change(
+      `update undertext_requests set answer_first = ?, answer_last = ?
+       where {family} session = ? and no = ? and answer_first is null and position < ?`,
+      ...[first, last, session.no, no, first],
+    )
+    return changed > 0
+  })
+}
+
+/**
  * Begins to read what a record needs, within a transaction that has entered the session; returns the function that writes it and returns
  * its id. A request whose moment is not of this session is not recorded: the session was purged and created again since.
  */
@@ -135,11 +160,14 @@ export function* readRequests(sql: Sql, id: string, { after, limit }: RequestQue
   })
 }
 
-function requireNo({ id, incarnation }: SessionHead, requestId: string): number {
-  const no = requestNo(incarnation, requestId)
-  if (no === undefined)
-    throw new UndertextError('REQUEST_NOT_FOUND', { sessionId: id, request: headOf(requestId, 200) })
+function requireNo(session: SessionHead, requestId: string): number {
+  const no = requestNo(session.incarnation, requestId)
+  if (no === undefined) throw unknownRequest(session, requestId)
   return no
+}
+
+function unknownRequest({ id }: SessionHead, requestId: string): UndertextError {
+  return new UndertextError('REQUEST_NOT_FOUND', { sessionId: id, request: headOf(requestId, 200) })
 }
 
 /** A request within the caller's transaction; `undefined` for an unknown one. Throws `MESSAGE_NOT_FOUND`. */
@@ -155,7 +183,7 @@ export function* findRequest(
   }
   const position = typeof key.answer === 'number' ? key.answer : yield* positionOf(sql, session, key.answer)
   if (position === undefined) return undefined
-  // Two requests may have the same answer, where a repeated one was known: the first made it.
+  // A message has one request. Older records may name messages between those of an answer: the one that ends first made it.
   const row = yield* sql.get(
     `${SELECT} and answer_last is not null and answer_last >= ? and answer_first <= ? order by answer_last, no limit 1`,
     ...[session.no, position, position],

@@ -66,7 +66,7 @@ import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
 import { reestimate } from './recount.ts'
-import { readPresent, readRequest, readRequests, recordRequest } from './requests.ts'
+import { readPresent, readRequest, readRequests, recordAnswer, recordRequest } from './requests.ts'
 import {
   reserveCompactions,
   restoreAudit,
@@ -139,7 +139,13 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
     ...bound({ requireMessages, contents: readContents, metadata: readMetadata, shownTexts: readShown }),
     ...bound({ leaseInTheWay, takeLease, renewLease, releaseLease, noteAttempt, noteAnswer, endAttempts }),
     ...bound({ undo, undoWhile, compactions: readCompactions, auditLog: readAudit, reestimate }),
-    ...bound({ present: readPresent, recordRequest, requests: readRequests, request: readRequest }),
+    ...bound({
+      present: readPresent,
+      recordRequest,
+      recordAnswer,
+      requests: readRequests,
+      request: readRequest,
+    }),
     ...bound({ usage: readUsage, learnLimit, forgetLimit, limits: readLimits }),
     ...bound({
       session: getSession,

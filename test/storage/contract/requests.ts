@@ -121,6 +121,54 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
       }
     })
 
+    test('have an answer that is stored by another call, once', async () => {
+      const store = await open()
+      await store.append(S, [say('user', 'first')])
+      const request = await store.prepareRequest(S, {})
+      const { requestId } = await store.recordUsage(S, { ...USAGE, request })
+      const { messages } = await store.append(S, [say('assistant', 'one'), say('assistant', 'two')])
+      await refusal(store.getRequest(S, { answer: 2 }), 'REQUEST_NOT_FOUND')
+      // Not in the log, and not after the moment of the request.
+      for (const range of [
+        [3, 4],
+        [1, 2],
+      ] as const)
+        expect(await store.recordAnswer(S, requestId!, range)).toBe(false)
+      expect(await store.recordAnswer(S, requestId!, [2, 3])).toBe(true)
+      expect(await store.recordAnswer(S, requestId!, [2, 2])).toBe(false)
+      for (const { id } of messages)
+        expect(await store.getRequest(S, { answer: id })).toMatchObject({
+          id: requestId,
+          answerPositions: [2, 3],
+          matches: true,
+        })
+      await refusal(store.recordAnswer(S, `${requestId}0`, [2, 3]), 'REQUEST_NOT_FOUND')
+      await refusal(store.recordAnswer('other', requestId!, [2, 3]), 'SESSION_NOT_FOUND')
+      await refusal(store.recordAnswer(S, requestId!, [3, 2]), 'INVALID_INPUT')
+    })
+
+    test('answer with what is new: a message that was known keeps the request that it had', async () => {
+      const store = await open()
+      const known: NewMessage = { ...say('assistant', 'known'), idempotencyKey: 'k' }
+      const ids = [await ask(store, { prompt: 'first' }, [known])]
+      await store.append(S, [say('user', 'between')])
+      ids.push(
+        await ask(store, { prompt: 'second' }, [known, say('assistant', 'new'), say('assistant', 'newer')]),
+      )
+      // first, known, between, second, new, newer
+      expect((await store.listRequests(S)).map(({ answerPositions }) => answerPositions)).toEqual([
+        [2, 2],
+        [5, 6],
+      ])
+      for (const [answer, at] of [
+        [2, 0],
+        [5, 1],
+        [6, 1],
+      ] as const)
+        expect((await store.getRequest(S, { answer })).id).toBe(ids[at]!.id)
+      for (const answer of [1, 3, 4]) await refusal(store.getRequest(S, { answer }), 'REQUEST_NOT_FOUND')
+    })
+
     test('are the same bytes after compactions, undos, redos, rewinds and appends, and in another process', async () => {
       const { store, reopen } = await openBoth()
       const all: { id: string; sent: string }[] = []

@@ -1,19 +1,22 @@
 import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import type { SessionInput } from '../../../config/store-options.ts'
-import { invalid } from '../../../errors.ts'
+import { invalid, UndertextError } from '../../../errors.ts'
 import { check, nameSchema, taken } from '../../../messages/check.ts'
 import { defined } from '../../../messages/defined.ts'
 import { isObject } from '../../../messages/json.ts'
 import { type Message, partsOf, type StoredMessage } from '../../../messages/message.ts'
 import type { PreparedRequest } from '../../../requests/prepared.ts'
-import { noteSession } from '../../recovering.ts'
+import { besideRows, type MessagePlace } from '../../fork-options.ts'
+import { noteSession, recordAnswers } from '../../recovering.ts'
 import { AI_SDK, keptPartTo } from '../fields.ts'
 import { validateMessages } from '../load.ts'
 import { recoveringModel } from '../middleware.ts'
 import { toModelMessages } from '../model-messages.ts'
 import {
+  type ChatForkOptions,
   type ChatStoreOptions,
+  chatForkSchema,
   chatOptionsSchema,
   type LoadOptions,
   loadSchema,
@@ -46,6 +49,7 @@ import {
   targetOfSave,
 } from './log.ts'
 import { type ChatRequest, lastMessageOf, readRequest, targetOfRequest } from './request.ts'
+import { TurnCalls } from './turn-calls.ts'
 
 /** The argument of `save`. */
 export type SaveInput = {
@@ -82,6 +86,13 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
     request: unknown,
     options?: Omit<TurnOptions, 'model'> & { readonly model?: MODEL },
   ): Promise<ChatTurn<UI_MESSAGE, MODEL>>
+  /**
+   * Copies a chat, as it is or as it was after or before a message, and returns the id of the new chat (`forkSession` of the store). Messages
+   * keep their ids; those that were not stored by a chat have new ones. An edit or a regeneration in the new chat keeps the old branch.
+   *
+   * Throws `SESSION_NOT_FOUND`, `SESSION_EXISTS`, `MESSAGE_NOT_FOUND` for a message that the chat does not show, `INVALID_INPUT`.
+   */
+  fork(chatId: string, options?: ChatForkOptions): Promise<string>
 }
 
 /**
@@ -113,7 +124,10 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const mode = check(chatOptionsSchema.shape.onConflict, input.onConflict, 'save: onConflict')
       const how = { onConflict: mode ?? onConflict ?? 'merge', messageId: input.messageId }
       const given = givenMessages(taken(input.messages))
-      return changeChat({ store, chatId, actor }, ({ stored }) => targetOfSave(chatId, stored, given, how))
+      const { appended: _, ...saved } = await changeChat({ store, chatId, actor }, ({ stored }) =>
+        targetOfSave(chatId, stored, given, how),
+      )
+      return saved
     },
     async resume<MODEL>(request: unknown, given: object = {}) {
       if (!isObject(request)) throw invalid('resume: must be given the body of a request')
@@ -128,7 +142,23 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const ids = { generateMessageId: generateMessageId ?? uuidv7 }
       return { ...turn, ...ids } as unknown as ChatTurn<UI_MESSAGE, MODEL>
     },
+    async fork(chatId, given = {}) {
+      const id = check(nameSchema, chatId, 'fork: chatId')
+      const { at, ...named } = check(chatForkSchema, given, 'fork')
+      const moment = at && (await momentBeside({ store, chatId: id }, at))
+      return (await store.forkSession(id, defined({ ...named, at: moment }))).id
+    },
   }
+}
+
+/** The moment after or before a message that a chat shows. Throws `MESSAGE_NOT_FOUND`. */
+async function momentBeside(chat: Pick<Chat, 'store' | 'chatId'>, place: MessagePlace) {
+  const isAfter = 'afterMessage' in place
+  const messageId = isAfter ? place.afterMessage : place.beforeMessage
+  const found = (await readChat(chat)).stored.find(({ message }) => message.id === messageId)
+  if (found === undefined)
+    throw new UndertextError('MESSAGE_NOT_FOUND', { sessionId: chat.chatId, messageId })
+  return besideRows(found.rows, isAfter)
 }
 
 /** Throws `INVALID_INPUT`, also for two messages with the same id. */
@@ -187,7 +217,7 @@ async function beginTurn(
   const message = lastMessageOf(request)
   if (message !== undefined) await validateMessages([message], validation, 'resume')
   const read = readRequest(request)
-  const saved = await changeChat(chat, async ({ stored, isRewound }) => {
+  const { appended: _, ...saved } = await changeChat(chat, async ({ stored, isRewound }) => {
     const target = targetOfRequest(chatId, read, stored, isRewound)
     const checked = new Set<TargetMessage | undefined>([...stored, read.message])
     const brought = target.messages.filter((one) => !checked.has(one)).map((one) => one.message)
@@ -205,10 +235,11 @@ async function beginTurn(
   }
   await noteSession(store, chatId, { ...names, owner })
   const prepared = await store.prepareRequest(chatId, preparation)
-  const end = endOf(chat, saved, read.isRegeneration)
+  const calls = new TurnCalls()
+  const end = endOf(chat, saved, read.isRegeneration, calls)
   const prompt = promptOf(prepared, version)
   const originalMessages = stored.map((one) => one.message)
-  const turn = { store, chatId, options: preparation, messages: prompt.messages.length }
+  const turn = { store, chatId, options: preparation, messages: prompt.messages.length, calls }
   return {
     chatId,
     messages: await withModelOutputs(prompt.messages, originalMessages, validation.tools),
@@ -251,7 +282,12 @@ function isAnsweredRequest(rows: readonly Message[]): boolean {
 }
 
 /** Stores the answer of a turn. */
-function endOf(chat: Chat, began: SaveResult, isRegeneration: boolean): (end: AnswerEnd) => Promise<void> {
+function endOf(
+  chat: Chat,
+  began: SaveResult,
+  isRegeneration: boolean,
+  calls: TurnCalls,
+): (end: AnswerEnd) => Promise<void> {
   const { store, chatId, actor } = chat
   return async (end) => {
     if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
@@ -265,11 +301,12 @@ function endOf(chat: Chat, began: SaveResult, isRegeneration: boolean): (end: An
     }
     const answer = readGiven(responseMessage, 'responseMessage')
     let isLate = false
-    const { lastRowId, rowsAppended } = await changeChat(chat, ({ stored }) => {
+    const { lastRowId, rowsAppended, appended } = await changeChat(chat, ({ stored }) => {
       const isLastRow = ({ id }: StoredMessage): boolean => id === began.lastRowId
       isLate = began.lastRowId !== undefined && !stored.some(({ rows }) => rows.some(isLastRow))
       return { messages: withAnswer(stored, answer), isConflict: false }
     })
+    await recordAnswers(store, chatId, calls.answersIn(appended, answer.message.id))
     if (!isLate || rowsAppended === 0 || lastRowId === undefined) return
     // The question was rewound meanwhile: the answer is stored, and not part of the chat. Others may have appended after it.
     const rows = (await store.getMessages(chatId)).filter(({ kind }) => kind === 'message')

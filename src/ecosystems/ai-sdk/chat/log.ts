@@ -17,11 +17,13 @@ export type ChatStorage = Pick<
   Store,
   | 'append'
   | 'createSession'
+  | 'forkSession'
   | 'getMessages'
   | 'getSession'
   | 'hideMessages'
   | 'listCompactions'
   | 'prepareRequest'
+  | 'recordAnswer'
   | 'recordUsage'
   | 'rewind'
   | 'undoCompaction'
@@ -72,6 +74,11 @@ export type SaveResult = {
   readonly lastRowId?: string
 }
 
+/** A change of a chat, and the rows that it appended. */
+type ChatChange = SaveResult & { readonly appended: readonly AppendedRow[] }
+/** An appended row: its position, and what was appended. */
+export type AppendedRow = { readonly position: number; readonly row: NewMessage }
+
 /** How often a change is tried if other writers are faster. */
 const MOST_TRIES = 50
 
@@ -82,12 +89,12 @@ const MOST_TRIES = 50
 export async function changeChat(
   chat: Chat,
   decide: (log: ChatLog) => Target | Promise<Target>,
-): Promise<SaveResult> {
+): Promise<ChatChange> {
   for (let tries = 1; ; tries++) {
     const known = await unlessUnknown(readChat(chat))
     const log = known ?? { stored: [], position: 0, isRewound: () => false }
     const target = await decide(log)
-    const nothing = { rowsAppended: 0, rowsHidden: 0, isConflict: target.isConflict }
+    const nothing = { rowsAppended: 0, rowsHidden: 0, isConflict: target.isConflict, appended: [] }
     const change = changeTo(log.stored, target.messages)
     const last = log.stored.at(-1)?.rows.at(-1)
     if (change === undefined) return { ...nothing, ...(last && { lastRowId: last.id }) }
@@ -133,11 +140,14 @@ async function commit(
   { store, chatId, actor }: Chat,
   { position, stored }: ChatLog,
   { hide, append }: Change,
-): Promise<Omit<SaveResult, 'isConflict'>> {
+): Promise<Omit<ChatChange, 'isConflict'>> {
   const [first] = hide
+  const placed = (messages: readonly { readonly position: number }[]): AppendedRow[] =>
+    messages.map((message, at) => ({ position: message.position, row: append[at]! }))
   if (first === undefined) {
     const { messages } = await store.append(chatId, append, { expectedPosition: position })
-    return { rowsAppended: messages.length, rowsHidden: 0, lastRowId: messages.at(-1)!.id }
+    const lastRowId = messages.at(-1)!.id
+    return { rowsAppended: messages.length, rowsHidden: 0, lastRowId, appended: placed(messages) }
   }
   const { messages, rowsHidden, compactionId } = await store.rewind(chatId, {
     from: { messageId: first.id },
@@ -149,7 +159,8 @@ async function commit(
   })
   const left = stored.flatMap(({ rows }) => rows).findLast((row) => !hide.includes(row))
   const last = messages.at(-1)?.id ?? left?.id
-  return defined({ rowsAppended: messages.length, rowsHidden, compactionId, lastRowId: last })
+  const appended = placed(messages)
+  return defined({ rowsAppended: messages.length, rowsHidden, compactionId, lastRowId: last, appended })
 }
 
 /**
