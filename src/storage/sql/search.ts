@@ -53,7 +53,7 @@ export function* readUnindexed(sql: Sql, limit: number, begun = false): Work<str
     if (begun && (yield* sql.get('select 1 from undertext_searched limit 1')) === undefined) return []
     if (sql.dialect === 'sqlite' && (yield* sql.get(IS_NOTED)) !== undefined) return []
     const ids = (yield* sql.all(`select s.id ${UNINDEXED} limit ?`, limit)).map(([id]) => id as string)
-    if (ids.length === 0 && sql.dialect === 'sqlite' && !sql.readonly) yield* note(sql)
+    if (ids.length === 0 && sql.dialect === 'sqlite' && !sql.readonly) yield* note(sql, !begun)
     return ids
   })
 }
@@ -61,14 +61,18 @@ export function* readUnindexed(sql: Sql, limit: number, begun = false): Work<str
 const IS_NOTED = `select 1 from undertext_meta where key = 'searched'
   and cast(value as integer) = coalesce((select max(key) from undertext_messages), 0)`
 
-function* note(sql: Sql): Work<void> {
+function* note(sql: Sql, isPatient: boolean): Work<void> {
   try {
-    yield* sql.write('search', function* () {
-      yield* sql.run(
-        `insert into undertext_meta (key, value) select 'searched', coalesce((select max(key) from undertext_messages), 0)
+    yield* sql.write(
+      'search',
+      function* () {
+        yield* sql.run(
+          `insert into undertext_meta (key, value) select 'searched', coalesce((select max(key) from undertext_messages), 0)
          where not exists (select 1 ${UNINDEXED}) on conflict (key) do update set value = excluded.value`,
-      )
-    })
+        )
+      },
+      isPatient,
+    )
   } catch (error) {
     // Without the note the next search looks through the sessions again.
     if (!isUndertextError(error)) throw error
@@ -101,7 +105,7 @@ type IndexPage = {
 }
 
 /** Adds rows to the index; throws as `Searching.index`. Read and split into words before the transaction, whose lock is then held for less. */
-export function* indexSessions(sql: Sql, ids: readonly string[]): Work<number> {
+export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = true): Work<number> {
   const pages: IndexPage[] = []
   let done = 0
   yield* sql.read('search', function* () {
@@ -122,11 +126,20 @@ export function* indexSessions(sql: Sql, ids: readonly string[]): Work<number> {
       words: [...new Set(wordsOf(searchedText({ content: contentOf(content, place) })))],
     })),
   )
-  if (pages.length > 0)
-    yield* sql.write('search', function* () {
-      for (const [at, page] of pages.entries()) yield* writeIndexPage(sql, page, words[at]!)
-    })
-  return done
+  if (pages.length === 0) return done
+  const unwritten = yield* sql.write(
+    'search',
+    function* () {
+      const others = new Set<string>()
+      for (const [at, page] of pages.entries())
+        if (!(yield* writeIndexPage(sql, page, words[at]!))) others.add(page.id)
+      return others
+    },
+    isPatient,
+  )
+  // Where another process added rows meanwhile, some may still be missing: the caller asks again.
+  const first = ids.findIndex((id) => unwritten.has(id))
+  return first === -1 ? done : Math.min(done, first)
 }
 
 /** Reduces the room by what it reads. */
@@ -206,11 +219,12 @@ function* readProgress(
   return { no, incarnation, positions, ordinals, messages, inserted }
 }
 
+/** Returns `false` when nothing was written, because the session changed since its page was read. */
 function* writeIndexPage(
   sql: Sql,
   page: IndexPage,
   rows: readonly { readonly place: number; readonly words: readonly string[] }[],
-): Work<void> {
+): Work<boolean> {
   const { before, positions, ordinals } = page
   const now = yield* readProgress(sql, page.id)
   // Another process may have added these rows, or removed the session.
@@ -221,13 +235,14 @@ function* writeIndexPage(
     now.positions === before.positions &&
     now.ordinals === before.ordinals &&
     now.messages >= positions
-  if (!isSame) return
+  if (!isSame) return false
   yield* addWords(sql, before.no, rows)
   yield* sql.run(
     `insert into undertext_searched ({family,} session, positions, ordinals) values ({?,} ?, ?, ?)
      on conflict ({family,} session) do update set positions = excluded.positions, ordinals = excluded.ordinals`,
     ...[before.no, positions, ordinals],
   )
+  return true
 }
 
 /** A stored content, without its images and files, which are not searched; nothing of a damaged one, which `verifySession` reports. */
@@ -266,7 +281,8 @@ export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
     const moment = after?.moment ?? (yield* readMoment(sql))
     const scopes = yield* scopesOf(sql, request.filter, session?.no, after?.moment)
     const pool = yield* readPool(sql, request, scopes, session)
-    const search: Search = { query, filter: request.filter, moment, ...pool }
+    const hasForks = session === undefined && (yield* sql.get(IS_SHARED)) !== undefined
+    const search: Search = { query, filter: request.filter, moment, hasForks, ...pool }
     const hits: SearchHit[] = []
     for (let { block, skip } = after ?? { block: 0, skip: 0 }; block * BLOCK < pool.places.length; block++) {
       const ranked = yield* rankBlock(sql, search, block)
@@ -283,6 +299,8 @@ export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
     return { hits, next: undefined }
   })
 }
+
+const IS_SHARED = 'select 1 from undertext_messages where source is not null limit 1'
 
 /** Where to look: everywhere or in a session; for an owner of few sessions in a file, in each of them. */
 function* scopesOf(
@@ -342,6 +360,8 @@ type Search = Pool & {
   readonly query: SearchQuery
   readonly filter: SearchFilter
   readonly moment: number
+  /** Whether several of the sessions may share texts. */
+  readonly hasForks: boolean
 }
 
 function* readPool(
@@ -437,9 +457,36 @@ function* rankBlock(
   const context = new Map(beside.map((place) => [nameOf(place), place]))
   for (const name of names) context.delete(name)
   const rows = yield* readRows(sql, [...own, ...context.values()], query)
-  const mayBeHit = ({ place, row }: FoundRow): boolean =>
-    names.has(nameOf(place)) && (places.has(place) || (addedAt(row) <= moment && passes(row, filter)))
-  return rank(query, rows, search.collection).filter(({ row }) => mayBeHit(row))
+  const mayBeHit = (place: Place, row: Row): boolean =>
+    places.has(place) || (addedAt(row) <= moment && passes(row, filter))
+  const stored = new Map(rows.map(({ place, row }) => [nameOf(place), row]))
+  const shown = yield* firstOfTexts(sql, search, block, mayBeHit, stored)
+  return rank(query, rows, search.collection).filter(
+    ({ row: { place, row } }) => shown.has(nameOf(place)) && mayBeHit(place, row),
+  )
+}
+
+/**
+ * Names of the rows of a block that are shown: of a text that forks share only the first row, in the order of the candidates, which is by
+ * score and then the newest session.
+ */
+function* firstOfTexts(
+  sql: Sql,
+  { places, hasForks }: Search,
+  block: number,
+  mayBeHit: (place: Place, row: Row) => boolean,
+  rows: ReadonlyMap<string, Row>,
+): Work<ReadonlySet<string>> {
+  const own = places.slice(block * BLOCK, (block + 1) * BLOCK)
+  if (!hasForks) return new Set(own.map(nameOf))
+  const seen = new Set<string>()
+  const isFirst = (place: Place, row: Row | undefined): boolean => {
+    if (row === undefined || !mayBeHit(place, row)) return false
+    const text = `${row[0]} ${row[15]}`
+    return !seen.has(text) && seen.add(text).has(text)
+  }
+  for (const row of yield* readStored(sql, places.slice(0, block * BLOCK), 0)) isFirst(placeOf(row), row)
+  return new Set(own.filter((place) => isFirst(place, rows.get(nameOf(place)))).map(nameOf))
 }
 
 function nameOf({ family, session, place }: Place): string {
@@ -459,7 +506,8 @@ function neighboursOf({ family, session, place }: Place): Place[] {
 /** The columns of `readRows`: of long contents only that they are. The last is what the moment of a search is compared with. */
 const FOUND = `m.session, m.kind, m.role, m.position, m.ordinal, m.anchor, m.id, m.created_at, m.tools,
   case when octet_length(c.content) <= ? then c.content end, c.metadata, s.id, s.incarnation,
-  (select h.id from undertext_compactions h where {same h m} h.no = coalesce(m.condense_parent, m.truncation_parent, m.retired_by))`
+  (select h.id from undertext_compactions h where {same h m} h.no = coalesce(m.condense_parent, m.truncation_parent, m.retired_by)),
+  c.key`
 const JOINED = `{cross} undertext_contents c on {same c m} c.key = coalesce(m.source, m.key) {cross} undertext_sessions s on {same s m} s.no = m.session`
 /** By position, or by ordinal for inserted rows. */
 const SQLITE_ROWS = [
@@ -472,7 +520,7 @@ const POSTGRES_ROWS = `select m.family, ${FOUND},
     and m.key = ({int k 1} - 1) * ${2 ** 34} + {int k 2} ${JOINED}`
 
 function addedAt(row: Row): number {
-  return (row[15] as number | null) ?? Number.POSITIVE_INFINITY
+  return (row[16] as number | null) ?? Number.POSITIVE_INFINITY
 }
 
 /** Contents up to this size, bytes, are read together; a longer one alone, so that memory does not grow with their number. */
