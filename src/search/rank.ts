@@ -1,7 +1,7 @@
 import type { Message, Role } from '../messages/message.ts'
 import { TIME_WORDS } from './english.ts'
 import type { NamedDate, SearchQuery } from './query.ts'
-import { searchedText, wordsOf } from './words.ts'
+import { wordsOf } from './words.ts'
 
 /** A row that may be a hit: one that has words of the query, or a neighbour of one. */
 export type Candidate = {
@@ -260,18 +260,28 @@ export function asksSomething(text: string): boolean {
 /** The words from which a row is read no further: a long output has its telling words in the index, not here. */
 export const MAX_READ = 20_000
 
-/** What `rank` reads of a message. */
+/** What `rank` reads of a message: `text` is its `searchedText`. */
 export function candidateOf(
-  message: Pick<Message, 'role' | 'content' | 'metadata'>,
+  text: string,
+  role: Role,
+  metadata: Message['metadata'],
   place: Pick<Candidate, 'key' | 'session' | 'position' | 'createdAt'>,
 ): Candidate {
-  const text = searchedText(message)
-  const speaker = speakerOf(text, message.metadata?.name)
+  const speaker = speakerOf(text, metadata?.name)
   return {
     ...place,
-    role: message.role,
+    role,
     ...(speaker !== undefined && { speaker }),
     isQuestion: asksSomething(text),
     words: wordsOf(text.length > MAX_READ ? text.slice(0, MAX_READ) : text),
   }
+}
+
+/** The words by which `rank` tells rows apart, each by itself. */
+export function tellingWords(query: SearchQuery): Map<string, string> {
+  const words = new Set(query.words.map(({ word }) => word))
+  for (const word of query.phrases.flat()) words.add(word)
+  for (const word of query.names) words.add(word)
+  if (query.asksTime) for (const word of TIMES) words.add(word)
+  return new Map([...words].map((word) => [word, word]))
 }

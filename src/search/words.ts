@@ -344,11 +344,34 @@ function jsonText(value: Json): string {
   return texts.join(' ')
 }
 
-const ENCODED = /[A-Za-z0-9+/_-]{60,}={0,2}/g
+/** The least length of a run of encoded bytes. */
+const MIN_ENCODED = 60
+/** Letters, digits, and the other characters of base64. */
+const CODES = new Uint8Array(128)
+for (const unit of '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/_-')
+  CODES[unit.charCodeAt(0)] = 1
 
-/** Without base64: it would fill the index with words that no one seeks. */
+function isCode(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at)
+  return unit < 128 && CODES[unit] === 1
+}
+
+/** Without base64: it would fill the index with words that no one seeks. Looks at one place in 60, which a run of 60 cannot avoid. */
 function withoutEncoded(text: string): string {
-  return text.length < 60 ? text : text.replace(ENCODED, (run) => (isEncoded(run) ? ' ' : run))
+  let [kept, from, left] = ['', 0, 0]
+  for (let at = MIN_ENCODED - 1; at < text.length; at += MIN_ENCODED) {
+    if (!isCode(text, at)) continue
+    let [start, end] = [at, at + 1]
+    while (start > left && isCode(text, start - 1)) start--
+    while (end < text.length && isCode(text, end)) end++
+    if (end - start >= MIN_ENCODED && isEncoded(text.slice(start, end))) {
+      kept += `${text.slice(from, start)} `
+      from = end
+    }
+    left = end
+    at = end
+  }
+  return from === 0 ? text : kept + text.slice(from)
 }
 
 /** Encoded bytes are a mixture of capitals, small letters and digits, which names and paths are not. */

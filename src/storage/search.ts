@@ -72,9 +72,9 @@ export interface Searching {
   unindexed(limit: number, begun?: boolean): Awaitable<string[]>
   /**
    * Adds rows of sessions to the index, as many as a short transaction holds; returns how many of the sessions, from the first, need no
-   * more. Several processes may do this at once.
+   * more. Several processes may do this at once. With `isPatient: false` a lock of SQLite is not waited for: `STORE_BUSY`.
    */
-  index(ids: readonly string[]): Awaitable<number>
+  index(ids: readonly string[], isPatient?: boolean): Awaitable<number>
   /** Finds rows that are in the index. */
   find(request: SearchRequest): Awaitable<SearchPage>
 }

@@ -65,16 +65,9 @@ export class Searcher {
     }
   }
 
-  async #index(ids: readonly string[], pauseMs = 0): Promise<boolean> {
+  async #index(ids: readonly string[]): Promise<boolean> {
     try {
-      for (let at = 0; at < ids.length; ) {
-        at += await this.#storage.searching.index(ids.slice(at))
-        if (this.#closing.signal.aborted || at >= ids.length) break
-        // Between two transactions other work of this process goes on, and that of others when there is a pause.
-        // The pause ends with the store: alone it does not keep the process alive, and `close` waits for this work.
-        const { signal } = this.#closing
-        await (pauseMs === 0 ? turn() : pause(pauseMs, undefined, { ref: false, signal }).catch(() => {}))
-      }
+      await this.#addAll(ids, false)
       return true
     } catch (error) {
       if (UNWRITABLE.some((code) => isUndertextError(error, code))) return false
@@ -82,27 +75,44 @@ export class Searcher {
     }
   }
 
+  async #addAll(ids: readonly string[], inBackground: boolean): Promise<void> {
+    for (let at = 0; at < ids.length; ) {
+      at += await this.#storage.searching.index(ids.slice(at), !inBackground)
+      if (this.#closing.signal.aborted || at >= ids.length) return
+      // Between two transactions other work of this process goes on, and that of others when there is a pause.
+      // The pause ends with the store: alone it does not keep the process alive, and `close` waits for this work.
+      const { signal } = this.#closing
+      await (inBackground
+        ? pause(BACKGROUND_PAUSE_MS, undefined, { ref: false, signal }).catch(() => {})
+        : turn())
+    }
+  }
+
   /** After an append: an index that is in use catches up soon. Never waits, never throws. */
   offer(): void {
     if (this.#timer !== undefined || this.#closing.signal.aborted) return
     this.#timer = setTimeout(() => {
-      this.#background = this.#work().finally(() => {
+      this.#background = this.#work().then((isComplete) => {
         this.#timer = undefined
         this.#background = undefined
+        if (!isComplete) this.offer()
       })
     }, BACKGROUND_AFTER_MS).unref()
   }
 
-  async #work(): Promise<void> {
+  /** Returns `false` when another connection held the lock of SQLite, so that the work is to be done later. */
+  async #work(): Promise<boolean> {
     try {
       for (;;) {
         const unindexed = await this.#storage.searching.unindexed(MOST_SESSIONS, true)
-        if (unindexed.length === 0 || this.#closing.signal.aborted) return
-        if (!(await this.#index(unindexed, BACKGROUND_PAUSE_MS)) || this.#closing.signal.aborted) return
+        if (unindexed.length === 0 || this.#closing.signal.aborted) return true
+        await this.#addAll(unindexed, true)
+        if (this.#closing.signal.aborted) return true
       }
     } catch (error) {
-      // The next append or search tries again.
+      // After other failures the next append or search tries again.
       if (!isUndertextError(error)) throw error
+      return !isUndertextError(error, 'STORE_BUSY')
     }
   }
 

@@ -15,10 +15,12 @@ type Said = {
 const rowsOf = (said: readonly (string | Said)[], apart = false): Candidate[] =>
   said.map((each, index) => {
     const { text, role = 'user', name, at = 0 } = typeof each === 'string' ? { text: each } : each
-    return candidateOf(
-      { role, content: text, ...(name !== undefined && { metadata: { name } }) },
-      { key: index, session: apart ? index : 0, position: index + 1, createdAt: at },
-    )
+    return candidateOf(...([text, role, name === undefined ? undefined : { name }] as const), {
+      key: index,
+      session: apart ? index : 0,
+      position: index + 1,
+      createdAt: at,
+    })
   })
 
 const collectionOf = (rows: readonly Candidate[]): Collection => ({

@@ -1,8 +1,17 @@
 import { isUndertextError } from '../../errors.ts'
-import type { Message, Part } from '../../messages/message.ts'
-import { begun, together, type Work } from '../../model/work.ts'
+import type { Part } from '../../messages/message.ts'
+import { begun, mapped, together, type Work } from '../../model/work.ts'
+import { orderPlaces, type Place, type PlaceOrder, type Places } from '../../search/places.ts'
 import type { SearchQuery } from '../../search/query.ts'
-import { type Candidate, type Collection, candidateOf, MAX_READ, rank, rarity } from '../../search/rank.ts'
+import {
+  type Candidate,
+  type Collection,
+  candidateOf,
+  MAX_READ,
+  rank,
+  rarity,
+  tellingWords,
+} from '../../search/rank.ts'
 import { snippetOf } from '../../search/snippet.ts'
 import { searchedText, wordsOf } from '../../search/words.ts'
 import type { SearchFilter, SearchHit, SearchPage, SearchRequest } from '../search.ts'
@@ -14,8 +23,9 @@ import { M_VISIBLE } from './view.ts'
 import {
   addWords,
   countRows,
+  type Expression,
+  estimateRows,
   ordinalPlace,
-  type Place,
   positionPlace,
   readMoment,
   readPlaces,
@@ -43,7 +53,7 @@ export function* readUnindexed(sql: Sql, limit: number, begun = false): Work<str
     if (begun && (yield* sql.get('select 1 from undertext_searched limit 1')) === undefined) return []
     if (sql.dialect === 'sqlite' && (yield* sql.get(IS_NOTED)) !== undefined) return []
     const ids = (yield* sql.all(`select s.id ${UNINDEXED} limit ?`, limit)).map(([id]) => id as string)
-    if (ids.length === 0 && sql.dialect === 'sqlite' && !sql.readonly) yield* note(sql)
+    if (ids.length === 0 && sql.dialect === 'sqlite' && !sql.readonly) yield* note(sql, !begun)
     return ids
   })
 }
@@ -51,14 +61,18 @@ export function* readUnindexed(sql: Sql, limit: number, begun = false): Work<str
 const IS_NOTED = `select 1 from undertext_meta where key = 'searched'
   and cast(value as integer) = coalesce((select max(key) from undertext_messages), 0)`
 
-function* note(sql: Sql): Work<void> {
+function* note(sql: Sql, isPatient: boolean): Work<void> {
   try {
-    yield* sql.write('search', function* () {
-      yield* sql.run(
-        `insert into undertext_meta (key, value) select 'searched', coalesce((select max(key) from undertext_messages), 0)
+    yield* sql.write(
+      'search',
+      function* () {
+        yield* sql.run(
+          `insert into undertext_meta (key, value) select 'searched', coalesce((select max(key) from undertext_messages), 0)
          where not exists (select 1 ${UNINDEXED}) on conflict (key) do update set value = excluded.value`,
-      )
-    })
+        )
+      },
+      isPatient,
+    )
   } catch (error) {
     // Without the note the next search looks through the sessions again.
     if (!isUndertextError(error)) throw error
@@ -91,7 +105,7 @@ type IndexPage = {
 }
 
 /** Adds rows to the index; throws as `Searching.index`. Read and split into words before the transaction, whose lock is then held for less. */
-export function* indexSessions(sql: Sql, ids: readonly string[]): Work<number> {
+export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = true): Work<number> {
   const pages: IndexPage[] = []
   let done = 0
   yield* sql.read('search', function* () {
@@ -112,11 +126,20 @@ export function* indexSessions(sql: Sql, ids: readonly string[]): Work<number> {
       words: [...new Set(wordsOf(searchedText({ content: contentOf(content, place) })))],
     })),
   )
-  if (pages.length > 0)
-    yield* sql.write('search', function* () {
-      for (const [at, page] of pages.entries()) yield* writeIndexPage(sql, page, words[at]!)
-    })
-  return done
+  if (pages.length === 0) return done
+  const unwritten = yield* sql.write(
+    'search',
+    function* () {
+      const others = new Set<string>()
+      for (const [at, page] of pages.entries())
+        if (!(yield* writeIndexPage(sql, page, words[at]!))) others.add(page.id)
+      return others
+    },
+    isPatient,
+  )
+  // Where another process added rows meanwhile, some may still be missing: the caller asks again.
+  const first = ids.findIndex((id) => unwritten.has(id))
+  return first === -1 ? done : Math.min(done, first)
 }
 
 /** Reduces the room by what it reads. */
@@ -196,11 +219,12 @@ function* readProgress(
   return { no, incarnation, positions, ordinals, messages, inserted }
 }
 
+/** Returns `false` when nothing was written, because the session changed since its page was read. */
 function* writeIndexPage(
   sql: Sql,
   page: IndexPage,
   rows: readonly { readonly place: number; readonly words: readonly string[] }[],
-): Work<void> {
+): Work<boolean> {
   const { before, positions, ordinals } = page
   const now = yield* readProgress(sql, page.id)
   // Another process may have added these rows, or removed the session.
@@ -211,13 +235,14 @@ function* writeIndexPage(
     now.positions === before.positions &&
     now.ordinals === before.ordinals &&
     now.messages >= positions
-  if (!isSame) return
+  if (!isSame) return false
   yield* addWords(sql, before.no, rows)
   yield* sql.run(
     `insert into undertext_searched ({family,} session, positions, ordinals) values ({?,} ?, ?, ?)
      on conflict ({family,} session) do update set positions = excluded.positions, ordinals = excluded.ordinals`,
     ...[before.no, positions, ordinals],
   )
+  return true
 }
 
 /** A stored content, without its images and files, which are not searched; nothing of a damaged one, which `verifySession` reports. */
@@ -238,10 +263,12 @@ const NO_BLOBS = new Map<string, Uint8Array>()
 const MOST_PLACES = 1_000
 /** Candidates that are read and ranked together. */
 const BLOCK = 40
+/** Entries of the index that are compared for rows with several common words: a search takes no longer in a larger store. */
+const MOST_MERGED = 100_000
 /** Common words of which all pairs are looked for. */
 const MOST_PAIRED = 4
-/** How far around a candidate its neighbours are read, and their share in the order of candidates. */
-const [NEIGHBOURS, SHARE] = [2, 0.3]
+/** How far around a candidate its neighbours are read. */
+const NEIGHBOURS = 2
 /** Sessions of an owner that are searched one by one. */
 const FEW_SESSIONS = 50
 
@@ -253,13 +280,14 @@ export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
     if (query.words.length === 0) return { hits: [], next: undefined }
     const moment = after?.moment ?? (yield* readMoment(sql))
     const scopes = yield* scopesOf(sql, request.filter, session?.no, after?.moment)
-    const pool = yield* readPool(sql, query, scopes, session)
-    const search: Search = { query, isQuestion: request.isQuestion, filter: request.filter, moment, ...pool }
+    const pool = yield* readPool(sql, request, scopes, session)
+    const hasForks = session === undefined && (yield* sql.get(IS_SHARED)) !== undefined
+    const search: Search = { query, filter: request.filter, moment, hasForks, ...pool }
     const hits: SearchHit[] = []
     for (let { block, skip } = after ?? { block: 0, skip: 0 }; block * BLOCK < pool.places.length; block++) {
       const ranked = yield* rankBlock(sql, search, block)
       const taken = ranked.slice(skip, skip + limit - hits.length)
-      for (const { row, score } of taken) hits.push(hitOf(row, score, query))
+      for (const { row, score } of taken) hits.push(yield* hitOf(sql, row, score, query))
       if (hits.length === limit) {
         const left = skip + taken.length
         if (left < ranked.length) return { hits, next: { block, skip: left, moment } }
@@ -271,6 +299,8 @@ export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
     return { hits, next: undefined }
   })
 }
+
+const IS_SHARED = 'select 1 from undertext_messages where source is not null limit 1'
 
 /** Where to look: everywhere or in a session; for an owner of few sessions in a file, in each of them. */
 function* scopesOf(
@@ -323,90 +353,68 @@ function nameInTools(name: string): string {
   return JSON.stringify(name)
 }
 
-/** Candidates, the most promising first, and what the index knows of words. */
-type Pool = {
-  readonly places: readonly Place[]
-  readonly isIn: (place: Place) => boolean
-  readonly collection: Collection
-}
+/** Candidates, and what the index knows of words. */
+type Pool = { readonly places: PlaceOrder; readonly collection: Collection }
 
 type Search = Pool & {
-  readonly isQuestion: boolean
   readonly query: SearchQuery
   readonly filter: SearchFilter
   readonly moment: number
+  /** Whether several of the sessions may share texts. */
+  readonly hasForks: boolean
 }
-
-/** Places of one session are neighbours as numbers. */
-const SESSION_UNIT = 2 ** 34
 
 function* readPool(
   sql: Sql,
-  query: SearchQuery,
+  { query, isQuestion }: SearchRequest,
   scopes: readonly Scope[],
   session: { readonly no: number; readonly messageCount: number } | undefined,
 ): Work<Pool> {
   const words = query.words.map(({ word }) => word)
-  const placesWith = function* (expression: readonly (readonly string[])[]): Work<Place[]> {
-    const found: Place[] = []
-    for (const scope of scopes)
-      for (const place of yield* readPlaces(sql, expression, scope, MOST_PLACES)) found.push(place)
-    return found
-  }
+  const placesWith = (expression: Expression): Work<Places[]> =>
+    mapped(scopes, (scope) => readPlaces(sql, expression, scope, MOST_PLACES))
   // Sent together: the statements do not wait for each other.
   const asked = begun(together(words, (word) => placesWith([[word]])))
-  const counted = begun(together(words, (word) => countRows(sql, word, session?.no)))
   const documents = session?.messageCount ?? (yield* countDocuments(sql))
-
-  const slots = new Map<string, number>()
-  const known = new Map<number, Place>()
-  const keyOf = ({ family, session: no, place }: Place): number | undefined => {
-    const slot = slots.get(`${family} ${no}`)
-    return slot === undefined ? undefined : slot * SESSION_UNIT + place
-  }
-  const places = words.map(() => new Set<number>())
-  const add = (found: readonly Place[], ...of: readonly number[]): void => {
-    for (const place of found) {
-      const name = `${place.family} ${place.session}`
-      if (!slots.has(name)) slots.set(name, slots.size)
-      const key = keyOf(place)!
-      if (!known.has(key)) known.set(key, place)
-      for (const index of of) places[index]!.add(key)
-    }
-  }
-  const rare: string[] = []
-  const common: number[] = []
-  for (const [index, all] of (yield* asked).entries()) {
-    add(all, index)
-    if (all.length < MOST_PLACES) rare.push(words[index]!)
-    else common.push(index)
-  }
-  // The counted rows include those that a condition leaves out.
-  const frequencies = new Map(
-    (yield* counted).map((count, index) => [words[index]!, Math.max(count, places[index]!.size)] as const),
-  )
-  common.sort((a, b) => frequencies.get(words[a]!)! - frequencies.get(words[b]!)!)
+  const lists = (yield* asked).map((found) => [...found])
+  const counts = lists.map((found) => found.reduce((sum, { places }) => sum + places.length, 0))
+  const common = [...words.keys()].filter((index) => counts[index]! >= MOST_PLACES)
+  const rare = words.filter((_, index) => counts[index]! < MOST_PLACES)
+  // How rare a word is does not depend on the filter.
+  const isFiltered = scopes.length !== 1 || scopes[0]!.condition !== ''
+  const counted = yield* together(isFiltered ? words.keys() : common, function* (index) {
+    const [newest] = lists[index]!
+    const exact = isFiltered || sql.dialect === 'postgres'
+    const count = exact
+      ? yield* countRows(sql, words[index]!, session?.no)
+      : yield* estimateRows(sql, newest!, session, documents)
+    return [index, count] as const
+  })
+  for (const [index, count] of counted) counts[index] = Math.max(count, counts[index]!)
+  common.sort((a, b) => counts[a]! - counts[b]!)
   // Of a common word not all rows were read: those with several words of the query are looked for.
-  for (const index of common) if (rare.length > 0) add(yield* placesWith([rare, [words[index]!]]), index)
+  let left = MOST_MERGED
+  const add = function* (several: readonly number[], expression: Expression, entries: number): Work<void> {
+    const expected = Math.min(entries, (MOST_PLACES * documents) / counts[several.at(-1)!]!)
+    if (expected > left) return
+    left -= expected
+    for (const found of yield* placesWith(expression)) for (const index of several) lists[index]!.push(found)
+  }
+  const all = rare.reduce((sum, word) => sum + counts[words.indexOf(word)]!, 0)
+  for (const index of common) if (rare.length > 0) yield* add([index], [rare, [words[index]!]], all)
   for (const several of combinations(common))
-    add(yield* placesWith(several.map((index) => [words[index]!])), ...several)
-
+    yield* add(
+      several,
+      several.map((index) => [words[index]!]),
+      counts[several[0]!]!,
+    )
+  const frequencies = new Map(words.map((word, index) => [word, counts[index]!]))
   const collection: Collection = { documents, documentsWith: (word) => frequencies.get(word) ?? 0 }
-  const scores = new Map<number, number>()
-  for (const [index, { word, weight }] of query.words.entries()) {
-    const value = weight * rarity(word, collection)
-    for (const key of places[index]!) scores.set(key, (scores.get(key) ?? 0) + value)
-  }
-  const around = (key: number): number =>
-    key % 2 === 1 ? 0 : Math.max(scores.get(key - 2) ?? 0, scores.get(key + 2) ?? 0)
-  const ordered = [...scores]
-    .map(([key, score]) => ({ place: known.get(key)!, score: score + SHARE * around(key) }))
-    .sort((a, b) => b.score - a.score || comparePlaces(a.place, b.place))
-  return {
-    places: ordered.map(({ place }) => place),
-    isIn: (place) => known.has(keyOf(place) ?? -1),
-    collection,
-  }
+  const found = query.words.map(({ word, weight }, index) => ({
+    value: weight * rarity(word, collection),
+    lists: lists[index]!,
+  }))
+  return { places: orderPlaces(found, isQuestion), collection }
 }
 
 /** All pairs of the least common words, and more and more of them together. */
@@ -415,10 +423,6 @@ function combinations(common: readonly number[]): number[][] {
   const pairs = first.flatMap((a, at) => first.slice(at + 1).map((b) => [a, b]))
   const more = common.slice(2, MOST_PAIRED + 2).map((_, at) => common.slice(0, at + 3))
   return [...pairs, ...more]
-}
-
-function comparePlaces(a: Place, b: Place): number {
-  return b.session - a.session || b.family - a.family || b.place - a.place
 }
 
 /** How many rows there are, and were; the last key is as good as a count. */
@@ -435,7 +439,8 @@ function* countDocuments(sql: Sql): Work<number> {
 type FoundRow = Candidate & {
   readonly place: Place
   readonly row: Row
-  readonly message: Pick<Message, 'content'>
+  /** What is searched of it; absent for a long text, which is read again for a hit. */
+  readonly text?: string
 }
 
 /** The hits of a block of candidates, best first. */
@@ -444,26 +449,44 @@ function* rankBlock(
   search: Search,
   block: number,
 ): Work<{ readonly row: FoundRow; readonly score: number }[]> {
-  const { query, filter, places, isIn } = search
+  const { query, filter, places, moment } = search
   const own = places.slice(block * BLOCK, (block + 1) * BLOCK)
   const names = new Set(own.map(nameOf))
-  const beside = new Map(own.flatMap(neighboursOf).map((place) => [nameOf(place), place]))
-  const context = [...beside].filter(([name]) => !names.has(name)).map(([, place]) => place)
-  const rows = (yield* readRows(sql, [...own, ...context], query, names)).filter(
-    ({ place, row }) =>
-      names.has(nameOf(place)) || ((row[15] as number | null) ?? Number.POSITIVE_INFINITY) <= search.moment,
+  // A neighbour without words of the query changes no score.
+  const beside = own.flatMap(neighboursOf).filter(places.has)
+  const context = new Map(beside.map((place) => [nameOf(place), place]))
+  for (const name of names) context.delete(name)
+  const rows = yield* readRows(sql, [...own, ...context.values()], query)
+  const mayBeHit = (place: Place, row: Row): boolean =>
+    places.has(place) || (addedAt(row) <= moment && passes(row, filter))
+  const stored = new Map(rows.map(({ place, row }) => [nameOf(place), row]))
+  const shown = yield* firstOfTexts(sql, search, block, mayBeHit, stored)
+  return rank(query, rows, search.collection).filter(
+    ({ row: { place, row } }) => shown.has(nameOf(place)) && mayBeHit(place, row),
   )
-  // The answer to a question may have none of its words: it is beside a row that has them, and a hit of the first block with either.
-  const earlier = new Set(
-    places
-      .slice(0, block * BLOCK)
-      .flatMap((place) => [place, ...neighboursOf(place)])
-      .map(nameOf),
-  )
-  const mayBeHit = ({ place, row }: FoundRow): boolean =>
-    !earlier.has(nameOf(place)) &&
-    (names.has(nameOf(place)) || ((search.isQuestion || isIn(place)) && passes(row, filter)))
-  return rank(query, rows, search.collection).filter(({ row }) => mayBeHit(row))
+}
+
+/**
+ * Names of the rows of a block that are shown: of a text that forks share only the first row, in the order of the candidates, which is by
+ * score and then the newest session.
+ */
+function* firstOfTexts(
+  sql: Sql,
+  { places, hasForks }: Search,
+  block: number,
+  mayBeHit: (place: Place, row: Row) => boolean,
+  rows: ReadonlyMap<string, Row>,
+): Work<ReadonlySet<string>> {
+  const own = places.slice(block * BLOCK, (block + 1) * BLOCK)
+  if (!hasForks) return new Set(own.map(nameOf))
+  const seen = new Set<string>()
+  const isFirst = (place: Place, row: Row | undefined): boolean => {
+    if (row === undefined || !mayBeHit(place, row)) return false
+    const text = `${row[0]} ${row[15]}`
+    return !seen.has(text) && seen.add(text).has(text)
+  }
+  for (const row of yield* readStored(sql, places.slice(0, block * BLOCK), 0)) isFirst(placeOf(row), row)
+  return new Set(own.filter((place) => isFirst(place, rows.get(nameOf(place)))).map(nameOf))
 }
 
 function nameOf({ family, session, place }: Place): string {
@@ -480,10 +503,11 @@ function neighboursOf({ family, session, place }: Place): Place[] {
   return near
 }
 
-/** The columns of `readRows`. The last is what the moment of a search is compared with. */
-const FOUND = `m.session, m.kind, m.role, m.position, m.ordinal, m.anchor, m.id, m.created_at, m.tools, c.content, c.metadata,
-  s.id, s.incarnation,
-  (select h.id from undertext_compactions h where {same h m} h.no = coalesce(m.condense_parent, m.truncation_parent, m.retired_by))`
+/** The columns of `readRows`: of long contents only that they are. The last is what the moment of a search is compared with. */
+const FOUND = `m.session, m.kind, m.role, m.position, m.ordinal, m.anchor, m.id, m.created_at, m.tools,
+  case when octet_length(c.content) <= ? then c.content end, c.metadata, s.id, s.incarnation,
+  (select h.id from undertext_compactions h where {same h m} h.no = coalesce(m.condense_parent, m.truncation_parent, m.retired_by)),
+  c.key`
 const JOINED = `{cross} undertext_contents c on {same c m} c.key = coalesce(m.source, m.key) {cross} undertext_sessions s on {same s m} s.no = m.session`
 /** By position, or by ordinal for inserted rows. */
 const SQLITE_ROWS = [
@@ -493,33 +517,40 @@ const SQLITE_ROWS = [
 const POSTGRES_ROWS = `select m.family, ${FOUND},
     (select min(w.added) from undertext_words w where {same w m} w.session = m.session and w.place = {int k 2})
   from {elements ?} k join undertext_messages m on m.family = {int k 0} and m.session = {int k 1}
-    and m.key = ({int k 1} - 1) * ${SESSION_UNIT} + {int k 2} ${JOINED}`
+    and m.key = ({int k 1} - 1) * ${2 ** 34} + {int k 2} ${JOINED}`
 
+function addedAt(row: Row): number {
+  return (row[16] as number | null) ?? Number.POSITIVE_INFINITY
+}
+
+/** Contents up to this size, bytes, are read together; a longer one alone, so that memory does not grow with their number. */
+const MOST_TOGETHER = 20_000
 /** Units of long texts that a block reads for the words of the query, after the beginning of each. */
 const MAX_REST = 4_000_000
 
-/** Reads rows by their places. Of long texts, only those with a name in `whole` are read further than their beginning. */
-function* readRows(
-  sql: Sql,
-  places: readonly Place[],
-  query: SearchQuery,
-  whole: ReadonlySet<string>,
-): Work<FoundRow[]> {
-  const wanted = new Set(query.words.map(({ word }) => word))
+/** Reads rows by their places. */
+function* readRows(sql: Sql, places: readonly Place[], query: SearchQuery): Work<FoundRow[]> {
+  const telling = tellingWords(query)
   let left = MAX_REST
-  const decode = (row: Row): FoundRow => {
-    const found = decodeRow(row)
-    if (!whole.has(nameOf(found.place)) || left <= 0) return found
-    const rest = searchedText(found.message).slice(MAX_READ, MAX_READ + left)
-    left -= rest.length
-    const more = rest === '' ? [] : wordsOf(rest).filter((word) => wanted.has(word))
-    return more.length === 0 ? found : { ...found, words: [...found.words, ...more] }
+  const found: FoundRow[] = []
+  for (const row of yield* readStored(sql, places, MOST_TOGETHER)) {
+    const isLong = row[10] === null
+    const [whole] = isLong ? yield* readStored(sql, [placeOf(row)], Number.MAX_SAFE_INTEGER) : [row]
+    // Removed meanwhile, where the engine reads each statement at a later moment.
+    if (whole === undefined) continue
+    const candidate = candidateIn(whole, telling, left)
+    left -= candidate.rest
+    found.push({ ...candidate.row, row, ...(!isLong && { text: candidate.text }) })
   }
+  return found
+}
+
+function* readStored(sql: Sql, places: readonly Place[], most: number): Work<Row[]> {
   if (sql.dialect === 'postgres') {
     const list = places.map(({ family, session, place }) => [family, session, place])
-    return (yield* sql.all(POSTGRES_ROWS, JSON.stringify(list))).map(decode)
+    return yield* sql.all(POSTGRES_ROWS, most, JSON.stringify(list))
   }
-  const rows: FoundRow[] = []
+  const rows: Row[] = []
   for (const [condition, rest] of SQLITE_ROWS) {
     const list = places.flatMap(({ session, place }) =>
       place % 2 === rest ? [[0, session, (place - rest) / 2]] : [],
@@ -528,34 +559,48 @@ function* readRows(
     const found = yield* sql.all(
       `select 0, ${FOUND}, m.key from {elements ?} k {cross} undertext_messages m {index undertext_log}
        on m.session = {int k 1} and ${condition} ${JOINED}`,
+      most,
       JSON.stringify(list),
     )
-    for (const row of found) rows.push(decode(row))
+    for (const row of found) rows.push(row)
   }
   return rows
 }
 
-function decodeRow(row: Row): FoundRow {
-  const [family, session, , role, position, ordinal, , , createdAt, , content, metadata, sessionId] = row
-  const isMessage = position !== null
-  const place = {
+function placeOf([family, session, , , position, ordinal]: Row): Place {
+  return {
     family: family as number,
     session: session as number,
-    place: isMessage ? positionPlace(position as number) : ordinalPlace(ordinal as number),
+    place: position !== null ? positionPlace(position as number) : ordinalPlace(ordinal as number),
   }
+}
+
+/** What a row says, and the units that were read of it after its beginning. */
+function candidateIn(
+  row: Row,
+  telling: ReadonlyMap<string, string>,
+  left: number,
+): { readonly row: Candidate & { readonly place: Place }; readonly text: string; readonly rest: number } {
+  const [, , , role, position, , , , createdAt, , content, metadata, sessionId] = row
+  const place = placeOf(row)
   const name = `session ${sessionId}, row ${place.place}`
-  const message = {
-    role: decodeRole(role),
-    content: contentOf(content as string, name),
-    ...(metadata !== null && { metadata: parseStoredObject(metadata, 'metadata', name) }),
-  }
-  const candidate = candidateOf(message, {
-    key: `${sessionId} ${place.place}`,
-    session: sessionId as string,
-    createdAt: createdAt as number,
-    ...(isMessage && { position: position as number }),
-  })
-  return { ...candidate, place, row, message }
+  const text = searchedText({ content: contentOf(content as string, name) })
+  const rest = text.slice(MAX_READ, MAX_READ + left)
+  const candidate = candidateOf(
+    text,
+    decodeRole(role),
+    metadata === null ? undefined : parseStoredObject(metadata, 'metadata', name),
+    {
+      key: `${sessionId} ${place.place}`,
+      session: sessionId as string,
+      createdAt: createdAt as number,
+      ...(position !== null && { position: position as number }),
+    },
+  )
+  // Other words count by their number. A piece of a text would keep all of it in memory.
+  const words = candidate.words.map((word) => telling.get(word) ?? '')
+  for (const word of rest === '' ? [] : wordsOf(rest)) if (telling.has(word)) words.push(telling.get(word)!)
+  return { row: { ...candidate, words, place }, text, rest: rest.length }
 }
 
 /** The same as the conditions of `scopesOf` on a row; its session is that of a hit. */
@@ -575,9 +620,15 @@ function passes(row: Row, { roles, tools, from, to, hidden }: SearchFilter): boo
 /** Units of a text in which the passage of a hit is looked for. */
 const MAX_PASSAGE = 200_000
 
-function hitOf({ row, message }: FoundRow, score: number, query: SearchQuery): SearchHit {
+function* hitOf(sql: Sql, found: FoundRow, score: number, query: SearchQuery): Work<SearchHit> {
+  const { row, place } = found
   const [, , kind, role, position, ordinal, anchor, id, createdAt, , , , sessionId, incarnation, hiddenBy] =
     row
+  let { text } = found
+  if (text === undefined) {
+    const [again] = yield* readStored(sql, [place], Number.MAX_SAFE_INTEGER)
+    text = again === undefined ? '' : searchedText({ content: contentOf(again[10] as string, place.place) })
+  }
   return {
     sessionId: sessionId as string,
     messageId: rowId(incarnation as string, id, position, ordinal),
@@ -587,7 +638,7 @@ function hitOf({ row, message }: FoundRow, score: number, query: SearchQuery): S
     anchor: anchor as number,
     createdAt: createdAt as number,
     score,
-    snippet: snippetOf(searchedText(message).slice(0, MAX_PASSAGE), query),
+    snippet: snippetOf(text.slice(0, MAX_PASSAGE), query),
     ...(hiddenBy === null ? {} : { hiddenBy: hiddenBy as string }),
   }
 }

@@ -94,8 +94,11 @@ export interface Sql {
 
   /** One transaction in which everything that is read is of one moment. */
   read<T>(verb: string, work: () => Work<T>): Step<T>
-  /** One writing transaction. PostgreSQL may repeat the work, so it changes nothing else. */
-  write<T>(verb: string, work: () => Work<T>): Step<T>
+  /**
+   * One writing transaction. PostgreSQL may repeat the work, so it changes nothing else. SQLite stops the process while it waits for its
+   * lock; with `isPatient: false` it throws `STORE_BUSY` instead.
+   */
+  write<T>(verb: string, work: () => Work<T>, isPatient?: boolean): Step<T>
   /** Work that needs no transaction: a single reading statement, or work around a transaction. */
   outside<T>(verb: string, work: () => Work<T>): Step<T>
   /** A writing transaction that removes rows, whose remains in the files are overwritten or cleared later. */

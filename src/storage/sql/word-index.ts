@@ -1,4 +1,5 @@
 import type { Work } from '../../model/work.ts'
+import type { Places } from '../../search/places.ts'
 import type { Row, Sql } from './sql.ts'
 
 /*
@@ -6,9 +7,6 @@ import type { Row, Sql } from './sql.ts'
  * twice the ordinal of an inserted row plus one. In SQLite the index is a table of FTS5, whose rowid is session and place, so the rows of
  * a session are a range of it. In PostgreSQL it has a tsvector for each row.
  */
-
-/** A row of the index. A file has one family. */
-export type Place = { readonly family: number; readonly session: number; readonly place: number }
 
 /** All of these words, of which each is one of several. */
 export type Expression = readonly (readonly string[])[]
@@ -93,17 +91,16 @@ export function* removeWords(sql: Sql, session: number): Work<void> {
   )
 }
 
-/** Rows that meet an expression, newest sessions first in SQLite. */
-export function* readPlaces(sql: Sql, words: Expression, scope: Scope, limit: number): Work<Place[]> {
-  const rows = sql.dialect === 'sqlite' ? readSqlite : readPostgres
-  return (yield* rows(sql, words, scope, limit)).map(([family, session, place]) => ({
-    family: family as number,
-    session: session as number,
-    place: place as number,
-  }))
+/** Rows that meet an expression, newest sessions first in SQLite. They are many, so each column is one value: a JSON list. */
+export function* readPlaces(sql: Sql, words: Expression, scope: Scope, limit: number): Work<Places> {
+  const read = sql.dialect === 'sqlite' ? readSqlite : readPostgres
+  const [sessions = [], places = [], families] = (yield* read(sql, words, scope, limit))!.map(
+    (list) => JSON.parse((list as string | null) ?? '[]') as number[],
+  )
+  return { sessions, places, ...(families !== undefined && { families }) }
 }
 
-function* readSqlite(sql: Sql, words: Expression, scope: Scope, limit: number): Work<Row[]> {
+function* readSqlite(sql: Sql, words: Expression, scope: Scope, limit: number): Work<Row | undefined> {
   const { session, moment } = scope
   const range = session === undefined ? '' : 'and rowid >= ? << 32 and rowid < (? + 1) << 32'
   const isIn = session === undefined ? [] : [session, session]
@@ -113,18 +110,18 @@ function* readSqlite(sql: Sql, words: Expression, scope: Scope, limit: number): 
     ...(moment === undefined ? [] : ['m.key <= ?']),
   ].join(' and ')
   const text = expressionOf(words, '"', ' OR ', ' AND ')
-  if (condition === '')
-    return yield* sql.all(`select 0, at >> 32, at & 4294967295 from (${query})`, ...[text, ...isIn, limit])
-  return yield* sql.all(
-    `select 0, w.at >> 32, w.at & 4294967295 from (${query}) w {cross} undertext_messages m {index undertext_log}
+  const lists = 'select json_group_array(at >> 32), json_group_array(at & 4294967295)'
+  if (condition === '') return yield* sql.get(`${lists} from (${query})`, ...[text, ...isIn, limit])
+  return yield* sql.get(
+    `${lists} from (select w.at from (${query}) w {cross} undertext_messages m {index undertext_log}
      on m.session = w.at >> 32 and m.position is (case when w.at & 1 = 0 then (w.at & 4294967295) / 2 end)
        and m.ordinal = (case when w.at & 1 = 0 then 0 else (w.at & 4294967295) / 2 end)
-     where ${condition} limit ?`,
+     where ${condition} limit ?)`,
     ...[text, ...isIn, MOST_LOOKED_AT, ...scope.values, ...(moment === undefined ? [] : [moment]), limit],
   )
 }
 
-function* readPostgres(sql: Sql, words: Expression, scope: Scope, limit: number): Work<Row[]> {
+function* readPostgres(sql: Sql, words: Expression, scope: Scope, limit: number): Work<Row | undefined> {
   const { session, moment } = scope
   const isIn = session === undefined ? '' : '{family w} w.session = ? and'
   const isOld = moment === undefined ? '' : 'and w.added <= ?'
@@ -134,9 +131,9 @@ function* readPostgres(sql: Sql, words: Expression, scope: Scope, limit: number)
       ? 'undertext_words w'
       : `undertext_words w join undertext_messages m on {same m w} m.session = w.session
            and m.key = (w.session - 1) * ${2 ** 34} + w.place and ${scope.condition}`
-  return yield* sql.all(
-    `select w.family, w.session, w.place from ${rows}
-     where ${isIn} w.words @@ cast(? as tsquery) ${isOld} limit ?`,
+  return yield* sql.get(
+    `select json_agg(session)::text, json_agg(place)::text, json_agg(family)::text from (
+       select w.family, w.session, w.place from ${rows} where ${isIn} w.words @@ cast(? as tsquery) ${isOld} limit ?) found`,
     ...[...scope.values, ...(session === undefined ? [] : [session]), text],
     ...[...(moment === undefined ? [] : [moment]), limit],
   )
@@ -167,6 +164,22 @@ export function* countRows(sql: Sql, word: string, session: number | undefined):
           ...[expressionOf([[word]], "'", '', ''), MOST_COUNTED],
         )
   return Number(row![0])
+}
+
+/** In how many rows a common word is in SQLite, from the share of the newest rows that have it: to count them takes long. */
+export function* estimateRows(
+  sql: Sql,
+  { sessions, places }: Places,
+  session: { readonly messageCount: number } | undefined,
+  documents: number,
+): Work<number> {
+  const [oldest, place] = [sessions.at(-1)!, places.at(-1)!]
+  const before = place % 2 === 0 ? place / 2 - 1 : 0
+  const row = session
+    ? [session.messageCount]
+    : yield* sql.get('select sum(messages + inserted) from undertext_sessions where no >= ?', oldest)
+  const newer = Math.max(places.length, ((row?.[0] as number | null) ?? 0) - before)
+  return Math.round((places.length * documents) / newer)
 }
 
 /** The moment of a search: it distinguishes rows that are stored later. */

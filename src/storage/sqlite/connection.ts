@@ -155,20 +155,34 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   }
 
   /** Runs a writing verb in one transaction that takes the write lock at its start. */
-  write<T>(verb: string, work: () => Work<T>): Done<T> {
-    return new Done(this.writing(verb, () => complete(work())))
+  write<T>(verb: string, work: () => Work<T>, isPatient = true): Done<T> {
+    return new Done(this.writing(verb, () => complete(work()), isPatient))
   }
 
-  writing<T>(verb: string, work: () => T): T {
+  writing<T>(verb: string, work: () => T, isPatient = true): T {
     this.#enter(verb)
     if (this.readonly) throw new UndertextError('STORE_READONLY', { verb })
-    const written = this.#inTransaction('begin immediate', verb, () => {
+    const checked = (): T => {
       const result = work()
       this.#checkFile()
       return result
-    })
+    }
+    const written = isPatient
+      ? this.#inTransaction('begin immediate', verb, checked)
+      : this.#impatiently(verb, checked)
     this.residue.retry?.()
     return written
+  }
+
+  /** A writing transaction that does not wait for the lock of another connection. The driver's own timeout is restored. */
+  #impatiently<T>(verb: string, work: () => T): T {
+    const before = this.readPragma('busy_timeout')
+    this.pragma('busy_timeout = 0')
+    try {
+      return this.#inTransaction('begin immediate', verb, work, 0)
+    } finally {
+      this.pragma(`busy_timeout = ${before}`)
+    }
   }
 
   /** Runs a reading verb in one transaction, so that everything it reads is of one moment. */
@@ -247,7 +261,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     })
   }
 
-  #inTransaction<T>(begin: string, verb: string, work: () => T): T {
+  #inTransaction<T>(begin: string, verb: string, work: () => T, waitsMs = this.busyTimeoutMs): T {
     try {
       this.run(begin)
       const result = work()
@@ -255,7 +269,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
       return result
     } catch (error) {
       this.#rollBack()
-      throw translateFailure(error, this.#where(verb))
+      throw translateFailure(error, { ...this.#where(verb), busyTimeoutMs: waitsMs })
     }
   }
 

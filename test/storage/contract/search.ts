@@ -181,6 +181,58 @@ export function describeSearch({ openBoth, open, keeps }: Contract): void {
       await refusal(store.search('kettle', { cursor: 'x' }), 'INVALID_INPUT')
     })
 
+    test('a text that forks share is shown once, in the newest session; within a session, as its own', async () => {
+      const store = await open()
+      if (!keeps.histories) return
+      await store.append('one', [
+        { ...say('user', 'A kettle for the kitchen.'), createdAt: 1_000 },
+        { ...say('assistant', 'Which kettle?'), createdAt: 2_000 },
+      ])
+      await store.forkSession('one', { id: 'two' })
+      await store.append('two', [{ ...say('user', 'The copper kettle.'), createdAt: 3_000 }])
+      await store.forkSession('two', { id: 'three' })
+      await store.append('one', [{ ...say('user', 'The iron kettle.'), createdAt: 4_000 }])
+      await store.updateSession('three', { owner: 'anna' })
+      const all = await store.search('kettle')
+      expect(all.hits.map(({ snippet }) => snippet.text).sort()).toEqual([
+        'A kettle for the kitchen.',
+        'The copper kettle.',
+        'The iron kettle.',
+        'Which kettle?',
+      ])
+      expect(await found(store, 'copper')).toEqual(['three:3'])
+      expect((await found(store, 'kettle', { session: 'one' })).sort()).toEqual(['one:1', 'one:2', 'one:3'])
+      expect((await found(store, 'kettle', { session: 'two' })).sort()).toEqual(['two:1', 'two:2', 'two:3'])
+      expect((await found(store, 'kettle', { owner: 'anna' })).sort()).toEqual([
+        'three:1',
+        'three:2',
+        'three:3',
+      ])
+      // The original is found where the fork is purged.
+      await store.purgeSession('three')
+      expect(await found(store, 'copper')).toEqual(['two:3'])
+    })
+
+    test('pages over many forks have each text once', async () => {
+      const store = await open()
+      if (!keeps.histories) return
+      await store.append(
+        'fork0',
+        Array.from({ length: 30 }, (_, at) => say('user', `kettle number ${at}`)),
+      )
+      for (let nth = 1; nth < 4; nth++) await store.forkSession(`fork${nth - 1}`, { id: `fork${nth}` })
+      const texts: string[] = []
+      let cursor: string | undefined
+      do {
+        const page = await store.search('kettle', { limit: 7, ...(cursor !== undefined && { cursor }) })
+        for (const { snippet } of page.hits) texts.push(snippet.text)
+        cursor = page.cursor
+      } while (cursor !== undefined)
+      expect(texts.toSorted()).toEqual(
+        Array.from({ length: 30 }, (_, at) => `kettle number ${at}`).toSorted(),
+      )
+    })
+
     test('no text is a syntax error', async () => {
       const store = await open()
       await filled(store)

@@ -1,0 +1,215 @@
+import { WEIGHTS } from './rank.ts'
+
+/* The order in which rows are read for the ranking, by what the index knows: which rows have which words. */
+
+/**
+ * A row of the index: a place in a session, twice the position of a message or twice the ordinal of an inserted row plus one. A file has
+ * one family.
+ */
+export type Place = { readonly family: number; readonly session: number; readonly place: number }
+
+/** Places by column; without `families`, of one family. */
+export type Places = {
+  readonly families?: readonly number[]
+  readonly sessions: readonly number[]
+  readonly places: readonly number[]
+}
+
+/** A word of the query: how much it counts, and the rows that have it. */
+export type WordPlaces = { readonly value: number; readonly lists: readonly Places[] }
+
+/** The rows that may be hits, the most promising first. */
+export interface PlaceOrder {
+  readonly length: number
+  slice(from: number, to: number): Place[]
+  /** Whether a row has a word of the query, as far as the index was read. */
+  has(place: Place): boolean
+}
+
+/** Rows whose neighbours are looked at; the others are in the order of their own words. */
+const MOST_COMPARED = 150
+/** How much the words of neighbours count before the texts are known. */
+const SHARES: readonly (readonly [distance: number, share: number])[] = [
+  [0, 1],
+  [-2, (WEIGHTS.afterQuestion + WEIGHTS.before) / 2],
+  [2, WEIGHTS.after],
+  [-4, WEIGHTS.farBefore],
+  [4, WEIGHTS.farAfter],
+]
+/** How much the better neighbour counts for the choice of the rows that are compared. */
+const NEAR = 0.5
+/** Numbers between those of two sessions, so that no neighbour is one of the other session. */
+const GAP = 4
+
+/** Orders rows, of equal ones the newer first. With `withNeighbours`, rows without words count that are next to rows with them. */
+export function orderPlaces(words: readonly WordPlaces[], withNeighbours: boolean): PlaceOrder {
+  const table = new RowTable(words)
+  const { rows, own } = table
+  const first = new Float64Array(rows.length)
+  for (let at = 0; at < rows.length; at++) {
+    const row = rows[at]!
+    first[at] =
+      own[at]! + (isMessage(row) ? NEAR * Math.max(table.valueOf(row - 2), table.valueOf(row + 2)) : 0)
+  }
+  const least = rows.length <= MOST_COMPARED ? 0 : first.toSorted()[rows.length - MOST_COMPARED]!
+  const compared = new Set<number>()
+  for (let at = 0; at < rows.length; at++) {
+    if (first[at]! < least) continue
+    const row = rows[at]!
+    compared.add(row)
+    if (!isMessage(row)) continue
+    for (const [distance] of SHARES)
+      if (table.has(row + distance) || (withNeighbours && table.isPlace(row + distance)))
+        compared.add(row + distance)
+  }
+  const best = sortedRows([...compared], (row) => table.scoreOf(row))
+  // Only a search for more hits comes to the others.
+  let all: readonly number[] | undefined
+  const rest = (): number[] =>
+    sortedRows(
+      [...rows].filter((row) => !compared.has(row)),
+      (row) => table.valueOf(row),
+    )
+  const isKnown = best.filter((row) => table.has(row)).length
+  return {
+    length: best.length + rows.length - isKnown,
+    slice: (from, to) => {
+      if (to > best.length) all ??= [...best, ...rest()]
+      return (all ?? best).slice(from, to).map((row) => table.placeOf(row))
+    },
+    has: (place) => table.has(table.rowOf(place)),
+  }
+}
+
+function isMessage(row: number): boolean {
+  return row % 2 === 0
+}
+
+/** By score, then the newer first: sessions have numbers in their order. */
+function sortedRows(rows: readonly number[], scoreOf: (row: number) => number): number[] {
+  return rows
+    .map((row) => ({ row, score: scoreOf(row) }))
+    .sort((a, b) => b.score - a.score || b.row - a.row)
+    .map(({ row }) => row)
+}
+
+/** A session, the number before that of its first place, and the last place that is known. */
+type Slot = { readonly family: number; readonly session: number; start: number; last: number }
+
+/** The rows with words of a query as numbers, ascending by session and place, so that neighbours are found by addition. */
+class RowTable {
+  /** The numbers of the rows, and the sum of the values of their words. */
+  readonly rows: Float64Array
+  readonly own: Float64Array
+  readonly #words: readonly WordPlaces[]
+  readonly #indexes = new Map<number, number>()
+  /** Which words a row has, 32 in a number. */
+  readonly #sets: readonly Uint32Array[]
+  readonly #sums: Float64Array
+  readonly #sessions: readonly Slot[]
+  readonly #slots: ReadonlyMap<string, Slot>
+
+  constructor(words: readonly WordPlaces[]) {
+    this.#words = words
+    this.#sums = new Float64Array(words.length)
+    const slots = new Map<string, Slot>()
+    const found = words.map(({ lists }) => lists.map((list) => slotsIn(list, slots)))
+    this.#slots = slots
+    this.#sessions = [...slots.values()].sort((a, b) => a.session - b.session || a.family - b.family)
+    let start = 0
+    for (const slot of this.#sessions) {
+      slot.start = start + GAP
+      start = slot.start + slot.last + GAP + (slot.last % 2)
+    }
+    const most = words.reduce((sum, { lists }) => lists.reduce((n, { places }) => n + places.length, sum), 0)
+    const rows = new Float64Array(most)
+    const own = new Float64Array(most)
+    this.#sets = Array.from({ length: Math.ceil(words.length / 32) }, () => new Uint32Array(most))
+    for (const [index, { lists, value }] of words.entries()) {
+      const set = this.#sets[index >> 5]!
+      const bit = 1 << (index & 31)
+      for (const [nth, { places }] of lists.entries())
+        for (let i = 0; i < places.length; i++) {
+          const row = found[index]![nth]![i]!.start + places[i]!
+          let at = this.#indexes.get(row)
+          if (at === undefined) {
+            at = this.#indexes.size
+            this.#indexes.set(row, at)
+            rows[at] = row
+          } else if ((set[at]! & bit) !== 0) continue
+          set[at]! |= bit
+          own[at]! += value
+        }
+    }
+    this.rows = rows.subarray(0, this.#indexes.size)
+    this.own = own.subarray(0, this.#indexes.size)
+  }
+
+  has(row: number): boolean {
+    return this.#indexes.has(row)
+  }
+
+  valueOf(row: number): number {
+    const at = this.#indexes.get(row)
+    return at === undefined ? 0 : this.own[at]!
+  }
+
+  /** What `rank` would find, if each row had each of its words once. */
+  scoreOf(row: number): number {
+    const sums = this.#sums.fill(0)
+    for (const [distance, share] of isMessage(row) ? SHARES : SHARES.slice(0, 1)) {
+      const at = this.#indexes.get(row + distance)
+      if (at !== undefined) this.#addWords(at, share)
+    }
+    let score = 0
+    for (let i = 0; i < sums.length; i++)
+      if (sums[i]! > 0) score += (this.#words[i]!.value * sums[i]!) / (sums[i]! + WEIGHTS.k1)
+    return score
+  }
+
+  #addWords(at: number, share: number): void {
+    for (const [nth, set] of this.#sets.entries())
+      for (let left = set[at]!; left !== 0; left &= left - 1)
+        this.#sums[nth * 32 + 31 - Math.clz32(left & -left)]! += share
+  }
+
+  /** Whether a number is that of a place, not one between two sessions. */
+  isPlace(row: number): boolean {
+    return row > this.#sessionOf(row).start
+  }
+
+  placeOf(row: number): Place {
+    const { family, session, start } = this.#sessionOf(row)
+    return { family, session, place: row - start }
+  }
+
+  rowOf({ family, session, place }: Place): number {
+    const slot = this.#slots.get(`${family} ${session}`)
+    return slot === undefined ? -1 : slot.start + place
+  }
+
+  #sessionOf(row: number): Slot {
+    let [low, high] = [0, this.#sessions.length - 1]
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if (this.#sessions[middle]!.start - GAP <= row) low = middle
+      else high = middle - 1
+    }
+    return this.#sessions[low]!
+  }
+}
+
+/** The session of each place; notes the last place of each. */
+function slotsIn({ families, sessions, places }: Places, slots: Map<string, Slot>): Slot[] {
+  let slot: Slot | undefined
+  return places.map((place, at) => {
+    const [family, session] = [families?.[at] ?? 0, sessions[at]!]
+    if (slot === undefined || slot.session !== session || slot.family !== family) {
+      const name = `${family} ${session}`
+      slot = slots.get(name) ?? { family, session, start: 0, last: 0 }
+      slots.set(name, slot)
+    }
+    if (place > slot.last) slot.last = place
+    return slot
+  })
+}

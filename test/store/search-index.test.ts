@@ -1,0 +1,111 @@
+import BetterSqlite3 from 'better-sqlite3'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openStore, type Store } from '../../src/index.ts'
+import { complete } from '../../src/model/work.ts'
+import { readQuery } from '../../src/search/query.ts'
+import { find, indexSessions } from '../../src/storage/sql/search.ts'
+import type { Row, Sql } from '../../src/storage/sql/sql.ts'
+import { SqliteSql } from '../../src/storage/sqlite/sqlite-sql.ts'
+import { storageOf } from '../../src/store/store.ts'
+import { result, say } from '../support/conversation.ts'
+import { newFile } from '../support/temporary.ts'
+
+/* What the index of the search does while others write, and how much it reads at once. */
+
+let file: string
+let store: Store
+let database: BetterSqlite3.Database
+beforeEach(async () => {
+  file = newFile()
+  store = await openStore(file, { durability: 'normal' })
+  database = new BetterSqlite3(file)
+})
+afterEach(async () => {
+  database.close()
+  await store.close()
+})
+
+/** A connection of its own; `changed` replaces some of its functions. */
+function connection(changed: (sql: SqliteSql) => Partial<Sql>): Sql {
+  const sql = new SqliteSql(database, { location: file, readonly: false, owned: false, busyTimeoutMs: 5_000 })
+  const replaced = changed(sql)
+  return new Proxy(sql as unknown as Sql, {
+    get: (_, name) => {
+      const own = replaced[name as keyof Sql] ?? sql[name as keyof SqliteSql]
+      return typeof own === 'function' ? (own as () => unknown).bind(sql) : own
+    },
+  })
+}
+
+test('a page that another connection added meanwhile is not counted as done', async () => {
+  await store.append('a', [say('user', 'kettle')])
+  await store.append('b', [say('user', 'kettle')])
+  await store.append('c', [say('user', 'kettle')])
+  const { searching } = storageOf(store)
+  const sql = connection((own) => ({
+    write: (verb, work) => {
+      searching.index(['b'])
+      return own.write(verb, work)
+    },
+  }))
+  expect(complete(indexSessions(sql, ['a', 'b', 'c']))).toBe(1)
+  expect(complete(indexSessions(sql, ['b', 'c']))).toBe(2)
+  expect(await searching.unindexed(10)).toEqual([])
+})
+
+test('the background does not wait for the lock of another connection, and tries again later', async () => {
+  await store.append('a', [say('user', 'first')])
+  await store.search('first')
+  await store.append('a', [say('user', 'second')])
+  database.exec('begin immediate')
+  let longest = 0
+  let last = performance.now()
+  const turns = setInterval(() => {
+    longest = Math.max(longest, performance.now() - last)
+    last = performance.now()
+  }, 20)
+  // The first attempt comes 2 seconds after the append, and would wait for 5.
+  await new Promise((resolve) => setTimeout(resolve, 2_600))
+  clearInterval(turns)
+  expect(longest).toBeLessThan(4_000)
+  expect(() => storageOf(store).searching.index(['a'], false)).toThrow(
+    expect.objectContaining({ code: 'STORE_BUSY', facts: { waitedMs: 0 } }),
+  )
+  database.exec('commit')
+  const rows = database.prepare('select count(*) from undertext_words_docsize').pluck()
+  await expect.poll(() => rows.get(), { timeout: 10_000 }).toBe(2)
+  // The timeout of the driver is as before.
+  expect(storageOf(store).searching.index(['a'], false)).toBe(1)
+}, 30_000)
+
+test('of 80 outputs of 1 MB never more than one is read at a time', async () => {
+  const filler = 'lorem ipsum dolor sit amet '.repeat(40_000)
+  await store.append(
+    's',
+    Array.from({ length: 80 }, (_, at) =>
+      result(`c${at}`, `kettle ${at} ${filler} teapot${at}`, 'read_file'),
+    ),
+  )
+  let most = 0
+  const sizeOf = (rows: readonly Row[]): number =>
+    rows.flat().reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0)
+  const sql = connection((own) => ({
+    all: (text, ...values) => {
+      const done = own.all(text, ...values)
+      most = Math.max(most, sizeOf(done.value))
+      return done
+    },
+  }))
+  while (complete(indexSessions(sql, ['s'])) === 0);
+  expect(most).toBeLessThan(2_000_000)
+  most = 0
+  const { hits } = complete(
+    find(sql, {
+      ...{ query: readQuery('kettle teapot7'), isQuestion: false, session: undefined, filter: {} },
+      ...{ limit: 10, after: undefined },
+    }),
+  )
+  expect(hits[0]).toMatchObject({ position: 8 })
+  expect(hits).toHaveLength(10)
+  expect(most).toBeLessThan(2_000_000)
+}, 60_000)
