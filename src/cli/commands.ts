@@ -529,8 +529,12 @@ The same command again continues after an interruption, and copies what has chan
             .argParser(listedOf(PERMISSIONS)),
         )
         .option('--owner <owner>', 'only the sessions and notes of this owner exist for the client')
-        .option('--watch <folder>', 'with --allow import: import its files, and again when they grow', repeated)
-        .option('--max-tokens <tokens>', 'most tokens of an answer (default 4000)', wholeNumber(500)),
+        .option(
+          '--watch <folder>',
+          'with --allow import: import its files, and again when they grow',
+          repeated,
+        )
+        .option('--max-tokens <tokens>', 'most tokens of an answer (default 2000)', wholeNumber(300)),
   },
   {
     name: 'purge',

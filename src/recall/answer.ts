@@ -241,7 +241,7 @@ function noteHeading({ id, key, owner, createdAt }: RecalledNoteText): string {
 /** Every kind of line break, so that no stored line begins a line of the answer. */
 const BREAKS = /\r\n?|[\n\v\f\u0085\u2028\u2029]/g
 
-function indented(text: string): string {
+export function indented(text: string): string {
   return `  ${text.replaceAll(BREAKS, '\n  ')}`
 }
 

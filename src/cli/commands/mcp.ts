@@ -3,12 +3,13 @@ import { resolve } from 'node:path'
 import type { McpServer } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { errorName, isUndertextError } from '../../errors.ts'
+import { check } from '../../messages/check.ts'
+import { boundsSchema } from '../../recall/scope.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { Access } from './mcp/access.ts'
-import { DEFAULT_MAX_TOKENS } from './mcp/answer.ts'
 import { Importer } from './mcp/importer.ts'
 import { createServer } from './mcp/server.ts'
 import type { Permission } from './mcp/tool.ts'
@@ -24,7 +25,8 @@ type McpOptions = {
 
 /** Serves the store to a client of the Model Context Protocol until the input ends. */
 export async function serveMcp(context: Context, options: McpOptions): Promise<number> {
-  const { allow = [], owner, watch = [], maxTokens = DEFAULT_MAX_TOKENS } = options
+  const { allow = [], owner, watch = [] } = options
+  const { maxTokens } = check(boundsSchema, { maxTokens: options.maxTokens }, '--max-tokens')
   if (context.json)
     throw new CliError('WRONG_USE', 'The output of mcp is the protocol; --json does not apply.')
   const permissions = new Set(allow)

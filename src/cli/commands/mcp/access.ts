@@ -1,4 +1,4 @@
-import { UndertextError } from '../../../errors.ts'
+import { invalid, UndertextError } from '../../../errors.ts'
 import type { Session } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
 
@@ -18,6 +18,13 @@ export class Access {
     const session = await this.store.getSession(id)
     if (!this.sees(session)) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
     return session
+  }
+
+  /** The owner that an argument names; without one that of the restriction. Throws `INVALID_INPUT` for any other than that. */
+  ownerNamed(owner: string | undefined): string | undefined {
+    if (this.owner !== undefined && owner !== undefined && owner !== this.owner)
+      throw invalid('this server shows one owner only; omit owner')
+    return owner ?? this.owner
   }
 
   sees({ owner }: Pick<Session, 'owner'>): boolean {

@@ -1,15 +1,16 @@
 import { z } from 'zod'
 import { invalid } from '../../../errors.ts'
 import { headOf } from '../../../messages/characters.ts'
-import { partsOf, type ViewMessage } from '../../../messages/message.ts'
+import type { ViewMessage } from '../../../messages/message.ts'
 import type { MomentPoint } from '../../../model/moment.ts'
+import { indented } from '../../../recall/answer.ts'
+import { rowText } from '../../../recall/row-text.ts'
 import type { Session } from '../../../storage/storage.ts'
 import type { Store, ViewDiff } from '../../../store/store.ts'
 import { truncateToTokenBudget } from '../../../tokens/truncate-text.ts'
 import { statusWords } from '../../../transfer/document/session-document.ts'
 import { providerAndModel } from '../../options.ts'
 import { count, counted, fromTo, percent } from '../../output/figures.ts'
-import { piecesOf } from '../../output/message-text.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import { kindName, readTimeline, workOf } from '../log.ts'
 import { parentOf } from '../sessions.ts'
@@ -73,7 +74,7 @@ const listSessions = tool({
   name: 'list_sessions',
   title: 'List sessions',
   description:
-    'Lists the stored conversations, newest first, with their size. To find what was written in one, use search_messages.',
+    'Lists the stored conversations, newest first, with their size. To find what was written in one, use search_history.',
   input: z.strictObject({
     search: z
       .string()
@@ -89,12 +90,10 @@ const listSessions = tool({
   output: z.strictObject({ sessions: z.array(sessionShape), next_cursor: nextCursor }),
   async run({ access, maxTokens }, { search, owner, archived, limit, cursor: given }) {
     const { store } = access
-    if (access.owner !== undefined && owner !== undefined && owner !== access.owner)
-      return { data: { sessions: [] }, text: 'No session matches.' }
     const after = decodeCursor(z.string(), given)
     if (after !== undefined) await access.session(after)
     const page = await store.listSessions({
-      ...{ owner: access.owner ?? owner, archived, search, after },
+      ...{ owner: access.ownerNamed(owner), archived, search, after },
       limit: limit + 1,
     })
     const sessions: ListedSession[] = []
@@ -226,13 +225,6 @@ type ViewRow = z.output<typeof viewRowShape>
 
 const viewCursor = z.tuple([z.string(), z.int().nonnegative()])
 
-/** The text of a row of the view, as a model reads it. */
-function textOf(row: ViewMessage): string {
-  return piecesOf(partsOf(row), false)
-    .map(({ head, text }) => (head === undefined ? text : `${head}\n${text}`))
-    .join('\n')
-}
-
 const getView = tool({
   name: 'get_view',
   title: 'The view of a session',
@@ -264,7 +256,7 @@ const getView = tool({
       messages: rows,
       ...(next !== undefined && { next_cursor: next }),
     }
-    const text = rows.map((row) => `${rowHeading(row)}\n${row.text}`).join('\n\n')
+    const text = rows.map((row) => `${rowHeading(row)}\n${indented(row.text)}`).join('\n')
     return {
       data,
       text: [
@@ -293,7 +285,7 @@ function viewPage(
   for (let at = first; at < view.length; at += 1) {
     const row = view[at]!
     const from = at === first ? character : 0
-    const rest = textOf(row).slice(from)
+    const rest = rowText(row).text.slice(from)
     const shown = {
       message_id: row.id,
       position: row.position ?? null,
@@ -454,7 +446,7 @@ const diffViews = tool({
   name: 'diff_views',
   title: 'Compare two views',
   description:
-    'Compares what a model would have been sent at two moments of a session: the rows that appeared, disappeared or show another text, and the compactions that did it. Holds no text of messages; read_messages returns it.',
+    'Compares what a model would have been sent at two moments of a session: the rows that appeared, disappeared or show another text, and the compactions that did it. Holds no text of messages; read_history returns it.',
   input: z.strictObject({ session_id: sessionId, from: moment, to: moment.optional(), cursor }),
   output: z.strictObject({
     session_id: z.string(),
