@@ -66,6 +66,8 @@ export type RecallAnswer = {
   readonly cursor?: string
   /** A cursor of the same tool for what comes before; absent at the beginning. */
   readonly previous?: string
+  /** Of a search: rows that are not in the index, which cannot be written, were not searched. */
+  readonly complete?: false
   /** The code of what prevented an answer, such as `INVALID_INPUT`; `text` says what to do. */
   readonly problem?: string
 }

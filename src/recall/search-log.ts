@@ -87,37 +87,40 @@ async function search(
     }
     const chosen = fitting(scope, pool.found, passages, maxTokens - FRAME_TOKENS)
     const pieces = piecesOf(pool.found, chosen)
+    const part = pool.complete ? {} : { complete: false as const }
+    const incomplete = pool.complete ? [] : ['Rows that are not in the index yet were not searched.']
     const cursorAfter = (shown: number): string | undefined => {
       if (shown < passages.length) return writeCursor(skip + shown, pool.start, digest)
       return isLast ? undefined : writeCursor(0, pool.next!, digest)
     }
     if (pieces.length === 0)
-      return answerOf(scope, maxTokens, {
-        ...{ pieces, cursor: undefined, trail: [] },
-        lead:
-          cursor === undefined
-            ? 'No message has words of this query. Try other words: names, numbers, or a word of the answer.'
-            : 'No further passages.',
-      })
+      return {
+        ...answerOf(scope, maxTokens, {
+          ...{ pieces, cursor: undefined, trail: incomplete },
+          lead:
+            cursor === undefined
+              ? 'No message has words of this query. Try other words: names, numbers, or a word of the answer.'
+              : 'No further passages.',
+        }),
+        ...part,
+      }
     const count = `${pieces.length} ${pieces.length === 1 ? 'message' : 'messages'}`
-    return answerOf(
+    const answer = answerOf(
       scope,
       maxTokens,
       {
         pieces,
         lead: `Passages of ${count}, best first.`,
         cursor: cursorAfter(chosen.length),
-        trail: [
-          ...(pool.complete ? [] : ['Rows that are not in the index yet were not searched.']),
-          'For what is around a message: read_history with its position.',
-        ],
+        trail: [...incomplete, 'For what is around a message: read_history with its position.'],
       },
       (left) => {
         const shown = new Set(pieces.slice(0, left).map(({ messageId }) => messageId))
         const first = chosen.findIndex(({ text }) => !shown.has(pool.found[text]!.row.id))
-        return { cursor: cursorAfter(first === -1 ? chosen.length : Math.max(1, first)), trail: [] }
+        return { cursor: cursorAfter(first === -1 ? chosen.length : Math.max(1, first)), trail: incomplete }
       },
     )
+    return { ...answer, ...part }
   }
 }
 

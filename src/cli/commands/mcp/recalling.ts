@@ -81,11 +81,13 @@ const searchHistory = tool({
     hidden: searchInput.shape.hidden,
     cursor: searchInput.shape.cursor,
   }),
-  output: foundShape,
+  output: foundShape.safeExtend({
+    complete: z.boolean().describe('false when rows that are not in the index were not searched'),
+  }),
   async run({ access, maxTokens }, { session_id: session, ...given }) {
     return answered(
       await searchLog(access.store, scopeOf(access), { ...given, session }, { maxTokens }),
-      foundOf,
+      (answer) => ({ ...foundOf(answer), complete: answer.complete !== false }),
     )
   },
 })

@@ -22,6 +22,7 @@ export class Wire implements Transport {
   /** Requests without an answer. */
   readonly #open = new Set<RequestId>()
   #atEnd = false
+  #written: Promise<void> = Promise.resolve()
   #isClosed = false
   /** Resolves when the connection is over. */
   readonly closed: Promise<void>
@@ -84,14 +85,20 @@ export class Wire implements Transport {
   }
 
   async #refuse(code: number, message: string, id: RequestId | null = null): Promise<void> {
-    await this.#context.pour(`${JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } })}\n`)
+    await this.#write(`${JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } })}\n`)
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#isClosed) return
-    await this.#context.pour(serializeMessage(message))
+    await this.#write(serializeMessage(message))
     if (!('method' in message) && message.id !== undefined) this.#open.delete(message.id)
     this.#closeWhenDone()
+  }
+
+  /** Writes one message after the other, as the client takes them. */
+  #write(text: string): Promise<void> {
+    this.#written = this.#written.catch(() => {}).then(() => this.#context.pour(text))
+    return this.#written
   }
 
   #closeWhenDone(): void {
