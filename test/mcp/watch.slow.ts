@@ -160,4 +160,37 @@ describe('a watched folder', () => {
     ])
     await server.close()
   })
+
+  it('may be watched by several servers with one store: each message is stored once', async () => {
+    const names = Array.from({ length: 12 }, (_, at) => `s${at}`)
+    for (const name of names) writeFileSync(file(`${name}.jsonl`), line(name, 1) + line(name, 2))
+    const servers = await Promise.all([watching(), watching(), watching()])
+    const expected = (messages: number) => Object.fromEntries(names.map((name) => [name, messages]))
+    await until(servers[0]!, expected(2))
+    for (let at = 3; at <= 8; at += 1) {
+      for (const name of names) appendFileSync(file(`${name}.jsonl`), line(name, at))
+      await sleep(150)
+    }
+    for (const server of servers) await until(server, expected(8))
+    for (const server of servers) {
+      expect(server.errors()).toBe('')
+      await server.close()
+    }
+    const store = await openStore(db, { env: false })
+    for (const name of names) {
+      const texts = (await store.getMessages(name)).map(({ content }) => JSON.stringify(content))
+      expect(texts.map((text) => /Message (\d)/.exec(text)?.[1])).toEqual([
+        '1',
+        '2',
+        '3',
+        '4',
+        '5',
+        '6',
+        '7',
+        '8',
+      ])
+      expect((await store.verifySession(name)).findings).toEqual([])
+    }
+    await store.close()
+  })
 })
