@@ -6,6 +6,7 @@ import {
   EXPORT_FORMATS,
   listed,
   listedOf,
+  repeated,
   share,
   systemFileOption,
   systemOption,
@@ -49,6 +50,9 @@ export const STAGES = [
   'priority_based',
   'drop_reasoning',
 ]
+
+/** What `mcp --allow` may name. */
+export const PERMISSIONS = ['compact', 'undo', 'pin', 'note', 'fork', 'import'] as const
 
 /** The commands in the order in which `--help` lists them. */
 export const COMMANDS: readonly CliCommand[] = [
@@ -504,6 +508,33 @@ The same command again continues after an interruption, and copies what has chan
         .option('--purge', 'with forget: remove the text for good, with the notes of its key before it')
         .option('--reason <text>', 'why, for the audit')
         .option('--actor <name>', 'who, for the audit'),
+  },
+  {
+    name: 'mcp',
+    summary: 'serve the store to an agent over MCP, on the standard input and output',
+    description:
+      'Serves the store to a client of the Model Context Protocol, such as Claude Code, which starts this command itself: tools that list sessions, search and read them, also as they were in the past, and transcripts as resources. It only reads, unless --allow names what a client may change. It ends with its input.',
+    examples: {
+      'mcp --db chats.db': 'read-only; docs/mcp.md shows how to add it to an agent',
+      'mcp --allow import --watch ~/.claude/projects':
+        'and import the sessions of Claude Code while they grow',
+      'mcp --owner ann --allow compact,undo': 'only the sessions of one owner, which may be compacted',
+    },
+    action: async () => (await import('./commands/mcp.ts')).serveMcp,
+    declare: (command) =>
+      command
+        .addOption(
+          new Option('--allow <what>', 'what a client may change; several with commas, or several times')
+            .choices(PERMISSIONS)
+            .argParser(listedOf(PERMISSIONS)),
+        )
+        .option('--owner <owner>', 'only the sessions and notes of this owner exist for the client')
+        .option(
+          '--watch <folder>',
+          'with --allow import: import its files, and again when they grow',
+          repeated,
+        )
+        .option('--max-tokens <tokens>', 'most tokens of an answer (default 2000)', wholeNumber(300)),
   },
   {
     name: 'purge',

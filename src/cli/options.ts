@@ -25,7 +25,12 @@ export function listed(text: string, before: readonly string[] = []): string[] {
   return [...before, ...found]
 }
 
-/** The same, limited to some names. */
+/** Collects an option that may be repeated. */
+export function repeated(text: string, before: readonly string[] = []): string[] {
+  return [...before, text]
+}
+
+/** The same as `listed`, limited to some names. */
 export function listedOf(names: readonly string[]): typeof listed {
   return (text, before) => {
     const found = listed(text, before)

@@ -788,7 +788,30 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['doctor'],
 ]
 
-const CLI_FACES: Face[] = COMMANDS.flatMap((command) =>
+/** What a client of `undertext mcp` sends, a line each. */
+const MCP_REQUESTS = [
+  {
+    id: 0,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'linear', version: '1' } },
+  },
+  { method: 'notifications/initialized' },
+  ...[
+    ['get_view', { session_id: 's' }],
+    ['get_stats', { session_id: 's' }],
+    ['list_compactions', { session_id: 's' }],
+    ['diff_views', { session_id: 's', from: 'position:1' }],
+    ['preview_compaction', { session_id: 's', target_tokens: 1 }],
+    ['search_history', { query: 'Go on' }],
+    ['read_history', { session_id: 's' }],
+    ['open_history', { session_id: 's', position: 1 }],
+  ].map(([name, given], at) => ({ id: at + 1, method: 'tools/call', params: { name, arguments: given } })),
+  { id: 99, method: 'resources/read', params: { uri: 'undertext://sessions/s' } },
+]
+  .map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+  .join('')
+
+const CLI_FACES: Face[] = [...COMMANDS, ['mcp']].flatMap((command) =>
   [undefined, 100].flatMap((columns) =>
     shapes(async (messages) => {
       const folder = mkdtempSync(join(tmpdir(), 'undertext-linear-'))
@@ -799,7 +822,11 @@ const CLI_FACES: Face[] = COMMANDS.flatMap((command) =>
       await store.compactSession('s', { stages: [{ stage: 'clear_tool_results', keep: 0 }], targetTokens: 1 })
       await store.close()
       return {
-        run: () => runCli(['--db', path, '--no-pager', ...command], columns === undefined ? {} : { columns }),
+        run: () =>
+          runCli(['--db', path, '--no-pager', ...command], {
+            ...(columns !== undefined && { columns }),
+            ...(command[0] === 'mcp' && { piped: MCP_REQUESTS }),
+          }),
         clean: () => rmSync(folder, { recursive: true }),
       }
     }).map(({ shape, prepare }) => ({

@@ -1,20 +1,18 @@
-import type { Dirent } from 'node:fs'
-import { readdir, realpath, stat } from 'node:fs/promises'
-import { join, resolve, sep } from 'node:path'
+import { stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { withoutTrailing } from '../../messages/characters.ts'
-import { newNameSchema } from '../../messages/check.ts'
 import { openStore } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
 import { importFile, importStream } from '../../transfer/import-file.ts'
 import type { ImportFileOptions, ImportProgress, ImportReport } from '../../transfer/import-report.ts'
-import { stemOf } from '../../transfer/session-rows.ts'
 import type { SourceName } from '../../transfer/source.ts'
 import type { Context, Progress } from '../command.ts'
 import { CliError, failureOf } from '../errors.ts'
 import { isAddress } from '../location.ts'
 import { isNewStore } from '../open-store.ts'
 import { bytes, count } from '../output/figures.ts'
+import { filesIn, nameWithin } from './import/folder.ts'
 import {
   type FileOutcome,
   type ImportReporter,
@@ -176,6 +174,7 @@ class ImportRun {
     const found = { files: 0, unrecognised: 0, named: [] as { path: string; looks: string }[] }
     try {
       for await (const entry of filesIn(this.#at(path), this.#follow)) {
+        if (entry.kind === 'folder') continue
         if (signal.aborted) {
           const error = new CliError('INTERRUPTED', 'Interrupted.')
           return this.#report({ path, failure: failureOf(error, true), error }, true)
@@ -184,7 +183,7 @@ class ImportRun {
         const outcome = await this.#fileWithin(path, entry.path, (now) =>
           progress.at((at + shareOf(now)) / total, `${path}: ${count(at + 1)} of ${count(total)} files`),
         )
-        if (!entry.isFolder) found.files += 1
+        if (entry.kind === 'file') found.files += 1
         if ('failure' in outcome && outcome.failure.code === 'FILE_UNRECOGNISED') {
           const { looks } = outcome.failure.facts as { readonly looks: string }
           found.unrecognised += 1
@@ -199,19 +198,17 @@ class ImportRun {
     return isWhole
   }
 
-  /** Imports a file of a folder. A conversation without an id is named after the path, since every folder may have files of the same name. */
+  /** Imports a file of a folder. */
   #fileWithin(
     folder: string,
     path: string,
     onProgress: (progress: ImportProgress) => void,
   ): Promise<FileOutcome> {
     const shown = path === '' ? folder : `${withoutTrailing(folder, '/')}/${path}`
-    const name = stemOf(path)
-    const isName = newNameSchema.safeParse(name).success
     return this.#outcomeOf(shown, () =>
       importFile(this.#store, join(this.#at(folder), path), {
         ...this.#options,
-        ...(isName && { name }),
+        ...nameWithin(path),
         checkSource: true,
         followLinks: this.#follow,
         onProgress,
@@ -231,62 +228,6 @@ function progressText({ phase, bytes: read, size, messages }: ImportProgress): s
   return `${doing}, ${bytes(read)} of ${bytes(size)}, ${count(messages)} messages`
 }
 
-/** A file, or a folder that cannot be read, by its path below the given folder; `/` separates names on every system. */
-type FolderEntry = { readonly path: string; readonly isFolder: boolean }
-
-/**
- * Folders without conversations, or with copies of tool outputs that may look like one: of packages, and where Claude Code and Roo Code
- * store large outputs.
- */
-const SKIPPED: ReadonlySet<string> = new Set(['node_modules', 'tool-results', 'command-output'])
-
-/**
- * The files of a folder and of all folders in it, by name, with one folder's names in memory at a time. Hidden files are skipped, and so
- * are links to folders and to files within the given folder. Without `follow` all links are, so nothing outside of the folder is read.
- */
-async function* filesIn(root: string, follow: boolean): AsyncGenerator<FolderEntry, void, undefined> {
-  const real = await realpath(root).catch(() => root)
-  yield* filesBelow(root, '', follow ? real : undefined)
-}
-
-async function* filesBelow(
-  root: string,
-  below: string,
-  real: string | undefined,
-): AsyncGenerator<FolderEntry, void, undefined> {
-  const entries = await entriesOf(join(root, below))
-  if (entries === undefined) yield { path: below, isFolder: true }
-  for (const entry of entries ?? []) {
-    const { name } = entry
-    const path = below === '' ? name : `${below}/${name}`
-    if (name.startsWith('.')) continue
-    if (entry.isDirectory()) {
-      if (!SKIPPED.has(name)) yield* filesBelow(root, path, real)
-    } else if (entry.isFile() || (entry.isSymbolicLink() && (await isLinkToFile(join(root, path), real))))
-      yield { path, isFolder: false }
-  }
-}
-
-async function entriesOf(folder: string): Promise<Dirent[] | undefined> {
-  try {
-    const entries = await readdir(folder, { withFileTypes: true })
-    return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
-  } catch {
-    return undefined
-  }
-}
-
-/** Whether a link leads to a file outside of the folder; one within it is found by its own name. */
-async function isLinkToFile(link: string, root: string | undefined): Promise<boolean> {
-  if (root === undefined) return false
-  try {
-    const target = await realpath(link)
-    return !target.startsWith(`${root}${sep}`) && (await stat(target)).isFile()
-  } catch {
-    return false
-  }
-}
-
 function isFolder(path: string): Promise<boolean> {
   return stat(path).then(
     (found) => found.isDirectory(),
@@ -296,6 +237,6 @@ function isFolder(path: string): Promise<boolean> {
 
 async function countFiles(root: string, follow: boolean): Promise<number> {
   let files = 0
-  for await (const entry of filesIn(root, follow)) if (!entry.isFolder) files += 1
+  for await (const entry of filesIn(root, follow)) if (entry.kind === 'file') files += 1
   return files
 }

@@ -48,7 +48,7 @@ async function listed(store: Store, session: Session): Promise<Listed> {
 }
 
 /** For a subagent of Claude Code the session that called it, under the prefix that both were imported with. */
-function parentOf({ id, metadata }: Session): string | undefined {
+export function parentOf({ id, metadata }: Session): string | undefined {
   const about = metadata?.['claude-code']
   if (!isObject(about)) return undefined
   const { sessionId, agentId } = about

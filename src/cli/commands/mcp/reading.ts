@@ -1,0 +1,581 @@
+import { z } from 'zod'
+import { invalid } from '../../../errors.ts'
+import { headOf } from '../../../messages/characters.ts'
+import type { ViewMessage } from '../../../messages/message.ts'
+import type { MomentPoint } from '../../../model/moment.ts'
+import { indented } from '../../../recall/answer.ts'
+import { rowText } from '../../../recall/row-text.ts'
+import type { Session } from '../../../storage/storage.ts'
+import type { Store, ViewDiff } from '../../../store/store.ts'
+import { truncateToTokenBudget } from '../../../tokens/truncate-text.ts'
+import { statusWords } from '../../../transfer/document/session-document.ts'
+import { providerAndModel } from '../../options.ts'
+import { count, counted, fromTo, percent } from '../../output/figures.ts'
+import { safeLine } from '../../output/safe-text.ts'
+import { kindName, readTimeline, workOf } from '../log.ts'
+import { parentOf } from '../sessions.ts'
+import { requestFigures } from '../stats/report.ts'
+import { decodeCursor, encodeCursor, fitting, framed, nextLine, timeText, tokensIn } from './answer.ts'
+import { cursor, moment, momentPoint, nextCursor, readMoment, sessionId, type Tool, tool } from './tool.ts'
+
+/* The tools that only read. Those that search and open stored text are in src/recall. */
+
+/** Tokens of an answer that its own words and the names of fields take. */
+const FRAME_TOKENS = 150
+
+const sessionShape = z.strictObject({
+  session_id: z.string(),
+  title: z.string().nullable(),
+  owner: z.string().nullable(),
+  parent_session_id: z.string().nullable().describe('the session whose subagent it belongs to'),
+  provider: z.string().nullable(),
+  model: z.string().nullable(),
+  messages: z.int().describe('messages of the log, hidden ones included'),
+  visible_rows: z.int().describe('rows of the view: what a model would be sent now'),
+  tokens: z.int().describe('tokens of the view'),
+  compactions_in_force: z.int(),
+  created_at: z.string(),
+  updated_at: z.string(),
+})
+type ListedSession = z.output<typeof sessionShape>
+
+async function listed(store: Store, session: Session): Promise<ListedSession> {
+  const { id, title = null, owner = null, provider = null, model = null, messageCount } = session
+  const stats = messageCount === 0 ? null : await store.getContextStats(id)
+  return {
+    session_id: id,
+    title,
+    owner,
+    parent_session_id: parentOf(session) ?? null,
+    provider,
+    model,
+    messages: messageCount,
+    visible_rows: session.visibleCount,
+    tokens: stats?.estimatedInputTokens ?? 0,
+    compactions_in_force: session.activeCompactions,
+    created_at: timeText(session.createdAt),
+    updated_at: timeText(session.updatedAt),
+  }
+}
+
+function sessionLine(session: ListedSession): string {
+  const { session_id: id, title, messages, tokens, updated_at: updated, owner } = session
+  const parts = [
+    title === null ? undefined : safeLine(title),
+    `${counted(messages, 'message')}, ${count(tokens)} tokens in the view`,
+    `changed ${updated}`,
+    owner === null ? undefined : `owner ${safeLine(owner)}`,
+    session.parent_session_id === null ? undefined : `subagent of ${safeLine(session.parent_session_id)}`,
+  ]
+  return `${safeLine(id)} · ${parts.filter((part) => part !== undefined).join(' · ')}`
+}
+
+const listSessions = tool({
+  name: 'list_sessions',
+  title: 'List sessions',
+  description:
+    'Lists the stored conversations, newest first, with their size. To find what was written in one, use search_history.',
+  input: z.strictObject({
+    search: z
+      .string()
+      .min(1)
+      .max(1_000)
+      .optional()
+      .describe('only sessions whose title or id contains this text'),
+    owner: z.string().min(1).optional().describe('only sessions of this owner'),
+    archived: z.boolean().default(false).describe('archived sessions instead of the others'),
+    limit: z.int().min(1).max(100).default(20),
+    cursor,
+  }),
+  output: z.strictObject({ sessions: z.array(sessionShape), next_cursor: nextCursor }),
+  async run({ access, maxTokens }, { search, owner, archived, limit, cursor: given }) {
+    const { store } = access
+    const after = decodeCursor(z.string(), given)
+    if (after !== undefined) await access.session(after)
+    const page = await store.listSessions({
+      ...{ owner: access.ownerNamed(owner), archived, search, after },
+      limit: limit + 1,
+    })
+    const sessions: ListedSession[] = []
+    for (const session of page.slice(0, limit)) sessions.push(await listed(store, session))
+    const { taken, more } = fitting(sessions, maxTokens - FRAME_TOKENS, (one) => JSON.stringify(one))
+    const next = more || page.length > limit ? encodeCursor(taken.at(-1)!.session_id) : undefined
+    if (taken.length === 0) return { data: { sessions: [] }, text: 'No session matches.' }
+    return {
+      data: { sessions: [...taken], ...(next !== undefined && { next_cursor: next }) },
+      text: [framed(taken.map(sessionLine).join('\n')), ...nextLine(next)].join('\n'),
+    }
+  },
+})
+
+const breakdownShape = z
+  .record(z.string(), z.int())
+  .describe(
+    'tokens by category: system, text, reasoning, calls, results, media, prompt, tools, files, unseen, free',
+  )
+
+const getStats = tool({
+  name: 'get_stats',
+  title: 'Figures of a session',
+  description:
+    'Returns how full the context of a session is: tokens, the window of its model, whether a compaction is due, what is hidden, and what was billed.',
+  input: z.strictObject({
+    session_id: sessionId,
+    model: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("provider/model whose window counts; default: the session's own"),
+    at: moment.optional(),
+  }),
+  output: z.strictObject({
+    session: sessionShape,
+    moment: momentPoint,
+    figures: z
+      .strictObject({
+        provider: z.string(),
+        model: z.string().nullable(),
+        tokens: z.int(),
+        window_tokens: z.int(),
+        available_tokens: z.int(),
+        usage_ratio: z.number(),
+        fits: z.boolean(),
+        compaction_due: z.boolean(),
+        compaction_due_at: z.int(),
+        target_tokens: z.int(),
+        breakdown: breakdownShape,
+      })
+      .nullable()
+      .describe('null for a session without messages'),
+    hidden: z.strictObject({ condensed: z.int(), truncated: z.int(), manual: z.int() }),
+    usage: z.strictObject({
+      requests: z.int(),
+      input_tokens: z.int(),
+      output_tokens: z.int(),
+      cost_usd: z.number().nullable(),
+    }),
+  }),
+  async run(call, given) {
+    const { store } = call.access
+    const session = await call.access.session(given.session_id)
+    const { id } = session
+    const at = await readMoment(call, id, given.at)
+    const { provider, model } = providerAndModel({ model: given.model })
+    const stats = await store.getContextStats(id, provider, model, { ...(at !== undefined && { at }) })
+    const { settings } = await store.getConfig(id)
+    const figures = stats === null ? undefined : requestFigures(stats, settings)
+    const { total } = await store.getUsage(id)
+    const point = at === undefined ? undefined : pointOf(await store.getMoment(id, at))
+    const hidden = stats?.hidden ?? session.hidden
+    const data = {
+      session: await listed(store, session),
+      ...(point !== undefined && { moment: point }),
+      figures:
+        stats === null || figures === undefined
+          ? null
+          : {
+              provider: stats.provider,
+              model: stats.model ?? null,
+              tokens: stats.estimatedInputTokens,
+              window_tokens: stats.contextWindow.tokens,
+              available_tokens: stats.availableInputTokens,
+              usage_ratio: stats.usageRatio,
+              fits: stats.withinBudget,
+              compaction_due: stats.shouldCompact,
+              compaction_due_at: figures.due,
+              target_tokens: figures.target,
+              breakdown: { ...figures.breakdown, free: figures.free },
+            },
+      hidden: { condensed: hidden.condensed, truncated: hidden.truncated, manual: hidden.byHand },
+      usage: {
+        requests: total.requests,
+        input_tokens: total.inputTokens + total.cacheReadTokens + total.cacheCreationTokens,
+        output_tokens: total.outputTokens,
+        cost_usd: total.cost,
+      },
+    }
+    const lines =
+      data.figures === null
+        ? ['It has no messages.']
+        : [
+            `${count(data.figures.tokens)} of ${count(data.figures.available_tokens)} available tokens, ${percent(data.figures.usage_ratio)}; window of ${data.figures.provider}${data.figures.model === null ? '' : `/${safeLine(data.figures.model)}`}: ${count(data.figures.window_tokens)}.`,
+            `Compaction is ${data.figures.compaction_due ? 'due' : 'not due'}; it is due at ${count(data.figures.compaction_due_at)} tokens, and reduces to ${count(data.figures.target_tokens)}.`,
+            `Hidden: ${count(data.hidden.condensed)} by summaries, ${count(data.hidden.truncated)} by truncation, ${count(data.hidden.manual)} manually.`,
+            `Billed: ${counted(data.usage.requests, 'request')}, ${count(data.usage.input_tokens)} tokens in, ${count(data.usage.output_tokens)} out${data.usage.cost_usd === null ? '' : `, $${data.usage.cost_usd.toFixed(4)}`}.`,
+          ]
+    return { data, text: [framed(sessionLine(data.session)), ...lines].join('\n') }
+  },
+})
+
+function pointOf({ position, auditNo, exact }: MomentPoint) {
+  return { position, audit_no: auditNo, exact }
+}
+
+const viewRowShape = z.strictObject({
+  message_id: z.string(),
+  position: z.int().nullable().describe('place in the log; null for summaries and markers'),
+  kind: z.enum(['message', 'summary', 'marker']),
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  created_at: z.string(),
+  text: z.string(),
+  from_character: z.int().describe('where this part of the text begins; 0 for its beginning'),
+  cut: z.boolean().describe('whether the text continues on the next page'),
+})
+type ViewRow = z.output<typeof viewRowShape>
+
+const viewCursor = z.tuple([z.string(), z.int().nonnegative()])
+
+const getView = tool({
+  name: 'get_view',
+  title: 'The view of a session',
+  description:
+    'Returns what a model would be sent of a session: its messages in order, with summaries and shortened outputs in place; now, or as it was at a moment of the past.',
+  input: z.strictObject({ session_id: sessionId, at: moment.optional(), cursor }),
+  output: z.strictObject({
+    session_id: z.string(),
+    moment: momentPoint,
+    rows: z.int().describe('rows of the whole view'),
+    messages: z.array(viewRowShape),
+    next_cursor: nextCursor,
+  }),
+  async run(call, given) {
+    const { store } = call.access
+    const { id } = await call.access.session(given.session_id)
+    const at = await readMoment(call, id, given.at)
+    const view = await store.getEffectiveHistory(id, { ...(at !== undefined && { at }) })
+    const point = at === undefined ? undefined : pointOf(await store.getMoment(id, at))
+    const { rows, next } = viewPage(
+      view,
+      decodeCursor(viewCursor, given.cursor),
+      call.maxTokens - FRAME_TOKENS,
+    )
+    const data = {
+      session_id: id,
+      ...(point !== undefined && { moment: point }),
+      rows: view.length,
+      messages: rows,
+      ...(next !== undefined && { next_cursor: next }),
+    }
+    const text = rows.map((row) => `${rowHeading(row)}\n${indented(row.text)}`).join('\n')
+    return {
+      data,
+      text: [
+        `${counted(view.length, 'row')} in the view.`,
+        ...(rows.length === 0 ? [] : [framed(text)]),
+        ...nextLine(next),
+      ].join('\n'),
+    }
+  },
+})
+
+/** The rows of a page, the last one cut where it does not fit. A row of its own always gets some room. */
+function viewPage(
+  view: readonly ViewMessage[],
+  after: z.output<typeof viewCursor> | undefined,
+  maxTokens: number,
+): { readonly rows: ViewRow[]; readonly next: string | undefined } {
+  const [id, character] = after ?? [undefined, 0]
+  const first = id === undefined ? 0 : view.findIndex((row) => row.id === id)
+  if (first === -1)
+    throw invalid(
+      'the view was changed, and the row of the cursor is no longer in it; begin without a cursor',
+    )
+  const rows: ViewRow[] = []
+  let left = maxTokens
+  for (let at = first; at < view.length; at += 1) {
+    const row = view[at]!
+    const from = at === first ? character : 0
+    const rest = rowText(row).text.slice(from)
+    const shown = {
+      message_id: row.id,
+      position: row.position ?? null,
+      kind: row.kind,
+      role: row.role,
+      created_at: timeText(row.createdAt),
+      from_character: from,
+    }
+    const room = left - tokensIn(JSON.stringify(shown))
+    if (rows.length > 0 && room < maxTokens / 4 && tokensIn(JSON.stringify(rest)) > room)
+      return { rows, next: encodeCursor([row.id, from]) }
+    const text = cutTo(rest, Math.max(room, 20))
+    rows.push({ ...shown, text, cut: text.length < rest.length })
+    if (text.length < rest.length) return { rows, next: encodeCursor([row.id, from + text.length]) }
+    left = room - tokensIn(JSON.stringify(text))
+  }
+  return { rows, next: undefined }
+}
+
+/** The longest beginning of a text that fits as JSON, at least one character. */
+function cutTo(text: string, maxTokens: number): string {
+  let { text: cut } = truncateToTokenBudget(text, maxTokens, undefined, { ending: '' })
+  while (cut.length > 1 && tokensIn(JSON.stringify(cut)) > maxTokens)
+    cut = headOf(cut, Math.floor(cut.length * 0.8))
+  return cut === '' ? headOf(text, Math.min(2, text.length)) : cut
+}
+
+function rowHeading({
+  position,
+  role,
+  kind,
+  message_id: id,
+  created_at: at,
+  from_character: from,
+  cut,
+}: ViewRow): string {
+  const place = position === null ? kind : `${position} · ${role}`
+  const part = [from > 0 && `from character ${from}`, cut && 'cut'].filter((note) => note !== false)
+  return [place, at, safeLine(id), ...part].join(' · ')
+}
+
+const compactionShape = z.strictObject({
+  compaction_id: z.string(),
+  run_id: z.string(),
+  kind: z.string(),
+  stage: z.string().nullable(),
+  status: z.string().describe('active when it is in force'),
+  trigger: z.string(),
+  actor: z.string().nullable(),
+  reason: z.string().nullable(),
+  rows_hidden: z.int(),
+  parts_replaced: z.int(),
+  rows_inserted: z.int(),
+  inserted_ids: z.array(z.string()).describe('ids of the summaries and markers that it inserted'),
+  tokens_before: z.int(),
+  tokens_after: z.int(),
+  summarizer: z.string().nullable(),
+  model: z.string().nullable(),
+  cost_usd: z.number().nullable(),
+  error: z.string().nullable(),
+  dependents: z.array(z.string()).describe('compactions in force that build on it'),
+  created_at: z.string(),
+  changed_at: z.string(),
+})
+
+/** Ids of one list that an answer names. */
+const MOST_IDS = 20
+
+const listCompactions = tool({
+  name: 'list_compactions',
+  title: 'List compactions',
+  description:
+    'Lists what compactions did to a session, newest first: who, why, how much is hidden, whether it is in force, what builds on it. Undone and failed ones are listed too.',
+  input: z.strictObject({ session_id: sessionId, cursor }),
+  output: z.strictObject({
+    session_id: z.string(),
+    compactions: z.array(compactionShape),
+    next_cursor: nextCursor,
+  }),
+  async run({ access, maxTokens }, given) {
+    const { id } = await access.session(given.session_id)
+    const { runs } = await readTimeline(access.store, id)
+    const all = runs.flatMap(({ compactions }) => compactions.toReversed())
+    const last = decodeCursor(z.string(), given.cursor)
+    const first = last === undefined ? 0 : all.findIndex(({ compaction }) => compaction.id === last) + 1
+    if (last !== undefined && first === 0)
+      throw invalid('the cursor is of another session; begin without a cursor')
+    const shown = all.slice(first).map(({ compaction, dependents }) => {
+      const { params } = compaction
+      return {
+        compaction,
+        data: {
+          compaction_id: compaction.id,
+          run_id: compaction.runId,
+          kind: compaction.kind,
+          stage: typeof params.stage === 'string' ? params.stage : null,
+          status: compaction.status,
+          trigger: compaction.trigger,
+          actor: compaction.actor ?? null,
+          reason: compaction.reason ?? null,
+          rows_hidden: compaction.rowsHidden,
+          parts_replaced: compaction.partsReplaced,
+          rows_inserted: compaction.rowsInserted,
+          inserted_ids: compaction.insertedIds.slice(0, MOST_IDS),
+          tokens_before: compaction.tokensBefore,
+          tokens_after: compaction.tokensAfter,
+          summarizer: compaction.summarizer ?? null,
+          model: compaction.model ?? null,
+          cost_usd: compaction.cost ?? null,
+          error: compaction.error ?? null,
+          dependents: dependents.slice(0, MOST_IDS),
+          created_at: timeText(compaction.createdAt),
+          changed_at: timeText(compaction.changedAt),
+        },
+      }
+    })
+    const { taken, more } = fitting(shown, maxTokens - FRAME_TOKENS, ({ data }) => JSON.stringify(data))
+    const next = more ? encodeCursor(taken.at(-1)!.data.compaction_id) : undefined
+    const lines = taken.map(({ compaction, data }) => {
+      const { actor, reason } = data
+      const cause = `${actor === null ? '' : ` by ${safeLine(actor)}`}${reason === null ? '' : `: ${safeLine(reason)}`}`
+      const figures = `${workOf(compaction)}; ${fromTo(compaction.tokensBefore, compaction.tokensAfter)}`
+      return `${data.created_at} · ${kindName(compaction)} ${compaction.id}, ${statusWords(compaction)}, ${compaction.trigger}${cause} · ${figures}`
+    })
+    return {
+      data: {
+        session_id: id,
+        compactions: taken.map(({ data }) => data),
+        ...(next !== undefined && { next_cursor: next }),
+      },
+      text:
+        lines.length === 0
+          ? 'The session has no compactions.'
+          : [framed(lines.join('\n')), ...nextLine(next)].join('\n'),
+    }
+  },
+})
+
+const changeShape = z.strictObject({
+  change: z.enum(['appeared', 'disappeared', 'changed']),
+  message_id: z.string(),
+  kind: z.enum(['message', 'summary', 'marker']),
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  position: z.int().nullable(),
+  compaction_id: z.string().nullable().describe('the compaction that hides or inserted the row'),
+  parts: z.array(
+    z.strictObject({
+      part: z.int(),
+      before: z.string().nullable().describe('the compaction whose text was shown; null for the original'),
+      after: z.string().nullable(),
+    }),
+  ),
+})
+const figuresShape = z.strictObject({ before: z.int(), after: z.int() })
+const diffCursor = z.tuple([z.int().positive(), z.int().nonnegative(), z.int().nonnegative()])
+
+const diffViews = tool({
+  name: 'diff_views',
+  title: 'Compare two views',
+  description:
+    'Compares what a model would have been sent at two moments of a session: the rows that appeared, disappeared or show another text, and the compactions that did it. Holds no text of messages; read_history returns it.',
+  input: z.strictObject({ session_id: sessionId, from: moment, to: moment.optional(), cursor }),
+  output: z.strictObject({
+    session_id: z.string(),
+    from: momentPoint,
+    to: momentPoint,
+    rows: figuresShape,
+    tokens: figuresShape,
+    changes: z.array(changeShape),
+    changes_in_all: z.int(),
+    next_cursor: nextCursor,
+  }),
+  async run(call, given) {
+    const { store } = call.access
+    const { id } = await call.access.session(given.session_id)
+    const from = await readMoment(call, id, given.from)
+    if (from === undefined) throw invalid('from must be a past moment; the second one is now by default')
+    const diff = await store.diffViews(id, from, await readMoment(call, id, given.to))
+    const [first, position, auditNo] = decodeCursor(diffCursor, given.cursor) ?? [0]
+    if (first > 0 && (position !== diff.to.position || auditNo !== diff.to.auditNo))
+      throw invalid('the session was changed since the page before; begin without a cursor')
+    const changes = diff.changes.slice(first).map(changeOf)
+    const { taken, more } = fitting(changes, call.maxTokens - FRAME_TOKENS, (one) => JSON.stringify(one))
+    const next = more ? encodeCursor([first + taken.length, diff.to.position, diff.to.auditNo]) : undefined
+    const lines = taken.map(
+      (one) =>
+        `${one.change} · ${one.position ?? one.kind} · ${one.role} · ${safeLine(one.message_id)}${one.compaction_id === null ? '' : ` · ${one.compaction_id}`}`,
+    )
+    return {
+      data: {
+        session_id: id,
+        from: pointOf(diff.from),
+        to: pointOf(diff.to),
+        rows: diff.rows,
+        tokens: diff.tokens,
+        changes: [...taken],
+        changes_in_all: diff.changes.length,
+        ...(next !== undefined && { next_cursor: next }),
+      },
+      text: [
+        `${diff.rows.before} → ${counted(diff.rows.after, 'row')}, ${fromTo(diff.tokens.before, diff.tokens.after)}; ${counted(diff.changes.length, 'row')} differ.`,
+        ...(lines.length === 0 ? [] : [framed(lines.join('\n'))]),
+        ...nextLine(next),
+      ].join('\n'),
+    }
+  },
+})
+
+function changeOf({
+  change,
+  id,
+  kind,
+  role,
+  position,
+  compactionId: by,
+  parts = [],
+}: ViewDiff['changes'][number]) {
+  return {
+    ...{ change, message_id: id, kind, role, position: position ?? null, compaction_id: by ?? null },
+    parts: parts.slice(0, MOST_IDS).map(({ part, before, after }) => ({ part, before, after })),
+  }
+}
+
+const forkShape = z.strictObject({
+  session_id: z.string(),
+  title: z.string().nullable(),
+  position: z.int().describe('the last position that the fork copied'),
+  messages: z.int(),
+  created_at: z.string(),
+})
+
+const listForks = tool({
+  name: 'list_forks',
+  title: 'List forks',
+  description:
+    'Lists the sessions that continue a session from one of its moments, oldest first, and the session that it is a fork of.',
+  input: z.strictObject({ session_id: sessionId, cursor }),
+  output: z.strictObject({
+    session_id: z.string(),
+    forked_from: z.strictObject({ session_id: z.string(), position: z.int() }).nullable(),
+    forks: z.array(forkShape),
+    next_cursor: nextCursor,
+  }),
+  async run({ access, maxTokens }, given) {
+    const { store } = access
+    const session = await access.session(given.session_id)
+    const origin = session.forkedFrom
+    // A session of another owner does not exist for this client.
+    const isSeen = origin !== undefined && access.sees(await store.getSession(origin.sessionId))
+    const forks = (await store.listForks(session.id)).filter((fork) => access.sees(fork))
+    const last = decodeCursor(z.string(), given.cursor)
+    const first = last === undefined ? 0 : forks.findIndex(({ id }) => id === last) + 1
+    if (last !== undefined && first === 0)
+      throw invalid('the fork of the cursor is gone; begin without a cursor')
+    const shown = forks.slice(first).map((fork) => ({
+      session_id: fork.id,
+      title: fork.title ?? null,
+      position: fork.forkedFrom!.position,
+      messages: fork.messageCount,
+      created_at: timeText(fork.createdAt),
+    }))
+    const { taken, more } = fitting(shown, maxTokens - FRAME_TOKENS, (one) => JSON.stringify(one))
+    const next = more ? encodeCursor(taken.at(-1)!.session_id) : undefined
+    const lines = [
+      ...(isSeen ? [`A fork of ${safeLine(origin.sessionId)}, from position ${origin.position}.`] : []),
+      ...taken.map(
+        (one) =>
+          `${safeLine(one.session_id)} · ${one.title === null ? '' : `${safeLine(one.title)} · `}from position ${one.position} · ${counted(one.messages, 'message')}`,
+      ),
+    ]
+    return {
+      data: {
+        session_id: session.id,
+        forked_from: isSeen ? { session_id: origin.sessionId, position: origin.position } : null,
+        forks: [...taken],
+        ...(next !== undefined && { next_cursor: next }),
+      },
+      text:
+        lines.length === 0
+          ? 'The session has no forks.'
+          : [framed(lines.join('\n')), ...nextLine(next)].join('\n'),
+    }
+  },
+})
+
+export const READING: readonly Tool[] = [
+  listSessions,
+  getStats,
+  getView,
+  listCompactions,
+  diffViews,
+  listForks,
+]

@@ -1,0 +1,245 @@
+import { z } from 'zod'
+import { invalid } from '../../../errors.ts'
+import type { RecallAnswer, RecalledPiece } from '../../../recall/answer.ts'
+import { logNotes } from '../../../recall/log-notes.ts'
+import { openInput, openRow } from '../../../recall/open-row.ts'
+import { readInput, readLog } from '../../../recall/read-log.ts'
+import type { RecallScope } from '../../../recall/scope.ts'
+import { searchInput, searchLog } from '../../../recall/search-log.ts'
+import type { Access } from './access.ts'
+import { Problem, timeText } from './answer.ts'
+import { nextCursor, sessionId, type Tool, tool } from './tool.ts'
+
+/* The tools of undertext/recall, with the names and the fields of this protocol, over all sessions that the client may see. */
+
+const pieceShape = z.strictObject({
+  session_id: z.string(),
+  message_id: z.string(),
+  kind: z.enum(['message', 'summary', 'marker']),
+  position: z.int().nullable(),
+  anchor: z.int().describe('the position; of a summary, the last position that it covers'),
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  created_at: z.string(),
+  tools: z.array(z.string()).describe('tools that it calls or holds a result of'),
+  hidden_by: z.string().nullable().describe('the compaction that hides it from the view'),
+  replaced_by: z.array(z.string()).describe('compactions whose texts the view shows in place of parts of it'),
+  passages: z.array(z.strictObject({ from: z.int(), to: z.int(), text: z.string() })),
+  length: z.int().describe('characters of its whole text'),
+  cursor: z.string().nullable().describe('a cursor of open_history for the rest of its text'),
+})
+const foundShape = z.strictObject({
+  messages: z.array(pieceShape),
+  next_cursor: nextCursor,
+  previous_cursor: z.string().optional().describe('a cursor of the same tool for what comes before'),
+})
+
+function foundOf({ pieces, cursor, previous }: RecallAnswer) {
+  return {
+    messages: pieces.map(pieceData),
+    ...(cursor !== undefined && { next_cursor: cursor }),
+    ...(previous !== undefined && { previous_cursor: previous }),
+  }
+}
+
+function pieceData({ sessionId: session, messageId, position, createdAt, tools, ...piece }: RecalledPiece) {
+  return {
+    session_id: session,
+    message_id: messageId,
+    kind: piece.kind,
+    position: position ?? null,
+    anchor: piece.anchor,
+    role: piece.role,
+    created_at: timeText(createdAt),
+    tools: [...(tools ?? [])],
+    hidden_by: piece.hiddenBy ?? null,
+    replaced_by: [...(piece.replacedBy ?? [])],
+    passages: piece.passages.map(({ from, to, text }) => ({ from, to, text })),
+    length: piece.length,
+    cursor: piece.cursor ?? null,
+  }
+}
+
+/** All that a client may read: everything, or the sessions of its owner. */
+function scopeOf({ owner }: Access): RecallScope {
+  return owner === undefined ? { sessions: 'all' } : { owner }
+}
+
+/** The answer of a recall tool. Throws its problem, which is a sentence for the client. */
+function answered<T>(answer: RecallAnswer, data: (answer: RecallAnswer) => T): { data: T; text: string } {
+  if (answer.problem !== undefined) throw new Problem(answer.problem, answer.text)
+  return { data: data(answer), text: answer.text }
+}
+
+const searchHistory = tool({
+  name: 'search_history',
+  title: 'Search messages',
+  description:
+    'Finds passages of stored messages by what they say: hidden messages, tool calls, tool outputs and summaries too. Use it for what was written, decided or done before.',
+  input: z.strictObject({
+    query: searchInput.shape.query,
+    session_id: sessionId.optional().describe('only this session; default: all'),
+    hidden: searchInput.shape.hidden,
+    cursor: searchInput.shape.cursor,
+  }),
+  output: foundShape.safeExtend({
+    complete: z.boolean().describe('false when rows that are not in the index were not searched'),
+  }),
+  async run({ access, maxTokens }, { session_id: session, ...given }) {
+    return answered(
+      await searchLog(access.store, scopeOf(access), { ...given, session }, { maxTokens }),
+      (answer) => ({ ...foundOf(answer), complete: answer.complete !== false }),
+    )
+  },
+})
+
+const readHistory = tool({
+  name: 'read_history',
+  title: 'Read messages',
+  description:
+    'Reads stored messages of a session in order: one with its neighbours, or the last ones. Use it after search_history for what is around a hit.',
+  input: z.strictObject({
+    session_id: sessionId,
+    position: readInput.shape.position,
+    message_id: readInput.shape.messageId,
+    before: readInput.shape.before,
+    after: readInput.shape.after,
+    query: readInput.shape.query,
+    cursor: readInput.shape.cursor,
+  }),
+  output: foundShape,
+  async run({ access, maxTokens }, { session_id: session, message_id: messageId, ...given }) {
+    const input = { ...given, session, messageId }
+    return answered(await readLog(access.store, scopeOf(access), input, { maxTokens }), foundOf)
+  },
+})
+
+const openHistory = tool({
+  name: 'open_history',
+  title: 'Open a summary or a whole message',
+  description:
+    'Opens what is shown shortened: the messages that a summary replaces, the whole output of a tool call, or the whole text of a message.',
+  input: z.strictObject({
+    session_id: sessionId,
+    position: openInput.shape.position,
+    message_id: openInput.shape.messageId,
+    call_id: openInput.shape.callId,
+    levels: openInput.shape.levels,
+    query: openInput.shape.query,
+    cursor: openInput.shape.cursor,
+  }),
+  output: foundShape,
+  async run(
+    { access, maxTokens },
+    { session_id: session, message_id: messageId, call_id: callId, ...given },
+  ) {
+    const input = { ...given, session, messageId, callId }
+    return answered(await openRow(access.store, scopeOf(access), input, { maxTokens }), foundOf)
+  },
+})
+
+const noteOwner = z
+  .string()
+  .min(1)
+  .optional()
+  .describe('the notes of an owner, instead of those of a session')
+const noteSession = sessionId.optional().describe('the notes of a session, with those of its owner')
+
+/** Whose notes a call names; without both, those of the owner that the server is restricted to. Throws `SESSION_NOT_FOUND`, `INVALID_INPUT`. */
+async function noteScope(
+  access: Access,
+  {
+    session_id: session,
+    owner,
+  }: { readonly session_id?: string | undefined; readonly owner?: string | undefined },
+): Promise<RecallScope> {
+  if (session !== undefined && owner !== undefined) throw invalid('name a session_id or an owner, not both')
+  if (session !== undefined) return { session: (await access.session(session)).id }
+  const whose = access.ownerNamed(owner)
+  if (whose === undefined) throw invalid('whose notes? name a session_id or an owner')
+  return { owner: whose }
+}
+
+const noteShape = z.strictObject({
+  note_id: z.string(),
+  key: z.string().nullable(),
+  session_id: z.string().nullable(),
+  owner: z.string().nullable(),
+  text: z.string(),
+  created_at: z.string(),
+})
+
+const recallNotes = tool({
+  name: 'recall_notes',
+  title: 'Recall notes',
+  description:
+    'Returns notes that were remembered of a session or an owner: the best for a query, or the newest.',
+  input: z.strictObject({
+    session_id: noteSession,
+    owner: noteOwner,
+    query: z
+      .string()
+      .max(20_000)
+      .optional()
+      .describe('notes with these words, best first; default: the newest'),
+    key: z.string().min(1).optional().describe('only the note of this key'),
+    after: z.int().min(0).optional().describe('leaves out so many notes, to see the next ones'),
+  }),
+  output: z.strictObject({ notes: z.array(noteShape) }),
+  async run({ access, maxTokens }, { session_id, owner, ...given }) {
+    const scope = await noteScope(access, { session_id, owner })
+    const answer = await logNotes(access.store, scope, { action: 'recall', ...given }, { maxTokens })
+    return answered(answer, ({ notes = [] }) => ({
+      notes: notes.map((note) => ({
+        note_id: note.id,
+        key: note.key ?? null,
+        session_id: note.sessionId ?? null,
+        owner: note.owner ?? null,
+        text: note.text,
+        created_at: timeText(note.createdAt),
+      })),
+    }))
+  },
+})
+
+const rememberNote = tool({
+  name: 'remember_note',
+  title: 'Remember a note',
+  description:
+    'Stores a short note apart from the conversations: a preference, a decision, a fact. One with the key of another note replaces it.',
+  permission: 'note',
+  input: z.strictObject({
+    session_id: noteSession,
+    owner: noteOwner,
+    text: z.string().min(1),
+    key: z.string().min(1).optional().describe('replaces the note of this key, such as "deploys"'),
+  }),
+  output: z.strictObject({ remembered: z.literal(true) }),
+  async run({ access, maxTokens }, { session_id, owner, text, key }) {
+    const scope = await noteScope(access, { session_id, owner })
+    const answer = await logNotes(access.store, scope, { action: 'remember', text, key }, { maxTokens })
+    return answered(answer, () => ({ remembered: true as const }))
+  },
+})
+
+const forgetNote = tool({
+  name: 'forget_note',
+  title: 'Forget a note',
+  description: 'Takes a note out of use: it is no longer recalled. Its text stays stored.',
+  permission: 'note',
+  input: z.strictObject({ session_id: noteSession, owner: noteOwner, note_id: z.string().min(1) }),
+  output: z.strictObject({ forgotten: z.literal(true) }),
+  async run({ access, maxTokens }, { session_id, owner, note_id: noteId }) {
+    const scope = await noteScope(access, { session_id, owner })
+    const answer = await logNotes(access.store, scope, { action: 'forget', noteId }, { maxTokens })
+    return answered(answer, () => ({ forgotten: true as const }))
+  },
+})
+
+export const RECALLING: readonly Tool[] = [
+  searchHistory,
+  readHistory,
+  openHistory,
+  recallNotes,
+  rememberNote,
+  forgetNote,
+]
