@@ -22,6 +22,7 @@ const LAYERS = [
   'arrays',
   'requests',
   'store',
+  'recall',
   'compat',
   'ecosystems',
   'transfer',

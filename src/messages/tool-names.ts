@@ -89,6 +89,9 @@ const LISTING_TOOLS: readonly string[] = [
   'rg',
 ]
 
+/** Tools that return stored text of a conversation: those of `undertext/recall`. Compared like `READ_TOOLS`. */
+export const RECALL_TOOLS = ['search_history', 'read_history', 'open_history', 'history_notes'] as const
+
 /** Arguments with the path of the file that a tool works on, most specific first. Compared like `READ_TOOLS`. */
 export const PATH_ARGUMENTS: readonly string[] = [
   'path',
@@ -123,6 +126,11 @@ export function isWriteTool(name: string, writeTools: readonly string[] = WRITE_
 /** Whether a tool of this name lists files or searches them. */
 export function isListingTool(name: string, listingTools: readonly string[] = LISTING_TOOLS): boolean {
   return isNamed(name, listingTools)
+}
+
+/** Whether a tool of this name returns stored text of a conversation. */
+export function isRecallTool(name: string): boolean {
+  return isNamed(name, RECALL_TOOLS)
 }
 
 /** The effect of a call on files. */

@@ -131,6 +131,12 @@ function encodeCursor({ block, skip, moment }: SearchPlace, digest: string): str
   return [...[block, skip, moment].map((number) => number.toString(36)), digest].join('.')
 }
 
+/** The cursor of the first page of the search that a cursor belongs to: the same rows as then, whatever was stored since. */
+export function firstPageOf(cursor: string): string {
+  const [, , ...rest] = cursor.split('.')
+  return ['0', '0', ...rest].join('.')
+}
+
 function decodeCursor(cursor: string, digest: string): SearchPlace {
   const [, block, skip, moment, end] = /^([a-z\d]+)\.([a-z\d]+)\.([a-z\d]+)\.([\w-]{8})$/.exec(cursor) ?? []
   const numbers = [block, skip, moment].map((text) => Number.parseInt(text ?? '', 36))

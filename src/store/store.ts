@@ -197,6 +197,8 @@ export type ViewDiff = {
 
 /** Returns the storage of a store. Internal: tests read and damage rows with it. */
 export let storageOf: (store: Store) => Storage
+/** Returns the estimators and settings of a store, for the parts of this package that count tokens for it. */
+export let contextOf: (store: Store) => StoreContext
 
 /**
  * A store of conversations, made by `openStore`.
@@ -217,6 +219,7 @@ export class Store<S extends Storage = Storage> {
 
   static {
     storageOf = (store) => store.#context.storage
+    contextOf = (store) => store.#context
   }
 
   /** @internal */

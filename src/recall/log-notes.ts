@@ -1,0 +1,133 @@
+import { z } from 'zod'
+import { noteTextSchema } from '../config/note-options.ts'
+import { check, nameSchema } from '../messages/check.ts'
+import type { Note } from '../storage/storage.ts'
+import type { Store } from '../store/store.ts'
+import {
+  answering,
+  answerOf,
+  FRAME_TOKENS,
+  headWithin,
+  LEAST_PIECE,
+  type RecallAnswer,
+  type RecalledNoteText,
+} from './answer.ts'
+import { wrong } from './problems.ts'
+import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
+
+export const notesInput = z.strictObject({
+  action: z
+    .enum(['recall', 'remember', 'forget'])
+    .describe('recall: lists notes. remember: stores one. forget: takes one out of use.'),
+  query: z
+    .string()
+    .max(20_000)
+    .optional()
+    .describe('recall: notes with these words, best first. Default: the newest.'),
+  text: noteTextSchema.optional().describe('remember: the text.'),
+  key: nameSchema
+    .optional()
+    .describe(
+      'remember: replaces the note of this key, such as "deploys". recall: only the note of this key.',
+    ),
+  about: z
+    .enum(['session', 'owner'])
+    .optional()
+    .describe('remember: "owner" for a note that holds in all sessions of this user. Default "session".'),
+  noteId: nameSchema.optional().describe('forget: the id of the note.'),
+  after: z.int().nonnegative().optional().describe('recall: leaves out so many notes, to see the next ones.'),
+})
+/** The input of `logNotes`. */
+export type LogNotesInput = z.input<typeof notesInput>
+
+/** The author of what a model does, in the audit. */
+export const MODEL = 'model'
+
+/** Recalls, stores and takes out of use notes of the session of a scope and of its owner. */
+export async function logNotes(
+  store: Store,
+  scope: RecallScope,
+  input: LogNotesInput,
+  bounds: RecallBounds = {},
+): Promise<RecallAnswer> {
+  const { maxTokens } = check(boundsSchema, bounds, 'logNotes')
+  return answering(store, scope, async (now) => {
+    const { action, ...rest } = check(notesInput, input, 'history_notes')
+    if (action === 'remember') return remember(now, rest, maxTokens)
+    if (action === 'forget') return forget(now, rest, maxTokens)
+    return recall(now, rest, maxTokens)
+  })
+}
+
+type Given = Omit<z.output<typeof notesInput>, 'action'>
+
+async function remember(scope: Scope, { text, key, about }: Given, maxTokens: number): Promise<RecallAnswer> {
+  if (text === undefined) throw wrong('Pass the text to remember.')
+  const { base, owner, store } = scope
+  const isOwners = about === 'owner' || base === undefined
+  if (isOwners && owner === undefined)
+    throw wrong('This session has no owner: remember the note about the session.')
+  const whose = isOwners ? { owner: owner! } : { session: base.id }
+  const note = await store.remember(text, { ...whose, ...(key !== undefined && { key }), actor: MODEL })
+  return answerOf(scope, maxTokens, {
+    pieces: [],
+    trail: [],
+    lead: `Remembered as note ${JSON.stringify(note.id)}.`,
+  })
+}
+
+async function forget(scope: Scope, { noteId }: Given, maxTokens: number): Promise<RecallAnswer> {
+  if (noteId === undefined) throw wrong('Pass the noteId to forget: the action "recall" lists the ids.')
+  const known = await notesOf(scope, { limit: MOST })
+  if (!known.some(({ id }) => id === noteId))
+    throw wrong('There is no such note in use. The action "recall" lists the notes and their ids.')
+  await scope.store.forget(noteId, { actor: MODEL })
+  return answerOf(scope, maxTokens, { pieces: [], trail: [], lead: 'The note is out of use.' })
+}
+
+/** Notes that are looked at. */
+const MOST = 1_000
+
+async function notesOf(
+  { store, base, owner }: Scope,
+  {
+    query,
+    key,
+    limit,
+  }: { readonly query?: string | undefined; readonly key?: string | undefined; readonly limit: number },
+): Promise<Note[]> {
+  if (base === undefined && owner === undefined)
+    throw wrong('Notes belong to a session or an owner, and this tool has neither.')
+  const whose = base === undefined ? { owner: owner! } : { session: base.id }
+  return store.recall(query, { ...whose, limit, ...(key !== undefined && { key }) })
+}
+
+async function recall(
+  scope: Scope,
+  { query, key, after = 0 }: Given,
+  maxTokens: number,
+): Promise<RecallAnswer> {
+  const found = (await notesOf(scope, { query, key, limit: MOST })).slice(after)
+  const notes: RecalledNoteText[] = []
+  let left = maxTokens - FRAME_TOKENS
+  for (const { id, key: own, owner, sessionId, text, createdAt } of found) {
+    if (left < LEAST_PIECE && notes.length > 0) break
+    const head = headWithin(scope, text, Math.max(LEAST_PIECE, left - 60))
+    left -= scope.tokensOf(head) + 60
+    notes.push({
+      ...{ id, text: head, createdAt },
+      ...(own !== undefined && { key: own }),
+      ...(owner !== undefined && { owner }),
+      ...(sessionId !== undefined && { sessionId }),
+    })
+  }
+  const rest = (shown: number) => ({
+    ...{ cursor: undefined, previous: undefined },
+    trail: shown < found.length ? [`For the next notes: after ${after + shown}.`] : [],
+  })
+  const lead =
+    notes.length === 0
+      ? 'No note was found.'
+      : `${notes.length} of ${found.length} notes, ${query === undefined ? 'newest' : 'best'} first.`
+  return answerOf(scope, maxTokens, { pieces: [], notes, lead, ...rest(notes.length) }, rest)
+}

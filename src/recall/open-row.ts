@@ -1,0 +1,243 @@
+import { z } from 'zod'
+import { check, nameSchema } from '../messages/check.ts'
+import type { StoredMessage } from '../messages/message.ts'
+import { readQuery } from '../search/query.ts'
+import type { Store } from '../store/store.ts'
+import {
+  answering,
+  answerOf,
+  FRAME_TOKENS,
+  HEADING_TOKENS,
+  LEAST_PIECE,
+  pieceFrom,
+  pieceOf,
+  placeIn,
+  type RecallAnswer,
+  type RecalledPiece,
+  readRowCursor,
+  rowCursor,
+} from './answer.ts'
+import { passagesOf } from './passages.ts'
+import { BAD_CURSOR, wrong } from './problems.ts'
+import { type RowText, rowText } from './row-text.ts'
+import { messageAt, rowNamed } from './rows.ts'
+import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
+
+export const openInput = z.strictObject({
+  position: z
+    .int()
+    .positive()
+    .optional()
+    .describe('The position of a message: its whole text as it was stored.'),
+  messageId: nameSchema
+    .optional()
+    .describe('The id of a message or of a summary: the messages that the summary replaces.'),
+  callId: z
+    .string()
+    .max(1_000)
+    .optional()
+    .describe('The id of a tool call: its whole output, also when the conversation shows it shortened.'),
+  levels: z
+    .enum(['one', 'all'])
+    .optional()
+    .describe(
+      'Of a summary: "one" (default) shows what it was made of, other summaries included; "all" the messages below all of them.',
+    ),
+  query: z
+    .string()
+    .max(20_000)
+    .optional()
+    .describe('Begins at the passage with these words instead of the beginning.'),
+  session: nameSchema.optional().describe('The session. Default: this conversation.'),
+  cursor: z
+    .string()
+    .max(1_100)
+    .optional()
+    .describe('A cursor of an answer: the text or the messages after it.'),
+})
+/** The input of `openRow`. */
+export type OpenRowInput = z.input<typeof openInput>
+
+/** Rows of a summary that one answer reads. */
+const PAGE = 40
+/** Units before the passage with the words of a query. */
+const BEFORE = 240
+/** Units of a page backward, for the cursor of what comes before. */
+const PAGE_UNITS = 4_000
+
+/**
+ * Opens what the view shows shortened: of a message or a tool output the whole stored text, of a summary the messages that it replaces.
+ * Also opens what a compaction hides.
+ */
+export async function openRow(
+  store: Store,
+  scope: RecallScope,
+  input: OpenRowInput,
+  bounds: RecallBounds = {},
+): Promise<RecallAnswer> {
+  const { maxTokens } = check(boundsSchema, bounds, 'openRow')
+  return answering(store, scope, async (now) => open(now, check(openInput, input, 'open_history'), maxTokens))
+}
+
+async function open(
+  scope: Scope,
+  input: z.output<typeof openInput>,
+  maxTokens: number,
+): Promise<RecallAnswer> {
+  const { position, messageId, callId, query, levels = 'one', cursor } = input
+  const { id } = await scope.sessionOf(input.session)
+  if (cursor !== undefined) {
+    const below = /^([\s\S]+)(#|\+)(\d{1,15})$/.exec(cursor)
+    if (below !== null && !/@\d+$/.test(cursor)) {
+      const [, summary, kind, at] = below as unknown as [string, string, string, string]
+      return openSummary(scope, id, await rowNamed(scope.store, id, summary), {
+        ...{ levels: kind === '+' ? 'all' : 'one', after: Number(at), query, maxTokens },
+      })
+    }
+    const { row: name, offset } = readRowCursor(cursor)
+    const row = await rowOf(scope, id, name)
+    const text = rowText(row)
+    if (offset > text.text.length) throw wrong(BAD_CURSOR)
+    return openText(scope, id, row, text, offset, maxTokens)
+  }
+  if (callId !== undefined) {
+    const { call, result } = await scope.store.getToolOutput(
+      id,
+      callId,
+      position === undefined ? {} : { position },
+    )
+    const place = result ?? call!
+    const row = await messageAt(scope.store, id, place.position)
+    const text = rowText(row)
+    return openText(scope, id, row, text, startOf(text, query, text.starts[place.part] ?? 0), maxTokens)
+  }
+  const name = position ?? messageId
+  if (name === undefined) throw wrong('Name what to open: a position, a messageId, a callId or a cursor.')
+  const row = await rowOf(scope, id, name)
+  if (row.kind === 'summary') return openSummary(scope, id, row, { levels, after: 0, query, maxTokens })
+  const text = rowText(row)
+  return openText(scope, id, row, text, startOf(text, query, 0), maxTokens)
+}
+
+function rowOf({ store }: Scope, sessionId: string, name: string | number): Promise<StoredMessage> {
+  return typeof name === 'number' ? messageAt(store, sessionId, name) : rowNamed(store, sessionId, name)
+}
+
+/** A little before the passage that matches best; without one the default. */
+function startOf({ text }: RowText, query: string | undefined, otherwise: number): number {
+  const best = query === undefined ? undefined : passagesOf(readQuery(query), [text])[0]
+  if (best === undefined || text.length <= BEFORE) return otherwise
+  const from = placeIn(text, best.from - BEFORE)
+  return text.lastIndexOf('\n', from) + 1 > from - BEFORE ? text.lastIndexOf('\n', from) + 1 : from
+}
+
+function openText(
+  scope: Scope,
+  sessionId: string,
+  row: StoredMessage,
+  { text }: RowText,
+  offset: number,
+  maxTokens: number,
+): RecallAnswer {
+  const from = placeIn(text, offset)
+  const empty = pieceOf(sessionId, row, text.length)
+  const room = maxTokens - FRAME_TOKENS - HEADING_TOKENS
+  const piece = pieceFrom(scope, empty, text, from, room) ?? empty
+  const answer = answerOf(scope, maxTokens, {
+    pieces: [piece],
+    lead: text === '' ? 'The message has no text.' : 'The stored text of a message.',
+    previous: from === 0 ? undefined : rowCursor(piece, placeIn(text, from - PAGE_UNITS)),
+    trail: id(scope, sessionId),
+  })
+  const rest = answer.pieces[0]?.cursor
+  return rest === undefined ? answer : { ...answer, cursor: rest }
+}
+
+function id(scope: Scope, sessionId: string): string[] {
+  return sessionId === scope.base?.id ? [] : ['Pass the session with the cursor.']
+}
+
+async function openSummary(
+  scope: Scope,
+  sessionId: string,
+  summary: StoredMessage,
+  given: {
+    readonly levels: 'one' | 'all'
+    readonly after: number
+    readonly query: string | undefined
+    readonly maxTokens: number
+  },
+): Promise<RecallAnswer> {
+  const { levels, after, query, maxTokens } = given
+  if (summary.kind !== 'summary') throw wrong(BAD_CURSOR)
+  const { rows, marks, more } = await below(scope, sessionId, summary.id, levels, after)
+  const cursorAt = (shown: number): string | undefined =>
+    shown === rows.length && !more
+      ? undefined
+      : `${summary.id}${levels === 'one' ? '#' : '+'}${shown === 0 ? after : marks[shown - 1]}`
+  const pieces: RecalledPiece[] = []
+  let left = maxTokens - FRAME_TOKENS - HEADING_TOKENS
+  for (const [at, row] of rows.entries()) {
+    const room = left - HEADING_TOKENS
+    if (room < LEAST_PIECE && pieces.length > 0) break
+    const text = rowText(row)
+    const empty = pieceOf(sessionId, row, text.text.length)
+    // Short messages whole; of a long one so much that others are shown too.
+    const share = at === rows.length - 1 ? room : Math.max(LEAST_PIECE, Math.floor(room / 3))
+    const piece = pieceFrom(scope, empty, text.text, startOf(text, query, 0), share) ?? empty
+    left -=
+      HEADING_TOKENS + piece.passages.reduce((sum, passage) => sum + scope.tokensOf(passage.text) + 8, 0)
+    pieces.push(piece)
+  }
+  const rest = (shown: number) => ({
+    cursor: cursorAt(shown),
+    previous: undefined,
+    trail: id(scope, sessionId),
+  })
+  return answerOf(
+    scope,
+    maxTokens,
+    {
+      pieces,
+      lead:
+        pieces.length === 0
+          ? 'No further messages are below this summary.'
+          : 'What a summary replaces, in order.',
+      ...rest(pieces.length),
+    },
+    rest,
+  )
+}
+
+/** Rows below a summary, and for each the number with which a page continues after it. */
+async function below(
+  { store }: Scope,
+  sessionId: string,
+  summaryId: string,
+  levels: 'one' | 'all',
+  after: number,
+): Promise<{
+  readonly rows: readonly StoredMessage[]
+  readonly marks: readonly number[]
+  readonly more: boolean
+}> {
+  if (levels === 'all') {
+    const sources = await store.getSources(sessionId, summaryId, { after, limit: PAGE + 1 })
+    const rows = sources.slice(0, PAGE)
+    return { rows, marks: rows.map(({ anchor }) => anchor), more: sources.length > PAGE }
+  }
+  const { children = [] } = await store.expand(sessionId, summaryId)
+  const page = children.slice(after, after + PAGE)
+  const rows: StoredMessage[] = []
+  for (const child of page)
+    rows.push(
+      child.kind === 'message'
+        ? await messageAt(store, sessionId, child.positions[0])
+        : await rowNamed(store, sessionId, child.id),
+    )
+  return {
+    rows,
+    marks: page.map((_, at) => after + at + 1),
+    more: after + page.length < children.length,
+  }
+}
