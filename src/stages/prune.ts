@@ -1,7 +1,7 @@
+import { isRecallTool } from '../messages/tool-names.ts'
 import { type Plan, type PlannedReplacement, replaceResult } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ResultEntry, ViewRow } from '../model/view-row.ts'
-import { isRecallTool } from '../messages/tool-names.ts'
 import { NO_SIZES } from '../tokens/measure.ts'
 import type { ClearedOutput, Placeholder, PlanningStage } from './stage.ts'
 /** The placeholder with the size, from NeuroLink's article. */
