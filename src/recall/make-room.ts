@@ -115,8 +115,8 @@ async function planOf(
   if (upToPosition === undefined) {
     if (summary !== undefined)
       throw wrong('A summary needs upToPosition: the last position that it replaces.')
-    const stats = await store.previewCompaction(sessionId, { stages: [] })
-    const tokens = stats?.tokensBefore ?? 0
+    const stats = await store.getContextStats(sessionId)
+    const tokens = stats?.breakdown.conversationHistory ?? 0
     return { ...authorship, targetTokens: Math.floor(tokens * (targetShare ?? DEFAULT_SHARE)) }
   }
   if (targetShare !== undefined) throw wrong('Pass either targetShare or upToPosition.')
