@@ -8,7 +8,20 @@ export type {
   RecalledPassage,
   RecalledPiece,
 } from './recall/answer.ts'
+export {
+  type AiSdkRecallTool,
+  agentsTools,
+  aiSdkTools,
+  langchainTools,
+} from './recall/frameworks.ts'
 export { type LogNotesInput, logNotes } from './recall/log-notes.ts'
+export {
+  type MakeRoomAnswer,
+  type MakeRoomDecision,
+  type MakeRoomInput,
+  type MakeRoomPolicy,
+  makeRoom,
+} from './recall/make-room.ts'
 export { type OpenRowInput, openRow } from './recall/open-row.ts'
 export { type ReadLogInput, readLog } from './recall/read-log.ts'
 export type { RecallBounds, RecallScope } from './recall/scope.ts'

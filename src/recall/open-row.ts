@@ -17,7 +17,7 @@ import {
   readRowCursor,
   rowCursor,
 } from './answer.ts'
-import { passagesOf } from './passages.ts'
+import { passagesOf, WHOLE } from './passages.ts'
 import { BAD_CURSOR, wrong } from './problems.ts'
 import { type RowText, rowText } from './row-text.ts'
 import { messageAt, rowNamed } from './rows.ts'
@@ -60,8 +60,8 @@ export type OpenRowInput = z.input<typeof openInput>
 
 /** Rows of a summary that one answer reads. */
 const PAGE = 40
-/** Units before the passage with the words of a query. */
-const BEFORE = 240
+/** Units before the words of a query. */
+const BEFORE = 160
 /** Units of a page backward, for the cursor of what comes before. */
 const PAGE_UNITS = 4_000
 
@@ -123,12 +123,13 @@ function rowOf({ store }: Scope, sessionId: string, name: string | number): Prom
   return typeof name === 'number' ? messageAt(store, sessionId, name) : rowNamed(store, sessionId, name)
 }
 
-/** A little before the passage that matches best; without one the default. */
+/** A little before the first word of the passage that matches best, at the start of a line if one is near; without one the default. */
 function startOf({ text }: RowText, query: string | undefined, otherwise: number): number {
   const best = query === undefined ? undefined : passagesOf(readQuery(query), [text])[0]
-  if (best === undefined || text.length <= BEFORE) return otherwise
-  const from = placeIn(text, best.from - BEFORE)
-  return text.lastIndexOf('\n', from) + 1 > from - BEFORE ? text.lastIndexOf('\n', from) + 1 : from
+  if (best === undefined || text.length <= WHOLE) return otherwise
+  const from = placeIn(text, best.at - BEFORE)
+  const line = text.lastIndexOf('\n', best.at) + 1
+  return line >= from ? line : from
 }
 
 function openText(

@@ -12,6 +12,8 @@ export type Passage = {
   readonly text: number
   readonly from: number
   readonly to: number
+  /** The first word of the query in it. */
+  readonly at: number
   readonly score: number
 }
 
@@ -41,8 +43,7 @@ export function passagesOf(query: SearchQuery, texts: readonly string[]): Passag
   const weights = weightsOf(query, texts, marks)
   const found: Passage[] = []
   for (const [at, text] of texts.entries())
-    for (const { from, to, score } of windowsOf(text, marks[at]!, weights))
-      found.push({ text: at, from, to, score })
+    for (const window of windowsOf(text, marks[at]!, weights)) found.push({ text: at, ...window })
   return found.sort((a, b) => b.score - a.score || a.text - b.text || a.from - b.from)
 }
 
@@ -88,7 +89,7 @@ function windowsOf(
   if (marks.length === 0) return []
   if (text.length <= WHOLE) {
     const words = new Set(marks.map(({ word }) => word))
-    return [{ from: 0, to: text.length, score: sumOf(words, weights) }]
+    return [{ from: 0, to: text.length, at: marks[0]!.start, score: sumOf(words, weights) }]
   }
   const spans = spansOf(marks, weights).sort((a, b) => b.score - a.score || a.start - b.start)
   const chosen: Omit<Passage, 'text'>[] = []
@@ -96,7 +97,7 @@ function windowsOf(
     if (chosen.length === MOST_PASSAGES) break
     if (chosen.some(({ from, to }) => span.start < to && span.end > from)) continue
     const [from, to] = widened(text, span.start, span.end)
-    chosen.push({ from, to, score: span.score })
+    chosen.push({ from, to, at: span.start, score: span.score })
   }
   return chosen
 }

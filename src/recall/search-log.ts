@@ -154,20 +154,20 @@ async function readPool(
       next!.push(OVER)
       continue
     }
+    const options = { ...one, ...(hidden !== undefined && { hidden }) }
     const result = await store
-      .search(query, {
-        ...one,
-        limit,
-        ...(hidden !== undefined && { hidden }),
-        ...(cursor !== undefined && { cursor }),
-      })
+      .search(query, { ...options, limit, ...(cursor !== undefined && { cursor }) })
       .catch((error: unknown) => {
         throw cursor !== undefined && isUndertextError(error, 'INVALID_INPUT') ? wrong(BAD_CURSOR) : error
       })
     complete &&= result.complete
     for (const hit of result.hits) hits.push(hit)
-    // A page by its cursor is the same later; the first one is, once a cursor names its moment.
-    start!.push(cursor ?? (result.cursor && firstPageOf(result.cursor)))
+    // A page is the same later by a cursor, which names its moment. A list that is over has none, but its first page has.
+    const named =
+      cursor ??
+      result.cursor ??
+      (result.hits.length > 1 ? await store.search(query, { ...options, limit: 1 }) : result).cursor
+    start!.push(cursor ?? (named && firstPageOf(named)))
     next!.push(result.cursor ?? OVER)
   }
   if (searched.length > 1) hits.sort((a, b) => b.score - a.score)
@@ -209,7 +209,8 @@ function passagesIn({ found }: Pool, query: string): Passage[] {
       const other = places.get(`${hit.sessionId} ${position}`)
       return other === undefined ? 0 : (best.get(other) ?? 0)
     })
-    return [{ text: at, from: 0, to: Math.min(text.length, WHOLE), score: BESIDE * Math.max(...near) }]
+    const score = BESIDE * Math.max(...near)
+    return [{ text: at, from: 0, to: Math.min(text.length, WHOLE), at: 0, score }]
   })
   const ranked = [...own, ...beside].map((passage) => ({
     ...passage,

@@ -6,6 +6,7 @@ import { RECALL_TOOLS } from '../messages/tool-names.ts'
 import type { Store } from '../store/store.ts'
 import { problemAnswer, type RecallAnswer } from './answer.ts'
 import { logNotes, notesInput } from './log-notes.ts'
+import { type MakeRoomPolicy, makeRoom, roomInput } from './make-room.ts'
 import { openInput, openRow } from './open-row.ts'
 import { readInput, readLog } from './read-log.ts'
 import { boundsSchema, checkScope, type RecallScope } from './scope.ts'
@@ -33,12 +34,26 @@ const optionsSchema = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9_-]{1,40}$/, 'must be 1 to 40 letters, digits, _ and -')
     .optional(),
+  /**
+   * Whether the model may propose a compaction with `make_room`. With `true` a proposal is applied when it reaches the share that it
+   * asks for; a `policy` decides otherwise.
+   */
+  makeRoom: z
+    .union([
+      z.boolean(),
+      z.strictObject({
+        policy: z.custom<MakeRoomPolicy>((value) => typeof value === 'function', 'must be a function'),
+      }),
+    ])
+    .default(false),
   ...boundsSchema.shape,
 })
 /** Options of `recallTools`. */
 export type RecallToolsOptions = z.input<typeof optionsSchema>
 
 const [SEARCH, READ, OPEN, NOTES] = RECALL_TOOLS
+/** The name of the tool with which a model proposes a compaction. Its answers hold no stored text. */
+const MAKE_ROOM = 'make_room'
 
 const DESCRIPTIONS = {
   [SEARCH]:
@@ -48,22 +63,34 @@ const DESCRIPTIONS = {
   [OPEN]:
     'Opens what is shown shortened: the whole output of a tool call, the whole text of a message, or the messages that a summary replaces. Continue with the cursor of the answer.',
   [NOTES]: 'Notes apart from the conversation: recall, remember and forget preferences, decisions and facts.',
+  [MAKE_ROOM]:
+    'Proposes to hide older parts of this conversation, when it gets too long. Nothing is lost: hidden messages stay stored, can be searched, and a person can undo it.',
 } as const
 
-/** The plain tools of a scope. */
+/**
+ * The tools with which a model reads what is stored of a conversation, also what compaction hid: `search_history`, `read_history`,
+ * `open_history`, with `notes` `history_notes`, and with `makeRoom` `make_room`. Throws `INVALID_INPUT` for invalid options.
+ */
 export function recallTools(
   store: Store,
   scope: RecallScope,
   options: RecallToolsOptions = {},
 ): RecallTool[] {
   const whole = checkScope(scope, 'recallTools: scope')
-  const { notes, prefix, maxTokens } = check(optionsSchema, options, 'recallTools')
+  const { notes, makeRoom: room, prefix, maxTokens } = check(optionsSchema, options, 'recallTools')
   const bounds = { maxTokens }
   const tools = [
     toolOf(SEARCH, searchInput, (input) => searchLog(store, whole, input as never, bounds)),
     toolOf(READ, readInput, (input) => readLog(store, whole, input as never, bounds)),
     toolOf(OPEN, openInput, (input) => openRow(store, whole, input as never, bounds)),
     ...(notes ? [toolOf(NOTES, notesInput, (input) => logNotes(store, whole, input as never, bounds))] : []),
+    ...(room === false
+      ? []
+      : [
+          toolOf(MAKE_ROOM, roomInput, (input) =>
+            makeRoom(store, whole, input as never, room === true ? undefined : room.policy, bounds),
+          ),
+        ]),
   ]
   return prefix === undefined ? tools : tools.map((tool) => ({ ...tool, name: `${prefix}__${tool.name}` }))
 }

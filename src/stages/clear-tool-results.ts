@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { type Plan, type PlannedReplacement, replaceResult } from '../model/plan.ts'
-import { placeholders } from './prune.ts'
+import { placeholders, recalledIn } from './prune.ts'
 import type { Placeholder, PlanningStage } from './stage.ts'
 
 /** The default text of a cleared result, as in neuron. */
@@ -34,7 +34,8 @@ export type ClearToolResultsStageOptions = z.input<typeof optionsSchema>
 /**
  * Shows a placeholder in place of all tool results but the newest `keep`, including short and failed ones, as in neuron. Calls, ids and
  * order stay. These results stay too: those in pinned messages, those that already show a replacement other than a preview, those that
- * other rows point to, and those of `protectedTools`; they count among the newest.
+ * other rows point to, and those of `protectedTools`; they count among the newest. Outputs of recall tools before the newest turn do not:
+ * they are cleared whatever `keep` is.
  *
  * In a store a replacement is a text over the output, so a failed result stays marked as failed. Throws `INVALID_INPUT`.
  */
@@ -53,6 +54,7 @@ export function clearToolResultsStage(
     name: 'clear_tool_results',
     plan(view) {
       const placeholderOf = placeholders(view, placeholder)
+      const isRecalled = recalledIn(view)
       const replace: PlannedReplacement[] = []
       let seen = 0
       for (let index = view.rows.length - 1; index >= 0; index--) {
@@ -60,11 +62,12 @@ export function clearToolResultsStage(
         const isFixed = row.pinned || isSystem(row) || view.turns.pending.has(index)
         for (let at = row.results.length - 1; at >= 0; at--) {
           const result = row.results[at]!
-          seen += 1
-          const preview = view.previewOf(row, result.part)
-          if (seen <= keep || isFixed || preview === false) continue
-          if (view.isPointerTarget(row.key, result.part)) continue
           const tool = result.name ?? view.turns.callOf(index, result.part)?.name
+          const isFirst = isRecalled(index, tool)
+          if (!isFirst) seen += 1
+          const preview = view.previewOf(row, result.part)
+          if ((!isFirst && seen <= keep) || isFixed || preview === false) continue
+          if (view.isPointerTarget(row.key, result.part)) continue
           if (tool !== undefined && protectedTools.includes(tool)) continue
           const tokens = view.estimator.toTokens(result.units, view.provider) + result.media
           const { text, units } = placeholderOf(result, tool, tokens)

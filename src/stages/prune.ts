@@ -1,3 +1,4 @@
+import { isRecallTool } from '../messages/tool-names.ts'
 import { type Plan, type PlannedReplacement, replaceResult } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ResultEntry, ViewRow } from '../model/view-row.ts'
@@ -40,7 +41,21 @@ export const PRUNE_PROTECTED_TOOLS: readonly string[] = ['skill']
 export const PRUNE_PLACEHOLDER = '[Tool result cleared]'
 
 /**
- * Shows a placeholder in place of old tool outputs. The newest outputs are protected, up to `pruneProtectTokens`.
+ * Whether an output of a view is stored text that a recall tool returned before the newest turn. It is stored elsewhere too, so it is
+ * cleared before other outputs and protects none of them.
+ */
+export function recalledIn(view: View): (index: number, tool: string | undefined) => boolean {
+  let newest: number | undefined
+  return (index, tool) => {
+    if (tool === undefined || !isRecallTool(tool)) return false
+    newest ??= view.turns.turnStarts().at(-1) ?? 0
+    return index < newest
+  }
+}
+
+/**
+ * Shows a placeholder in place of old tool outputs. The newest outputs are protected, up to `pruneProtectTokens`; those of recall tools
+ * before the newest turn are not. When these alone bring the history within its target, the others stay.
  *
  * The cheapest stage, so it runs first: the call stays visible, so that the model knows what it did and can request the result
  * again. A preview is cleared like any output; another replacement stays. When the stage acts, it applies its whole rule: clearing a little at every turn
@@ -49,7 +64,10 @@ export const PRUNE_PLACEHOLDER = '[Tool result cleared]'
 export const prune: PlanningStage<Plan | undefined> = {
   name: 'prune',
 
-  plan(view, { settings }) {
+  plan(view, { settings, targetTokens }) {
+    const isRecalled = recalledIn(view)
+    const recalled: PlannedReplacement[] = []
+    let savedByRecalled = 0
     const placeholderOf = placeholders(view, settings.prunePlaceholder)
     const replace: PlannedReplacement[] = []
     let protectedTokens = 0
@@ -60,7 +78,8 @@ export const prune: PlanningStage<Plan | undefined> = {
       if (tool !== undefined && settings.pruneProtectedTools.includes(tool)) return
       const preview = view.previewOf(row, result.part)
       const tokens = tokensOfResult(view, result, preview || undefined)
-      if (protectedTokens < settings.pruneProtectTokens) {
+      const isFirst = isRecalled(index, tool)
+      if (!isFirst && protectedTokens < settings.pruneProtectTokens) {
         protectedTokens += tokens
         return
       }
@@ -72,15 +91,22 @@ export const prune: PlanningStage<Plan | undefined> = {
       const placeholder = placeholderOf(result, tool, tokensOfResult(view, result))
       const saving = tokens - placeholder.tokens
       if (saving <= 0) return
-      replace.push(replaceResult(row, result, placeholder.text, placeholder.units, preview))
+      const planned = replaceResult(row, result, placeholder.text, placeholder.units, preview)
+      replace.push(planned)
       savedTokens += saving
+      if (!isFirst) return
+      recalled.push(planned)
+      savedByRecalled += saving
     })
 
     if (replace.length === 0 || savedTokens < settings.pruneMinimumSavings) return undefined
+    const isEnough =
+      savedByRecalled >= settings.pruneMinimumSavings && view.tokens - savedByRecalled <= targetTokens
+    const chosen = isEnough && recalled.length > 0 ? recalled : replace
     return {
       kind: 'prune',
       hide: [],
-      replace: replace.reverse(),
+      replace: chosen.reverse(),
       requires: [],
       params: {
         protectTokens: settings.pruneProtectTokens,

@@ -1,0 +1,166 @@
+import { z } from 'zod'
+import type { CompactionPreview, CompactionResult } from '../compaction/result.ts'
+import type { CompactOptions } from '../config/store-options.ts'
+import { isUndertextError } from '../errors.ts'
+import { check, labelSchema } from '../messages/check.ts'
+import type { Awaitable } from '../storage/jobs.ts'
+import type { Store } from '../store/store.ts'
+import { answering, answerOf, problemAnswer, type RecallAnswer } from './answer.ts'
+import { MODEL } from './log-notes.ts'
+import { wrong } from './problems.ts'
+import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
+
+/** The share of the history that stays by default. */
+const DEFAULT_SHARE = 0.5
+
+export const roomInput = z.strictObject({
+  reason: labelSchema.min(1).describe('Why room is needed, in one sentence. It is recorded.'),
+  targetShare: z
+    .number()
+    .min(0.05)
+    .max(0.95)
+    .optional()
+    .describe('The share of the tokens of the conversation that should stay. Default 0.5.'),
+  upToPosition: z
+    .int()
+    .positive()
+    .optional()
+    .describe('Instead of a share: everything up to this position is replaced by a summary.'),
+  summary: z
+    .string()
+    .min(1)
+    .max(100_000)
+    .optional()
+    .describe('With upToPosition: your summary of these messages. Default: one is written.'),
+})
+/** The input of `makeRoom`. */
+export type MakeRoomInput = z.input<typeof roomInput>
+
+/** What a policy decides: to apply the proposal, or why not. The model reads the reason. */
+export type MakeRoomDecision = 'apply' | { readonly refuse: string }
+
+/** Decides on the proposal of a model. The preview is what would happen; nothing is written yet. */
+export type MakeRoomPolicy = (
+  preview: CompactionPreview,
+  proposal: MakeRoomInput,
+) => Awaitable<MakeRoomDecision>
+
+/** Applies what reaches the share that the model asked for, or replaces the range that it named. Everything can be undone. */
+export const applyWhatReaches: MakeRoomPolicy = (preview, { upToPosition }) =>
+  preview.reachedTarget || upToPosition !== undefined
+    ? 'apply'
+    : {
+        refuse:
+          'It would not reach this share, because the newest messages are too large. Ask for a larger share.',
+      }
+
+/** The answer of `makeRoom`. */
+export type MakeRoomAnswer = RecallAnswer & {
+  /** What was applied; absent when nothing was. */
+  readonly room?: {
+    /** With this id `undoCompaction` undoes it. */
+    readonly runId: string
+    readonly rowsHidden: number
+    readonly partsReplaced: number
+    readonly tokensBefore: number
+    readonly tokensAfter: number
+  }
+}
+
+/**
+ * Compacts the session of a scope as a model proposes: previews it with the planner and the laws of every compaction, lets a policy
+ * decide, and applies exactly the preview, with the actor `model` and the reason in the audit.
+ */
+export async function makeRoom(
+  store: Store,
+  scope: RecallScope,
+  input: MakeRoomInput,
+  policy: MakeRoomPolicy = applyWhatReaches,
+  bounds: RecallBounds = {},
+): Promise<MakeRoomAnswer> {
+  const { maxTokens } = check(boundsSchema, bounds, 'makeRoom')
+  return answering(store, scope, async (now) => {
+    const proposal = check(roomInput, input, 'make_room')
+    const { base } = now
+    if (base === undefined) throw wrong('This tool has no conversation of its own.')
+    try {
+      const preview = await store.previewCompaction(base.id, await planOf(now, base.id, proposal))
+      if (preview === null || !preview.compacted)
+        return say(
+          now,
+          maxTokens,
+          'Nothing was hidden: there is nothing that may be, or it would save too little.',
+        )
+      const decision = await policy(preview, proposal)
+      if (decision !== 'apply')
+        return say(now, maxTokens, `Nothing was hidden. The proposal was refused: ${decision.refuse}`)
+      const result = await store.compactSession(base.id, preview)
+      if (result === null || !result.compacted)
+        return say(now, maxTokens, 'Nothing was hidden: the compaction was refused.')
+      return roomAnswer(now, maxTokens, result)
+    } catch (error) {
+      const sentence = refusalOf(error)
+      if (sentence === undefined) throw error
+      return problemAnswer(sentence.code, sentence.text, now)
+    }
+  })
+}
+
+async function planOf(
+  { store }: Scope,
+  sessionId: string,
+  { reason, targetShare, upToPosition, summary }: z.output<typeof roomInput>,
+): Promise<CompactOptions> {
+  const authorship = { actor: MODEL, reason }
+  if (upToPosition === undefined) {
+    if (summary !== undefined)
+      throw wrong('A summary needs upToPosition: the last position that it replaces.')
+    const stats = await store.getContextStats(sessionId)
+    const tokens = stats?.breakdown.conversationHistory ?? 0
+    return { ...authorship, targetTokens: Math.floor(tokens * (targetShare ?? DEFAULT_SHARE)) }
+  }
+  if (targetShare !== undefined) throw wrong('Pass either targetShare or upToPosition.')
+  const view = await store.getEffectiveHistory(sessionId, { provenance: true })
+  const first = view.find(({ kind, role }) => kind !== 'message' || role !== 'system')
+  const from = first?.standsFor?.[0]?.[0]
+  if (from === undefined || from > upToPosition)
+    throw wrong(`Nothing up to position ${upToPosition} is shown any more.`)
+  return { ...authorship, range: { from, to: upToPosition }, ...(summary !== undefined && { summary }) }
+}
+
+function say(scope: Scope, maxTokens: number, lead: string): RecallAnswer {
+  return answerOf(scope, maxTokens, { pieces: [], lead, trail: [] })
+}
+
+function roomAnswer(scope: Scope, maxTokens: number, result: CompactionResult): MakeRoomAnswer {
+  const { runId, tokensBefore, tokensAfter, compactions } = result
+  const rowsHidden = compactions.reduce((sum, one) => sum + one.rowsHidden, 0)
+  const partsReplaced = compactions.reduce((sum, one) => sum + one.partsReplaced, 0)
+  const lead = `Room was made: ${rowsHidden} messages are hidden and ${partsReplaced} outputs shortened, ${tokensBefore} tokens before and ${tokensAfter} after.`
+  const trail = [
+    `A person can undo it: undoCompaction with ${runId}.`,
+    'What is hidden is still stored: search_history finds it.',
+  ]
+  const answer = answerOf(scope, maxTokens, { pieces: [], lead, trail })
+  return { ...answer, room: { runId, rowsHidden, partsReplaced, tokensBefore, tokensAfter } }
+}
+
+/** Refusals of the store that a model can mend, or that end by themselves. */
+function refusalOf(error: unknown): { readonly code: string; readonly text: string } | undefined {
+  if (isUndertextError(error, 'ILLEGAL_BOUNDARY'))
+    return {
+      code: error.code,
+      text: 'These messages cannot be hidden together: some are pinned, or belong to a call that stays. Choose another position.',
+    }
+  if (isUndertextError(error, 'PENDING_TOOL_CALLS'))
+    return {
+      code: error.code,
+      text: 'Calls that wait for their results cannot be hidden. Choose a position before them.',
+    }
+  if (isUndertextError(error, 'STALE_PLAN') || isUndertextError(error, 'COMPACTION_IN_PROGRESS'))
+    return {
+      code: error.code,
+      text: 'The conversation is being compacted or has changed meanwhile. Nothing was hidden.',
+    }
+  return undefined
+}
