@@ -4,6 +4,7 @@ import { characterStart, headOf } from '../messages/characters.ts'
 import { defined } from '../messages/defined.ts'
 import type { Role, RowKind, StoredMessage } from '../messages/message.ts'
 import type { Store } from '../store/store.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { truncateToTokenBudget } from '../tokens/truncate-text.ts'
 import { BAD_CURSOR, sentenceOf, wrong } from './problems.ts'
 import { ANSWER_START, toolsOf } from './row-text.ts'
@@ -49,7 +50,11 @@ export type RecalledNoteText = {
   readonly key?: string
   readonly owner?: string
   readonly sessionId?: string
+  /** The text, or a part of it. */
   readonly text: string
+  /** The place of the part, and the length of the whole text, UTF-16 units. */
+  readonly from: number
+  readonly length: number
   /** Milliseconds since 1970. */
   readonly createdAt: number
 }
@@ -159,10 +164,8 @@ export function pieceFrom(
 /** The longest beginning of a text within tokens, as an answer shows it; never ends inside a character. */
 export function headWithin(scope: Scope, text: string, tokens: number): string {
   // What is indented is longer by two units for each line.
-  const estimator = {
-    ...scope.estimator,
-    measureText: (piece: string) => scope.estimator.measureText(indented(piece)),
-  }
+  const measureText = (piece: string): number => scope.estimator.measureText(indented(piece))
+  const estimator = Object.create(scope.estimator, { measureText: { value: measureText } }) as Estimator
   const cut = truncateToTokenBudget(text, tokens, scope.provider, { estimator, ending: '' })
   return cut.text
 }
@@ -183,7 +186,7 @@ function textOf(
   }
   const body = [
     ...pieces.flatMap((piece, at) => pieceLines(scope, piece, at + 1, nameOf)),
-    ...notes.flatMap((note) => [noteHeading(note), indented(note.text)]),
+    ...notes.flatMap((note) => [noteHeading(note), indented(note.text), ...noteRest(note)]),
   ]
   const fence = fenceFor(body)
   const lines = [`${ANSWER_START}. ${lead}`]
@@ -217,7 +220,7 @@ function pieceLines(
     ...(scope.base?.id === sessionId ? [] : [`session ${quoted(sessionId)}`]),
     role,
     timeOf(createdAt),
-    ...(tools === undefined ? [] : [`tool ${tools.map(quoted).join(', ')}`]),
+    ...(tools === undefined ? [] : [`tool ${namesOf(tools)}`]),
     ...(hiddenBy === undefined ? [] : [`hidden by ${nameOf(hiddenBy)}`]),
     ...(replacedBy.length === 0 ? [] : [`shown shortened by ${replacedBy.map(nameOf).join(', ')}`]),
   ]
@@ -235,9 +238,26 @@ function pieceLines(
   ]
 }
 
+/** Names of tools in a heading. */
+const MOST_NAMES = 3
+
+function namesOf(names: readonly string[]): string {
+  const shown = names.slice(0, MOST_NAMES).map((name) => quoted(headOf(name, 64)))
+  return names.length > MOST_NAMES
+    ? `${shown.join(', ')} and ${names.length - MOST_NAMES} more`
+    : shown.join(', ')
+}
+
 function noteHeading({ id, key, owner, createdAt }: RecalledNoteText): string {
   const whose = owner === undefined ? 'of this session' : 'of all sessions'
   return `# note ${quoted(id)}${key === undefined ? '' : `, key ${quoted(key)}`}, ${whose}, ${timeOf(createdAt)}`
+}
+
+function noteRest({ from, text, length }: RecalledNoteText): string[] {
+  const to = from + text.length
+  if (from === 0 && to === length) return []
+  const more = to < length ? `, more: recall with this noteId and offset ${to}` : ''
+  return [`~ characters ${from} to ${to} of ${length}${more}`]
 }
 
 /** Every kind of line break, so that no stored line begins a line of the answer. */

@@ -9,6 +9,7 @@ import {
   FRAME_TOKENS,
   headWithin,
   LEAST_PIECE,
+  placeIn,
   type RecallAnswer,
   type RecalledNoteText,
 } from './answer.ts'
@@ -34,7 +35,8 @@ export const notesInput = z.strictObject({
     .enum(['session', 'owner'])
     .optional()
     .describe('remember: "owner" for a note that holds in all sessions of this user. Default "session".'),
-  noteId: nameSchema.optional().describe('forget: the id of the note.'),
+  noteId: nameSchema.optional().describe('forget: the id of the note. recall: only this note.'),
+  offset: z.int().nonnegative().optional().describe('recall, with noteId: the character to begin at.'),
   after: z.int().nonnegative().optional().describe('recall: leaves out so many notes, to see the next ones.'),
 })
 /** The input of `logNotes`. */
@@ -104,18 +106,20 @@ async function notesOf(
 
 async function recall(
   scope: Scope,
-  { query, key, after = 0 }: Given,
+  { query, key, noteId, offset = 0, after = 0 }: Given,
   maxTokens: number,
 ): Promise<RecallAnswer> {
-  const found = (await notesOf(scope, { query, key, limit: MOST })).slice(after)
+  const all = await notesOf(scope, { query, key, limit: MOST })
+  const found = noteId === undefined ? all.slice(after) : all.filter(({ id }) => id === noteId)
   const notes: RecalledNoteText[] = []
   let left = maxTokens - FRAME_TOKENS
   for (const { id, key: own, owner, sessionId, text, createdAt } of found) {
     if (left < LEAST_PIECE && notes.length > 0) break
-    const head = headWithin(scope, text, Math.max(LEAST_PIECE, left - 60))
+    const from = noteId === undefined ? 0 : placeIn(text, offset)
+    const head = headWithin(scope, text.slice(from), Math.max(LEAST_PIECE, left - 60))
     left -= scope.tokensOf(head) + 60
     notes.push({
-      ...{ id, text: head, createdAt },
+      ...{ id, text: head, from, length: text.length, createdAt },
       ...(own !== undefined && { key: own }),
       ...(owner !== undefined && { owner }),
       ...(sessionId !== undefined && { sessionId }),

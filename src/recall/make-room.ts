@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { CompactionPreview, CompactionResult } from '../compaction/result.ts'
 import type { CompactOptions } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
+import { headOf } from '../messages/characters.ts'
 import { check, labelSchema } from '../messages/check.ts'
 import type { Awaitable } from '../storage/jobs.ts'
 import type { Store } from '../store/store.ts'
@@ -93,7 +94,11 @@ export async function makeRoom(
         )
       const decision = await policy(preview, proposal)
       if (decision !== 'apply')
-        return say(now, maxTokens, `Nothing was hidden. The proposal was refused: ${decision.refuse}`)
+        return say(
+          now,
+          maxTokens,
+          `Nothing was hidden. The proposal was refused: ${headOf(decision.refuse, 600)}`,
+        )
       const result = await store.compactSession(base.id, preview)
       if (result === null || !result.compacted)
         return say(now, maxTokens, 'Nothing was hidden: the compaction was refused.')

@@ -38,7 +38,7 @@ export const searchInput = z.strictObject({
   hidden: z.boolean().optional().describe('true: only what is no longer in the conversation as you see it.'),
   cursor: z
     .string()
-    .max(300)
+    .max(2_000)
     .optional()
     .describe('The cursor of the answer before, with the same query, for the next passages.'),
 })

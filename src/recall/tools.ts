@@ -57,7 +57,7 @@ const MAKE_ROOM = 'make_room'
 
 const DESCRIPTIONS = {
   [SEARCH]:
-    'Searches everything that was stored of this conversation, also what is no longer shown to you: messages, tool calls, tool outputs. Returns passages with their positions. Use it before you say that you do not know something that was said or done earlier.',
+    'Searches everything that was stored of this conversation, also what is no longer shown to you: messages, tool calls, tool outputs. Returns passages with their positions. Use it before you say that you do not know something that was written or done earlier.',
   [READ]:
     'Reads stored messages in order: the one at a position with its neighbours. Use it after search_history for what is around a hit.',
   [OPEN]:

@@ -23,6 +23,7 @@ const NO_TEXT = new Set<string>([
   ...'CompactionPreview ContextBudgetExceededError UndertextError isUndertextError originalErrorOf'.split(
     ' ',
   ),
+  ...'recallTools aiSdkTools agentsTools langchainTools makeRoom'.split(' '),
   ...'openStore SqliteStore Store aiSdkSummarizer recoveringModel moveStore'.split(' '),
 ])
 /** Verbs of a store of which the same is true. */
@@ -63,6 +64,7 @@ const entries = [
   'langchain',
   'openai-agents',
   'claude-agent-sdk',
+  'recall',
   'transfer',
 ]
 

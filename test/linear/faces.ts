@@ -7,6 +7,7 @@ import * as claudeAgents from '../../src/claude-agent-sdk.ts'
 import type { Message, NewMessage, Part, Store } from '../../src/index.ts'
 import * as langchain from '../../src/langchain.ts'
 import * as agents from '../../src/openai-agents.ts'
+import * as recall from '../../src/recall.ts'
 import * as transfer from '../../src/transfer.ts'
 import { runCli } from '../support/cli-run.ts'
 import { call, result, say } from '../support/conversation.ts'
@@ -529,6 +530,15 @@ const STORE_FACES: Face[] = [
   }),
   ...overStore('search', ['store.search', 'cli search'], async (store, _, text) => {
     await store.search(text)
+  }),
+  ...overStore('recall tools', ['searchLog', 'readLog', 'openRow', 'logNotes'], async (store, _, text) => {
+    const query = text.slice(0, 20_000)
+    if (query !== '') await recall.searchLog(store, 's', { query })
+    for (const position of [1, 2, 3]) {
+      await recall.readLog(store, 's', { position, query })
+      await recall.openRow(store, 's', { position, query })
+    }
+    await recall.logNotes(store, 's', { action: 'recall', query })
   }),
   ...overStore(
     'listSessions',

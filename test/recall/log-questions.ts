@@ -25,9 +25,9 @@ const FACTS: Readonly<Record<string, RegExp>> = {
   chinese: /(?:是|为|在|叫|有)([\p{Script=Han}\d（）()]{3,16})(?=[，。,.；;！？])/gu,
 }
 /** Rows in which a fact may occur, and rows that may have all words of a question: one that fits many rows has no answer. */
-const MOST_ROWS = Number(process.env.R ?? 3)
+const MOST_ROWS = 3
 /** Words of a question. */
-const [LEAST_WORDS, MOST_WORDS] = [3, Number(process.env.W ?? 8)]
+const [LEAST_WORDS, MOST_WORDS] = [3, 6]
 /** Messages longer than this are read in part by the generator. */
 const MOST_UNITS = 400_000
 
@@ -139,6 +139,9 @@ function sentenceAround(text: string, start: number, end: number, reach: number)
     do to++
     while (to < text.length && !stop.test(text.slice(to, to + 2)) && to - end < 300)
   }
+  // Whole words only.
+  while (from > 0 && /\w\w/.test(text.slice(from - 1, from + 1))) from--
+  while (to < text.length && /\w\w/.test(text.slice(to - 1, to + 1))) to++
   return [Math.max(0, from), to]
 }
 

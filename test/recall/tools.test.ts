@@ -10,6 +10,7 @@ import {
   recallTools,
   searchLog,
 } from '../../src/recall.ts'
+import { calibratedEstimator } from '../../src/tokens.ts'
 import { call, result, say } from '../support/conversation.ts'
 
 /** A log whose older half a summary replaces: 41 lines of an output, and a fact in each third message. */
@@ -350,4 +351,45 @@ describe('stored text', () => {
     )
     await store.close()
   })
+})
+
+it('a note that is too long for an answer is read on from the place that the answer names', async () => {
+  const store = await openStore(':memory:')
+  await store.append('s', [say('user', 'Hi')])
+  const text = Array.from({ length: 400 }, (_, at) => `Item ${at} of the list.`).join('\n')
+  await store.remember(text, { session: 's' })
+  let read = ''
+  let answer = await logNotes(store, 's', { action: 'recall' }, { maxTokens: 600 })
+  for (;;) {
+    const [note] = answer.notes!
+    expect(answer.tokens).toBeLessThanOrEqual(600)
+    read += note!.text
+    if (read.length === note!.length) break
+    expect(answer.text).toContain(`offset ${read.length}`)
+    answer = await logNotes(
+      store,
+      's',
+      { action: 'recall', noteId: note!.id, offset: read.length },
+      { maxTokens: 600 },
+    )
+  }
+  expect(read).toBe(text)
+  await store.close()
+})
+
+it('an estimator of the application measures answers', async () => {
+  const words = (text: string): number => text.split(/\s+/).length
+  const estimator = {
+    ...calibratedEstimator,
+    name: 'words',
+    measureText: words,
+    toTokens: (units: number) => 2 * units,
+  }
+  const store = await openStore(':memory:', { estimator })
+  await store.append('s', [say('user', 'many words '.repeat(5_000))])
+  const { tokens, text } = await readLog(store, 's', { position: 1 })
+  expect(tokens).toBe(2 * words(text))
+  expect(tokens).toBeGreaterThan(1_000)
+  expect(tokens).toBeLessThanOrEqual(2_000)
+  await store.close()
 })
