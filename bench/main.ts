@@ -77,6 +77,7 @@ function report(found: Found): void {
   const undo = found['undo and redo']
   const overlapping = found['undo and redo of overlaps']
   const size = found['size of a file']
+  const { search } = found
 
   const figures = {
     append_ratio: normal.ratio,
@@ -93,6 +94,9 @@ function report(found: Found): void {
     undo_ratio: undo.undo / undo.bareClear,
     redo_ratio: undo.redo / undo.bareSet,
     size_ratio: size.ratio,
+    search_index_ms: search.index.ours,
+    search_ms: search.search.ours,
+    search_size_ratio: search.size,
   }
   if (values.json) {
     process.stdout.write(`${JSON.stringify(figures)}\n`)
@@ -133,6 +137,11 @@ function report(found: Found): void {
     ['undo of replacements that overlap others', overlapping.undo / overlapping.bareClear, '<= 2'],
     ['redo of the same', overlapping.redo / overlapping.bareSet, '<= 2'],
     [`file over content, ${size.name}`, figures.size_ratio, '<= 1.35'],
+    ['search: index of 10,000 messages, ms', figures.search_index_ms, '<= 1000'],
+    ['  over a bare table of FTS5', search.index.ours / search.index.bare],
+    ['  a search of six words, ms', figures.search_ms, '<= 10'],
+    ['  over a bare table of FTS5', search.search.ours / search.search.bare],
+    ['  index over texts, bytes', figures.search_size_ratio, '<= 1'],
   ]
   const width = Math.max(...rows.map(([what]) => what.length))
   for (const [what, figure, asked = ''] of rows) {

@@ -11,6 +11,7 @@ import {
 import { agentSession, makeRandom, textTurn } from './conversation.ts'
 import type { Folder } from './folder.ts'
 import { timed } from './rounds.ts'
+import { searchAgainstBare } from './search.ts'
 import { fileSize } from './size.ts'
 import { statsAgainstBare, viewAgainstBare } from './view.ts'
 
@@ -70,6 +71,8 @@ export const SECTIONS = {
   'undo and redo of overlaps': async (folder: Folder) => undoOverlapping(folder, 'agent.db'),
 
   'size of a file': async (folder: Folder) => fileSize(folder),
+
+  search: async (folder: Folder) => searchAgainstBare(folder),
 }
 
 export type Sections = typeof SECTIONS

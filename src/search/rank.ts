@@ -32,22 +32,22 @@ export type Ranked<Row extends Candidate = Candidate> = { readonly row: Row; rea
 /** How much each sign counts. */
 export const WEIGHTS = {
   /** Repetition saturates, and long messages count less. */
-  k1: 0.8,
+  k1: 1.2,
   b: 0.25,
   /** A word in a neighbour: in a question before the message, another message before, the one after, and two away. */
   afterQuestion: 0.8,
-  before: 0.25,
-  after: 0.55,
-  farBefore: 0.3,
+  before: 0.15,
+  after: 0.4,
+  farBefore: 0.4,
   farAfter: 0.15,
   /** The most that a repeated word of a neighbour counts. */
   most: 3,
   /** A message that asks something holds less. */
-  question: 0.2,
+  question: 0.3,
   /** Words of the query near each other. */
   pairs: 0.15,
   phrase: 2,
-  speaker: 0.7,
+  speaker: 0.4,
   name: 0.2,
   role: 0.2,
   /** Instructions and outputs are long and seldom what is meant. */

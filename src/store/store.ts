@@ -451,7 +451,7 @@ export class Store<S extends Storage = Storage> {
    * searches everything stored, hidden rows and summaries included, and returns the best hits first (docs/search.md). `cursor` of the
    * result is for the next page, which stays the same when messages are appended meanwhile.
    *
-   * The first search of a store makes an index, which takes seconds for each 10,000 messages; later ones, and the background after an append,
+   * The first search of a store makes an index, which takes about a second for each 10,000 messages; later ones, and the background after an append,
    * add what is new. A read-only store searches what is in the index, and says so with `complete: false`.
    */
   async search(query: string, options: SearchOptions = {}): Promise<SearchResult> {

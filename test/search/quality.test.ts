@@ -60,7 +60,7 @@ function conversationsOf(path: string): Message[][] {
 const FLOORS: Readonly<Record<string, readonly [five: number, ten: number]>> = {
   'travel-zh.openai.jsonl': [0.83, 0.9],
   'retail-support.openai.jsonl': [0.92, 1],
-  'airline-support.openai.jsonl': [0.6, 0.85],
+  'airline-support.openai.jsonl': [0.6, 0.8],
   'coding-session.anthropic.jsonl': [0.85, 0.9],
   'aider.openai.jsonl': [1, 1],
 }

@@ -525,6 +525,8 @@ function addedAt(row: Row): number {
 
 /** Contents up to this size, bytes, are read together; a longer one alone, so that memory does not grow with their number. */
 const MOST_TOGETHER = 20_000
+/** No content is longer than 2^31 bytes, the range of the length in PostgreSQL. */
+const WHOLE = 2 ** 31 - 1
 /** Units of long texts that a block reads for the words of the query, after the beginning of each. */
 const MAX_REST = 4_000_000
 
@@ -535,7 +537,7 @@ function* readRows(sql: Sql, places: readonly Place[], query: SearchQuery): Work
   const found: FoundRow[] = []
   for (const row of yield* readStored(sql, places, MOST_TOGETHER)) {
     const isLong = row[10] === null
-    const [whole] = isLong ? yield* readStored(sql, [placeOf(row)], Number.MAX_SAFE_INTEGER) : [row]
+    const [whole] = isLong ? yield* readStored(sql, [placeOf(row)], WHOLE) : [row]
     // Removed meanwhile, where the engine reads each statement at a later moment.
     if (whole === undefined) continue
     const candidate = candidateIn(whole, telling, left)
@@ -626,7 +628,7 @@ function* hitOf(sql: Sql, found: FoundRow, score: number, query: SearchQuery): W
     row
   let { text } = found
   if (text === undefined) {
-    const [again] = yield* readStored(sql, [place], Number.MAX_SAFE_INTEGER)
+    const [again] = yield* readStored(sql, [place], WHOLE)
     text = again === undefined ? '' : searchedText({ content: contentOf(again[10] as string, place.place) })
   }
   return {
