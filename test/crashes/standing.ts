@@ -101,7 +101,8 @@ function beneath(database: Database): Record<string, unknown[]> {
     ),
     jobs: all('select id, state, attempts, run, holder, error, request from undertext_jobs order by no'),
     circuits: all('select failures, model, error, open_until from undertext_circuits order by session'),
-    meta: all('select key, value from undertext_meta order by key'),
+    // How far the index of the search is depends on when it was read.
+    meta: all("select key, value from undertext_meta where key <> 'searched' order by key"),
     measurements: all(
       `select s.id, m.provider, m.model, m.estimator, m.view_epoch, m.tokens, m.held, m.history, m.standing, m.pending,
          m.first_tokens, m.first_estimate from undertext_measurements m left join undertext_sessions s on s.no = m.session
