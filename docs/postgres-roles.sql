@@ -16,14 +16,18 @@ GRANT INSERT, UPDATE (status, trigger, actor, reason, params, rows_hidden, parts
   ON undertext.compactions TO undertext_app;
 GRANT INSERT, UPDATE (saved_text, saved_reasoning, saved_results, saved_media) ON undertext.replacements TO undertext_app;
 GRANT INSERT, UPDATE (replaced_by, forgotten_at) ON undertext.notes TO undertext_app;
+GRANT INSERT, UPDATE (answer_first, answer_last) ON undertext.requests TO undertext_app;
 GRANT INSERT, UPDATE (reference_count) ON undertext.blobs TO undertext_app;
 -- Free.
 GRANT INSERT, UPDATE, DELETE ON undertext.names, undertext.sessions, undertext.measurements, undertext.usage, undertext.jobs,
-  undertext.circuits, undertext.operations, undertext.calibrations, undertext.limits TO undertext_app;
+  undertext.circuits, undertext.operations, undertext.calibrations, undertext.limits, undertext.searched, undertext.words TO undertext_app;
 
 -- 2. For purgeSession, for notes that are forgotten for good, and for imports that are given up. The triggers see to it that nothing else deletes.
 GRANT DELETE ON undertext.messages, undertext.contents, undertext.compactions, undertext.replacements, undertext.audit,
-  undertext.blobs, undertext.notes TO undertext_app;
+  undertext.blobs, undertext.notes, undertext.requests TO undertext_app;
+-- A purge that keeps forks gives them what they need of the purged session.
+GRANT UPDATE (source) ON undertext.messages TO undertext_app;
+GRANT UPDATE (copied_from) ON undertext.compactions TO undertext_app;
 
 -- 3. Optional: each database role sees only the sessions whose owner has the role's name. The owner of the tables sees all.
 -- Sessions without an owner are seen by the owner of the tables alone.
@@ -33,7 +37,7 @@ DO $$
 DECLARE name text;
 BEGIN
   FOREACH name IN ARRAY ARRAY['names', 'messages', 'contents', 'compactions', 'replacements', 'audit', 'measurements', 'usage',
-    'jobs', 'circuits', 'operations', 'notes', 'blobs'] LOOP
+    'jobs', 'circuits', 'operations', 'notes', 'requests', 'searched', 'words', 'blobs'] LOOP
     EXECUTE format('ALTER TABLE undertext.%I ENABLE ROW LEVEL SECURITY', name);
     EXECUTE format('CREATE POLICY by_owner ON undertext.%I USING (EXISTS (SELECT FROM undertext.sessions s
       WHERE s.family = %1$I.family)) WITH CHECK (true)', name);

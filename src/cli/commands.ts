@@ -138,6 +138,7 @@ export const COMMANDS: readonly CliCommand[] = [
       'stats @ --model openai/gpt-4o --model anthropic/claude-sonnet-4-20250514': 'two models side by side',
       'stats @ --system-file prompt.txt --max-tokens 8000':
         'with a system prompt and 8,000 tokens for the answer',
+      'stats @ --at before-compaction:@': 'how full it was before the newest run',
       "stats @ --json | jq '.models[0].usageRatio'": 'one figure, for a script',
     },
     action: async () => (await import('./commands/stats.ts')).showStats,
@@ -149,7 +150,8 @@ export const COMMANDS: readonly CliCommand[] = [
         .addOption(systemFileOption(', so that it counts'))
         .option('--prompt <text>', 'the prompt about to be sent, so that it counts')
         .option('--tools <file>', 'a JSON file with a list of tool definitions, so that they count')
-        .option('--max-tokens <tokens>', 'tokens to keep free for the answer', wholeNumber(0)),
+        .option('--max-tokens <tokens>', 'tokens to keep free for the answer', wholeNumber(0))
+        .option('--at <moment>', MOMENT),
   },
   {
     name: 'compact',

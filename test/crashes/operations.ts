@@ -35,6 +35,13 @@ export const KILLED_VERBS = [
   'update',
   'archive',
   'purge',
+  'fork',
+  'fork the past',
+  'bring back',
+  'remember',
+  'forget',
+  'search',
+  'record an answer',
 ] as const
 export type KilledVerb = (typeof KILLED_VERBS)[number]
 
@@ -54,6 +61,11 @@ export const ENABLING: { readonly [V in KilledVerb]?: readonly KilledVerb[] } = 
   unpin: ['pin'],
   'record a block': ['say a block'],
   'append by keys': ['append by keys'],
+  'fork the past': ['prune'],
+  'bring back': ['fork'],
+  forget: ['remember'],
+  search: ['append a batch'],
+  'record an answer': ['report usage', 'append one'],
 }
 
 function turn(name: string, number: number): NewMessage[] {
@@ -225,9 +237,35 @@ export async function prepare(
     case 'purge':
       // Attempts that a killed process left are among the compactions it counts.
       return figures(async () => {
-        const { messages, blobs } = await store.purgeSession(session)
+        const forks = picks[1] % 2 === 0 ? 'keep' : 'purge'
+        const { messages, blobs } = await store.purgeSession(session, { forks })
         return { messages, blobs }
       })
+    case 'fork':
+    case 'fork the past':
+    case 'bring back':
+      return prepareFork(store, operation, stats.storedMessages)
+    case 'remember':
+      return figures(async () => {
+        const note = { session, key: `key ${picks[0] % 3}`, metadata: { number: operation.number } }
+        return (await store.remember(`#${operation.number} to remember`, note)).text
+      })
+    case 'forget': {
+      const notes = await store.recall(undefined, { session })
+      const one = notes[picks[0] % Math.max(1, notes.length)]
+      return one && figures(async () => (await store.forget(one.id)).changed)
+    }
+    case 'search':
+      return figures(async () => {
+        const { hits } = await store.search('file list', { session, limit: 20 })
+        return { positions: hits.map(({ position }) => position) }
+      })
+    case 'record an answer': {
+      const requests = await store.listRequests(session, { limit: 1_000 })
+      const one = requests.findLast(({ answerPositions }) => answerPositions === undefined)
+      const { messageCount: last } = await store.getSession(session)
+      return one && figures(() => store.recordAnswer(session, one.id, [last, last]))
+    }
     case 'condense a range': {
       const range = await wholeTurns(store, operation)
       return (
@@ -294,6 +332,24 @@ async function prepareUndo(
   return figures(async () => {
     const { changed, rows, parts } = await store[`${verb}Compaction`](session, target, { cascade: true })
     return { changed, rows, parts }
+  })
+}
+
+/** A fork under an id that comes again, and the conclusion of one. */
+async function prepareFork(
+  store: Store,
+  { verb, session, number, picks }: Operation,
+  messages: number,
+): Promise<(() => Promise<unknown>) | undefined> {
+  if (verb === 'bring back') {
+    const forks = await store.listForks(session)
+    const one = forks[picks[0] % Math.max(1, forks.length)]
+    return one && figures(async () => (await store.bringBack(one.id, { text: `#${number} so` })).position)
+  }
+  const at = verb === 'fork' ? {} : { at: { afterMessage: 1 + (picks[0] % messages) } }
+  return figures(async () => {
+    const fork = await store.forkSession(session, { id: `fork ${picks[1] % 4} of ${session}`, ...at })
+    return { messages: fork.messageCount, at: fork.forkedFrom?.position }
   })
 }
 

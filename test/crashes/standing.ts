@@ -21,16 +21,28 @@ export async function standingOf(
     [false, true].map((archived) => store.listSessions({ archived, limit: 1_000 })),
   )
   const standing: unknown[] = []
-  for (const { id } of sessions.flat()) standing.push(await sessionStanding(store, id, leftOut))
+  const all: Compactions = []
+  for (const { id } of sessions.flat()) all.push(...(await store.listCompactions(id)))
+  const name = namer(all.filter(({ status }) => !leftOut.includes(status)))
+  for (const { id } of sessions.flat()) standing.push(await sessionStanding(store, id, leftOut, name))
   return JSON.parse(JSON.stringify({ sessions: standing, ...beneath(database) }, withoutBytes))
 }
 
-async function sessionStanding(store: Store, id: string, leftOut: readonly string[]): Promise<unknown> {
+type Compactions = Awaited<ReturnType<Store['listCompactions']>>
+
+async function sessionStanding(
+  store: Store,
+  id: string,
+  leftOut: readonly string[],
+  name: (value: unknown) => unknown,
+): Promise<unknown> {
   const { incarnation, createdAt, updatedAt, version, archivedAt, ...session } = await store.getSession(id)
   const compactions = (await store.listCompactions(id)).filter(({ status }) => !leftOut.includes(status))
-  const name = namer(compactions, incarnation)
   return {
     session: { ...session, isArchived: archivedAt !== undefined },
+    requests: (await store.listRequests(id, { limit: 1_000 })).map(({ at: _, audit: __, ...request }) =>
+      name(request),
+    ),
     messages: (await store.getMessages(id)).map(({ createdAt: _, ...message }) => name(message)),
     view: (await store.getEffectiveHistory(id, { provenance: true })).map(({ createdAt: _, ...message }) =>
       name(message),
@@ -43,11 +55,11 @@ async function sessionStanding(store: Store, id: string, leftOut: readonly strin
   }
 }
 
+/** An id that a store made: it begins with the incarnation of a session. */
+const OWN_ID = /^[\w-]{16}:/
+
 /** Puts `c0`, `run0` and bare positions where a store has made ids of its own. */
-function namer(
-  compactions: readonly { id: string; runId: string }[],
-  incarnation: string,
-): (value: unknown) => unknown {
+function namer(compactions: Compactions): (value: unknown) => unknown {
   const names = new Map<string, string>()
   for (const { id, runId } of compactions) {
     names.set(id, `c${names.size}`)
@@ -55,7 +67,7 @@ function namer(
   }
   const renamed = (value: unknown): unknown => {
     if (typeof value === 'string') {
-      const own = value.startsWith(`${incarnation}:`) ? value.slice(incarnation.length) : value
+      const own = value.replace(OWN_ID, ':')
       return names.get(own) ?? own
     }
     if (Array.isArray(value)) return value.map(renamed)
@@ -89,7 +101,8 @@ function beneath(database: Database): Record<string, unknown[]> {
     ),
     jobs: all('select id, state, attempts, run, holder, error, request from undertext_jobs order by no'),
     circuits: all('select failures, model, error, open_until from undertext_circuits order by session'),
-    meta: all('select key, value from undertext_meta order by key'),
+    // How far the index of the search is depends on when it was read.
+    meta: all("select key, value from undertext_meta where key <> 'searched' order by key"),
     measurements: all(
       `select s.id, m.provider, m.model, m.estimator, m.view_epoch, m.tokens, m.held, m.history, m.standing, m.pending,
          m.first_tokens, m.first_estimate from undertext_measurements m left join undertext_sessions s on s.no = m.session

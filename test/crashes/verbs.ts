@@ -82,6 +82,13 @@ const ONLY = {
   enableTruncate: false,
   targetTokens: 0,
 } as const
+/** A fork of a session with compactions, with a turn of its own. */
+async function forked(store: Store): Promise<void> {
+  await wholeRun(store)
+  await store.forkSession(S, { id: 'fork' })
+  await store.append('fork', [...turn(6), image(7), image(9)])
+}
+
 const PRUNE = { ...ONLY, enablePrune: true, pruneProtectTokens: 0, pruneMinimumSavings: 0 } as const
 const SUMMARIZE = { ...ONLY, enableSummarize: true, keepRecentTokens: 100, summaryMaxTokens: 300 } as const
 const PIPELINE = {
@@ -410,6 +417,43 @@ export const VERBS: readonly WritingVerb[] = [
     again: 'NOTE_NOT_FOUND',
   },
   { name: 'purge', act: (store) => store.purgeSession(S), again: 'SESSION_NOT_FOUND' },
+  {
+    name: 'fork',
+    arrange: wholeRun,
+    act: (store) => store.forkSession(S, { id: 'fork', title: 'Another way' }),
+    again: 'SESSION_EXISTS',
+  },
+  {
+    name: 'fork the past',
+    arrange: async (store) => {
+      await wholeRun(store)
+      await store.pin(S, [(await store.getMessages(S))[2]!.id])
+    },
+    act: (store) => store.forkSession(S, { id: 'fork', at: { afterMessage: 20 } }),
+    again: 'SESSION_EXISTS',
+  },
+  {
+    name: 'bring a fork back',
+    arrange: forked,
+    act: (store) => store.bringBack('fork', { text: `${CANARY} it is faster` }),
+  },
+  {
+    name: 'bring a fork back in the words of a summarizer',
+    arrange: forked,
+    act: (store) => store.bringBack('fork'),
+  },
+  {
+    name: 'purge and keep the forks',
+    arrange: forked,
+    act: (store) => store.purgeSession(S, { forks: 'keep' }),
+    again: 'SESSION_NOT_FOUND',
+  },
+  {
+    name: 'purge with the forks',
+    arrange: forked,
+    act: (store) => store.purgeSession(S, { forks: 'purge' }),
+    again: 'SESSION_NOT_FOUND',
+  },
   { name: 'reestimate', arrange: wholeRun, act: (store) => store.reestimate(S) },
   {
     name: 'record a usage',
@@ -432,6 +476,19 @@ export const VERBS: readonly WritingVerb[] = [
     },
     // Of three texts one is there.
     act: (store, request) => store.recordUsage(S, { inputTokens: 900, request }),
+  },
+  {
+    name: 'record the answer of a request',
+    arrange: async (store) => {
+      const request = await store.prepareRequest(S, {})
+      const { requestId } = await store.recordUsage(S, { inputTokens: 900, request })
+      const { position } = await store.append(S, [say('assistant', `${CANARY} so it is`)])
+      return [requestId, position]
+    },
+    act: async (store, [requestId, position]: [string, number]) => {
+      if (!(await store.recordAnswer(S, requestId, [position, position]))) throw new Error('it has an answer')
+    },
+    again: 'it has an answer',
   },
   {
     name: 'learn a limit',

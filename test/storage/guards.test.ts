@@ -40,6 +40,8 @@ beforeEach(async () => {
   await store.compactSession('s', { range: { from: 6, to: 9 }, summary: 'Two turns.' })
   await store.hideMessages('s', [(await store.getMessages('s'))[0]!.id])
   await store.remember('A note.', { session: 's', key: 'k' })
+  const request = await store.prepareRequest('asked', { prompt: 'Why?', system: 'Be brief.' })
+  await store.recordResponse('asked', { request, messages: [say('assistant', 'So.')] })
   other = new BetterSqlite3(join(folder, 'chats.db'))
   other.pragma('recursive_triggers = on')
 })
@@ -72,6 +74,12 @@ describe('the guards refuse', () => {
     'another owner of a note': "update undertext_notes set owner = 'x'",
     'no note': 'delete from undertext_notes',
     'a replaced note': `insert or replace into undertext_notes (id, session, owner, no, text, created_at) values ('x', 1, '', 1, '"x"', 0)`,
+    'another request': "update undertext_requests set hash = x'00'",
+    'another usage of a request': 'update undertext_requests set input_tokens = 1',
+    'another moment of a request': 'update undertext_requests set position = 5',
+    'no request': 'delete from undertext_requests',
+    'a replaced request': `insert or replace into undertext_requests (session, no, position, audit, provider, model, renderer, hash, at)
+      values (2, 1, 0, 0, 'p', 'm', 1, x'00', 0)`,
     'another audit': "update undertext_audit set event = 'x'",
     'no audit': 'delete from undertext_audit',
   }

@@ -52,11 +52,15 @@ type Node = { readonly session: Session; readonly forks: readonly Node[] }
 export async function tree(context: Context, given: string | undefined): Promise<number> {
   const { out } = context
   const store = await context.open('read')
-  const roots =
+  const nodes =
     given === undefined
-      ? await rootsOf(store)
-      : [await rootOf(store, await store.getSession(await context.session(store, given)))]
-  const nodes = await Promise.all(roots.map((session) => nodeOf(store, session)))
+      ? await nodesOf(store)
+      : [
+          await nodeOf(
+            store,
+            await rootOf(store, await store.getSession(await context.session(store, given))),
+          ),
+        ]
   if (context.json) context.printJson({ sessions: nodes.map(jsonOf) })
   else if (nodes.length === 0) writeLines(out, ['No session has forks.'])
   else
@@ -67,9 +71,9 @@ export async function tree(context: Context, given: string | undefined): Promise
   return EXIT.done
 }
 
-/** The sessions that are no forks and have some. */
-async function rootsOf(store: Store): Promise<Session[]> {
-  const roots: Session[] = []
+/** The sessions that are no forks and have some. Only sessions with forks are asked for them. */
+async function nodesOf(store: Store): Promise<Node[]> {
+  const sessions: Session[] = []
   for (const archived of [false, true])
     for await (const session of allSessions(store, {
       archived,
@@ -77,9 +81,10 @@ async function rootsOf(store: Store): Promise<Session[]> {
       search: undefined,
       after: undefined,
     }))
-      if (session.forkedFrom === undefined && (await store.listForks(session.id)).length > 0)
-        roots.push(session)
-  return roots
+      sessions.push(session)
+  const parents = new Set(sessions.flatMap(({ forkedFrom }) => forkedFrom?.sessionId ?? []))
+  const roots = sessions.filter(({ id, forkedFrom }) => forkedFrom === undefined && parents.has(id))
+  return Promise.all(roots.map((session) => nodeOf(store, session, parents)))
 }
 
 async function rootOf(store: Store, session: Session): Promise<Session> {
@@ -88,9 +93,10 @@ async function rootOf(store: Store, session: Session): Promise<Session> {
   return root
 }
 
-async function nodeOf(store: Store, session: Session): Promise<Node> {
-  const forks = await store.listForks(session.id)
-  return { session, forks: await Promise.all(forks.map((one) => nodeOf(store, one))) }
+/** `parents`: the ids of the sessions with forks, where they are known. */
+async function nodeOf(store: Store, session: Session, parents?: ReadonlySet<string>): Promise<Node> {
+  const forks = parents?.has(session.id) === false ? [] : await store.listForks(session.id)
+  return { session, forks: await Promise.all(forks.map((one) => nodeOf(store, one, parents))) }
 }
 
 type JsonNode = {

@@ -1,6 +1,7 @@
 import type { StatsOptions } from '../../config/store-options.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
+import { INEXACT, momentOf } from '../moments.ts'
 import { providerAndModel, readTextFile, type SystemPromptOptions, systemPromptOf } from '../options.ts'
 import { writeLines } from '../output/layout.ts'
 import { type RequestFigures, requestFigures, statsLines } from './stats/report.ts'
@@ -10,6 +11,7 @@ type StatsCommandOptions = SystemPromptOptions & {
   readonly prompt?: string
   readonly tools?: string
   readonly maxTokens?: number
+  readonly at?: string
 }
 
 export async function showStats(
@@ -21,10 +23,11 @@ export async function showStats(
   const store = await context.open('read')
   const id = await context.session(store, given)
   const { settings } = await store.getConfig(id)
+  const at = options.at === undefined ? undefined : await momentOf(context, store, id, options.at)
   const models: RequestFigures[] = []
   for (const name of options.model ?? [undefined]) {
     const { provider, model } = providerAndModel({ model: name })
-    const stats = await store.getContextStats(id, provider, model, request)
+    const stats = await store.getContextStats(id, provider, model, { ...request, ...(at && { at }) })
     if (stats !== null) models.push(requestFigures(stats, settings))
   }
   const session = await store.getSession(id)
@@ -40,7 +43,18 @@ export async function showStats(
       models: models.map(jsonOf),
       usage,
     })
-  } else writeLines(context.out, statsLines(context, session, counts, models, usage))
+  } else {
+    writeLines(context.out, statsLines(context, session, counts, models, usage))
+    const moment = models[0]?.stats.moment
+    if (moment !== undefined) {
+      const place = `after position ${moment.position} and entry ${moment.auditNo} of the audit`
+      writeLines(context.out, [
+        '',
+        `The context is that of the past, ${place}; counts and usage are of today.`,
+      ])
+      if (!moment.exact) writeLines(context.out, [INEXACT])
+    }
+  }
   return EXIT.done
 }
 
@@ -69,7 +83,9 @@ async function readTools(cwd: string, path: string): Promise<unknown[]> {
 
 function jsonOf({ stats, breakdown, free, target, due }: RequestFigures) {
   const { tokens, source, entry } = stats.contextWindow
+  const { moment } = stats
   return {
+    ...(moment !== undefined && { moment }),
     provider: stats.provider,
     model: stats.model ?? null,
     estimator: stats.estimator,

@@ -95,4 +95,9 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TRIGGER notes_are_kept BEFORE DELETE ON {schema}.notes FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION {schema}.refuse('notes are kept; a purge is the one way to remove them');",
     "CREATE TRIGGER notes_are_not_truncated BEFORE TRUNCATE ON {schema}.notes FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse('notes are kept');",
   ], // 0004_recall_guards
+  [
+    "CREATE TRIGGER requests_are_written_once BEFORE UPDATE OF family, session, no, \"position\", audit, provider, model, rendering, renderer, hash, system, tools, prompt, files, prompt_first, prompt_last, input_tokens, cache_read_tokens, cache_creation_tokens, output_tokens, at ON {schema}.requests FOR EACH ROW EXECUTE FUNCTION {schema}.refuse('requests are written once');",
+    "CREATE TRIGGER requests_are_kept BEFORE DELETE ON {schema}.requests FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION {schema}.refuse('requests are kept; purgeSession is the one way to remove them');",
+    "CREATE TRIGGER requests_are_not_truncated BEFORE TRUNCATE ON {schema}.requests FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse('requests are kept');",
+  ], // 0005_guards_of_requests
 ]

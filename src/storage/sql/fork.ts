@@ -227,12 +227,15 @@ function* copyCompactions(sql: Sql, forking: Forking, keys: NewKeys): Work<void>
     named.set(row[1] as string, uuidv7())
     if (!named.has(row[2] as string)) named.set(row[2] as string, uuidv7())
   }
-  const entries = yield* copyAudit(sql, forking, numbers, named)
+  const { entries, turnings } = yield* copyAudit(sql, forking, numbers, named)
   const places = yield* placesOf(sql, copied)
   const renumbered = (list: readonly number[]): number[] => list.flatMap((no) => numbers.get(no) ?? [])
   for (const { newNo, state, row } of copied) {
-    const [, id, run, , coverage, requires, undoneWithRun, turned, ...rest] = row
-    const { lifted, restored } = decodeTurned(id as string, turned)
+    const [no, id, run, , coverage, requires, withRunNow, turnedNow, ...rest] = row
+    const { undoneWithRun, turned } =
+      turnings === undefined
+        ? { undoneWithRun: withRunNow as number | null, turned: decodeTurned(id as string, turnedNow) }
+        : turnings.of(no as number)
     yield* sql.run(
       INSERT_COMPACTION,
       newNo,
@@ -248,8 +251,8 @@ function* copyCompactions(sql: Sql, forking: Forking, keys: NewKeys): Work<void>
               return by === undefined ? [moved(key), part] : [moved(key), part, by.map(moved)]
             }),
           ),
-      undoneWithRun === null ? null : (entries.get(undoneWithRun as number) ?? null),
-      turned === null ? null : JSON.stringify([renumbered(lifted), renumbered(restored)]),
+      undoneWithRun === null ? null : (entries.get(undoneWithRun) ?? null),
+      turnedNow === null ? null : JSON.stringify([renumbered(turned.lifted), renumbered(turned.restored)]),
       ...rest,
       fork.no,
       id,
@@ -293,13 +296,16 @@ function newKeyIn(places: Places, keys: NewKeys, compaction: string): (key: numb
   }
 }
 
-/** Copies what was recorded about the compactions up to the moment; returns the new numbers of the entries. */
+/**
+ * Copies what was recorded about the compactions up to the moment; returns the new numbers of the entries, and for a moment of the past
+ * how the compactions were turned until then.
+ */
 function* copyAudit(
   sql: Sql,
-  { origin, fork, past, position: last }: Forking,
+  { origin, fork, past, position: last, copied }: Forking,
   numbers: ReadonlyMap<number, number>,
   named: ReadonlyMap<string, string>,
-): Work<ReadonlyMap<number, number>> {
+): Work<{ readonly entries: ReadonlyMap<number, number>; readonly turnings: Turnings | undefined }> {
   const rows = yield* sql.all(
     `select no, event, compaction, run, at, actor, detail, position from undertext_audit
      where {family} session = ? and (no <= ? or event = 'created') and (compaction is not null or event in ('run undone', 'run redone')) order by no`,
@@ -307,23 +313,102 @@ function* copyAudit(
     past?.audit ?? Number.MAX_SAFE_INTEGER,
   )
   const entries = new Map<number, number>()
+  const turnings = past && new Turnings(copied)
   for (const [no, event, compaction, run, at, actor, detail, position] of rows) {
     const newNo = compaction === null ? null : numbers.get(compaction as number)
     const newRun = run === null ? null : named.get(run as string)
     if (newNo === undefined || newRun === undefined) continue
+    const found = detail === null ? {} : parseStoredObject(detail, 'detail', `audit entry ${no}`)
+    turnings?.add(
+      no as number,
+      event as string,
+      compaction as number | null,
+      run as string | null,
+      found.rewind,
+    )
     const key = yield* sql.insert(
       INSERT_AUDIT,
       yield* sql.nextNo('undertext_audit', fork.no),
       ...[fork.no, event, newNo, newRun, at, actor],
-      detail === null
-        ? null
-        : JSON.stringify(renamed(parseStoredObject(detail, 'detail', `audit entry ${no}`), named)),
+      detail === null ? null : JSON.stringify(renamed(found, named)),
       // A preview of an append that the fork has only a part of.
       position === null ? null : Math.min(position as number, last),
     )
     entries.set(no as number, key)
   }
-  return entries
+  return { entries, turnings }
+}
+
+type Turned = { readonly lifted: readonly number[]; readonly restored: readonly number[] }
+
+/** How compactions were undone and redone up to a moment, from the entries of the audit: the rows have only what is so today. */
+class Turnings {
+  readonly #withRun = new Map<number, number>()
+  /** The rewinds, by id. */
+  readonly #rewinds: ReadonlyMap<string, { readonly no: number; readonly lifts: ReadonlySet<number> }>
+  /** What each rewind undid and redid when it was last in force. */
+  readonly #turned = new Map<number, { lifted: number[]; restored: number[]; isOver: boolean }>()
+  /** The undo of a run whose entries follow; `others`: of other runs. */
+  #undoing: { readonly no: number; readonly run: string; others: number[] } | undefined
+
+  constructor(copied: readonly Copied[]) {
+    this.#rewinds = new Map(
+      copied.flatMap(({ no, row }) => {
+        const { lifts, restores } = coverageOf(row[1] as string, row[4], undefined)
+        if (lifts === undefined && restores === undefined) return []
+        this.#turned.set(no, { lifted: [], restored: [], isOver: false })
+        return [[row[1] as string, { no, lifts: new Set(lifts) }] as const]
+      }),
+    )
+  }
+
+  add(no: number, event: string, compaction: number | null, run: string | null, rewind: unknown): void {
+    if (compaction !== null && typeof rewind === 'string') {
+      this.#addTurned(event, compaction, rewind)
+      return
+    }
+    if (compaction === null || event !== 'undone') this.#undoing = undefined
+    if (compaction === null) {
+      if (event === 'run undone') this.#undoing = { no, run: run!, others: [] }
+      return
+    }
+    this.#withRun.delete(compaction)
+    const turned = this.#turned.get(compaction)
+    if (event === 'undone' && turned !== undefined) turned.isOver = true
+    if (event === 'redone' && turned?.isOver === true) this.#begin(turned)
+    const undoing = event === 'undone' ? this.#undoing : undefined
+    if (undoing === undefined) return
+    // What builds on the compactions of a run is undone before them.
+    undoing.others.push(compaction)
+    if (undoing.run !== run) return
+    for (const other of undoing.others) this.#withRun.set(other, undoing.no)
+    undoing.others = []
+  }
+
+  /** A rewind undoes what it lifts, and redoes what it restores; its undo does the opposite. */
+  #addTurned(event: string, compaction: number, id: string): void {
+    const rewind = this.#rewinds.get(id)
+    const turned = rewind && this.#turned.get(rewind.no)
+    if (rewind === undefined || turned === undefined) return
+    const isLifted = rewind.lifts.has(compaction)
+    if (isLifted !== (event === 'undone')) return
+    if (turned.isOver) this.#begin(turned)
+    if (isLifted) turned.lifted.push(compaction)
+    else turned.restored.push(compaction)
+  }
+
+  #begin(turned: { lifted: number[]; restored: number[]; isOver: boolean }): void {
+    turned.lifted = []
+    turned.restored = []
+    turned.isOver = false
+  }
+
+  of(compaction: number): { readonly undoneWithRun: number | null; readonly turned: Turned } {
+    return {
+      undoneWithRun: this.#withRun.get(compaction) ?? null,
+      turned: this.#turned.get(compaction) ?? { lifted: [], restored: [] },
+    }
+  }
 }
 
 /** Details name compactions by their ids. */

@@ -126,4 +126,9 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "-- The index of the search. It holds words, not texts, and of each row only which words it has. The words come from src/search/words.ts, so\n-- the tokenizer only splits them at spaces. A deleted row leaves its words in the file until the index is merged: residue.ts does that.\nCREATE VIRTUAL TABLE undertext_words USING fts5(words, content='', contentless_delete=1, detail=none, tokenize=\"ascii tokenchars '_'\");",
     "-- How many rows have a word.\nCREATE VIRTUAL TABLE undertext_vocabulary USING fts5vocab(undertext_words, row);",
   ], // 0012_recall_guards
+  [
+    "-- A request is written once; where its answer is in the log is recorded when it is stored. Only a purge removes it.\nCREATE TRIGGER undertext_requests_are_written_once\nBEFORE UPDATE OF session, no, position, audit, provider, model, rendering, renderer, hash, system, tools, prompt, files, prompt_first,\n  prompt_last, input_tokens, cache_read_tokens, cache_creation_tokens, output_tokens, at ON undertext_requests\nBEGIN SELECT RAISE(ABORT, 'undertext: requests are written once'); END;",
+    "CREATE TRIGGER undertext_requests_are_not_replaced BEFORE INSERT ON undertext_requests\nWHEN EXISTS (SELECT 1 FROM undertext_requests WHERE session = NEW.session AND no = NEW.no)\nBEGIN SELECT RAISE(ABORT, 'undertext: this request is there already'); END;",
+    "CREATE TRIGGER undertext_requests_are_kept BEFORE DELETE ON undertext_requests\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: requests are kept; purgeSession is the one way to remove them'); END;",
+  ], // 0013_guards_of_requests
 ]

@@ -84,6 +84,61 @@ export function describeForks({ open, keeps }: Contract): void {
       for (const id of ['c', 'd']) expect((await store.verifySession(id)).findings).toEqual([])
     })
 
+    it('redoes the run that was undone at its moment, and nothing else, whatever was turned since', async () => {
+      const store = await open()
+      await store.append('a', chat(6, 100))
+      const runs: string[] = []
+      for (const from of [1, 5]) {
+        const run = await store.compactSession('a', { range: { from, to: from + 3 }, summary: 'Short.' })
+        runs.push(run!.runId!)
+      }
+      const [first, second] = await store.listCompactions('a')
+      await store.undoCompaction('a', runs[0]!)
+      await store.undoCompaction('a', second!.id)
+      const { no } = (await store.getAuditLog('a')).at(-1)!
+      const then = await texts(store, 'a')
+      await store.redoCompaction('a', second!.id)
+      await store.redoCompaction('a', runs[0]!)
+      const fork = await store.forkSession('a', { at: { audit: no } })
+      expect(await texts(store, fork.id)).toEqual(then)
+
+      const [copyOfFirst, copyOfSecond] = await store.listCompactions(fork.id)
+      expect([copyOfFirst!.copiedFrom, copyOfSecond!.copiedFrom]).toEqual([first!.id, second!.id])
+      // The second was not undone with its run.
+      expect(await store.redoCompaction(fork.id, copyOfSecond!.runId)).toMatchObject({ changed: false })
+      expect(await store.redoCompaction(fork.id, copyOfFirst!.runId)).toMatchObject({
+        compactionIds: [copyOfFirst!.id],
+      })
+      expect((await store.verifySession(fork.id)).findings).toEqual([])
+    })
+
+    it('undoes a rewind with what it had undone at its moment, whatever was turned since', async () => {
+      const store = await open()
+      await store.append('a', chat(4, 100))
+      await store.compactSession('a', { range: { from: 1, to: 4 }, summary: 'Short.' })
+      const before = await texts(store, 'a')
+      const third = (await store.getMessages('a')).find(({ position }) => position === 3)!
+      const { compactionId } = await store.rewind('a', { from: { messageId: third.id } })
+      const { no } = (await store.getAuditLog('a')).at(-1)!
+      const then = await texts(store, 'a')
+      expect(then).toHaveLength(2)
+      await store.undoCompaction('a', compactionId!)
+      expect(await texts(store, 'a')).toEqual(before)
+      const [made] = await store.listCompactions('a')
+      await store.undoCompaction('a', made!.id)
+      await store.redoCompaction('a', compactionId!)
+      expect(await texts(store, 'a')).toEqual(then)
+
+      const fork = await store.forkSession('a', { at: { audit: no } })
+      expect(await texts(store, fork.id)).toEqual(then)
+      const rewind = (await store.listCompactions(fork.id)).find((one) => one.copiedFrom === compactionId)
+      await store.undoCompaction(fork.id, rewind!.id)
+      expect(await texts(store, fork.id)).toEqual(before)
+      await store.redoCompaction(fork.id, rewind!.id)
+      expect(await texts(store, fork.id)).toEqual(then)
+      expect((await store.verifySession(fork.id)).findings).toEqual([])
+    })
+
     it('is compacted, rewound, estimated again and exported like any other session', async () => {
       const store = await open()
       await store.append('a', [say('user', 'read'), call('c', 'read'), result('c', 'line\n'.repeat(9_000))])

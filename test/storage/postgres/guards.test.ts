@@ -116,7 +116,7 @@ describe.each(enginesOf(await postgresServer()))('the guards of %s', (_, start) 
     await run(
       "create or replace function refuse() returns trigger language plpgsql as 'begin return coalesce(new, old); end'",
     )
-    expect((await guardReport(connection, schema)).problems.changed).toHaveLength(22)
+    expect((await guardReport(connection, schema)).problems.changed).toHaveLength(25)
     await run(`create schema ${schema}_b`)
     await run(
       `create function ${schema}_b.refuse() returns trigger language plpgsql as 'begin return coalesce(new, old); end'`,

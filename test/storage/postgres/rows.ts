@@ -1,6 +1,15 @@
 /* Rows of the tables that are guarded, and what may and may not become of them. */
 
-export const TABLES = ['messages', 'contents', 'compactions', 'replacements', 'blobs', 'audit', 'notes']
+export const TABLES = [
+  'messages',
+  'contents',
+  'compactions',
+  'replacements',
+  'blobs',
+  'audit',
+  'notes',
+  'requests',
+]
 
 /** A row in each table that is guarded: two messages, and the rest once. */
 export const ROWS = [
@@ -14,6 +23,7 @@ export const ROWS = [
   "insert into blobs (family, hash, reference_count, bytes) values (7, '\\x01', 1, '\\x02')",
   "insert into audit (family, no, session, event, at) values (7, 1, 1, 'created', 5)",
   "insert into notes (family, id, session, owner, no, text, created_at) values (7, 'n', 1, '', 1, '\"a\"', 5)",
+  "insert into requests (family, session, no, position, audit, provider, model, renderer, hash, at) values (7, 1, 1, 1, 0, 'p', 'm', 1, '\\x04', 5)",
 ]
 
 /** Each written-once column with another value. */
@@ -73,6 +83,29 @@ export const WRITTEN_ONCE: Record<string, Record<string, string>> = {
     actor: "'x'",
     created_at: '0',
   },
+  requests: {
+    family: '8',
+    session: '2',
+    no: '2',
+    position: '2',
+    audit: '1',
+    provider: "'x'",
+    model: "'x'",
+    rendering: "'{}'",
+    renderer: '2',
+    hash: "'\\x05'",
+    system: "'\\x05'",
+    tools: "'\\x05'",
+    prompt: "'\\x05'",
+    files: "'\\x05'",
+    prompt_first: '1',
+    prompt_last: '1',
+    input_tokens: '1',
+    cache_read_tokens: '1',
+    cache_creation_tokens: '1',
+    output_tokens: '1',
+    at: '0',
+  },
 }
 
 /** What the verbs change. */
@@ -83,6 +116,7 @@ export const PERMITTED = [
   "update compactions set summarizer = 's', model = 'm', prompt_version = 'p', usage = '{}', cost = 0.5, error = 'e', turned = '[]', undone_with_run = 1",
   'update compactions set tokens_before = 6, tokens_after = 3',
   'update replacements set saved_text = 1, saved_reasoning = 1, saved_results = 1, saved_media = 1',
+  'update requests set answer_first = 2, answer_last = 2',
   'update notes set replaced_by = 2, forgotten_at = 9',
   'update blobs set reference_count = reference_count + 1',
   'update blobs set reference_count = 0',
