@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'
@@ -22,18 +20,13 @@ it('show --at shows the view of a moment, before it was compacted', async () => 
   expect(shown.messages.map(({ position }) => position)).toEqual([1, 2, 3])
 })
 
-it('export --at writes the view of a moment', async () => {
-  const file = join(small.path, '..', 'then.md')
-  const { exit } = await run('export', '--at', 'position:3', '--format', 'markdown', '-o', file)
+it('export --at writes the view of a moment, in the form of an API', async () => {
+  const { exit, out } = await run('export', '--at', 'position:3', '--format', 'openai')
   expect(exit).toBe(0)
-  const text = readFileSync(file, 'utf8')
-  const texts = await small.change(async (store) =>
-    (await store.getMessages('talk')).flatMap(({ kind, content }) =>
-      kind === 'message' && typeof content === 'string' ? [content] : [],
-    ),
-  )
-  expect(text).toContain(texts[0])
-  expect(text).not.toContain(texts.at(-1))
+  const view = await small.change((store) => store.getEffectiveHistory('talk', thirdAt))
+  const written = JSON.parse(out) as { role: string }[]
+  expect(written.map(({ role }) => role)).toEqual(view.map(({ role }) => role))
+  expect(JSON.stringify(written)).not.toContain('It boils.')
 })
 
 it('stats --at shows how full the context was, and says that it was then', async () => {

@@ -1,0 +1,26 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { runCli } from '../support/cli-run.ts'
+import { type SmallStore, smallStore } from '../support/cli-store.ts'
+
+let small: SmallStore
+beforeAll(async () => {
+  small = await smallStore()
+  await small.change(async (store) => {
+    await store.forkSession('talk', { id: 'first', title: 'One', at: { afterMessage: 5 } })
+    await store.forkSession('talk', { id: 'second', title: 'Two' })
+    await store.forkSession('first', { id: 'below', title: 'Under', at: { afterMessage: 2 } })
+  })
+})
+afterAll(() => small.remove())
+
+const DRAWN = [
+  'talk (The kettle): 8 messages',
+  '├ first (One): 5 messages, from message 5',
+  '│ └ below (Under): 2 messages, from message 2',
+  '└ second (Two): 8 messages, from message 8',
+]
+
+it.each([[[]], [['below']]])('tree draws sessions with their forks, and theirs: %j', async (argv) => {
+  const { exit, lines } = await runCli(['tree', ...argv, '--db', small.path])
+  expect([exit, lines]).toEqual([0, DRAWN])
+})
