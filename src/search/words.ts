@@ -28,10 +28,45 @@ export function wordsOf(text: string): string[] {
   return words
 }
 
+/** The longest piece between two spaces whose words are kept, UTF-16 units. */
+const MAX_PIECE = 48
+
+type PieceWords = readonly (readonly [word: string, start: number, end: number])[]
+
+/** The words of pieces, and their places: conversations repeat most pieces. */
+const pieces = new Map<string, PieceWords>()
+
 /** Passes each word of the index with its place in the text. */
 export function eachWord(text: string, found: FoundWord): void {
-  let at = 0
-  while (at < text.length) {
+  let end = 0
+  for (let start = 0; start < text.length; start = end + 1) {
+    end = start
+    // No word has a space or a control character.
+    while (end < text.length && text.charCodeAt(end) > 0x20) end++
+    if (end === start) continue
+    if (end - start > MAX_PIECE) readPiece(text, start, end, found)
+    else
+      for (const [word, from, to] of wordsOfPiece(text.slice(start, end)))
+        found(word, start + from, start + to)
+  }
+}
+
+function wordsOfPiece(piece: string): PieceWords {
+  const known = pieces.get(piece)
+  if (known !== undefined) return known
+  const words: [string, number, number][] = []
+  readPiece(piece, 0, piece.length, (word, start, end) => {
+    words.push([copyOf(word), start, end])
+  })
+  if (pieces.size >= MAX_KEPT) pieces.clear()
+  pieces.set(copyOf(piece), words)
+  return words
+}
+
+/** Reads a text from a place to another, which is its end or followed by a space. */
+function readPiece(text: string, from: number, to: number, found: FoundWord): void {
+  let at = from
+  while (at < to) {
     const end = runEnd(text, at)
     if (end === at) at++
     else if (isJoiner(text, end)) at = readNames(text, at, end, found)
