@@ -7,6 +7,7 @@ import type { RecallTool } from './tools.ts'
 export type AiSdkRecallTool<Schema> = {
   readonly description: string
   readonly inputSchema: Schema
+  /** Returns the answer as text. Rejects with the store's errors. */
   readonly execute: (input: unknown) => Promise<string>
 }
 
