@@ -136,8 +136,6 @@ export const COMMANDS: readonly CliCommand[] = [
     examples: {
       'stats @': 'the newest session and its own model',
       'stats @ --model openai/gpt-4o --model anthropic/claude-sonnet-4-20250514': 'two models side by side',
-      'stats @ --system-file prompt.txt --max-tokens 8000':
-        'with a system prompt and 8,000 tokens for the answer',
       'stats @ --at before-compaction:@': 'how full it was before the newest run',
       "stats @ --json | jq '.models[0].usageRatio'": 'one figure, for a script',
     },

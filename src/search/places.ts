@@ -24,6 +24,8 @@ export interface PlaceOrder {
   slice(from: number, to: number): Place[]
   /** Whether a row has a word of the query, as far as the index was read. */
   has(place: Place): boolean
+  /** The words of the query that a row has, by their index, as far as the index was read. */
+  wordsOf(place: Place): number[]
 }
 
 /** Rows whose neighbours are looked at; the others are in the order of their own words. */
@@ -39,7 +41,7 @@ const SHARES: readonly (readonly [distance: number, share: number])[] = [
 /** How much the better neighbour counts for the choice of the rows that are compared. */
 const NEAR = 0.5
 /** Numbers between those of two sessions, so that no neighbour is one of the other session. */
-const GAP = 4
+const GAP = 6
 
 /** Orders rows, of equal ones the newer first. With `withNeighbours`, rows without words count that are next to rows with them. */
 export function orderPlaces(words: readonly WordPlaces[], withNeighbours: boolean): PlaceOrder {
@@ -78,6 +80,7 @@ export function orderPlaces(words: readonly WordPlaces[], withNeighbours: boolea
       return (all ?? best).slice(from, to).map((row) => table.placeOf(row))
     },
     has: (place) => table.has(table.rowOf(place)),
+    wordsOf: (place) => table.wordsOf(table.rowOf(place)),
   }
 }
 
@@ -167,10 +170,21 @@ class RowTable {
     return score
   }
 
-  #addWords(at: number, share: number): void {
+  wordsOf(row: number): number[] {
+    const at = this.#indexes.get(row)
+    return at === undefined ? [] : this.#wordsAt(at)
+  }
+
+  #wordsAt(at: number): number[] {
+    const words: number[] = []
     for (const [nth, set] of this.#sets.entries())
       for (let left = set[at]!; left !== 0; left &= left - 1)
-        this.#sums[nth * 32 + 31 - Math.clz32(left & -left)]! += share
+        words.push(nth * 32 + 31 - Math.clz32(left & -left))
+    return words
+  }
+
+  #addWords(at: number, share: number): void {
+    for (const word of this.#wordsAt(at)) this.#sums[word]! += share
   }
 
   /** Whether a number is that of a place, not one between two sessions. */

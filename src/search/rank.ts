@@ -257,15 +257,13 @@ export function asksSomething(text: string): boolean {
   return /[?？]$/.test(text.slice(-200).trimEnd())
 }
 
-/** The words from which a row is read no further: a long output has its telling words in the index, not here. */
-export const MAX_READ = 20_000
-
 /** What `rank` reads of a message: `text` is its `searchedText`. */
 export function candidateOf(
   text: string,
   role: Role,
   metadata: Message['metadata'],
   place: Pick<Candidate, 'key' | 'session' | 'position' | 'createdAt'>,
+  words: readonly string[] = wordsOf(text),
 ): Candidate {
   const speaker = speakerOf(text, metadata?.name)
   return {
@@ -273,7 +271,7 @@ export function candidateOf(
     role,
     ...(speaker !== undefined && { speaker }),
     isQuestion: asksSomething(text),
-    words: wordsOf(text.length > MAX_READ ? text.slice(0, MAX_READ) : text),
+    words,
   }
 }
 

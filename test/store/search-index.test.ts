@@ -109,3 +109,48 @@ test('of 80 outputs of 1 MB never more than one is read at a time', async () => 
   expect(hits).toHaveLength(10)
   expect(most).toBeLessThan(2_000_000)
 }, 60_000)
+
+test('a word is found in each of many long texts, wherever it is', async () => {
+  await using store = await openStore(':memory:')
+  const filler = 'lorem ipsum '.repeat(8_000)
+  // The first 20,000 units of a text are read in any case: this word begins there and ends after them.
+  const across = `${'x '.repeat(9_998)}quixotic`
+  const texts = Array.from({ length: 8 }, (_, at) => `text ${at} ${filler} xylophone`)
+  await store.append(
+    's',
+    [...texts, across].map((content) => ({ role: 'user' as const, content })),
+  )
+  const { hits } = await store.search('xylophone', { limit: 20 })
+  expect(hits.map(({ position }) => position).sort()).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+  expect((await store.search('quixotic')).hits.map(({ position }) => position)).toEqual([9])
+})
+
+test('pages return each hit once, whatever is appended between them', async () => {
+  await using store = await openStore(':memory:')
+  const words = ['lamp', 'sofa', 'rug', 'desk']
+  const wordsOf = (at: number) => words.filter((_, nth) => (at * 7) % (nth + 2) < 2).join(' ')
+  for (let session = 0; session < 8; session++)
+    await store.append(
+      `s${session}`,
+      Array.from({ length: 30 }, (_, at) => ({
+        role: 'user' as const,
+        content: `${wordsOf(at + session)} lamp ${'other '.repeat(at % 5)}`,
+      })),
+    )
+  const seen: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await store.search('lamp sofa rug desk', {
+      limit: 10,
+      ...(cursor !== undefined && { cursor }),
+    })
+    for (const { sessionId, position } of page.hits) seen.push(`${sessionId} ${position}`)
+    cursor = page.cursor
+    await store.append(
+      'late',
+      Array.from({ length: 60 }, () => ({ role: 'user' as const, content: 'a desk' })),
+    )
+  } while (cursor !== undefined)
+  expect(new Set(seen).size).toBe(seen.length)
+  expect(seen).toHaveLength(8 * 30)
+})

@@ -5,6 +5,7 @@ import { stringifyJson } from '../../messages/json.ts'
 import type { PositionRange } from '../../messages/message.ts'
 import type { Point } from '../../model/moment.ts'
 import { begun, mapped, type Step, together, type Work } from '../../model/work.ts'
+import { canonicalProvider } from '../../tokens/providers.ts'
 import type { HistoryHead, PieceRecord, RequestRecord } from '../records/records.ts'
 import {
   type FoundRequest,
@@ -228,31 +229,44 @@ function nameOf(key: RequestKey): string {
 
 /** The size of a request by its provider's report, of the view at a point. */
 export type PastReport = {
-  readonly provider: string
   readonly tokens: number
   readonly at: number
   readonly point: Point
 }
 
-/** The last report of a request of a model up to a point, unless a compaction has changed the view in between. */
+/** The last position of the messages that a request sent. Of a prompt that was stored by others, the answer tells. */
+const LAST_SENT = `case when r.prompt is not null then r.answer_first - 1 else {greatest}(r.position, coalesce(r.prompt_last, 0)) end`
+/** Reports of one model that are looked at for one of a provider. */
+const MOST_REPORTS = 20
+
+/**
+ * The last report of a request whose messages are all before a point, unless a compaction has changed the view in between; for the moment
+ * of a request, its own report, which includes its prompt.
+ */
 export function* reportOfView(
   sql: Sql,
-  { no }: Pick<SessionHead, 'no'>,
+  session: SessionHead,
   { position, audit }: Point,
-  model: string,
+  of: { readonly provider: string; readonly model: string; readonly request: string | undefined },
 ): Work<PastReport | undefined> {
-  const row = yield* sql.get(
-    `select r.provider, r.input_tokens + coalesce(r.cache_read_tokens, 0) + coalesce(r.cache_creation_tokens, 0), r.at,
-       {greatest}(r.position, coalesce(r.prompt_last, 0)), r.audit
-     from undertext_requests r where {family r} r.session = ? and r.position <= ? and r.audit <= ? and r.model = ?
-       and r.input_tokens is not null and not exists (select 1 from undertext_audit a
-         where {family a} a.session = r.session and a.no > r.audit and a.no <= ? and a.compaction is not null)
-     order by r.no desc limit 1`,
-    ...[no, position, audit, model, audit],
-  )
+  const columns = `r.provider, r.input_tokens + coalesce(r.cache_read_tokens, 0) + coalesce(r.cache_creation_tokens, 0), r.at,
+    ${LAST_SENT}, r.audit`
+  const ofModel =
+    'from undertext_requests r where {family r} r.session = ? and r.model = ? and r.input_tokens is not null'
+  const no = of.request === undefined ? undefined : requestNo(session.incarnation, of.request)
+  const rows =
+    no === undefined
+      ? yield* sql.all(
+          `select ${columns} ${ofModel} and ${LAST_SENT} <= ? and r.audit <= ? and not exists (select 1 from undertext_audit a
+             where {family a} a.session = r.session and a.no > r.audit and a.no <= ? and a.compaction is not null)
+           order by r.no desc limit ?`,
+          ...[session.no, of.model, position, audit, audit, MOST_REPORTS],
+        )
+      : yield* sql.all(`select ${columns} ${ofModel} and r.no = ?`, session.no, of.model, no)
+  const row = rows.find(([provider]) => canonicalProvider(provider as string) === of.provider)
   if (row === undefined) return undefined
-  const [provider, tokens, at, last, entry] = row as [string, number, number, number, number]
-  return { provider, tokens, at, point: { position: Math.min(last, position), audit: entry } }
+  const [, tokens, at, last, entry] = row as [string, number, number, number | null, number]
+  return { tokens, at, point: { position: Math.min(last ?? position, position), audit: entry } }
 }
 
 /** The text of blobs; `undefined` when one is gone. */

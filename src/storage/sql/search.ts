@@ -1,4 +1,5 @@
 import { isUndertextError } from '../../errors.ts'
+import { codePointStart } from '../../messages/characters.ts'
 import type { Part } from '../../messages/message.ts'
 import { begun, mapped, together, type Work } from '../../model/work.ts'
 import { orderPlaces, type Place, type PlaceOrder, type Places } from '../../search/places.ts'
@@ -7,7 +8,6 @@ import {
   type Candidate,
   type Collection,
   candidateOf,
-  MAX_READ,
   rank,
   rarity,
   tellingWords,
@@ -282,7 +282,9 @@ export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
     const scopes = yield* scopesOf(sql, request.filter, session?.no, after?.moment)
     const pool = yield* readPool(sql, request, scopes, session)
     const hasForks = session === undefined && (yield* sql.get(IS_SHARED)) !== undefined
-    const search: Search = { query, filter: request.filter, moment, hasForks, ...pool }
+    const shown = hasForks ? { texts: new Set<string>(), upTo: 0 } : undefined
+    const search: Search = { query, filter: request.filter, moment, shown, ...pool }
+    const { documents } = pool.collection
     const hits: SearchHit[] = []
     for (let { block, skip } = after ?? { block: 0, skip: 0 }; block * BLOCK < pool.places.length; block++) {
       const ranked = yield* rankBlock(sql, search, block)
@@ -290,9 +292,9 @@ export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
       for (const { row, score } of taken) hits.push(yield* hitOf(sql, row, score, query))
       if (hits.length === limit) {
         const left = skip + taken.length
-        if (left < ranked.length) return { hits, next: { block, skip: left, moment } }
+        if (left < ranked.length) return { hits, next: { block, skip: left, moment, documents } }
         const isOver = (block + 1) * BLOCK >= pool.places.length
-        return { hits, next: isOver ? undefined : { block: block + 1, skip: 0, moment } }
+        return { hits, next: isOver ? undefined : { block: block + 1, skip: 0, moment, documents } }
       }
       skip = 0
     }
@@ -360,13 +362,13 @@ type Search = Pool & {
   readonly query: SearchQuery
   readonly filter: SearchFilter
   readonly moment: number
-  /** Whether several of the sessions may share texts. */
-  readonly hasForks: boolean
+  /** What was shown of texts that forks share: the texts of the candidates up to a number. Absent where no text is shared. */
+  readonly shown: { readonly texts: Set<string>; upTo: number } | undefined
 }
 
 function* readPool(
   sql: Sql,
-  { query, isQuestion }: SearchRequest,
+  { query, isQuestion, after }: SearchRequest,
   scopes: readonly Scope[],
   session: { readonly no: number; readonly messageCount: number } | undefined,
 ): Work<Pool> {
@@ -375,7 +377,7 @@ function* readPool(
     mapped(scopes, (scope) => readPlaces(sql, expression, scope, MOST_PLACES))
   // Sent together: the statements do not wait for each other.
   const asked = begun(together(words, (word) => placesWith([[word]])))
-  const documents = session?.messageCount ?? (yield* countDocuments(sql))
+  const documents = after?.documents ?? session?.messageCount ?? (yield* countDocuments(sql))
   const lists = (yield* asked).map((found) => [...found])
   const counts = lists.map((found) => found.reduce((sum, { places }) => sum + places.length, 0))
   const common = [...words.keys()].filter((index) => counts[index]! >= MOST_PLACES)
@@ -456,7 +458,7 @@ function* rankBlock(
   const beside = own.flatMap(neighboursOf).filter(places.has)
   const context = new Map(beside.map((place) => [nameOf(place), place]))
   for (const name of names) context.delete(name)
-  const rows = yield* readRows(sql, [...own, ...context.values()], query)
+  const rows = yield* readRows(sql, [...own, ...context.values()], query, places)
   const mayBeHit = (place: Place, row: Row): boolean =>
     places.has(place) || (addedAt(row) <= moment && passes(row, filter))
   const stored = new Map(rows.map(({ place, row }) => [nameOf(place), row]))
@@ -472,20 +474,22 @@ function* rankBlock(
  */
 function* firstOfTexts(
   sql: Sql,
-  { places, hasForks }: Search,
+  { places, shown }: Search,
   block: number,
   mayBeHit: (place: Place, row: Row) => boolean,
   rows: ReadonlyMap<string, Row>,
 ): Work<ReadonlySet<string>> {
   const own = places.slice(block * BLOCK, (block + 1) * BLOCK)
-  if (!hasForks) return new Set(own.map(nameOf))
-  const seen = new Set<string>()
+  if (shown === undefined) return new Set(own.map(nameOf))
+  const { texts } = shown
   const isFirst = (place: Place, row: Row | undefined): boolean => {
     if (row === undefined || !mayBeHit(place, row)) return false
     const text = `${row[0]} ${row[15]}`
-    return !seen.has(text) && seen.add(text).has(text)
+    return !texts.has(text) && texts.add(text).has(text)
   }
-  for (const row of yield* readStored(sql, places.slice(0, block * BLOCK), 0)) isFirst(placeOf(row), row)
+  const before = places.slice(shown.upTo, block * BLOCK)
+  for (const row of before.length === 0 ? [] : yield* readStored(sql, before, 0)) isFirst(placeOf(row), row)
+  shown.upTo = (block + 1) * BLOCK
   return new Set(own.filter((place) => isFirst(place, rows.get(nameOf(place)))).map(nameOf))
 }
 
@@ -516,8 +520,8 @@ const SQLITE_ROWS = [
 ] as const
 const POSTGRES_ROWS = `select m.family, ${FOUND},
     (select min(w.added) from undertext_words w where {same w m} w.session = m.session and w.place = {int k 2})
-  from {elements ?} k join undertext_messages m on m.family = {int k 0} and m.session = {int k 1}
-    and m.key = ({int k 1} - 1) * ${2 ** 34} + {int k 2} ${JOINED}`
+  from {elements ?} k cross join lateral (select * from undertext_messages m where m.family = {int k 0} and m.session = {int k 1}
+    and m.key = ({int k 1} - 1) * ${2 ** 34} + {int k 2} offset 0) m ${JOINED}`
 
 function addedAt(row: Row): number {
   return (row[16] as number | null) ?? Number.POSITIVE_INFINITY
@@ -527,11 +531,16 @@ function addedAt(row: Row): number {
 const MOST_TOGETHER = 20_000
 /** No content is longer than 2^31 bytes, the range of the length in PostgreSQL. */
 const WHOLE = 2 ** 31 - 1
-/** Units of long texts that a block reads for the words of the query, after the beginning of each. */
-const MAX_REST = 4_000_000
+/** Units of a text that are read in any case, and those of long texts that a block reads after them. */
+const [MAX_READ, MAX_REST] = [20_000, 300_000]
 
-/** Reads rows by their places. */
-function* readRows(sql: Sql, places: readonly Place[], query: SearchQuery): Work<FoundRow[]> {
+/** Reads rows by their places. Of a long text the index knows which words come later. */
+function* readRows(
+  sql: Sql,
+  places: readonly Place[],
+  query: SearchQuery,
+  order: PlaceOrder,
+): Work<FoundRow[]> {
   const telling = tellingWords(query)
   let left = MAX_REST
   const found: FoundRow[] = []
@@ -542,6 +551,13 @@ function* readRows(sql: Sql, places: readonly Place[], query: SearchQuery): Work
     if (whole === undefined) continue
     const candidate = candidateIn(whole, telling, left)
     left -= candidate.rest
+    if (candidate.isCut) {
+      const words = new Set(candidate.row.words)
+      for (const index of order.wordsOf(candidate.row.place)) {
+        const { word } = query.words[index]!
+        if (!words.has(word)) candidate.row.words.push(word)
+      }
+    }
     found.push({ ...candidate.row, row, ...(!isLong && { text: candidate.text }) })
   }
   return found
@@ -582,12 +598,20 @@ function candidateIn(
   row: Row,
   telling: ReadonlyMap<string, string>,
   left: number,
-): { readonly row: Candidate & { readonly place: Place }; readonly text: string; readonly rest: number } {
+): {
+  readonly row: Candidate & { readonly place: Place; readonly words: string[] }
+  readonly text: string
+  readonly rest: number
+  /** Whether a part of the text was not read. */
+  readonly isCut: boolean
+} {
   const [, , , role, position, , , , createdAt, , content, metadata, sessionId] = row
   const place = placeOf(row)
   const name = `session ${sessionId}, row ${place.place}`
   const text = searchedText({ content: contentOf(content as string, name) })
-  const rest = text.slice(MAX_READ, MAX_READ + left)
+  const end = wordEnd(text, MAX_READ)
+  const rest = text.slice(end, wordEnd(text, end + Math.max(0, left)))
+  const read = wordsOf(text.slice(0, end))
   const candidate = candidateOf(
     text,
     decodeRole(role),
@@ -598,11 +622,24 @@ function candidateIn(
       createdAt: createdAt as number,
       ...(position !== null && { position: position as number }),
     },
+    // Other words count by their number. A piece of a text would keep all of it in memory.
+    read.map((word) => telling.get(word) ?? ''),
   )
-  // Other words count by their number. A piece of a text would keep all of it in memory.
-  const words = candidate.words.map((word) => telling.get(word) ?? '')
+  const words = candidate.words.slice()
   for (const word of rest === '' ? [] : wordsOf(rest)) if (telling.has(word)) words.push(telling.get(word)!)
-  return { row: { ...candidate, words, place }, text, rest: rest.length }
+  const isCut = end + rest.length < text.length
+  return { row: { ...candidate, words, place }, text, rest: rest.length, isCut }
+}
+
+/** The longest word that is not cut where a text is cut. */
+const MOST_WORD = 200
+
+/** A place near another one, or before it, at which no word is cut. */
+function wordEnd(text: string, at: number): number {
+  if (at >= text.length) return text.length
+  for (let place = at; place > at - MOST_WORD && place > 0; place--)
+    if (text.charCodeAt(place) <= 0x20) return place
+  return codePointStart(text, at)
 }
 
 /** The same as the conditions of `scopesOf` on a row; its session is that of a hit. */

@@ -12,7 +12,6 @@ import {
 } from '../../tokens/calibration.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { type Sizes, SizesSum, tokensOf } from '../../tokens/measure.ts'
-import { canonicalProvider } from '../../tokens/providers.ts'
 import {
   type LearnedLimit,
   LIMIT_KINDS,
@@ -94,11 +93,10 @@ export function* readPastStats(
     const session = yield* requireSession(sql, id)
     const point = yield* pointOf(sql, session, moment)
     const figures = { ...now.figures, ...(yield* readFiguresAt(sql, session, point)), undoneAutomatic: 0 }
-    const reported = yield* reportOfView(sql, session, point, model)
-    const isOfModel = reported !== undefined && canonicalProvider(reported.provider) === provider
-    const measurement = isOfModel
-      ? yield* pastMeasurement(sql, session, reported, estimatorOf(session))
-      : undefined
+    const request = 'request' in moment ? moment.request : undefined
+    const reported = yield* reportOfView(sql, session, point, { provider, model, request })
+    const measurement =
+      reported && (yield* pastMeasurement(sql, session, reported, estimatorOf(session), provider))
     return { point, figures, readings: { ...now.readings, measurement } }
   })
 }
@@ -107,11 +105,12 @@ export function* readPastStats(
 function* pastMeasurement(
   sql: Sql,
   session: StoredSession,
-  { provider, tokens, at, point }: PastReport,
+  { tokens, at, point }: PastReport,
   estimator: Estimator,
+  provider: string,
 ): Work<Measurement> {
   const { visibleSizes, visibleCount } = yield* readFiguresAt(sql, session, point)
-  const history = tokensOf(visibleSizes, visibleCount, estimator, canonicalProvider(provider))
+  const history = tokensOf(visibleSizes, visibleCount, estimator, provider)
   return {
     ...{ viewEpoch: session.viewEpoch, estimator: session.estimator, tokens, held: tokens, at },
     estimate: { history, standing: 0, pending: 0 },

@@ -304,7 +304,7 @@ function* originsOf(
   )) as unknown as [string, string]
   const inserters = rows.flatMap((row) => row[11] ?? [])
   const copied = yield* sql.all(
-    `select no from undertext_compactions where {family} session = ? and copied_from is not null
+    `select no from undertext_compactions where {family} session = ? and copied_from <> ''
        and no in (select value from {list ?} k)`,
     no,
     JSON.stringify(inserters),

@@ -26,7 +26,7 @@ export type Scope = {
 const MOST_PART = 200_000
 /** Rows with a word that are looked at for a condition. */
 const MOST_LOOKED_AT = 200_000
-/** Rows that are counted in PostgreSQL; with more, a word is common. */
+/** Rows with a word that are counted, or of which the newest are taken, in PostgreSQL; with more, a word is common. */
 const MOST_COUNTED = 20_000
 
 export function positionPlace(position: number): number {
@@ -133,9 +133,11 @@ function* readPostgres(sql: Sql, words: Expression, scope: Scope, limit: number)
            and m.key = (w.session - 1) * ${2 ** 34} + w.place and ${scope.condition}`
   return yield* sql.get(
     `select json_agg(session)::text, json_agg(place)::text, json_agg(family)::text from (
-       select w.family, w.session, w.place from ${rows} where ${isIn} w.words @@ cast(? as tsquery) ${isOld} limit ?) found`,
+       select * from (select w.family, w.session, w.place, w.added from ${rows}
+         where ${isIn} w.words @@ cast(? as tsquery) ${isOld} limit ?) known
+       order by added desc, family, session desc, place desc limit ?) found`,
     ...[...scope.values, ...(session === undefined ? [] : [session]), text],
-    ...[...(moment === undefined ? [] : [moment]), limit],
+    ...[...(moment === undefined ? [] : [moment]), MOST_COUNTED, limit],
   )
 }
 

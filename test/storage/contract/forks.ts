@@ -139,6 +139,23 @@ export function describeForks({ open, keeps }: Contract): void {
       expect((await store.verifySession(fork.id)).findings).toEqual([])
     })
 
+    it('of a purged fork names no other summary as its source', async () => {
+      const store = await open()
+      await store.append('a', chat(6, 100))
+      await store.forkSession('a', { id: 'b' })
+      await store.compactSession('a', { range: { from: 3, to: 4 }, summary: 'Made in a.' })
+      await store.compactSession('b', { range: { from: 1, to: 2 }, summary: 'Made in b.' })
+      for (const id of ['c', 'd']) await store.forkSession('b', { id })
+      await store.purgeSession('b', { forks: 'keep' })
+      for (const id of ['c', 'd']) {
+        const rows = await store.getMessages(id)
+        const summary = rows.find(({ kind }) => kind === 'summary')
+        expect(summary).toMatchObject({ content: 'Made in b.' })
+        expect(summary).not.toHaveProperty('copiedFrom')
+        expect(rows[0]!.copiedFrom).toMatchObject({ sessionId: 'a' })
+      }
+    })
+
     it('is compacted, rewound, estimated again and exported like any other session', async () => {
       const store = await open()
       await store.append('a', [say('user', 'read'), call('c', 'read'), result('c', 'line\n'.repeat(9_000))])

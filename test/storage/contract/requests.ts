@@ -63,6 +63,9 @@ export function describeRequests({ open, openBoth, keeps }: Contract): void {
       expect(later).toMatchObject({ messageCount: 5, source: 'measured+estimated' })
       expect(later!.estimatedInputTokens).toBeGreaterThan(540)
       expect((await at({ afterMessage: 2 }, { ...of, model: 'gpt-4o' }))?.measured).toBeNull()
+      // The report is of a request with the third message.
+      expect((await at({ afterMessage: 2 }))?.measured).toBeNull()
+      expect((await at({ afterMessage: 3 }, { ...of, provider: 'openai' }))?.measured).toBeNull()
 
       await store.compactSession(S, { range: { from: 1, to: 2 }, summary: 'Short.' })
       const [made] = await store.listCompactions(S)
