@@ -79,7 +79,7 @@ export type RecallAnswer = {
 
 /** Tokens of the marks, the sentences around them and a cursor. */
 export const FRAME_TOKENS = 130
-/** A piece with less room than this is left out. */
+/** A piece with less room than this is left out, unless it is whole. */
 export const LEAST_PIECE = 60
 /** Less text than this is not worth a cut. */
 const LEAST_CUT = LEAST_PIECE / 2
@@ -220,6 +220,11 @@ export function pieceMeter(scope: Scope): {
       return tokens
     },
   }
+}
+
+/** The room that a text must have beside others: a short one all of its tokens. */
+export function leastOf(scope: Scope, text: string): number {
+  return text.length > 8 * LEAST_PIECE ? LEAST_PIECE : Math.min(LEAST_PIECE, scope.tokensOf(indented(text)))
 }
 
 /** A piece that shows a text from a place on, as far as its tokens go: at least one character. */

@@ -9,6 +9,7 @@ import {
   cursorPlace,
   FRAME_TOKENS,
   LEAST_PIECE,
+  leastOf,
   pieceFrom,
   pieceMeter,
   pieceOf,
@@ -200,7 +201,7 @@ async function openSummary(
     const { text } = rowText(row)
     const empty = pieceOf(sessionId, row, text.length)
     const room = left - meter.heading(empty)
-    if (room < LEAST_PIECE && pieces.length > 0) break
+    if (room < leastOf(scope, text) && pieces.length > 0) break
     // Short messages whole; of a long one so much that others are shown too.
     const share = at === rows.length - 1 ? room : Math.max(LEAST_PIECE, Math.floor(room / 3))
     const piece = pieceFrom(scope, empty, text, startOf(text, query), share)

@@ -9,6 +9,7 @@ import {
   FRAME_TOKENS,
   headWithin,
   LEAST_PIECE,
+  leastOf,
   pieceFrom,
   pieceMeter,
   pieceOf,
@@ -94,7 +95,7 @@ async function read(
     const { text } = rowText(row)
     const empty = pieceOf(id, row, text.length)
     const room = left - meter.heading(empty)
-    if (room < LEAST_PIECE && best.length > 0) break
+    if (room < leastOf(scope, text) && best.length > 0) break
     const isLast = at === order.length - 1
     const share = isLast ? room : Math.max(LEAST_PIECE, Math.floor(room * SHARE))
     const piece = shownOf(scope, empty, text, query, share)

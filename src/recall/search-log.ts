@@ -15,7 +15,7 @@ import {
   FRAME_TOKENS,
   headWithin,
   indented,
-  LEAST_PIECE,
+  leastOf,
   pieceMeter,
   pieceOf,
   type RecallAnswer,
@@ -278,11 +278,13 @@ function fitting(
     const { hit, row, text } = found[passage.text]!
     const piece = pieceOf(hit.sessionId, row, text.length)
     const heading = headed.has(passage.text) ? PLACE_TOKENS : meter.heading(piece)
-    if (left < heading + LEAST_PIECE && chosen.length > 0) break
-    const head = headWithin(scope, text.slice(passage.from, passage.to), left - heading)
+    const whole = text.slice(passage.from, passage.to)
+    if (left < heading + leastOf(scope, whole) && chosen.length > 0) break
+    const head = headWithin(scope, whole, left - heading)
     const part = { ...passage, to: passage.from + head.length }
-    left -= headed.has(passage.text) ? PLACE_TOKENS : meter.add(withPassages(piece, text, []))
-    left -= scope.tokensOf(indented(head)) + PLACE_TOKENS
+    left -= headed.has(passage.text)
+      ? PLACE_TOKENS + scope.tokensOf(indented(head))
+      : meter.add(withPassages(piece, text, [part]))
     headed.add(passage.text)
     chosen.push(part)
   }
