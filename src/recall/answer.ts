@@ -1,6 +1,6 @@
 import { isUndertextError, type UndertextError } from '../errors.ts'
 import { fenceFor } from '../files/attached-file.ts'
-import { characterStart, headOf } from '../messages/characters.ts'
+import { characterStart, codePointStart, headOf } from '../messages/characters.ts'
 import { defined } from '../messages/defined.ts'
 import type { Role, RowKind, StoredMessage } from '../messages/message.ts'
 import type { Store } from '../store/store.ts'
@@ -77,104 +77,192 @@ export type RecallAnswer = {
   readonly problem?: string
 }
 
-/** Tokens of marks, headings and cursors. */
+/** Tokens of the marks, the sentences around them and a cursor. */
 export const FRAME_TOKENS = 130
-/** Tokens of the heading of a piece. */
-export const HEADING_TOKENS = 40
-/** A piece with less room than this is left out. */
+/** A piece with less room than this is left out, unless it is whole. */
 export const LEAST_PIECE = 60
+/** Less text than this is not worth a cut. */
+const LEAST_CUT = LEAST_PIECE / 2
 
-/** What else an answer says. */
+/** What an answer consists of. */
 export type AnswerParts = {
-  readonly pieces: readonly RecalledPiece[]
+  /** In the order in which they are shown. */
+  readonly pieces?: readonly RecalledPiece[]
+  /** The index of the piece that is cut first; `undefined` when none may be. */
+  readonly cut?: number | undefined
+  /** Where the text of the only piece ends, when its message goes on after it. */
+  readonly end?: number | undefined
   readonly notes?: readonly RecalledNoteText[]
   /** One sentence before the marks; of our own words only. */
   readonly lead: string
   readonly cursor?: string | undefined
   readonly previous?: string | undefined
   /** Lines after the marks, of our own words only. */
-  readonly trail: readonly string[]
+  readonly trail?: readonly string[]
 }
 
-/** An answer that stays within its tokens: what is over is removed from the last piece, with a cursor, and then piece by piece. */
+/** An answer of one sentence. */
+export function sentenceAnswer(
+  scope: Scope,
+  maxTokens: number,
+  lead: string,
+  trail: readonly string[] = [],
+): RecallAnswer {
+  return answerOf(scope, maxTokens, 0, () => ({ lead, trail }))
+}
+
+/**
+ * An answer that stays within its tokens. `partsOf(n)` makes the answer with the `n` best of `count` units: messages, passages or notes.
+ * What is over is cut from the piece of the last unit, then that unit is left out, so the cursors never pass over it. The best unit
+ * always stays, if need be with a short heading and without text.
+ */
 export function answerOf(
   scope: Scope,
   maxTokens: number,
-  parts: AnswerParts,
-  fewer?: (pieces: number) => Pick<AnswerParts, 'cursor' | 'previous' | 'trail'>,
+  count: number,
+  partsOf: (shown: number) => AnswerParts,
 ): RecallAnswer {
-  let { pieces, notes = [], ...rest } = parts
-  for (;;) {
-    const text = textOf(scope, pieces, notes, rest)
-    const tokens = scope.tokensOf(text)
-    const isEmpty = pieces.length === 0 && notes.length === 0
-    if (tokens <= maxTokens || isEmpty) {
-      const { cursor, previous } = rest
-      return {
-        ...defined({ text, tokens, pieces, cursor, previous }),
-        ...(parts.notes !== undefined && { notes }),
-      }
-    }
-    const over = tokens - maxTokens
-    const last = pieces.at(-1)
-    const shorter = last && shortened(scope, last, over)
-    if (shorter !== undefined) pieces = [...pieces.slice(0, -1), shorter]
-    else {
-      if (pieces.length > 0) pieces = pieces.slice(0, -1)
-      else notes = notes.slice(0, -1)
-      if (fewer !== undefined) rest = { ...rest, ...fewer(pieces.length + notes.length) }
-    }
+  for (let shown = count; shown > 1; shown--) {
+    const answer = fitted(scope, maxTokens, partsOf(shown))
+    if (answer !== undefined) return answer
+  }
+  const parts = partsOf(Math.min(1, count))
+  const answer = fitted(scope, maxTokens, parts) ?? fitted(scope, maxTokens, parts, true)
+  if (answer !== undefined) return answer
+  const [piece] = parts.pieces ?? []
+  for (let left = (piece?.passages.length ?? 0) - 1; left >= 0; left--) {
+    const pieces = [withFewer(piece!, left, parts.end)]
+    const shorter = fitted(scope, maxTokens, { ...parts, pieces }, true)
+    if (shorter !== undefined) return shorter
+  }
+  return rendered(scope, { ...parts, ...(piece && { pieces: [withFewer(piece, 0, parts.end)] }) }, true)
+}
+
+/** The answer, its piece cut where it is over; `undefined` when that is not enough. */
+function fitted(
+  scope: Scope,
+  maxTokens: number,
+  given: AnswerParts,
+  isBrief = false,
+): RecallAnswer | undefined {
+  for (let parts = given; ; ) {
+    const answer = rendered(scope, parts, isBrief)
+    if (answer.tokens <= maxTokens) return answer
+    const { pieces = [], cut = pieces.length - 1 } = parts
+    const piece = pieces[cut]
+    const shorter = piece && shortened(scope, piece, answer.tokens - maxTokens, parts.end)
+    if (shorter === undefined) return undefined
+    parts = { ...parts, pieces: pieces.with(cut, shorter) }
+  }
+}
+
+function rendered(scope: Scope, parts: AnswerParts, isBrief: boolean): RecallAnswer {
+  const { pieces = [], notes, cursor, previous } = parts
+  const text = textOf(scope, parts, isBrief)
+  return {
+    ...defined({ text, tokens: scope.tokensOf(text), pieces, cursor, previous }),
+    ...(notes !== undefined && { notes }),
   }
 }
 
 /** A piece without so many tokens at its end; `undefined` when it would show next to nothing. */
-function shortened(scope: Scope, piece: RecalledPiece, tokens: number): RecalledPiece | undefined {
+function shortened(
+  scope: Scope,
+  piece: RecalledPiece,
+  tokens: number,
+  end: number | undefined,
+): RecalledPiece | undefined {
   const last = piece.passages.at(-1)
   if (last === undefined) return undefined
   const room = scope.tokensOf(indented(last.text)) - tokens - 8
-  if (room < LEAST_PIECE / 2) {
-    if (piece.passages.length === 1) return undefined
-    const passages = piece.passages.slice(0, -1)
-    return { ...piece, passages, cursor: rowCursor(piece, passages.at(-1)!.to) }
-  }
+  if (room < LEAST_CUT) return undefined
   const text = headWithin(scope, last.text, room)
   const to = last.from + text.length
   return {
     ...piece,
-    passages: [...piece.passages.slice(0, -1), { from: last.from, to, text }],
-    cursor: rowCursor(piece, to),
+    passages: piece.passages.with(-1, { from: last.from, to, text }),
+    cursor: rowCursor(piece, to, end),
   }
 }
 
-/**
- * A piece that shows a text from a place on, as far as its tokens go; `undefined` when nothing fits.
- */
+/** A piece with its first passages only. */
+function withFewer(piece: RecalledPiece, count: number, end: number | undefined): RecalledPiece {
+  const passages = piece.passages.slice(0, count)
+  const to = passages.at(-1)?.to ?? piece.passages[0]?.from ?? 0
+  return { ...piece, passages, ...(to < piece.length && { cursor: rowCursor(piece, to, end) }) }
+}
+
+/** Measures pieces as an answer shows them, each compaction named once. */
+export function pieceMeter(scope: Scope): {
+  /** Tokens of the heading of a piece, before its text is chosen. */
+  readonly heading: (piece: RecalledPiece) => number
+  /** Tokens of a piece that follows those before. */
+  readonly add: (piece: RecalledPiece) => number
+} {
+  const named = new Set<string>()
+  const compactionsOf = ({ hiddenBy, replacedBy = [] }: RecalledPiece): readonly string[] =>
+    hiddenBy === undefined ? replacedBy : [hiddenBy]
+  const tokensOf = (piece: RecalledPiece): number => {
+    const lines = pieceLines(scope, piece, 99, () => 'C99', false)
+    for (const id of compactionsOf(piece)) if (!named.has(id)) lines.push(compactionLine('C99', id))
+    return scope.tokensOf(lines.join('\n'))
+  }
+  return {
+    heading: (piece) =>
+      tokensOf({
+        ...piece,
+        passages: [{ from: Math.max(0, piece.length - 1), to: piece.length, text: '' }],
+        cursor: rowCursor(piece, piece.length),
+      }),
+    add(piece) {
+      const tokens = tokensOf(piece)
+      for (const id of compactionsOf(piece)) named.add(id)
+      return tokens
+    },
+  }
+}
+
+/** The room that a text must have beside others: a short one all of its tokens. */
+export function leastOf(scope: Scope, text: string): number {
+  return text.length > 8 * LEAST_PIECE ? LEAST_PIECE : Math.min(LEAST_PIECE, scope.tokensOf(indented(text)))
+}
+
+/** A piece that shows a text from a place on, as far as its tokens go: at least one character. */
 export function pieceFrom(
   scope: Scope,
   piece: RecalledPiece,
   text: string,
   from: number,
   tokens: number,
-): RecalledPiece | undefined {
-  const head = headWithin(scope, from === 0 ? text : text.slice(from), tokens)
-  if (head === '' && from < text.length) return undefined
-  return withPassages(piece, text, [{ from, to: from + head.length }])
+  end?: number,
+): RecalledPiece {
+  const head = headWithin(scope, from === 0 && end === undefined ? text : text.slice(from, end), tokens)
+  return withPassages(piece, text, [{ from, to: from + head.length }], end)
 }
 
-/** The longest beginning of a text within tokens, as an answer shows it; never ends inside a character. */
+/**
+ * The longest beginning of a text within tokens, as an answer shows it; at least one code point. Ends inside a character only when that
+ * one alone does not fit.
+ */
 export function headWithin(scope: Scope, text: string, tokens: number): string {
   // What is indented is longer by two units for each line.
   const measureText = (piece: string): number => scope.estimator.measureText(indented(piece))
   const estimator = Object.create(scope.estimator, { measureText: { value: measureText } }) as Estimator
   const cut = truncateToTokenBudget(text, tokens, scope.provider, { estimator, ending: '' })
-  return cut.text
+  if (cut.text !== '' || text === '') return cut.text
+  let units = Math.max(2, Math.min(LONGEST_CHARACTER, 2 * Math.floor(tokens)))
+  while (units > 2 && scope.tokensOf(indented(headOf(text, units))) > tokens)
+    units = Math.ceil(units * 0.8) - 1
+  return headOf(text, Math.max(2, units))
 }
+
+/** Units of a character that are tried when it does not fit as a whole. */
+const LONGEST_CHARACTER = 1_024
 
 function textOf(
   scope: Scope,
-  pieces: readonly RecalledPiece[],
-  notes: readonly RecalledNoteText[],
-  { lead, cursor, previous, trail }: Omit<AnswerParts, 'pieces' | 'notes'>,
+  { pieces = [], notes = [], lead, cursor, previous, trail = [] }: AnswerParts,
+  isBrief: boolean,
 ): string {
   const compactions = new Map<string, string>()
   const nameOf = (id: string): string => {
@@ -185,8 +273,8 @@ function textOf(
     return name
   }
   const body = [
-    ...pieces.flatMap((piece, at) => pieceLines(scope, piece, at + 1, nameOf)),
-    ...notes.flatMap((note) => [noteHeading(note), indented(note.text), ...noteRest(note)]),
+    ...pieces.flatMap((piece, at) => pieceLines(scope, piece, at + 1, nameOf, isBrief)),
+    ...notes.flatMap((note) => [noteHeading(note, isBrief), indented(note.text), ...noteRest(note)]),
   ]
   const fence = fenceFor(body)
   const lines = [`${ANSWER_START}. ${lead}`]
@@ -197,7 +285,7 @@ function textOf(
       body.join('\n'),
       `[end of history ${fence}]`,
     )
-  for (const [id, name] of compactions) lines.push(`${name}: compaction ${id}`)
+  for (const [id, name] of compactions) lines.push(compactionLine(name, id))
   if (previous !== undefined) lines.push(`Before this: cursor ${JSON.stringify(previous)}`)
   if (cursor !== undefined) lines.push(`After this: cursor ${JSON.stringify(cursor)}`)
   if (pieces.some((piece) => piece.cursor !== undefined))
@@ -206,23 +294,35 @@ function textOf(
   return lines.join('\n')
 }
 
-/** The heading of a piece begins a line, and a stored line does not: no stored text can look like a heading. */
+function compactionLine(name: string, id: string): string {
+  return `${name}: compaction ${id}`
+}
+
+/**
+ * The heading of a piece begins a line, and a stored line does not: no stored text can look like a heading. A brief one leaves out what
+ * has no bound or can be looked up.
+ */
 function pieceLines(
   scope: Scope,
   piece: RecalledPiece,
   number: number,
   nameOf: (compaction: string) => string,
+  isBrief: boolean,
 ): string[] {
   const { sessionId, kind, position, messageId, anchor, role, createdAt, tools, hiddenBy } = piece
   const { replacedBy = [], passages, length, cursor } = piece
   const what = [
-    kind === 'message' ? `position ${position}` : `${kind} ${quoted(messageId)} up to position ${anchor}`,
-    ...(scope.base?.id === sessionId ? [] : [`session ${quoted(sessionId)}`]),
+    kind === 'message'
+      ? `position ${position}`
+      : `${kind} ${quoted(messageId, isBrief)} up to position ${anchor}`,
+    ...(scope.base?.id === sessionId ? [] : [`session ${quoted(sessionId, isBrief)}`]),
     role,
     timeOf(createdAt),
-    ...(tools === undefined ? [] : [`tool ${namesOf(tools)}`]),
-    ...(hiddenBy === undefined ? [] : [`hidden by ${nameOf(hiddenBy)}`]),
-    ...(replacedBy.length === 0 ? [] : [`shown shortened by ${replacedBy.map(nameOf).join(', ')}`]),
+    ...(tools === undefined || isBrief ? [] : [`tool ${namesOf(tools)}`]),
+    ...(hiddenBy === undefined || isBrief ? [] : [`hidden by ${nameOf(hiddenBy)}`]),
+    ...(replacedBy.length === 0 || isBrief
+      ? []
+      : [`shown shortened by ${replacedBy.map(nameOf).join(', ')}`]),
   ]
   const isWhole = passages.length === 1 && passages[0]!.from === 0 && passages[0]!.to >= length
   const more = cursor === undefined ? '' : `, more: cursor ${JSON.stringify(cursor)}`
@@ -242,15 +342,16 @@ function pieceLines(
 const MOST_NAMES = 3
 
 function namesOf(names: readonly string[]): string {
-  const shown = names.slice(0, MOST_NAMES).map((name) => quoted(headOf(name, 64)))
+  const shown = names.slice(0, MOST_NAMES).map((name) => quoted(headOf(name, 64), false))
   return names.length > MOST_NAMES
     ? `${shown.join(', ')} and ${names.length - MOST_NAMES} more`
     : shown.join(', ')
 }
 
-function noteHeading({ id, key, owner, createdAt }: RecalledNoteText): string {
+function noteHeading({ id, key, owner, createdAt }: RecalledNoteText, isBrief: boolean): string {
   const whose = owner === undefined ? 'of this session' : 'of all sessions'
-  return `# note ${quoted(id)}${key === undefined ? '' : `, key ${quoted(key)}`}, ${whose}, ${timeOf(createdAt)}`
+  const named = key === undefined ? '' : `, key ${quoted(key, isBrief)}`
+  return `# note ${quoted(id, false)}${named}, ${whose}, ${timeOf(createdAt)}`
 }
 
 function noteRest({ from, text, length }: RecalledNoteText): string[] {
@@ -260,16 +361,18 @@ function noteRest({ from, text, length }: RecalledNoteText): string[] {
   return [`~ characters ${from} to ${to} of ${length}${more}`]
 }
 
-/** Every kind of line break, so that no stored line begins a line of the answer. */
-const BREAKS = /\r\n?|[\n\v\f\u0085\u2028\u2029]/g
+/** Every kind of line break, those of Python included, so that no stored line begins a line of the answer. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are line breaks
+const BREAKS = /\r\n?|[\n\v\f\u001c-\u001e\u0085\u2028\u2029]/g
 
 export function indented(text: string): string {
   return `  ${text.replaceAll(BREAKS, '\n  ')}`
 }
 
 /** A name that others chose, on one line. */
-function quoted(name: string): string {
-  const short = name.length > 200 ? `${headOf(name, 200)}…` : name
+function quoted(name: string, isBrief: boolean): string {
+  const most = isBrief ? 40 : 200
+  const short = name.length > most ? `${headOf(name, most)}…` : name
   return JSON.stringify(short).replaceAll(/[\u0085\u2028\u2029]/g, ' ')
 }
 
@@ -293,11 +396,12 @@ export function pieceOf(sessionId: string, row: StoredMessage, length: number): 
   }
 }
 
-/** A piece with passages in the order of the text, overlapping ones joined, and the cursor for what follows. */
+/** A piece with passages in the order of the text, overlapping ones joined, and the cursor for what follows, up to `end` at first. */
 export function withPassages(
   piece: RecalledPiece,
   text: string,
   places: readonly { readonly from: number; readonly to: number }[],
+  end?: number,
 ): RecalledPiece {
   const merged: { from: number; to: number }[] = []
   for (const { from, to } of [...places].sort((a, b) => a.from - b.from)) {
@@ -306,30 +410,44 @@ export function withPassages(
     else merged.push({ from, to })
   }
   const passages = merged.map(({ from, to }) => ({ from, to, text: text.slice(from, to) }))
-  const end = passages.at(-1)?.to ?? 0
-  return { ...piece, passages, ...(end < text.length && { cursor: rowCursor(piece, end) }) }
+  const to = passages.at(-1)?.to ?? 0
+  return { ...piece, passages, ...(to < text.length && { cursor: rowCursor(piece, to, end) }) }
 }
 
 // ── Cursors ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The cursor of `open_history` for the text of a row from a place on. */
+/** The cursor of `open_history` for the text of a row from a place on, up to `end` when that is after it. */
 export function rowCursor(
   { messageId, position }: Pick<RecalledPiece, 'messageId' | 'position'>,
   offset: number,
+  end?: number,
 ): string {
-  return `${position ?? messageId}@${offset}`
+  return `${position ?? messageId}@${offset}${end !== undefined && offset < end ? `-${end}` : ''}`
 }
 
 /** The row and the place of a cursor. Throws `INVALID_INPUT`. */
-export function readRowCursor(cursor: string): { readonly row: string | number; readonly offset: number } {
-  const [, row = '', at = ''] = /^([\s\S]+)@(\d{1,15})$/.exec(cursor) ?? []
+export function readRowCursor(cursor: string): {
+  readonly row: string | number
+  readonly offset: number
+  readonly end: number | undefined
+} {
+  const [, row = '', at = '', end] = /^([\s\S]+)@(\d{1,15})(?:-(\d{1,15}))?$/.exec(cursor) ?? []
   if (row === '') throw wrong(BAD_CURSOR)
-  return { row: /^\d{1,15}$/.test(row) ? Number(row) : row, offset: Number(at) }
+  return {
+    row: /^\d{1,15}$/.test(row) ? Number(row) : row,
+    offset: Number(at),
+    end: end === undefined ? undefined : Number(end),
+  }
 }
 
 /** A place in a text that is not inside a character. */
 export function placeIn(text: string, at: number): number {
   return characterStart(text, Math.min(text.length, Math.max(0, at)))
+}
+
+/** The place that a cursor names. It may be inside a character that is longer than an answer, so it only keeps pairs of surrogates. */
+export function cursorPlace(text: string, at: number): number {
+  return codePointStart(text, Math.min(text.length, at))
 }
 
 // ── Problems ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -341,6 +459,7 @@ export function placeIn(text: string, at: number): number {
 export async function answering(
   store: Store,
   given: RecallScope,
+  maxTokens: number,
   work: (scope: Scope) => Promise<RecallAnswer>,
 ): Promise<RecallAnswer> {
   let scope: Scope
@@ -355,7 +474,7 @@ export async function answering(
   } catch (error) {
     const sentence = sentenceOf(error)
     if (sentence === undefined) throw error
-    return problemAnswer((error as UndertextError).code, sentence, scope)
+    return problemAnswer((error as UndertextError).code, headWithin(scope, sentence, maxTokens - 8), scope)
   }
 }
 

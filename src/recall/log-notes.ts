@@ -6,12 +6,13 @@ import type { Store } from '../store/store.ts'
 import {
   answering,
   answerOf,
+  cursorPlace,
   FRAME_TOKENS,
   headWithin,
   LEAST_PIECE,
-  placeIn,
   type RecallAnswer,
   type RecalledNoteText,
+  sentenceAnswer,
 } from './answer.ts'
 import { wrong } from './problems.ts'
 import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
@@ -53,7 +54,7 @@ export async function logNotes(
   bounds: RecallBounds = {},
 ): Promise<RecallAnswer> {
   const { maxTokens } = check(boundsSchema, bounds, 'logNotes')
-  return answering(store, scope, async (now) => {
+  return answering(store, scope, maxTokens, async (now) => {
     const { action, ...rest } = check(notesInput, input, 'history_notes')
     if (action === 'remember') return remember(now, rest, maxTokens)
     if (action === 'forget') return forget(now, rest, maxTokens)
@@ -71,11 +72,7 @@ async function remember(scope: Scope, { text, key, about }: Given, maxTokens: nu
     throw wrong('This session has no owner: remember the note about the session.')
   const whose = isOwners ? { owner: owner! } : { session: base.id }
   const note = await store.remember(text, { ...whose, ...(key !== undefined && { key }), actor: MODEL })
-  return answerOf(scope, maxTokens, {
-    pieces: [],
-    trail: [],
-    lead: `Remembered as note ${JSON.stringify(note.id)}.`,
-  })
+  return sentenceAnswer(scope, maxTokens, `Remembered as note ${JSON.stringify(note.id)}.`)
 }
 
 async function forget(scope: Scope, { noteId }: Given, maxTokens: number): Promise<RecallAnswer> {
@@ -84,7 +81,7 @@ async function forget(scope: Scope, { noteId }: Given, maxTokens: number): Promi
   if (!known.some(({ id }) => id === noteId))
     throw wrong('There is no such note in use. The action "recall" lists the notes and their ids.')
   await scope.store.forget(noteId, { actor: MODEL })
-  return answerOf(scope, maxTokens, { pieces: [], trail: [], lead: 'The note is out of use.' })
+  return sentenceAnswer(scope, maxTokens, 'The note is out of use.')
 }
 
 /** Notes that are looked at. */
@@ -115,7 +112,7 @@ async function recall(
   let left = maxTokens - FRAME_TOKENS
   for (const { id, key: own, owner, sessionId, text, createdAt } of found) {
     if (left < LEAST_PIECE && notes.length > 0) break
-    const from = noteId === undefined ? 0 : placeIn(text, offset)
+    const from = noteId === undefined ? 0 : cursorPlace(text, offset)
     const head = headWithin(scope, text.slice(from), Math.max(LEAST_PIECE, left - 60))
     left -= scope.tokensOf(head) + 60
     notes.push({
@@ -125,13 +122,12 @@ async function recall(
       ...(sessionId !== undefined && { sessionId }),
     })
   }
-  const rest = (shown: number) => ({
-    ...{ cursor: undefined, previous: undefined },
+  return answerOf(scope, maxTokens, notes.length, (shown) => ({
+    notes: notes.slice(0, shown),
+    lead:
+      shown === 0
+        ? 'No note was found.'
+        : `${shown} of ${found.length} notes, ${query === undefined ? 'newest' : 'best'} first.`,
     trail: shown < found.length ? [`For the next notes: after ${after + shown}.`] : [],
-  })
-  const lead =
-    notes.length === 0
-      ? 'No note was found.'
-      : `${notes.length} of ${found.length} notes, ${query === undefined ? 'newest' : 'best'} first.`
-  return answerOf(scope, maxTokens, { pieces: [], notes, lead, ...rest(notes.length) }, rest)
+  }))
 }

@@ -4,9 +4,10 @@ import type { CompactOptions } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
 import { headOf } from '../messages/characters.ts'
 import { check, labelSchema } from '../messages/check.ts'
+import type { StoredMessage } from '../messages/message.ts'
 import type { Awaitable } from '../storage/jobs.ts'
 import type { Store } from '../store/store.ts'
-import { answering, answerOf, problemAnswer, type RecallAnswer } from './answer.ts'
+import { answering, headWithin, problemAnswer, type RecallAnswer, sentenceAnswer } from './answer.ts'
 import { MODEL } from './log-notes.ts'
 import { wrong } from './problems.ts'
 import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
@@ -26,7 +27,9 @@ export const roomInput = z.strictObject({
     .int()
     .positive()
     .optional()
-    .describe('Instead of a share: everything up to this position is replaced by a summary.'),
+    .describe(
+      'Instead of a share: the messages up to this position are replaced by a summary, from the last pinned or system message before it on. It must be before the question that you answer.',
+    ),
   summary: z
     .string()
     .min(1)
@@ -80,64 +83,116 @@ export async function makeRoom(
   bounds: RecallBounds = {},
 ): Promise<MakeRoomAnswer> {
   const { maxTokens } = check(boundsSchema, bounds, 'makeRoom')
-  return answering(store, scope, async (now) => {
+  return answering(store, scope, maxTokens, async (now) => {
     const proposal = check(roomInput, input, 'make_room')
     const { base } = now
     if (base === undefined) throw wrong('This tool has no conversation of its own.')
     try {
-      const preview = await store.previewCompaction(base.id, await planOf(now, base.id, proposal))
+      const { options, trail } = await planOf(now, base.id, proposal)
+      const preview = await store.previewCompaction(base.id, options)
       if (preview === null || !preview.compacted)
-        return say(
+        return sentenceAnswer(
           now,
           maxTokens,
           'Nothing was hidden: there is nothing that may be, or it would save too little.',
         )
       const decision = await policy(preview, proposal)
       if (decision !== 'apply')
-        return say(
+        return sentenceAnswer(
           now,
           maxTokens,
-          `Nothing was hidden. The proposal was refused: ${headOf(decision.refuse, 600)}`,
+          `Nothing was hidden. The proposal was refused: ${headWithin(now, headOf(decision.refuse, 600), maxTokens - SENTENCE_TOKENS)}`,
         )
       const result = await store.compactSession(base.id, preview)
       if (result === null || !result.compacted)
-        return say(now, maxTokens, 'Nothing was hidden: the compaction was refused.')
-      return roomAnswer(now, maxTokens, result)
+        return sentenceAnswer(now, maxTokens, 'Nothing was hidden: the compaction was refused.')
+      return roomAnswer(now, maxTokens, result, trail)
     } catch (error) {
-      const sentence = refusalOf(error)
+      const sentence = await refusalOf(now, base.id, error)
       if (sentence === undefined) throw error
       return problemAnswer(sentence.code, sentence.text, now)
     }
   })
 }
 
+/** Tokens of the words before the reason of a refusal. */
+const SENTENCE_TOKENS = 60
+
 async function planOf(
   { store }: Scope,
   sessionId: string,
   { reason, targetShare, upToPosition, summary }: z.output<typeof roomInput>,
-): Promise<CompactOptions> {
+): Promise<{ readonly options: CompactOptions; readonly trail: readonly string[] }> {
   const authorship = { actor: MODEL, reason }
   if (upToPosition === undefined) {
     if (summary !== undefined)
       throw wrong('A summary needs upToPosition: the last position that it replaces.')
     const stats = await store.getContextStats(sessionId)
     const tokens = stats?.breakdown.conversationHistory ?? 0
-    return { ...authorship, targetTokens: Math.floor(tokens * (targetShare ?? DEFAULT_SHARE)) }
+    const targetTokens = Math.floor(tokens * (targetShare ?? DEFAULT_SHARE))
+    return { options: { ...authorship, targetTokens }, trail: [] }
   }
   if (targetShare !== undefined) throw wrong('Pass either targetShare or upToPosition.')
-  const view = await store.getEffectiveHistory(sessionId, { provenance: true })
-  const first = view.find(({ kind, role }) => kind !== 'message' || role !== 'system')
-  const from = first?.standsFor?.[0]?.[0]
-  if (from === undefined || from > upToPosition)
-    throw wrong(`Nothing up to position ${upToPosition} is shown any more.`)
-  return { ...authorship, range: { from, to: upToPosition }, ...(summary !== undefined && { summary }) }
+  const rows = await store.getMessages(sessionId, { visible: true })
+  const question = rows.findLast(({ kind, role }) => kind === 'message' && role === 'user')
+  if (question !== undefined && question.anchor <= upToPosition)
+    throw wrong(
+      `Position ${question.anchor} is the question that you are answering, which stays. Choose a position before it, or pass targetShare.`,
+    )
+  const covering = rows.find(({ anchor }) => anchor > upToPosition)
+  if (covering?.kind === 'summary') {
+    const [first, last] = (await store.expand(sessionId, covering.id)).positions
+    if (first <= upToPosition) throw wrong(withinSummary(rows, upToPosition, first, last))
+  }
+  const stays = rows.findLast((row) => row.anchor <= upToPosition && isKept(row))
+  const from = (stays?.anchor ?? 0) + 1
+  const isShown = (row: StoredMessage): boolean => row.anchor <= upToPosition && !isKept(row)
+  if (!rows.some((row) => row.anchor >= from && isShown(row))) {
+    if (stays === undefined) throw wrong(`Nothing up to position ${upToPosition} is shown any more.`)
+    throw wrong(`${whyKept(stays)}${insteadOf(rows, stays, upToPosition)}`)
+  }
+  const before = stays && rows.findLast((row) => row.anchor < stays.anchor && !isKept(row))
+  return {
+    options: {
+      ...{ ...authorship, range: { from, to: upToPosition } },
+      ...(summary !== undefined && { summary }),
+    },
+    trail:
+      before === undefined
+        ? []
+        : [`${whyKept(stays!)} To hide what is before it, pass upToPosition ${before.anchor}.`],
+  }
 }
 
-function say(scope: Scope, maxTokens: number, lead: string): RecallAnswer {
-  return answerOf(scope, maxTokens, { pieces: [], lead, trail: [] })
+/** What no compaction hides. */
+function isKept({ kind, role, pinned }: StoredMessage): boolean {
+  return pinned || (kind === 'message' && role === 'system')
 }
 
-function roomAnswer(scope: Scope, maxTokens: number, result: CompactionResult): MakeRoomAnswer {
+function whyKept({ anchor, pinned }: StoredMessage): string {
+  return `Position ${anchor} stays, because it is ${pinned ? 'pinned' : 'a system message'}.`
+}
+
+/** Which position to choose when nothing between the last row that stays and the asked position is shown. */
+function insteadOf(rows: readonly StoredMessage[], stays: StoredMessage, asked: number): string {
+  const before = rows.findLast((row) => row.anchor < stays.anchor && !isKept(row))
+  return before === undefined
+    ? ` Choose a position after ${Math.max(stays.anchor, asked)}.`
+    : ` Choose ${before.anchor}, or a position after ${Math.max(stays.anchor, asked)}.`
+}
+
+function withinSummary(rows: readonly StoredMessage[], asked: number, first: number, last: number): string {
+  const before = rows.findLast((row) => row.anchor < first && !isKept(row))
+  const ends = before === undefined ? `${last}` : `${before.anchor}, ${last}`
+  return `Position ${asked} is within a summary of the positions ${first} to ${last}. Choose ${ends} or a position after ${last}.`
+}
+
+function roomAnswer(
+  scope: Scope,
+  maxTokens: number,
+  result: CompactionResult,
+  more: readonly string[],
+): MakeRoomAnswer {
   const { runId, tokensBefore, tokensAfter, compactions } = result
   const rowsHidden = compactions.reduce((sum, one) => sum + one.rowsHidden, 0)
   const partsReplaced = compactions.reduce((sum, one) => sum + one.partsReplaced, 0)
@@ -145,18 +200,34 @@ function roomAnswer(scope: Scope, maxTokens: number, result: CompactionResult): 
   const trail = [
     `A person can undo it: undoCompaction with ${runId}.`,
     'What is hidden is still stored: search_history finds it.',
+    ...more,
   ]
-  const answer = answerOf(scope, maxTokens, { pieces: [], lead, trail })
+  const answer = sentenceAnswer(scope, maxTokens, lead, trail)
   return { ...answer, room: { runId, rowsHidden, partsReplaced, tokensBefore, tokensAfter } }
 }
 
+/** Positions that a refusal names. */
+const MOST_POSITIONS = 5
+
 /** Refusals of the store that a model can mend, or that end by themselves. */
-function refusalOf(error: unknown): { readonly code: string; readonly text: string } | undefined {
-  if (isUndertextError(error, 'ILLEGAL_BOUNDARY'))
+async function refusalOf(
+  { store }: Scope,
+  sessionId: string,
+  error: unknown,
+): Promise<{ readonly code: string; readonly text: string } | undefined> {
+  if (isUndertextError(error, 'ILLEGAL_BOUNDARY')) {
+    const named = new Set(error.facts.messageIds)
+    const rows = await store.getMessages(sessionId, { visible: true })
+    const positions = rows.filter(({ id }) => named.has(id)).map(({ anchor }) => anchor)
+    const which =
+      positions.length === 0
+        ? 'some belong to a call that stays'
+        : `position ${positions.slice(0, MOST_POSITIONS).join(', ')} belongs to a call that would be hidden, or stays`
     return {
       code: error.code,
-      text: 'These messages cannot be hidden together: some are pinned, or belong to a call that stays. Choose another position.',
+      text: `These messages cannot be hidden together: ${which}. Choose a position after the results of the call, or before the call.`,
     }
+  }
   if (isUndertextError(error, 'PENDING_TOOL_CALLS'))
     return {
       code: error.code,

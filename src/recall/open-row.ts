@@ -6,20 +6,23 @@ import type { Store } from '../store/store.ts'
 import {
   answering,
   answerOf,
+  cursorPlace,
   FRAME_TOKENS,
-  HEADING_TOKENS,
   LEAST_PIECE,
+  leastOf,
   pieceFrom,
+  pieceMeter,
   pieceOf,
   placeIn,
   type RecallAnswer,
   type RecalledPiece,
   readRowCursor,
   rowCursor,
+  sentenceAnswer,
 } from './answer.ts'
 import { passagesOf, WHOLE } from './passages.ts'
 import { BAD_CURSOR, wrong } from './problems.ts'
-import { type RowText, rowText } from './row-text.ts'
+import { rowText } from './row-text.ts'
 import { messageAt, rowNamed } from './rows.ts'
 import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
 
@@ -76,29 +79,33 @@ export async function openRow(
   bounds: RecallBounds = {},
 ): Promise<RecallAnswer> {
   const { maxTokens } = check(boundsSchema, bounds, 'openRow')
-  return answering(store, scope, async (now) => open(now, check(openInput, input, 'open_history'), maxTokens))
+  return answering(store, scope, maxTokens, async (now) =>
+    open(now, check(openInput, input, 'open_history'), maxTokens),
+  )
 }
 
 async function open(
-  scope: Scope,
+  asked: Scope,
   input: z.output<typeof openInput>,
   maxTokens: number,
 ): Promise<RecallAnswer> {
   const { position, messageId, callId, query, levels = 'one', cursor } = input
-  const { id } = await scope.sessionOf(input.session)
+  const { session, scope } = await asked.sessionOf(input.session)
+  const { id } = session
   if (cursor !== undefined) {
     const below = /^([\s\S]+)(#|\+)(\d{1,15})$/.exec(cursor)
-    if (below !== null && !/@\d+$/.test(cursor)) {
+    if (below !== null && !/@\d+(?:-\d+)?$/.test(cursor)) {
       const [, summary, kind, at] = below as unknown as [string, string, string, string]
       return openSummary(scope, id, await rowNamed(scope.store, id, summary), {
         ...{ levels: kind === '+' ? 'all' : 'one', after: Number(at), query, maxTokens },
       })
     }
-    const { row: name, offset } = readRowCursor(cursor)
+    const { row: name, offset, end } = readRowCursor(cursor)
     const row = await rowOf(scope, id, name)
-    const text = rowText(row)
-    if (offset > text.text.length) throw wrong(BAD_CURSOR)
-    return openText(scope, id, row, text, offset, maxTokens)
+    const { text } = rowText(row)
+    if (offset > text.length || (end !== undefined && (end <= offset || end > text.length)))
+      throw wrong(BAD_CURSOR)
+    return openText(scope, id, row, text, { from: cursorPlace(text, offset), end }, maxTokens)
   }
   if (callId !== undefined) {
     const { call, result } = await scope.store.getToolOutput(
@@ -108,48 +115,57 @@ async function open(
     )
     const place = result ?? call!
     const row = await messageAt(scope.store, id, place.position)
-    const text = rowText(row)
-    return openText(scope, id, row, text, startOf(text, query, text.starts[place.part] ?? 0), maxTokens)
+    const { text, starts, ends } = rowText(row)
+    // Only this call or output: others of the same message are other texts.
+    const [start, end] = [starts[place.part] ?? 0, ends[place.part] ?? text.length]
+    const from = start + startOf(text.slice(start, end), query)
+    return openText(scope, id, row, text, { from, end: end < text.length ? end : undefined }, maxTokens)
   }
   const name = position ?? messageId
   if (name === undefined) throw wrong('Name what to open: a position, a messageId, a callId or a cursor.')
   const row = await rowOf(scope, id, name)
   if (row.kind === 'summary') return openSummary(scope, id, row, { levels, after: 0, query, maxTokens })
-  const text = rowText(row)
-  return openText(scope, id, row, text, startOf(text, query, 0), maxTokens)
+  const { text } = rowText(row)
+  return openText(scope, id, row, text, { from: startOf(text, query), end: undefined }, maxTokens)
 }
 
 function rowOf({ store }: Scope, sessionId: string, name: string | number): Promise<StoredMessage> {
   return typeof name === 'number' ? messageAt(store, sessionId, name) : rowNamed(store, sessionId, name)
 }
 
-/** A little before the first word of the passage that matches best, at the start of a line if one is near; without one the default. */
-function startOf({ text }: RowText, query: string | undefined, otherwise: number): number {
+/** A little before the first word of the passage that matches best, at the start of a line if one is near; without one the beginning. */
+function startOf(text: string, query: string | undefined): number {
   const best = query === undefined ? undefined : passagesOf(readQuery(query), [text])[0]
-  if (best === undefined || text.length <= WHOLE) return otherwise
+  if (best === undefined || text.length <= WHOLE) return 0
   const from = placeIn(text, best.at - BEFORE)
   const line = text.lastIndexOf('\n', best.at) + 1
   return line >= from ? line : from
 }
 
+/** The text of a row from a place on, up to an end: of one part of a message, which goes on after it. */
 function openText(
   scope: Scope,
   sessionId: string,
   row: StoredMessage,
-  { text }: RowText,
-  offset: number,
+  text: string,
+  { from, end }: { readonly from: number; readonly end: number | undefined },
   maxTokens: number,
 ): RecallAnswer {
-  const from = placeIn(text, offset)
   const empty = pieceOf(sessionId, row, text.length)
-  const room = maxTokens - FRAME_TOKENS - HEADING_TOKENS
-  const piece = pieceFrom(scope, empty, text, from, room) ?? empty
-  const answer = answerOf(scope, maxTokens, {
+  const room = maxTokens - FRAME_TOKENS - pieceMeter(scope).heading(empty)
+  const piece = pieceFrom(scope, empty, text, from, room, end)
+  const answer = answerOf(scope, maxTokens, 1, () => ({
     pieces: [piece],
+    end,
     lead: text === '' ? 'The message has no text.' : 'The stored text of a message.',
     previous: from === 0 ? undefined : rowCursor(piece, placeIn(text, from - PAGE_UNITS)),
-    trail: id(scope, sessionId),
-  })
+    trail: [
+      ...(end === undefined
+        ? []
+        : [`This call or output ends at character ${end}; the message goes on with other parts.`]),
+      ...id(scope, sessionId),
+    ],
+  }))
   const rest = answer.pieces[0]?.cursor
   return rest === undefined ? answer : { ...answer, cursor: rest }
 }
@@ -176,38 +192,28 @@ async function openSummary(
     shown === rows.length && !more
       ? undefined
       : `${summary.id}${levels === 'one' ? '#' : '+'}${shown === 0 ? after : marks[shown - 1]}`
+  if (rows.length === 0)
+    return sentenceAnswer(scope, maxTokens, 'No further messages are below this summary.')
   const pieces: RecalledPiece[] = []
-  let left = maxTokens - FRAME_TOKENS - HEADING_TOKENS
+  const meter = pieceMeter(scope)
+  let left = maxTokens - FRAME_TOKENS - scope.tokensOf(cursorAt(rows.length - 1) ?? '')
   for (const [at, row] of rows.entries()) {
-    const room = left - HEADING_TOKENS
-    if (room < LEAST_PIECE && pieces.length > 0) break
-    const text = rowText(row)
-    const empty = pieceOf(sessionId, row, text.text.length)
+    const { text } = rowText(row)
+    const empty = pieceOf(sessionId, row, text.length)
+    const room = left - meter.heading(empty)
+    if (room < leastOf(scope, text) && pieces.length > 0) break
     // Short messages whole; of a long one so much that others are shown too.
     const share = at === rows.length - 1 ? room : Math.max(LEAST_PIECE, Math.floor(room / 3))
-    const piece = pieceFrom(scope, empty, text.text, startOf(text, query, 0), share) ?? empty
-    left -=
-      HEADING_TOKENS + piece.passages.reduce((sum, passage) => sum + scope.tokensOf(passage.text) + 8, 0)
+    const piece = pieceFrom(scope, empty, text, startOf(text, query), share)
+    left -= meter.add(piece)
     pieces.push(piece)
   }
-  const rest = (shown: number) => ({
+  return answerOf(scope, maxTokens, pieces.length, (shown) => ({
+    pieces: pieces.slice(0, shown),
+    lead: 'What a summary replaces, in order.',
     cursor: cursorAt(shown),
-    previous: undefined,
     trail: id(scope, sessionId),
-  })
-  return answerOf(
-    scope,
-    maxTokens,
-    {
-      pieces,
-      lead:
-        pieces.length === 0
-          ? 'No further messages are below this summary.'
-          : 'What a summary replaces, in order.',
-      ...rest(pieces.length),
-    },
-    rest,
-  )
+  }))
 }
 
 /** Rows below a summary, and for each the number with which a page continues after it. */

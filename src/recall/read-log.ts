@@ -7,13 +7,15 @@ import {
   answering,
   answerOf,
   FRAME_TOKENS,
-  HEADING_TOKENS,
   headWithin,
   LEAST_PIECE,
+  leastOf,
   pieceFrom,
+  pieceMeter,
   pieceOf,
   type RecallAnswer,
   type RecalledPiece,
+  sentenceAnswer,
   withPassages,
 } from './answer.ts'
 import { passagesOf } from './passages.ts'
@@ -61,66 +63,59 @@ export async function readLog(
   bounds: RecallBounds = {},
 ): Promise<RecallAnswer> {
   const { maxTokens } = check(boundsSchema, bounds, 'readLog')
-  return answering(store, scope, async (now) => read(now, check(readInput, input, 'read_history'), maxTokens))
+  return answering(store, scope, maxTokens, async (now) =>
+    read(now, check(readInput, input, 'read_history'), maxTokens),
+  )
 }
 
 async function read(
-  scope: Scope,
+  asked: Scope,
   input: z.output<typeof readInput>,
   maxTokens: number,
 ): Promise<RecallAnswer> {
   const { before = NEIGHBOURS, after = NEIGHBOURS, query, cursor } = input
-  const { id, messageCount: last } = await scope.sessionOf(input.session)
-  if (last === 0) return answerOf(scope, maxTokens, { pieces: [], lead: 'The session is empty.', trail: [] })
+  const { session, scope } = await asked.sessionOf(input.session)
+  const { id, messageCount: last } = session
+  if (last === 0) return sentenceAnswer(scope, maxTokens, 'The session is empty.')
   const order =
     cursor === undefined
       ? await aroundOrder(scope, id, last, { ...input, before, after })
       : cursorOrder(cursor, last)
   if (order.length === 0)
-    return answerOf(scope, maxTokens, {
-      ...{ pieces: [], trail: [] },
-      lead: `There are no further messages: the positions are 1 to ${last}.`,
-    })
+    return sentenceAnswer(scope, maxTokens, `There are no further messages: the positions are 1 to ${last}.`)
   const rows = new Map<number, StoredMessage>()
   for (const row of await rowsBetween(scope.store, id, Math.min(...order), Math.max(...order)))
     if (row.position !== undefined) rows.set(row.position, row)
-  const pieces: RecalledPiece[] = []
+  const best: RecalledPiece[] = []
+  const meter = pieceMeter(scope)
   let left = maxTokens - FRAME_TOKENS
   for (const [at, position] of order.entries()) {
     const row = rows.get(position)
     if (row === undefined) continue
-    const room = left - HEADING_TOKENS
-    if (room < LEAST_PIECE && pieces.length > 0) break
+    const { text } = rowText(row)
+    const empty = pieceOf(id, row, text.length)
+    const room = left - meter.heading(empty)
+    if (room < leastOf(scope, text) && best.length > 0) break
     const isLast = at === order.length - 1
-    const piece = shownOf(
-      scope,
-      id,
-      row,
-      query,
-      isLast ? room : Math.max(LEAST_PIECE, Math.floor(room * SHARE)),
-    )
-    left -= HEADING_TOKENS + tokensOf(scope, piece)
-    pieces.push(piece)
+    const share = isLast ? room : Math.max(LEAST_PIECE, Math.floor(room * SHARE))
+    const piece = shownOf(scope, empty, text, query, share)
+    left -= meter.add(piece)
+    best.push(piece)
   }
-  pieces.sort((a, b) => a.anchor - b.anchor)
-  const ends = (shown: number) => {
-    const [first, end] = [pieces[0]?.anchor ?? 1, pieces[Math.max(0, shown - 1)]?.anchor ?? last]
+  const trail = id === scope.base?.id ? [] : ['Pass the session with the cursor.']
+  return answerOf(scope, maxTokens, best.length, (shown) => {
+    // The best ones are always neighbours of each other.
+    const pieces = best.slice(0, shown).sort((a, b) => a.anchor - b.anchor)
+    const [first, end] = [pieces[0]!.anchor, pieces.at(-1)!.anchor]
     return {
+      pieces,
+      cut: pieces.indexOf(best[shown - 1]!),
+      lead: `Messages ${first} to ${end} of ${last}.`,
       previous: first > 1 ? `${first}-` : undefined,
       cursor: end < last ? `${end}+` : undefined,
-      trail: id === scope.base?.id ? [] : ['Pass the session with the cursor.'],
+      trail,
     }
-  }
-  return answerOf(
-    scope,
-    maxTokens,
-    {
-      pieces,
-      lead: `Messages ${pieces[0]?.anchor} to ${pieces.at(-1)?.anchor} of ${last}.`,
-      ...ends(pieces.length),
-    },
-    ends,
-  )
+  })
 }
 
 /** Positions in the order of their worth: the middle, then what is next to it, nearest first. */
@@ -151,29 +146,21 @@ function cursorOrder(cursor: string, last: number): number[] {
   return Array.from({ length: PAGE }, (_, at) => start + step * at).filter((at) => at >= 1 && at <= last)
 }
 
-function tokensOf(scope: Scope, { passages }: RecalledPiece): number {
-  return passages.reduce((sum, { text }) => sum + scope.tokensOf(text) + 8, 0)
-}
-
 /** A message within tokens: whole, else passages with the words of the query, else its beginning. */
 function shownOf(
   scope: Scope,
-  sessionId: string,
-  row: StoredMessage,
+  piece: RecalledPiece,
+  text: string,
   query: string | undefined,
   tokens: number,
 ): RecalledPiece {
-  const { text } = rowText(row)
-  const piece = pieceOf(sessionId, row, text.length)
   const head = pieceFrom(scope, piece, text, 0, tokens)
-  if (query === undefined || query === '' || head?.cursor === undefined)
-    return head ?? withPassages(piece, text, [])
+  if (query === undefined || query === '' || head.cursor === undefined) return head
   const places: { from: number; to: number }[] = []
   let left = tokens
   for (const { from, to } of passagesOf(readQuery(query), [text])) {
     if (left < LEAST_PIECE / 2) break
     const part = headWithin(scope, text.slice(from, to), left - 10)
-    if (part === '') break
     places.push({ from, to: from + part.length })
     left -= scope.tokensOf(part) + 10
   }

@@ -8,22 +8,24 @@ export type RowText = {
   readonly text: string
   /** For each part the place of its first UTF-16 unit in the text. */
   readonly starts: readonly number[]
+  /** For each part the place after its last unit. */
+  readonly ends: readonly number[]
 }
 
 /** Texts as they are, calls with their arguments, outputs in full; a word in place of an image or a file. */
 export function rowText(message: Pick<StoredMessage, 'content'>): RowText {
   const texts: string[] = []
-  const starts: number[] = []
+  const [starts, ends]: [number[], number[]] = [[], []]
   let at = 0
   for (const part of partsOf(message)) {
     const text = partText(part)
     const separator = at === 0 || text === '' ? '' : '\n'
     starts.push(at + separator.length)
-    if (text === '') continue
-    texts.push(separator, text)
     at += separator.length + text.length
+    ends.push(at)
+    if (text !== '') texts.push(separator, text)
   }
-  return { text: texts.join(''), starts }
+  return { text: texts.join(''), starts, ends }
 }
 
 function partText(part: Part): string {

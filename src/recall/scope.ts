@@ -55,8 +55,13 @@ export type Scope = {
   readonly base: Session | undefined
   /** What a search of everything asks for, one search each. */
   readonly searched: readonly { readonly session?: string; readonly owner?: string }[]
-  /** A session that may be read, by default that of the conversation. Throws `INVALID_INPUT`, `SESSION_NOT_FOUND`. */
-  readonly sessionOf: (id: string | undefined) => Promise<Session>
+  /**
+   * A session that may be read, by default that of the conversation, and the scope in which it is: without a conversation, its
+   * estimator measures the answer. Throws `INVALID_INPUT`, `SESSION_NOT_FOUND`.
+   */
+  readonly sessionOf: (
+    id: string | undefined,
+  ) => Promise<{ readonly session: Session; readonly scope: Scope }>
   readonly owner: string | undefined
   readonly estimator: Estimator
   readonly provider: string
@@ -74,10 +79,6 @@ export async function scopeNow(store: Store, given: RecallScope): Promise<Scope>
   const { session, sessions, owner } =
     typeof checked === 'string' ? { session: checked, sessions: undefined, owner: undefined } : checked
   const base = session === undefined ? undefined : await store.getSession(session)
-  const context = contextOf(store)
-  const estimator =
-    base === undefined ? context.estimators.standard : context.estimatorNamed(base.estimator, base.id)
-  const { key: provider } = context.modelFor(base)
   const whose = base?.owner ?? owner
   const listed = Array.isArray(sessions) ? await ofSameOwner(store, base, whose, sessions) : []
   const searched: Scope['searched'] =
@@ -92,23 +93,37 @@ export async function scopeNow(store: Store, given: RecallScope): Promise<Scope>
     sessions === 'all' ||
     listed.includes(found.id) ||
     (isOwners && found.owner === whose)
-  return {
-    ...{ store, base, searched, owner: whose, estimator, provider },
-    tokensOf: (text) => tokensOfText(text, estimator, provider),
+  const scope: Scope = {
+    ...{ store, base, searched, owner: whose, ...measures(store, base) },
     async sessionOf(id) {
       if (id === undefined || id === base?.id) {
         if (base === undefined) throw wrong('Name the session: take it from an answer of search_history.')
-        return base
+        return { session: base, scope }
       }
-      const found = await present(store, id)
+      const session = await present(store, id)
       // The same words for a session that is not there: a model learns nothing of others.
-      if (found === undefined || !mayRead(found))
+      if (session === undefined || !mayRead(session))
         throw wrong(
           'There is no such session among those that may be read. Take it from an answer of search_history.',
         )
-      return found
+      return { session, scope: base === undefined ? { ...scope, ...measures(store, session) } : scope }
     },
   }
+  return scope
+}
+
+/** How the answers for a session are measured. */
+function measures(
+  store: Store,
+  session: Session | undefined,
+): Pick<Scope, 'estimator' | 'provider' | 'tokensOf'> {
+  const context = contextOf(store)
+  const { key: provider } = context.modelFor(session)
+  const estimator =
+    session === undefined
+      ? context.estimators.standard
+      : context.estimatorNamed(session.estimator, session.id)
+  return { estimator, provider, tokensOf: (text) => tokensOfText(text, estimator, provider) }
 }
 
 /** Sessions that are gone are left out. */

@@ -1,23 +1,26 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { searchSchema } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
 import { check, nameSchema } from '../messages/check.ts'
 import { listIn } from '../messages/lists.ts'
 import type { StoredMessage } from '../messages/message.ts'
 import { readQuery } from '../search/query.ts'
 import type { SearchHit } from '../storage/storage.ts'
-import { firstPageOf } from '../store/search.ts'
+import { searchCursor, searchPlace } from '../store/search.ts'
 import type { Store } from '../store/store.ts'
 import {
   answering,
   answerOf,
   FRAME_TOKENS,
-  HEADING_TOKENS,
   headWithin,
-  LEAST_PIECE,
+  indented,
+  leastOf,
+  pieceMeter,
   pieceOf,
   type RecallAnswer,
   type RecalledPiece,
+  sentenceAnswer,
   withPassages,
 } from './answer.ts'
 import { type Passage, passagesOf, WHOLE } from './passages.ts'
@@ -63,63 +66,62 @@ export async function searchLog(
   bounds: RecallBounds = {},
 ): Promise<RecallAnswer> {
   const { maxTokens } = check(boundsSchema, bounds, 'searchLog')
-  return answering(store, scope, async (now) => {
+  return answering(store, scope, maxTokens, async (now) => {
     const checked = check(searchInput, input, 'search_history')
     return search(now, checked, maxTokens)
   })
 }
 
 async function search(
-  scope: Scope,
+  asked: Scope,
   { query, session, hidden, cursor }: z.output<typeof searchInput>,
   maxTokens: number,
 ): Promise<RecallAnswer> {
-  const searched = session === undefined ? scope.searched : [{ session: (await scope.sessionOf(session)).id }]
+  const named = session === undefined ? undefined : await asked.sessionOf(session)
+  const scope = named?.scope ?? asked
+  const searched = named === undefined ? scope.searched : [{ session: named.session.id }]
   const digest = digestOf([query, searched, hidden])
-  const start = cursor === undefined ? { skip: 0, pages: [] } : readCursor(cursor, digest)
-  for (let { skip, pages } = start; ; skip = 0) {
-    const pool = await readPool(scope, searched, { query, hidden }, pages)
-    const passages = passagesIn(pool, query).slice(skip)
-    const isLast = pool.next === undefined
-    if (passages.length === 0 && !isLast) {
-      pages = pool.next!
+  const start = cursor === undefined ? FIRST_PLACE : readCursor(cursor, digest, searched.length)
+  for (let place = start; ; ) {
+    const pool = await readPool(scope, searched, { query, hidden }, place)
+    const passages = passagesIn(pool, query).slice(place.skip)
+    const { next } = pool
+    if (passages.length === 0 && next !== undefined) {
+      place = next
       continue
     }
-    const chosen = fitting(scope, pool.found, passages, maxTokens - FRAME_TOKENS)
-    const pieces = piecesOf(pool.found, chosen)
+    const cursorAfter = (shown: number): string | undefined => {
+      const after = shown < passages.length ? { ...pool.start, skip: place.skip + shown } : next
+      return after && writeCursor(after, digest)
+    }
     const part = pool.complete ? {} : { complete: false as const }
     const incomplete = pool.complete ? [] : ['Rows that are not in the index yet were not searched.']
-    const cursorAfter = (shown: number): string | undefined => {
-      if (shown < passages.length) return writeCursor(skip + shown, pool.start, digest)
-      return isLast ? undefined : writeCursor(0, pool.next!, digest)
+    if (passages.length === 0) {
+      const lead =
+        cursor === undefined
+          ? 'No message has words of this query. Try other words: names, numbers, or a word of the answer.'
+          : 'No further passages.'
+      return { ...sentenceAnswer(scope, maxTokens, lead, incomplete), ...part }
     }
-    if (pieces.length === 0)
+    const cursors = [cursorAfter(passages.length - 1), cursorAfter(passages.length)]
+    const cursorTokens = Math.max(...cursors.map((one) => scope.tokensOf(one ?? '')))
+    const chosen = fitting(scope, pool.found, passages, maxTokens - FRAME_TOKENS - cursorTokens)
+    const answer = answerOf(scope, maxTokens, chosen.length, (shown) => {
+      const pieces = piecesOf(pool.found, chosen.slice(0, shown))
+      const last = chosen[shown - 1]!
+      const { hit, row } = pool.found[last.text]!
       return {
-        ...answerOf(scope, maxTokens, {
-          ...{ pieces, cursor: undefined, trail: incomplete },
-          lead:
-            cursor === undefined
-              ? 'No message has words of this query. Try other words: names, numbers, or a word of the answer.'
-              : 'No further passages.',
-        }),
-        ...part,
-      }
-    const count = `${pieces.length} ${pieces.length === 1 ? 'message' : 'messages'}`
-    const answer = answerOf(
-      scope,
-      maxTokens,
-      {
         pieces,
-        lead: `Passages of ${count}, best first.`,
-        cursor: cursorAfter(chosen.length),
+        // Only the last passage of the list is cut, and only where its message shows nothing after it.
+        cut: pieces.findIndex(
+          ({ sessionId, messageId, passages: own }) =>
+            sessionId === hit.sessionId && messageId === row.id && own.at(-1)!.to === last.to,
+        ),
+        lead: `Passages of ${pieces.length} ${pieces.length === 1 ? 'message' : 'messages'}, best first.`,
+        cursor: cursorAfter(shown),
         trail: [...incomplete, 'For what is around a message: read_history with its position.'],
-      },
-      (left) => {
-        const shown = new Set(pieces.slice(0, left).map(({ messageId }) => messageId))
-        const first = chosen.findIndex(({ text }) => !shown.has(pool.found[text]!.row.id))
-        return { cursor: cursorAfter(first === -1 ? chosen.length : Math.max(1, first)), trail: incomplete }
-      },
-    )
+      }
+    })
     return { ...answer, ...part }
   }
 }
@@ -129,46 +131,63 @@ type Pool = {
   /** Best hits first. */
   readonly found: readonly Found[]
   readonly complete: boolean
-  /** Cursors of the searches for this pool, and for the next one; `undefined` after the last one. */
-  readonly start: readonly (string | undefined)[]
-  readonly next: readonly (string | undefined)[] | undefined
+  /** Where this pool begins, and the next one; `undefined` after the last one. */
+  readonly start: Place
+  readonly next: Place | undefined
 }
 
-/** The cursor of a search that has no further hits. */
+/** A place in the list of passages. */
+type Place = {
+  /** Passages of the pool that were shown. */
+  readonly skip: number
+  /** The moment of the first page: what was stored later is not part of the list. Absent when no session has a second hit. */
+  readonly moment: number | undefined
+  /** Where the pool begins in the search of each session; `OVER` where it has no further hits. Empty for the first pool. */
+  readonly pages: readonly (Page | typeof OVER)[]
+}
+type Page = { readonly block: number; readonly skip: number }
 const OVER = '-'
+const FIRST_PAGE: Page = { block: 0, skip: 0 }
+const FIRST_PLACE: Place = { skip: 0, moment: undefined, pages: [] }
 
 async function readPool(
   { store }: Scope,
   searched: Scope['searched'],
   { query, hidden }: { readonly query: string; readonly hidden: boolean | undefined },
-  pages: readonly (string | undefined)[],
+  place: Place,
 ): Promise<Pool> {
   const hits: SearchHit[] = []
-  const [start, next]: (string | undefined)[][] = [[], []]
+  const pages = searched.map((_, at) => place.pages[at] ?? FIRST_PAGE)
+  const next: (Page | typeof OVER)[] = []
+  let { moment } = place
   let complete = true
   const limit = Math.max(8, Math.floor(POOL / searched.length))
+  const optionsOf = (one: Scope['searched'][number]) => ({ ...one, ...(hidden !== undefined && { hidden }) })
+  let several: Scope['searched'][number] | undefined
   for (const [at, one] of searched.entries()) {
-    const cursor = pages[at]
-    if (cursor === OVER) {
-      start!.push(OVER)
-      next!.push(OVER)
+    const page = pages[at]!
+    if (page === OVER) {
+      next.push(OVER)
       continue
     }
-    const options = { ...one, ...(hidden !== undefined && { hidden }) }
-    const result = await store
-      .search(query, { ...options, limit, ...(cursor !== undefined && { cursor }) })
-      .catch((error: unknown) => {
-        throw cursor !== undefined && isUndertextError(error, 'INVALID_INPUT') ? wrong(BAD_CURSOR) : error
-      })
+    const options = check(searchSchema, { ...optionsOf(one), limit }, 'search')
+    const result = await store.search(query, {
+      ...options,
+      ...(place.moment !== undefined && {
+        cursor: searchCursor(query, options, { ...page, moment: place.moment }),
+      }),
+    })
     complete &&= result.complete
     for (const hit of result.hits) hits.push(hit)
-    // A page is the same later by a cursor, which names its moment. A list that is over has none, but its first page has.
-    const named =
-      cursor ??
-      result.cursor ??
-      (result.hits.length > 1 ? await store.search(query, { ...options, limit: 1 }) : result).cursor
-    start!.push(cursor ?? (named && firstPageOf(named)))
-    next!.push(result.cursor ?? OVER)
+    if (result.hits.length > 1) several = one
+    const after = result.cursor === undefined ? undefined : searchPlace(result.cursor)
+    next.push(after === undefined ? OVER : { block: after.block, skip: after.skip })
+    if (place.moment === undefined && after !== undefined) moment = Math.max(moment ?? 0, after.moment)
+  }
+  if (moment === undefined && several !== undefined) {
+    // A list that is over names no moment, but its first page does.
+    const { cursor } = await store.search(query, { ...optionsOf(several), limit: 1 })
+    moment = cursor === undefined ? undefined : searchPlace(cursor).moment
   }
   if (searched.length > 1) hits.sort((a, b) => b.score - a.score)
   const bySession = new Map<string, SearchHit[]>()
@@ -189,7 +208,10 @@ async function readPool(
     const row = rows.get(hit)
     return row === undefined ? [] : [{ hit, row, text: rowText(row).text }]
   })
-  return { found, complete, start: start!, next: next!.every((one) => one === OVER) ? undefined : next }
+  return {
+    ...{ found, complete, start: { skip: 0, moment, pages } },
+    next: next.every((one) => one === OVER) ? undefined : { skip: 0, moment, pages: next },
+  }
 }
 
 /** The passages of a pool, best first: by their words, and by the place of their message in the search. */
@@ -238,7 +260,10 @@ function withoutRepeated(passages: readonly Passage[], textOf: (passage: Passage
   })
 }
 
-/** The first passages that fit, each at least in part. */
+/** Tokens of the line of a further passage of a message. */
+const PLACE_TOKENS = 16
+
+/** The first passages that fit, each at least in part; the first one in any case. */
 function fitting(
   scope: Scope,
   found: readonly Found[],
@@ -247,16 +272,21 @@ function fitting(
 ): Passage[] {
   const chosen: Passage[] = []
   const headed = new Set<number>()
+  const meter = pieceMeter(scope)
   let left = room
   for (const passage of passages) {
-    const heading = headed.has(passage.text) ? 10 : HEADING_TOKENS
-    if (left < heading + LEAST_PIECE) break
-    const text = found[passage.text]!.text.slice(passage.from, passage.to)
-    const head = headWithin(scope, text, left - heading)
-    if (head.length === 0) break
-    left -= heading + scope.tokensOf(head)
+    const { hit, row, text } = found[passage.text]!
+    const piece = pieceOf(hit.sessionId, row, text.length)
+    const heading = headed.has(passage.text) ? PLACE_TOKENS : meter.heading(piece)
+    const whole = text.slice(passage.from, passage.to)
+    if (left < heading + leastOf(scope, whole) && chosen.length > 0) break
+    const head = headWithin(scope, whole, left - heading)
+    const part = { ...passage, to: passage.from + head.length }
+    left -= headed.has(passage.text)
+      ? PLACE_TOKENS + scope.tokensOf(indented(head))
+      : meter.add(withPassages(piece, text, [part]))
     headed.add(passage.text)
-    chosen.push({ ...passage, to: passage.from + head.length })
+    chosen.push(part)
   }
   return chosen
 }
@@ -277,16 +307,35 @@ function digestOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 6)
 }
 
-function writeCursor(skip: number, pages: readonly (string | undefined)[], digest: string): string {
-  return [digest, skip.toString(36), ...pages.map((page) => page ?? '')].join('~')
+/** The pages of the sessions that are alike are written once, so that the cursor of a search of twenty sessions is short. */
+function writeCursor({ skip, moment, pages }: Place, digest: string): string {
+  const runs: { text: string; count: number }[] = []
+  for (const page of pages) {
+    const text = page === OVER ? OVER : `${page.block.toString(36)}.${page.skip.toString(36)}`
+    const last = runs.at(-1)
+    if (last?.text === text) last.count++
+    else runs.push({ text, count: 1 })
+  }
+  const written = runs.map(({ text, count }) => (count === 1 ? text : `${text}*${count}`))
+  return [digest, skip.toString(36), moment?.toString(36) ?? '', written.join('_')].join('~')
 }
 
-function readCursor(
-  cursor: string,
-  digest: string,
-): { readonly skip: number; readonly pages: readonly (string | undefined)[] } {
-  const [own, skip = '', ...pages] = cursor.split('~')
-  const number = /^[0-9a-z]{1,6}$/.test(skip) ? Number.parseInt(skip, 36) : undefined
-  if (own !== digest || number === undefined) throw wrong(BAD_CURSOR)
-  return { skip: number, pages: pages.map((page) => (page === '' ? undefined : page)) }
+/** Throws `INVALID_INPUT` for a cursor of another search. */
+function readCursor(cursor: string, digest: string, sessions: number): Place {
+  const [, own, skip, moment, written] =
+    /^([\w-]{6})~([0-9a-z]{1,6})~([0-9a-z]{0,10})~([0-9a-z.*_-]*)$/.exec(cursor) ?? []
+  const pages = (written ?? '').split('_').flatMap((run): (Page | typeof OVER)[] => {
+    const parts = /^(?:-|([0-9a-z]{1,8})\.([0-9a-z]{1,8}))(?:\*(\d{1,2}))?$/.exec(run)
+    if (parts === null) return []
+    const [, block, after, count = '1'] = parts
+    const page =
+      block === undefined ? OVER : { block: Number.parseInt(block, 36), skip: Number.parseInt(after!, 36) }
+    return Array.from({ length: Number(count) }, () => page)
+  })
+  if (own !== digest || pages.length !== sessions) throw wrong(BAD_CURSOR)
+  return {
+    skip: Number.parseInt(skip!, 36),
+    moment: moment === '' ? undefined : Number.parseInt(moment!, 36),
+    pages,
+  }
 }

@@ -141,10 +141,16 @@ function encodeCursor({ block, skip, moment, documents }: SearchPlace, digest: s
   return [...[block, skip, moment, documents].map((number) => number.toString(36)), digest].join('.')
 }
 
-/** The cursor of the first page of the search that a cursor belongs to: the same rows as then, whatever was stored since. */
-export function firstPageOf(cursor: string): string {
-  const [, , ...rest] = cursor.split('.')
-  return ['0', '0', ...rest].join('.')
+/** The cursor of a place in a search. */
+export function searchCursor(text: string, options: CheckedSearch, place: SearchPlace): string {
+  const { session, limit: _, cursor: __, ...filter } = options
+  return encodeCursor(place, digestOf([text, session, filter]))
+}
+
+/** The place of a cursor that a search returned. */
+export function searchPlace(cursor: string): SearchPlace {
+  const [block, skip, moment] = cursor.split('.').map((text) => Number.parseInt(text, 36))
+  return { block: block!, skip: skip!, moment: moment! }
 }
 
 function decodeCursor(cursor: string, digest: string): SearchPlace {
