@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { tokensIn } from '../../src/cli/commands/mcp/answer.ts'
+
 import { openStore } from '../../src/index.ts'
 import type { Bundled } from '../support/bundled.ts'
 import { bundleCli } from '../support/cli-bundle.ts'
