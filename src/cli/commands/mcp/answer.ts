@@ -209,11 +209,20 @@ const HINTS: { readonly [C in ErrorCode]?: string } = {
 }
 
 /** The result of a call that failed: the code, what is wrong and what to do; never text of a conversation. */
-export function failed(error: unknown, isEnding: boolean): CallToolResult {
+export async function failed(
+  error: unknown,
+  isEnding: boolean,
+  { store, maxTokens }: { readonly store: Store; readonly maxTokens: number },
+): Promise<CallToolResult> {
   const { code, message, hint } = error instanceof Problem ? error : failureOf(error, isEnding)
   const advice = isUndertextError(error) ? HINTS[error.code] : error instanceof CliError ? hint : undefined
-  const text = withoutAddresses(
-    [`${code}: ${message}`, advice].filter((part) => part !== undefined).join(' '),
-  )
+  // A message may repeat an argument of any length.
+  const { estimator, provider } = await countingFor(store)
+  const most = (maxTokens * 2) / 3
+  const sentence = truncateToTokenBudget(withoutAddresses(`${code}: ${message}`), most, provider, {
+    estimator,
+    ending: '…',
+  }).text
+  const text = [sentence, ...(advice === undefined ? [] : [withoutAddresses(advice)])].join(' ')
   return { content: [{ type: 'text', text }], isError: true }
 }

@@ -59,7 +59,7 @@ function addTool(server: McpServer, one: Tool, { context, access, maxTokens }: S
       } catch (error) {
         if (context.env.UNDERTEXT_DEBUG === '1' && error instanceof Error)
           context.err.write(`${error.stack}\n`)
-        return failed(error, signal.aborted)
+        return failed(error, signal.aborted, { store: access.store, maxTokens })
       }
     },
   )

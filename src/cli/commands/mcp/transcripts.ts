@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { invalid, isUndertextError } from '../../../errors.ts'
 import { codePointStart, headOf } from '../../../messages/characters.ts'
 import type { Session } from '../../../storage/storage.ts'
+import type { Store } from '../../../store/store.ts'
 import { truncateToTokenBudget } from '../../../tokens/truncate-text.ts'
 import { exportMarkdown } from '../../../transfer/export-markdown.ts'
 import { counted } from '../../output/figures.ts'
@@ -33,9 +34,10 @@ const listCursor = z.tuple([z.boolean(), z.string().nullable()])
 
 /** Registers the list, the template and the reading of transcripts. */
 export function addTranscripts({ server }: McpServer, access: Access, maxTokens: number): void {
+  const bounds = { store: access.store, maxTokens }
   server.registerCapabilities({ resources: { listChanged: true } })
   server.setRequestHandler('resources/list', ({ params }) =>
-    reported(params?.cursor ?? 'the list', () => listPage(access, params?.cursor)),
+    reported(bounds, params?.cursor ?? 'the list', () => listPage(access, params?.cursor)),
   )
   server.setRequestHandler('resources/templates/list', () => ({
     resourceTemplates: [
@@ -50,7 +52,7 @@ export function addTranscripts({ server }: McpServer, access: Access, maxTokens:
     ],
   }))
   server.setRequestHandler('resources/read', ({ params: { uri } }) =>
-    reported(uri, async () => ({
+    reported(bounds, uri, async () => ({
       contents: [{ uri, mimeType: MARKDOWN, text: await readPage(access, uri, maxTokens) }],
     })),
   )
@@ -147,14 +149,16 @@ function decoded(name: string, uri: string): string {
   throw new ResourceNotFoundError(uri)
 }
 
+type Bounds = { readonly store: Store; readonly maxTokens: number }
+
 /** Runs a request; a failure becomes an error of the protocol without text of a conversation. */
-async function reported<T>(uri: string, work: () => Promise<T>): Promise<T> {
+async function reported<T>(bounds: Bounds, uri: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (error instanceof ProtocolError) throw error
     if (isUndertextError(error, 'SESSION_NOT_FOUND')) throw new ResourceNotFoundError(uri)
-    const [content] = failed(error, false).content
+    const [content] = (await failed(error, false, bounds)).content
     const message = content?.type === 'text' ? content.text : 'It failed.'
     const isWrong = isUndertextError(error, 'INVALID_INPUT')
     throw new ProtocolError(
