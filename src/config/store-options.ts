@@ -97,6 +97,8 @@ export const forkSchema = z.strictObject({
   id: nameSchema.optional(),
   /** Its title; default that of the original. */
   title: labelSchema.optional(),
+  /** Who made it, for the audit of both sessions. */
+  actor: nameSchema.optional(),
 })
 export const purgeSchema = z.strictObject({
   /**

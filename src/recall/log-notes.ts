@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { noteTextSchema } from '../config/note-options.ts'
 import { check, nameSchema } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import type { Note } from '../storage/storage.ts'
 import type { Store } from '../store/store.ts'
 import {
@@ -72,7 +73,8 @@ async function remember(scope: Scope, { text, key, about }: Given, maxTokens: nu
     throw wrong('This session has no owner: remember the note about the session.')
   const whose = isOwners ? { owner: owner! } : { session: base.id }
   const note = await store.remember(text, { ...whose, ...(key !== undefined && { key }), actor: MODEL })
-  return sentenceAnswer(scope, maxTokens, `Remembered as note ${JSON.stringify(note.id)}.`)
+  const answer = sentenceAnswer(scope, maxTokens, `Remembered as note ${JSON.stringify(note.id)}.`)
+  return { ...answer, notes: [shownNote(note, note.text, 0)] }
 }
 
 async function forget(scope: Scope, { noteId }: Given, maxTokens: number): Promise<RecallAnswer> {
@@ -110,17 +112,13 @@ async function recall(
   const found = noteId === undefined ? all.slice(after) : all.filter(({ id }) => id === noteId)
   const notes: RecalledNoteText[] = []
   let left = maxTokens - FRAME_TOKENS
-  for (const { id, key: own, owner, sessionId, text, createdAt } of found) {
+  for (const note of found) {
+    const { text } = note
     if (left < LEAST_PIECE && notes.length > 0) break
     const from = noteId === undefined ? 0 : cursorPlace(text, offset)
     const head = headWithin(scope, text.slice(from), Math.max(LEAST_PIECE, left - 60))
     left -= scope.tokensOf(head) + 60
-    notes.push({
-      ...{ id, text: head, from, length: text.length, createdAt },
-      ...(own !== undefined && { key: own }),
-      ...(owner !== undefined && { owner }),
-      ...(sessionId !== undefined && { sessionId }),
-    })
+    notes.push(shownNote(note, head, from))
   }
   return answerOf(scope, maxTokens, notes.length, (shown) => ({
     notes: notes.slice(0, shown),
@@ -130,4 +128,13 @@ async function recall(
         : `${shown} of ${found.length} notes, ${query === undefined ? 'newest' : 'best'} first.`,
     trail: shown < found.length ? [`For the next notes: after ${after + shown}.`] : [],
   }))
+}
+
+/** A note with a part of its text. */
+function shownNote(
+  { id, key, owner, sessionId, text: whole, createdAt }: Note,
+  text: string,
+  from: number,
+): RecalledNoteText {
+  return { ...{ id, text, from, length: whole.length, createdAt }, ...defined({ key, owner, sessionId }) }
 }

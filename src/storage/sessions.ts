@@ -57,6 +57,8 @@ export type ForkRequest = {
   readonly title: string | undefined
   /** `undefined`: now. */
   readonly at: Moment | undefined
+  /** Who made it, for the audit of both sessions. */
+  readonly actor: string | undefined
 }
 
 /** Numbers of rows of a session. */

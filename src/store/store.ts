@@ -335,8 +335,8 @@ export class Store<S extends Storage = Storage> {
    * changes of the other. Usage, measurements and jobs are not copied. Throws `SESSION_NOT_FOUND`, `SESSION_EXISTS`.
    */
   async forkSession(sessionId: string, options: ForkOptions = {}): Promise<Session> {
-    const { id, title, at } = check(forkSchema, options, 'forkSession')
-    const request = { id: id ?? uuidv7(), title, at }
+    const { id, title, at, actor } = check(forkSchema, options, 'forkSession')
+    const request = { id: id ?? uuidv7(), title, at, actor }
     return publicSession(await this.#context.storage.fork(checkId(sessionId), request))
   }
 

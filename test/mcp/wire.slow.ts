@@ -126,6 +126,13 @@ describe('the input', () => {
     expect(raw.answers.length).toBe(1)
   })
 
+  it('may end after a message without a line break', async () => {
+    const raw = new Raw([])
+    raw.child.stdin.end(HELLO + call(2, 'search_history', { query: 'kettle' }).trimEnd())
+    expect(await raw.ended()).toBe(0)
+    expect(raw.answers.map(({ id }) => id).sort()).toEqual([1, 2])
+  })
+
   it('may hold a message that is too long, which is refused and not kept', async () => {
     const raw = new Raw([])
     raw.child.stdin.write(HELLO)

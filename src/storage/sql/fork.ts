@@ -63,7 +63,11 @@ type Forking = {
 }
 
 /** Copies a session, see `Storage.fork`. */
-export function* forkSession(sql: Sql, id: string, { id: newId, title, at }: ForkRequest): Work<Session> {
+export function* forkSession(
+  sql: Sql,
+  id: string,
+  { id: newId, title, at, actor }: ForkRequest,
+): Work<Session> {
   return yield* sql.write('forkSession', function* () {
     if ((yield* readSession(sql, newId)) !== undefined)
       throw new UndertextError('SESSION_EXISTS', { sessionId: newId })
@@ -79,8 +83,8 @@ export function* forkSession(sql: Sql, id: string, { id: newId, title, at }: For
     yield* copyCompactions(sql, forking, keys)
     yield* copyReplacements(sql, forking, keys)
     yield* settle(sql, forking, keys)
-    yield* writeAudit(sql, fork.no, { event: 'forked', detail: { from: id, position } })
-    yield* writeAudit(sql, origin.no, { event: 'forked', detail: { fork: newId, position } })
+    yield* writeAudit(sql, fork.no, { event: 'forked', actor, detail: { from: id, position } })
+    yield* writeAudit(sql, origin.no, { event: 'forked', actor, detail: { fork: newId, position } })
     return yield* requireSession(sql, newId)
   })
 }

@@ -40,6 +40,22 @@ export function describeForks({ open, keeps }: Contract): void {
       expect(await lastEvents(store)).toEqual({ a: 'forked', b: ['created', 'forked', 'undone'] })
     })
 
+    it('has its author in the audit of both sessions', async () => {
+      const store = await open()
+      await store.append('a', [say('user', 'one')])
+      await store.forkSession('a', { id: 'b', actor: 'ann' })
+      await store.forkSession('a', { id: 'c' })
+      const authors = async (id: string) =>
+        (await store.getAuditLog(id)).map(({ event, actor }) => [event, actor])
+      expect(await authors('a')).toEqual([
+        ['forked', 'ann'],
+        ['forked', undefined],
+      ])
+      expect(await authors('b')).toEqual([['forked', 'ann']])
+      expect(await authors('c')).toEqual([['forked', undefined]])
+      await expect(store.forkSession('a', { actor: '' })).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+    })
+
     it('is of any moment', async () => {
       const store = await open()
       await store.append('a', chat(3, 100))

@@ -1,33 +1,127 @@
+import { createHash } from 'node:crypto'
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { z } from 'zod'
 import { type ErrorCode, invalid, isUndertextError } from '../../../errors.ts'
 import { fenceFor } from '../../../files/attached-file.ts'
-import { neurolinkEstimator, tokensOfText } from '../../../tokens/measure.ts'
+import { headOf } from '../../../messages/characters.ts'
+import { type Scope, scopeNow } from '../../../recall/scope.ts'
+import type { Store } from '../../../store/store.ts'
+import { truncateToTokenBudget } from '../../../tokens/truncate-text.ts'
 import { CliError, failureOf } from '../../errors.ts'
 import { withoutAddresses } from '../../location.ts'
+import { safeLine } from '../../output/safe-text.ts'
 
 /** What a tool returns: the same facts for programs and as a text. */
 export type Answer = { readonly data: { readonly [name: string]: unknown }; readonly text: string }
 
-/** Tokens of a text, by the formula that needs no model. */
-export function tokensIn(text: string): number {
-  return tokensOfText(text, neurolinkEstimator)
+/** Counts tokens as a session does, or without a session as the store does; so also for a session whose estimator is unknown here. */
+export async function countingFor(store: Store, session?: string): Promise<Scope> {
+  if (session !== undefined)
+    try {
+      return await scopeNow(store, session)
+    } catch (error) {
+      if (!isUndertextError(error, 'ESTIMATOR_UNKNOWN')) throw error
+    }
+  return scopeNow(store, { sessions: 'all' })
 }
 
-/** The first items whose texts fit together, at least one, and whether others follow. */
-export function fitting<T>(
-  items: readonly T[],
-  maxTokens: number,
-  textOf: (item: T) => string,
-): { readonly taken: readonly T[]; readonly more: boolean } {
-  let left = maxTokens
-  let count = 0
-  for (const item of items) {
-    left -= tokensIn(textOf(item))
-    if (left < 0 && count > 0) break
-    count += 1
+/** The most characters of a name in a line, and the shares of an answer for an id and for any other name. */
+const MOST_UNITS = 400
+const [ID_SHARE, NAME_SHARE] = [1 / 5, 1 / 15]
+
+/** Names in the lines of an answer: on one line each, and cut where they are too long for it. */
+export class Names {
+  readonly #scope: Scope
+  readonly #maxTokens: number
+
+  constructor(scope: Scope, maxTokens: number) {
+    this.#scope = scope
+    this.#maxTokens = maxTokens
   }
-  return { taken: items.slice(0, count), more: count < items.length }
+
+  id(id: string): string {
+    return this.#cut(id, this.#maxTokens * ID_SHARE)
+  }
+
+  /** A title, an owner, a reason. */
+  name(name: string): string {
+    return this.#cut(name, this.#maxTokens * NAME_SHARE)
+  }
+
+  #cut(text: string, tokens: number): string {
+    const { estimator, provider } = this.#scope
+    const line = safeLine(text.length > MOST_UNITS ? `${headOf(text, MOST_UNITS)}…` : text)
+    return truncateToTokenBudget(line, tokens, provider, { estimator, ending: '…' }).text
+  }
+}
+
+/** Tokens of an answer that its own words and the names of fields take. */
+export const FRAME_TOKENS = 150
+
+/** Items of a list, and how an answer shows them. */
+type Listing<T> = {
+  readonly items: readonly T[]
+  /** An item in the structured form. */
+  readonly dataOf: (item: T) => unknown
+  readonly lineOf: (item: T) => string
+  readonly cursorOf: (last: T, count: number) => unknown
+  /** Whether more follow after the items. */
+  readonly follows?: boolean
+  /** Lines before the list, of our own words only, and lines of stored names before its first item. */
+  readonly lead?: readonly string[]
+  readonly head?: readonly string[]
+}
+
+/** The page of a list: the first items that fit, at least one, in both forms. */
+export function pageOf<T>(
+  scope: Scope,
+  maxTokens: number,
+  { items, dataOf, lineOf, cursorOf, follows = false, lead = [], head = [] }: Listing<T>,
+): { readonly taken: readonly T[]; readonly next: string | undefined; readonly text: string } {
+  const lines: string[] = []
+  let left = maxTokens - FRAME_TOKENS - scope.tokensOf([...lead, ...head].join('\n'))
+  for (const item of items) {
+    const line = lineOf(item)
+    left -= Math.max(scope.tokensOf(line), scope.tokensOf(JSON.stringify(dataOf(item))))
+    if (left < 0 && lines.length > 0) break
+    lines.push(line)
+  }
+  for (;;) {
+    const taken = items.slice(0, lines.length)
+    const more = follows || lines.length < items.length
+    const next = more && lines.length > 0 ? encodeCursor(cursorOf(taken.at(-1)!, taken.length)) : undefined
+    const shown = { lead, body: [...head, ...lines], trail: nextLine(scope, maxTokens, next) }
+    if (lines.length > 1 && scope.tokensOf(textOf(shown)) > maxTokens) lines.pop()
+    else return { taken, next, text: textWithin(scope, maxTokens, shown) }
+  }
+}
+
+/** The parts of a text: our own lines, stored text, and again our own. */
+type Parts = {
+  readonly lead: readonly string[]
+  readonly body: readonly string[]
+  readonly trail: readonly string[]
+}
+
+function textOf({ lead, body, trail }: Parts): string {
+  return [...lead, ...(body.length === 0 ? [] : [framed(body.join('\n'))]), ...trail].join('\n')
+}
+
+/** The text of an answer. What is over its tokens is removed from the end of the stored text. */
+export function textWithin(scope: Scope, maxTokens: number, parts: Parts): string {
+  const { estimator, provider } = scope
+  let text = textOf(parts)
+  let room = maxTokens
+  for (
+    let over = scope.tokensOf(text) - maxTokens;
+    over > 0 && room > 0;
+    over = scope.tokensOf(text) - maxTokens
+  ) {
+    room = Math.min(room, scope.tokensOf(parts.body.join('\n'))) - Math.max(over, 1)
+    const body = truncateToTokenBudget(parts.body.join('\n'), room, provider, { estimator, ending: '…' })
+    text = textOf({ ...parts, body: [body.text] })
+  }
+  return text
 }
 
 /** Stored text between the marks of recalled text, which it cannot contain, so that a model reads it as data. */
@@ -41,16 +135,30 @@ export function framed(text: string): string {
   ].join('\n')
 }
 
+/** A cursor with more than this share of an answer is in the structured form only. */
+const CURSOR_SHARE = 1 / 8
+const LEAST_CURSOR = 60
+
 /** The line that names the next page. */
-export function nextLine(cursor: string | undefined): string[] {
-  return cursor === undefined
-    ? []
-    : [`More follows: call again with the same arguments and cursor ${JSON.stringify(cursor)}.`]
+export function nextLine(scope: Scope, maxTokens: number, cursor: string | undefined): string[] {
+  if (cursor === undefined) return []
+  const isShort = scope.tokensOf(cursor) <= Math.max(LEAST_CURSOR, maxTokens * CURSOR_SHARE)
+  return [
+    `More follows: call again with the same arguments and ${isShort ? `cursor ${JSON.stringify(cursor)}` : 'next_cursor as cursor'}.`,
+  ]
+}
+
+/** A short name of values, for cursors: two that differ have different names. */
+export function digestOf(...values: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(values)).digest('base64url').slice(0, 16)
 }
 
 export function encodeCursor(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
+
+/** Why a cursor is not read. */
+export const BAD_CURSOR = 'the cursor is not one that this tool returned; begin without a cursor'
 
 /** Reads a cursor of the same tool; `undefined` stays so. Throws `INVALID_INPUT`. */
 export function decodeCursor<S extends z.ZodType>(
@@ -65,7 +173,7 @@ export function decodeCursor<S extends z.ZodType>(
     value = undefined
   }
   const read = schema.safeParse(value)
-  if (!read.success) throw invalid('the cursor is not one that this tool returned; begin without a cursor')
+  if (!read.success) throw invalid(BAD_CURSOR)
   return read.data
 }
 
@@ -101,11 +209,20 @@ const HINTS: { readonly [C in ErrorCode]?: string } = {
 }
 
 /** The result of a call that failed: the code, what is wrong and what to do; never text of a conversation. */
-export function failed(error: unknown, isEnding: boolean): CallToolResult {
+export async function failed(
+  error: unknown,
+  isEnding: boolean,
+  { store, maxTokens }: { readonly store: Store; readonly maxTokens: number },
+): Promise<CallToolResult> {
   const { code, message, hint } = error instanceof Problem ? error : failureOf(error, isEnding)
   const advice = isUndertextError(error) ? HINTS[error.code] : error instanceof CliError ? hint : undefined
-  const text = withoutAddresses(
-    [`${code}: ${message}`, advice].filter((part) => part !== undefined).join(' '),
-  )
+  // A message may repeat an argument of any length.
+  const { estimator, provider } = await countingFor(store)
+  const most = (maxTokens * 2) / 3
+  const sentence = truncateToTokenBudget(withoutAddresses(`${code}: ${message}`), most, provider, {
+    estimator,
+    ending: '…',
+  }).text
+  const text = [sentence, ...(advice === undefined ? [] : [withoutAddresses(advice)])].join(' ')
   return { content: [{ type: 'text', text }], isError: true }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { CompactionPreview, CompactionResult } from '../../../compaction/result.ts'
 import type { PreviewOptions } from '../../../config/store-options.ts'
+import type { Session } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
 import { STAGES } from '../../commands.ts'
 import { providerAndModel } from '../../options.ts'
@@ -8,7 +9,7 @@ import { count, counted, fromTo } from '../../output/figures.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import { findCompaction } from '../../references.ts'
 import { WHY_NOTHING } from '../compact/plan.ts'
-import { framed, timeText } from './answer.ts'
+import { countingFor, Names, textWithin, timeText } from './answer.ts'
 import type { Importer } from './importer.ts'
 import { type Call, compactionId, moment, readMoment, reason, sessionId, type Tool, tool } from './tool.ts'
 
@@ -58,16 +59,19 @@ const outcomeShape = {
   compactions: z.array(stepShape),
 }
 
+/** The end of the sentence "Nothing to compact: …". */
+const COMPACTION_OFF = 'compaction and figures are off for this session (`enabled`)'
+
 /** Stages of a run are few, but rounds may be many. */
 const MOST_STEPS = 20
 
-function outcomeOf(id: string, found: CompactionPreview | CompactionResult | null) {
+function outcomeOf({ id, messageCount }: Session, found: CompactionPreview | CompactionResult | null) {
   if (found === null)
     return {
       ...{
         session_id: id,
         compacted: false,
-        why_not: WHY_NOTHING.NO_MESSAGES,
+        why_not: messageCount === 0 ? WHY_NOTHING.NO_MESSAGES : COMPACTION_OFF,
         tokens_before: 0,
         tokens_after: 0,
       },
@@ -96,13 +100,25 @@ function outcomeOf(id: string, found: CompactionPreview | CompactionResult | nul
   }
 }
 
-function outcomeText(outcome: ReturnType<typeof outcomeOf>, done: string): string {
+async function outcomeText(
+  { access, maxTokens }: Call,
+  outcome: ReturnType<typeof outcomeOf>,
+  done: string,
+  trail: readonly string[] = [],
+): Promise<string> {
   if (!outcome.compacted) return `Nothing to compact: ${outcome.why_not}.`
+  const scope = await countingFor(access.store, outcome.session_id)
+  const names = new Names(scope, maxTokens)
+  const first = `${done}: ${fromTo(outcome.tokens_before, outcome.tokens_after)}.`
   const steps = outcome.compactions.map(
     (one) =>
-      `${one.stage}: ${counted(one.rows_hidden, 'row')} hidden, ${counted(one.parts_replaced, 'part')} replaced, ${counted(one.rows_inserted, 'row')} inserted; ${fromTo(one.tokens_before, one.tokens_after)}`,
+      `${names.name(one.stage)}: ${counted(one.rows_hidden, 'row')} hidden, ${counted(one.parts_replaced, 'part')} replaced, ${counted(one.rows_inserted, 'row')} inserted; ${fromTo(one.tokens_before, one.tokens_after)}`,
   )
-  return [`${done}: ${fromTo(outcome.tokens_before, outcome.tokens_after)}.`, ...steps].join('\n')
+  for (;;) {
+    const text = [first, ...steps, ...trail].join('\n')
+    if (steps.length === 0 || scope.tokensOf(text) <= maxTokens) return text
+    steps.pop()
+  }
 }
 
 function optionsOf(
@@ -124,10 +140,11 @@ export const previewCompaction = tool({
   description: 'Returns what compact_session would do, and changes nothing.',
   input: compactInput,
   output: z.strictObject(outcomeShape),
-  async run({ access, signal }, given) {
-    const { id } = await access.session(given.session_id)
-    const data = outcomeOf(id, await access.store.previewCompaction(id, optionsOf(given, signal)))
-    return { data, text: outcomeText(data, 'It would compact') }
+  async run(call, given) {
+    const session = await call.access.session(given.session_id)
+    const options = optionsOf(given, call.signal)
+    const data = outcomeOf(session, await call.access.store.previewCompaction(session.id, options))
+    return { data, text: await outcomeText(call, data, 'It would compact') }
   },
 })
 
@@ -139,16 +156,16 @@ const compactSession = tool({
   permission: 'compact',
   input: z.strictObject({ ...compactInput.shape, reason }),
   output: z.strictObject({ ...outcomeShape, run_id: z.string().nullable() }),
-  async run({ access, signal, actor }, { reason: why, ...given }) {
-    const { id } = await access.session(given.session_id)
-    const result = await access.store.compactSession(id, {
-      ...optionsOf(given, signal),
-      actor,
+  async run(call, { reason: why, ...given }) {
+    const session = await call.access.session(given.session_id)
+    const result = await call.access.store.compactSession(session.id, {
+      ...optionsOf(given, call.signal),
+      actor: call.actor,
       ...(why !== undefined && { reason: why }),
     })
-    const data = { ...outcomeOf(id, result), run_id: result?.compacted === true ? result.runId : null }
-    const undo = data.run_id === null ? '' : `\nUndo: undo_compaction with compaction_id ${data.run_id}.`
-    return { data, text: `${outcomeText(data, 'Compacted')}${undo}` }
+    const data = { ...outcomeOf(session, result), run_id: result?.compacted === true ? result.runId : null }
+    const undo = data.run_id === null ? [] : [`Undo: undo_compaction with compaction_id ${data.run_id}.`]
+    return { data, text: await outcomeText(call, data, 'Compacted', undo) }
   },
 })
 
@@ -307,10 +324,12 @@ const forkSession = tool({
     const { id } = await call.access.session(given.session_id)
     const at = await readMoment(call, id, given.at)
     const fork = await store.forkSession(id, {
+      actor: call.actor,
       ...(at !== undefined && { at }),
       ...(given.title !== undefined && { title: given.title }),
     })
     const { position } = fork.forkedFrom!
+    const names = new Names(await countingFor(store, id), call.maxTokens)
     return {
       data: {
         session_id: fork.id,
@@ -318,7 +337,7 @@ const forkSession = tool({
         forked_from: { session_id: id, position },
         created_at: timeText(fork.createdAt),
       },
-      text: `Forked: session ${fork.id} has the first ${counted(position, 'message')} of ${safeLine(id)}.`,
+      text: `Forked: session ${fork.id} has the first ${counted(position, 'message')} of ${names.id(id)}.`,
     }
   },
 })
@@ -354,18 +373,19 @@ export function importTranscripts(importer: Importer): Tool {
       failures: z.array(z.strictObject({ path: z.string(), code: z.string(), message: z.string() })),
       failures_in_all: z.int(),
     }),
-    async run({ signal }, { path }) {
+    async run({ access, maxTokens, signal }, { path }) {
       const { failures, ...done } = await importer.path(path, signal)
       const named = failures.slice(0, MOST_FAILURES)
-      const lines = named.map((one) => `${safeLine(one.path)} (${one.code}): ${safeLine(one.message)}`)
+      const scope = await countingFor(access.store)
+      const names = new Names(scope, maxTokens)
+      const lead = `${counted(done.files, 'file')} read, ${count(done.unrecognised)} of them no transcripts: ${counted(done.messages, 'message')} in ${counted(done.sessions, 'session')} stored.`
       return {
         data: { ...done, failures: named, failures_in_all: failures.length },
-        text: [
-          `${counted(done.files, 'file')} read, ${count(done.unrecognised)} of them no transcripts: ${counted(done.messages, 'message')} in ${counted(done.sessions, 'session')} stored.`,
-          ...(failures.length === 0
-            ? []
-            : [`Not stored: ${count(failures.length)}.`, framed(lines.join('\n'))]),
-        ].join('\n'),
+        text: textWithin(scope, maxTokens, {
+          lead: [lead, ...(failures.length === 0 ? [] : [`Not stored: ${count(failures.length)}.`])],
+          body: named.map((one) => `${names.id(one.path)} (${one.code}): ${safeLine(one.message)}`),
+          trail: [],
+        }),
       }
     },
   })

@@ -3,25 +3,43 @@ import { invalid } from '../../../errors.ts'
 import { headOf } from '../../../messages/characters.ts'
 import type { ViewMessage } from '../../../messages/message.ts'
 import type { MomentPoint } from '../../../model/moment.ts'
-import { indented } from '../../../recall/answer.ts'
+import { headWithin, indented } from '../../../recall/answer.ts'
 import { rowText } from '../../../recall/row-text.ts'
+import type { Scope } from '../../../recall/scope.ts'
 import type { Session } from '../../../storage/storage.ts'
 import type { Store, ViewDiff } from '../../../store/store.ts'
-import { truncateToTokenBudget } from '../../../tokens/truncate-text.ts'
 import { statusWords } from '../../../transfer/document/session-document.ts'
 import { providerAndModel } from '../../options.ts'
 import { count, counted, fromTo, percent } from '../../output/figures.ts'
-import { safeLine } from '../../output/safe-text.ts'
 import { kindName, readTimeline, workOf } from '../log.ts'
 import { parentOf } from '../sessions.ts'
 import { requestFigures } from '../stats/report.ts'
-import { decodeCursor, encodeCursor, fitting, framed, nextLine, timeText, tokensIn } from './answer.ts'
-import { cursor, moment, momentPoint, nextCursor, readMoment, sessionId, type Tool, tool } from './tool.ts'
+import {
+  countingFor,
+  decodeCursor,
+  digestOf,
+  encodeCursor,
+  FRAME_TOKENS,
+  framed,
+  Names,
+  nextLine,
+  pageOf,
+  textWithin,
+  timeText,
+} from './answer.ts'
+import {
+  cursor,
+  FIGURES_OFF,
+  moment,
+  momentPoint,
+  nextCursor,
+  readMoment,
+  sessionId,
+  type Tool,
+  tool,
+} from './tool.ts'
 
 /* The tools that only read. Those that search and open stored text are in src/recall. */
-
-/** Tokens of an answer that its own words and the names of fields take. */
-const FRAME_TOKENS = 150
 
 const sessionShape = z.strictObject({
   session_id: z.string(),
@@ -58,16 +76,16 @@ async function listed(store: Store, session: Session): Promise<ListedSession> {
   }
 }
 
-function sessionLine(session: ListedSession): string {
+function sessionLine(session: ListedSession, names: Names): string {
   const { session_id: id, title, messages, tokens, updated_at: updated, owner } = session
   const parts = [
-    title === null ? undefined : safeLine(title),
+    title === null ? undefined : names.name(title),
     `${counted(messages, 'message')}, ${count(tokens)} tokens in the view`,
     `changed ${updated}`,
-    owner === null ? undefined : `owner ${safeLine(owner)}`,
-    session.parent_session_id === null ? undefined : `subagent of ${safeLine(session.parent_session_id)}`,
+    owner === null ? undefined : `owner ${names.name(owner)}`,
+    session.parent_session_id === null ? undefined : `subagent of ${names.name(session.parent_session_id)}`,
   ]
-  return `${safeLine(id)} · ${parts.filter((part) => part !== undefined).join(' · ')}`
+  return `${names.id(id)} · ${parts.filter((part) => part !== undefined).join(' · ')}`
 }
 
 const listSessions = tool({
@@ -98,13 +116,17 @@ const listSessions = tool({
     })
     const sessions: ListedSession[] = []
     for (const session of page.slice(0, limit)) sessions.push(await listed(store, session))
-    const { taken, more } = fitting(sessions, maxTokens - FRAME_TOKENS, (one) => JSON.stringify(one))
-    const next = more || page.length > limit ? encodeCursor(taken.at(-1)!.session_id) : undefined
-    if (taken.length === 0) return { data: { sessions: [] }, text: 'No session matches.' }
-    return {
-      data: { sessions: [...taken], ...(next !== undefined && { next_cursor: next }) },
-      text: [framed(taken.map(sessionLine).join('\n')), ...nextLine(next)].join('\n'),
-    }
+    if (sessions.length === 0) return { data: { sessions: [] }, text: 'No session matches.' }
+    const scope = await countingFor(store)
+    const names = new Names(scope, maxTokens)
+    const { taken, next, text } = pageOf(scope, maxTokens, {
+      items: sessions,
+      dataOf: (one) => one,
+      lineOf: (one) => sessionLine(one, names),
+      cursorOf: (last) => last.session_id,
+      follows: page.length > limit,
+    })
+    return { data: { sessions: [...taken], ...(next !== undefined && { next_cursor: next }) }, text }
   },
 })
 
@@ -146,7 +168,7 @@ const getStats = tool({
         breakdown: breakdownShape,
       })
       .nullable()
-      .describe('null for a session without messages'),
+      .describe('null for a session without messages, or whose figures are off'),
     hidden: z.strictObject({ condensed: z.int(), truncated: z.int(), manual: z.int() }),
     usage: z.strictObject({
       requests: z.int(),
@@ -194,16 +216,20 @@ const getStats = tool({
         cost_usd: total.cost,
       },
     }
+    const scope = await countingFor(store, id)
+    const names = new Names(scope, call.maxTokens)
     const lines =
       data.figures === null
-        ? ['It has no messages.']
+        ? [(point?.position ?? session.messageCount) === 0 ? 'It has no messages.' : FIGURES_OFF]
         : [
-            `${count(data.figures.tokens)} of ${count(data.figures.available_tokens)} available tokens, ${percent(data.figures.usage_ratio)}; window of ${data.figures.provider}${data.figures.model === null ? '' : `/${safeLine(data.figures.model)}`}: ${count(data.figures.window_tokens)}.`,
+            `${count(data.figures.tokens)} of ${count(data.figures.available_tokens)} available tokens, ${percent(data.figures.usage_ratio)}; window of ${names.name(data.figures.provider)}${data.figures.model === null ? '' : `/${names.name(data.figures.model)}`}: ${count(data.figures.window_tokens)}.`,
             `Compaction is ${data.figures.compaction_due ? 'due' : 'not due'}; it is due at ${count(data.figures.compaction_due_at)} tokens, and reduces to ${count(data.figures.target_tokens)}.`,
             `Hidden: ${count(data.hidden.condensed)} by summaries, ${count(data.hidden.truncated)} by truncation, ${count(data.hidden.manual)} manually.`,
             `Billed: ${counted(data.usage.requests, 'request')}, ${count(data.usage.input_tokens)} tokens in, ${count(data.usage.output_tokens)} out${data.usage.cost_usd === null ? '' : `, $${data.usage.cost_usd.toFixed(4)}`}.`,
           ]
-    return { data, text: [framed(sessionLine(data.session)), ...lines].join('\n') }
+    // The names of the provider and the model are stored text too.
+    const body = [...lines, sessionLine(data.session, names)]
+    return { data, text: textWithin(scope, call.maxTokens, { lead: [], body, trail: [] }) }
   },
 })
 
@@ -223,7 +249,8 @@ const viewRowShape = z.strictObject({
 })
 type ViewRow = z.output<typeof viewRowShape>
 
-const viewCursor = z.tuple([z.string(), z.int().nonnegative()])
+/** The place of a page: a digest of the moment and the row, the character, and the length of the row's text. */
+const viewCursor = z.tuple([z.string(), z.int().nonnegative(), z.int().nonnegative()])
 
 const getView = tool({
   name: 'get_view',
@@ -244,48 +271,73 @@ const getView = tool({
     const at = await readMoment(call, id, given.at)
     const view = await store.getEffectiveHistory(id, { ...(at !== undefined && { at }) })
     const point = at === undefined ? undefined : pointOf(await store.getMoment(id, at))
-    const { rows, next } = viewPage(
+    const scope = await countingFor(store, id)
+    const page = pageOfView(scope, call.maxTokens, {
       view,
-      decodeCursor(viewCursor, given.cursor),
-      call.maxTokens - FRAME_TOKENS,
-    )
-    const data = {
-      session_id: id,
-      ...(point !== undefined && { moment: point }),
-      rows: view.length,
-      messages: rows,
-      ...(next !== undefined && { next_cursor: next }),
-    }
-    const text = rows.map((row) => `${rowHeading(row)}\n${indented(row.text)}`).join('\n')
+      names: new Names(scope, call.maxTokens),
+      after: decodeCursor(viewCursor, given.cursor),
+      digest: (row) => digestOf(id, point ?? null, row),
+    })
     return {
-      data,
-      text: [
-        `${counted(view.length, 'row')} in the view.`,
-        ...(rows.length === 0 ? [] : [framed(text)]),
-        ...nextLine(next),
-      ].join('\n'),
+      data: {
+        session_id: id,
+        ...(point !== undefined && { moment: point }),
+        rows: view.length,
+        messages: page.rows,
+        ...(page.next !== undefined && { next_cursor: page.next }),
+      },
+      text: page.text,
     }
   },
 })
 
+type ViewPage = {
+  readonly view: readonly ViewMessage[]
+  readonly names: Names
+  readonly after: z.output<typeof viewCursor> | undefined
+  /** A name of a row of this view. */
+  readonly digest: (row: string) => string
+}
+
+/** A page of a view. Its text decides: it has less until it fits. */
+function pageOfView(scope: Scope, maxTokens: number, page: ViewPage) {
+  let room = maxTokens - FRAME_TOKENS
+  for (;;) {
+    const { rows, next } = rowsOf(scope, room, page)
+    const body = rows.map((row) => `${rowHeading(row, page.names)}\n${indented(row.text)}`)
+    const text = [
+      `${counted(page.view.length, 'row')} in the view.`,
+      ...(rows.length === 0 ? [] : [framed(body.join('\n'))]),
+      ...nextLine(scope, maxTokens, next),
+    ].join('\n')
+    const over = scope.tokensOf(text) - maxTokens
+    if (over <= 0 || room <= 0) return { rows, next, text }
+    room -= over + 1
+  }
+}
+
+/** The least tokens of the text of a row. */
+const LEAST_ROW = 20
+
 /** The rows of a page, the last one cut where it does not fit. A row of its own always gets some room. */
-function viewPage(
-  view: readonly ViewMessage[],
-  after: z.output<typeof viewCursor> | undefined,
+function rowsOf(
+  scope: Scope,
   maxTokens: number,
+  { view, names, after, digest }: ViewPage,
 ): { readonly rows: ViewRow[]; readonly next: string | undefined } {
-  const [id, character] = after ?? [undefined, 0]
-  const first = id === undefined ? 0 : view.findIndex((row) => row.id === id)
-  if (first === -1)
+  const [place, character, length] = after ?? [undefined, 0, 0]
+  const first = place === undefined ? 0 : view.findIndex((row) => digest(row.id) === place)
+  if (first === -1 || (character > 0 && rowText(view[first]!).text.length !== length))
     throw invalid(
-      'the view was changed, and the row of the cursor is no longer in it; begin without a cursor',
+      'the cursor is of another session or moment, or its row is no longer in the view as it was; begin without a cursor',
     )
   const rows: ViewRow[] = []
   let left = maxTokens
   for (let at = first; at < view.length; at += 1) {
     const row = view[at]!
     const from = at === first ? character : 0
-    const rest = rowText(row).text.slice(from)
+    const { text: whole } = rowText(row)
+    const rest = whole.slice(from)
     const shown = {
       message_id: row.id,
       position: row.position ?? null,
@@ -294,37 +346,39 @@ function viewPage(
       created_at: timeText(row.createdAt),
       from_character: from,
     }
-    const room = left - tokensIn(JSON.stringify(shown))
-    if (rows.length > 0 && room < maxTokens / 4 && tokensIn(JSON.stringify(rest)) > room)
-      return { rows, next: encodeCursor([row.id, from]) }
-    const text = cutTo(rest, Math.max(room, 20))
-    rows.push({ ...shown, text, cut: text.length < rest.length })
-    if (text.length < rest.length) return { rows, next: encodeCursor([row.id, from + text.length]) }
-    left = room - tokensIn(JSON.stringify(text))
+    const heading = scope.tokensOf(rowHeading({ ...shown, text: '', cut: true }, names))
+    const room = left - Math.max(heading, scope.tokensOf(JSON.stringify(shown)))
+    const text = cutTo(scope, rest, Math.max(room, LEAST_ROW))
+    const isCut = text.length < rest.length
+    if (rows.length > 0 && (room <= 0 || (isCut && room < maxTokens / 4)))
+      return { rows, next: encodeCursor([digest(row.id), from, whole.length]) }
+    rows.push({ ...shown, text, cut: isCut })
+    if (isCut) return { rows, next: encodeCursor([digest(row.id), from + text.length, whole.length]) }
+    left = room - tokensInBoth(scope, text)
   }
   return { rows, next: undefined }
 }
 
-/** The longest beginning of a text that fits as JSON, at least one character. */
-function cutTo(text: string, maxTokens: number): string {
-  let { text: cut } = truncateToTokenBudget(text, maxTokens, undefined, { ending: '' })
-  while (cut.length > 1 && tokensIn(JSON.stringify(cut)) > maxTokens)
+/** Tokens of a text in the form that has more of them. */
+function tokensInBoth(scope: Scope, text: string): number {
+  return Math.max(scope.tokensOf(indented(text)), scope.tokensOf(JSON.stringify(text)))
+}
+
+/** The longest beginning of a text that fits in both forms, at least one character. */
+function cutTo(scope: Scope, text: string, maxTokens: number): string {
+  let cut = headWithin(scope, text, maxTokens)
+  while (cut.length > 1 && scope.tokensOf(JSON.stringify(cut)) > maxTokens)
     cut = headOf(cut, Math.floor(cut.length * 0.8))
   return cut === '' ? headOf(text, Math.min(2, text.length)) : cut
 }
 
-function rowHeading({
-  position,
-  role,
-  kind,
-  message_id: id,
-  created_at: at,
-  from_character: from,
-  cut,
-}: ViewRow): string {
+function rowHeading(
+  { position, role, kind, message_id: id, created_at: at, from_character: from, cut }: ViewRow,
+  names: Names,
+): string {
   const place = position === null ? kind : `${position} · ${role}`
   const part = [from > 0 && `from character ${from}`, cut && 'cut'].filter((note) => note !== false)
-  return [place, at, safeLine(id), ...part].join(' · ')
+  return [place, at, names.id(id), ...part].join(' · ')
 }
 
 const compactionShape = z.strictObject({
@@ -370,7 +424,8 @@ const listCompactions = tool({
     const { runs } = await readTimeline(access.store, id)
     const all = runs.flatMap(({ compactions }) => compactions.toReversed())
     const last = decodeCursor(z.string(), given.cursor)
-    const first = last === undefined ? 0 : all.findIndex(({ compaction }) => compaction.id === last) + 1
+    const placeOf = (compaction: { readonly id: string }): string => digestOf(id, compaction.id)
+    const first = last === undefined ? 0 : all.findIndex(({ compaction }) => placeOf(compaction) === last) + 1
     if (last !== undefined && first === 0)
       throw invalid('the cursor is of another session; begin without a cursor')
     const shown = all.slice(first).map(({ compaction, dependents }) => {
@@ -402,13 +457,19 @@ const listCompactions = tool({
         },
       }
     })
-    const { taken, more } = fitting(shown, maxTokens - FRAME_TOKENS, ({ data }) => JSON.stringify(data))
-    const next = more ? encodeCursor(taken.at(-1)!.data.compaction_id) : undefined
-    const lines = taken.map(({ compaction, data }) => {
-      const { actor, reason } = data
-      const cause = `${actor === null ? '' : ` by ${safeLine(actor)}`}${reason === null ? '' : `: ${safeLine(reason)}`}`
-      const figures = `${workOf(compaction)}; ${fromTo(compaction.tokensBefore, compaction.tokensAfter)}`
-      return `${data.created_at} · ${kindName(compaction)} ${compaction.id}, ${statusWords(compaction)}, ${compaction.trigger}${cause} · ${figures}`
+    if (all.length === 0)
+      return { data: { session_id: id, compactions: [] }, text: 'The session has no compactions.' }
+    const scope = await countingFor(access.store, id)
+    const names = new Names(scope, maxTokens)
+    const { taken, next, text } = pageOf(scope, maxTokens, {
+      items: shown,
+      dataOf: ({ data }) => data,
+      lineOf: ({ compaction, data: { actor, reason, created_at: at } }) => {
+        const cause = `${actor === null ? '' : ` by ${names.name(actor)}`}${reason === null ? '' : `: ${names.name(reason)}`}`
+        const figures = `${workOf(compaction)}; ${fromTo(compaction.tokensBefore, compaction.tokensAfter)}`
+        return `${at} · ${names.name(kindName(compaction))} ${names.id(compaction.id)}, ${statusWords(compaction)}, ${compaction.trigger}${cause} · ${figures}`
+      },
+      cursorOf: ({ compaction }) => placeOf(compaction),
     })
     return {
       data: {
@@ -416,10 +477,7 @@ const listCompactions = tool({
         compactions: taken.map(({ data }) => data),
         ...(next !== undefined && { next_cursor: next }),
       },
-      text:
-        lines.length === 0
-          ? 'The session has no compactions.'
-          : [framed(lines.join('\n')), ...nextLine(next)].join('\n'),
+      text,
     }
   },
 })
@@ -440,7 +498,8 @@ const changeShape = z.strictObject({
   ),
 })
 const figuresShape = z.strictObject({ before: z.int(), after: z.int() })
-const diffCursor = z.tuple([z.int().positive(), z.int().nonnegative(), z.int().nonnegative()])
+/** The rows before the page, and a digest of the session and both moments. */
+const diffCursor = z.tuple([z.int().positive(), z.string()])
 
 const diffViews = tool({
   name: 'diff_views',
@@ -464,16 +523,24 @@ const diffViews = tool({
     const from = await readMoment(call, id, given.from)
     if (from === undefined) throw invalid('from must be a past moment; the second one is now by default')
     const diff = await store.diffViews(id, from, await readMoment(call, id, given.to))
-    const [first, position, auditNo] = decodeCursor(diffCursor, given.cursor) ?? [0]
-    if (first > 0 && (position !== diff.to.position || auditNo !== diff.to.auditNo))
-      throw invalid('the session was changed since the page before; begin without a cursor')
-    const changes = diff.changes.slice(first).map(changeOf)
-    const { taken, more } = fitting(changes, call.maxTokens - FRAME_TOKENS, (one) => JSON.stringify(one))
-    const next = more ? encodeCursor([first + taken.length, diff.to.position, diff.to.auditNo]) : undefined
-    const lines = taken.map(
-      (one) =>
-        `${one.change} · ${one.position ?? one.kind} · ${one.role} · ${safeLine(one.message_id)}${one.compaction_id === null ? '' : ` · ${one.compaction_id}`}`,
-    )
+    const digest = digestOf(id, pointOf(diff.from), pointOf(diff.to))
+    const [first, compared] = decodeCursor(diffCursor, given.cursor) ?? [0, digest]
+    if (compared !== digest)
+      throw invalid(
+        'the cursor is of other moments, or the session was changed since the page before; begin without a cursor',
+      )
+    const scope = await countingFor(store, id)
+    const names = new Names(scope, call.maxTokens)
+    const { taken, next, text } = pageOf(scope, call.maxTokens, {
+      lead: [
+        `${diff.rows.before} → ${counted(diff.rows.after, 'row')}, ${fromTo(diff.tokens.before, diff.tokens.after)}; ${counted(diff.changes.length, 'row')} differ.`,
+      ],
+      items: diff.changes.slice(first).map(changeOf),
+      dataOf: (one) => one,
+      lineOf: (one) =>
+        `${one.change} · ${one.position ?? one.kind} · ${one.role} · ${names.id(one.message_id)}${one.compaction_id === null ? '' : ` · ${names.name(one.compaction_id)}`}`,
+      cursorOf: (_last, shown) => [first + shown, digest],
+    })
     return {
       data: {
         session_id: id,
@@ -485,11 +552,7 @@ const diffViews = tool({
         changes_in_all: diff.changes.length,
         ...(next !== undefined && { next_cursor: next }),
       },
-      text: [
-        `${diff.rows.before} → ${counted(diff.rows.after, 'row')}, ${fromTo(diff.tokens.before, diff.tokens.after)}; ${counted(diff.changes.length, 'row')} differ.`,
-        ...(lines.length === 0 ? [] : [framed(lines.join('\n'))]),
-        ...nextLine(next),
-      ].join('\n'),
+      text,
     }
   },
 })
@@ -537,9 +600,10 @@ const listForks = tool({
     const isSeen = origin !== undefined && access.sees(await store.getSession(origin.sessionId))
     const forks = (await store.listForks(session.id)).filter((fork) => access.sees(fork))
     const last = decodeCursor(z.string(), given.cursor)
-    const first = last === undefined ? 0 : forks.findIndex(({ id }) => id === last) + 1
+    const placeOf = (fork: string): string => digestOf(session.id, fork)
+    const first = last === undefined ? 0 : forks.findIndex(({ id }) => placeOf(id) === last) + 1
     if (last !== undefined && first === 0)
-      throw invalid('the fork of the cursor is gone; begin without a cursor')
+      throw invalid('the cursor is of another session, or its fork is gone; begin without a cursor')
     const shown = forks.slice(first).map((fork) => ({
       session_id: fork.id,
       title: fork.title ?? null,
@@ -547,15 +611,16 @@ const listForks = tool({
       messages: fork.messageCount,
       created_at: timeText(fork.createdAt),
     }))
-    const { taken, more } = fitting(shown, maxTokens - FRAME_TOKENS, (one) => JSON.stringify(one))
-    const next = more ? encodeCursor(taken.at(-1)!.session_id) : undefined
-    const lines = [
-      ...(isSeen ? [`A fork of ${safeLine(origin.sessionId)}, from position ${origin.position}.`] : []),
-      ...taken.map(
-        (one) =>
-          `${safeLine(one.session_id)} · ${one.title === null ? '' : `${safeLine(one.title)} · `}from position ${one.position} · ${counted(one.messages, 'message')}`,
-      ),
-    ]
+    const scope = await countingFor(store, session.id)
+    const names = new Names(scope, maxTokens)
+    const { taken, next, text } = pageOf(scope, maxTokens, {
+      head: isSeen ? [`A fork of ${names.id(origin.sessionId)}, from position ${origin.position}.`] : [],
+      items: shown,
+      dataOf: (one) => one,
+      lineOf: (one) =>
+        `${names.id(one.session_id)} · ${one.title === null ? '' : `${names.name(one.title)} · `}from position ${one.position} · ${counted(one.messages, 'message')}`,
+      cursorOf: (fork) => placeOf(fork.session_id),
+    })
     return {
       data: {
         session_id: session.id,
@@ -563,10 +628,7 @@ const listForks = tool({
         forks: [...taken],
         ...(next !== undefined && { next_cursor: next }),
       },
-      text:
-        lines.length === 0
-          ? 'The session has no forks.'
-          : [framed(lines.join('\n')), ...nextLine(next)].join('\n'),
+      text: text === '' ? 'The session has no forks.' : text,
     }
   },
 })

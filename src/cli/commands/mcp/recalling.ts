@@ -1,14 +1,15 @@
 import { z } from 'zod'
-import { invalid } from '../../../errors.ts'
+import { invalid, isUndertextError } from '../../../errors.ts'
 import type { RecallAnswer, RecalledPiece } from '../../../recall/answer.ts'
 import { logNotes } from '../../../recall/log-notes.ts'
 import { openInput, openRow } from '../../../recall/open-row.ts'
 import { readInput, readLog } from '../../../recall/read-log.ts'
 import type { RecallScope } from '../../../recall/scope.ts'
 import { searchInput, searchLog } from '../../../recall/search-log.ts'
+import { contextOf } from '../../../store/store.ts'
 import type { Access } from './access.ts'
-import { Problem, timeText } from './answer.ts'
-import { nextCursor, sessionId, type Tool, tool } from './tool.ts'
+import { BAD_CURSOR, Problem, timeText } from './answer.ts'
+import { cursor, nextCursor, sessionId, type Tool, tool } from './tool.ts'
 
 /* The tools of undertext/recall, with the names and the fields of this protocol, over all sessions that the client may see. */
 
@@ -20,13 +21,18 @@ const pieceShape = z.strictObject({
   anchor: z.int().describe('the position; of a summary, the last position that it covers'),
   role: z.enum(['system', 'user', 'assistant', 'tool']),
   created_at: z.string(),
-  tools: z.array(z.string()).describe('tools that it calls or holds a result of'),
+  tools: z.array(z.string()).describe('tools that it calls or holds a result of, the first 20'),
   hidden_by: z.string().nullable().describe('the compaction that hides it from the view'),
-  replaced_by: z.array(z.string()).describe('compactions whose texts the view shows in place of parts of it'),
+  replaced_by: z
+    .array(z.string())
+    .describe('compactions whose texts the view shows in place of parts of it, the first 20'),
   passages: z.array(z.strictObject({ from: z.int(), to: z.int(), text: z.string() })),
   length: z.int().describe('characters of its whole text'),
   cursor: z.string().nullable().describe('a cursor of open_history for the rest of its text'),
 })
+/** Names of one list that the structured form has. */
+const MOST_NAMES = 20
+
 const foundShape = z.strictObject({
   messages: z.array(pieceShape),
   next_cursor: nextCursor,
@@ -50,9 +56,9 @@ function pieceData({ sessionId: session, messageId, position, createdAt, tools, 
     anchor: piece.anchor,
     role: piece.role,
     created_at: timeText(createdAt),
-    tools: [...(tools ?? [])],
+    tools: (tools ?? []).slice(0, MOST_NAMES),
     hidden_by: piece.hiddenBy ?? null,
-    replaced_by: [...(piece.replacedBy ?? [])],
+    replaced_by: (piece.replacedBy ?? []).slice(0, MOST_NAMES),
     passages: piece.passages.map(({ from, to, text }) => ({ from, to, text })),
     length: piece.length,
     cursor: piece.cursor ?? null,
@@ -64,10 +70,34 @@ function scopeOf({ owner }: Access): RecallScope {
   return owner === undefined ? { sessions: 'all' } : { owner }
 }
 
+/** The same for a call that names a session, whose estimator counts the answer. */
+async function scopeAt(access: Access, session: string): Promise<RecallScope> {
+  try {
+    const { id, estimator } = await access.session(session)
+    if (contextOf(access.store).estimators.byName.has(estimator)) return { session: id }
+  } catch (error) {
+    // The tool itself says that there is no such session.
+    if (!isUndertextError(error, 'SESSION_NOT_FOUND')) throw error
+  }
+  return scopeOf(access)
+}
+
+/** Words of the recall tools about their arguments and actions, and what they are called here. */
+const WORDS: readonly (readonly [theirs: RegExp, here: string])[] = [
+  [/^history_notes: /, ''],
+  [/history_notes with the action "recall"|the action "recall"/gi, 'recall_notes'],
+  [/\bmessageId\b/g, 'message_id'],
+  [/\bcallId\b/g, 'call_id'],
+  [/\bnoteId\b/g, 'note_id'],
+]
+
 /** The answer of a recall tool. Throws its problem, which is a sentence for the client. */
 function answered<T>(answer: RecallAnswer, data: (answer: RecallAnswer) => T): { data: T; text: string } {
-  if (answer.problem !== undefined) throw new Problem(answer.problem, answer.text)
-  return { data: data(answer), text: answer.text }
+  if (answer.problem === undefined) return { data: data(answer), text: answer.text }
+  throw new Problem(
+    answer.problem,
+    WORDS.reduce((text, [theirs, here]) => text.replace(theirs, here), answer.text),
+  )
 }
 
 const searchHistory = tool({
@@ -109,7 +139,10 @@ const readHistory = tool({
   output: foundShape,
   async run({ access, maxTokens }, { session_id: session, message_id: messageId, ...given }) {
     const input = { ...given, session, messageId }
-    return answered(await readLog(access.store, scopeOf(access), input, { maxTokens }), foundOf)
+    return answered(
+      await readLog(access.store, await scopeAt(access, session), input, { maxTokens }),
+      foundOf,
+    )
   },
 })
 
@@ -133,7 +166,10 @@ const openHistory = tool({
     { session_id: session, message_id: messageId, call_id: callId, ...given },
   ) {
     const input = { ...given, session, messageId, callId }
-    return answered(await openRow(access.store, scopeOf(access), input, { maxTokens }), foundOf)
+    return answered(
+      await openRow(access.store, await scopeAt(access, session), input, { maxTokens }),
+      foundOf,
+    )
   },
 })
 
@@ -165,8 +201,14 @@ const noteShape = z.strictObject({
   session_id: z.string().nullable(),
   owner: z.string().nullable(),
   text: z.string(),
+  from: z.int().describe('where this part of the text begins; 0 for its beginning'),
+  length: z.int().describe('characters of the whole text; for the rest, pass note_id and offset'),
   created_at: z.string(),
 })
+
+/** Lines of our own in an answer with notes; every line of a note is indented. */
+const REST_OF_NOTE = /^(~ characters .*, more: recall with this )noteId\b/gm
+const NEXT_NOTES = /^For the next notes: after (\d+)\.$/m
 
 const recallNotes = tool({
   name: 'recall_notes',
@@ -182,21 +224,34 @@ const recallNotes = tool({
       .optional()
       .describe('notes with these words, best first; default: the newest'),
     key: z.string().min(1).optional().describe('only the note of this key'),
-    after: z.int().min(0).optional().describe('leaves out so many notes, to see the next ones'),
+    note_id: z.string().min(1).optional().describe('only this note'),
+    offset: z.int().nonnegative().optional().describe('with note_id: the character to begin at'),
+    cursor,
   }),
-  output: z.strictObject({ notes: z.array(noteShape) }),
-  async run({ access, maxTokens }, { session_id, owner, ...given }) {
+  output: z.strictObject({ notes: z.array(noteShape), next_cursor: nextCursor }),
+  async run({ access, maxTokens }, { session_id, owner, note_id: noteId, cursor: given, ...rest }) {
     const scope = await noteScope(access, { session_id, owner })
-    const answer = await logNotes(access.store, scope, { action: 'recall', ...given }, { maxTokens })
-    return answered(answer, ({ notes = [] }) => ({
+    if (given !== undefined && !/^\d{1,9}$/.test(given)) throw invalid(BAD_CURSOR)
+    const after = given === undefined ? undefined : Number(given)
+    const input = { action: 'recall' as const, ...rest, noteId, after }
+    const answer = await logNotes(access.store, scope, input, { maxTokens })
+    // The number of notes to leave out is the cursor of the next page.
+    const next = NEXT_NOTES.exec(answer.text)?.[1]
+    const text = answer.text
+      .replace(REST_OF_NOTE, '$1note_id')
+      .replace(NEXT_NOTES, (_, count: string) => `After this: cursor ${JSON.stringify(count)}`)
+    return answered({ ...answer, text }, ({ notes = [] }) => ({
       notes: notes.map((note) => ({
         note_id: note.id,
         key: note.key ?? null,
         session_id: note.sessionId ?? null,
         owner: note.owner ?? null,
         text: note.text,
+        from: note.from,
+        length: note.length,
         created_at: timeText(note.createdAt),
       })),
+      ...(next !== undefined && { next_cursor: next }),
     }))
   },
 })
@@ -213,11 +268,11 @@ const rememberNote = tool({
     text: z.string().min(1),
     key: z.string().min(1).optional().describe('replaces the note of this key, such as "deploys"'),
   }),
-  output: z.strictObject({ remembered: z.literal(true) }),
+  output: z.strictObject({ remembered: z.literal(true), note_id: z.string() }),
   async run({ access, maxTokens }, { session_id, owner, text, key }) {
     const scope = await noteScope(access, { session_id, owner })
     const answer = await logNotes(access.store, scope, { action: 'remember', text, key }, { maxTokens })
-    return answered(answer, () => ({ remembered: true as const }))
+    return answered(answer, ({ notes = [] }) => ({ remembered: true as const, note_id: notes[0]!.id }))
   },
 })
 

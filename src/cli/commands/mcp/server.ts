@@ -1,4 +1,4 @@
-import { McpServer, type ServerContext } from '@modelcontextprotocol/server'
+import { CLIENT_INFO_META_KEY, McpServer, type ServerContext } from '@modelcontextprotocol/server'
 import { headOf } from '../../../messages/characters.ts'
 import type { Context } from '../../command.ts'
 import type { Access } from './access.ts'
@@ -53,20 +53,23 @@ function addTool(server: McpServer, one: Tool, { context, access, maxTokens }: S
     async (given: unknown, { mcpReq }: ServerContext) => {
       const signal = AbortSignal.any([context.signal, mcpReq.signal])
       try {
-        const actor = actorOf(server)
+        const actor = actorOf(server, mcpReq)
         const { data, text } = await one.run({ access, context, maxTokens, signal, actor }, given as never)
         return { content: [{ type: 'text', text }], structuredContent: data }
       } catch (error) {
         if (context.env.UNDERTEXT_DEBUG === '1' && error instanceof Error)
           context.err.write(`${error.stack}\n`)
-        return failed(error, signal.aborted)
+        return failed(error, signal.aborted, { store: access.store, maxTokens })
       }
     },
   )
 }
 
-/** The author of changes in the audit: the program that is connected. */
-function actorOf({ server }: McpServer): string {
-  const name = server.getClientVersion()?.name ?? ''
-  return name === '' ? 'mcp' : `mcp: ${headOf(name.toWellFormed().replaceAll('\0', ''), 200)}`
+/** The author of changes in the audit: the program that is connected. By the revision of 2026 each request names it. */
+function actorOf({ server }: McpServer, { envelope }: ServerContext['mcpReq']): string {
+  const named = envelope as { readonly [CLIENT_INFO_META_KEY]?: { readonly name?: unknown } } | undefined
+  const name = named?.[CLIENT_INFO_META_KEY]?.name ?? server.getClientVersion()?.name
+  return typeof name !== 'string' || name === ''
+    ? 'mcp'
+    : `mcp: ${headOf(name.toWellFormed().replaceAll('\0', ''), 200)}`
 }

@@ -72,6 +72,9 @@ const point = z
   .describe('the last position of the log, and the last entry of the audit')
 export const momentPoint = point.optional()
 
+/** Why a session with messages has no figures. */
+export const FIGURES_OFF = 'Figures are off for this session (`enabled`).'
+
 /** The moment that an argument names; `undefined` for now. */
 export async function readMoment(
   { context, access }: Call,

@@ -1,3 +1,4 @@
+import { createHash, type Hash } from 'node:crypto'
 import {
   type McpServer,
   ProtocolError,
@@ -5,31 +6,38 @@ import {
   ResourceNotFoundError,
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { isUndertextError } from '../../../errors.ts'
-import { codePointStart } from '../../../messages/characters.ts'
+import { invalid, isUndertextError } from '../../../errors.ts'
+import { codePointStart, headOf } from '../../../messages/characters.ts'
 import type { Session } from '../../../storage/storage.ts'
+import type { Store } from '../../../store/store.ts'
 import { truncateToTokenBudget } from '../../../tokens/truncate-text.ts'
 import { exportMarkdown } from '../../../transfer/export-markdown.ts'
 import { counted } from '../../output/figures.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import type { Access } from './access.ts'
-import { decodeCursor, encodeCursor, failed, framed, timeText } from './answer.ts'
+import { countingFor, decodeCursor, encodeCursor, failed, framed, timeText } from './answer.ts'
 
 /* Transcripts as resources: Markdown documents by the exporter of the command line, in pages. */
 
 const PREFIX = 'undertext://sessions/'
-const TEMPLATE = `${PREFIX}{session_id}{?offset}`
+const TEMPLATE = `${PREFIX}{session_id}{?offset,digest}`
 const MARKDOWN = 'text/markdown'
+/** A longer encoded id is not repeated in the link to the next page. */
+const LONGEST_ID = 200
 /** Sessions of one page of the list. */
 const PAGE = 100
+
+/** Characters of a name in the list. */
+const MOST_UNITS = 400
 
 const listCursor = z.tuple([z.boolean(), z.string().nullable()])
 
 /** Registers the list, the template and the reading of transcripts. */
 export function addTranscripts({ server }: McpServer, access: Access, maxTokens: number): void {
+  const bounds = { store: access.store, maxTokens }
   server.registerCapabilities({ resources: { listChanged: true } })
   server.setRequestHandler('resources/list', ({ params }) =>
-    reported(params?.cursor ?? 'the list', () => listPage(access, params?.cursor)),
+    reported(bounds, params?.cursor ?? 'the list', () => listPage(access, params?.cursor)),
   )
   server.setRequestHandler('resources/templates/list', () => ({
     resourceTemplates: [
@@ -37,14 +45,14 @@ export function addTranscripts({ server }: McpServer, access: Access, maxTokens:
         name: 'transcript',
         title: 'Transcript of a session',
         description:
-          'A session as a Markdown document, in pages: the end of each page names the offset of the next one. Hidden messages are counted, not shown.',
+          'A session as a Markdown document, in pages: the end of each page names the next one. Hidden messages are counted, not shown.',
         uriTemplate: TEMPLATE,
         mimeType: MARKDOWN,
       },
     ],
   }))
   server.setRequestHandler('resources/read', ({ params: { uri } }) =>
-    reported(uri, async () => ({
+    reported(bounds, uri, async () => ({
       contents: [{ uri, mimeType: MARKDOWN, text: await readPage(access, uri, maxTokens) }],
     })),
   )
@@ -81,8 +89,8 @@ async function listPage(access: Access, cursor: string | undefined) {
 function resourceOf({ id, title, messageCount, updatedAt, archivedAt }: Session) {
   return {
     uri: PREFIX + encodeURIComponent(id),
-    name: safeLine(id),
-    ...(title !== undefined && { title: safeLine(title) }),
+    name: safeLine(headOf(id, MOST_UNITS)),
+    ...(title !== undefined && { title: safeLine(headOf(title, MOST_UNITS)) }),
     description: `${counted(messageCount, 'message')}${archivedAt === undefined ? '' : ', archived'}`,
     mimeType: MARKDOWN,
     annotations: { lastModified: timeText(updatedAt) },
@@ -90,26 +98,46 @@ function resourceOf({ id, title, messageCount, updatedAt, archivedAt }: Session)
 }
 
 async function readPage(access: Access, uri: string, maxTokens: number): Promise<string> {
-  const [, name = '', start = '0'] =
-    /^undertext:\/\/sessions\/([^/?#]+)(?:\?offset=(\d{1,15}))?$/.exec(uri) ?? []
+  const [, name = '', start = '0', before] =
+    /^undertext:\/\/sessions\/([^/?#]+)(?:\?offset=(\d{1,15})&digest=([\w-]{16}))?$/.exec(uri) ?? []
   const { id } = await access.session(decoded(name, uri))
+  const address = PREFIX + encodeURIComponent(id)
   const offset = Number(start)
   // Text that certainly does not fit is not collected.
   const enough = maxTokens * 16
-  let [text, passed, isWhole] = ['', 0, true]
+  // The document has figures at its beginning, so another state of the session is another document with other places.
+  const passed = createHash('sha256')
+  let [text, at, isWhole] = ['', 0, true]
   for await (const piece of exportMarkdown(access.store, id)) {
-    const from = Math.max(0, offset - passed)
-    passed += piece.length
-    if (from < piece.length) text += piece.slice(codePointStart(piece, from))
+    const from = Math.min(piece.length, Math.max(0, offset - at))
+    at += piece.length
+    passed.update(piece.slice(0, from), 'utf16le')
+    text += piece.slice(from)
     if (text.length > enough) {
       isWhole = false
       break
     }
   }
-  const { text: page } = truncateToTokenBudget(text, maxTokens, undefined, { ending: '' })
-  if (isWhole && page.length === text.length) return framed(page)
-  const next = `${PREFIX}${encodeURIComponent(id)}?offset=${offset + page.length}`
-  return `${framed(page)}\nThe transcript continues: read ${next}`
+  if (before !== undefined && (at < offset || digest(passed.copy()) !== before))
+    throw invalid(`the session was changed since the page before; begin again with ${address}`)
+  const scope = await countingFor(access.store, id)
+  const { estimator, provider } = scope
+  for (let room = maxTokens; ; ) {
+    const { text: page } = truncateToTokenBudget(text, room, provider, { estimator, ending: '' })
+    const shown = page === '' ? text.slice(0, codePointStart(text, Math.min(2, text.length))) : page
+    const query = `?offset=${offset + shown.length}&digest=${digest(passed.copy().update(shown, 'utf16le'))}`
+    const whole =
+      isWhole && shown.length === text.length
+        ? framed(shown)
+        : `${framed(shown)}\nThe transcript continues: read ${address.length > LONGEST_ID ? `the address of the session with ${query}` : address + query}`
+    const over = scope.tokensOf(whole) - maxTokens
+    if (over <= 0 || page === '') return whole
+    room = Math.min(room, scope.tokensOf(shown)) - over
+  }
+}
+
+function digest(hash: Hash): string {
+  return hash.digest('base64url').slice(0, 16)
 }
 
 function decoded(name: string, uri: string): string {
@@ -121,14 +149,16 @@ function decoded(name: string, uri: string): string {
   throw new ResourceNotFoundError(uri)
 }
 
+type Bounds = { readonly store: Store; readonly maxTokens: number }
+
 /** Runs a request; a failure becomes an error of the protocol without text of a conversation. */
-async function reported<T>(uri: string, work: () => Promise<T>): Promise<T> {
+async function reported<T>(bounds: Bounds, uri: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (error instanceof ProtocolError) throw error
     if (isUndertextError(error, 'SESSION_NOT_FOUND')) throw new ResourceNotFoundError(uri)
-    const [content] = failed(error, false).content
+    const [content] = (await failed(error, false, bounds)).content
     const message = content?.type === 'text' ? content.text : 'It failed.'
     const isWrong = isUndertextError(error, 'INVALID_INPUT')
     throw new ProtocolError(

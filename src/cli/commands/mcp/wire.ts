@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, RequestId, Transport } from '@modelcontextprotocol/server'
 import { isJSONRPCRequest, parseJSONRPCMessage, serializeMessage } from '@modelcontextprotocol/server'
-import { readFilledLines } from '../../../transfer/lines.ts'
+import { jsonOf, readFilledLines } from '../../../transfer/lines.ts'
 import type { Context } from '../../command.ts'
 
 /** The longest message that is read, bytes: that of the SDK. */
@@ -44,8 +44,8 @@ export class Wire implements Transport {
     try {
       for await (const line of readFilledLines(bytesOf(input), MAX_MESSAGE_BYTES)) {
         if (this.#isClosed) return
-        // Half a message at the end of the input is no message.
-        if (!line.ended) break
+        // Half a message at the end of the input is no message; a whole one needs no line break.
+        if (!line.ended && !('text' in line && isJson(line.text))) break
         if ('text' in line) await this.#receive(line.text)
         else await this.#refuse(INVALID_REQUEST, `The message cannot be read: ${line.problem}.`)
       }
@@ -117,4 +117,8 @@ export class Wire implements Transport {
 
 async function* bytesOf(input: AsyncIterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const chunk of input) yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+}
+
+function isJson(text: string): boolean {
+  return 'value' in jsonOf(text, false)
 }
