@@ -143,7 +143,7 @@ it.each([
   ['the message itself', true, false],
   ['its question', false, true],
   ['nothing', false, false],
-])('equal answers of calls at the same time are told apart by %s', async (_, isItself, hasQuestion) => {
+])('equal answers of calls at the same time differ by %s', async (_, isItself, hasQuestion) => {
   await using store = await openStore(':memory:')
   const history = new UndertextChatMessageHistory({ store, sessionId: 's' })
   const model = recoveringModel(new Scripted('OK.', 'OK.'), history)

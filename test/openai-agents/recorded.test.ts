@@ -104,14 +104,14 @@ it.each(['calls', 'ids', 'questions'])(
   async (what) => {
     await using store = await openStore(':memory:')
     const session = new UndertextSession({ store, sessionId: 's', provider: 'openai', model: 'made-up-1' })
-    const said = (name: string) => {
+    const answerOf = (name: string) => {
       const message = assistantMessage('OK.')
       if (what === 'ids') return answer({ ...message, id: name })
       return what === 'calls'
         ? answer(message, functionCall('look', { at: name }, { callId: name }))
         : answer(message)
     }
-    const model = session.recovering(new ScriptedModel([said('one'), said('two')]))
+    const model = session.recovering(new ScriptedModel([answerOf('one'), answerOf('two')]))
     await session.getItems()
     const inputs = ['One?', 'Two?'].map((content) => [{ type: 'message', role: 'user', content }])
     const outputs = await Promise.all(

@@ -12,12 +12,12 @@ export function turnAnswers(): TurnAnswers {
 
 function placeAt(rows: readonly NewMessage[], at: number, answer: Message): AnswerPlace | undefined {
   const row = rows[at]!
-  if (row.role !== 'assistant' || saidIn(row) !== saidIn(answer)) return undefined
+  if (row.role !== 'assistant' || textAndCalls(row) !== textAndCalls(answer)) return undefined
   return { end: at + 1, isCertain: false }
 }
 
 /** The texts and calls of a message. */
-function saidIn(message: Message): string {
+function textAndCalls(message: Message): string {
   const parts = partsOf(message)
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
   const calls = parts.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
