@@ -4,6 +4,7 @@ import type { NewMessage, PositionRange } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import { describedBy, type PreparedRequest } from '../requests/prepared.ts'
 import type { ReportedUsage } from '../requests/provider-usage.ts'
+import type { UsageReportInput } from '../requests/record.ts'
 import type { AppendResult } from '../store/append.ts'
 import { unlessUnknown } from '../store/arguments.ts'
 import type { Store } from '../store/store.ts'
@@ -63,17 +64,20 @@ export async function recordCall(
   request: PreparedRequest,
   usage: ReportedUsage | undefined,
 ): Promise<string | undefined> {
-  const { sessionId, provider, model } = request
+  return recordReport(store, request, usage, { ...describedBy(request), request })
+}
+
+/** Records the usage of a call as `recordCall` does, with what is known of its request. */
+export async function recordReport(
+  store: Pick<Store, 'recordUsage'>,
+  { sessionId, provider, model }: Pick<PreparedRequest, 'sessionId' | 'provider' | 'model'>,
+  usage: ReportedUsage | undefined,
+  known: Omit<UsageReportInput, keyof ReportedUsage>,
+): Promise<string | undefined> {
   if (usage === undefined || Object.values(usage).every((tokens) => tokens === 0)) return undefined
   try {
-    const { requestId } = await store.recordUsage(sessionId, {
-      ...usage,
-      ...describedBy(request),
-      provider,
-      ...(model !== undefined && { model }),
-      request,
-    })
-    return requestId
+    const names = { provider, ...(model !== undefined && { model }) }
+    return (await store.recordUsage(sessionId, { ...known, ...usage, ...names })).requestId
   } catch (error) {
     process.emitWarning(`The usage of a model call was not recorded: ${errorName(error)}`)
     return undefined
@@ -82,6 +86,101 @@ export async function recordCall(
 
 /** A recorded request, and the positions of its answer, first and last. */
 export type AnsweredRequest = { readonly requestId: string; readonly positions: PositionRange }
+
+/** An answer in a list of items: the index after its last item, and whether no other answer can be there. */
+export type AnswerPlace = { readonly end: number; readonly isCertain: boolean }
+
+/** How the items of a library are compared. */
+type Rules<Item, Answer> = {
+  /** The place of an answer that begins at an index; `undefined` when it does not begin there. */
+  readonly placeAt: (items: readonly Item[], index: number, answer: Answer) => AnswerPlace | undefined
+  /** Whether an item that was sent and one that is stored are the same. */
+  readonly isSame: (sent: Item, stored: Item) => boolean
+}
+
+type Waiting<Item, Answer> = {
+  readonly requestId: string
+  readonly answer: Answer
+  /** The last item that was sent. */
+  readonly last: Item | undefined
+  /** How many answers were recorded before the call began, and before it ended. */
+  readonly began: number
+  readonly ended: number
+}
+
+/** The most answers that wait: a turn may end without storing them. */
+const MOST_WAITING = 100
+
+/** Recorded requests of a session whose answers are not stored yet. */
+export class Unanswered<Item, Answer> {
+  readonly #rules: Rules<Item, Answer>
+  /** Oldest first. */
+  #waiting: readonly Waiting<Item, Answer>[] = []
+  #count = 0
+
+  constructor(rules: Rules<Item, Answer>) {
+    this.#rules = rules
+  }
+
+  /** A call begins, with this item at the end of its input. The result is to be called when its request is recorded. */
+  asked(last?: Item): (requestId: string, answer: Answer) => void {
+    const began = this.#count
+    return (requestId, answer) => {
+      const one = { requestId, answer, last, began, ended: this.#count++ }
+      this.#waiting = [...this.#waiting, one].slice(-MOST_WAITING)
+    }
+  }
+
+  /**
+   * Finds the answers in a list that was stored. Of equal answers the newest is meant, because a turn may end without storing its own. An
+   * answer that is stored makes all stale that ended before its call began.
+   */
+  take(
+    items: readonly Item[],
+    stored: readonly { readonly position: number; readonly existing: boolean }[],
+  ): AnsweredRequest[] {
+    if (items.length !== stored.length) return []
+    const found: AnsweredRequest[] = []
+    let began = 0
+    for (let at = items.length - 1; at >= 0 && this.#waiting.length > 0; at--) {
+      // The answer of an earlier call was stored before.
+      const match = stored[at]!.existing ? undefined : this.#answerAt(items, at)
+      if (match === undefined) continue
+      const { one, end } = match
+      found.push({ requestId: one.requestId, positions: [stored[at]!.position, stored[end - 1]!.position] })
+      began = Math.max(began, one.began)
+      this.#waiting = this.#waiting.filter((other) => other !== one)
+    }
+    this.#waiting = this.#waiting.filter(({ ended }) => ended >= began)
+    return found.reverse()
+  }
+
+  /** Returns `undefined` also for equal answers of calls at the same time: it is unknown which one is stored. */
+  #answerAt(
+    items: readonly Item[],
+    at: number,
+  ): { readonly one: Waiting<Item, Answer>; readonly end: number } | undefined {
+    const { placeAt, isSame } = this.#rules
+    const fitting = this.#waiting.flatMap((one) => {
+      const place = placeAt(items, at, one.answer)
+      return place === undefined ? [] : [{ one, ...place }]
+    })
+    const before = items[at - 1]
+    const certain = preferred(fitting, ({ isCertain }) => isCertain)
+    const likely = preferred(
+      certain,
+      ({ one: { last } }) => before !== undefined && last !== undefined && isSame(last, before),
+    )
+    const newest = likely.at(-1)
+    return newest && likely.at(-2) && likely.at(-2)!.one.ended >= newest.one.began ? undefined : newest
+  }
+}
+
+/** Those that meet a condition, or all when none does. */
+function preferred<T>(list: readonly T[], condition: (one: T) => boolean): readonly T[] {
+  const met = list.filter(condition)
+  return met.length > 0 ? met : list
+}
 
 /** Records where answers are stored. They are stored all the same: if recording fails, the process emits a warning. */
 export async function recordAnswers(

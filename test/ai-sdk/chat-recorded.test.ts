@@ -20,10 +20,13 @@ async function open(...answers: Content[][]) {
   const store = await openStore(':memory:')
   const chats = chatStore<UIMessage>(store, { tools })
   const model = scripted(answers)
-  const turn = async (body: object): Promise<void> => {
+  const turn = async (
+    body: object,
+    more: Pick<Parameters<typeof streamText<typeof tools>>[0], 'prepareStep'> = {},
+  ): Promise<void> => {
     const begun = await chats.resume({ id: 'c', ...body }, { model, system: 'Be brief.' })
     const result = streamText({
-      ...{ model: begun.model, messages: begun.messages, tools, stopWhen: stepCountIs(5) },
+      ...{ model: begun.model, messages: begun.messages, tools, stopWhen: stepCountIs(5), ...more },
       ...(begun.system !== undefined && { system: begun.system }),
     })
     const { originalMessages, generateMessageId, onFinish } = begun
@@ -118,4 +121,44 @@ it('a request is compacted in the middle of an answer when its steps fill the wi
     [14, 14],
   ])
   for (const answer of [12, 14]) expect((await store.getRequest('c', { answer })).matches).toBe(true)
+})
+
+it('a prompt that does not begin with the messages of the turn has its usage recorded, and no request', async () => {
+  await using chat = await open(
+    [text('I look.'), call('c1', { at: 'x' })],
+    [call('c2', { at: 'y' })],
+    [text('Done.')],
+  )
+  await chat.turn(
+    { message: user('u1', 'Hi.') },
+    { prepareStep: ({ messages }) => ({ messages: messages.slice(-2) }) },
+  )
+  expect(chat.model.calls.map(({ prompt }) => prompt.map(({ role }) => role).join())).toEqual([
+    'system,user',
+    'system,assistant,tool',
+    'system,assistant,tool',
+  ])
+  // Hi., I look. with a call, its result, a call, its result, Done.
+  await chat.expectAnswers([2])
+  expect((await chat.store.getUsage('c')).total.requests).toBe(3)
+})
+
+it('another call of the model of a turn is no step of its answer', async () => {
+  await using chat = await open(
+    [text('A title.')],
+    [text('I look.'), call('c1', { at: 'x' })],
+    [text('Done.')],
+  )
+  const { model, messages, onFinish, originalMessages, generateMessageId } = await chat.chats.resume(
+    { id: 'c', message: user('u1', 'Hi.') },
+    { model: chat.model },
+  )
+  await generateText({ model, prompt: 'Write a title.' })
+  const result = streamText({ model, messages, tools, stopWhen: stepCountIs(5) })
+  await result.toUIMessageStreamResponse({ originalMessages, generateMessageId, onFinish }).text()
+  const requests = await chat.store.listRequests('c')
+  expect(requests.map(({ answerPositions }) => answerPositions)).toEqual([
+    [2, 2],
+    [4, 4],
+  ])
 })

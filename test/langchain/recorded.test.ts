@@ -119,3 +119,48 @@ it.each([false, true])('each step of a loop over tools has its request, streamed
     expect(seen.messages).toHaveLength(answer - 1)
   }
 })
+
+it('an answer that was not stored leaves its request to no later, equal answer', async () => {
+  await using store = await openStore(':memory:')
+  const history = new UndertextChatMessageHistory({ store, sessionId: 's' })
+  const model = recoveringModel(new Scripted('OK.', 'OK.', 'OK.'), history)
+  for (const [at, content] of ['Delete?', 'List?', 'Bye?'].entries()) {
+    const question = new HumanMessage(content)
+    const answer = await model.invoke([...(await history.getMessages()), question])
+    // A chain may store a copy.
+    if (at > 0) await history.addMessages([question, new AIMessage(answer.text)])
+  }
+  const requests = await store.listRequests('s')
+  expect(requests.map(({ answerPositions }) => answerPositions)).toEqual([undefined, [2, 2], [4, 4]])
+  for (const [answer, content] of [
+    [2, 'List?'],
+    [4, 'Bye?'],
+  ] as const)
+    expect((await store.getRequest('s', { answer })).messages.at(-1)).toMatchObject({ content })
+})
+
+it.each([
+  ['the message itself', true, false],
+  ['its question', false, true],
+  ['nothing', false, false],
+])('equal answers of calls at the same time differ by %s', async (_, isItself, hasQuestion) => {
+  await using store = await openStore(':memory:')
+  const history = new UndertextChatMessageHistory({ store, sessionId: 's' })
+  const model = recoveringModel(new Scripted('OK.', 'OK.'), history)
+  await history.getMessages()
+  const questions = ['One?', 'Two?'].map((content) => new HumanMessage(content))
+  const answers = await Promise.all(questions.map((question) => model.invoke([question])))
+  // The second one is stored first.
+  for (const at of [1, 0])
+    await history.addMessages([
+      ...(hasQuestion ? [questions[at]!] : []),
+      isItself ? answers[at]! : new AIMessage('OK.'),
+    ])
+  const asked = async (answer: number) =>
+    (await store.getRequest('s', { answer })).messages.at(-1)!.content as string
+  const positions = hasQuestion ? [2, 4] : [1, 2]
+  if (isItself || hasQuestion) expect(await Promise.all(positions.map(asked))).toEqual(['Two?', 'One?'])
+  else
+    for (const answer of positions)
+      await expect(asked(answer)).rejects.toMatchObject({ code: 'REQUEST_NOT_FOUND' })
+})

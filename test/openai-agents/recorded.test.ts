@@ -69,3 +69,105 @@ it.each([false, true])(
       await expect(store.getRequest('s', { answer })).rejects.toMatchObject({ code: 'REQUEST_NOT_FOUND' })
   },
 )
+
+it('an answer that was not stored leaves its request to no later, equal answer', async () => {
+  await using store = await openStore(':memory:')
+  const session = new UndertextSession({ store, sessionId: 's', provider: 'openai', model: 'made-up-1' })
+  const same = [1, 2, 3].map(() => answer(assistantMessage('OK.')))
+  const model = new ScriptedModel([answer(assistantMessage('Hi.')), ...same])
+  let isRejected = false
+  const agent = new Agent({
+    name: 'A',
+    model: session.recovering(model),
+    outputGuardrails: [
+      { name: 'g', execute: async () => ({ tripwireTriggered: isRejected, outputInfo: {} }) },
+    ],
+  })
+  await run(agent, 'Zero?', { session })
+  isRejected = true
+  await expect(run(agent, 'One?', { session })).rejects.toThrow()
+  isRejected = false
+  await run(agent, 'Two?', { session })
+  await run(agent, 'Three?', { session })
+  // Zero?, Hi., One?, Two?, OK., Three?, OK.
+  const requests = await store.listRequests('s')
+  expect(requests.map(({ answerPositions }) => answerPositions)).toEqual([[2, 2], undefined, [5, 5], [7, 7]])
+  for (const [answer, question] of [
+    [5, 'Two?'],
+    [7, 'Three?'],
+  ] as const)
+    expect((await store.getRequest('s', { answer })).messages.at(-1)).toMatchObject({ content: question })
+})
+
+it.each(['calls', 'ids', 'questions'])(
+  'runs at the same time with equal texts differ by their %s',
+  async (what) => {
+    await using store = await openStore(':memory:')
+    const session = new UndertextSession({ store, sessionId: 's', provider: 'openai', model: 'made-up-1' })
+    const answerOf = (name: string) => {
+      const message = assistantMessage('OK.')
+      if (what === 'ids') return answer({ ...message, id: name })
+      return what === 'calls'
+        ? answer(message, functionCall('look', { at: name }, { callId: name }))
+        : answer(message)
+    }
+    const model = session.recovering(new ScriptedModel([answerOf('one'), answerOf('two')]))
+    await session.getItems()
+    const inputs = ['One?', 'Two?'].map((content) => [{ type: 'message', role: 'user', content }])
+    const outputs = await Promise.all(
+      inputs.map(
+        async (input) => (await model.getResponse({ input, tools: [], modelSettings: {} } as never)).output,
+      ),
+    )
+    const isAlone = what !== 'questions'
+    for (const at of [0, 1]) await session.addItems([...(isAlone ? [] : inputs[at]!), ...outputs[at]!])
+    const length = what === 'ids' ? 1 : 2
+    const requests = await store.listRequests('s')
+    const [first, last] = [1 + (isAlone ? 0 : 1), length]
+    expect(requests.map(({ answerPositions }) => answerPositions)).toEqual([
+      [first, last],
+      [first + length, last + length],
+    ])
+    for (const [at, { id }] of requests.entries())
+      expect((await store.getRequest('s', id)).messages.at(-1)).toMatchObject({
+        content: ['One?', 'Two?'][at],
+      })
+  },
+)
+
+it('equal answers of calls at the same time have no requests when nothing else differs', async () => {
+  await using store = await openStore(':memory:')
+  const session = new UndertextSession({ store, sessionId: 's', provider: 'openai', model: 'made-up-1' })
+  const model = session.recovering(
+    new ScriptedModel([answer(assistantMessage('OK.')), answer(assistantMessage('OK.'))]),
+  )
+  await session.getItems()
+  const ask = (content: string) =>
+    model.getResponse({
+      input: [{ type: 'message', role: 'user', content }],
+      tools: [],
+      modelSettings: {},
+    } as never)
+  const [{ output }] = await Promise.all([ask('One?'), ask('Two?')])
+  await session.addItems(output)
+  expect((await store.listRequests('s')).map(({ answerPositions }) => answerPositions)).toEqual([
+    undefined,
+    undefined,
+  ])
+})
+
+it('steps that say the same and are stored at once have their own requests', async () => {
+  await using store = await openStore(':memory:')
+  const session = new UndertextSession({ store, sessionId: 's', provider: 'openai', model: 'made-up-1' })
+  const looking = (callId: string) =>
+    answer(assistantMessage('OK.'), functionCall('look', { at: callId }, { callId }))
+  const model = new ScriptedModel([looking('c1'), looking('c2'), answer(assistantMessage('OK.'))])
+  const agent = new Agent({ name: 'A', model: session.recovering(model), tools: [look] })
+  await run(agent, 'Look.', { session })
+  // Look., OK. with a call, its result, OK. with a call, its result, OK.
+  expect((await store.listRequests('s')).map(({ answerPositions }) => answerPositions)).toEqual([
+    [2, 3],
+    [5, 6],
+    [8, 8],
+  ])
+})

@@ -261,19 +261,18 @@ export type ModelWork<R> = (
 /** The result of a call, and the request that led to it. */
 export type SentRequest<R> = { readonly request: PreparedRequest; readonly result: R }
 
+/** What is done with a call of a model. */
+export type CallHandling = {
+  readonly send: <R>(work: ModelWork<R>) => Promise<SentRequest<R>>
+  readonly whole: (answer: Answer, request: PreparedRequest) => Promise<void>
+  readonly broken: () => Promise<void>
+}
+
 /** Calls a model through `send`, and passes the complete answer to `whole` before the caller receives its end. */
 export async function callModel(
   model: SdkModel,
   method: 'doGenerate' | 'doStream',
-  {
-    send,
-    whole,
-    broken,
-  }: {
-    readonly send: <R>(work: ModelWork<R>) => Promise<SentRequest<R>>
-    readonly whole: (answer: Answer, request: PreparedRequest) => Promise<void>
-    readonly broken: () => Promise<void>
-  },
+  { send, whole, broken }: CallHandling,
 ): Promise<unknown> {
   if (method === 'doGenerate') {
     const { request, result } = await send((params) => model.doGenerate(params as never))

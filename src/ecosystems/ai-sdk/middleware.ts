@@ -7,9 +7,10 @@ import type { PrepareRequestOptions } from '../../requests/options.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import type { RecordedResponse } from '../../requests/record.ts'
 import type { Store } from '../../store/store.ts'
-import { recordCall, withMethods } from '../recovering.ts'
+import { recordCall, recordReport, withMethods } from '../recovering.ts'
 import {
   type Answer,
+  type CallHandling,
   callModel,
   isFailedFinish,
   type ModelWork,
@@ -19,7 +20,7 @@ import {
   usageIn,
 } from './answers.ts'
 import type { ChatStorage } from './chat/log.ts'
-import type { TurnCalls } from './chat/turn-calls.ts'
+import { stepsAfter, type TurnAnswers } from './chat/turn-steps.ts'
 import {
   type CheckedOptions,
   callOptions,
@@ -34,6 +35,7 @@ import {
   type SdkMessage,
   type SdkMiddleware,
   type SdkModel,
+  type SdkModelMessage,
   type SdkParams,
   versionOf,
 } from './types.ts'
@@ -257,26 +259,25 @@ type RecoveringTurn = {
   readonly chatId: string
   /** The options of the turn's request. */
   readonly options: PrepareRequestOptions
-  /** The number of messages the turn returned; later ones in a call are steps of its answer. */
-  readonly messages: number
-  readonly calls: Pick<TurnCalls, 'end'>
+  readonly request: PreparedRequest
+  /** The messages that the turn returned; later ones in a call are steps of its answer. */
+  readonly messages: readonly SdkModelMessage[]
+  readonly answers: TurnAnswers
 }
 
 /**
  * A model for `streamText` that sends a shorter request after an overflow, before any part of the stream is passed on, and records the usage
- * of each call. The chat stores the messages.
+ * of each call. The chat stores the messages. A prompt that does not begin with the messages of the turn, because `prepareStep` changed
+ * them, is sent unchanged, and only its usage is recorded.
  */
 export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTurn): M {
-  const { store, chatId, options } = turn
+  const { store, chatId, options, answers } = turn
   const { provider } = namesOf(model)
-  let { messages: known } = turn
   const calling = (method: 'doGenerate' | 'doStream') => (params: SdkParams) => {
     const others = params.prompt.filter(({ role }) => role !== 'system')
-    // The AI SDK may join messages of the turn.
-    known = Math.min(known, others.length)
-    // The steps of an answer are in its later calls, and stored when it ends.
-    const steps = others.slice(known)
-    const step = steps.filter(({ role }) => role === 'assistant').length
+    const steps = stepsAfter(turn.messages, others)
+    if (steps === undefined) return callModel(model, method, unrecorded(turn, params, provider))
+    const answered = answers.asked()
     return callModel(model, method, {
       send: (work) =>
         store.withOverflowRecovery(
@@ -300,10 +301,27 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
         ),
       whole: async (answer, request) => {
         const sent = { ...request, ...defined({ tools: params.tools }) }
-        turn.calls.end(step, await recordCall(store, sent, usageIn(answer, provider)))
+        const requestId = await recordCall(store, sent, usageIn(answer, provider))
+        const message = messageOfAnswer(answer, provider)
+        if (requestId !== undefined && message !== undefined) answered(requestId, message)
       },
-      broken: async () => turn.calls.end(step, undefined),
+      broken: async () => {},
     })
   }
   return withMethods(model, { doGenerate: calling('doGenerate'), doStream: calling('doStream') })
+}
+
+/** An epoch that no view has. */
+const NO_VIEW = Number.MAX_SAFE_INTEGER
+
+/** A call with another prompt than the turn's: its usage is added up, and measures no view. */
+function unrecorded({ store, request }: RecoveringTurn, params: SdkParams, provider: string): CallHandling {
+  const rules = { provider: request.provider }
+  return {
+    send: async (work) => ({ request, result: await work(params, rules) }),
+    whole: async (answer) => {
+      await recordReport(store, request, usageIn(answer, provider), { viewEpoch: NO_VIEW })
+    },
+    broken: async () => {},
+  }
 }

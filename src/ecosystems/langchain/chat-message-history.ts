@@ -13,7 +13,14 @@ import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
 import type { Store } from '../../store/store.ts'
 import type { ConversionNote, ConversionOptions } from '../conversion.ts'
 import { besideRows, forkTitleSchema, type MessagePlace, messagePlaceSchema } from '../fork-options.ts'
-import { appendNamed, type RecoveringStore, recordAnswers, type SessionNames } from '../recovering.ts'
+import {
+  type AnswerPlace,
+  appendNamed,
+  type RecoveringStore,
+  recordAnswers,
+  type SessionNames,
+  Unanswered,
+} from '../recovering.ts'
 import { keptFor } from '../wire.ts'
 import { fromLangChain } from './from-langchain.ts'
 import { toLangChain } from './instances.ts'
@@ -73,8 +80,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   #shown = new WeakMap<BaseMessage, Reading>()
   /** Messages of the caller that are stored. */
   readonly #added = new WeakSet<BaseMessage>()
-  /** Recorded requests whose answers are not stored yet, oldest first. */
-  #unanswered: readonly Unanswered[] = []
+  readonly #unanswered = new Unanswered<BaseMessage, ModelAnswer>({ placeAt, isSame: isSameMessage })
   /** Whether the last reading was empty. */
   #isEmpty = false
   /** Ids of open calls, by the ids that the last reading had for its provider. */
@@ -88,9 +94,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
       ...this.#options,
       find: (messages) => this.#find(messages),
       isAdded: (message) => this.#added.has(message),
-      answered: (requestId, answer) => {
-        this.#unanswered = [...this.#unanswered, { requestId, answer }].slice(-MOST_UNANSWERED)
-      },
+      asked: (last) => this.#unanswered.asked(last),
     })
   }
 
@@ -171,29 +175,8 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     const added = [...given]
     const appended = await appendNamed(store, sessionId, keyed(read), this.#options)
     for (const message of added) this.#added.add(message)
-    if (added.length === appended.messages.length) await this.#noteAnswers(added, appended.messages)
+    await recordAnswers(store, sessionId, this.#unanswered.take(added, appended.messages))
     await this.#makeRoom()
-  }
-
-  async #noteAnswers(
-    added: readonly BaseMessage[],
-    appended: readonly { readonly position: number; readonly existing: boolean }[],
-  ): Promise<void> {
-    let next = 0
-    const answers = this.#unanswered.map(({ requestId, answer }) => {
-      const at = added.findIndex((message, index) => index >= next && isAnswer(message, answer))
-      if (at === -1) return undefined
-      next = at + 1
-      const { position, existing } = appended[at]!
-      return { requestId, positions: [position, position] as const, existing }
-    })
-    this.#unanswered = this.#unanswered.filter((_, at) => answers[at] === undefined)
-    const { store, sessionId } = this.#options
-    await recordAnswers(
-      store,
-      sessionId,
-      answers.filter((one) => one !== undefined && !one.existing).map((one) => one!),
-    )
   }
 
   #withoutShown(messages: readonly BaseMessage[]): readonly BaseMessage[] {
@@ -261,20 +244,17 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
   }
 }
 
-/** A recorded request, and what a model answered. */
-type Unanswered = { readonly requestId: string; readonly answer: ModelAnswer }
-
-/** The most answers that are kept for `addMessages`: a chain may end without storing them. */
-const MOST_UNANSWERED = 100
-
 /** A chain may store another object than the one that the model returned. */
-function isAnswer(message: BaseMessage, { text, callIds }: ModelAnswer): boolean {
-  if (message.type !== 'ai' || message.text !== text) return false
-  const calls = (message as AIMessage).tool_calls ?? []
-  return isDeepStrictEqual(
-    calls.map(({ id }) => id ?? ''),
-    callIds,
-  )
+function placeAt(messages: readonly BaseMessage[], at: number, answer: ModelAnswer): AnswerPlace | undefined {
+  const message = messages[at]!
+  if (message.type !== 'ai' || message.text !== answer.text) return undefined
+  const callIds = ((message as AIMessage).tool_calls ?? []).map(({ id }) => id ?? '')
+  if (!isDeepStrictEqual(callIds, answer.callIds)) return undefined
+  return { end: at + 1, isCertain: message === answer.message }
+}
+
+function isSameMessage(sent: BaseMessage, stored: BaseMessage): boolean {
+  return sent === stored || (sent.type === stored.type && sent.text === stored.text)
 }
 
 /** The messages of one reading, and their LangChain form. */
@@ -407,8 +387,12 @@ function openCalls(messages: readonly Message[]): ToolCallPart[] {
 /** The place of the history in a prompt: from its first message to before the first one after it. */
 export type Place = { readonly from: number; readonly to: number }
 
-/** What a model answered: its text, and the ids of its calls. */
-export type ModelAnswer = { readonly text: string; readonly callIds: readonly string[] }
+/** What a model answered: its text, the ids of its calls, and the message unless it was streamed. */
+export type ModelAnswer = {
+  readonly text: string
+  readonly callIds: readonly string[]
+  readonly message?: BaseMessage
+}
 
 /** What a recovering model needs of a history. */
 export type HistoryTurns = SessionNames & {
@@ -419,8 +403,8 @@ export type HistoryTurns = SessionNames & {
   readonly find: (messages: readonly BaseMessage[]) => Place | undefined
   /** Whether a message of the caller is stored. */
   readonly isAdded: (message: BaseMessage) => boolean
-  /** A model answered a recorded request with a message, which is stored later. */
-  readonly answered: (requestId: string, answer: ModelAnswer) => void
+  /** A call begins, with this message at the end of its prompt. The result receives what the model answered, which is stored later. */
+  readonly asked: (last: BaseMessage | undefined) => (requestId: string, answer: ModelAnswer) => void
 }
 
 /** The histories of this process, for the models that recover with them. */

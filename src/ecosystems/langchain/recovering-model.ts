@@ -29,7 +29,8 @@ import { LANGCHAIN } from './types.ts'
 type CallOptions = RunnableConfig & { readonly tools?: unknown }
 
 /** A call whose prompt has the history of a session. */
-type Call = HistoryTurns & {
+type Call = Omit<HistoryTurns, 'asked'> & {
+  readonly answered: ReturnType<HistoryTurns['asked']>
   readonly history: UndertextChatMessageHistory
   readonly messages: readonly BaseMessage[]
   readonly place: Place
@@ -59,7 +60,8 @@ export function recoveringModel<M extends BaseChatModel>(model: M, history?: Und
     if (call === undefined) return model.invoke(input, options)
     const { request, result } = await ask(model, call, (sent) => model.invoke(sent, options))
     const { tool_calls: calls = [] } = result as Partial<AIMessage>
-    await record(call, request, result, { text: result.text, callIds: calls.map(({ id }) => id ?? '') })
+    const callIds = calls.map(({ id }) => id ?? '')
+    await record(call, request, result, { text: result.text, callIds, message: result })
     return result
   }
   const streamIterator = async function* (input: BaseLanguageModelInput, options?: CallOptions) {
@@ -112,7 +114,7 @@ function findCall(
   const turns = history === undefined ? undefined : turnsOf.get(history)
   const place = turns?.find(messages)
   if (history === undefined || turns === undefined || place === undefined) return undefined
-  return { ...turns, history, messages, place, options }
+  return { ...turns, answered: turns.asked(messages.at(-1)), history, messages, place, options }
 }
 
 /** Sends a prompt unchanged; after an overflow, with the shorter history instead of the messages that the history returned. */

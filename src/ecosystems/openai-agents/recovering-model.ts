@@ -2,7 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../messages/defined.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import { readUsage } from '../../requests/provider-usage.ts'
-import { begunIterable, recordCallOf, type SessionNames, withMethods } from '../recovering.ts'
+import {
+  type AnswerPlace,
+  begunIterable,
+  recordCallOf,
+  type SessionNames,
+  withMethods,
+} from '../recovering.ts'
 import { fromAgentItems } from './from-items.ts'
 import type { AgentItem } from './item-shapes.ts'
 import type { SessionStore } from './session-options.ts'
@@ -46,9 +52,13 @@ type RecoveringSession = SessionNames & {
   readonly sessionId: string
   /** The history that was last returned; `undefined` if there is none. */
   readonly handedOut: () => HandedOut | undefined
-  /** A model answered a recorded request with these items, which are stored later. */
-  readonly answered: (requestId: string, output: readonly object[]) => void
+  /** A call begins, with this item at the end of its input. The result receives what the model answered, which is stored later. */
+  readonly asked: (last: object | undefined) => Answered
 }
+
+type Answered = (requestId: string, output: readonly object[]) => void
+/** A request that is recorded after its answer. */
+type Asked = { readonly request: PreparedRequest; readonly answered: Answered }
 
 /** Events of a stream before any content of the model. */
 const PRELUDE: ReadonlySet<unknown> = new Set(['response_started', 'model'])
@@ -67,16 +77,16 @@ export function recovering<T extends AgentModel | AgentModelProvider>(
 
 function recoveringModel(model: AgentModel, session: RecoveringSession): AgentModel {
   const getResponse = async (sent: AgentRequest): Promise<object> => {
-    const { request, result } = await ask(session, sent, (one) => model.getResponse(one as never))
-    await record(session, request, result)
+    const { asked, result } = await ask(session, sent, (one) => model.getResponse(one as never))
+    await record(session, asked, result)
     return result
   }
   const getStreamedResponse = async function* (sent: AgentRequest): AsyncIterable<object> {
-    const { request, result } = await ask(session, sent, (one) =>
+    const { asked, result } = await ask(session, sent, (one) =>
       begunIterable(model.getStreamedResponse(one as never), (event) => PRELUDE.has(typeOf(event))),
     )
     for await (const event of result) {
-      if (typeOf(event) === 'response_done') await record(session, request, event)
+      if (typeOf(event) === 'response_done') await record(session, asked, event)
       yield event
     }
   }
@@ -88,11 +98,12 @@ function typeOf(event: object): unknown {
 }
 
 async function record(
-  { store, owner, answered }: RecoveringSession,
-  request: PreparedRequest | undefined,
+  { store, owner }: RecoveringSession,
+  asked: Asked | undefined,
   given: object,
 ): Promise<void> {
-  if (request === undefined) return
+  if (asked === undefined) return
+  const { request, answered } = asked
   const requestId = await recordCallOf(store, request, owner, await readUsage(given, request.provider))
   const { response = given } = given as { readonly response?: object }
   const { output } = response as { readonly output?: unknown }
@@ -104,10 +115,10 @@ async function record(
  * returned.
  */
 async function ask<R>(
-  { store, sessionId, provider, model, handedOut }: RecoveringSession,
+  { store, sessionId, provider, model, handedOut, asked }: RecoveringSession,
   sent: AgentRequest,
   send: (sent: AgentRequest) => Promise<R>,
-): Promise<{ readonly request?: PreparedRequest; readonly result: R }> {
+): Promise<{ readonly asked?: Asked; readonly result: R }> {
   const history = handedOut()
   const input =
     typeof sent.input === 'string' ? [{ type: 'message', role: 'user', content: sent.input }] : sent.input
@@ -117,11 +128,14 @@ async function ask<R>(
   const unstored = rest.slice(await history.storedSince())
   const { systemInstructions: system, tools, modelSettings, signal } = sent
   const maxOutputTokens = modelSettings?.maxTokens
+  const answered = asked(input.at(-1))
   return store.withOverflowRecovery(
     sessionId,
     async (request, attempt) => {
-      if (attempt === 1 && !request.compacted) return { request, result: await send(sent) }
-      return { request, result: await send({ ...sent, input: [...(await history.again()), ...rest] }) }
+      if (attempt === 1 && !request.compacted)
+        return { asked: { request, answered }, result: await send(sent) }
+      const shorter = { ...sent, input: [...(await history.again()), ...rest] }
+      return { asked: { request, answered }, result: await send(shorter) }
     },
     {
       prompt: fromAgentItems(unstored, { lenient: true }),
@@ -150,6 +164,34 @@ const DROPPED = /^reasoning$|_call$/
 /** Whether two items are the same, apart from their ids. */
 export function isSame(given: object, shown: object): boolean {
   return isDeepStrictEqual(withoutId(given), withoutId(shown))
+}
+
+/**
+ * Where an answer is in stored items. Its items are stored one after the other; results and input are between answers. Items with other
+ * ids are of another answer.
+ */
+export function placeAt(
+  items: readonly object[],
+  at: number,
+  [head, ...rest]: readonly object[],
+): AnswerPlace | undefined {
+  const given = items[at]!
+  if (head === undefined || !isSame(given, head)) return undefined
+  const [id, other] = [idOf(given), idOf(head)]
+  if (id !== undefined && other !== undefined && id !== other) return undefined
+  let end = at + 1
+  for (const item of rest) if (end < items.length && isSame(items[end]!, item)) end += 1
+  if (isOutput(items[at - 1]) || isOutput(items[end])) return undefined
+  return { end, isCertain: id !== undefined && id === other }
+}
+
+function isOutput(item: object | undefined): boolean {
+  const { role, type } = (item ?? {}) as { readonly role?: unknown; readonly type?: unknown }
+  return role === 'assistant' || DROPPED.test(String(type))
+}
+
+function idOf(item: object): unknown {
+  return (item as { readonly id?: unknown }).id
 }
 
 function withoutId(item: object): object {

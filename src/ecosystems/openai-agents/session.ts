@@ -11,7 +11,7 @@ import type { Session } from '../../storage/storage.ts'
 import { unlessUnknown } from '../../store/arguments.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { besideRows } from '../fork-options.ts'
-import { appendNamed, recordAnswers } from '../recovering.ts'
+import { appendNamed, recordAnswers, Unanswered } from '../recovering.ts'
 import { fromAgentItems } from './from-items.ts'
 import type { AgentItem } from './item-shapes.ts'
 import {
@@ -19,6 +19,7 @@ import {
   type AgentModelProvider,
   type HandedOut,
   isSame,
+  placeAt,
   recovering,
 } from './recovering-model.ts'
 import {
@@ -108,8 +109,7 @@ export class UndertextSession {
    * only in this process.
    */
   readonly #receipts = new WeakMap<object, Standing>()
-  /** Recorded requests whose answers are not stored yet, oldest first. */
-  #unanswered: readonly Unanswered[] = []
+  readonly #unanswered = new Unanswered<object, readonly object[]>({ placeAt, isSame })
   /** What `getItems` last returned in full. */
   #handedOut: HandedOut | undefined
 
@@ -169,9 +169,7 @@ export class UndertextSession {
       store: this.#store,
       sessionId: this.#id,
       handedOut: () => this.#handedOut,
-      answered: (requestId, output) => {
-        this.#unanswered = [...this.#unanswered, { requestId, output }].slice(-MOST_UNANSWERED)
-      },
+      asked: (last) => this.#unanswered.asked(last),
     })
   }
 
@@ -352,30 +350,8 @@ export class UndertextSession {
     if (messages.length === 0) return undefined
     const given = [...items]
     const appended = await appendNamed(this.#store, this.#id, messages, this.#options)
-    await this.#noteAnswers(given, appended.messages)
+    await recordAnswers(this.#store, this.#id, this.#unanswered.take(given, appended.messages))
     return appended.position
-  }
-
-  /** The items of an answer are stored one after the other; results and input are between answers. */
-  async #noteAnswers(
-    items: readonly object[],
-    appended: readonly { readonly position: number }[],
-  ): Promise<void> {
-    if (this.#unanswered.length === 0) return
-    let next = 0
-    const answers = this.#unanswered.map(({ requestId, output: [head, ...rest] }) => {
-      const from = items.findIndex((item, at) => at >= next && head !== undefined && isSame(item, head))
-      if (from === -1) return undefined
-      next = from + 1
-      for (const item of rest) if (next < items.length && isSame(items[next]!, item)) next += 1
-      return { requestId, positions: [appended[from]!.position, appended[next - 1]!.position] as const }
-    })
-    this.#unanswered = this.#unanswered.filter((_, at) => answers[at] === undefined)
-    await recordAnswers(
-      this.#store,
-      this.#id,
-      answers.filter((one) => one !== undefined),
-    )
   }
 
   async #rewrite(method: string, decide: Decide, operation?: Operation): Promise<void> {
@@ -404,12 +380,6 @@ export class UndertextSession {
     return { onNote: this.#options.onNote }
   }
 }
-
-/** A recorded request, and the items that a model answered. */
-type Unanswered = { readonly requestId: string; readonly output: readonly object[] }
-
-/** The most answers that are kept for `addItems`: a run may end without storing them. */
-const MOST_UNANSWERED = 100
 
 /** A rewind of everything visible. */
 const EVERYTHING = { from: 'start', keepCompactions: true } as const

@@ -49,7 +49,7 @@ import {
   targetOfSave,
 } from './log.ts'
 import { type ChatRequest, lastMessageOf, readRequest, targetOfRequest } from './request.ts'
-import { TurnCalls } from './turn-calls.ts'
+import { type TurnAnswers, turnAnswers } from './turn-steps.ts'
 
 /** The argument of `save`. */
 export type SaveInput = {
@@ -235,11 +235,11 @@ async function beginTurn(
   }
   await noteSession(store, chatId, { ...names, owner })
   const prepared = await store.prepareRequest(chatId, preparation)
-  const calls = new TurnCalls()
-  const end = endOf(chat, saved, read.isRegeneration, calls)
+  const answers = turnAnswers()
+  const end = endOf(chat, saved, read.isRegeneration, answers)
   const prompt = promptOf(prepared, version)
   const originalMessages = stored.map((one) => one.message)
-  const turn = { store, chatId, options: preparation, messages: prompt.messages.length, calls }
+  const turn = { store, chatId, options: preparation, request: prepared, messages: prompt.messages, answers }
   return {
     chatId,
     messages: await withModelOutputs(prompt.messages, originalMessages, validation.tools),
@@ -286,7 +286,7 @@ function endOf(
   chat: Chat,
   began: SaveResult,
   isRegeneration: boolean,
-  calls: TurnCalls,
+  answers: TurnAnswers,
 ): (end: AnswerEnd) => Promise<void> {
   const { store, chatId, actor } = chat
   return async (end) => {
@@ -306,12 +306,14 @@ function endOf(
       isLate = began.lastRowId !== undefined && !stored.some(({ rows }) => rows.some(isLastRow))
       return { messages: withAnswer(stored, answer), isConflict: false }
     })
-    await recordAnswers(store, chatId, calls.answersIn(appended, answer.message.id))
+    const stored = appended.map(({ position }) => ({ position, existing: false }))
+    const rows = appended.map(({ row }) => row)
+    await recordAnswers(store, chatId, answers.take(rows, stored))
     if (!isLate || rowsAppended === 0 || lastRowId === undefined) return
     // The question was rewound meanwhile: the answer is stored, and not part of the chat. Others may have appended after it.
-    const rows = (await store.getMessages(chatId)).filter(({ kind }) => kind === 'message')
-    const last = rows.findIndex(({ id }) => id === lastRowId) + 1
-    const late = rows.slice(Math.max(0, last - rowsAppended), last)
+    const log = (await store.getMessages(chatId)).filter(({ kind }) => kind === 'message')
+    const last = log.findIndex(({ id }) => id === lastRowId) + 1
+    const late = log.slice(Math.max(0, last - rowsAppended), last)
     const visible = late.filter(({ hidden }) => !hidden)
     await hideRows(store, chatId, visible, CAME_LATE, actor)
   }
