@@ -78,7 +78,7 @@ describe.each(ENGINES)('on %s', (_, open) => {
     expect(seen.length).toBeGreaterThan(8)
   })
 
-  it('pages through the hits of several sessions, each once, also after an append', async () => {
+  it('pages through the hits of several sessions, each once', async () => {
     for (const id of ['left', 'right']) {
       await store.createSession({ id, owner: 'ann' })
       await store.append(
@@ -97,7 +97,6 @@ describe.each(ENGINES)('on %s', (_, open) => {
       )
       for (const { sessionId, position } of answer.pieces) seen.push(`${sessionId} ${position}`)
       cursor = answer.cursor
-      await store.append('right', [say('user', 'A ferry of the quay that came later.')])
     } while (cursor !== undefined)
     const expected = ['left', 'right'].flatMap((id) =>
       Array.from({ length: 30 }, (_, at) => `${id} ${at + 1}`),
