@@ -24,8 +24,6 @@ export type SearchPlace = {
   readonly skip: number
   /** Rows that were stored later are no hits, so that the list stays the same. */
   readonly moment: number
-  /** The number of rows that the weights of words were computed with. */
-  readonly documents: number
 }
 
 export type SearchRequest = {

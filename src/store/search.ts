@@ -137,8 +137,8 @@ function digestOf(search: unknown): string {
   return createHash('sha256').update(JSON.stringify(search)).digest('base64url').slice(0, 8)
 }
 
-function encodeCursor({ block, skip, moment, documents }: SearchPlace, digest: string): string {
-  return [...[block, skip, moment, documents].map((number) => number.toString(36)), digest].join('.')
+function encodeCursor({ block, skip, moment }: SearchPlace, digest: string): string {
+  return [...[block, skip, moment].map((number) => number.toString(36)), digest].join('.')
 }
 
 /** The cursor of a place in a search. */
@@ -154,12 +154,10 @@ export function searchPlace(cursor: string): SearchPlace {
 }
 
 function decodeCursor(cursor: string, digest: string): SearchPlace {
-  const found = /^([a-z\d]+)\.([a-z\d]+)\.([a-z\d]+)\.([a-z\d]+)\.([\w-]{8})$/.exec(cursor) ?? []
-  const [block = NaN, skip = NaN, moment = NaN, documents = NaN] = found
-    .slice(1, 5)
-    .map((text) => Number.parseInt(text, 36))
-  const place = { block, skip, moment, documents }
-  if (found[5] !== digest || !Object.values(place).every(Number.isSafeInteger))
+  const [, block, skip, moment, end] = /^([a-z\d]+)\.([a-z\d]+)\.([a-z\d]+)\.([\w-]{8})$/.exec(cursor) ?? []
+  const numbers = [block, skip, moment].map((text) => Number.parseInt(text ?? '', 36))
+  if (end !== digest || !numbers.every(Number.isSafeInteger))
     throw invalid('search: the cursor is not one of this query with these options')
-  return place
+  const [at, hits, time] = numbers as [number, number, number]
+  return { block: at, skip: hits, moment: time }
 }

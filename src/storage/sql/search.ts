@@ -280,11 +280,10 @@ export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
     if (query.words.length === 0) return { hits: [], next: undefined }
     const moment = after?.moment ?? (yield* readMoment(sql))
     const scopes = yield* scopesOf(sql, request.filter, session?.no, after?.moment)
-    const pool = yield* readPool(sql, request, scopes, session)
+    const pool = yield* readPool(sql, request, scopes, session, moment)
     const hasForks = session === undefined && (yield* sql.get(IS_SHARED)) !== undefined
     const shown = hasForks ? { texts: new Set<string>(), upTo: 0 } : undefined
     const search: Search = { query, filter: request.filter, moment, shown, ...pool }
-    const { documents } = pool.collection
     const hits: SearchHit[] = []
     for (let { block, skip } = after ?? { block: 0, skip: 0 }; block * BLOCK < pool.places.length; block++) {
       const ranked = yield* rankBlock(sql, search, block)
@@ -292,9 +291,9 @@ export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
       for (const { row, score } of taken) hits.push(yield* hitOf(sql, row, score, query))
       if (hits.length === limit) {
         const left = skip + taken.length
-        if (left < ranked.length) return { hits, next: { block, skip: left, moment, documents } }
+        if (left < ranked.length) return { hits, next: { block, skip: left, moment } }
         const isOver = (block + 1) * BLOCK >= pool.places.length
-        return { hits, next: isOver ? undefined : { block: block + 1, skip: 0, moment, documents } }
+        return { hits, next: isOver ? undefined : { block: block + 1, skip: 0, moment } }
       }
       skip = 0
     }
@@ -368,16 +367,17 @@ type Search = Pool & {
 
 function* readPool(
   sql: Sql,
-  { query, isQuestion, after }: SearchRequest,
+  { query, isQuestion }: SearchRequest,
   scopes: readonly Scope[],
   session: { readonly no: number; readonly messageCount: number } | undefined,
+  moment: number,
 ): Work<Pool> {
   const words = query.words.map(({ word }) => word)
   const placesWith = (expression: Expression): Work<Places[]> =>
     mapped(scopes, (scope) => readPlaces(sql, expression, scope, MOST_PLACES))
   // Sent together: the statements do not wait for each other.
   const asked = begun(together(words, (word) => placesWith([[word]])))
-  const documents = after?.documents ?? session?.messageCount ?? (yield* countDocuments(sql))
+  const documents = yield* countDocuments(sql, session, moment)
   const lists = (yield* asked).map((found) => [...found])
   const counts = lists.map((found) => found.reduce((sum, { places }) => sum + places.length, 0))
   const common = [...words.keys()].filter((index) => counts[index]! >= MOST_PLACES)
@@ -427,14 +427,23 @@ function combinations(common: readonly number[]): number[][] {
   return [...pairs, ...more]
 }
 
-/** How many rows there are, and were; the last key is as good as a count. */
-function* countDocuments(sql: Sql): Work<number> {
+/** How many rows there were at a moment; in SQLite the last key is as good as a count. In PostgreSQL those of all sessions are of now. */
+function* countDocuments(
+  sql: Sql,
+  session: { readonly no: number } | undefined,
+  moment: number,
+): Work<number> {
+  if (session === undefined)
+    return sql.dialect === 'sqlite'
+      ? moment
+      : Number((yield* sql.get('select sum(messages + inserted)::bigint from undertext_sessions'))![0] ?? 0)
   const row = yield* sql.get(
     sql.dialect === 'sqlite'
-      ? 'select max(key) from undertext_messages'
-      : 'select sum(messages + inserted)::bigint from undertext_sessions',
+      ? 'select position from undertext_messages where session = ? and position is not null and key <= ? order by position desc limit 1'
+      : 'select place / 2 from undertext_words where {family} session = ? and added <= ? order by place desc limit 1',
+    ...[session.no, moment],
   )
-  return (row?.[0] as number | null) ?? 0
+  return Number(row?.[0] ?? 0)
 }
 
 /** A row that was read for the ranking. */
