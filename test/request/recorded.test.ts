@@ -31,8 +31,8 @@ async function ask(prompt: string, session = 's'): Promise<string> {
 function damaged(statement: string): void {
   const database = new Database(file)
   database.exec("insert into undertext_meta (key, value) values ('purging', 'x')")
-  for (const name of ['undertext_blobs_are_written_once', 'undertext_blobs_are_kept'])
-    database.exec(`drop trigger ${name}`)
+  for (const name of ['blobs_are_written_once', 'blobs_are_kept', 'requests_are_written_once'])
+    database.exec(`drop trigger undertext_${name}`)
   database.prepare(statement).run()
   database.exec("delete from undertext_meta where key = 'purging'")
   database.close()

@@ -28,6 +28,9 @@ const GUARDS = [
   'undertext_notes_are_written_once',
   'undertext_notes_are_not_replaced',
   'undertext_notes_are_kept',
+  'undertext_requests_are_written_once',
+  'undertext_requests_are_not_replaced',
+  'undertext_requests_are_kept',
 ]
 
 const Database = createRequire(import.meta.url)('better-sqlite3') as typeof BetterSqlite3
