@@ -84,7 +84,8 @@ async function read(
   if (order.length === 0)
     return sentenceAnswer(scope, maxTokens, `There are no further messages: the positions are 1 to ${last}.`)
   const rows = new Map<number, StoredMessage>()
-  for (const row of await rowsBetween(scope.store, id, Math.min(...order), Math.max(...order)))
+  const sorted = order.toSorted((a, b) => a - b)
+  for (const row of await rowsBetween(scope.store, id, sorted[0]!, sorted.at(-1)!))
     if (row.position !== undefined) rows.set(row.position, row)
   const best: RecalledPiece[] = []
   const meter = pieceMeter(scope)

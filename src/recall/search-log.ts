@@ -103,8 +103,10 @@ async function search(
           : 'No further passages.'
       return { ...sentenceAnswer(scope, maxTokens, lead, incomplete), ...part }
     }
-    const cursors = [cursorAfter(passages.length - 1), cursorAfter(passages.length)]
-    const cursorTokens = Math.max(...cursors.map((one) => scope.tokensOf(one ?? '')))
+    const cursorTokens = Math.max(
+      scope.tokensOf(cursorAfter(passages.length - 1) ?? ''),
+      scope.tokensOf(cursorAfter(passages.length) ?? ''),
+    )
     const chosen = fitting(scope, pool.found, passages, maxTokens - FRAME_TOKENS - cursorTokens)
     const answer = answerOf(scope, maxTokens, chosen.length, (shown) => {
       const pieces = piecesOf(pool.found, chosen.slice(0, shown))
@@ -227,11 +229,11 @@ function passagesIn({ found }: Pool, query: string): Passage[] {
   const first = found[0]?.hit.score ?? 1
   const beside = found.flatMap(({ hit, text }, at): Passage[] => {
     if (best.has(at) || text === '' || hit.position === undefined) return []
-    const near = [hit.position - 1, hit.position + 1].map((position) => {
+    const scoreAt = (position: number): number => {
       const other = places.get(`${hit.sessionId} ${position}`)
       return other === undefined ? 0 : (best.get(other) ?? 0)
-    })
-    const score = BESIDE * Math.max(...near)
+    }
+    const score = BESIDE * Math.max(scoreAt(hit.position - 1), scoreAt(hit.position + 1))
     return [{ text: at, from: 0, to: Math.min(text.length, WHOLE), at: 0, score }]
   })
   const ranked = [...own, ...beside].map((passage) => ({
