@@ -79,7 +79,7 @@ function namer(compactions: Compactions): (value: unknown) => unknown {
 
 /** An entry without the ids of notes, which differ between stores. */
 function withoutNoteIds({ detail, ...entry }: Omit<AuditEntry, 'no' | 'at'>): object {
-  const { noteId, replaces, ...rest } = detail ?? {}
+  const { noteId, replaces, versions, ...rest } = detail ?? {}
   return {
     ...entry,
     detail: detail && { ...rest, isOfNote: noteId !== undefined, isInPlace: replaces !== undefined },
@@ -96,7 +96,7 @@ function beneath(database: Database): Record<string, unknown[]> {
   return {
     blobs: all('select hex(hash), reference_count from undertext_blobs order by hash'),
     receipts: all(
-      `select event, actor, json_remove(detail, '$.incarnation', '$.compactions', '$.noteId', '$.replaces') from undertext_audit
+      `select event, actor, json_remove(detail, '$.incarnation', '$.compactions', '$.noteId', '$.replaces', '$.versions') from undertext_audit
        where session = 0 order by no`,
     ),
     jobs: all('select id, state, attempts, run, holder, error, request from undertext_jobs order by no'),

@@ -27,11 +27,13 @@ const OF_ALL_FAMILIES = {
     /^select 1 from "s"\.sessions as undertext_sessions where staged_by is not null limit 1$/,
   'how many rows there are':
     /^select sum\(messages \+ inserted\)::bigint from "s"\.sessions as undertext_sessions$/,
-  'rows with words': /^select w\.family, w\.session, w\.place from "s"\.words w /,
+  'rows with words': /^select json_agg\(session\)::text, .* from "s"\.words w /,
+  'whether sessions share texts':
+    /^select 1 from "s"\.messages as undertext_messages where source is not null limit 1$/,
   'how many rows have a word':
     /^select count\(\*\) from \(select 1 from "s"\.words as undertext_words where words @@ /,
   'rows by their places':
-    /^select m\.family, m\.session, .* from json_array_elements\(\$1::json\) k join "s"\.messages m on m\.family = /,
+    /^select m\.family, m\.session, .* from json_array_elements\(\$\d::json\) k cross join lateral \(select \* from "s"\.messages m where m\.family = /,
   'the cost of summaries':
     /^select .* from "s"\.compactions as undertext_compactions where summarizer is not null and created_at > \$1/,
 }
