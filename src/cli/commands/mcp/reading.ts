@@ -3,7 +3,7 @@ import { invalid } from '../../../errors.ts'
 import { headOf } from '../../../messages/characters.ts'
 import type { ViewMessage } from '../../../messages/message.ts'
 import type { MomentPoint } from '../../../model/moment.ts'
-import { headWithin, indented } from '../../../recall/answer.ts'
+import { framed, headWithin, indented } from '../../../recall/answer.ts'
 import { rowText } from '../../../recall/row-text.ts'
 import type { Scope } from '../../../recall/scope.ts'
 import type { Session } from '../../../storage/storage.ts'
@@ -20,7 +20,7 @@ import {
   digestOf,
   encodeCursor,
   FRAME_TOKENS,
-  framed,
+  itemsAfter,
   Names,
   nextLine,
   pageOf,
@@ -423,40 +423,39 @@ const listCompactions = tool({
     const { id } = await access.session(given.session_id)
     const { runs } = await readTimeline(access.store, id)
     const all = runs.flatMap(({ compactions }) => compactions.toReversed())
-    const last = decodeCursor(z.string(), given.cursor)
-    const placeOf = (compaction: { readonly id: string }): string => digestOf(id, compaction.id)
-    const first = last === undefined ? 0 : all.findIndex(({ compaction }) => placeOf(compaction) === last) + 1
-    if (last !== undefined && first === 0)
-      throw invalid('the cursor is of another session; begin without a cursor')
-    const shown = all.slice(first).map(({ compaction, dependents }) => {
-      const { params } = compaction
-      return {
-        compaction,
-        data: {
-          compaction_id: compaction.id,
-          run_id: compaction.runId,
-          kind: compaction.kind,
-          stage: typeof params.stage === 'string' ? params.stage : null,
-          status: compaction.status,
-          trigger: compaction.trigger,
-          actor: compaction.actor ?? null,
-          reason: compaction.reason ?? null,
-          rows_hidden: compaction.rowsHidden,
-          parts_replaced: compaction.partsReplaced,
-          rows_inserted: compaction.rowsInserted,
-          inserted_ids: compaction.insertedIds.slice(0, MOST_IDS),
-          tokens_before: compaction.tokensBefore,
-          tokens_after: compaction.tokensAfter,
-          summarizer: compaction.summarizer ?? null,
-          model: compaction.model ?? null,
-          cost_usd: compaction.cost ?? null,
-          error: compaction.error ?? null,
-          dependents: dependents.slice(0, MOST_IDS),
-          created_at: timeText(compaction.createdAt),
-          changed_at: timeText(compaction.changedAt),
-        },
-      }
-    })
+    const placeOf = (one: { readonly compaction: { readonly id: string } }): string =>
+      digestOf(id, one.compaction.id)
+    const shown = itemsAfter(all, given.cursor, placeOf, 'another session').map(
+      ({ compaction, dependents }) => {
+        const { params } = compaction
+        return {
+          compaction,
+          data: {
+            compaction_id: compaction.id,
+            run_id: compaction.runId,
+            kind: compaction.kind,
+            stage: typeof params.stage === 'string' ? params.stage : null,
+            status: compaction.status,
+            trigger: compaction.trigger,
+            actor: compaction.actor ?? null,
+            reason: compaction.reason ?? null,
+            rows_hidden: compaction.rowsHidden,
+            parts_replaced: compaction.partsReplaced,
+            rows_inserted: compaction.rowsInserted,
+            inserted_ids: compaction.insertedIds.slice(0, MOST_IDS),
+            tokens_before: compaction.tokensBefore,
+            tokens_after: compaction.tokensAfter,
+            summarizer: compaction.summarizer ?? null,
+            model: compaction.model ?? null,
+            cost_usd: compaction.cost ?? null,
+            error: compaction.error ?? null,
+            dependents: dependents.slice(0, MOST_IDS),
+            created_at: timeText(compaction.createdAt),
+            changed_at: timeText(compaction.changedAt),
+          },
+        }
+      },
+    )
     if (all.length === 0)
       return { data: { session_id: id, compactions: [] }, text: 'The session has no compactions.' }
     const scope = await countingFor(access.store, id)
@@ -469,7 +468,7 @@ const listCompactions = tool({
         const figures = `${workOf(compaction)}; ${fromTo(compaction.tokensBefore, compaction.tokensAfter)}`
         return `${at} · ${names.name(kindName(compaction))} ${names.id(compaction.id)}, ${statusWords(compaction)}, ${compaction.trigger}${cause} · ${figures}`
       },
-      cursorOf: ({ compaction }) => placeOf(compaction),
+      cursorOf: placeOf,
     })
     return {
       data: {
@@ -599,12 +598,9 @@ const listForks = tool({
     // A session of another owner does not exist for this client.
     const isSeen = origin !== undefined && access.sees(await store.getSession(origin.sessionId))
     const forks = (await store.listForks(session.id)).filter((fork) => access.sees(fork))
-    const last = decodeCursor(z.string(), given.cursor)
     const placeOf = (fork: string): string => digestOf(session.id, fork)
-    const first = last === undefined ? 0 : forks.findIndex(({ id }) => placeOf(id) === last) + 1
-    if (last !== undefined && first === 0)
-      throw invalid('the cursor is of another session, or its fork is gone; begin without a cursor')
-    const shown = forks.slice(first).map((fork) => ({
+    const gone = 'another session, or its fork is gone'
+    const shown = itemsAfter(forks, given.cursor, ({ id }) => placeOf(id), gone).map((fork) => ({
       session_id: fork.id,
       title: fork.title ?? null,
       position: fork.forkedFrom!.position,

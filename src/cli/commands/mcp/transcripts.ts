@@ -8,6 +8,7 @@ import {
 import { z } from 'zod'
 import { invalid, isUndertextError } from '../../../errors.ts'
 import { codePointStart, headOf } from '../../../messages/characters.ts'
+import { framed } from '../../../recall/answer.ts'
 import type { Session } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
 import { truncateToTokenBudget } from '../../../tokens/truncate-text.ts'
@@ -15,7 +16,7 @@ import { exportMarkdown } from '../../../transfer/export-markdown.ts'
 import { counted } from '../../output/figures.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import type { Access } from './access.ts'
-import { countingFor, decodeCursor, encodeCursor, failed, framed, timeText } from './answer.ts'
+import { countingFor, decodeCursor, encodeCursor, failed, timeText } from './answer.ts'
 
 /* Transcripts as resources: Markdown documents by the exporter of the command line, in pages. */
 
