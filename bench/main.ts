@@ -77,6 +77,7 @@ function report(found: Found): void {
   const undo = found['undo and redo']
   const overlapping = found['undo and redo of overlaps']
   const size = found['size of a file']
+  const past = found['moments, forks and requests']
   const { search } = found
 
   const figures = {
@@ -94,6 +95,12 @@ function report(found: Found): void {
     undo_ratio: undo.undo / undo.bareClear,
     redo_ratio: undo.redo / undo.bareSet,
     size_ratio: size.ratio,
+    moment_ms: past.moment.compacted,
+    moment_ratio: past.moment.whole / past.moment.today,
+    moment_long_ms: past.longMoment,
+    fork_ms: past.fork.milliseconds,
+    fork_share: past.fork.share,
+    request_bytes: past.request.bytes,
     search_index_ms: search.index.ours,
     search_ms: search.search.ours,
     search_size_ratio: search.size,
@@ -137,6 +144,14 @@ function report(found: Found): void {
     ['undo of replacements that overlap others', overlapping.undo / overlapping.bareClear, '<= 2'],
     ['redo of the same', overlapping.redo / overlapping.bareSet, '<= 2'],
     [`file over content, ${size.name}`, figures.size_ratio, '<= 1.35'],
+    ['view at a moment of 10,000 rows with compactions, ms', figures.moment_ms, '<= 25'],
+    ['  before them, with all rows visible, over the view of now', figures.moment_ratio],
+    [`  near the end of ${messages} rows`, figures.moment_long_ms, '<= 300'],
+    [`fork of 10,000 messages, ${past.fork.name}, ms`, figures.fork_ms, '<= 40'],
+    ['  bytes over the file', figures.fork_share, '<= 0.12'],
+    ['  the same, messages of 400 characters', past.forkOfTexts.share],
+    ['a record of a request, bytes', figures.request_bytes, '~ 200'],
+    ['  ms of a turn', past.request.milliseconds],
     ['search: index of 10,000 messages, ms', figures.search_index_ms, '<= 1000'],
     ['  over a bare table of FTS5', search.index.ours / search.index.bare],
     ['  a search of six words, ms', figures.search_ms, '<= 10'],

@@ -10,6 +10,7 @@ import {
 } from './compaction.ts'
 import { agentSession, makeRandom, textTurn } from './conversation.ts'
 import type { Folder } from './folder.ts'
+import { reachingThePast } from './past.ts'
 import { timed } from './rounds.ts'
 import { searchAgainstBare } from './search.ts'
 import { fileSize } from './size.ts'
@@ -71,6 +72,8 @@ export const SECTIONS = {
   'undo and redo of overlaps': async (folder: Folder) => undoOverlapping(folder, 'agent.db'),
 
   'size of a file': async (folder: Folder) => fileSize(folder),
+
+  'moments, forks and requests': async (folder: Folder) => reachingThePast(folder, 'long.db'),
 
   search: async (folder: Folder) => searchAgainstBare(folder),
 }

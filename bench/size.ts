@@ -8,7 +8,7 @@ import type { Folder } from './folder.ts'
 const CODING_SESSION = '../../../shared/corpus/coding-session.anthropic.jsonl'
 
 /** A real coding session where the shared test data is, else a made-up one. */
-function sessionToStore(): { readonly name: string; readonly messages: NewMessage[] } {
+export function sessionToStore(): { readonly name: string; readonly messages: NewMessage[] } {
   const path = fileURLToPath(new URL(CODING_SESSION, import.meta.url))
   if (!existsSync(path)) return { name: 'a made-up session', messages: agentSession(1_000) }
   const lines = readFileSync(path, 'utf8').trim().split('\n')
