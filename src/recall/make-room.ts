@@ -28,7 +28,7 @@ export const roomInput = z.strictObject({
     .positive()
     .optional()
     .describe(
-      'Instead of a share: the messages up to this position are replaced by a summary, from the last pinned or system message before it on. It must be before the question that you answer.',
+      'Instead of a share: the messages up to this position are replaced by a summary, from the last message before it that stays: pinned ones, system messages and the question that you answer.',
     ),
   summary: z
     .string()
@@ -135,23 +135,34 @@ async function planOf(
   if (targetShare !== undefined) throw wrong('Pass either targetShare or upToPosition.')
   const rows = await store.getMessages(sessionId, { visible: true })
   const question = rows.findLast(({ kind, role }) => kind === 'message' && role === 'user')
-  if (question !== undefined && question.anchor <= upToPosition)
-    throw wrong(
-      `Position ${question.anchor} is the question that you are answering, which stays. Choose a position before it, or pass targetShare.`,
-    )
+  const whyKept = (row: StoredMessage): string | undefined => {
+    if (row.pinned) return 'it is pinned'
+    if (row.kind !== 'message') return undefined
+    if (row.role === 'system') return 'it is a system message'
+    return row.id === question?.id ? 'it is the question that you are answering' : undefined
+  }
+  const isKept = (row: StoredMessage): boolean => whyKept(row) !== undefined
   const covering = rows.find(({ anchor }) => anchor > upToPosition)
   if (covering?.kind === 'summary') {
     const [first, last] = (await store.expand(sessionId, covering.id)).positions
-    if (first <= upToPosition) throw wrong(withinSummary(rows, upToPosition, first, last))
+    if (first <= upToPosition) {
+      const whole = rows.findLast((row) => row.anchor < first && !isKept(row))
+      const ends = whole === undefined ? `${last}` : `${whole.anchor}, ${last}`
+      throw wrong(
+        `Position ${upToPosition} is within a summary of the positions ${first} to ${last}. Choose ${ends} or a position after ${last}.`,
+      )
+    }
   }
   const stays = rows.findLast((row) => row.anchor <= upToPosition && isKept(row))
+  const before = stays && rows.findLast((row) => row.anchor < stays.anchor && !isKept(row))
+  const staying = stays && `Position ${stays.anchor} stays, because ${whyKept(stays)}.`
   const from = (stays?.anchor ?? 0) + 1
   const isShown = (row: StoredMessage): boolean => row.anchor <= upToPosition && !isKept(row)
   if (!rows.some((row) => row.anchor >= from && isShown(row))) {
     if (stays === undefined) throw wrong(`Nothing up to position ${upToPosition} is shown any more.`)
-    throw wrong(`${whyKept(stays)}${insteadOf(rows, stays, upToPosition)}`)
+    const after = `a position after ${Math.max(stays.anchor, upToPosition)}`
+    throw wrong(`${staying} Choose ${before === undefined ? '' : `${before.anchor}, or `}${after}.`)
   }
-  const before = stays && rows.findLast((row) => row.anchor < stays.anchor && !isKept(row))
   return {
     options: {
       ...{ ...authorship, range: { from, to: upToPosition } },
@@ -160,31 +171,8 @@ async function planOf(
     trail:
       before === undefined
         ? []
-        : [`${whyKept(stays!)} To hide what is before it, pass upToPosition ${before.anchor}.`],
+        : [`${staying} To hide what is before it, pass upToPosition ${before.anchor}.`],
   }
-}
-
-/** What no compaction hides. */
-function isKept({ kind, role, pinned }: StoredMessage): boolean {
-  return pinned || (kind === 'message' && role === 'system')
-}
-
-function whyKept({ anchor, pinned }: StoredMessage): string {
-  return `Position ${anchor} stays, because it is ${pinned ? 'pinned' : 'a system message'}.`
-}
-
-/** Which position to choose when nothing between the last row that stays and the asked position is shown. */
-function insteadOf(rows: readonly StoredMessage[], stays: StoredMessage, asked: number): string {
-  const before = rows.findLast((row) => row.anchor < stays.anchor && !isKept(row))
-  return before === undefined
-    ? ` Choose a position after ${Math.max(stays.anchor, asked)}.`
-    : ` Choose ${before.anchor}, or a position after ${Math.max(stays.anchor, asked)}.`
-}
-
-function withinSummary(rows: readonly StoredMessage[], asked: number, first: number, last: number): string {
-  const before = rows.findLast((row) => row.anchor < first && !isKept(row))
-  const ends = before === undefined ? `${last}` : `${before.anchor}, ${last}`
-  return `Position ${asked} is within a summary of the positions ${first} to ${last}. Choose ${ends} or a position after ${last}.`
 }
 
 function roomAnswer(

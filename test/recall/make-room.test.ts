@@ -77,18 +77,34 @@ describe('make_room up to a position', () => {
     expect(await visible()).toEqual([undefined, ...from(21)])
   })
 
-  it('refuses to hide the question that is being answered', async () => {
+  it('keeps the question that is being answered, and calls without results', async () => {
     await store.append('s', [
       say('user', 'The question under way'),
       call('c1', 'make_room', { reason: 'r', upToPosition: 41 }),
     ])
-    for (const position of [41, 42, 400])
+    expect(await upTo(41)).toMatchObject({
+      problem: 'INVALID_INPUT',
+      text: 'Position 41 stays, because it is the question that you are answering. Choose 40, or a position after 41.',
+    })
+    for (const position of [42, 400])
       expect(await upTo(position)).toMatchObject({
-        problem: 'INVALID_INPUT',
-        text: 'Position 41 is the question that you are answering, which stays. Choose a position before it, or pass targetShare.',
+        problem: 'PENDING_TOOL_CALLS',
+        text: 'Calls that wait for their results cannot be hidden. Choose a position before them.',
       })
     expect((await upTo(40)).room!.rowsHidden).toBe(40)
     expect(await visible()).toEqual([undefined, 41, 42])
+  })
+
+  it('hides the finished calls of the only question', async () => {
+    await store.append('loop', [
+      say('user', 'Check all stations.'),
+      ...[1, 2, 3].flatMap((at) => [call(`c${at}`, 'check'), result(`c${at}`, 'fine '.repeat(50))]),
+      call('c4', 'make_room'),
+    ])
+    const answer = await makeRoom(store, 'loop', { reason: 'r', upToPosition: 7, summary: 'All fine.' })
+    expect(answer.room!.rowsHidden).toBe(6)
+    const view = await store.getEffectiveHistory('loop')
+    expect(view.map(({ position }) => position)).toEqual([1, undefined, 8])
   })
 
   it('names the message of a call that a position would separate from its result', async () => {
