@@ -268,7 +268,8 @@ export const COMMANDS: readonly CliCommand[] = [
         .argument('<session>', SESSION)
         .option('--at <moment>', `${MOMENT}; now if omitted`)
         .option('--id <id>', 'the id of the copy')
-        .option('--title <title>', 'its title; that of the original if omitted'),
+        .option('--title <title>', 'its title; that of the original if omitted')
+        .option('--actor <name>', 'who, for the audit'),
   },
   {
     name: 'tree',

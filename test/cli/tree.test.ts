@@ -24,3 +24,12 @@ it.each([[[]], [['below']]])('tree draws sessions with their forks, and theirs: 
   const { exit, lines } = await runCli(['tree', ...argv, '--db', small.path])
   expect([exit, lines]).toEqual([0, DRAWN])
 })
+
+it('fork records who made it in the audit of both sessions', async () => {
+  const at = ['--at', 'position:2', '--id', 'third', '--actor', 'eve']
+  expect((await runCli(['fork', 'below', ...at, '--db', small.path])).exit).toBe(0)
+  for (const id of ['below', 'third']) {
+    const entries = await small.change((store) => store.getAuditLog(id))
+    expect(entries.at(-1)).toMatchObject({ event: 'forked', actor: 'eve' })
+  }
+})

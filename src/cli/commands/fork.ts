@@ -8,9 +8,18 @@ import { sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { allSessions } from '../references.ts'
 
-type ForkOptions = { readonly at?: string; readonly id?: string; readonly title?: string }
+type ForkOptions = {
+  readonly at?: string
+  readonly id?: string
+  readonly title?: string
+  readonly actor?: string
+}
 
-export async function fork(context: Context, given: string, { at, id, title }: ForkOptions): Promise<number> {
+export async function fork(
+  context: Context,
+  given: string,
+  { at, id, title, actor }: ForkOptions,
+): Promise<number> {
   const { out, style } = context
   const store = await context.open('change')
   const origin = await context.session(store, given)
@@ -19,6 +28,7 @@ export async function fork(context: Context, given: string, { at, id, title }: F
     ...(moment !== undefined && { at: moment }),
     ...(id !== undefined && { id }),
     ...(title !== undefined && { title }),
+    ...(actor !== undefined && { actor }),
   })
   const position = made.forkedFrom!.position
   if (context.json) context.printJson({ session: made.id, forkedFrom: origin, position })
