@@ -467,7 +467,10 @@ function* rankBlock(
   const beside = own.flatMap(neighboursOf).filter(places.has)
   const context = new Map(beside.map((place) => [nameOf(place), place]))
   for (const name of names) context.delete(name)
-  const rows = yield* readRows(sql, [...own, ...context.values()], query, places)
+  const rows = [
+    ...(yield* readRows(sql, own, query, places, MOST_READ)),
+    ...(yield* readRows(sql, [...context.values()], query, places, 0)),
+  ]
   const mayBeHit = (place: Place, row: Row): boolean =>
     places.has(place) || (addedAt(row) <= moment && passes(row, filter))
   const stored = new Map(rows.map(({ place, row }) => [nameOf(place), row]))
@@ -540,8 +543,8 @@ function addedAt(row: Row): number {
 const MOST_TOGETHER = 20_000
 /** No content is longer than 2^31 bytes, the range of the length in PostgreSQL. */
 const WHOLE = 2 ** 31 - 1
-/** Units of a text that are read in any case, and those of long texts that a block reads after them. */
-const [MAX_READ, MAX_REST] = [20_000, 300_000]
+/** Units of texts that a block reads, of one text, and of a short text in any case: neighbours are read no further. */
+const [MOST_READ, MOST_OF_ONE, LEAST_OF_ONE] = [200_000, 50_000, 500]
 
 /** Reads rows by their places. Of a long text the index knows which words come later. */
 function* readRows(
@@ -549,17 +552,18 @@ function* readRows(
   places: readonly Place[],
   query: SearchQuery,
   order: PlaceOrder,
+  most: number,
 ): Work<FoundRow[]> {
   const telling = tellingWords(query)
-  let left = MAX_REST
+  let left = most
   const found: FoundRow[] = []
   for (const row of yield* readStored(sql, places, MOST_TOGETHER)) {
     const isLong = row[10] === null
-    const [whole] = isLong ? yield* readStored(sql, [placeOf(row)], WHOLE) : [row]
+    const [whole] = isLong && left > 0 ? yield* readStored(sql, [placeOf(row)], WHOLE) : [row]
     // Removed meanwhile, where the engine reads each statement at a later moment.
     if (whole === undefined) continue
     const candidate = candidateIn(whole, telling, left)
-    left -= candidate.rest
+    left -= candidate.read
     if (candidate.isCut) {
       const words = new Set(candidate.row.words)
       for (const index of order.wordsOf(candidate.row.place)) {
@@ -610,17 +614,15 @@ function candidateIn(
 ): {
   readonly row: Candidate & { readonly place: Place; readonly words: string[] }
   readonly text: string
-  readonly rest: number
+  readonly read: number
   /** Whether a part of the text was not read. */
   readonly isCut: boolean
 } {
   const [, , , role, position, , , , createdAt, , content, metadata, sessionId] = row
   const place = placeOf(row)
   const name = `session ${sessionId}, row ${place.place}`
-  const text = searchedText({ content: contentOf(content as string, name) })
-  const end = wordEnd(text, MAX_READ)
-  const rest = text.slice(end, wordEnd(text, end + Math.max(0, left)))
-  const read = wordsOf(text.slice(0, end))
+  const text = content === null ? '' : searchedText({ content: contentOf(content as string, name) })
+  const end = wordEnd(text, Math.max(LEAST_OF_ONE, Math.min(MOST_OF_ONE, left)))
   const candidate = candidateOf(
     text,
     decodeRole(role),
@@ -632,12 +634,14 @@ function candidateIn(
       ...(position !== null && { position: position as number }),
     },
     // Other words count by their number. A piece of a text would keep all of it in memory.
-    read.map((word) => telling.get(word) ?? ''),
+    wordsOf(text.slice(0, end)).map((word) => telling.get(word) ?? ''),
   )
-  const words = candidate.words.slice()
-  for (const word of rest === '' ? [] : wordsOf(rest)) if (telling.has(word)) words.push(telling.get(word)!)
-  const isCut = end + rest.length < text.length
-  return { row: { ...candidate, words, place }, text, rest: rest.length, isCut }
+  return {
+    row: { ...candidate, words: candidate.words.slice(), place },
+    text,
+    read: end,
+    isCut: content === null || end < text.length,
+  }
 }
 
 /** The longest word that is not cut where a text is cut. */
