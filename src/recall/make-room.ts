@@ -28,7 +28,7 @@ export const roomInput = z.strictObject({
     .positive()
     .optional()
     .describe(
-      'Instead of a share: the messages up to this position are replaced by a summary, from the last message before it that stays: pinned ones, system messages and the question that you answer.',
+      'Instead of a share: a summary replaces the messages up to this position that follow the last one that stays. Pinned messages, system messages and the question that you answer stay.',
     ),
   summary: z
     .string()
@@ -142,11 +142,13 @@ async function planOf(
     return row.id === question?.id ? 'it is the question that you are answering' : undefined
   }
   const isKept = (row: StoredMessage): boolean => whyKept(row) !== undefined
+  const lastBefore = (position: number): StoredMessage | undefined =>
+    rows.findLast((row) => row.anchor < position && !isKept(row))
   const covering = rows.find(({ anchor }) => anchor > upToPosition)
   if (covering?.kind === 'summary') {
     const [first, last] = (await store.expand(sessionId, covering.id)).positions
     if (first <= upToPosition) {
-      const whole = rows.findLast((row) => row.anchor < first && !isKept(row))
+      const whole = lastBefore(first)
       const ends = whole === undefined ? `${last}` : `${whole.anchor}, ${last}`
       throw wrong(
         `Position ${upToPosition} is within a summary of the positions ${first} to ${last}. Choose ${ends} or a position after ${last}.`,
@@ -154,7 +156,7 @@ async function planOf(
     }
   }
   const stays = rows.findLast((row) => row.anchor <= upToPosition && isKept(row))
-  const before = stays && rows.findLast((row) => row.anchor < stays.anchor && !isKept(row))
+  const before = stays && lastBefore(stays.anchor)
   const staying = stays && `Position ${stays.anchor} stays, because ${whyKept(stays)}.`
   const from = (stays?.anchor ?? 0) + 1
   const isShown = (row: StoredMessage): boolean => row.anchor <= upToPosition && !isKept(row)

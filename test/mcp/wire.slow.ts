@@ -193,7 +193,6 @@ describe('the end', () => {
 })
 
 it('serves a store whose file cannot be written, and reports what is not in the index', async (test) => {
-  chmodSync(dirname(bundled.script), 0o755)
   for (let folder = dirname(bundled.script); folder.startsWith(bundled.folder); folder = dirname(folder))
     chmodSync(folder, 0o755)
   // Root writes any file, so the server runs as another user, who may have no way to Node or to this checkout.

@@ -24,12 +24,7 @@ export async function fork(
   const store = await context.open('change')
   const origin = await context.session(store, given)
   const moment = at === undefined ? undefined : await momentOf(context, store, origin, at)
-  const made = await store.forkSession(origin, {
-    ...(moment !== undefined && { at: moment }),
-    ...(id !== undefined && { id }),
-    ...(title !== undefined && { title }),
-    ...(actor !== undefined && { actor }),
-  })
+  const made = await store.forkSession(origin, { at: moment, id, title, actor })
   const position = made.forkedFrom!.position
   if (context.json) context.printJson({ session: made.id, forkedFrom: origin, position })
   else {

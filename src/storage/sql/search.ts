@@ -467,10 +467,7 @@ function* rankBlock(
   const beside = own.flatMap(neighboursOf).filter(places.has)
   const context = new Map(beside.map((place) => [nameOf(place), place]))
   for (const name of names) context.delete(name)
-  const rows = [
-    ...(yield* readRows(sql, own, query, places, MOST_READ)),
-    ...(yield* readRows(sql, [...context.values()], query, places, 0)),
-  ]
+  const rows = yield* readRows(sql, own, [...context.values()], query, places)
   const mayBeHit = (place: Place, row: Row): boolean =>
     places.has(place) || (addedAt(row) <= moment && passes(row, filter))
   const stored = new Map(rows.map(({ place, row }) => [nameOf(place), row]))
@@ -546,27 +543,35 @@ const WHOLE = 2 ** 31 - 1
 /** Units of texts that a block reads, of one text, and of a short text in any case: neighbours are read no further. */
 const [MOST_READ, MOST_OF_ONE, LEAST_OF_ONE] = [200_000, 50_000, 500]
 
-/** Reads rows by their places. Of a long text the index knows which words come later. */
+/** Reads rows and those beside them. Of a long text the index knows which words come later. */
 function* readRows(
   sql: Sql,
-  places: readonly Place[],
+  own: readonly Place[],
+  beside: readonly Place[],
   query: SearchQuery,
   order: PlaceOrder,
-  most: number,
 ): Work<FoundRow[]> {
   const telling = tellingWords(query)
-  let left = most
+  const stored = new Map<string, Row>()
+  for (const row of yield* readStored(sql, [...own, ...beside], MOST_TOGETHER))
+    stored.set(nameOf(placeOf(row)), row)
+  let room = MOST_READ
   const found: FoundRow[] = []
-  for (const row of yield* readStored(sql, places, MOST_TOGETHER)) {
+  // An engine may return the rows in any order; the first ones are read furthest.
+  for (const [at, place] of [...own, ...beside].entries()) {
+    const row = stored.get(nameOf(place))
+    if (row === undefined) continue
+    const isOwn = at < own.length
+    const left = isOwn ? room : 0
     const isLong = row[10] === null
-    const [whole] = isLong && left > 0 ? yield* readStored(sql, [placeOf(row)], WHOLE) : [row]
+    const [whole] = isLong && left > 0 ? yield* readStored(sql, [place], WHOLE) : [row]
     // Removed meanwhile, where the engine reads each statement at a later moment.
     if (whole === undefined) continue
-    const candidate = candidateIn(whole, telling, left)
-    left -= candidate.read
+    const candidate = candidateIn(whole, place, telling, left)
+    if (isOwn) room -= candidate.read
     if (candidate.isCut) {
       const words = new Set(candidate.row.words)
-      for (const index of order.wordsOf(candidate.row.place)) {
+      for (const index of order.wordsOf(place)) {
         const { word } = query.words[index]!
         if (!words.has(word)) candidate.row.words.push(word)
       }
@@ -606,9 +611,10 @@ function placeOf([family, session, , , position, ordinal]: Row): Place {
   }
 }
 
-/** What a row says, and the units that were read of it after its beginning. */
+/** What a row says, and how many units of its text were read. */
 function candidateIn(
   row: Row,
+  place: Place,
   telling: ReadonlyMap<string, string>,
   left: number,
 ): {
@@ -619,10 +625,11 @@ function candidateIn(
   readonly isCut: boolean
 } {
   const [, , , role, position, , , , createdAt, , content, metadata, sessionId] = row
-  const place = placeOf(row)
   const name = `session ${sessionId}, row ${place.place}`
   const text = content === null ? '' : searchedText({ content: contentOf(content as string, name) })
   const end = wordEnd(text, Math.max(LEAST_OF_ONE, Math.min(MOST_OF_ONE, left)))
+  // Other words count by their number. A piece of a text would keep all of it in memory.
+  const words = wordsOf(text.slice(0, end)).map((word) => telling.get(word) ?? '')
   const candidate = candidateOf(
     text,
     decodeRole(role),
@@ -633,15 +640,10 @@ function candidateIn(
       createdAt: createdAt as number,
       ...(position !== null && { position: position as number }),
     },
-    // Other words count by their number. A piece of a text would keep all of it in memory.
-    wordsOf(text.slice(0, end)).map((word) => telling.get(word) ?? ''),
+    words,
   )
-  return {
-    row: { ...candidate, words: candidate.words.slice(), place },
-    text,
-    read: end,
-    isCut: content === null || end < text.length,
-  }
+  const isCut = content === null || end < text.length
+  return { row: { ...candidate, words, place }, text, read: end, isCut }
 }
 
 /** The longest word that is not cut where a text is cut. */
