@@ -21,6 +21,8 @@ export type WritingVerb = {
   readonly name: string
   readonly arrange?: (store: Store, database: Database) => unknown
   readonly act: (store: Store, arranged: never) => Promise<unknown>
+  /** The first of its two transactions, alone: a failure may leave what it did. */
+  readonly first?: (store: Store, arranged: never) => Promise<unknown>
   /** The store is not in order before, and is after. */
   readonly repairs?: true
   /** What doing it a second time is refused with; without, it can be done again. */
@@ -310,6 +312,19 @@ export const VERBS: readonly WritingVerb[] = [
   {
     name: 'record a response',
     act: (store) => store.recordResponse(S, { prompt: CANARY, messages: turn(6), stopReason: 'stop' }),
+  },
+  {
+    name: 'record a response to a request',
+    arrange: (store) => store.prepareRequest(S, { system: `${CANARY} be brief`, tools: [{ name: 'read' }] }),
+    act: (store, request) =>
+      store.recordResponse(S, {
+        request,
+        messages: turn(6),
+        usage: { inputTokens: 900 },
+        stopReason: 'stop',
+      }),
+    // The answer stays. The measurement and the request with its texts are there together, or not at all.
+    first: (store) => store.append(S, turn(6)),
   },
   {
     name: 'append and end a turn',

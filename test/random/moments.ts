@@ -11,11 +11,12 @@ import {
   type ViewMessage,
 } from '../../src/index.ts'
 import { outcomeOf, PREVIEWING, SESSION, type Step } from './differential.ts'
+import { checkRequests, checkSearch, type Sent, send } from './reading.ts'
 
 /*
  * Random sequences of verbs, after each of which the view, the rows and the figures are remembered together with the moments that name
  * this state. At the end every one of these moments still gives what was remembered: also in a restored copy, and in one whose audit has
- * no positions, like that of early versions.
+ * no positions, like that of early versions. The same holds for a request that was recorded after each, and a search finds what is there.
  */
 
 type Open = (options: OpenOptions) => Promise<Store>
@@ -46,11 +47,15 @@ export async function checkMoments(
   const options = { config: steps.length % 2 === 0 ? PREVIEWING : {} }
   const store = await open(options)
   try {
-    const remembered = await play(store, steps)
+    const { remembered, sent } = await play(store, steps)
     await checkAll(store, remembered, 'as it is')
+    if (sent.length > 0) {
+      await checkRequests(store, SESSION, sent)
+      await checkSearch(store, SESSION)
+    }
     const records: HistoryRecord[] = []
     if (remembered.length > 0) for await (const one of store.exportSession(SESSION)) records.push(one)
-    await checkCopy(records, remembered, await open(options), 'restored')
+    await checkCopy(records, remembered, await open(options), 'restored', sent)
     const old = records.map((one) => {
       if (one.type !== 'audit') return one
       const { position: _, ...rest } = one
@@ -64,8 +69,12 @@ export async function checkMoments(
   }
 }
 
-async function play(store: Store, steps: readonly Step[]): Promise<Remembered[]> {
+async function play(
+  store: Store,
+  steps: readonly Step[],
+): Promise<{ remembered: Remembered[]; sent: Sent[] }> {
   const remembered: Remembered[] = []
+  const sent: Sent[] = []
   let before = await snapshotOf(store)
   for (const [index, step] of steps.entries()) {
     vi.setSystemTime(START + index * STEP)
@@ -75,8 +84,11 @@ async function play(store: Store, steps: readonly Step[]): Promise<Remembered[]>
     remembered.push(...(await momentsOf(store, step, before, after)))
     remembered.push({ ...after.state, at: { time: START + index * STEP + STEP / 2 }, byTime: true })
     before = after
+    sent.push(await send(store, SESSION, index))
+    // The index is extended while rows come and go.
+    if (index % 4 === 3) await checkSearch(store, SESSION)
   }
-  return remembered
+  return { remembered, sent }
 }
 
 type Snapshot = {
@@ -171,11 +183,15 @@ async function checkCopy(
   remembered: readonly Remembered[],
   store: Store,
   which: string,
+  sent?: readonly Sent[],
 ): Promise<void> {
   try {
     if (remembered.length === 0) return
     await store.restoreSession(records)
     await checkAll(store, remembered, which)
+    if (sent === undefined) return
+    await checkRequests(store, SESSION, sent)
+    await checkSearch(store, SESSION)
   } finally {
     await store.close()
   }

@@ -377,11 +377,8 @@ export function* readViewAt(
     if (ordinal > 0) ordinals.set(changed, ordinal)
     return changed
   })
-  // Messages are in order already.
-  if (ordinals.size > 0)
-    rows.sort(
-      (a, b) => (a[1] as number) - (b[1] as number) || (ordinals.get(a) ?? 0) - (ordinals.get(b) ?? 0),
-    )
+  // Inserted rows come last, and a cluster returns the messages in any order.
+  rows.sort((a, b) => (a[1] as number) - (b[1] as number) || (ordinals.get(a) ?? 0) - (ordinals.get(b) ?? 0))
   return yield* decodeView(sql, session, rows, withProvenance, texts)
 }
 

@@ -527,10 +527,16 @@ const SQLITE_ROWS = [
   ['m.position = {int k 2} and m.ordinal = 0', 0],
   ['m.position is null and m.ordinal = {int k 2}', 1],
 ] as const
-const POSTGRES_ROWS = `select m.family, ${FOUND},
+const OF_PLACE = `m.family = {int k 0} and m.session = {int k 1} and m.key = ({int k 1} - 1) * ${2 ** 34} + {int k 2}`
+const [POSTGRES_ROWS, CITUS_ROWS] = [
+  `cross join lateral (select * from undertext_messages m where ${OF_PLACE} offset 0) m`,
+  // Each worker looks for the rows that it has.
+  `join undertext_messages m on ${OF_PLACE}`,
+].map(
+  (joined) => `select m.family, ${FOUND},
     (select min(w.added) from undertext_words w where {same w m} w.session = m.session and w.place = {int k 2})
-  from {elements ?} k cross join lateral (select * from undertext_messages m where m.family = {int k 0} and m.session = {int k 1}
-    and m.key = ({int k 1} - 1) * ${2 ** 34} + {int k 2} offset 0) m ${JOINED}`
+  from {elements ?} k ${joined} ${JOINED}`,
+) as [string, string]
 
 function addedAt(row: Row): number {
   return (row[16] as number | null) ?? Number.POSITIVE_INFINITY
@@ -584,7 +590,7 @@ function* readRows(
 function* readStored(sql: Sql, places: readonly Place[], most: number): Work<Row[]> {
   if (sql.dialect === 'postgres') {
     const list = places.map(({ family, session, place }) => [family, session, place])
-    return yield* sql.all(POSTGRES_ROWS, most, JSON.stringify(list))
+    return yield* sql.all(sql.isDistributed ? CITUS_ROWS : POSTGRES_ROWS, most, JSON.stringify(list))
   }
   const rows: Row[] = []
   for (const [condition, rest] of SQLITE_ROWS) {
