@@ -15,7 +15,7 @@ if [ "$command" = test ]; then
   shift
   # One file at a time: a worker is killed.
   TESTS=slow exec npx vitest run --no-file-parallelism test/storage/postgres/citus test/storage/postgres/contract \
-    test/storage/postgres/concurrency test/random/postgres "$@"
+    test/storage/postgres/concurrency test/random/postgres test/random/moments test/forks/law "$@"
 fi
 [ -n "$folder" ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 bin=${BIN:-$(pg_config --bindir)} script=$(cd "$(dirname "$0")" && pwd)/citus.sh

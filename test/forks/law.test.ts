@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { SEED } from '../support/seed.ts'
 import { checkStory, story } from './law.ts'
 
-const RUNS = Number(process.env.RUNS ?? 8)
+const RUNS = Number(process.env.RUNS ?? 5)
 
 it(`forks are the session at their moment, and nothing passes between them, in ${RUNS} random stories (seed ${SEED})`, async () => {
   const result = await fc.check(

@@ -1,28 +1,50 @@
 import fc from 'fast-check'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import { isUndertextError, type Moment, type OpenOptions, openStore, Store } from '../../src/index.ts'
+import { listIn } from '../../src/messages/lists.ts'
 import { estimatorNamed } from '../../src/tokens.ts'
 import { outcomeOf, PREVIEWING, SESSION, type Step, sequence } from '../random/differential.ts'
+import { checkRequests, checkSearch, type Sent, send } from '../random/reading.ts'
 import { storageOf } from '../support/apply-stage.ts'
 
 /*
- * Random sequences of verbs on a session that is forked at random moments: a fork has the view of the moment, no change of one session
- * is visible in another, an undo does the same in both, and a purge takes nothing from the others.
+ * Random sequences of verbs on a session that is forked at random moments: a fork has the view of the moment, what is done to it has the
+ * same outcome as in the original, no change of one session is visible in another, and a purge takes nothing from the others: neither
+ * rows nor recorded requests nor words of the search.
  */
 
-/** Steps before the fork, then what happens to which of the sessions. */
+/** Steps before the fork, those in the fork and its original alike, then what happens to which of the sessions. */
 export type Story = {
   readonly before: readonly Step[]
-  readonly after: readonly { readonly pick: number; readonly step: Step; readonly fork: boolean }[]
+  readonly alike: readonly Step[]
+  readonly after: readonly After[]
   readonly purges: readonly { readonly pick: number; readonly forks: 'keep' | 'purge' }[]
+}
+
+type After = {
+  readonly pick: number
+  readonly step: Step
+  /** Whether the session is then forked, and whether its conclusion is brought back to what it is a fork of. */
+  readonly fork: boolean
+  readonly back: boolean
 }
 
 export const story: fc.Arbitrary<Story> = fc.record({
   before: sequence,
+  // The outcome of these depends on what was measured and answered before the fork, which a fork does not have.
+  alike: sequence.map((steps) =>
+    steps
+      .filter(({ verb }) => verb !== 'drop' && verb !== 'report')
+      .map((step) => (step.verb === 'rewind' ? { ...step, operation: 12 } : step))
+      .slice(0, 6),
+  ),
   after: fc
     .tuple(
       sequence,
-      fc.array(fc.record({ pick: fc.nat(), fork: fc.boolean() }), { minLength: 16, maxLength: 16 }),
+      fc.array(fc.record({ pick: fc.nat(), fork: fc.boolean(), back: fc.boolean() }), {
+        minLength: 16,
+        maxLength: 16,
+      }),
     )
     .map(([steps, choices]) =>
       steps
@@ -40,7 +62,7 @@ export const story: fc.Arbitrary<Story> = fc.record({
 type Open = (options: OpenOptions) => Promise<Store>
 
 export async function checkStory(
-  { before, after, purges }: Story,
+  { before, alike, after, purges }: Story,
   open: Open = (options) => openStore(':memory:', options),
 ): Promise<void> {
   const config = before.length % 2 === 0 ? PREVIEWING : {}
@@ -54,22 +76,44 @@ export async function checkStory(
       if (one !== undefined) past.push(one)
     }
     if ((await store.getContextStats(SESSION)) === null) return
-    await forkOf(store, SESSION, 'f0')
-    let sessions = [SESSION, 'f0']
-    await checkTurns(store, SESSION, 'f0')
+    await forkOf(store, SESSION, 'fork')
+    let sessions = [SESSION, 'fork']
+    await checkTurns(store, SESSION, 'fork')
+    vi.useFakeTimers({ toFake: ['Date'] })
+    for (const [at, step] of alike.entries()) {
+      const [original, copy] = [SESSION, 'fork'].map((id) => calling(store, id, layers))
+      expect(await outcomeOf(copy!, step), `alike ${at} ${step.verb}`).toEqual(
+        await outcomeOf(original!, step),
+      )
+      expect(await stateOf(store, 'fork'), `alike ${at} ${step.verb}`).toEqual(await stateOf(store, SESSION))
+    }
+    vi.useRealTimers()
     for (const [at, one] of past.entries()) await checkPast(store, one, `past${at}`)
-    for (const [at, { pick, step, fork }] of after.entries()) {
+    const sent = new Map<string, Sent[]>()
+    for (const [at, { pick, step, fork, back }] of after.entries()) {
       const id = sessions[pick % sessions.length]!
       const others = sessions.filter((one) => one !== id)
       const states = await statesOf(store, others)
       await outcomeOf(calling(store, id, layers), step)
+      listIn(sent, id).push(await send(store, id, at))
       expect(await statesOf(store, others), `others after step ${at} ${step.verb}`).toEqual(states)
+      if (back && id !== SESSION) await checkBringBack(store, id, sessions)
+      if (at % 3 === 0) await checkSearch(store, id)
       if (fork) {
-        await forkOf(store, id, `f${sessions.length}`)
-        sessions.push(`f${sessions.length}`)
+        // No digits: the search finds the parts of a name, and a conclusion names its fork.
+        const name = `fork${'x'.repeat(sessions.length)}`
+        await forkOf(store, id, name)
+        sessions.push(name)
       }
     }
-    for (const id of sessions) expect((await store.verifySession(id)).findings, id).toEqual([])
+    const checkSound = async (): Promise<void> => {
+      for (const id of sessions) {
+        expect((await store.verifySession(id)).findings, id).toEqual([])
+        await checkRequests(store, id, sent.get(id) ?? [])
+        await checkSearch(store, id)
+      }
+    }
+    await checkSound()
     for (const { pick, forks } of purges) {
       if (sessions.length === 0) break
       const id = sessions[pick % sessions.length]!
@@ -78,9 +122,10 @@ export async function checkStory(
       const states = await statesOf(store, sessions)
       await store.purgeSession(id, { forks, clearFiles: false })
       expect(await statesOf(store, sessions), `the others after the purge of ${id}`).toEqual(states)
-      for (const one of sessions) expect((await store.verifySession(one)).findings, one).toEqual([])
+      await checkSound()
     }
   } finally {
+    vi.useRealTimers()
     await store.close()
   }
 }
@@ -124,6 +169,20 @@ async function forkOf(store: Store, id: string, fork: string): Promise<void> {
   expect(session.forkedFrom).toEqual({ sessionId: id, position: session.messageCount })
   expect(await stateOf(store, fork)).toEqual(await stateOf(store, id))
   for (const one of [id, fork]) expect((await store.verifySession(one)).findings, one).toEqual([])
+}
+
+/** The conclusion of a fork is a new last message of its original, and nothing else changes anywhere. */
+async function checkBringBack(store: Store, id: string, sessions: readonly string[]): Promise<void> {
+  const { sessionId: original } = (await store.getSession(id)).forkedFrom!
+  const others = sessions.filter((one) => one !== original)
+  const states = await statesOf(store, others)
+  const before = await store.getEffectiveHistory(original)
+  const { messageId, position } = await store.bringBack(id, { text: 'so it is' })
+  expect(await statesOf(store, others)).toEqual(states)
+  const view = await store.getEffectiveHistory(original)
+  expect(view.slice(0, -1)).toEqual(before)
+  expect(view.at(-1)).toMatchObject({ id: messageId, position })
+  expect(position).toBe((await store.getSession(original)).messageCount)
 }
 
 async function below(store: Store, id: string): Promise<string[]> {
