@@ -342,7 +342,7 @@ function namesOf(names: readonly string[]): string {
 }
 
 function noteHeading({ id, key, owner, createdAt }: RecalledNoteText, isBrief: boolean): string {
-  const whose = owner === undefined ? 'of this session' : 'of all sessions'
+  const whose = owner === undefined ? 'of this session' : 'of all sessions of the owner'
   const named = key === undefined ? '' : `, key ${quoted(key, isBrief)}`
   return `# note ${quoted(id, false)}${named}, ${whose}, ${timeOf(createdAt)}`
 }

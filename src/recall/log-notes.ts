@@ -39,7 +39,7 @@ export const notesInput = z.strictObject({
     .describe('remember: "owner" for a note that holds in all sessions of this user. Default "session".'),
   noteId: nameSchema.optional().describe('forget: the id of the note. recall: only this note.'),
   offset: z.int().nonnegative().optional().describe('recall, with noteId: the character to begin at.'),
-  after: z.int().nonnegative().optional().describe('recall: leaves out so many notes, to see the next ones.'),
+  after: z.int().nonnegative().optional().describe('recall: skips this many notes.'),
 })
 /** The input of `logNotes`. */
 export type LogNotesInput = z.input<typeof notesInput>

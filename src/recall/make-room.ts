@@ -28,7 +28,7 @@ export const roomInput = z.strictObject({
     .positive()
     .optional()
     .describe(
-      'Instead of a share: a summary replaces the messages up to this position that follow the last one that stays. Pinned messages, system messages and the question that you answer stay.',
+      'Use this instead of targetShare. A summary replaces the messages up to this position. Pinned messages, system messages and the question that you are answering stay, and only messages after the last of these are replaced.',
     ),
   summary: z
     .string()
@@ -94,7 +94,7 @@ export async function makeRoom(
         return sentenceAnswer(
           now,
           maxTokens,
-          'Nothing was hidden: there is nothing that may be, or it would save too little.',
+          'Nothing was hidden: no message may be hidden, or hiding would save too few tokens.',
         )
       const decision = await policy(preview, proposal)
       if (decision !== 'apply')
@@ -161,7 +161,7 @@ async function planOf(
   const from = (stays?.anchor ?? 0) + 1
   const isShown = (row: StoredMessage): boolean => row.anchor <= upToPosition && !isKept(row)
   if (!rows.some((row) => row.anchor >= from && isShown(row))) {
-    if (stays === undefined) throw wrong(`Nothing up to position ${upToPosition} is shown any more.`)
+    if (stays === undefined) throw wrong(`All messages up to position ${upToPosition} are hidden already.`)
     const after = `a position after ${Math.max(stays.anchor, upToPosition)}`
     throw wrong(`${staying} Choose ${before === undefined ? '' : `${before.anchor}, or `}${after}.`)
   }
@@ -186,7 +186,7 @@ function roomAnswer(
   const { runId, tokensBefore, tokensAfter, compactions } = result
   const rowsHidden = compactions.reduce((sum, one) => sum + one.rowsHidden, 0)
   const partsReplaced = compactions.reduce((sum, one) => sum + one.partsReplaced, 0)
-  const lead = `Room was made: ${rowsHidden} messages are hidden and ${partsReplaced} outputs shortened, ${tokensBefore} tokens before and ${tokensAfter} after.`
+  const lead = `Room was made: ${rowsHidden} messages hidden and ${partsReplaced} outputs shortened. ${tokensBefore} tokens before, ${tokensAfter} after.`
   const trail = [
     `A person can undo it: undoCompaction with ${runId}.`,
     'What is hidden is still stored: search_history finds it.',
@@ -211,8 +211,10 @@ async function refusalOf(
     const positions = rows.filter(({ id }) => named.has(id)).map(({ anchor }) => anchor)
     const which =
       positions.length === 0
-        ? 'some belong to a call that stays'
-        : `position ${positions.slice(0, MOST_POSITIONS).join(', ')} belongs to a call that would be hidden, or stays`
+        ? 'some belong to a tool call that would be split'
+        : positions.length === 1
+          ? `position ${positions[0]} belongs to a tool call that would be split`
+          : `positions ${positions.slice(0, MOST_POSITIONS).join(', ')} belong to tool calls that would be split`
     return {
       code: error.code,
       text: `These messages cannot be hidden together: ${which}. Choose a position after the results of the call, or before the call.`,

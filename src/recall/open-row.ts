@@ -39,12 +39,12 @@ export const openInput = z.strictObject({
     .string()
     .max(1_000)
     .optional()
-    .describe('The id of a tool call: its whole output, also when the conversation shows it shortened.'),
+    .describe('The id of a tool call: its whole output, even if it is shown shortened.'),
   levels: z
     .enum(['one', 'all'])
     .optional()
     .describe(
-      'Of a summary: "one" (default) shows what it was made of, other summaries included; "all" the messages below all of them.',
+      'For a summary. "one" (default) returns what it was made from, which may be other summaries. "all" returns the original messages.',
     ),
   query: z
     .string()
@@ -56,7 +56,7 @@ export const openInput = z.strictObject({
     .string()
     .max(1_100)
     .optional()
-    .describe('A cursor of an answer: the text or the messages after it.'),
+    .describe('A cursor from an earlier answer. Returns what follows it.'),
 })
 /** The input of `openRow`. */
 export type OpenRowInput = z.input<typeof openInput>
@@ -163,14 +163,14 @@ function openText(
       ...(end === undefined
         ? []
         : [`This call or output ends at character ${end}; the message goes on with other parts.`]),
-      ...id(scope, sessionId),
+      ...sessionHint(scope, sessionId),
     ],
   }))
   const rest = answer.pieces[0]?.cursor
   return rest === undefined ? answer : { ...answer, cursor: rest }
 }
 
-function id(scope: Scope, sessionId: string): string[] {
+function sessionHint(scope: Scope, sessionId: string): string[] {
   return sessionId === scope.base?.id ? [] : ['Pass the session with the cursor.']
 }
 
@@ -212,7 +212,7 @@ async function openSummary(
     pieces: pieces.slice(0, shown),
     lead: 'What a summary replaces, in order.',
     cursor: cursorAt(shown),
-    trail: id(scope, sessionId),
+    trail: sessionHint(scope, sessionId),
   }))
 }
 

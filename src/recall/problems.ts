@@ -18,7 +18,7 @@ const MOST_UNITS = 600
 export function sentenceOf(error: unknown): string | undefined {
   if (isUndertextError(error, 'INVALID_INPUT')) return headOf(error.facts.problems, MOST_UNITS)
   if (isUndertextError(error, 'SESSION_NOT_FOUND'))
-    return 'This session is not stored, or no longer. Search without it.'
+    return 'This session does not exist, or it was purged. Repeat the call without `session`.'
   if (isUndertextError(error, 'MESSAGE_NOT_FOUND'))
     return 'There is no such message in this session. Take positions and ids from an answer of search_history.'
   if (isUndertextError(error, 'TOOL_CALL_NOT_FOUND'))

@@ -38,13 +38,13 @@ export const readInput = z.strictObject({
     .string()
     .max(20_000)
     .optional()
-    .describe('Of long messages, passages with these words are shown instead of the beginning.'),
+    .describe('For a long message, returns passages with these words instead of its beginning.'),
   session: nameSchema.optional().describe('The session of the message. Default: this conversation.'),
   cursor: z
     .string()
     .max(300)
     .optional()
-    .describe('A cursor of the answer before, for the messages before or after it.'),
+    .describe('A cursor from an earlier answer. Returns the messages before or after it.'),
 })
 /** The input of `readLog`. */
 export type ReadLogInput = z.input<typeof readInput>

@@ -100,7 +100,7 @@ export async function scopeNow(store: Store, given: RecallScope): Promise<Scope>
         if (base === undefined) throw wrong('Name the session: take it from an answer of search_history.')
         return { session: base, scope }
       }
-      const session = await present(store, id)
+      const session = await findSession(store, id)
       // The same words for a session that is not there: a model learns nothing of others.
       if (session === undefined || !mayRead(session))
         throw wrong(
@@ -135,7 +135,7 @@ async function ofSameOwner(
 ): Promise<string[]> {
   const found: string[] = []
   for (const id of ids) {
-    const session = await present(store, id)
+    const session = await findSession(store, id)
     if (session === undefined) continue
     if (session.owner !== (base === undefined ? owner : base.owner))
       throw invalid('sessions: a session has another owner')
@@ -144,7 +144,7 @@ async function ofSameOwner(
   return found
 }
 
-async function present(store: Store, id: string): Promise<Session | undefined> {
+async function findSession(store: Store, id: string): Promise<Session | undefined> {
   try {
     return await store.getSession(id)
   } catch (error) {

@@ -38,12 +38,12 @@ export const searchInput = z.strictObject({
       'What you look for: a question or words that the text probably has: names, paths, numbers, error messages. Text in double quotes is a phrase.',
     ),
   session: nameSchema.optional().describe('Only this session. Default: all that may be read.'),
-  hidden: z.boolean().optional().describe('true: only what is no longer in the conversation as you see it.'),
+  hidden: z.boolean().optional().describe('true: only messages that a compaction hides.'),
   cursor: z
     .string()
     .max(2_000)
     .optional()
-    .describe('The cursor of the answer before, with the same query, for the next passages.'),
+    .describe('The cursor of the previous answer, with the same query. Returns the next passages.'),
 })
 /** The input of `searchLog`. */
 export type SearchLogInput = z.input<typeof searchInput>
@@ -152,6 +152,7 @@ const OVER = '-'
 const FIRST_PAGE: Page = { block: 0, skip: 0 }
 const FIRST_PLACE: Place = { skip: 0, moment: undefined, pages: [] }
 
+/** Searches each session from its place on, and reads the rows of the hits. */
 async function readPool(
   { store }: Scope,
   searched: Scope['searched'],
@@ -165,7 +166,7 @@ async function readPool(
   let complete = true
   const limit = Math.max(8, Math.floor(POOL / searched.length))
   const optionsOf = (one: Scope['searched'][number]) => ({ ...one, ...(hidden !== undefined && { hidden }) })
-  let several: Scope['searched'][number] | undefined
+  let withMoreHits: Scope['searched'][number] | undefined
   for (const [at, one] of searched.entries()) {
     const page = pages[at]!
     if (page === OVER) {
@@ -181,17 +182,33 @@ async function readPool(
     })
     complete &&= result.complete
     for (const hit of result.hits) hits.push(hit)
-    if (result.hits.length > 1) several = one
+    if (result.hits.length > 1) withMoreHits = one
     const after = result.cursor === undefined ? undefined : searchPlace(result.cursor)
     next.push(after === undefined ? OVER : { block: after.block, skip: after.skip })
     if (place.moment === undefined && after !== undefined) moment = Math.max(moment ?? 0, after.moment)
   }
-  if (moment === undefined && several !== undefined) {
+  if (moment === undefined && withMoreHits !== undefined) {
     // A list that is over names no moment, but its first page does.
-    const { cursor } = await store.search(query, { ...optionsOf(several), limit: 1 })
+    const { cursor } = await store.search(query, { ...optionsOf(withMoreHits), limit: 1 })
     moment = cursor === undefined ? undefined : searchPlace(cursor).moment
   }
   if (searched.length > 1) hits.sort((a, b) => b.score - a.score)
+  const rows = await rowsOfHits(store, hits)
+  const found = hits.flatMap((hit) => {
+    const row = rows.get(hit)
+    return row === undefined ? [] : [{ hit, row, text: rowText(row).text }]
+  })
+  return {
+    ...{ found, complete, start: { skip: 0, moment, pages } },
+    next: next.every((one) => one === OVER) ? undefined : { skip: 0, moment, pages: next },
+  }
+}
+
+/** The rows of hits, without those that repeat others: calls and answers of these tools. */
+async function rowsOfHits(
+  store: Store,
+  hits: readonly SearchHit[],
+): Promise<ReadonlyMap<SearchHit, StoredMessage>> {
   const bySession = new Map<string, SearchHit[]>()
   for (const hit of hits) listIn(bySession, hit.sessionId).push(hit)
   const rows = new Map<SearchHit, StoredMessage>()
@@ -206,14 +223,7 @@ async function readPool(
       if (row !== undefined && !isRecall(row)) rows.set(hit, row)
     }
   }
-  const found = hits.flatMap((hit) => {
-    const row = rows.get(hit)
-    return row === undefined ? [] : [{ hit, row, text: rowText(row).text }]
-  })
-  return {
-    ...{ found, complete, start: { skip: 0, moment, pages } },
-    next: next.every((one) => one === OVER) ? undefined : { skip: 0, moment, pages: next },
-  }
+  return rows
 }
 
 /** The passages of a pool, best first: by their words, and by the place of their message in the search. */

@@ -57,11 +57,11 @@ const MAKE_ROOM = 'make_room'
 
 const DESCRIPTIONS = {
   [SEARCH]:
-    'Searches everything that was stored of this conversation, also what is no longer shown to you: messages, tool calls, tool outputs. Returns passages with their positions. Use it before you say that you do not know something that was written or done earlier.',
+    'Searches the stored messages, tool calls and tool outputs of this conversation and of other sessions that you may read, including messages that you no longer see. Returns passages with their positions. Use it before you say that you do not know something that was written or done earlier.',
   [READ]:
     'Reads stored messages in order: the one at a position with its neighbours. Use it after search_history for what is around a hit.',
   [OPEN]:
-    'Opens what is shown shortened: the whole output of a tool call, the whole text of a message, or the messages that a summary replaces. Continue with the cursor of the answer.',
+    'Opens a shortened text: the whole output of a tool call, the whole text of a message, or the messages that a summary replaces. To continue, pass the cursor of the answer.',
   [NOTES]: 'Notes apart from the conversation: recall, remember and forget preferences, decisions and facts.',
   [MAKE_ROOM]:
     'Proposes to hide older parts of this conversation, when it gets too long. Nothing is lost: hidden messages stay stored, can be searched, and a person can undo it.',

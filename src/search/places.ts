@@ -72,9 +72,9 @@ export function orderPlaces(words: readonly WordPlaces[], withNeighbours: boolea
       [...rows].filter((row) => !compared.has(row)),
       (row) => table.valueOf(row),
     )
-  const isKnown = best.filter((row) => table.has(row)).length
+  const known = best.filter((row) => table.has(row)).length
   return {
-    length: best.length + rows.length - isKnown,
+    length: best.length + rows.length - known,
     slice: (from, to) => {
       if (to > best.length) all ??= [...best, ...rest()]
       return (all ?? best).slice(from, to).map((row) => table.placeOf(row))

@@ -90,8 +90,8 @@ function datesOf(text: string): NamedDate[] {
   const dates: NamedDate[] = []
   for (const { index, 0: whole, groups } of text.matchAll(WRITTEN_DATE)) {
     const { before, month, after, year } = groups as Record<string, string | undefined>
-    const isMay = month!.toLowerCase() !== 'may' || (before ?? after ?? year) !== undefined
-    if (!isMay && !BEFORE_MAY.test(text.slice(Math.max(0, index - 10), index + whole.length))) continue
+    const isDate = month!.toLowerCase() !== 'may' || (before ?? after ?? year) !== undefined
+    if (!isDate && !BEFORE_MAY.test(text.slice(Math.max(0, index - 10), index + whole.length))) continue
     dates.push(dateOf(year, MONTHS.indexOf(month!.slice(0, 3).toLowerCase()) + 1, before ?? after))
   }
   for (const { groups } of text.matchAll(NUMBERS_DATE)) {

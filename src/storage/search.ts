@@ -49,7 +49,7 @@ export type SearchHit = {
   readonly anchor: number
   /** Milliseconds since 1970. */
   readonly createdAt: number
-  /** Higher is better. Comparable within one search. */
+  /** Higher is better, among the candidates of a search that are ranked together (40). */
   readonly score: number
   /** A passage of the stored text; `marks` are the places of words of the query in it, UTF-16 units. */
   readonly snippet: {
@@ -68,8 +68,8 @@ export type SearchPage = {
 
 /** The search and its index. */
 export interface Searching {
-  /** Ids of sessions with rows that are not in the index, at most `limit`. With `begun`, none if the index was never used. */
-  unindexed(limit: number, begun?: boolean): Awaitable<string[]>
+  /** Ids of sessions with rows that are not in the index, at most `limit`. With `onlyIfUsed`, none if the index was never used. */
+  unindexed(limit: number, onlyIfUsed?: boolean): Awaitable<string[]>
   /**
    * Adds rows of sessions to the index, as many as a short transaction holds; returns how many of the sessions, from the first, need no
    * more. Several processes may do this at once. With `isPatient: false` a lock of SQLite is not waited for: `STORE_BUSY`.

@@ -66,7 +66,7 @@ export async function recallNotes(
   return ranked(notes, sought).slice(0, limit)
 }
 
-/** The most replaced and forgotten notes that are read together with the current ones. */
+/** The most notes that `all` reads of a session or an owner, the current ones included. */
 const MOST_NOTES = 10_000
 
 /** Newest first. */

@@ -115,7 +115,7 @@ export function checkPrompt(prompt: Prompt | undefined): readonly NewMessage[] {
 }
 
 /** Reads view, figures and position of one moment: again when the session changed between the reads. */
-export async function readWorld(
+export async function readSnapshot(
   context: StoreContext,
   id: string,
   provider: string | undefined,
@@ -125,17 +125,17 @@ export async function readWorld(
   const started = Date.now()
   for (let attempt = 0; attempt < MAX_READS; attempt++) {
     const session = await storage.session(id)
-    const world = await worldOf(context, id, session, provider, model)
+    const snapshot = await snapshotOf(context, id, session, provider, model)
     const now = await storage.present(id)
     const isSame = now?.incarnation === session?.incarnation && now?.version === session?.version
     // An entry of the audit that was written since without a change of the session changes no view.
-    if (world !== undefined && isSame) return { ...world, audit: now?.audit ?? 0 }
+    if (snapshot !== undefined && isSame) return { ...snapshot, audit: now?.audit ?? 0 }
   }
   throw new UndertextError('STORE_BUSY', { waitedMs: Date.now() - started })
 }
 
 /** `undefined` when the session was purged between the reads. */
-async function worldOf(
+async function snapshotOf(
   context: StoreContext,
   id: string,
   session: Session | undefined,

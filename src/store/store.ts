@@ -171,7 +171,7 @@ import { checkId, checkStats, isEmptyObject } from './arguments.ts'
 import { type BringBackResult, bringBack } from './bring-back.ts'
 import { StoreContext, type StoreSettings, when } from './context.ts'
 import { notesForRequest, type RecalledNote, recallNotes, rememberNote } from './notes.ts'
-import { checkPrompt, readWorld, recordResponse } from './requests.ts'
+import { checkPrompt, readSnapshot, recordResponse } from './requests.ts'
 import { type RewindOptions, type RewindResult, rewind } from './rewind.ts'
 import { Searcher, type SearchResult } from './search.ts'
 import { recordOverflow, recordUsage } from './usage.ts'
@@ -249,7 +249,7 @@ export class Store<S extends Storage = Storage> {
     )
     this.#preparer = new RequestPreparer({
       turns: this.#turns,
-      read: (...args) => readWorld(this.#context, ...args),
+      read: (...args) => readSnapshot(this.#context, ...args),
       compact: (id, config) => this.compactSession(id, config),
       preview: (id, config) => this.previewCompaction(id, config),
       undisturbed: (id, waiting, work) => this.#compactor.undisturbed(id, waiting, work),
@@ -330,9 +330,10 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Copies a session as it is, or as it was at a moment, and returns the copy. Messages keep their positions, content and the caller's ids; the fork shares
-   * the contents, so it is small. Its compactions have new ids and can be undone in the fork alone. Afterwards neither session sees
-   * changes of the other. Usage, measurements and jobs are not copied. Throws `SESSION_NOT_FOUND`, `SESSION_EXISTS`.
+   * Copies a session as it is, or as it was at a moment, and returns the copy. Messages keep their positions, content and the caller's
+   * ids; the fork shares the contents, so it is small. Its compactions have new ids and can be undone in the fork alone. Afterwards
+   * neither session sees changes of the other. Usage, measurements and jobs are not copied. Throws `SESSION_NOT_FOUND`,
+   * `SESSION_EXISTS`, and what `getMoment` throws.
    */
   async forkSession(sessionId: string, options: ForkOptions = {}): Promise<Session> {
     const { id, title, at, actor } = check(forkSchema, options, 'forkSession')
@@ -344,7 +345,7 @@ export class Store<S extends Storage = Storage> {
    * Appends the conclusion of a fork to the session that it is a fork of: a message of the role `user` that names the branch, with the
    * metadata `broughtBack`. Without a text the summarizer writes it from the messages after the fork point. It is recorded in the audit;
    * `hideMessages` with its id hides it again, by a compaction that can be undone. Throws `SESSION_NOT_FOUND`,
-   * `SUMMARIZER_FAILED`, and `INVALID_INPUT` for a session that is no fork.
+   * `SUMMARIZER_FAILED`, and `INVALID_INPUT` for a session that is no fork, or, without a text, has no messages of its own.
    */
   async bringBack(forkId: string, options: Partial<BringBackOptions> = {}): Promise<BringBackResult> {
     return bringBack(this.#context, checkId(forkId), check(bringBackSchema, options, 'bringBack'))
@@ -481,8 +482,7 @@ export class Store<S extends Storage = Storage> {
    *
    * With `at` it returns the view at a moment of the past: exactly the list that was returned then, with the additional property
    * `exact` beside it (`PastView`). A moment is `{ afterMessage }` or `{ beforeMessage }` (an id or a position), `{ audit }`, `{ time }`,
-   * `{ beforeCompaction }` or `{ afterCompaction }` (the id of a compaction or of a run), or `{ request }`. Throws
-   * `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND`, and `INVALID_INPUT` for an entry of the audit that the session does not have.
+   * `{ beforeCompaction }` or `{ afterCompaction }` (the id of a compaction or of a run), or `{ request }`. Throws what `getMoment` throws.
    */
   async getEffectiveHistory(sessionId: string, options: EffectiveHistoryOptions = {}): Promise<PastView> {
     const { provenance, at } = check(historySchema, options, 'getEffectiveHistory')
@@ -497,7 +497,8 @@ export class Store<S extends Storage = Storage> {
    * Returns what a moment of a session names: the last position of its log, the number of the last entry of its audit, and the time of
    * the later one.
    *
-   * Throws `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND`, and `INVALID_INPUT` for an entry of the audit that the session does not have.
+   * Throws `MESSAGE_NOT_FOUND`, `COMPACTION_NOT_FOUND`, `REQUEST_NOT_FOUND`, and `INVALID_INPUT` for an entry of the audit that the
+   * session does not have.
    */
   async getMoment(sessionId: string, at: Moment): Promise<ResolvedMoment> {
     const id = checkId(sessionId)
@@ -509,9 +510,9 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Compares the views of two moments, the second now unless it is given: the rows that appeared, disappeared or show other texts, in
-   * the order of the view, with the compactions that did it, and the rows and tokens of both views, by the session's estimator. Holds no
-   * text of the conversation. Throws what `getMoment` throws, and `ESTIMATOR_UNKNOWN`.
+   * Compares the views at two moments; the second is now by default. Returns the rows that appeared, disappeared or changed, in the order
+   * of the view, the compactions responsible, and the rows and tokens of both views, by the session's estimator. Contains no text of the
+   * conversation. Throws what `getMoment` throws, and `ESTIMATOR_UNKNOWN`.
    */
   async diffViews(sessionId: string, from: Moment, to?: Moment): Promise<ViewDiff> {
     const id = checkId(sessionId)
@@ -1033,9 +1034,9 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Returns notes: without a query the newest first, with one the best match first, and none without any of its words. Those of a
-   * session come together with those of its owner. The newest 128 (the setting `maxNotes`) of the session and of the owner are looked
-   * at; with `all`, also replaced and forgotten ones, up to 10,000.
+   * Returns notes. Without a query, the newest come first; with a query, only notes that contain its words, best first. Those of a
+   * session come together with those of its owner. Considers the newest 128 (the setting `maxNotes`) of the session and of the owner;
+   * with `all`, also replaced and forgotten ones, up to 10,000.
    */
   async recall(query: string | undefined, options: RecallOptions): Promise<RecalledNote[]> {
     return recallNotes(this.#context, query, options)
@@ -1113,9 +1114,9 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Records where the answer of a recorded request is in the log, so that `getRequest` finds the request by a message of it: for answers
-   * that are stored by other calls than `recordResponse`. `answerPositions` are its first and its last position. Returns whether they were
-   * recorded: they are written once, and only for messages of the log after the moment of the request.
+   * Records the positions of a request's answer, first and last. Call it if you store answers with something other than `recordResponse`;
+   * `getRequest` with `{ answer }` then finds the request. Returns whether they were recorded: they are written once, and only for
+   * messages of the log after the moment of the request.
    *
    * Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, `INVALID_INPUT`.
    */

@@ -6,7 +6,7 @@ import { type RecallToolsOptions, recallTools } from '../../src/recall.ts'
 import { examplesOf, runAsUser } from '../support/run-as-user.ts'
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'recall.md'), 'utf8')
-const EXPECTED = ['The code of the harbour gate is 7731.', '3 3 3', 'Room was made: 20 messages are hidden']
+const EXPECTED = ['The code of the harbour gate is 7731.', '3 3 3', 'Room was made: 20 messages hidden']
 
 it.each(EXPECTED)('example %# prints what it shows', async (expected) => {
   const example = examplesOf(PAGE)[EXPECTED.indexOf(expected)]!

@@ -111,7 +111,7 @@ describe('make_room up to a position', () => {
     await store.append('s', [call('c1', 'read'), result('c1', 'text'), say('user', 'Next?')])
     const { text, problem } = await upTo(41)
     expect(problem).toBe('ILLEGAL_BOUNDARY')
-    expect(text).toContain('position 42 belongs to a call')
+    expect(text).toContain('position 42 belongs to a tool call')
     expect((await upTo(42)).room!.rowsHidden).toBe(42)
   })
 

@@ -447,7 +447,7 @@ export function* readFiguresAt(sql: Sql, session: { readonly no: number }, point
   }
 }
 
-/** For each row of a set with replacements, then or today: what those of today save, minus what those of then did. */
+/** For each row of a set with replacements, at the point or today: the tokens that those of today save, minus those that the ones in force at the point saved. */
 function* savedSince(
   sql: Sql,
   session: { readonly no: number },

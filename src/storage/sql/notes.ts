@@ -69,7 +69,7 @@ export function* remember(sql: Sql, scope: NoteScope, note: NewNote, authorship:
       ...[source?.sessionId ?? null, source?.messageId ?? null, actor ?? null, createdAt],
     )
     const detail = defined({ noteId: note.id, replaces: former?.id, reason })
-    yield* noted(sql, place, 'remembered', { actor, detail })
+    yield* recordEvent(sql, place, 'remembered', { actor, detail })
     return {
       ...{ id: note.id, ...scopeOf(scope) },
       ...defined({ key }),
@@ -88,7 +88,7 @@ function isSame(former: Note, { text, metadata, source }: NewNote): boolean {
 }
 
 /** An entry of the audit: of the session, or of none, as the receipt of a purge. */
-function* noted(
+function* recordEvent(
   sql: Sql,
   { session, owner, scope }: Place,
   event: 'remembered' | 'forgotten',
@@ -142,7 +142,7 @@ export function* forget(sql: Sql, noteId: string, request: ForgetRequest): Work<
         ...[Date.now(), place.session, place.owner, note.no],
       )
       const { actor, reason } = request
-      yield* noted(sql, place, 'forgotten', { actor, detail: defined({ noteId, reason }) })
+      yield* recordEvent(sql, place, 'forgotten', { actor, detail: defined({ noteId, reason }) })
       return { changed: true, removed: 0 }
     })
   const removed = yield* purgeNote(sql, scope, noteId, request)
@@ -173,7 +173,7 @@ function* purgeNote(sql: Sql, scope: NoteScope, noteId: string, { actor, reason 
         removed: 1 + older.length,
         ...(older.length > 0 && { versions: older }),
       }
-      yield* noted(sql, place, 'forgotten', { actor, detail: { ...detail, ...defined({ reason }) } })
+      yield* recordEvent(sql, place, 'forgotten', { actor, detail: { ...detail, ...defined({ reason }) } })
     }
     return ids.length
   })
@@ -194,7 +194,7 @@ export function* purgedNotes(sql: Sql): Work<Set<string>> {
   return ids
 }
 
-/** Whose note this is. Its family is what is asked for, so the statement names none. */
+/** Finds the scope of a note. The family is not known yet, so the statement looks in all of them. */
 function* scopeWith(sql: Sql, noteId: string): Work<NoteScope | undefined> {
   return yield* sql.outside('forget', function* () {
     const row = yield* sql.get(

@@ -45,23 +45,23 @@ const UNINDEXED = `from undertext_sessions s left join undertext_searched i on {
   where s.messages > coalesce(i.positions, 0) or s.inserted > coalesce(i.ordinals, 0)`
 
 /**
- * Sessions with rows that are not in the index. To look through all of them takes time, so SQLite notes the last key when all were
- * found complete: keys grow, except after a removal, which deletes the note.
+ * Sessions with rows that are not in the index. To look through all of them takes time, so SQLite marks the last key when all were
+ * found complete: keys grow, except after a removal, which deletes the mark.
  */
-export function* readUnindexed(sql: Sql, limit: number, begun = false): Work<string[]> {
+export function* readUnindexed(sql: Sql, limit: number, onlyIfUsed = false): Work<string[]> {
   return yield* sql.outside('search', function* () {
-    if (begun && (yield* sql.get('select 1 from undertext_searched limit 1')) === undefined) return []
-    if (sql.dialect === 'sqlite' && (yield* sql.get(IS_NOTED)) !== undefined) return []
+    if (onlyIfUsed && (yield* sql.get('select 1 from undertext_searched limit 1')) === undefined) return []
+    if (sql.dialect === 'sqlite' && (yield* sql.get(IS_COMPLETE)) !== undefined) return []
     const ids = (yield* sql.all(`select s.id ${UNINDEXED} limit ?`, limit)).map(([id]) => id as string)
-    if (ids.length === 0 && sql.dialect === 'sqlite' && !sql.readonly) yield* note(sql, !begun)
+    if (ids.length === 0 && sql.dialect === 'sqlite' && !sql.readonly) yield* markComplete(sql, !onlyIfUsed)
     return ids
   })
 }
 
-const IS_NOTED = `select 1 from undertext_meta where key = 'searched'
+const IS_COMPLETE = `select 1 from undertext_meta where key = 'searched'
   and cast(value as integer) = coalesce((select max(key) from undertext_messages), 0)`
 
-function* note(sql: Sql, isPatient: boolean): Work<void> {
+function* markComplete(sql: Sql, isPatient: boolean): Work<void> {
   try {
     yield* sql.write(
       'search',
@@ -74,7 +74,7 @@ function* note(sql: Sql, isPatient: boolean): Work<void> {
       isPatient,
     )
   } catch (error) {
-    // Without the note the next search looks through the sessions again.
+    // Without the mark the next search looks through the sessions again.
     if (!isUndertextError(error)) throw error
   }
 }
@@ -104,7 +104,7 @@ type IndexPage = {
   readonly isLast: boolean
 }
 
-/** Adds rows to the index; throws as `Searching.index`. Read and split into words before the transaction, whose lock is then held for less. */
+/** Adds rows to the index; throws as `Searching.index`. It reads and splits the rows before the transaction, to hold its lock briefly. */
 export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = true): Work<number> {
   const pages: IndexPage[] = []
   let done = 0
@@ -491,15 +491,16 @@ function* firstOfTexts(
   const own = places.slice(block * BLOCK, (block + 1) * BLOCK)
   if (shown === undefined) return new Set(own.map(nameOf))
   const { texts } = shown
-  const isFirst = (place: Place, row: Row | undefined): boolean => {
+  /** Returns whether no row before had the text. */
+  const addText = (place: Place, row: Row | undefined): boolean => {
     if (row === undefined || !mayBeHit(place, row)) return false
-    const text = `${row[0]} ${row[15]}`
-    return !texts.has(text) && texts.add(text).has(text)
+    const known = texts.size
+    return texts.add(`${row[0]} ${row[CONTENT_KEY]}`).size > known
   }
   const before = places.slice(shown.upTo, block * BLOCK)
-  for (const row of before.length === 0 ? [] : yield* readStored(sql, before, 0)) isFirst(placeOf(row), row)
+  for (const row of before.length === 0 ? [] : yield* readStored(sql, before, 0)) addText(placeOf(row), row)
   shown.upTo = (block + 1) * BLOCK
-  return new Set(own.filter((place) => isFirst(place, rows.get(nameOf(place)))).map(nameOf))
+  return new Set(own.filter((place) => addText(place, rows.get(nameOf(place)))).map(nameOf))
 }
 
 function nameOf({ family, session, place }: Place): string {
@@ -521,6 +522,8 @@ const FOUND = `m.session, m.kind, m.role, m.position, m.ordinal, m.anchor, m.id,
   case when octet_length(c.content) <= ? then c.content end, c.metadata, s.id, s.incarnation,
   (select h.id from undertext_compactions h where {same h m} h.no = coalesce(m.condense_parent, m.truncation_parent, m.retired_by)),
   c.key`
+/** The places of some columns in a row; the family is the first. */
+const [KIND, ROLE, CREATED_AT, TOOLS, CONTENT, HIDDEN_BY, CONTENT_KEY, ADDED] = [2, 3, 8, 9, 10, 14, 15, 16]
 const JOINED = `{cross} undertext_contents c on {same c m} c.key = coalesce(m.source, m.key) {cross} undertext_sessions s on {same s m} s.no = m.session`
 /** By position, or by ordinal for inserted rows. */
 const SQLITE_ROWS = [
@@ -539,7 +542,7 @@ const [POSTGRES_ROWS, CITUS_ROWS] = [
 ) as [string, string]
 
 function addedAt(row: Row): number {
-  return (row[16] as number | null) ?? Number.POSITIVE_INFINITY
+  return (row[ADDED] as number | null) ?? Number.POSITIVE_INFINITY
 }
 
 /** Contents up to this size, bytes, are read together; a longer one alone, so that memory does not grow with their number. */
@@ -569,7 +572,7 @@ function* readRows(
     if (row === undefined) continue
     const isOwn = at < own.length
     const left = isOwn ? room : 0
-    const isLong = row[10] === null
+    const isLong = row[CONTENT] === null
     const [whole] = isLong && left > 0 ? yield* readStored(sql, [place], WHOLE) : [row]
     // Removed meanwhile, where the engine reads each statement at a later moment.
     if (whole === undefined) continue
@@ -665,15 +668,15 @@ function wordEnd(text: string, at: number): number {
 
 /** The same as the conditions of `scopesOf` on a row; its session is that of a hit. */
 function passes(row: Row, { roles, tools, from, to, hidden }: SearchFilter): boolean {
-  const at = row[8] as number
-  const named = row[9] as string | null
+  const at = row[CREATED_AT] as number
+  const named = row[TOOLS] as string | null
   return (
-    decodeKind(row[2]) !== 'marker' &&
-    (roles?.includes(decodeRole(row[3])) ?? true) &&
+    decodeKind(row[KIND]) !== 'marker' &&
+    (roles?.includes(decodeRole(row[ROLE])) ?? true) &&
     (tools?.some((name) => named?.includes(nameInTools(name))) ?? true) &&
     (from === undefined || at >= from) &&
     (to === undefined || at <= to) &&
-    (hidden === undefined || hidden === (row[14] !== null))
+    (hidden === undefined || hidden === (row[HIDDEN_BY] !== null))
   )
 }
 
@@ -687,7 +690,8 @@ function* hitOf(sql: Sql, found: FoundRow, score: number, query: SearchQuery): W
   let { text } = found
   if (text === undefined) {
     const [again] = yield* readStored(sql, [place], WHOLE)
-    text = again === undefined ? '' : searchedText({ content: contentOf(again[10] as string, place.place) })
+    text =
+      again === undefined ? '' : searchedText({ content: contentOf(again[CONTENT] as string, place.place) })
   }
   return {
     sessionId: sessionId as string,

@@ -203,10 +203,10 @@ const HINTS: { readonly [C in ErrorCode]?: string } = {
   SESSION_NOT_FOUND: 'list_sessions lists the sessions.',
   MESSAGE_NOT_FOUND: 'search_history and read_history return the ids of messages.',
   COMPACTION_NOT_FOUND: 'list_compactions lists them; @ is the newest run.',
-  HAS_ACTIVE_DEPENDENTS: 'Undo those as well with cascade.',
-  INPUT_NOT_VISIBLE: 'Redo what it builds on as well with cascade.',
+  HAS_ACTIVE_DEPENDENTS: 'Undo those as well: pass `cascade: true`.',
+  INPUT_NOT_VISIBLE: 'Redo what it builds on as well: pass `cascade: true`.',
   BRANCH_MOVED:
-    'Undo it anyway with both: the former messages then come before those that were appended after it.',
+    'To undo it anyway, pass `both: true`: the earlier messages then come before those that were appended after it.',
   STALE_PLAN: 'The session was changed meanwhile; try again.',
   STORE_BUSY: 'Try again when the other program is done.',
 }

@@ -169,18 +169,18 @@ const compactSession = tool({
   },
 })
 
-const turnedShape = z.strictObject({
+const revertedShape = z.strictObject({
   session_id: z.string(),
   changed: z.boolean(),
   compaction_ids: z.array(z.string()).describe('what was undone or redone'),
-  not_turned: z.array(z.string()).describe('members of the run that were not'),
+  unchanged_ids: z.array(z.string()).describe('compactions of the run that were not undone or redone'),
   rows: z.int(),
   parts: z.int(),
   tokens: z.int().describe('tokens of the view afterwards'),
 })
 
 /** Undoes or redoes a compaction or a run. */
-async function turn(
+async function undoOrRedo(
   { access, actor }: Call,
   given: {
     session_id: string
@@ -205,7 +205,7 @@ async function turn(
     session_id: id,
     changed: outcome.changed,
     compaction_ids: outcome.compactionIds.slice(0, MOST_STEPS),
-    not_turned: (outcome.notTurned ?? []).slice(0, MOST_STEPS).map((one) => one.compactionId),
+    unchanged_ids: (outcome.notTurned ?? []).slice(0, MOST_STEPS).map((one) => one.compactionId),
     rows: outcome.rows,
     parts: outcome.parts,
     tokens: stats?.estimatedInputTokens ?? 0,
@@ -217,10 +217,13 @@ async function turn(
   return { data, text }
 }
 
-const turnInput = {
+const revertInput = {
   session_id: sessionId,
   compaction_id: compactionId,
-  cascade: z.boolean().default(false),
+  cascade: z
+    .boolean()
+    .default(false)
+    .describe('undo also what builds on it, or redo also what it builds on; without it, the call fails'),
   reason,
 }
 
@@ -228,32 +231,32 @@ const undoCompaction = tool({
   name: 'undo_compaction',
   title: 'Undo a compaction',
   description:
-    'Undoes a compaction, or all of a run: the view is what it was before. With cascade, those that build on it are undone first.',
+    'Undoes a compaction, or all compactions of a run: the view is as it was before. With cascade, those that build on it are undone first.',
   permission: 'undo',
   idempotent: true,
   input: z.strictObject({
-    ...turnInput,
+    ...revertInput,
     both: z
       .boolean()
       .default(false)
       .describe(
-        'undo a rewind although messages were appended after it; the former messages then come before them',
+        'undo a rewind even if messages were appended after it; the earlier messages then come before them',
       ),
   }),
-  output: turnedShape,
-  run: (call, given) => turn(call, given, 'undoCompaction'),
+  output: revertedShape,
+  run: (call, given) => undoOrRedo(call, given, 'undoCompaction'),
 })
 
 const redoCompaction = tool({
   name: 'redo_compaction',
   title: 'Redo a compaction',
   description:
-    'Makes an undone compaction or run active again, without a model. With cascade, those that it builds on are redone first.',
+    'Redoes an undone compaction or run. It uses the stored summaries and calls no model. With cascade, those that it builds on are redone first.',
   permission: 'undo',
   idempotent: true,
-  input: z.strictObject(turnInput),
-  output: turnedShape,
-  run: (call, given) => turn(call, given, 'redoCompaction'),
+  input: z.strictObject(revertInput),
+  output: revertedShape,
+  run: (call, given) => undoOrRedo(call, given, 'redoCompaction'),
 })
 
 const pinInput = z.strictObject({

@@ -214,7 +214,7 @@ const recallNotes = tool({
   name: 'recall_notes',
   title: 'Recall notes',
   description:
-    'Returns notes that were remembered of a session or an owner: the best for a query, or the newest.',
+    'Returns the notes of a session or an owner: the best matches for a query, otherwise the newest.',
   input: z.strictObject({
     session_id: noteSession,
     owner: noteOwner,

@@ -52,7 +52,7 @@ export const sessionId = z.string().min(1).describe('the id of a session, as lis
 export const cursor = z
   .string()
   .optional()
-  .describe('next_cursor of the answer before, with the same other arguments; omit it for the first page')
+  .describe('next_cursor of the previous answer, with the same other arguments; omit it for the first page')
 export const nextCursor = z
   .string()
   .optional()
