@@ -39,12 +39,13 @@ export async function checkRequests(store: Store, session: string, sent: readonl
   }
 }
 
-/** Numbers that stand in calls, in outputs and in texts of the sequences, and words that do. */
+/** Numbers and words in the calls, outputs and texts of the sequences. */
 const WORDS = ['1', '3', '17', '40', 'search', 'offset'] as const
 
 /** A search for one word finds the rows that have it, each once, and says which of them are hidden. */
 export async function checkSearch(store: Store, session: string): Promise<void> {
   const rows = (await store.getMessages(session)).filter(({ kind }) => kind !== 'marker')
+  const isHidden = new Map(rows.map((row) => [row.id, row.hidden]))
   for (const word of WORDS) {
     const having = new RegExp(`(?<![\\w])${word}(?![\\w])`)
     const expected = rows.filter(({ content }) => having.test(spoken(content)))
@@ -61,7 +62,6 @@ export async function checkSearch(store: Store, session: string): Promise<void> 
       expect(hits.map(({ messageId }) => messageId).sort(), `${word}, hidden: ${hidden}`).toEqual(
         named.map(({ id }) => id).sort(),
       )
-      const isHidden = new Map(rows.map((row) => [row.id, row.hidden]))
       for (const { messageId, hiddenBy } of hits)
         expect(hiddenBy !== undefined, `${word}: ${messageId}`).toBe(isHidden.get(messageId))
     }

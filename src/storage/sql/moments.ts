@@ -377,7 +377,7 @@ export function* readViewAt(
     if (ordinal > 0) ordinals.set(changed, ordinal)
     return changed
   })
-  // Inserted rows come last, and a cluster returns the messages in any order.
+  // Inserted rows were read last, and a cluster returns messages in any order.
   rows.sort((a, b) => (a[1] as number) - (b[1] as number) || (ordinals.get(a) ?? 0) - (ordinals.get(b) ?? 0))
   return yield* decodeView(sql, session, rows, withProvenance, texts)
 }
@@ -447,7 +447,10 @@ export function* readFiguresAt(sql: Sql, session: { readonly no: number }, point
   }
 }
 
-/** For each row of a set with replacements, at the point or today: the tokens that those of today save, minus those that the ones in force at the point saved. */
+/**
+ * For each row of a set with replacements, at the point or today: the tokens that those of today save, minus those that the ones in force
+ * at the point saved.
+ */
 function* savedSince(
   sql: Sql,
   session: { readonly no: number },
