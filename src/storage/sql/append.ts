@@ -31,7 +31,7 @@ import {
   readBlobs,
 } from './content-codec.ts'
 import { decodeRole, encodeFlags, encodeRole, encodeTools, rowId } from './row-codec.ts'
-import { decodeSettings, insertSession, readFigures, requireHead } from './sessions.ts'
+import { decodeSettings, insertSession, requireHead } from './sessions.ts'
 import type { OnceStatement, Sql } from './sql.ts'
 import { CONTENT_OF_M } from './view.ts'
 
@@ -81,7 +81,7 @@ export function* append(
   previewing?: Previewing,
 ): Work<Appended> {
   const request = { sessionId, messages, estimators, previewing }
-  const batch = yield* prepareBatch(sql, 'append', request)
+  const batch = prepareBatch(request)
   if (sql.once !== undefined) {
     const appended = yield* appendAtOnce(sql, sql.once, request, batch, expectedPosition)
     if (appended !== undefined) return appended
@@ -235,7 +235,7 @@ export function* writeMessages<T>(
   prepared?: Batch,
 ): Work<T> {
   for (let first = prepared; ; first = undefined) {
-    const batch = first ?? (yield* prepareBatch(sql, verb, request))
+    const batch = first ?? prepareBatch(request)
     try {
       return yield* sql.write(verb, () =>
         work((expectedPosition) => writeBatch(sql, request, batch, expectedPosition)),
@@ -248,31 +248,30 @@ export function* writeMessages<T>(
 
 class OutdatedBatch extends Error {}
 
+/** What a batch is prepared for. */
+type Seen = { readonly estimator: string; readonly config: SessionSettings['config'] }
+
 /**
- * Estimators of sessions that have another one than the store, as they were last seen: an append need not read its session
- * twice. A missing or old entry costs a retry.
+ * Sessions whose estimator or limits are not those of the store, as they were last seen: an append need not read its session twice.
+ * A missing or old entry costs a retry.
  */
-const ownEstimators = new WeakMap<Estimators, Map<string, string>>()
+const seenSessions = new WeakMap<Estimators, Map<string, Seen>>()
 const MOST_SESSIONS = 1_000
 
-function rememberEstimator(estimators: Estimators, { sessionId, estimator }: Head): void {
-  const known = ownEstimators.get(estimators) ?? new Map<string, string>()
+function outdated(estimators: Estimators, { sessionId, estimator, settings }: Head): OutdatedBatch {
+  const known = seenSessions.get(estimators) ?? new Map<string, Seen>()
   if (known.size >= MOST_SESSIONS) known.clear()
-  ownEstimators.set(estimators, known.set(sessionId, estimator))
+  seenSessions.set(estimators, known.set(sessionId, { estimator, config: settings.config }))
+  return new OutdatedBatch()
 }
 
-function* prepareBatch(
-  sql: Sql,
-  verb: string,
-  { sessionId, messages, estimators, previewing }: AppendRequest,
-): Work<Batch> {
-  const name = ownEstimators.get(estimators)?.get(sessionId)
-  const estimator = (name === undefined ? undefined : estimators.byName.get(name)) ?? estimators.standard
+function prepareBatch({ sessionId, messages, estimators, previewing }: AppendRequest): Batch {
+  const seen = seenSessions.get(estimators)?.get(sessionId)
+  const estimator = (seen && estimators.byName.get(seen.estimator)) ?? estimators.standard
   const prepared = messages.map((message) => prepare(message, estimator))
   if (previewing === undefined || !prepared.some(mayBeLarge))
     return { messages: prepared, estimator, previewed: undefined }
-  const figures = yield* sql.outside(verb, () => readFigures(sql, sessionId))
-  const limits = previewing.limitsFor(figures?.config)
+  const limits = previewing.limitsFor(seen?.config)
   if (limits === undefined) return { messages: prepared, estimator, previewed: { limits } }
   const shortened = prepared.map((one) =>
     mayBeLarge(one) ? { ...one, previews: previewsOf(one.message, one.results, limits, estimator) } : one,
@@ -315,14 +314,13 @@ function* writeBatch(
   if (session.estimator !== estimator.name) {
     if (!estimators.byName.has(session.estimator))
       throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId, estimator: session.estimator })
-    rememberEstimator(estimators, session)
-    throw new OutdatedBatch()
+    throw outdated(estimators, session)
   }
   if (
     previewed !== undefined &&
     !sameLimits(previewed.limits, previewing!.limitsFor(session.settings.config))
   )
-    throw new OutdatedBatch()
+    throw outdated(estimators, session)
   const keyed = prepared.some(({ message }) => message.idempotencyKey !== undefined)
   if (expectedPosition !== undefined && expectedPosition !== session.position) {
     const repeated = keyed ? yield* repeatedRows(sql, session, prepared) : undefined
