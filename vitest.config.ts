@@ -29,9 +29,11 @@ const SHARING = suitesIn('test/{config,summarizers,stages,replays,seeds}')
 /** Readers of files, documents, and commands within this process: the same on every Node too, and they share their modules. */
 const FACES = suitesIn('test/transfer', 'test/cli')
 /** The suites among them that start the program or other processes. */
-const PROGRAM = [
-  ...suitesIn('test/cli/pty'),
-  ...filesOf('test/cli/process', 'test/cli/completion', 'test/cli/postgres', 'test/cli/move'),
+const PROGRAM = [...suitesIn('test/cli/pty'), ...filesOf('test/cli/process', 'test/cli/completion')]
+/** What needs a PostgreSQL server or PGlite: the same on every Node and with every version of better-sqlite3. */
+const SERVER = [
+  ...suitesIn('test/storage/postgres'),
+  ...filesOf('test/random/postgres', 'test/mcp/postgres', 'test/cli/postgres', 'test/cli/move'),
 ]
 /** The examples of the pages, and the demo. */
 const PAGES = [...filesOf('test/readme', 'test/**/*docs'), ...suitesIn('test/demo')]
@@ -64,14 +66,16 @@ export default defineConfig({
     projects: [
       project('pure', PURE, PAGES, { isolate: false }),
       project('sharing', SHARING, PAGES, { isolate: false }),
-      project('faces', FACES, [...PROGRAM, ...PAGES], { isolate: false }),
+      project('faces', FACES, [...PROGRAM, ...SERVER, ...PAGES], { isolate: false }),
       project('program', PROGRAM, []),
+      project('server', SERVER, []),
       project('pages', PAGES, []),
       project('late', LATE, NEVER_LATE, { setupFiles: ['test/support/late-storage.ts'] }),
       project('store', suitesIn('test'), [
         ...PURE,
         ...SHARING,
         ...FACES,
+        ...SERVER,
         ...PAGES,
         ...filesOf('test/storage/late'),
       ]),
