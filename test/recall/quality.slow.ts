@@ -29,6 +29,7 @@ const [QUESTIONS, LEAST_SHARE] = [200, 0.9]
 
 it.for(process.env.LONG === '1' ? [...CORPUS, ...MORE] : CORPUS)(
   'of %s, at least nine of ten facts are found again',
+  { timeout: 600_000 },
   async (name, context) => {
     const path = sharedPath(`corpus/${name}.jsonl`)
     if (path === undefined) return context.skip()
@@ -43,7 +44,6 @@ it.for(process.env.LONG === '1' ? [...CORPUS, ...MORE] : CORPUS)(
         : lines.flatMap(({ messages }) => fromOpenAI(messages)),
     )
   },
-  600_000,
 )
 
 it.each(['service', 'story'] as const)(
