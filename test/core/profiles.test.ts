@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { contextManagementTypes } from '../../src/anthropic.ts'
@@ -10,39 +9,33 @@ import {
   resolveModelProfile,
 } from '../../src/tokens.ts'
 import { call, chat, result, say, units } from '../support/conversation.ts'
-import { sharedPath } from '../support/shared.ts'
-
-const golden = sharedPath('golden/strategies/context-windows.json')
+import { readGolden } from '../support/golden.ts'
 
 describe('the window of a profile', () => {
-  it.skipIf(golden === undefined)(
-    'is that of the registry with the preset neurolink, for every entry and for dated names [F5-01]',
-    () => {
-      const { windows } = JSON.parse(readFileSync(golden!, 'utf8')) as {
-        windows: Record<string, Record<string, number>>
+  it('is that of the registry with the preset neurolink, for every entry and for dated names [F5-01]', () => {
+    const { windows } = readGolden<{
+      windows: Record<string, Record<string, number>>
+    }>('context-windows')
+    let entries = 0
+    for (const [provider, models] of Object.entries(windows)) {
+      for (const [model, value] of Object.entries(models)) {
+        const { contextWindow, name } = resolveModelProfile(
+          provider,
+          model === '_default' ? undefined : model,
+          { preset: 'neurolink' },
+        )
+        expect(contextWindow, `${provider} ${model}`).toEqual({ value, source: 'registry' })
+        expect(name).toBe(`${provider}/${model}`)
+        // The longest name that a dated one begins with is its own, or one that is longer still.
+        if (model !== '_default')
+          expect(
+            resolveModelProfile(provider, `${model}-2024-11-30`, { preset: 'neurolink' }).contextWindow.value,
+          ).toBe(value)
+        entries++
       }
-      let entries = 0
-      for (const [provider, models] of Object.entries(windows)) {
-        for (const [model, value] of Object.entries(models)) {
-          const { contextWindow, name } = resolveModelProfile(
-            provider,
-            model === '_default' ? undefined : model,
-            { preset: 'neurolink' },
-          )
-          expect(contextWindow, `${provider} ${model}`).toEqual({ value, source: 'registry' })
-          expect(name).toBe(`${provider}/${model}`)
-          // The longest name that a dated one begins with is its own, or one that is longer still.
-          if (model !== '_default')
-            expect(
-              resolveModelProfile(provider, `${model}-2024-11-30`, { preset: 'neurolink' }).contextWindow
-                .value,
-            ).toBe(value)
-          entries++
-        }
-      }
-      expect(entries).toBeGreaterThanOrEqual(61)
-    },
-  )
+    }
+    expect(entries).toBeGreaterThanOrEqual(61)
+  })
 
   it('is by the longest name [F5-02]', () => {
     const preset = 'neurolink'

@@ -9,20 +9,16 @@ import {
   getOutputReserve,
   MODEL_CONTEXT_WINDOWS,
 } from '../../src/tokens.ts'
+import { readGolden } from '../support/golden.ts'
 import { sharedPath } from '../support/shared.ts'
 
-const strategies = sharedPath('golden/strategies/context-windows.json')
 const documented = sharedPath('golden/neurolink-9.10.0/context_windows.json')
 
-function read<T>(path: string | undefined, empty: T): T {
-  return path === undefined ? empty : (JSON.parse(readFileSync(path, 'utf8')) as T)
-}
-
-describe.skipIf(strategies === undefined)('golden/strategies/context-windows.json', () => {
-  const { windows, cases } = read<{
+describe('context-windows', () => {
+  const { windows, cases } = readGolden<{
     windows: Record<string, Record<string, number>>
     cases: { id: string; op: string; input: never[]; expected: number }[]
-  }>(strategies, { windows: {}, cases: [] })
+  }>('context-windows')
   const functions: Record<string, (...input: never[]) => number> = {
     getContextWindowSize,
     getOutputReserve,
@@ -44,9 +40,9 @@ describe.skipIf(strategies === undefined)('golden/strategies/context-windows.jso
 })
 
 describe.skipIf(documented === undefined)('golden/neurolink-9.10.0/context_windows.json', () => {
-  const { cases } = read<{ cases: { provider: string; model: string; window: number }[] }>(documented, {
-    cases: [],
-  })
+  const { cases } = (
+    documented === undefined ? { cases: [] } : JSON.parse(readFileSync(documented, 'utf8'))
+  ) as { cases: { provider: string; model: string; window: number }[] }
 
   it('is what every entry resolves to', () => {
     expect(cases.length).toBeGreaterThan(50)

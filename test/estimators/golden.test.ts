@@ -12,6 +12,7 @@ import {
   ncaContextStats,
 } from '../../src/compat.ts'
 import { estimateTokens, getProviderMultiplier } from '../../src/tokens/measure.ts'
+import { readGolden } from '../support/golden.ts'
 import { sharedPath } from '../support/shared.ts'
 
 type Case = {
@@ -23,12 +24,11 @@ type Case = {
 }
 
 function casesOf(file: string): Case[] {
-  const path = sharedPath(`golden/strategies/${file}`)
-  return path === undefined ? [] : (JSON.parse(readFileSync(path, 'utf8')) as { cases: Case[] }).cases
+  return readGolden<{ cases: Case[] }>(file).cases
 }
 
 describe('neuron-token-counter', () => {
-  it.each(casesOf('neuron-token-counter.json').map((one) => [`${one.id} ${one.name}`, one] as const))(
+  it.each(casesOf('neuron-token-counter').map((one) => [`${one.id} ${one.name}`, one] as const))(
     '%s',
     (_, { op, input, expected }) => {
       const ratio = input.ratio as number | undefined
@@ -43,25 +43,21 @@ describe('neuron-token-counter', () => {
     },
   )
 
-  const path = sharedPath('golden/strategies/neuron-token-counter.json')
-  it.skipIf(path === undefined)(
-    'counts text outside ASCII in UTF-16 units, or in UTF-8 bytes when asked',
-    () => {
-      const { unicodeAmbiguity } = JSON.parse(readFileSync(path!, 'utf8')) as {
-        unicodeAmbiguity: {
-          cases: { text: string; tokensByUtf8Bytes: number; tokensByUtf16Units: number }[]
-        }
+  it('counts text outside ASCII in UTF-16 units, or in UTF-8 bytes when asked', () => {
+    const { unicodeAmbiguity } = readGolden<{
+      unicodeAmbiguity: {
+        cases: { text: string; tokensByUtf8Bytes: number; tokensByUtf16Units: number }[]
       }
-      expect(unicodeAmbiguity.cases.length).toBeGreaterThan(0)
-      for (const { text, tokensByUtf8Bytes, tokensByUtf16Units } of unicodeAmbiguity.cases) {
-        expect(createTokenCounter().estimateText(text)).toBe(tokensByUtf16Units)
-        expect(createTokenCounter({ unit: 'utf8' }).estimateText(text)).toBe(tokensByUtf8Bytes)
-      }
-    },
-  )
+    }>('neuron-token-counter')
+    expect(unicodeAmbiguity.cases.length).toBeGreaterThan(0)
+    for (const { text, tokensByUtf8Bytes, tokensByUtf16Units } of unicodeAmbiguity.cases) {
+      expect(createTokenCounter().estimateText(text)).toBe(tokensByUtf16Units)
+      expect(createTokenCounter({ unit: 'utf8' }).estimateText(text)).toBe(tokensByUtf8Bytes)
+    }
+  })
 })
 
-it.each(casesOf('promptfleet-token-estimates.json').map((one) => [`${one.id} ${one.name}`, one] as const))(
+it.each(casesOf('promptfleet-token-estimates').map((one) => [`${one.id} ${one.name}`, one] as const))(
   'promptfleet-token-estimates: %s',
   (_, { op, input, expected }) => {
     const tokens =
@@ -78,7 +74,7 @@ it.each(casesOf('promptfleet-token-estimates.json').map((one) => [`${one.id} ${o
   },
 )
 
-it.each(casesOf('nca-token-approximation.json').map((one) => [`${one.id} ${one.name}`, one] as const))(
+it.each(casesOf('nca-token-approximation').map((one) => [`${one.id} ${one.name}`, one] as const))(
   'nca-token-approximation: %s',
   (_, { op, input, expected }) => {
     const tokens =
@@ -103,7 +99,7 @@ function withTexts(messages: unknown): never {
   })) as never
 }
 
-it.each(casesOf('promptfleet-context-budget.json').map((one) => [`${one.id} ${one.name}`, one] as const))(
+it.each(casesOf('promptfleet-context-budget').map((one) => [`${one.id} ${one.name}`, one] as const))(
   'promptfleet-context-budget: %s',
   (_, { input, expected }) => {
     const { utilization, ...figures } = expected as unknown as { utilization: number }
@@ -117,7 +113,7 @@ it.each(casesOf('promptfleet-context-budget.json').map((one) => [`${one.id} ${on
   },
 )
 
-it.each(casesOf('nca-context-stats.json').map((one) => [`${one.id} ${one.name}`, one] as const))(
+it.each(casesOf('nca-context-stats').map((one) => [`${one.id} ${one.name}`, one] as const))(
   'nca-context-stats: %s',
   (_, { input, expected }) => {
     const config = input.config as Record<string, number | boolean>

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
@@ -19,7 +18,7 @@ import { estimateTokens } from '../../src/tokens.ts'
 import { hardText } from '../core/texts.ts'
 import { everything as undertext } from '../support/entries.ts'
 import { refuses } from '../support/failures.ts'
-import { sharedPath } from '../support/shared.ts'
+import { readGolden } from '../support/golden.ts'
 
 it('has the figures of the seeds', () => {
   expect([FILE_READ_BUDGET_PERCENT, FILE_FAST_PATH_SIZE, FILE_PREVIEW_MODE_SIZE, FILE_PREVIEW_CHARS]).toEqual(
@@ -30,12 +29,10 @@ it('has the figures of the seeds', () => {
   ])
 })
 
-const golden = sharedPath('golden/strategies/seed-constants.json')
-
-it.skipIf(golden === undefined)('has the figures of the recorded constants', () => {
-  const { constants } = JSON.parse(readFileSync(golden!, 'utf8')) as {
+it('has the figures of the recorded constants', () => {
+  const { constants } = readGolden<{
     constants: { seed: string; name: string; value: unknown }[]
-  }
+  }>('seed-constants')
   const ours = { ...undertext } as Record<string, unknown>
   const ofFiles = constants.filter(({ name }) =>
     /^(?:FILE_|MAX_TOOL_OUTPUT_|DEFAULT_MAX_PREVIEW_)/.test(name),

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { scoreMessages } from '../../src/arrays.ts'
 import type { Part } from '../../src/messages/message.ts'
@@ -10,7 +9,7 @@ import { priorityStage } from '../../src/stages/priority.ts'
 import type { StageContext } from '../../src/stages/stage.ts'
 import type { Estimator } from '../../src/tokens/estimators/estimator-schema.ts'
 import { promptfleetEstimator } from '../../src/tokens/estimators/promptfleet.ts'
-import { sharedPath } from '../support/shared.ts'
+import { readGolden } from '../support/golden.ts'
 
 /* Seed 001's scores and choices, as its published code gives them. */
 
@@ -37,11 +36,7 @@ type Case = {
 }
 type Quirk = { readonly input?: Input; readonly upstreamKept?: number[]; readonly pairedKept?: number[] }
 
-const path = sharedPath('golden/strategies/promptfleet-priority.json')
-const golden =
-  path === undefined
-    ? undefined
-    : (JSON.parse(readFileSync(path, 'utf8')) as { cases: Case[]; quirks: Quirk[] })
+const golden = readGolden<{ cases: Case[]; quirks: Quirk[] }>('promptfleet-priority')
 
 /** Counts each message's role word exactly, as the founding crate does and no store can: rows bring it as text. */
 const exact: Estimator = { ...promptfleetEstimator, tokensPerMessage: 4 }
@@ -103,32 +98,29 @@ const NO_SIGNALS = {
   signals: Object.fromEntries(Object.keys(DEFAULT_WEIGHTS.signals).map((name) => [name, 0])),
 }
 
-describe.skipIf(golden === undefined)('promptfleet-priority', () => {
-  it.each(golden?.cases ?? [])('$id $name: sizes', ({ input: { messages }, expected }) => {
+describe('promptfleet-priority', () => {
+  it.each(golden.cases)('$id $name: sizes', ({ input: { messages }, expected }) => {
     const { view } = viewOf(messages)
     expect(view.rows.map(({ sizes }) => view.tokensOfRow(sizes))).toEqual(expected.perMessageTokens)
     // The crate counts an empty list as 3; a view without rows takes nothing.
     expect(view.tokens).toBe(messages.length === 0 ? 0 : expected.totalTokens)
   })
 
-  it.each(golden?.cases ?? [])(
-    '$id $name: scores by role and recency',
-    ({ input: { messages }, expected }) => {
-      const { groups } = scoreMessages(
-        messages.map((message) => ({ role: message.role, content: partsOf(message) })),
-        { weights: NO_SIGNALS },
-      )
-      const wanted = expected.scores.map((score) => (score === 'max' ? Number.POSITIVE_INFINITY : score))
-      for (const { indexes, rank } of groups) {
-        // A result goes with its call and counts as that (checklist C-17); alone it would be ranked by itself.
-        if (rank === Number.POSITIVE_INFINITY) expect(wanted[indexes[0]!]).toBe(rank)
-        else expect(rank).toBeCloseTo(wanted[indexes[0]!]!, 6)
-      }
-      expect(groups.flatMap(({ indexes }) => indexes)).toEqual(messages.map((_, index) => index))
-    },
-  )
+  it.each(golden.cases)('$id $name: scores by role and recency', ({ input: { messages }, expected }) => {
+    const { groups } = scoreMessages(
+      messages.map((message) => ({ role: message.role, content: partsOf(message) })),
+      { weights: NO_SIGNALS },
+    )
+    const wanted = expected.scores.map((score) => (score === 'max' ? Number.POSITIVE_INFINITY : score))
+    for (const { indexes, rank } of groups) {
+      // A result goes with its call and counts as that (checklist C-17); alone it would be ranked by itself.
+      if (rank === Number.POSITIVE_INFINITY) expect(wanted[indexes[0]!]).toBe(rank)
+      else expect(rank).toBeCloseTo(wanted[indexes[0]!]!, 6)
+    }
+    expect(groups.flatMap(({ indexes }) => indexes)).toEqual(messages.map((_, index) => index))
+  })
 
-  it.each(golden?.cases ?? [])(
+  it.each(golden.cases)(
     '$id $name: what is kept, and the order by default weights',
     ({ input, expected }) => {
       expect(keptOf(input)).toEqual(expected.kept)
@@ -146,7 +138,7 @@ describe.skipIf(golden === undefined)('promptfleet-priority', () => {
     },
   )
 
-  it.each(golden?.quirks.filter(({ input }) => input !== undefined) ?? [])(
+  it.each(golden.quirks.filter(({ input }) => input !== undefined))(
     'not copied: a call without its result ($input.availableForHistory tokens)',
     ({ input, pairedKept, upstreamKept }) => {
       expect(keptOf(input!)).toEqual(pairedKept)

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import {
   CLEARED_PLACEHOLDER,
@@ -53,7 +52,7 @@ import {
   TOKENS_PER_CONVERSATION,
   TOKENS_PER_MESSAGE,
 } from '../../src/tokens.ts'
-import { sharedPath } from '../support/shared.ts'
+import { readGolden } from '../support/golden.ts'
 
 type Constant = { readonly seed: string; readonly name: string; readonly value: unknown }
 
@@ -172,13 +171,8 @@ function counted(content: readonly object[]): number {
   return tokens(content) - tokens([])
 }
 
-const path = sharedPath('golden/strategies/seed-constants.json')
-
-describe.skipIf(path === undefined)('seed-constants', () => {
-  const { constants } =
-    path === undefined
-      ? { constants: [] }
-      : (JSON.parse(readFileSync(path, 'utf8')) as { constants: Constant[] })
+describe('seed-constants', () => {
+  const { constants } = readGolden<{ constants: Constant[] }>('seed-constants')
   const nameOf = ({ seed, name }: Constant): string => `${seed} ${name}`
 
   it('are all accounted for', () => {

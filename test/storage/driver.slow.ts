@@ -174,7 +174,7 @@ the module (for instance, using \\\`npm rebuild\\\` or \\\`npm install\\\`).\`),
       readFileSync(manifest, 'utf8').replace(/"version": "[^"]+"/, '"version": "13.2.0"'),
     )
     expect(await said()).toBe(
-      `DRIVER_UNSUPPORTED: better-sqlite3 13.2.0 does not work on Node ${node.slice(1)}. Install better-sqlite3@12 (npm install better-sqlite3@^12.11.1), or use Node 22 or later.`,
+      `DRIVER_UNSUPPORTED: better-sqlite3 13.2.0 does not work on Node ${node.slice(1)}. Use Node 22 or later, or better-sqlite3@^12.11.1. With npm: npm install better-sqlite3@^12.11.1. With pnpm or yarn, add "better-sqlite3": "^12.11.1" to the overrides (pnpm) or resolutions (yarn), allow its install script, and install again (docs/install.md).`,
     )
   })
 })

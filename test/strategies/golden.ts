@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
 import type { ChatMessage, Part, ToolResultContent } from '../../src/index.ts'
-import { sharedPath } from '../support/shared.ts'
+import { readGolden } from '../support/golden.ts'
 
 /* Golden cases of the founding systems, and their messages in our form. */
 
@@ -12,10 +11,9 @@ export type GoldenCase<I, E> = {
   readonly expected: E
 }
 
-/** The cases of a file; `undefined`, with a notice, where the data is absent. */
-export function goldenCases<I, E>(file: string): readonly GoldenCase<I, E>[] | undefined {
-  const path = sharedPath(`golden/strategies/${file}.json`)
-  return path === undefined ? undefined : JSON.parse(readFileSync(path, 'utf8')).cases
+/** The cases of a file. */
+export function goldenCases<I, E>(file: string): readonly GoldenCase<I, E>[] {
+  return readGolden<{ cases: GoldenCase<I, E>[] }>(file).cases
 }
 
 export type Block = { readonly type: string; readonly [field: string]: unknown }

@@ -16,8 +16,8 @@ type WindowInput = {
 }
 const windows = goldenCases<WindowInput, { kept: number[]; shouldCompact: boolean }>('neuron-sliding-window')
 
-describe.skipIf(windows === undefined)('neuron-sliding-window', () => {
-  const cases = windows ?? []
+describe('neuron-sliding-window', () => {
+  const cases = windows
   it.each(cases.filter(({ op }) => op === 'slidingWindow'))('$id $name', async ({ input, expected }) => {
     const window = slidingWindow({ last: input.windowSize, estimator })
     const messages = fromBlocks(input.messages)
@@ -57,8 +57,8 @@ const clearings = goldenCases<{ keepRecent: number; messages: BlockMessage[] }, 
   'neuron-tool-result-clearing',
 )
 
-describe.skipIf(clearings === undefined)('neuron-tool-result-clearing', () => {
-  const cases = clearings ?? []
+describe('neuron-tool-result-clearing', () => {
+  const cases = clearings
   it.each(cases)('$id $name', async ({ input, expected }) => {
     const clearing = clearToolResults({ keep: input.keepRecent, estimator })
     const messages = fromBlocks(input.messages)
@@ -111,8 +111,8 @@ type SummaryExpectation = {
 }
 const summaries = goldenCases<SummaryInput, SummaryExpectation>('neuron-summarization')
 
-describe.skipIf(summaries === undefined)('neuron-summarization', () => {
-  const cases = summaries ?? []
+describe('neuron-summarization', () => {
+  const cases = summaries
   it.each(cases)('$id $name', async ({ input, expected }) => {
     // What of an answer is text, and how several texts are joined, is the provider's adapter's business.
     const texts = input.providerReply.flatMap(({ type, text }) => (type === 'text' ? [text] : []))
@@ -169,8 +169,8 @@ type CompositeExpectation = {
 }
 const composites = goldenCases<CompositeInput, CompositeExpectation>('neuron-composite')
 
-describe.skipIf(composites === undefined)('neuron-composite', () => {
-  const cases = composites ?? []
+describe('neuron-composite', () => {
+  const cases = composites
   it.each(cases)('$id $name', async ({ input, expected }) => {
     const made = input.strategies.map(({ type, keepRecent, windowSize, maxTokens }) =>
       type === 'sliding_window'

@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { NCA_AUTO_SUMMARIZE_THRESHOLD } from '../../src/compat.ts'
 import { type NewMessage, openStore, type Summarizer } from '../../src/index.ts'
 import { say } from '../support/conversation.ts'
-import { sharedPath } from '../support/shared.ts'
+import { readGolden } from '../support/golden.ts'
 
 type Turn = {
   readonly tokensBeforeTurn: number
@@ -48,10 +47,8 @@ function added(tokens: number): NewMessage[] {
   return tokens < 48 ? [sized('assistant', tokens)] : [sized('assistant', tokens - 38), ...NEWEST]
 }
 
-const path = sharedPath('golden/strategies/nca-events.json')
-
-describe.skipIf(path === undefined)('nca-events', () => {
-  const cases = path === undefined ? [] : (JSON.parse(readFileSync(path, 'utf8')) as { cases: Case[] }).cases
+describe('nca-events', () => {
+  const { cases } = readGolden<{ cases: Case[] }>('nca-events')
 
   it.each(cases)('$id $name', async ({ input: { config, turns }, expected }) => {
     const [turn, ...more] = turns

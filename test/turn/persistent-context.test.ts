@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { type ContextSection, PersistentContext } from '../../src/compat.ts'
 import { openStore } from '../../src/index.ts'
 import { checkContextBudget } from '../../src/tokens.ts'
 import { chat } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
-import { sharedPath } from '../support/shared.ts'
+import { readGolden } from '../support/golden.ts'
 
 type Case = {
   readonly id: string
@@ -14,10 +13,8 @@ type Case = {
   readonly expected: { readonly rendered: string }
 }
 
-const path = sharedPath('golden/strategies/neuron-persistent-context.json')
-
-describe.skipIf(path === undefined)('neuron-persistent-context', () => {
-  const cases = path === undefined ? [] : (JSON.parse(readFileSync(path, 'utf8')) as { cases: Case[] }).cases
+describe('neuron-persistent-context', () => {
+  const { cases } = readGolden<{ cases: Case[] }>('neuron-persistent-context')
 
   it.each(cases)('$id $name', ({ input, expected }) => {
     const context = new PersistentContext()

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { summarizeInSnippets } from '../../src/arrays.ts'
 import {
@@ -11,7 +10,7 @@ import {
 import { type Message, openStore, snippetSummarizer } from '../../src/index.ts'
 import { call, result, say } from '../support/conversation.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
-import { sharedPath } from '../support/shared.ts'
+import { readGolden } from '../support/golden.ts'
 
 type Case = {
   readonly id: string
@@ -22,15 +21,13 @@ type Case = {
 }
 
 function casesOf(file: string, ids?: readonly string[]): Case[] {
-  const path = sharedPath(`golden/strategies/${file}`)
-  if (path === undefined) return []
-  const { cases } = JSON.parse(readFileSync(path, 'utf8')) as { cases: Case[] }
+  const { cases } = readGolden<{ cases: Case[] }>(file)
   return ids === undefined ? cases : cases.filter(({ id }) => ids.includes(id))
 }
 
-const histories = casesOf('promptfleet-history-manager.json')
+const histories = casesOf('promptfleet-history-manager')
 
-describe.skipIf(histories.length === 0)('promptfleet-history-manager', () => {
+describe('promptfleet-history-manager', () => {
   it('has twenty cases', () => expect(histories).toHaveLength(20))
 
   it.each(histories)('$id $name', ({ op, input, expected }) => {
@@ -101,8 +98,8 @@ describe('snippets', () => {
 })
 
 describe('the prompt for a summary', () => {
-  const prepared = casesOf('nca-compaction.json', ['NCC-13'])
-  it.skipIf(prepared.length === 0)('NCC-13 long texts are cut for the summarizer', () => {
+  const prepared = casesOf('nca-compaction', ['NCC-13'])
+  it('NCC-13 long texts are cut for the summarizer', () => {
     const { input, expected } = prepared[0]!
     const { max_message_chars_for_summary: maxMessageChars } = input.config as { [name: string]: number }
     const messages = prepareForSummary(input.messages as PromptMessage[], { maxMessageChars })

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
@@ -11,7 +10,7 @@ import {
   SystemInjector,
 } from '../../src/compat.ts'
 import { expectFailure, failureOf } from '../support/failures.ts'
-import { sharedPath } from '../support/shared.ts'
+import { readGolden } from '../support/golden.ts'
 
 type Case = {
   readonly id: string
@@ -24,10 +23,8 @@ type Case = {
   readonly expected: { readonly injected: readonly string[] }
 }
 
-const path = sharedPath('golden/strategies/neuron-system-injector.json')
-
-describe.skipIf(path === undefined)('neuron-system-injector', () => {
-  const cases = path === undefined ? [] : (JSON.parse(readFileSync(path, 'utf8')) as { cases: Case[] }).cases
+describe('neuron-system-injector', () => {
+  const { cases } = readGolden<{ cases: Case[] }>('neuron-system-injector')
 
   it.each(cases)('$id $name', ({ input, expected }) => {
     const injector = new SystemInjector()

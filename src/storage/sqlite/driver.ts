@@ -41,7 +41,7 @@ export function driverAdvice(driver: string, node: string): string | undefined {
   const driverMajor = Number.parseInt(driver, 10)
   const nodeMajor = Number.parseInt(node, 10)
   if (driverMajor >= 13 && nodeMajor < 22)
-    return 'Install better-sqlite3@12 (npm install better-sqlite3@^12.11.1), or use Node 22 or later.'
+    return 'Use Node 22 or later, or better-sqlite3@^12.11.1. With npm: npm install better-sqlite3@^12.11.1. With pnpm or yarn, add "better-sqlite3": "^12.11.1" to the overrides (pnpm) or resolutions (yarn), allow its install script, and install again (docs/install.md).'
   if (driverMajor < 12) return 'Install better-sqlite3@^12.11.1 on Node 20, or ^13.2.0 on Node 22 and later.'
   return undefined
 }
