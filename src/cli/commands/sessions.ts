@@ -1,5 +1,5 @@
 import { isObject } from '../../messages/json.ts'
-import type { MessageCounts, Session } from '../../storage/storage.ts'
+import type { ListedSession, MessageCounts, Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../errors.ts'
@@ -17,7 +17,7 @@ type SessionsOptions = {
 }
 
 /** A session as a list shows it. */
-type Listed = Session & {
+type Listed = ListedSession & {
   readonly tokens: number
   readonly counts: MessageCounts
   /** The session whose subagent it belongs to. */
@@ -40,7 +40,7 @@ export async function listSessions(context: Context, options: SessionsOptions): 
   return EXIT.done
 }
 
-async function listed(store: Store, session: Session): Promise<Listed> {
+async function listed(store: Store, session: ListedSession): Promise<Listed> {
   const { id, messageCount } = session
   const stats = messageCount === 0 ? null : await store.getContextStats(id)
   const counts = await store.countMessages(id)
@@ -73,7 +73,7 @@ function belowParents(page: readonly Listed[]): readonly { session: Listed; isBe
 }
 
 function jsonOf(session: Listed) {
-  const { id, title, owner, provider, model, createdAt, updatedAt, archivedAt } = session
+  const { id, title, owner, provider, model, createdAt, updatedAt, newestAt, archivedAt } = session
   return {
     id,
     parent: session.parent ?? null,
@@ -86,6 +86,7 @@ function jsonOf(session: Listed) {
     compactionsInForce: session.activeCompactions,
     createdAt,
     updatedAt,
+    newestAt: newestAt || null,
     archivedAt: archivedAt ?? null,
   }
 }
@@ -97,7 +98,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'VISIBLE', align: 'right' },
   { title: 'TOKENS', align: 'right' },
   { title: 'IN FORCE', align: 'right', isExtra: true },
-  { title: 'UPDATED' },
+  { title: 'NEWEST' },
   { title: 'MODEL', flexible: 'clip', isExtra: true },
 ]
 
@@ -120,7 +121,7 @@ function write(
     count(session.counts.visible),
     count(session.tokens),
     session.activeCompactions === 0 ? '' : count(session.activeCompactions),
-    { text: time(session.updatedAt, out), style: style.dim },
+    { text: session.newestAt === 0 ? '' : time(session.newestAt, out), style: style.dim },
     [session.provider, session.model].filter((name) => name !== undefined).join('/'),
   ])
   writeLines(out, table(COLUMNS, rows, out, style))

@@ -24,6 +24,8 @@ import {
   Names,
   nextLine,
   pageOf,
+  placeOf,
+  sessionPlace,
   textWithin,
   timeText,
 } from './answer.ts'
@@ -108,8 +110,8 @@ const listSessions = tool({
   output: z.strictObject({ sessions: z.array(sessionShape), next_cursor: nextCursor }),
   async run({ access, maxTokens }, { search, owner, archived, limit, cursor: given }) {
     const { store } = access
-    const after = decodeCursor(z.string(), given)
-    if (after !== undefined) await access.session(after)
+    const after = decodeCursor(sessionPlace, given)
+    if (after !== undefined) await access.session(after.id)
     const page = await store.listSessions({
       ...{ owner: access.ownerNamed(owner), archived, search, after },
       limit: limit + 1,
@@ -123,7 +125,7 @@ const listSessions = tool({
       items: sessions,
       dataOf: (one) => one,
       lineOf: (one) => sessionLine(one, names),
-      cursorOf: (last) => last.session_id,
+      cursorOf: (_, taken) => placeOf(page[taken - 1]!),
       follows: page.length > limit,
     })
     return { data: { sessions: [...taken], ...(next !== undefined && { next_cursor: next }) }, text }
