@@ -293,6 +293,8 @@ export interface Storage {
   countMessages(id: string): Awaitable<MessageCounts>
   /** In the order of `ListedSession.newestAt`, newest first; among equal ones the last inserted first. */
   listSessions(query: SessionQuery): Awaitable<ListedSession[]>
+  /** The names of the estimators that sessions were counted with. */
+  estimatorNames(): Awaitable<string[]>
   /** The id of the first session of the list of the archived ones or the others. */
   newestSession(archived: boolean): Awaitable<string | undefined>
   /** Creates a session that no list shows, with a lease whose run is its name. Throws `SESSION_EXISTS`. */
@@ -459,4 +461,4 @@ export interface Storage {
 }
 
 /** The estimators of a store by name, and the one of new sessions. */
-export type Estimators = { readonly standard: Estimator; readonly byName: ReadonlyMap<string, Estimator> }
+export type Estimators = { readonly standard: Estimator; readonly byName: Map<string, Estimator> }

@@ -363,6 +363,10 @@ export class ModelStorage implements Storage {
     return { messages, bookkeeping: all - messages, visible }
   }
 
+  estimatorNames(): string[] {
+    return [...new Set([...this.#sessions.values()].map(({ session }) => session.estimator))]
+  }
+
   newestSession(archived: boolean): string | undefined {
     const [first] = this.listSessions({
       archived,

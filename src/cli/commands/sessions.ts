@@ -1,3 +1,4 @@
+import { isUndertextError } from '../../errors.ts'
 import { isObject } from '../../messages/json.ts'
 import type { ListedSession, MessageCounts, Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
@@ -18,7 +19,8 @@ type SessionsOptions = {
 
 /** A session as a list shows it. */
 type Listed = ListedSession & {
-  readonly tokens: number
+  /** `undefined` when the session was counted by an estimator that is not available here. */
+  readonly tokens: number | undefined
   readonly counts: MessageCounts
   /** The session whose subagent it belongs to. */
   readonly parent: string | undefined
@@ -42,9 +44,18 @@ export async function listSessions(context: Context, options: SessionsOptions): 
 
 async function listed(store: Store, session: ListedSession): Promise<Listed> {
   const { id, messageCount } = session
-  const stats = messageCount === 0 ? null : await store.getContextStats(id)
-  const counts = await store.countMessages(id)
-  return { ...session, tokens: stats?.estimatedInputTokens ?? 0, counts, parent: parentOf(session) }
+  const tokens = messageCount === 0 ? 0 : await tokensIn(store, id)
+  return { ...session, tokens, counts: await store.countMessages(id), parent: parentOf(session) }
+}
+
+/** The tokens of the view; `undefined` when the session was counted by an estimator that is not available here. */
+export async function tokensIn(store: Store, id: string): Promise<number | undefined> {
+  try {
+    return (await store.getContextStats(id))?.estimatedInputTokens ?? 0
+  } catch (error) {
+    if (isUndertextError(error, 'ESTIMATOR_UNKNOWN')) return undefined
+    throw error
+  }
 }
 
 /** For a subagent of Claude Code the session that called it, under the prefix that both were imported with. */
@@ -82,7 +93,7 @@ function jsonOf(session: Listed) {
     provider: provider ?? null,
     model: model ?? null,
     ...session.counts,
-    tokens: session.tokens,
+    tokens: session.tokens ?? null,
     compactionsInForce: session.activeCompactions,
     createdAt,
     updatedAt,
@@ -119,7 +130,7 @@ function write(
     (isBelow ? '└ ' : '') + (session.title ?? ''),
     count(session.counts.messages),
     count(session.counts.visible),
-    count(session.tokens),
+    session.tokens === undefined ? '?' : count(session.tokens),
     session.activeCompactions === 0 ? '' : count(session.activeCompactions),
     { text: session.newestAt === 0 ? '' : time(session.newestAt, out), style: style.dim },
     [session.provider, session.model].filter((name) => name !== undefined).join('/'),

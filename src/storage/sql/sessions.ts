@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { invalid, UndertextError } from '../../errors.ts'
-import { fitsIndex, NAME_BYTES_RULE } from '../../messages/check.ts'
+import { fitsIndex, incarnationOf, NAME_BYTES_RULE } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { Work } from '../../model/work.ts'
@@ -209,7 +209,7 @@ export function* insertSession(
     yield* sql.admit(id, isFork),
     id,
     // 96 random bits: message ids begin with it, so it is short and needs no escaping anywhere.
-    randomBytes(12).toString('base64url'),
+    incarnationOf(randomBytes(12)),
     estimator,
     now,
     now,
@@ -328,6 +328,13 @@ export function* countMessages(sql: Sql, id: string): Work<MessageCounts> {
       no,
     )) as unknown as [number, number]
     return { messages: messageCount - bookkeeping, bookkeeping, visible }
+  })
+}
+
+export function* estimatorNames(sql: Sql): Work<string[]> {
+  return yield* sql.outside('listSessions', function* () {
+    const rows = yield* sql.all('select distinct estimator from undertext_sessions where staged_by is null')
+    return rows.map(([name]) => name as string)
   })
 }
 

@@ -12,7 +12,7 @@ import { statusWords } from '../../../transfer/document/session-document.ts'
 import { providerAndModel } from '../../options.ts'
 import { count, counted, fromTo, percent } from '../../output/figures.ts'
 import { kindName, readTimeline, workOf } from '../log.ts'
-import { parentOf } from '../sessions.ts'
+import { parentOf, tokensIn } from '../sessions.ts'
 import { requestFigures } from '../stats/report.ts'
 import {
   countingFor,
@@ -52,7 +52,7 @@ const sessionShape = z.strictObject({
   model: z.string().nullable(),
   messages: z.int().describe('messages of the log, hidden ones included'),
   visible_rows: z.int().describe('rows of the view: what a model would be sent now'),
-  tokens: z.int().describe('tokens of the view'),
+  tokens: z.int().nullable().describe('tokens of the view; null when its tokenizer is not installed here'),
   compactions_in_force: z.int(),
   created_at: z.string(),
   updated_at: z.string(),
@@ -61,7 +61,6 @@ type ListedSession = z.output<typeof sessionShape>
 
 async function listed(store: Store, session: Session): Promise<ListedSession> {
   const { id, title = null, owner = null, provider = null, model = null, messageCount } = session
-  const stats = messageCount === 0 ? null : await store.getContextStats(id)
   return {
     session_id: id,
     title,
@@ -71,7 +70,7 @@ async function listed(store: Store, session: Session): Promise<ListedSession> {
     model,
     messages: messageCount,
     visible_rows: session.visibleCount,
-    tokens: stats?.estimatedInputTokens ?? 0,
+    tokens: messageCount === 0 ? 0 : ((await tokensIn(store, id)) ?? null),
     compactions_in_force: session.activeCompactions,
     created_at: timeText(session.createdAt),
     updated_at: timeText(session.updatedAt),
@@ -82,7 +81,7 @@ function sessionLine(session: ListedSession, names: Names): string {
   const { session_id: id, title, messages, tokens, updated_at: updated, owner } = session
   const parts = [
     title === null ? undefined : names.name(title),
-    `${counted(messages, 'message')}, ${count(tokens)} tokens in the view`,
+    `${counted(messages, 'message')}, ${tokens === null ? 'unknown' : count(tokens)} tokens in the view`,
     `changed ${updated}`,
     owner === null ? undefined : `owner ${names.name(owner)}`,
     session.parent_session_id === null ? undefined : `subagent of ${names.name(session.parent_session_id)}`,
