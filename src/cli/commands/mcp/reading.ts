@@ -50,7 +50,7 @@ const sessionShape = z.strictObject({
   parent_session_id: z.string().nullable().describe('the session whose subagent it belongs to'),
   provider: z.string().nullable(),
   model: z.string().nullable(),
-  messages: z.int().describe('messages of the log, hidden ones included'),
+  messages: z.int().describe('messages of the log, hidden ones included, without bookkeeping of an agent'),
   visible_rows: z.int().describe('rows of the view: what a model would be sent now'),
   tokens: z.int().nullable().describe('tokens of the view; null when its tokenizer is not installed here'),
   compactions_in_force: z.int(),
@@ -61,6 +61,7 @@ type ListedSession = z.output<typeof sessionShape>
 
 async function listed(store: Store, session: Session): Promise<ListedSession> {
   const { id, title = null, owner = null, provider = null, model = null, messageCount } = session
+  const { messages, visible } = await store.countMessages(id)
   return {
     session_id: id,
     title,
@@ -68,8 +69,8 @@ async function listed(store: Store, session: Session): Promise<ListedSession> {
     parent_session_id: parentOf(session) ?? null,
     provider,
     model,
-    messages: messageCount,
-    visible_rows: session.visibleCount,
+    messages,
+    visible_rows: visible,
     tokens: messageCount === 0 ? 0 : ((await tokensIn(store, id)) ?? null),
     compactions_in_force: session.activeCompactions,
     created_at: timeText(session.createdAt),

@@ -84,15 +84,18 @@ async function listPage(access: Access, cursor: string | undefined) {
       break
     }
   }
-  return { resources: found.map(resourceOf), ...(next !== undefined && { nextCursor: next }) }
+  const resources = []
+  for (const session of found) resources.push(await resourceOf(access.store, session))
+  return { resources, ...(next !== undefined && { nextCursor: next }) }
 }
 
-function resourceOf({ id, title, messageCount, updatedAt, archivedAt }: Session) {
+async function resourceOf(store: Store, { id, title, updatedAt, archivedAt }: Session) {
+  const { messages } = await store.countMessages(id)
   return {
     uri: PREFIX + encodeURIComponent(id),
     name: safeLine(headOf(id, MOST_UNITS)),
     ...(title !== undefined && { title: safeLine(headOf(title, MOST_UNITS)) }),
-    description: `${counted(messageCount, 'message')}${archivedAt === undefined ? '' : ', archived'}`,
+    description: `${counted(messages, 'message')}${archivedAt === undefined ? '' : ', archived'}`,
     mimeType: MARKDOWN,
     annotations: { lastModified: timeText(updatedAt) },
   }
