@@ -293,6 +293,7 @@ export type {
   JobState,
   LearnedLimit,
   LimitKind,
+  ListedSession,
   MessageCounts,
   ModelUsage,
   NamedLimit,

@@ -60,7 +60,7 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'sessions',
     summary: 'list the sessions of the store',
     description:
-      'Lists sessions, newest first: how many messages each holds, how many of them a model would be sent, and about how many tokens that is.',
+      'Lists sessions, those with the newest messages first: how many messages each holds, how many of them a model would be sent, and about how many tokens that is.',
     examples: {
       sessions: 'the 50 newest',
       'sessions --search invoice': 'those with "invoice" in the title or the id',

@@ -93,10 +93,11 @@ export async function createContext(
     yes: agreed || !canAsk,
     agreed,
     open: async (access, { at = location, ...options } = {}) => {
-      const { openAt } = await import('./open-store.ts')
+      const { loadTokenizers, openAt } = await import('./open-store.ts')
       if (access !== 'read') io.changes?.()
       const store = await openAt(at, access, { env, err, style, ...options })
       stores.push(store)
+      await loadTokenizers(store)
       return store
     },
     session: async (store, given) => (await import('./references.ts')).findSession(store, given),

@@ -148,6 +148,8 @@ const HINTS: { readonly [C in ErrorCode]?: string } = {
   BRANCH_MOVED:
     'Undo it anyway with --both: the former messages then come before those that were appended after it.',
   INPUT_NOT_VISIBLE: 'Redo what it builds on as well with --cascade.',
+  ESTIMATOR_UNKNOWN:
+    'Install gpt-tokenizer beside undertext if it is a tokenizer; an estimator of an application works only there.',
   STORE_TOO_OLD: '`undertext doctor --upgrade` brings the store up to this version.',
   STORE_BUSY: 'Try again when the other program is done.',
   STORE_CORRUPT: '`undertext verify SESSION` checks a session, `undertext doctor --deep` a file.',
@@ -168,6 +170,8 @@ const SENTENCES: { readonly [C in ErrorCode]?: (facts: Failures[C]) => string } 
     request === '@'
       ? `Session ${JSON.stringify(sessionId)} has no recorded request.`
       : `Session ${JSON.stringify(sessionId)} has no recorded request ${JSON.stringify(request)}.`,
+  ESTIMATOR_UNKNOWN: ({ sessionId, estimator }) =>
+    `Session ${JSON.stringify(sessionId)} was counted with ${JSON.stringify(estimator)}, which is not available here.`,
   STORE_READONLY: ({ detail }) =>
     detail === undefined
       ? 'The store cannot be written to: its file, or the folder it is in, is read-only.'

@@ -7,6 +7,7 @@ import { isAbsolute, join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { Command, CommanderError } from 'commander'
 import { PACKAGE_VERSION } from '../version.ts'
+import { withoutAmbiguity } from './argv.ts'
 import type { Io, Sink } from './command.ts'
 import { addCommands, type Runner } from './commands.ts'
 import { createContext, type GlobalOptions } from './context.ts'
@@ -44,7 +45,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
     if (io.signal.aborted) exit = EXIT.interrupted
   })
   try {
-    await program.parseAsync(argv, { from: 'user' })
+    await program.parseAsync(withoutAmbiguity(program, argv), { from: 'user' })
     return exit
   } catch (error) {
     if (!(error instanceof CommanderError))
@@ -57,7 +58,8 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
   }
 }
 
-function createProgram(argv: readonly string[], io: Io, run: Runner): Command {
+/** The program with its commands. */
+export function createProgram(argv: readonly string[], io: Io, run: Runner): Command {
   const colours = hasColours(io.out, io.env, argv.includes('--no-color'))
   const out = sealed(io.out, colours)
   const style = createStyle(colours)

@@ -1,11 +1,13 @@
 import { knownVariables, unknownVariables } from '../config/environment.ts'
 import { type OpenOptions, openStore } from '../store/open.ts'
-import type { Store } from '../store/store.ts'
+import { contextOf, type Store, storageOf } from '../store/store.ts'
+import { isTokenizerName } from '../tokens/tokenizer.ts'
 import type { Context, Location } from './command.ts'
 import { CliError } from './errors.ts'
 import { LOCATED_BY } from './location.ts'
 import { isBlank, isMissing, prepareFile } from './store-file.ts'
 import { serverFacts } from './store-server.ts'
+import { installedTokenizer } from './token-counter.ts'
 
 /** Opens the store of a command, as `Context.open` describes. Warns on `err` of variables with our prefix that nothing reads. */
 export async function openAt(
@@ -34,6 +36,25 @@ export async function openAt(
     ...(config !== undefined && { config }),
     ...(estimators !== undefined && { estimators }),
   })
+}
+
+/** Makes the installed tokenizers that sessions of the store were counted with known to it. */
+export async function loadTokenizers(store: Store): Promise<void> {
+  const { byName } = contextOf(store).estimators
+  for (const name of await estimatorNames(store)) {
+    if (byName.has(name) || !isTokenizerName(name)) continue
+    const tokenizer = await installedTokenizer(name)
+    if (tokenizer !== undefined) byName.set(name, tokenizer)
+  }
+}
+
+/** None where they cannot be read: the command itself reports what is wrong with the store. */
+async function estimatorNames(store: Store): Promise<readonly string[]> {
+  try {
+    return await storageOf(store).estimatorNames()
+  } catch {
+    return []
+  }
 }
 
 /** Whether opening it for writing would create the store. */

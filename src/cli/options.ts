@@ -40,11 +40,12 @@ export function listedOf(names: readonly string[]): typeof listed {
   }
 }
 
-/** Parses a share from 0 to 1. */
+/** Parses a share from 0 to 1, also as a percentage. */
 export function share(text: string): number {
-  const value = Number(text)
-  if (!/^(?:\d+(?:\.\d*)?|\.\d+)$/.test(text) || value > 1)
-    throw new InvalidArgumentError('It must be a share from 0 to 1, such as 0.4.')
+  const [, number, percent] = /^(\d+(?:\.\d*)?|\.\d+)(\s*%)?$/.exec(text) ?? []
+  const value = Number(number) / (percent === undefined ? 1 : 100)
+  if (number === undefined || value > 1)
+    throw new InvalidArgumentError('It must be a share from 0 to 1, such as 0.4 or 40%.')
   return value
 }
 

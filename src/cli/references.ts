@@ -1,30 +1,41 @@
 import type { ListSessionsOptions } from '../config/store-options.ts'
 import { isUndertextError, UndertextError } from '../errors.ts'
 import { headOf } from '../messages/characters.ts'
-import type { Session } from '../storage/storage.ts'
+import type { ListedSession } from '../storage/storage.ts'
 import type { Store } from '../store/store.ts'
 import { CliError } from './errors.ts'
 
-const PAGE = 1_000
+/** Sessions of the first page and of the largest: the store sorts all sessions for each page, so pages grow. */
+const FIRST_PAGE = 500
+const LARGEST_PAGE = 10_000
 /** Of a longer text only the beginning is searched for. */
 const LONGEST_BEGINNING = 1_000
 /** Candidates that an error names. */
 const MOST_NAMED = 8
 
-/** All sessions, newest first; without `archived`, archived ones after the others. */
-export async function* allSessions(store: Store, options: ListSessionsOptions = {}): AsyncGenerator<Session> {
+/**
+ * All sessions, newest first; without `archived`, archived ones after the others. A session that receives a message meanwhile moves to
+ * the beginning, so the beginning is read again until nothing new is there.
+ */
+export async function* allSessions(
+  store: Store,
+  options: ListSessionsOptions = {},
+): AsyncGenerator<ListedSession> {
   for (const archived of options.archived === undefined ? [false, true] : [options.archived]) {
-    let { after } = options
-    for (;;) {
-      const page = await store.listSessions({
-        ...options,
-        archived,
-        limit: PAGE,
-        after,
-      })
-      yield* page
-      after = page.at(-1)?.id
-      if (page.length < PAGE) break
+    const seen = new Set<string>()
+    for (let isFirst = true, before = -1; before < seen.size; isFirst = false) {
+      before = seen.size
+      let after = isFirst ? options.after : undefined
+      for (let limit = FIRST_PAGE; ; limit = LARGEST_PAGE) {
+        const page = await store.listSessions({ ...options, archived, limit, after })
+        const others = page.filter(({ id }) => !seen.has(id))
+        for (const session of others) seen.add(session.id)
+        yield* others
+        after = page.at(-1)
+        // What follows a session that was seen before has been read.
+        if (page.length < limit || (!isFirst && others.length < page.length)) break
+      }
+      if (options.after !== undefined) break
     }
   }
 }

@@ -32,7 +32,8 @@ export async function tokenCounter(name: string, provider: string): Promise<Toke
   }
 }
 
-async function installedTokenizer(name: string) {
+/** The tokenizer of this name; `undefined` when its package is not installed. */
+export async function installedTokenizer(name: string) {
   try {
     return await tokenizerEstimator(name)
   } catch (error) {

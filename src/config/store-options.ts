@@ -44,7 +44,14 @@ export const listSchema = z.strictObject({
   owner: nameSchema.optional(),
   archived: z.boolean().default(false),
   limit: z.int().positive().max(10_000).default(50),
-  after: nameSchema.optional(),
+  /** The last session of the page before. With its id alone, the list continues after the place that it has now. */
+  after: z
+    .union(
+      [nameSchema, z.object({ id: nameSchema, newestAt: z.int() })],
+      'must be a session of listSessions, or its id',
+    )
+    .transform((given) => (typeof given === 'string' ? { id: given } : given))
+    .optional(),
   /** Only sessions whose id or title contains this text, ignoring case. */
   search: z.string().min(1).max(MAX_SEARCH_LENGTH).optional(),
 })

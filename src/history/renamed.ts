@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { v5 as uuidv5 } from 'uuid'
+import { incarnationOf } from '../messages/check.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import type {
   CompactionRecord,
@@ -30,7 +31,7 @@ export function namesWithin(sessionId: string, { session }: HistoryHead): Names 
     .update(JSON.stringify([sessionId, session.incarnation]))
     .digest()
   return {
-    incarnation: digest.subarray(0, 12).toString('base64url'),
+    incarnation: incarnationOf(digest.subarray(0, 12)),
     compaction: (id) => uuidv5(id, namespace),
   }
 }

@@ -85,6 +85,11 @@ export const newLabelSchema = labelSchema.refine(fitsIndex, NAME_BYTES_RULE)
 /** A share, 0 to 1. */
 export const shareSchema = z.number().min(0).max(1)
 
+/** An incarnation from 96 bits. Ids of messages and requests begin with it, so it never begins with `-`, as options do. */
+export function incarnationOf(bytes: Buffer): string {
+  return bytes.toString('base64url').replace(/^-/, 'A')
+}
+
 export const jsonObjectSchema = z.custom<JsonObject>(isJsonObject, 'must be a JSON object')
 
 /**

@@ -123,6 +123,11 @@ export type NewMessage = Message & {
   readonly idempotencyKey?: string
 }
 
+/** Whether a message is bookkeeping of an agent, which is stored and never sent: a tool message without parts. */
+export function isSilent({ role, content }: Pick<Message, 'role' | 'content'>): boolean {
+  return role === 'tool' && Array.isArray(content) && content.length === 0
+}
+
 /** The parts of a message; a string is one text part. */
 export function partsOf(message: { readonly content: string | readonly Part[] }): readonly Part[] {
   return typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content

@@ -96,6 +96,15 @@ export type SessionFields = {
   readonly metadata?: JsonObject | null | undefined
 }
 
+/** A session of a list. */
+export type ListedSession = Session & {
+  /**
+   * The time of its newest message, milliseconds since 1970; a later time than that of the last change counts as the last change. 0
+   * without messages. Lists are in this order.
+   */
+  readonly newestAt: number
+}
+
 /** A session to import: written in batches, listed when it is complete. */
 export type NewImport = ImportFields & {
   /** Its temporary name, which is unique. */
@@ -142,12 +151,15 @@ export type FinishedImport = {
  */
 export type KnownMessage = { readonly position: number; readonly same: boolean }
 
+/** A session in a list. */
+export type SessionPlace = { readonly id: string; readonly newestAt?: number | undefined }
+
 export type SessionQuery = {
   readonly owner: string | undefined
   readonly archived: boolean
   readonly limit: number
-  /** The id of the session after which to continue. */
-  readonly after: string | undefined
+  /** The session after which to continue, and its place when it was listed; without it, its place now. */
+  readonly after: SessionPlace | undefined
   /** A text that the id or the title contains, ignoring case. */
   readonly search: string | undefined
 }

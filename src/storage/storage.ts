@@ -31,6 +31,7 @@ import type {
   ForkRequest,
   ImportInProgress,
   KnownMessage,
+  ListedSession,
   MessageCounts,
   MessageQuery,
   NewImport,
@@ -290,12 +291,11 @@ export interface Storage {
   stats(id: string, provider: string, model: string): Awaitable<SessionStats | undefined>
   /** Throws `SESSION_NOT_FOUND`. */
   countMessages(id: string): Awaitable<MessageCounts>
-  /** Newest first. */
-  listSessions(query: SessionQuery): Awaitable<Session[]>
-  /**
-   * The id of the session with the newest message, among the archived ones or the others. A time after the last change counts as the
-   * last change; a session without messages is last.
-   */
+  /** In the order of `ListedSession.newestAt`, newest first; among equal ones the last inserted first. */
+  listSessions(query: SessionQuery): Awaitable<ListedSession[]>
+  /** The names of the estimators that sessions were counted with. */
+  estimatorNames(): Awaitable<string[]>
+  /** The id of the first session of the list of the archived ones or the others. */
   newestSession(archived: boolean): Awaitable<string | undefined>
   /** Creates a session that no list shows, with a lease whose run is its name. Throws `SESSION_EXISTS`. */
   beginImport(request: NewImport): Awaitable<Session>
@@ -461,4 +461,4 @@ export interface Storage {
 }
 
 /** The estimators of a store by name, and the one of new sessions. */
-export type Estimators = { readonly standard: Estimator; readonly byName: ReadonlyMap<string, Estimator> }
+export type Estimators = { readonly standard: Estimator; readonly byName: Map<string, Estimator> }

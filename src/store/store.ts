@@ -146,6 +146,7 @@ import type {
   Job,
   JobState,
   LearnedLimit,
+  ListedSession,
   MessageCounts,
   Note,
   PastFigures,
@@ -294,8 +295,12 @@ export class Store<S extends Storage = Storage> {
     return this.#context.storage.countMessages(checkId(sessionId))
   }
 
-  /** Lists sessions, newest first. Archived sessions are listed separately. `after` is the id of the last session of the page before. */
-  async listSessions(options: ListSessionsOptions = {}): Promise<Session[]> {
+  /**
+   * Lists sessions by the time of their newest message, newest first; those without messages are last. Archived sessions are listed
+   * separately. `after` is the last session of the page before, as it was listed: when it receives a message meanwhile, the following
+   * pages repeat nothing. With its id alone they continue after the place that it has now.
+   */
+  async listSessions(options: ListSessionsOptions = {}): Promise<ListedSession[]> {
     const { owner, archived, limit, after, search } = check(listSchema, options, 'listSessions')
     const sessions = await this.#context.storage.listSessions({ owner, archived, limit, after, search })
     return sessions.map(publicSession)
@@ -307,7 +312,7 @@ export class Store<S extends Storage = Storage> {
     return publicSession(await this.#context.storage.updateSession(checkId(sessionId), fields))
   }
 
-  /** Returns the id of the session whose newest message has the latest `createdAt`, whenever it was stored; `undefined` when there is none. */
+  /** Returns the id of the first session that `listSessions` returns; `undefined` when there is none. */
   async newestSession(options: { readonly archived?: boolean } = {}): Promise<string | undefined> {
     const { archived } = check(newestSchema, options, 'newestSession')
     return this.#context.storage.newestSession(archived)
@@ -1345,12 +1350,7 @@ function copyOf({ settings, sources }: ResolvedConfig): ResolvedConfig {
 }
 
 /** A session without the fields that only the storage needs. */
-function publicSession(session: Session): Session {
-  const {
-    no: _no,
-    inserted: _inserted,
-    retired: _retired,
-    ...rest
-  } = session as Session & Record<string, unknown>
-  return rest as Session
+function publicSession<S extends Session>(session: S): S {
+  const { no: _no, inserted: _inserted, retired: _retired, ...rest } = session as S & Record<string, unknown>
+  return rest as unknown as S
 }

@@ -1,6 +1,6 @@
 import { invalid } from '../errors.ts'
 import { newNameSchema } from '../messages/check.ts'
-import type { StoredMessage } from '../messages/message.ts'
+import { isSilent, type StoredMessage } from '../messages/message.ts'
 import type { Moment } from '../model/moment.ts'
 import type { Session } from '../storage/storage.ts'
 import type { Store } from '../store/store.ts'
@@ -35,6 +35,11 @@ export async function* sessionRows(
     const upTo = order === 'forward' ? Math.min(last, first + PAGE - 1) : last - done
     yield* await store.getMessages(id, { ...options, order, after: first - 1, before: upTo + 1 })
   }
+}
+
+/** The rows without an agent's bookkeeping, which is never sent. */
+export async function* spokenRows(rows: AsyncIterable<StoredMessage>): AsyncGenerator<StoredMessage> {
+  for await (const row of rows) if (!isSilent(row)) yield row
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type ErrorCode, isUndertextError, UndertextError } from '../errors.ts'
 import type { CompactionEvent, ImportEvent, SessionImport } from '../history/import/import-types.ts'
-import type { NewMessage, PositionRange } from '../messages/message.ts'
+import { isSilent, type PositionRange } from '../messages/message.ts'
 import { checkFile, storable } from './check-file.ts'
 import { EventCursor } from './history-lines.ts'
 import {
@@ -236,11 +236,6 @@ class FileWriter {
   #changed(): UndertextError<'FILE_CHANGED'> {
     return new UndertextError('FILE_CHANGED', { file: this.#importing.path, imported: 0 })
   }
-}
-
-/** Whether a message is a bookkeeping row, which is never sent. */
-function isSilent({ role, content }: Pick<NewMessage, 'role' | 'content'>): boolean {
-  return role === 'tool' && Array.isArray(content) && content.length === 0
 }
 
 async function* followedBy<T>(

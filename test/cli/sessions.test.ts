@@ -18,7 +18,16 @@ it('lists sessions, newest first', async () => {
   const { exit, lines, err } = await runCli(['sessions', '--db', small.path])
   expect([exit, err]).toEqual([0, ''])
   const cells = lines.map((line) => line.split(/ {2,}/))
-  expect(cells[0]).toEqual(['ID', 'TITLE', 'MESSAGES', 'VISIBLE', 'TOKENS', 'IN FORCE', 'UPDATED', 'MODEL'])
+  expect(cells[0]).toEqual([
+    'ID',
+    'TITLE',
+    'MESSAGES',
+    'VISIBLE',
+    'TOKENS',
+    'IN FORCE',
+    'NEWEST',
+    'MODEL',
+  ])
   const stats = await small.change((store) => store.getContextStats('talk'))
   const tokens = String(stats!.estimatedInputTokens)
   expect(cells[1]).toEqual([
@@ -28,7 +37,7 @@ it('lists sessions, newest first', async () => {
     '5',
     tokens,
     '1',
-    expect.stringMatching(/^20.*Z$/),
+    '2026-03-01T10:08:00.000Z',
     'openai/gpt-4o',
   ])
   expect(cells.slice(2).map(([id]) => id)).toEqual(['older', 'empty'])
@@ -43,6 +52,23 @@ it('chooses by owner, archive, text, limit and place', async () => {
   expect(await ids('--limit', '2')).toEqual(['talk', 'older'])
   expect(await ids('--after', 'talk')).toEqual(['older', 'empty'])
   expect(await ids('--search', 'xyz')).toEqual([])
+})
+
+it('lists sessions by their newest messages, whatever was stored or changed last, and @ is the first', async () => {
+  const path = `${small.folder}/order.db`
+  const store = await openStore(path, { env: false })
+  for (const day of [2, 4, 1, 3]) {
+    await store.append(`day-${day}`, [{ role: 'user', content: 'x', createdAt: Date.UTC(2026, 0, day) }])
+    await store.updateSession(`day-${day}`, { title: 'changed' })
+  }
+  await store.close()
+  const { json } = await runCli(['sessions', '--json', '--db', path])
+  const listed = (json as { sessions: { id: string; newestAt: number }[] }).sessions
+  expect(listed.map(({ id, newestAt }) => [id, newestAt])).toEqual(
+    [4, 3, 2, 1].map((day) => [`day-${day}`, Date.UTC(2026, 0, day)]),
+  )
+  const shown = await runCli(['show', '@', '--json', '--db', path])
+  expect(shown.json).toMatchObject({ session: 'day-4' })
 })
 
 it('prints a hint when there are no sessions', async () => {
@@ -94,7 +120,7 @@ it('finds a session by a beginning that only one has, or @', async () => {
   await small.change((store) => store.createSession({ id: 'tall' }))
   const { exit, json } = await shown('tal')
   expect(exit).toBe(2)
-  expect(json).toMatchObject({ error: { code: 'AMBIGUOUS', facts: { found: ['tall', 'talk'], count: 2 } } })
+  expect(json).toMatchObject({ error: { code: 'AMBIGUOUS', facts: { found: ['talk', 'tall'], count: 2 } } })
   expect((await shown('talk')).json).toMatchObject({ session: 'talk' })
   await small.change((store) => store.purgeSession('tall'))
   const unknown = await runCli(['show', 'nobody', '--db', small.path])

@@ -166,6 +166,28 @@ describe('reading', () => {
     })
   })
 
+  it('lists sessions and resources by their newest messages, and repeats none when one receives a message', async () => {
+    const path = `${small.folder}/order.db`
+    await using store = await openStore(path, { env: false })
+    for (const day of [2, 4, 1, 3])
+      await store.append(`day-${day}`, [{ role: 'user', content: 'x', createdAt: Date.UTC(2026, 0, day) }])
+    await served(
+      async ({ call, client }) => {
+        const { resources } = await client.listResources()
+        expect(resources.map(({ name }) => name)).toEqual(['day-4', 'day-3', 'day-2', 'day-1'])
+        const ids = (page: { data: { sessions: { session_id: string }[] } }): string[] =>
+          page.data.sessions.map((one) => one.session_id)
+        const first = await call('list_sessions', { limit: 2 })
+        expect(ids(first)).toEqual(['day-4', 'day-3'])
+        await store.append('day-3', [{ role: 'user', content: 'y', createdAt: Date.UTC(2026, 0, 9) }])
+        const rest = await call('list_sessions', { limit: 2, cursor: first.data.next_cursor })
+        expect(ids(rest)).toEqual(['day-2', 'day-1'])
+      },
+      [],
+      path,
+    )
+  })
+
   it('shows the view now and at a moment', async () => {
     await reading(async ({ call }) => {
       const now = await call('get_view', { session_id: 'talk' })

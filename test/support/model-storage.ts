@@ -47,6 +47,7 @@ import type {
   Histories,
   ImportInProgress,
   KnownMessage,
+  ListedSession,
   MessageCounts,
   NamedLimit,
   NewImport,
@@ -313,15 +314,29 @@ export class ModelStorage implements Storage {
     return stored && this.#counted(stored)
   }
 
-  listSessions({ owner, archived, limit, after, search }: Parameters<Storage['listSessions']>[0]): Session[] {
+  listSessions({
+    owner,
+    archived,
+    limit,
+    after,
+    search,
+  }: Parameters<Storage['listSessions']>[0]): ListedSession[] {
     this.#open()
-    if (after !== undefined) this.#require(after)
+    if (after !== undefined) this.#require(after.id)
     const listed = [...this.#sessions].filter(([id]) => !this.#imports.has(id))
-    const all = listed.map(([, stored]) => stored).reverse()
-    const from = after === undefined ? 0 : all.findIndex(({ session }) => session.id === after) + 1
+    // Sorting is stable, so among equal times the last inserted stays first.
+    const all = listed
+      .map(([, stored]) => ({ ...this.#counted(stored), newestAt: this.#newestAt(stored) }))
+      .reverse()
+      .sort((a, b) => b.newestAt - a.newestAt)
+    const place = all.findIndex(({ id }) => id === after?.id)
     return all
-      .slice(from)
-      .map((stored) => this.#counted(stored))
+      .filter(({ newestAt }, at) => {
+        if (after === undefined) return true
+        if (after.newestAt === undefined) return at > place
+        const age = (nth: number): number => listed.findIndex(([id]) => id === all[nth]!.id)
+        return newestAt < after.newestAt || (newestAt === after.newestAt && age(at) < age(place))
+      })
       .filter(
         (session) =>
           (session.archivedAt !== undefined) === archived &&
@@ -334,6 +349,11 @@ export class ModelStorage implements Storage {
       .slice(0, limit)
   }
 
+  #newestAt({ session, log }: Stored): number {
+    const last = log.rows.findLast(({ position }) => position !== undefined)
+    return last === undefined ? 0 : Math.min(session.updatedAt, last.createdAt)
+  }
+
   countMessages(id: string): MessageCounts {
     const { log } = this.#require(id)
     const said = log.rows.filter(({ role, content }) => role !== 'tool' || content.length > 0)
@@ -343,13 +363,19 @@ export class ModelStorage implements Storage {
     return { messages, bookkeeping: all - messages, visible }
   }
 
+  estimatorNames(): string[] {
+    return [...new Set([...this.#sessions.values()].map(({ session }) => session.estimator))]
+  }
+
   newestSession(archived: boolean): string | undefined {
-    const saidAt = ({ id, updatedAt }: Session): number => {
-      const last = this.#require(id).log.rows.findLast(({ position }) => position !== undefined)
-      return last === undefined ? 0 : Math.min(updatedAt, last.createdAt)
-    }
-    const all = this.listSessions({ archived, limit: Number.MAX_SAFE_INTEGER } as never)
-    return all.toSorted((a, b) => saidAt(b) - saidAt(a))[0]?.id
+    const [first] = this.listSessions({
+      archived,
+      limit: 1,
+      owner: undefined,
+      after: undefined,
+      search: undefined,
+    })
+    return first?.id
   }
 
   updateSession(id: string, fields: Parameters<Storage['updateSession']>[1]): Session {
@@ -408,6 +434,8 @@ export class ModelStorage implements Storage {
     const before = stored.log
     try {
       const appended = this.#appendAll(id, stored, messages, expected)
+      if (appended.some(({ existing }) => !existing))
+        stored.session = { ...stored.session, updatedAt: Date.now() }
       const preview = previewing && this.#preview(stored, messages, appended, previewing)
       return { messages: appended, ...(preview !== undefined && { preview }) }
     } catch (error) {

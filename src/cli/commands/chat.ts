@@ -106,7 +106,7 @@ async function begin(
 ): Promise<void> {
   const { sessionId, backend } = conversation
   const { kind, title, provider, model } = backend
-  const messages = known?.messageCount ?? 0
+  const messages = known === undefined ? 0 : (await store.countMessages(known.id)).messages
   reporter.session({ sessionId, isNew: known === undefined, messages, backend: kind, provider, model })
   if (!isTyped) return
   const { err, style } = context

@@ -52,7 +52,7 @@ export async function bringBack(
 }
 
 /** A session with its forks. */
-type Node = { readonly session: Session; readonly forks: readonly Node[] }
+type Node = { readonly session: Session; readonly messages: number; readonly forks: readonly Node[] }
 
 export async function tree(context: Context, given: string | undefined): Promise<number> {
   const { out } = context
@@ -101,7 +101,8 @@ async function rootOf(store: Store, session: Session): Promise<Session> {
 /** `parents`: the ids of the sessions with forks, where they are known. */
 async function nodeOf(store: Store, session: Session, parents?: ReadonlySet<string>): Promise<Node> {
   const forks = parents?.has(session.id) === false ? [] : await store.listForks(session.id)
-  return { session, forks: await Promise.all(forks.map((one) => nodeOf(store, one, parents))) }
+  const { messages } = await store.countMessages(session.id)
+  return { session, messages, forks: await Promise.all(forks.map((one) => nodeOf(store, one, parents))) }
 }
 
 type JsonNode = {
@@ -113,24 +114,24 @@ type JsonNode = {
   readonly forks: readonly JsonNode[]
 }
 
-function jsonOf({ session, forks }: Node): JsonNode {
-  const { id, title, forkedFrom, messageCount, createdAt } = session
+function jsonOf({ session, messages, forks }: Node): JsonNode {
+  const { id, title, forkedFrom, createdAt } = session
   return {
     id,
     title: title ?? null,
     position: forkedFrom?.position ?? null,
-    messages: messageCount,
+    messages,
     createdAt,
     forks: forks.map(jsonOf),
   }
 }
 
-function linesOf({ session, forks }: Node, first: string, rest: string): string[] {
-  const { id, title, forkedFrom, messageCount } = session
+function linesOf({ session, messages, forks }: Node, first: string, rest: string): string[] {
+  const { id, title, forkedFrom } = session
   const name = title === undefined ? id : `${id} (${title})`
   const from = forkedFrom === undefined ? '' : `, from message ${forkedFrom.position}`
   return [
-    `${first}${safeLine(name)}: ${counted(messageCount, 'message')}${from}`,
+    `${first}${safeLine(name)}: ${counted(messages, 'message')}${from}`,
     ...forks.flatMap((node, at) => {
       const isLast = at === forks.length - 1
       return linesOf(node, `${rest}${isLast ? '└ ' : '├ '}`, `${rest}${isLast ? '  ' : '│ '}`)

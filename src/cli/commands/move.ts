@@ -1,7 +1,7 @@
 import { isUndertextError } from '../../errors.ts'
 import type { MoveReport } from '../../history/move-store.ts'
 import type { LongNames } from '../../storage/storage.ts'
-import type { Store } from '../../store/store.ts'
+import { contextOf } from '../../store/store.ts'
 import { isTokenizerName } from '../../tokens/tokenizer.ts'
 import { moveStore } from '../../transfer/move-store.ts'
 import type { Context } from '../command.ts'
@@ -11,7 +11,6 @@ import { count, counted, listing } from '../output/figures.ts'
 import { writeLines } from '../output/layout.ts'
 import { type Column, table } from '../output/table.ts'
 import { allSessions } from '../references.ts'
-import { tokenCounter } from '../token-counter.ts'
 
 /** Copies the store to another one. */
 export async function move(context: Context, { to }: { readonly to: string }): Promise<number> {
@@ -21,7 +20,11 @@ export async function move(context: Context, { to }: { readonly to: string }): P
     throw new CliError('WRONG_USE', 'A store cannot be copied to itself.', {
       hint: '--db names the store to copy, --to the other one.',
     })
-  const { source, estimators, messages } = await openSource(context)
+  const source = await context.open('read')
+  let messages = 0
+  for await (const { messageCount } of allSessions(source)) messages += messageCount
+  const known = [...contextOf(source).estimators.byName.values()]
+  const estimators = known.filter(({ name }) => isTokenizerName(name))
   const target = await context.open('write', { at: there, estimators })
   const progress = await context.progress('looking')
   let longNames: readonly LongNames[] = []
@@ -58,24 +61,6 @@ export async function move(context: Context, { to }: { readonly to: string }): P
       throw new CliError('INTERRUPTED', 'Interrupted. The same command continues.', { facts: done })
     throw error
   }
-}
-
-/** The store to copy, open for reading, with the installed tokenizers of its sessions. */
-async function openSource(
-  context: Context,
-): Promise<{ readonly source: Store; readonly estimators: string[]; readonly messages: number }> {
-  const source = await context.open('read')
-  const names = new Set<string>()
-  let messages = 0
-  for await (const { estimator, messageCount } of allSessions(source)) {
-    names.add(estimator)
-    messages += messageCount
-  }
-  const estimators: string[] = []
-  for (const name of names)
-    if (isTokenizerName(name) && (await tokenCounter(name, 'openai')) !== undefined) estimators.push(name)
-  const isKnown = estimators.length === 0
-  return { source: isKnown ? source : await context.open('read', { estimators }), estimators, messages }
 }
 
 /** Characters of an id that are shown. */

@@ -23,13 +23,14 @@ export async function purge(
       `There is no session ${JSON.stringify(given)}, only one that begins so, and nothing was removed.`,
       { facts: { given, session }, hint: `With --yes the whole id is needed: ${session}` },
     )
-  const { title, messageCount } = await store.getSession(session)
+  const { title } = await store.getSession(session)
+  const { messages } = await store.countMessages(session)
   const compactions = (await store.listCompactions(session)).length
   const name = title === undefined ? session : `${session} (${title})`
   await agree(
     context,
     session,
-    `${counted(messageCount, 'message')} and ${counted(compactions, 'compaction')} of session ${name} will be removed for good.`,
+    `${counted(messages, 'message')} and ${counted(compactions, 'compaction')} of session ${name} will be removed for good.`,
   )
   const removed = await store.purgeSession(session, { reason, actor, ...(forks !== undefined && { forks }) })
   if (context.json) context.printJson({ session, ...removed })

@@ -1,5 +1,6 @@
+import { isUndertextError } from '../../errors.ts'
 import { isObject } from '../../messages/json.ts'
-import type { MessageCounts, Session } from '../../storage/storage.ts'
+import type { ListedSession, MessageCounts, Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
 import { EXIT } from '../errors.ts'
@@ -17,8 +18,9 @@ type SessionsOptions = {
 }
 
 /** A session as a list shows it. */
-type Listed = Session & {
-  readonly tokens: number
+type Listed = ListedSession & {
+  /** `undefined` when the session was counted by an estimator that is not available here. */
+  readonly tokens: number | undefined
   readonly counts: MessageCounts
   /** The session whose subagent it belongs to. */
   readonly parent: string | undefined
@@ -40,11 +42,20 @@ export async function listSessions(context: Context, options: SessionsOptions): 
   return EXIT.done
 }
 
-async function listed(store: Store, session: Session): Promise<Listed> {
+async function listed(store: Store, session: ListedSession): Promise<Listed> {
   const { id, messageCount } = session
-  const stats = messageCount === 0 ? null : await store.getContextStats(id)
-  const counts = await store.countMessages(id)
-  return { ...session, tokens: stats?.estimatedInputTokens ?? 0, counts, parent: parentOf(session) }
+  const tokens = messageCount === 0 ? 0 : await tokensIn(store, id)
+  return { ...session, tokens, counts: await store.countMessages(id), parent: parentOf(session) }
+}
+
+/** The tokens of the view; `undefined` when the session was counted by an estimator that is not available here. */
+export async function tokensIn(store: Store, id: string): Promise<number | undefined> {
+  try {
+    return (await store.getContextStats(id))?.estimatedInputTokens ?? 0
+  } catch (error) {
+    if (isUndertextError(error, 'ESTIMATOR_UNKNOWN')) return undefined
+    throw error
+  }
 }
 
 /** For a subagent of Claude Code the session that called it, under the prefix that both were imported with. */
@@ -73,7 +84,7 @@ function belowParents(page: readonly Listed[]): readonly { session: Listed; isBe
 }
 
 function jsonOf(session: Listed) {
-  const { id, title, owner, provider, model, createdAt, updatedAt, archivedAt } = session
+  const { id, title, owner, provider, model, createdAt, updatedAt, newestAt, archivedAt } = session
   return {
     id,
     parent: session.parent ?? null,
@@ -82,10 +93,11 @@ function jsonOf(session: Listed) {
     provider: provider ?? null,
     model: model ?? null,
     ...session.counts,
-    tokens: session.tokens,
+    tokens: session.tokens ?? null,
     compactionsInForce: session.activeCompactions,
     createdAt,
     updatedAt,
+    newestAt: newestAt || null,
     archivedAt: archivedAt ?? null,
   }
 }
@@ -97,7 +109,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'VISIBLE', align: 'right' },
   { title: 'TOKENS', align: 'right' },
   { title: 'IN FORCE', align: 'right', isExtra: true },
-  { title: 'UPDATED' },
+  { title: 'NEWEST' },
   { title: 'MODEL', flexible: 'clip', isExtra: true },
 ]
 
@@ -118,9 +130,9 @@ function write(
     (isBelow ? '└ ' : '') + (session.title ?? ''),
     count(session.counts.messages),
     count(session.counts.visible),
-    count(session.tokens),
+    session.tokens === undefined ? '?' : count(session.tokens),
     session.activeCompactions === 0 ? '' : count(session.activeCompactions),
-    { text: time(session.updatedAt, out), style: style.dim },
+    { text: session.newestAt === 0 ? '' : time(session.newestAt, out), style: style.dim },
     [session.provider, session.model].filter((name) => name !== undefined).join('/'),
   ])
   writeLines(out, table(COLUMNS, rows, out, style))

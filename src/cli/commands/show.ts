@@ -11,7 +11,7 @@ import type { Compaction, MessageCounts, Session } from '../../storage/storage.t
 import type { Store } from '../../store/store.ts'
 import { positionWords } from '../../transfer/document/options.ts'
 import { standsFor } from '../../transfer/document/session-document.ts'
-import { sessionRows } from '../../transfer/session-rows.ts'
+import { sessionRows, spokenRows } from '../../transfer/session-rows.ts'
 import type { Context, Output, Style } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { INEXACT, momentOf } from '../moments.ts'
@@ -94,13 +94,16 @@ async function* readEntries(
   const { full = false, original = false, from, to, role, limit, tail, at } = options
   const entryOf = entryReader(compactions, original)
   const query = { visible: !full, shown: !original, from, to, at } as const
+  const rows = (order: 'forward' | 'backward'): AsyncIterable<StoredMessage> => {
+    const all = sessionRows(store, session, { ...query, order })
+    return full ? all : spokenRows(all)
+  }
   if (tail === undefined) {
-    for await (const row of first(sessionRows(store, session, query), role, limit)) yield entryOf(row)
+    for await (const row of first(rows('forward'), role, limit)) yield entryOf(row)
     return
   }
   const last: StoredMessage[] = []
-  for await (const row of first(sessionRows(store, session, { ...query, order: 'backward' }), role, tail))
-    last.push(row)
+  for await (const row of first(rows('backward'), role, tail)) last.push(row)
   for (const row of last.reverse()) yield entryOf(row)
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { isNotFound, isUndertextError, standingFor, UndertextError } from '../../errors.ts'
 import { check, nameSchema, taken } from '../../messages/check.ts'
-import type { Session } from '../../storage/storage.ts'
+import type { Session, ListedSession as SessionInList } from '../../storage/storage.ts'
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
 import type {
   FoldSessionSummary,
@@ -244,9 +244,9 @@ export class UndertextSessionStore {
   /** The transcripts of a project that are not empty, newest first. */
   async #transcripts(owner: string, archived: boolean): Promise<Listed[]> {
     const listed: Listed[] = []
-    let after: string | undefined
+    let after: SessionInList | undefined
     do {
-      const sessions = await this.#store.listSessions({
+      const sessions: SessionInList[] = await this.#store.listSessions({
         owner,
         archived,
         limit: PAGE,
@@ -257,7 +257,7 @@ export class UndertextSessionStore {
         if (key === undefined || session.messageCount === 0) continue
         listed.push({ key, id: session.id, owner, isMain: key.subpath === undefined, session })
       }
-      after = sessions.length < PAGE ? undefined : sessions.at(-1)?.id
+      after = sessions.length < PAGE ? undefined : sessions.at(-1)
     } while (after !== undefined)
     return listed
   }

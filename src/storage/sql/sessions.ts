@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { invalid, UndertextError } from '../../errors.ts'
-import { fitsIndex, NAME_BYTES_RULE } from '../../messages/check.ts'
+import { fitsIndex, incarnationOf, NAME_BYTES_RULE } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { Work } from '../../model/work.ts'
 import type {
   ForkOrigin,
+  ListedSession,
   MessageCounts,
   Session,
   SessionFields,
@@ -208,7 +209,7 @@ export function* insertSession(
     yield* sql.admit(id, isFork),
     id,
     // 96 random bits: message ids begin with it, so it is short and needs no escaping anywhere.
-    randomBytes(12).toString('base64url'),
+    incarnationOf(randomBytes(12)),
     estimator,
     now,
     now,
@@ -237,54 +238,75 @@ export function* sessionsWhere(sql: Sql, where: string, ...values: unknown[]): W
   )
 }
 
-export function* listSessions(sql: Sql, query: SessionQuery): Work<StoredSession[]> {
+/** SQL for the `newestAt` of a session. */
+const NEWEST_AT = `coalesce((select {least}(undertext_sessions.updated_at, m.created_at) from undertext_messages m
+    where {same m undertext_sessions} m.session = undertext_sessions.no and m.position = undertext_sessions.messages and m.ordinal = 0), 0)`
+
+type Listed = StoredSession & ListedSession
+
+export function* listSessions(sql: Sql, query: SessionQuery): Work<Listed[]> {
   return yield* sql.read('listSessions', function* () {
-    if (query.after !== undefined) yield* requireSession(sql, query.after)
-    if (query.search === undefined) return (yield* page(sql, COLUMNS, query)).map(decodeSession)
-    return yield* search(sql, { ...query, search: query.search.toLowerCase() })
+    if (query.after !== undefined) yield* requireSession(sql, query.after.id)
+    if (query.search !== undefined)
+      return yield* search(sql, { ...query, search: query.search.toLowerCase() })
+    const rows = yield* page(sql, COLUMNS, query)
+    return rows.map((row) => ({ ...decodeSession(row), newestAt: row.at(-1) as number }))
   })
 }
 
-/** Some columns of the sessions of a query, newest first. Its session `after` is the one that the work is about. */
+/** Some columns of the sessions of a query and their `newestAt`, newest first. Its session `after` is the one that the work is about. */
 function* page(
   sql: Sql,
   columns: string,
-  { archived, owner, after, limit }: Omit<SessionQuery, 'search'>,
+  { archived, owner, after, limit }: Pick<SessionQuery, 'archived' | 'limit'> & Partial<SessionQuery>,
   [condition, ...values]: readonly [string, ...unknown[]] = ['true'],
 ): Work<Row[]> {
+  const place = after && (after.newestAt ?? (yield* newestAtOf(sql, after.id)))
   const isOlder =
-    after === undefined ? '' : '{age} < (select {ages} from undertext_sessions where {family} id = ?) and'
+    after === undefined
+      ? ''
+      : `(${NEWEST_AT} < ? or ${NEWEST_AT} = ? and {age} < (select {ages} from undertext_sessions where {family} id = ?)) and`
   const isArchived = archived ? 'archived_at is not null' : 'archived_at is null'
   const isOwned = owner === undefined ? '' : 'and owner = ?'
   return yield* sql.all(
-    `select ${columns} from undertext_sessions
-     where ${isOlder} ${isArchived} and staged_by is null ${isOwned} and ${condition} order by {newest} limit ?`,
-    ...(after === undefined ? [] : [after]),
+    `select ${columns}, ${NEWEST_AT} as newest_at from undertext_sessions
+     where ${isOlder} ${isArchived} and staged_by is null ${isOwned} and ${condition}
+     order by newest_at desc, {newest} limit ?`,
+    ...(after === undefined ? [] : [place, place, after.id]),
     ...(owner === undefined ? [] : [owner]),
     ...values,
     limit,
   )
 }
 
+function* newestAtOf(sql: Sql, id: string): Work<number> {
+  const row = yield* sql.get(`select ${NEWEST_AT} from undertext_sessions where {family} id = ?`, id)
+  return row![0] as number
+}
+
 /** Databases ignore the case of ASCII letters alike, so a text with other characters is a candidate. */
 const MAY_CONTAIN =
   '({instr}(lower(id), ?) > 0 or {instr}(lower(title), ?) > 0 or length(id) <> octet_length(id) or length(title) <> octet_length(title))'
+/** Candidates of the first page, and the factor by which pages grow: each page sorts all candidates. */
 const CANDIDATES = 1_000
+const CANDIDATES_GROWTH = 4
 
 /** The sessions whose id or title contains a text, given in lower case. Of the others, only these two columns are read. */
-function* search(sql: Sql, query: SessionQuery & { readonly search: string }): Work<StoredSession[]> {
-  const found: StoredSession[] = []
-  for (let { after } = query; ; ) {
-    const paged = { ...query, after, limit: CANDIDATES }
+function* search(sql: Sql, query: SessionQuery & { readonly search: string }): Work<Listed[]> {
+  const found: Listed[] = []
+  let { after } = query
+  for (let limit = CANDIDATES; ; limit *= CANDIDATES_GROWTH) {
+    const paged = { ...query, after, limit }
     const rows = yield* page(sql, 'id, title', paged, [MAY_CONTAIN, query.search, query.search])
-    for (const [id, title] of rows) {
+    for (const [id, title, newestAt] of rows as [string, string | null, number][]) {
       if (!contains(id, query.search) && !contains(title, query.search)) continue
-      found.push(yield* requireSession(sql, id as string))
+      found.push({ ...(yield* requireSession(sql, id)), newestAt })
       if (found.length === query.limit) return found
     }
-    if (rows.length < CANDIDATES) return found
-    after = rows.at(-1)![0] as string
-    yield* sql.enter(after)
+    if (rows.length < limit) return found
+    const [id, , newestAt] = rows.at(-1)! as [string, string | null, number]
+    after = { id, newestAt }
+    yield* sql.enter(id)
   }
 }
 
@@ -309,34 +331,17 @@ export function* countMessages(sql: Sql, id: string): Work<MessageCounts> {
   })
 }
 
-/** Sessions of the first page, and the factor by which pages grow. */
-const FIRST_PAGE = 100
-const PAGE_GROWTH = 10
+export function* estimatorNames(sql: Sql): Work<string[]> {
+  return yield* sql.outside('listSessions', function* () {
+    const rows = yield* sql.all('select distinct estimator from undertext_sessions where staged_by is null')
+    return rows.map(([name]) => name as string)
+  })
+}
 
-/**
- * The session with the newest message. No message is newer than the last change of its session, so sessions are read from the last
- * changed one until a message is newer than the changes of all others.
- */
 export function* newestSession(sql: Sql, archived: boolean): Work<string | undefined> {
   return yield* sql.outside('listSessions', function* () {
-    for (let limit = FIRST_PAGE; ; limit *= PAGE_GROWTH) {
-      const rows = yield* sql.all(
-        `select id, updated_at, written from (select {ages}, id, updated_at,
-             coalesce((select {least}(s.updated_at, m.created_at) from undertext_messages m
-               where {same m s} m.session = s.no and m.position = s.messages and m.ordinal = 0), 0) as written
-           from undertext_sessions s where archived_at is ${archived ? 'not' : ''} null and staged_by is null
-           order by updated_at desc, {newest} limit ?) latest
-         order by written desc, {newest}`,
-        limit,
-      )
-      const oldest = rows.reduce(
-        (least, [, updatedAt]) => Math.min(least, updatedAt as number),
-        Number.POSITIVE_INFINITY,
-      )
-      const [first] = rows
-      if (first === undefined) return undefined
-      if (rows.length < limit || (first[2] as number) >= oldest) return first[0] as string
-    }
+    const [first] = yield* page(sql, 'id', { archived, limit: 1 })
+    return first?.[0] as string | undefined
   })
 }
 

@@ -81,6 +81,7 @@ import {
   archiveSession,
   countMessages,
   createSession,
+  estimatorNames,
   getSession,
   listSessions,
   newestSession,
@@ -132,7 +133,15 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
     throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId: session.id, estimator: session.estimator })
   }
   return {
-    ...bound({ createSession, countMessages, listSessions, newestSession, updateSession, archiveSession }),
+    ...bound({
+      createSession,
+      countMessages,
+      estimatorNames,
+      listSessions,
+      newestSession,
+      updateSession,
+      archiveSession,
+    }),
     ...bound({ beginImport, finishImport, discardImport, importsInProgress, purgeSession, knownMessages }),
     ...bound({ fork: forkSession, forks: listForks }),
     ...bound({ rewound, messages: readMessages, view: readView, sources: readSources, pin: pinMessages }),

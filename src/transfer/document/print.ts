@@ -1,6 +1,6 @@
 import { taken } from '../../messages/check.ts'
 import type { StoredMessage } from '../../messages/message.ts'
-import { sessionRows } from '../session-rows.ts'
+import { sessionRows, spokenRows } from '../session-rows.ts'
 import { type Block, blocksOf, type Code, isLong, lengthOf, type Picture } from './blocks.ts'
 import { counted, type DocumentOptions, type DocumentSettings, documentSettings } from './options.ts'
 import {
@@ -79,10 +79,10 @@ async function* piecesOf(
   const document = await readDocument(store, sessionId)
   const { session } = document
   const isShown = (row: StoredMessage): boolean => !row.hidden || settings.hidden === 'show'
+  const rows = (): AsyncIterable<StoredMessage> => spokenRows(sessionRows(store, session, { shown: true }))
   yield printer.head(document, settings)
   if (printer.contents !== undefined) {
-    for await (const row of sessionRows(store, session, { shown: true }))
-      if (isShown(row)) yield printer.contents.entry(row)
+    for await (const row of rows()) if (isShown(row)) yield printer.contents.entry(row)
     yield printer.contents.end
   }
   let left = 0
@@ -91,7 +91,7 @@ async function* piecesOf(
     left = 0
     return printer.gap(words)
   }
-  for await (const row of sessionRows(store, session, { shown: true })) {
+  for await (const row of rows()) {
     if (!isShown(row)) {
       // Hidden summaries and markers are not counted, because they are not messages.
       if (row.kind === 'message') left++

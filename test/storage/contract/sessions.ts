@@ -62,8 +62,11 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
 
     test('are listed newest first, in pages, by owner', async () => {
       const store = await open()
-      for (let index = 1; index <= 7; index++)
+      // Stored out of order: the list goes by the times of the messages.
+      for (const index of [3, 1, 7, 2, 6, 4, 5]) {
         await store.createSession({ id: `s${index}`, owner: index % 2 === 0 ? 'even' : 'odd' })
+        await store.append(`s${index}`, [{ ...say('user', 'x'), createdAt: index * 1_000 }])
+      }
       const ids = async (options: Parameters<typeof store.listSessions>[0]): Promise<string[]> =>
         (await store.listSessions(options)).map(({ id }) => id)
       expect(await ids({})).toEqual(['s7', 's6', 's5', 's4', 's3', 's2', 's1'])
@@ -74,6 +77,7 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       expect(await ids({ owner: 'even', after: 's4', limit: 1 })).toEqual(['s2'])
       expect(await ids({ owner: 'nobody' })).toEqual([])
       await refusal(store.listSessions({ after: 'nobody' }), 'SESSION_NOT_FOUND')
+      await refusal(store.listSessions({ after: { id: 's1' } as never }), 'INVALID_INPUT')
       await store.updateSession('s2', { title: 'Ärger mit 100%' })
       await store.updateSession('s5', { title: 'The INVOICES of May' })
       expect(await ids({ search: 'ÄRGER' })).toEqual(['s2'])
@@ -109,7 +113,7 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       if (keeps.audit) expect((await store.getAuditLog('a')).map(({ event }) => event)).toEqual(['archived'])
       await store.append('a', chat(1))
       expect((await store.archiveSession('a', false)).archivedAt).toBeUndefined()
-      expect((await store.listSessions()).map(({ id }) => id)).toEqual(['b', 'a'])
+      expect((await store.listSessions()).map(({ id }) => id)).toEqual(['a', 'b'])
       await refusal(store.archiveSession('nobody'), 'SESSION_NOT_FOUND')
     })
 
@@ -123,10 +127,18 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
         ['c', 1],
       ] as const)
         await store.append(id, [{ ...say('user', 'x'), createdAt: hour(nth) }])
-      await store.createSession({ id: 'empty' })
       await store.updateSession('a', { title: 'changed' })
+      const times = async () => (await store.listSessions()).map(({ id, newestAt }) => [id, newestAt])
+      expect(await times()).toEqual([
+        ['b', hour(5)],
+        ['a', hour(3)],
+        ['c', hour(1)],
+      ])
       expect(await store.newestSession()).toBe('b')
       await store.append('c', [{ ...say('user', 'y'), createdAt: hour(6) }])
+      expect(await store.newestSession()).toBe('c')
+      await store.createSession({ id: 'empty' })
+      expect((await times()).at(-1)).toEqual(['empty', 0])
       expect(await store.newestSession()).toBe('c')
       await store.archiveSession('c')
       expect(await store.newestSession()).toBe('b')
@@ -138,6 +150,25 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       await new Promise((resolve) => setTimeout(resolve, 5))
       await store.append('b', [say('user', 'now')])
       expect(await store.newestSession()).toBe('b')
+    })
+
+    test('are on one page each, also when the session that ends a page receives a message', async () => {
+      const store = await open()
+      for (const nth of [4, 1, 3, 2, 5])
+        await store.append(`s${nth}`, [{ ...say('user', 'x'), createdAt: nth * 1_000 }])
+      const first = await store.listSessions({ limit: 2 })
+      expect(first.map(({ id }) => id)).toEqual(['s5', 's4'])
+      await store.append('s4', [{ ...say('user', 'y'), createdAt: 9_000 }])
+      const ids = async (after: Parameters<typeof store.listSessions>[0]): Promise<string[]> =>
+        (await store.listSessions(after)).map(({ id }) => id)
+      expect(await ids({ limit: 2, after: first[1] })).toEqual(['s3', 's2'])
+      expect(await ids({ after: 's4' })).toEqual(['s5', 's3', 's2', 's1'])
+      // Of equal times, the last inserted first; a page may end between them.
+      for (const id of ['t1', 't2', 't3']) await store.append(id, [{ ...say('user', 'x'), createdAt: 3_000 }])
+      const [, , ...same] = await store.listSessions({ limit: 4 })
+      expect(same.map(({ id }) => id)).toEqual(['t3', 't2'])
+      expect(await ids({ limit: 3, after: same[1] })).toEqual(['t1', 's3', 's2'])
+      expect(await ids({ limit: 3, after: 't2' })).toEqual(['t1', 's3', 's2'])
     })
 
     test('purged they are gone, and made anew they are others', async () => {

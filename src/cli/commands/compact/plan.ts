@@ -5,7 +5,7 @@ import { type Message, partsOf, type Role, type ViewMessage } from '../../../mes
 import { withReplacements } from '../../../messages/overlay.ts'
 import type { CompactionKind } from '../../../model/plan.ts'
 import type { Store } from '../../../store/store.ts'
-import { sessionRows } from '../../../transfer/session-rows.ts'
+import { sessionRows, spokenRows } from '../../../transfer/session-rows.ts'
 import { viewContent } from '../../output/message-text.ts'
 import { tokenCounter } from '../../token-counter.ts'
 
@@ -85,7 +85,7 @@ export async function planRows(
   const tokens = (await tokenCounter(estimator, provider))!
   const session = await store.getSession(sessionId)
   async function* view(): AsyncGenerator<ViewMessage> {
-    for await (const row of sessionRows(store, session, { visible: true, shown: true }))
+    for await (const row of spokenRows(sessionRows(store, session, { visible: true, shown: true })))
       yield { ...row, content: viewContent(row) }
   }
   const isPending = (preview.summaryPending ?? []).length > 0

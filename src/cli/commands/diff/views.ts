@@ -1,4 +1,4 @@
-import { outputText, type Part, partsOf, type StoredMessage } from '../../../messages/message.ts'
+import { isSilent, outputText, type Part, partsOf, type StoredMessage } from '../../../messages/message.ts'
 import { withReplacements } from '../../../messages/overlay.ts'
 import type { Moment } from '../../../model/moment.ts'
 import { dependsOn } from '../../../model/nesting.ts'
@@ -56,7 +56,8 @@ export async function compare(
   tokens: TokenCounter | undefined,
 ): Promise<Comparison> {
   const compactions = await store.listCompactions(id)
-  const rows = await store.getMessages(id)
+  // Bookkeeping of an agent is in no view.
+  const rows = (await store.getMessages(id)).filter((row) => !isSilent(row))
   const history = { rows, compactions, replacements: await storedReplacements(store, id) }
   const members = compactions.filter((one) => one.id === target || one.runId === target)
   const active = new Set(compactions.filter(({ status }) => status === 'active').map((one) => one.id))
@@ -94,7 +95,7 @@ export async function comparePast(
 ): Promise<Difference[]> {
   const seen = async (at: Moment | undefined): Promise<SeenRow[]> => {
     const rows = await store.getMessages(id, { visible: true, shown: true, at })
-    return rows.map((row) => ({ row, content: viewContent(row) }))
+    return rows.filter((row) => !isSilent(row)).map((row) => ({ row, content: viewContent(row) }))
   }
   const [before, after] = [await seen(from), await seen(to)]
   const rows = new Map([...before, ...after].map(({ row }) => [row.id, row] as const))

@@ -149,6 +149,13 @@ export function encodeCursor(value: unknown): string {
 /** Why a cursor is not read. */
 export const BAD_CURSOR = 'the cursor is not one that this tool returned; begin without a cursor'
 
+/** The place of a session in a list, for a cursor. */
+export const sessionPlace = z.strictObject({ id: z.string().min(1), newestAt: z.int() })
+
+export function placeOf({ id, newestAt }: z.output<typeof sessionPlace>): z.output<typeof sessionPlace> {
+  return { id, newestAt }
+}
+
 /** Reads a cursor of the same tool; `undefined` stays so. Throws `INVALID_INPUT`. */
 export function decodeCursor<S extends z.ZodType>(
   schema: S,

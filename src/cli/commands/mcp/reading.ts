@@ -12,7 +12,7 @@ import { statusWords } from '../../../transfer/document/session-document.ts'
 import { providerAndModel } from '../../options.ts'
 import { count, counted, fromTo, percent } from '../../output/figures.ts'
 import { kindName, readTimeline, workOf } from '../log.ts'
-import { parentOf } from '../sessions.ts'
+import { parentOf, tokensIn } from '../sessions.ts'
 import { requestFigures } from '../stats/report.ts'
 import {
   countingFor,
@@ -24,6 +24,8 @@ import {
   Names,
   nextLine,
   pageOf,
+  placeOf,
+  sessionPlace,
   textWithin,
   timeText,
 } from './answer.ts'
@@ -48,9 +50,9 @@ const sessionShape = z.strictObject({
   parent_session_id: z.string().nullable().describe('the session whose subagent it belongs to'),
   provider: z.string().nullable(),
   model: z.string().nullable(),
-  messages: z.int().describe('messages of the log, hidden ones included'),
+  messages: z.int().describe('messages of the log, hidden ones included, without bookkeeping of an agent'),
   visible_rows: z.int().describe('rows of the view: what a model would be sent now'),
-  tokens: z.int().describe('tokens of the view'),
+  tokens: z.int().nullable().describe('tokens of the view; null when its tokenizer is not installed here'),
   compactions_in_force: z.int(),
   created_at: z.string(),
   updated_at: z.string(),
@@ -59,7 +61,7 @@ type ListedSession = z.output<typeof sessionShape>
 
 async function listed(store: Store, session: Session): Promise<ListedSession> {
   const { id, title = null, owner = null, provider = null, model = null, messageCount } = session
-  const stats = messageCount === 0 ? null : await store.getContextStats(id)
+  const { messages, visible } = await store.countMessages(id)
   return {
     session_id: id,
     title,
@@ -67,9 +69,9 @@ async function listed(store: Store, session: Session): Promise<ListedSession> {
     parent_session_id: parentOf(session) ?? null,
     provider,
     model,
-    messages: messageCount,
-    visible_rows: session.visibleCount,
-    tokens: stats?.estimatedInputTokens ?? 0,
+    messages,
+    visible_rows: visible,
+    tokens: messageCount === 0 ? 0 : ((await tokensIn(store, id)) ?? null),
     compactions_in_force: session.activeCompactions,
     created_at: timeText(session.createdAt),
     updated_at: timeText(session.updatedAt),
@@ -80,7 +82,7 @@ function sessionLine(session: ListedSession, names: Names): string {
   const { session_id: id, title, messages, tokens, updated_at: updated, owner } = session
   const parts = [
     title === null ? undefined : names.name(title),
-    `${counted(messages, 'message')}, ${count(tokens)} tokens in the view`,
+    `${counted(messages, 'message')}, ${tokens === null ? 'unknown' : count(tokens)} tokens in the view`,
     `changed ${updated}`,
     owner === null ? undefined : `owner ${names.name(owner)}`,
     session.parent_session_id === null ? undefined : `subagent of ${names.name(session.parent_session_id)}`,
@@ -108,8 +110,8 @@ const listSessions = tool({
   output: z.strictObject({ sessions: z.array(sessionShape), next_cursor: nextCursor }),
   async run({ access, maxTokens }, { search, owner, archived, limit, cursor: given }) {
     const { store } = access
-    const after = decodeCursor(z.string(), given)
-    if (after !== undefined) await access.session(after)
+    const after = decodeCursor(sessionPlace, given)
+    if (after !== undefined) await access.session(after.id)
     const page = await store.listSessions({
       ...{ owner: access.ownerNamed(owner), archived, search, after },
       limit: limit + 1,
@@ -123,7 +125,7 @@ const listSessions = tool({
       items: sessions,
       dataOf: (one) => one,
       lineOf: (one) => sessionLine(one, names),
-      cursorOf: (last) => last.session_id,
+      cursorOf: (_, taken) => placeOf(page[taken - 1]!),
       follows: page.length > limit,
     })
     return { data: { sessions: [...taken], ...(next !== undefined && { next_cursor: next }) }, text }

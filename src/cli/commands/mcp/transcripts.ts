@@ -9,14 +9,14 @@ import { z } from 'zod'
 import { invalid, isUndertextError } from '../../../errors.ts'
 import { codePointStart, headOf } from '../../../messages/characters.ts'
 import { framed } from '../../../recall/answer.ts'
-import type { Session } from '../../../storage/storage.ts'
+import type { ListedSession, Session } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
 import { truncateToTokenBudget } from '../../../tokens/truncate-text.ts'
 import { exportMarkdown } from '../../../transfer/export-markdown.ts'
 import { counted } from '../../output/figures.ts'
 import { safeLine } from '../../output/safe-text.ts'
 import type { Access } from './access.ts'
-import { countingFor, decodeCursor, encodeCursor, failed, timeText } from './answer.ts'
+import { countingFor, decodeCursor, encodeCursor, failed, placeOf, sessionPlace, timeText } from './answer.ts'
 
 /* Transcripts as resources: Markdown documents by the exporter of the command line, in pages. */
 
@@ -31,7 +31,7 @@ const PAGE = 100
 /** Characters of a name in the list. */
 const MOST_UNITS = 400
 
-const listCursor = z.tuple([z.boolean(), z.string().nullable()])
+const listCursor = z.tuple([z.boolean(), sessionPlace.nullable()])
 
 /** Registers the list, the template and the reading of transcripts. */
 export function addTranscripts({ server }: McpServer, access: Access, maxTokens: number): void {
@@ -61,8 +61,8 @@ export function addTranscripts({ server }: McpServer, access: Access, maxTokens:
 
 async function listPage(access: Access, cursor: string | undefined) {
   let [archived, after] = decodeCursor(listCursor, cursor) ?? [false, null]
-  if (after !== null) await access.session(after)
-  const found: Session[] = []
+  if (after !== null) await access.session(after.id)
+  const found: ListedSession[] = []
   let next: string | undefined
   for (;;) {
     const limit = PAGE - found.length
@@ -71,7 +71,7 @@ async function listPage(access: Access, cursor: string | undefined) {
       ...(after !== null && { after }),
     })
     for (const session of page.slice(0, limit)) found.push(session)
-    after = found.at(-1)?.id ?? null
+    after = placeOf(found.at(-1)!)
     if (page.length > limit) {
       next = encodeCursor([archived, after])
       break
@@ -84,15 +84,18 @@ async function listPage(access: Access, cursor: string | undefined) {
       break
     }
   }
-  return { resources: found.map(resourceOf), ...(next !== undefined && { nextCursor: next }) }
+  const resources = []
+  for (const session of found) resources.push(await resourceOf(access.store, session))
+  return { resources, ...(next !== undefined && { nextCursor: next }) }
 }
 
-function resourceOf({ id, title, messageCount, updatedAt, archivedAt }: Session) {
+async function resourceOf(store: Store, { id, title, updatedAt, archivedAt }: Session) {
+  const { messages } = await store.countMessages(id)
   return {
     uri: PREFIX + encodeURIComponent(id),
     name: safeLine(headOf(id, MOST_UNITS)),
     ...(title !== undefined && { title: safeLine(headOf(title, MOST_UNITS)) }),
-    description: `${counted(messageCount, 'message')}${archivedAt === undefined ? '' : ', archived'}`,
+    description: `${counted(messages, 'message')}${archivedAt === undefined ? '' : ', archived'}`,
     mimeType: MARKDOWN,
     annotations: { lastModified: timeText(updatedAt) },
   }
