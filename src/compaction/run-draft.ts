@@ -178,6 +178,19 @@ export class RunDraft {
     return outcome === 'accepted'
   }
 
+  /** Replaces the rows by a summary of the extractive summarizer; returns whether it was accepted. */
+  async condenseOffline(task: SummaryTask, insteadOf: string | undefined): Promise<boolean> {
+    // What a pending summary will contain is not known.
+    const isPending = task.rows.some(({ key }) => this.#plannedInsert(key)?.text === '')
+    if (isPending) return this.#addEstimated(task)
+    return (await this.#ask(task, extractiveSummarizer, insteadOf)) === 'accepted'
+  }
+
+  /** Whether summaries were requested, and none was accepted. */
+  get hasOnlyFailed(): boolean {
+    return this.#failed.length > 0 && this.#steps.every(({ summary }) => summary === undefined)
+  }
+
   /** Adds a text of the caller or of a stage; returns whether it was accepted. */
   accept(task: SummaryTask, written: WrittenSummary, summarizer: string, plan?: Plan): boolean {
     return this.#judge(uuidv7(), task, written, { summarizer }, { plan }) === 'accepted'
@@ -313,6 +326,12 @@ export class RunDraft {
     const sources = await this.sourcesOf(rows)
     const messages = sources.map(({ shown }) => shown)
     this.#pending.push({ summarizer: summarizer.name, messages, inputTokens, maxTokens })
+    return this.#addEstimated(task)
+  }
+
+  /** Adds a summary without text that has the maximum size. */
+  #addEstimated(task: SummaryTask): true {
+    const { rows, maxTokens } = task
     // The largest number of units that are at most maxTokens.
     const { estimator, provider } = this.#view
     let units = 0

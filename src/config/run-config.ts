@@ -33,6 +33,9 @@ import {
 } from './settings.ts'
 import { DEFAULT_STAGES, MAX_RETAINED_MESSAGES, stagesOf, withWindow } from './stages.ts'
 
+/** How far from its target a view may end, as a share of it. */
+export const TARGET_TOLERANCE = 0.05
+
 /** Share of the history that an overflow of unknown size removes, at least. */
 const OVERFLOW_SHARE = 0.3
 
@@ -147,7 +150,8 @@ export function mayCallModel({ summarizer, range, summary, pipeline }: RunConfig
   return range === undefined ? pipeline.some(requestsSummaries) : summary === undefined
 }
 
-function requestsSummaries(stage: Stage): boolean {
+/** Whether a stage, or one within it, requests summaries. */
+export function requestsSummaries(stage: Stage): boolean {
   return 'summaries' in stage || ('stages' in stage && stage.stages.some(requestsSummaries))
 }
 
