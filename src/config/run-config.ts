@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { defined } from '../messages/defined.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
 import { minimumSavingsOf } from '../model/prompt-cache.ts'
@@ -16,6 +17,7 @@ import {
   offlineSummaryTokens,
   scaledFigures,
   summaryRoom,
+  targetAt,
 } from '../tokens/budget.ts'
 import { expectedTokens, type Outlook, outlook, type Readings } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
@@ -60,6 +62,8 @@ export type RunConfig = Omit<CompactionOptions, StageOption> & {
   readonly pipeline: readonly Stage[]
   /** What `summarizer` replaces because it cannot be used: `provider:model` as requested, or the name of a summarizer. */
   readonly insteadOf?: string
+  /** Tokens at which compaction is due, where they lower the target: no target is given. */
+  readonly dueTokens?: number | undefined
   /** The background job that the run is made for. */
   readonly job?: RunOfJob | undefined
   /** Tables of context windows, by the preset. Default: those of the preset `default`. */
@@ -81,7 +85,10 @@ export function runConfig(
   const resolved = configuration.ofCall(session.config, pick(call, CALL_SETTINGS))
   const { settings } = resolved
   if (!settings.enabled) return undefined
+  const { sources } = resolved
   const isAutomatic = call.trigger === 'auto'
+  const isTargetGiven =
+    settings.targetTokens !== undefined || (sources.target !== 'default' && sources.target !== 'preset')
   const values = nonDefaults(resolved, RUN_SETTINGS)
   return {
     ...values,
@@ -91,6 +98,7 @@ export function runConfig(
     // The minimum of the settings applies to automatic runs only.
     minimumSavings: isAutomatic ? values.minimumSavings : call.minimumSavings,
     windows: registryOf(settings.preset),
+    ...(!isTargetGiven && defined({ dueTokens: settings.thresholdTokens })),
     // A session that does not summarize automatically still does so on request.
     pipeline: pipelineOf(resolved, call, isAutomatic && !settings.enableAutoSummarize),
     ...chosenSummarizer(settings.summarizer, settings.summarizationProvider, settings.summarizationModel),
@@ -202,7 +210,9 @@ export function resolveSettings(config: RunConfig, subject: RunSubject): RunSett
   const available = Math.max(0, availableInput(contextWindow, config.maxTokens, inputLimit))
   const others = expectedTokens(found, { ...estimate, history: 0 })
   const scale = found.ratio * overflowScale(config, expectedTokens(found, estimate))
-  const share = Math.floor((config.target ?? DEFAULT_COMPACTION_TARGET) * available)
+  const { dueTokens, target: given = DEFAULT_COMPACTION_TARGET } = config
+  const isDueByTokens = dueTokens !== undefined && available > 0
+  const share = Math.floor((isDueByTokens ? targetAt(dueTokens / available, given) : given) * available)
   const target = config.targetTokens ?? share - others
   const targetTokens = Math.max(0, Math.floor(target / scale))
   return {
