@@ -1,11 +1,19 @@
 import { type ChatMessage, MAX_RETAINED_MESSAGES, PRESETS, type Stage, type StageSpec } from 'undertext'
 import { type ArrayCompactionConfig, ContextCompactor } from 'undertext/arrays'
+import { missingAfterSummary } from '../../src/model/laws.ts'
 import { newestWindow } from './window.ts'
 
-/** What brings a history down to a budget, and answers what a model would see. */
+/** What a model would see. */
+export type Compacted = {
+  readonly view: readonly ChatMessage[]
+  /** Messages after the newest summary that are neither in it nor in the view, of all rounds. The law allows none. */
+  readonly missing: number
+}
+
+/** What brings a history down to a budget. */
 export type Contestant = {
   readonly name: string
-  readonly compact: (messages: readonly ChatMessage[], budget: number) => Promise<readonly ChatMessage[]>
+  readonly compact: (messages: readonly ChatMessage[], budget: number) => Promise<Compacted>
 }
 
 /** A model whose window holds every history measured, so that nothing but the budget counts. */
@@ -14,22 +22,49 @@ const WIDE: ArrayCompactionConfig = { provider: 'google-ai', model: 'gemini-2.5-
 const by = (name: string, config: ArrayCompactionConfig): Contestant => ({
   name,
   async compact(messages, budget) {
-    const { messages: view } = await new ContextCompactor({ ...WIDE, ...config }).compact(messages, budget)
-    return view
+    const compactor = new ContextCompactor({ ...WIDE, ...config })
+    const { messages: view, tagged } = await compactor.compact(messages, budget)
+    return { view, missing: countMissing(tagged) }
   },
 })
+
+/** How many messages a compaction of an array hid after its newest summary. */
+function countMissing(tagged: readonly ChatMessage[]): number {
+  const rows = tagged.map((message, at) => ({
+    key: at,
+    kind:
+      message.condenseId !== undefined
+        ? ('summary' as const)
+        : message.isTruncationMarker === true
+          ? ('marker' as const)
+          : ('message' as const),
+    anchor: at,
+    ordinal: 0,
+    isHidden: message.condenseParent !== undefined || message.truncationParent !== undefined,
+  }))
+  return missingAfterSummary(
+    rows,
+    rows.filter(({ isHidden }) => !isHidden),
+  ).length
+}
 
 /** The same, done several times on the way: each round on what the one before left and the messages since. */
 const inRounds = ({ name, compact }: Contestant, rounds: number): Contestant => ({
   name: `${name}, ${rounds} rounds`,
   async compact(messages, budget) {
     let view: readonly ChatMessage[] = []
+    let missing = 0
     for (let round = 1; round <= rounds; round++) {
       const from = roundStart(messages, (round - 1) / rounds)
       const to = roundStart(messages, round / rounds)
-      view = await compact([...view, ...messages.slice(from, to)], Math.floor((budget * round) / rounds))
+      const done = await compact(
+        [...view, ...messages.slice(from, to)],
+        Math.floor((budget * round) / rounds),
+      )
+      view = done.view
+      missing += done.missing
     }
-    return view
+    return { view, missing }
   },
 })
 
@@ -61,7 +96,10 @@ function withWindowOfNca(stage: StageSpec | Stage): StageSpec | Stage {
 
 /** The first is measured with any `--only`. A further stage, strategy or preset is one line more. */
 export const CONTESTANTS: readonly Contestant[] = [
-  { name: 'window', compact: async (messages, budget) => newestWindow(messages, budget) },
+  {
+    name: 'window',
+    compact: async (messages, budget) => ({ view: newestWindow(messages, budget), missing: 0 }),
+  },
   by('default', {}),
   inRounds(by('default', {}), 2),
   inRounds(by('default', {}), 3),

@@ -47,6 +47,13 @@ async function measureFile(path: string): Promise<void> {
   try {
     const figures = await measure(readConversations(path), contestants)
     process.stdout.write(values.json ? `${JSON.stringify(figures)}\n` : table(figures))
+    for (const { contestant, share, holes, cuts } of figures) {
+      if (holes === 0) continue
+      process.stderr.write(
+        `${contestant}, ${share * 100} %: after ${holes} of ${cuts} cuts, messages after the newest summary are in no summary and not in the view\n`,
+      )
+      process.exitCode = 1
+    }
   } catch (error) {
     process.stderr.write(`${path} cannot be measured: ${error instanceof Error ? error.message : error}\n`)
     process.exitCode = 2

@@ -30,6 +30,8 @@ export type Figures = {
   readonly loss: number
   /** Tokens of the views over the tokens allowed, all cuts together. */
   readonly filled: number
+  /** Cuts at which messages after the newest summary are neither in it nor in the view. The law allows none. */
+  readonly holes: number
   /** Share of the cuts at which the view ends within 5 % of its budget, and at which it is larger. */
   readonly met: number
   readonly over: number
@@ -87,11 +89,11 @@ export async function measure(file: File, contestants: readonly Contestant[]): P
   for (const share of SHARES) {
     for (const { name, compact } of contestants) {
       let [used, kept, keptByWindow, tokens, budgets, met, over, milliseconds] = [0, 0, 0, 0, 0, 0, 0, 0]
-      let [asked, right, wrong] = [0, 0, 0]
+      let [asked, right, wrong, holes] = [0, 0, 0, 0]
       for (const { before, wanted, questions } of cuts) {
         const budget = Math.floor(tokensOf(before) * share)
         const start = performance.now()
-        const view = await compact(before, budget)
+        const { view, missing } = await compact(before, budget)
         milliseconds += performance.now() - start
         const size = tokensOf(view)
         used += wanted.length
@@ -101,6 +103,7 @@ export async function measure(file: File, contestants: readonly Contestant[]): P
         asked += answers.length
         right += answers.filter((one) => one === 'right').length
         wrong += answers.filter((one) => one === 'wrong').length
+        if (missing > 0) holes += 1
         tokens += size
         budgets += budget
         if (size > budget) over += 1
@@ -116,6 +119,7 @@ export async function measure(file: File, contestants: readonly Contestant[]): P
         retention: kept / used,
         loss: (used - kept) / (used - keptByWindow),
         filled: tokens / budgets,
+        holes,
         met: met / cuts.length,
         over: over / cuts.length,
         questions: asked,

@@ -149,7 +149,9 @@ export type SummarizeResult = {
   readonly summarized: boolean
   /** [summary, …recent messages]; system messages stay in their places, usually before the summary. */
   readonly messages: ChatMessage[]
-  /** The summarizer's text. The summary message may also contain the digest of tool calls after it. */
+  /**
+   * The summarizer's own text. The summary message may contain more: notes and lines from the log, and the digest of tool calls after it.
+   */
   readonly summaryText?: string
   /** The given array with `condenseParent` on the summarized messages and the summary after them; nothing is lost. */
   readonly tagged: ChatMessage[]
@@ -175,11 +177,7 @@ export async function summarizeMessages(
 ): Promise<SummarizeResult> {
   const checked = check(summarizeConfigSchema, config, 'summarizeMessages')
   const run = await runPipeline(messages, pipelineConfig(checked), 'summarizeMessages')
-  // A summary's own text is without the digest of tool calls after it.
-  const texts = run.steps.map(({ plan }) => {
-    const { text, metadata } = plan.insert!
-    return typeof metadata.textLength === 'number' ? text.slice(0, metadata.textLength) : text
-  })
+  const texts = run.steps.map(({ id }) => run.ownTexts.get(id) ?? '')
   const failure = run.failed[0]?.error
   return {
     summarized: texts.length > 0,

@@ -1,25 +1,35 @@
 import { v7 as uuidv7 } from 'uuid'
 import { type ChosenModel, resolveModel, windowOf } from '../config/model.ts'
 import type { Configuration } from '../config/resolve.ts'
-import { mayCallModel, type RunConfig, type RunSettings, resolveSettings } from '../config/run-config.ts'
+import {
+  mayCallModel,
+  type RunConfig,
+  type RunSettings,
+  requestsSummaries,
+  resolveSettings,
+  TARGET_TOLERANCE,
+} from '../config/run-config.ts'
 import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { type Part, partsOf } from '../messages/message.ts'
-import { checkLaws } from '../model/laws.ts'
+import { checkLaws, missingAfterSummary } from '../model/laws.ts'
 import { COMPACTION_STAGES, type Plan } from '../model/plan.ts'
 import { firstChangedOf, isWorthIt } from '../model/prompt-cache.ts'
+import { compareRows } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { cut } from '../stages/cut.ts'
-import type {
-  CompositeStage,
-  PlanDraft,
-  PlanningStage,
-  SlowPlanningStage,
-  Stage,
-  StageContext,
-  SummarizingStage,
+import {
+  type CompositeStage,
+  isOurs,
+  type PlanDraft,
+  type PlanningStage,
+  type SlowPlanningStage,
+  type Stage,
+  type StageContext,
+  type SummarizingStage,
+  type SummaryTask,
 } from '../stages/stage.ts'
-import { bareCondensePlan } from '../stages/summarize.ts'
+import { bareCondensePlan, planFurtherSummaries, summarize } from '../stages/summarize.ts'
 import type { CommitStep, Snapshot, Storage } from '../storage/storage.ts'
 import {
   completePlan,
@@ -61,9 +71,12 @@ export async function planRun(
 /** Runs the stages and adds their plans to the draft of the run. */
 class RunPlanner {
   readonly #draft: RunDraft
+  /** Whether the run summarizes: then nothing is hidden after a summary without being in one. */
+  readonly #summarizes: boolean
 
   constructor(draft: RunDraft) {
     this.#draft = draft
+    this.#summarizes = draft.config.pipeline.some(requestsSummaries)
   }
 
   /** Runs stages in order, each only while the history is over the budget. */
@@ -119,8 +132,63 @@ class RunPlanner {
     if (plan === undefined) return
     this.#checkLaws(plan, stage)
     if (plan.insert?.kind === 'summary') return this.#addSummary(plan, stage)
-    this.#draft.add(plan, uuidv7())
-    this.#draft.markUsed(stage === cut ? 'truncate' : stage.name)
+    const isWhole = !this.#leavesHole(plan, stage)
+    const lawful = isWhole ? plan : this.#beforeSummary(plan)
+    if (lawful !== undefined) {
+      this.#draft.add(lawful, uuidv7())
+      this.#draft.markUsed(stage === cut ? 'truncate' : stage.name)
+    }
+    if (!isWhole) await this.#summarizeFurther(budget)
+  }
+
+  /**
+   * Whether a run that summarizes would hide messages after the newest summary, so that they would be in no summary and not in the view.
+   * What a stage of the application hides is its decision.
+   */
+  #leavesHole(plan: Plan, stage: Stage): boolean {
+    if (!this.#summarizes || plan.hide.length === 0 || !isOurs(stage)) return false
+    const { rows } = this.#draft.view
+    const hidden = new Set(plan.hide)
+    const left = rows.filter((row) => !hidden.has(row))
+    return missingAfterSummary(rows, left).length > 0
+  }
+
+  /** The part of a plan before the newest summary: rows whose own summary failed, or that were too few for one. */
+  #beforeSummary(plan: Plan): Plan | undefined {
+    const newest = this.#draft.view.rows.findLast(({ kind }) => kind === 'summary')!
+    const hide = plan.hide.filter((row) => compareRows(row, newest) < 0)
+    return hide.some(({ kind }) => kind === 'message') ? { ...plan, hide } : undefined
+  }
+
+  /**
+   * Makes room by further summaries in place of hiding messages after the newest one. The offline summarizer writes them: a model was asked
+   * already, or may not be. A view that is almost within the budget stays as it is.
+   */
+  async #summarizeFurther(budget: number): Promise<void> {
+    const draft = this.#draft
+    const { stages, limitTokens } = draft.settings
+    const { summarizer, job, trigger } = draft.config
+    // A job whose summaries failed is tried again later.
+    if (job !== undefined && draft.hasOnlyFailed) return
+    const tolerance = trigger === 'overflow' ? 0 : TARGET_TOLERANCE
+    if (draft.view.tokens <= Math.min(budget * (1 + tolerance), limitTokens)) return
+    const target = Math.min(budget, limitTokens)
+    const insteadOf = summarizer?.usesModel === true ? summarizer.name : undefined
+    const condense = async (tasks: readonly SummaryTask[]): Promise<void> => {
+      for (const task of tasks) if (await draft.condenseOffline(task, insteadOf)) draft.markUsed('summarize')
+    }
+    await condense(planFurtherSummaries(draft.view, target, stages.summaryMaxTokens))
+    if (draft.view.tokens <= limitTokens) return
+    // The request must fit: one summary of all, the earlier ones included.
+    const settings = { ...stages, keepRecentTokens: undefined, keepRecentRatio: undefined }
+    const context = {
+      settings,
+      targetTokens: target,
+      limitTokens,
+      contentOf: () => [],
+      metadataOf: () => undefined,
+    }
+    await condense(summarize.summaries(draft.view, context) as readonly SummaryTask[])
   }
 
   /** The contents and metadata of the rows that a stage asks for, with the changes of this run. */

@@ -1,4 +1,4 @@
-import type { RunConfig } from '../config/run-config.ts'
+import { type RunConfig, TARGET_TOLERANCE } from '../config/run-config.ts'
 import { defined } from '../messages/defined.ts'
 import type { JsonObject } from '../messages/json.ts'
 import type { ViewMessage } from '../messages/message.ts'
@@ -268,14 +268,11 @@ export function idleReason(planned: PlannedRun): IdleReason | undefined {
   return snapshot.view.tokens <= settings.targetTokens ? 'NOTHING_TO_COMPACT' : 'NO_PROGRESS'
 }
 
-/** How far from its target a view may end, as a share of it. */
-const TOLERANCE = 0.05
-
 /** Why a planned run ends off its target; `undefined` when it does not, or changes nothing. */
 export function offTarget({ steps, failed, after, settings }: PlannedRun): OffTarget | undefined {
   const last = steps.at(-1)
   const { targetTokens } = settings
-  if (last === undefined || Math.abs(after.tokens - targetTokens) <= TOLERANCE * targetTokens)
+  if (last === undefined || Math.abs(after.tokens - targetTokens) <= TARGET_TOLERANCE * targetTokens)
     return undefined
   if (after.tokens > targetTokens) return failed.length > 0 ? 'SUMMARY_FAILED' : 'KEPT_TOO_LARGE'
   return newestHidden(last) > targetTokens - after.tokens ? 'NEXT_TOO_LARGE' : 'REMOVED_MORE'

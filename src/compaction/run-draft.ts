@@ -51,6 +51,8 @@ export type PlannedRun = {
   readonly stagesUsed: readonly CompactionStage[]
   readonly after: View
   readonly pending: readonly PendingSummary[]
+  /** The summarizers' own texts, by the id of the compaction: the inserted rows have notes and the digest besides. */
+  readonly ownTexts: ReadonlyMap<string, string>
   /** Tokens of the view, by the estimator, that its provider reported as cached; `undefined` without a report. */
   readonly cachedTokens?: number | undefined
   /** The run would save less than its minimum, so its plans were dropped. */
@@ -64,6 +66,9 @@ export function withoutSteps(planned: PlannedRun): PlannedRun {
 
 /** What planning reads from a storage, besides the snapshot. */
 export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'>
+
+/** How often the extractive summarizer is asked for less when its summary ends above the target. */
+const MOST_SHORTENED = 3
 
 /** Rows whose contents are read at once. */
 const PAGE_ROWS = 500
@@ -105,6 +110,7 @@ export class RunDraft {
   readonly #steps: CommitStep[] = []
   readonly #failed: FailedAttempt[] = []
   readonly #pending: PendingSummary[] = []
+  readonly #ownTexts = new Map<string, string>()
   readonly #used = new Set<CompactionStage>()
 
   constructor(
@@ -144,6 +150,7 @@ export class RunDraft {
       stagesUsed: [...this.#used],
       after: this.#view,
       pending: this.#pending,
+      ownTexts: this.#ownTexts,
     }
   }
 
@@ -178,6 +185,19 @@ export class RunDraft {
     return outcome === 'accepted'
   }
 
+  /** Replaces the rows by a summary of the extractive summarizer; returns whether it was accepted. */
+  async condenseOffline(task: SummaryTask, insteadOf: string | undefined): Promise<boolean> {
+    // What a pending summary will contain is not known.
+    const isPending = task.rows.some(({ key }) => this.#plannedInsert(key)?.text === '')
+    if (isPending) return this.#addEstimated(task)
+    return (await this.#ask(task, extractiveSummarizer, insteadOf)) === 'accepted'
+  }
+
+  /** Whether summaries were requested, and none was accepted. */
+  get hasOnlyFailed(): boolean {
+    return this.#failed.length > 0 && this.#steps.every(({ summary }) => summary === undefined)
+  }
+
   /** Adds a text of the caller or of a stage; returns whether it was accepted. */
   accept(task: SummaryTask, written: WrittenSummary, summarizer: string, plan?: Plan): boolean {
     return this.#judge(uuidv7(), task, written, { summarizer }, { plan }) === 'accepted'
@@ -185,7 +205,7 @@ export class RunDraft {
 
   /**
    * Calls one summarizer; returns whether its text was accepted, or why not. Accepted or not, it is recorded. `retryOf`: why the
-   * previous answer was rejected. `known`: the material, when it was read for an earlier answer.
+   * previous answer was rejected. `known`: the material, when it was read for an earlier answer. `shortened`: how often it was asked for less.
    */
   async #ask(
     task: SummaryTask,
@@ -193,6 +213,7 @@ export class RunDraft {
     insteadOf: string | undefined,
     retryOf?: AnswerProblem,
     known?: SummaryMaterial,
+    shortened = 0,
   ): Promise<Outcome> {
     const id = uuidv7()
     this.throwIfAborted()
@@ -225,7 +246,8 @@ export class RunDraft {
       return 'failed'
     }
     // Only the extractive summarizer is asked again: a summary by a model is paid once, and what it replaces is recorded before the call.
-    const fitting = summarizer === extractiveSummarizer ? this.#refitted(task, asked.written) : undefined
+    const fitting =
+      summarizer === extractiveSummarizer ? this.#refitted(task, asked.written, shortened) : undefined
     if (fitting === undefined) return this.#judge(id, task, asked.written, asked.record, { insteadOf })
     return this.#ask(
       fitting,
@@ -233,6 +255,7 @@ export class RunDraft {
       insteadOf,
       retryOf,
       fitting.rows === task.rows ? material : undefined,
+      fitting.rows === task.rows ? shortened + 1 : shortened,
     )
   }
 
@@ -253,16 +276,15 @@ export class RunDraft {
   }
 
   /** The task for a summary that fits the target better: of fewer rows, or shorter when its text is larger than estimated. */
-  #refitted(task: SummaryTask, written: WrittenSummary): SummaryTask | undefined {
+  #refitted(task: SummaryTask, written: WrittenSummary, shortened: number): SummaryTask | undefined {
     if (task.fillTokens === undefined || problemOf(written) !== undefined) return undefined
     const { sizes } = this.#summaryRow(written.text, {})
     const size = this.#view.tokensOfRow(sizes)
     const over = this.#view.tokens - task.tokens + size - task.fillTokens
-    if (over <= 0) return withoutSpareRows(this.#view, task, size)
-    // Without `fillTokens` it is not fitted again.
-    const { fillTokens: _, ...rest } = task
+    if (over <= 0) return shortened > 0 ? undefined : withoutSpareRows(this.#view, task, size)
+    if (shortened >= MOST_SHORTENED) return undefined
     const maxTokens = Math.floor((task.maxTokens * (size - over)) / size) - 1
-    return maxTokens < task.maxTokens / 2 ? undefined : { ...rest, maxTokens }
+    return maxTokens < task.maxTokens / 2 ? undefined : { ...task, maxTokens }
   }
 
   #requestFor(task: SummaryTask, retryOf?: AnswerProblem): Parameters<typeof askForSummary>[2] {
@@ -300,6 +322,7 @@ export class RunDraft {
     const noted = { ...levelOf(task), ...defined({ insteadOf }), ...notesOf(written) }
     const params = { maxTokens, coveredTokens, ...noted, ...task.params }
     this.add(plan === undefined ? condensePlan(rows, insert, params) : { ...plan, insert }, id, record)
+    this.#ownTexts.set(id, written.ownText)
     return 'accepted'
   }
 
@@ -313,6 +336,12 @@ export class RunDraft {
     const sources = await this.sourcesOf(rows)
     const messages = sources.map(({ shown }) => shown)
     this.#pending.push({ summarizer: summarizer.name, messages, inputTokens, maxTokens })
+    return this.#addEstimated(task)
+  }
+
+  /** Adds a summary without text that has the maximum size. */
+  #addEstimated(task: SummaryTask): true {
+    const { rows, maxTokens } = task
     // The largest number of units that are at most maxTokens.
     const { estimator, provider } = this.#view
     let units = 0

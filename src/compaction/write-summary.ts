@@ -98,6 +98,8 @@ const MOST_RULES = 500
 export type WrittenSummary = {
   /** The text of the summary row: that of the summarizer, then the digest. */
   readonly text: string
+  /** The summarizer's own text: without notes and lines from the log, and without the digest. */
+  readonly ownText: string
   readonly metadata: JsonObject
   /** The last answer, with the cost of all. */
   readonly answer: SummaryAnswer
@@ -185,6 +187,7 @@ export async function writeSummary(
     const problem = await problemOf(answer)
     if (problem !== undefined) return noSummary(cost.total(''), problem)
   }
+  const ownText = summary
   let notes: SummaryNotes = defined({ shortened })
   if (log !== undefined) {
     const noted = withNotes(withoutRemarks(summary), log)
@@ -205,6 +208,7 @@ export async function writeSummary(
   }
   return {
     text: rendered === '' ? summary : `${summary}\n\n${rendered}`,
+    ownText,
     metadata: {
       ...metadataOf(summary, digest),
       ...(rules.length > 0 && { rules: rules.slice(-MOST_RULES) }),
@@ -232,7 +236,7 @@ function judge(summarizer: Summarizer, answer: SummaryAnswer | undefined): Retur
 }
 
 function noSummary(answer: SummaryAnswer, problem: AnswerProblem): WrittenSummary {
-  return { text: '', metadata: {}, answer, problem }
+  return { text: '', ownText: '', metadata: {}, answer, problem }
 }
 
 /** The digest after a summary's text; empty when it would name no call, or as a whole when `isWhole` and a call is left out. */
@@ -244,7 +248,7 @@ function renderForSummary(digest: Digest, maxTokens: number, isWhole: boolean): 
 
 /** A summary with a given text: the digest of its tool calls is kept for later summaries. */
 export function givenSummary(text: string, material: SummaryMaterial): WrittenSummary {
-  return { text, metadata: metadataOf(text, material.digest()), answer: { text } }
+  return { text, ownText: text, metadata: metadataOf(text, material.digest()), answer: { text } }
 }
 
 /** How a summarizer is called. */

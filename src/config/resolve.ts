@@ -14,6 +14,7 @@ import {
   DEFAULT_PROVIDER,
   PRUNE_MINIMUM_SAVINGS,
   PRUNE_PROTECT_TOKENS,
+  targetAt,
 } from '../tokens/budget.ts'
 import { canonicalProvider } from '../tokens/providers.ts'
 import type { ContextWindows } from '../tokens/windows.ts'
@@ -237,7 +238,7 @@ function adjustTarget(settings: Record<string, unknown>, sources: Record<string,
   if (sources.target !== 'default' && sources.target !== 'preset') return
   if (targetTokens !== undefined || typeof target !== 'number' || typeof threshold !== 'number') return
   if (threshold >= DEFAULT_COMPACTION_THRESHOLD) return
-  settings.target = (threshold * target) / DEFAULT_COMPACTION_THRESHOLD
+  settings.target = targetAt(threshold, target)
   sources.target = sources.threshold!
 }
 

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { defined } from '../messages/defined.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
 import { minimumSavingsOf } from '../model/prompt-cache.ts'
@@ -16,6 +17,7 @@ import {
   offlineSummaryTokens,
   scaledFigures,
   summaryRoom,
+  targetAt,
 } from '../tokens/budget.ts'
 import { expectedTokens, type Outlook, outlook, type Readings } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
@@ -32,6 +34,9 @@ import {
   type SettingName,
 } from './settings.ts'
 import { DEFAULT_STAGES, MAX_RETAINED_MESSAGES, stagesOf, withWindow } from './stages.ts'
+
+/** How far from its target a view may end, as a share of it. */
+export const TARGET_TOLERANCE = 0.05
 
 /** Share of the history that an overflow of unknown size removes, at least. */
 const OVERFLOW_SHARE = 0.3
@@ -57,6 +62,8 @@ export type RunConfig = Omit<CompactionOptions, StageOption> & {
   readonly pipeline: readonly Stage[]
   /** What `summarizer` replaces because it cannot be used: `provider:model` as requested, or the name of a summarizer. */
   readonly insteadOf?: string
+  /** Tokens at which compaction is due, where they lower the target: no target is given. */
+  readonly dueTokens?: number | undefined
   /** The background job that the run is made for. */
   readonly job?: RunOfJob | undefined
   /** Tables of context windows, by the preset. Default: those of the preset `default`. */
@@ -78,7 +85,10 @@ export function runConfig(
   const resolved = configuration.ofCall(session.config, pick(call, CALL_SETTINGS))
   const { settings } = resolved
   if (!settings.enabled) return undefined
+  const { sources } = resolved
   const isAutomatic = call.trigger === 'auto'
+  const isTargetGiven =
+    settings.targetTokens !== undefined || (sources.target !== 'default' && sources.target !== 'preset')
   const values = nonDefaults(resolved, RUN_SETTINGS)
   return {
     ...values,
@@ -88,6 +98,7 @@ export function runConfig(
     // The minimum of the settings applies to automatic runs only.
     minimumSavings: isAutomatic ? values.minimumSavings : call.minimumSavings,
     windows: registryOf(settings.preset),
+    ...(!isTargetGiven && defined({ dueTokens: settings.thresholdTokens })),
     // A session that does not summarize automatically still does so on request.
     pipeline: pipelineOf(resolved, call, isAutomatic && !settings.enableAutoSummarize),
     ...chosenSummarizer(settings.summarizer, settings.summarizationProvider, settings.summarizationModel),
@@ -147,7 +158,8 @@ export function mayCallModel({ summarizer, range, summary, pipeline }: RunConfig
   return range === undefined ? pipeline.some(requestsSummaries) : summary === undefined
 }
 
-function requestsSummaries(stage: Stage): boolean {
+/** Whether a stage, or one within it, requests summaries. */
+export function requestsSummaries(stage: Stage): boolean {
   return 'summaries' in stage || ('stages' in stage && stage.stages.some(requestsSummaries))
 }
 
@@ -198,7 +210,9 @@ export function resolveSettings(config: RunConfig, subject: RunSubject): RunSett
   const available = Math.max(0, availableInput(contextWindow, config.maxTokens, inputLimit))
   const others = expectedTokens(found, { ...estimate, history: 0 })
   const scale = found.ratio * overflowScale(config, expectedTokens(found, estimate))
-  const share = Math.floor((config.target ?? DEFAULT_COMPACTION_TARGET) * available)
+  const { dueTokens, target: given = DEFAULT_COMPACTION_TARGET } = config
+  const isDueByTokens = dueTokens !== undefined && available > 0
+  const share = Math.floor((isDueByTokens ? targetAt(dueTokens / available, given) : given) * available)
   const target = config.targetTokens ?? share - others
   const targetTokens = Math.max(0, Math.floor(target / scale))
   return {

@@ -177,6 +177,8 @@ const callShape = {
   preset: z.enum(PRESET_NAMES).optional(),
   maxRetainedMessages: z.int().nonnegative().optional(),
   enableAutoSummarize: z.boolean().optional(),
+  /** Usage at which compaction is due: below 0.8 it lowers the target where none is given. */
+  threshold: shareSchema.optional(),
 }
 
 /** The options of `compactSession` and `previewCompaction`: facts of the call, and settings that apply to it. */
@@ -239,7 +241,6 @@ export const settingsSchema = z.strictObject({
   estimator: nameSchema.optional(),
   enabled: z.boolean().optional(),
   auto: z.boolean().optional(),
-  threshold: shareSchema.optional(),
   thresholdTokens: tokens.optional(),
   warningLevels: z.array(shareSchema).max(20).readonly().optional(),
   /** Percent, a whole number. */

@@ -1,7 +1,7 @@
 import { UndertextError } from '../errors.ts'
 import { applyPlan, isCondensing, type Plan, type PlannedStep, spanOf } from './plan.ts'
 import { isThought } from './turns.ts'
-import { View } from './view.ts'
+import { compareRows, View } from './view.ts'
 import type { ViewRow } from './view-row.ts'
 
 /**
@@ -77,6 +77,22 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   if (needing.length > 0) refuse('reasoning stays with the tool loop that needs it', needing)
 
   if (plan.requires.length > 0) checkPointers(view, plan, refuse)
+}
+
+type PlacedRow = Pick<ViewRow, 'key' | 'kind' | 'anchor' | 'ordinal'>
+
+/**
+ * The messages after the newest summary of a view that a run hid: they are neither in that summary nor in the view, so there must be none
+ * (the law of runs that summarize). `before` and `after` are the rows of the view before and after the run, in order.
+ */
+export function missingAfterSummary<R extends PlacedRow>(
+  before: readonly R[],
+  after: readonly PlacedRow[],
+): R[] {
+  const newest = after.findLast(({ kind }) => kind === 'summary')
+  if (newest === undefined) return []
+  const shown = new Set(after.map(({ key }) => key))
+  return before.filter((row) => row.kind === 'message' && compareRows(row, newest) > 0 && !shown.has(row.key))
 }
 
 /**

@@ -169,8 +169,13 @@ export function requestParts({
 
 /** Options of an automatic run that makes room for a request; `pending` is the request besides its history. */
 export function runOptions(
-  { compaction, provider, model }: Pick<CheckedBefore, 'compaction' | 'provider' | 'model'>,
+  {
+    compaction,
+    provider,
+    model,
+    threshold,
+  }: Pick<CheckedBefore, 'compaction' | 'provider' | 'model' | 'threshold'>,
   pending: CheckedStats,
 ): CompactOptions {
-  return { trigger: 'auto', ...compaction, ...defined({ provider, model }), ...pending }
+  return { trigger: 'auto', ...compaction, ...defined({ provider, model, threshold }), ...pending }
 }

@@ -1,6 +1,8 @@
 import type { ContextStats } from '../compaction/stats.ts'
 import { readCall } from '../config/read-settings.ts'
 import type { ResolvedSettings } from '../config/resolve.ts'
+import { requestsSummaries } from '../config/run-config.ts'
+import { DEFAULT_STAGES, stagesOf } from '../config/stages.ts'
 import type { CompactOptions } from '../config/store-options.ts'
 import { UndertextError } from '../errors.ts'
 import { MAX_TIMER_MS } from '../messages/timer.ts'
@@ -50,14 +52,22 @@ export const OUT_OF_TIME = Symbol('out of time')
 /** A run that calls no model and does not wait. */
 export const WITHOUT_WAITING = { withoutModel: true, whenBusy: 'withoutModel', waitMs: 0 } as const
 
-/** The stages that always make room: hiding the oldest turns and cutting contents. `undefined` where that is switched off. */
+/**
+ * The stages that always make room: hiding the oldest turns and cutting contents. A session that summarizes has further summaries in place of
+ * hidden turns. `undefined` where that is switched off.
+ */
 export function lastResort(
   { compaction }: CheckedPrepare,
   settings: ResolvedSettings,
 ): CompactOptions['stages'] {
   const call = readCall(compaction ?? {}, 'compaction')
   if ((call.enableTruncate ?? settings.enableTruncate) === false) return undefined
-  return (call.emergencyCut ?? settings.emergencyCut) === false ? ['truncate'] : ['truncate', 'cut']
+  const stages = stagesOf(call.stages ?? settings.stages ?? DEFAULT_STAGES, {
+    ...{ prune: true, deduplicate: true, truncate: true, cut: true },
+    summarize: (call.enableSummarize ?? settings.enableSummarize) !== false,
+  })
+  const room = (call.emergencyCut ?? settings.emergencyCut) === false ? ['truncate'] : ['truncate', 'cut']
+  return stages.some(requestsSummaries) ? ['summarize', ...room] : room
 }
 
 /** The caller's settings of a compaction without a range and a target, which only a manual run has. */

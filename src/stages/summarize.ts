@@ -1,7 +1,7 @@
 import type { Plan, PlannedInsert } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import { findCut, findFillingCut, keepSurvivors, keepsGroups } from './cut-points.ts'
+import { findCut, findFillingCut, keepSurvivors, keepsGroups, newestGroup } from './cut-points.ts'
 import type { BareContext, SummarizingStage, SummaryTask } from './stage.ts'
 
 /** Histories of at most this many messages are not summarized. */
@@ -99,6 +99,46 @@ export function withoutSpareRows(
   return { ...task, rows: left, tokens: leftTokens, maxTokens: Math.max(1, Math.min(task.maxTokens, room)) }
 }
 
+/** The least tokens of rows that are worth a further summary, and the share of them that it may take. */
+const MINIMUM_COVERED_TOKENS = 100
+const FURTHER_SHARE = 0.25
+
+/**
+ * Selects what further summaries replace, where hiding messages after the newest summary would leave them in no summary: the oldest rows
+ * after it, as few as bring the view to the target, in runs between the rows that stay. The newest group stays.
+ */
+export function planFurtherSummaries(
+  view: View,
+  targetTokens: number,
+  summaryMaxTokens: number,
+): SummaryTask[] {
+  const { rows, turns } = view
+  const start = rows.findLastIndex(({ kind }) => kind === 'summary') + 1
+  const most = newestGroup(view)
+  const coverable = new Set(coverableRuns(view, most, start).flat())
+  let covered = 0
+  let cut = start
+  for (let index = start; index <= most; index++) {
+    if (turns.isLegalCut(index)) {
+      cut = index
+      if (view.tokens - covered + furtherTokens(covered, summaryMaxTokens) <= targetTokens) break
+    }
+    if (coverable.has(rows[index]!)) covered += view.tokensOfRow(rows[index]!.sizes)
+  }
+  return coverableRuns(view, cut, start).flatMap((run): SummaryTask[] => {
+    const tokens = view.tokensOfRows(run)
+    if (!isWorthIt(run) || tokens < MINIMUM_COVERED_TOKENS) return []
+    const room = furtherTokens(tokens, summaryMaxTokens) - view.estimator.tokensPerMessage
+    return [{ rows: run, tokens, maxTokens: Math.max(1, ownTokens(view, room)) }]
+  })
+}
+
+/** The tokens of further summaries of so many tokens. */
+function furtherTokens(covered: number, summaryMaxTokens: number): number {
+  const least = Math.min(FEWEST_SUMMARY_TOKENS, covered / 2)
+  return Math.floor(Math.min(summaryMaxTokens, Math.max(least, covered * FURTHER_SHARE)))
+}
+
 /** Converts tokens of a provider to those without one, in which summarizers count. */
 function ownTokens({ estimator, provider }: View, tokens: number): number {
   return Math.floor((tokens * estimator.toTokens(MANY_UNITS)) / estimator.toTokens(MANY_UNITS, provider))
@@ -143,24 +183,24 @@ export function isWorthIt(rows: readonly ViewRow[]): boolean {
   return rows.some((row) => row.kind === 'message')
 }
 
-/** The rows before the cut that may be hidden, as runs without visible rows between them. */
-export function coverableRuns(view: View, cut: number): ViewRow[][] {
+/** The rows from an index to a cut that may be hidden, as runs without visible rows between them. */
+export function coverableRuns(view: View, cut: number, from = 0): ViewRow[][] {
   const stays = keepsGroups(view, staysAlways)
   keepSurvivors(view, stays)
   let runs: number[][]
   let parted: number[]
   do {
-    runs = runsOf(cut, stays)
+    runs = runsOf(from, cut, stays)
     parted = runs.flatMap((run) => partedRows(view, run))
     for (const index of parted) stays.add(index)
   } while (parted.length > 0)
   return runs.map((run) => run.map((index) => view.rows[index]!))
 }
 
-function runsOf(cut: number, stays: ReadonlySet<number>): number[][] {
+function runsOf(from: number, cut: number, stays: ReadonlySet<number>): number[][] {
   const runs: number[][] = []
   let open = false
-  for (let index = 0; index < cut; index++) {
+  for (let index = from; index < cut; index++) {
     if (stays.has(index)) open = false
     else if (open) runs.at(-1)!.push(index)
     else {

@@ -111,6 +111,12 @@ export const DEFAULT_COMPACTION_THRESHOLD = 0.8
  * bench:cache`, docs/prompt-cache.md).
  */
 export const DEFAULT_COMPACTION_TARGET = 0.4
+/** A target that was not given explicitly: at a threshold below the default one it is lower in proportion. */
+export function targetAt(threshold: number, target: number): number {
+  return threshold >= DEFAULT_COMPACTION_THRESHOLD
+    ? target
+    : (threshold * target) / DEFAULT_COMPACTION_THRESHOLD
+}
 /** The provider when neither the call nor the session has one. */
 export const DEFAULT_PROVIDER = 'openai'
 

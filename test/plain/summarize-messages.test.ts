@@ -97,6 +97,14 @@ it('summaryText is the summarizer’s text alone; the message also tells what to
   expect(outcome.messages[0]!.content).toMatch(/^They read a file\.\n\n[\s\S]*src\/a\.ts/)
 })
 
+it('summaryText has no notes and no lines that the log added to the message', async () => {
+  const told = [user('Never rename what is public in this package.'), ...talk(12, 200)]
+  const summarizer = { ...saying('They talked.'), usesModel: true }
+  const { summaryText, messages } = await summarizeMessages(told, { summarizer })
+  expect(summaryText).toBe('They talked.')
+  expect(messages[0]!.content).toMatch(/^They talked\.\n\n[\s\S]*Never rename what is public/)
+})
+
 it('finds an earlier summary and merges it: only one is visible afterwards [S3-126]', async () => {
   const first = await summarizeMessages(talk(10), { summarizer: saying('first summary') })
   const summarizer = saying('second summary')

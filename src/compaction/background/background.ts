@@ -89,7 +89,10 @@ export class Background {
     const since = last === undefined ? undefined : Date.now() - last.changedAt
     if (since !== undefined && since >= 0 && since < settings.backgroundMinIntervalMs) return
     if (usesModel && (await this.#openUntil(session)) !== undefined) return
-    await this.#worker.enqueue(sessionId, { call: {}, replans: 0, hurry: false, isOffered: true })
+    // The threshold of one call lowers the target of the run that follows it.
+    const isOfCall = settings.thresholdTokens === undefined && stats.threshold !== settings.threshold
+    const call = isOfCall && stats.threshold <= 1 ? { threshold: stats.threshold } : {}
+    await this.#worker.enqueue(sessionId, { call, replans: 0, hurry: false, isOffered: true })
   }
 
   /** No caller waits for an offer, so errors of the storage are ignored: the session is offered again at the next turn. */

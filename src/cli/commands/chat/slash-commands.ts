@@ -143,8 +143,9 @@ async function compact(
   argument: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { sessionId, backend, system, maxOutputTokens } = conversation
+  const { sessionId, backend, system, maxOutputTokens, threshold } = conversation
   const shown = await makePlan(store, sessionId, {
+    threshold,
     provider: backend.provider,
     model: backend.model,
     system,
