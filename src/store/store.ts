@@ -672,7 +672,7 @@ export class Store<S extends Storage = Storage> {
    * regenerate, edit or replace. Compactions made since then are undone, those undone since then are redone. Nothing is destroyed:
    * `undoCompaction` restores the view, and the compactions, as they were before the rewind.
    *
-   * System messages, pinned rows, summaries and pending calls are hidden too, because a rewind is not a compaction. A call may lose its
+   * System messages, pinned rows, summaries and open calls are hidden too, because a rewind is not a compaction. A call may lose its
    * result this way; it is then pending again. Hidden rows keep their ids and release their idempotency keys. Creates the session
    * when there is something to append.
    *

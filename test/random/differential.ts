@@ -274,6 +274,9 @@ export async function checkSequence(
     for (const [index, one] of steps.entries()) {
       const answers = [await outcomeOf(real, one), await outcomeOf(model, one)]
       expect(answers[0], `step ${index} ${one.verb}`).toEqual(answers[1])
+      // Stages plan around what is pinned or open.
+      if (one.verb === 'compact' || one.verb === 'compose')
+        expect(REFUSALS, `step ${index} ${one.verb}`).not.toContain(answers[0])
       expect(await stateOf(real), `after step ${index} ${one.verb}`).toEqual(await stateOf(model))
       await checkOwn(real, index)
       if (RENDERED.has(one.verb)) await checkRendering(real, index)
@@ -283,6 +286,8 @@ export async function checkSequence(
     await real.close()
   }
 }
+
+const REFUSALS: readonly unknown[] = ['ILLEGAL_BOUNDARY', 'PENDING_TOOL_CALLS']
 
 /** What a verb answered, without what differs between two stores (ids, times). */
 export async function outcomeOf(store: Store, one: Step): Promise<unknown> {

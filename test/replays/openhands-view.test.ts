@@ -280,7 +280,9 @@ describe('openhands-view, enforcement', () => {
         const failure = await failureOf(() => store.hideMessages(SESSION, asked))
         expect(failure, one.name).toMatchObject({ code: 'PENDING_TOOL_CALLS', facts: { messageIds: asked } })
         // With their results they wait no longer, and the batch is hidden as one.
-        const calls = made.flatMap(({ message }) => partsOf(message).filter(({ type }) => type === 'tool-call'))
+        const calls = made
+          .filter(({ message }) => asked.includes(message.id))
+          .flatMap(({ message }) => partsOf(message).filter(({ type }) => type === 'tool-call'))
         await store.append(SESSION, [
           {
             ...{ id: 'results', role: 'tool' },

@@ -174,9 +174,10 @@ export function describeSummarize({ open, keeps }: Contract): void {
 
     test('a call without a result stays wherever it is, and gets its result when it comes', async () => {
       const store = await open()
-      await appendAll(store, [...chat(3), say('user', 'look'), call('slow', 'run'), ...chat(4)])
+      await appendAll(store, [...chat(3), say('user', 'look'), call('slow', 'run'), ...chat(4, 60)])
       const summarizer = fakeModel()
-      await store.compactSession(S, { ...all, summarizer, keepRecentTokens: 32 })
+      // A message of 60 units is 69 + 4 = 73 tokens.
+      await store.compactSession(S, { ...all, summarizer, keepRecentTokens: 146 })
       // The call separates the summary of what is before it from that of what follows it.
       expect(await shape(store)).toEqual(['summary', 8, 'summary', 15, 16])
       expect(JSON.stringify(summarizer.requests)).not.toContain('slow')
@@ -190,8 +191,10 @@ export function describeSummarize({ open, keeps }: Contract): void {
       expect(mends.map(({ kind }) => kind)).not.toContain('result-as-text')
       const at = messages.findIndex(({ role }) => role === 'assistant')
       expect(messages[at]).toEqual(call('slow', 'run'))
-      expect(messages[at + 1]).toMatchObject({
-        content: [{ type: 'tool-result', toolCallId: 'slow', output: { value: 'it came' } }, {}],
+      expect((messages[at + 1]!.content as readonly unknown[])[0]).toMatchObject({
+        type: 'tool-result',
+        toolCallId: 'slow',
+        output: { value: 'it came' },
       })
 
       // The next run replaces the pair together with the summaries around it.
