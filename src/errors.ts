@@ -127,7 +127,7 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   ILLEGAL_BOUNDARY: ({ why, messageIds, stage }) =>
     `${stage === undefined ? 'These' : `The stage ${JSON.stringify(stage)} planned an illegal change: these`} messages cannot be hidden (${why})${messageIds.length > 0 ? `: ${named(messageIds)}` : ''}.`,
   PENDING_TOOL_CALLS: ({ messageIds }) =>
-    `Tool calls at the end of the session are still waiting for their results, so their messages cannot be hidden: ${named(messageIds)}.`,
+    `These messages belong to tool calls without a result, so they cannot be hidden: ${named(messageIds)}. Append the results first; for a call that was abandoned, a result that says so.`,
   HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>
     `Compaction ${compactionId} cannot be undone alone: other compactions in force build on it (${named(dependents)}). Undo those first, or pass { cascade: true }.`,
   HAS_FORKS: ({ sessionId, forks }) =>

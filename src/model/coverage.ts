@@ -40,7 +40,7 @@ export const NO_ROWS: RowSet = { positions: [], inserted: [] }
 /** The coverage of a plan on its view. `inserted` is the place of the row that it inserts. */
 export function coverageOf(view: View, plan: Plan, inserted: Place | undefined): Coverage {
   const hidden = new Set(plan.hide)
-  const openCalls = view.turns.unansweredRows.some((index) => hidden.has(view.rows[index]!))
+  const openCalls = view.turns.openRows.some((index) => hidden.has(view.rows[index]!))
   const { beside } = spanOf(view, plan.hide)
   const rewinds = plan.rewinds === true ? { rewinds: true as const } : {}
   return { hidden: rowSet(plan.hide), beside: rowSet(beside), inserted, openCalls, ...rewinds }

@@ -8,7 +8,7 @@ import type { ViewRow } from './view-row.ts'
  * Checks the laws (ARCHITECTURE.md) that every plan must meet on the view that it is applied to. That the view has not changed
  * is checked by `checkStale`; that a summary is smaller than its source is checked where the text is.
  *
- * A rewind hides the end of the conversation as a whole, pins, system messages, summaries and pending calls included; its only law is
+ * A rewind hides the end of the conversation as a whole, pins, system messages, summaries and open calls included; its only law is
  * that no result is left without its call.
  *
  * Throws `ILLEGAL_BOUNDARY`, `PENDING_TOOL_CALLS` or `STALE_PLAN` (a row is not there); changes nothing.
@@ -41,7 +41,7 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
   if (pinned.length > 0) refuse('pinned messages stay', pinned)
   const system = touched.filter((row) => row.kind === 'message' && row.role === 'system')
   if (system.length > 0) refuse('system messages stay', system)
-  // A provider may compact inside a loop: pending calls stay, the loop before them may be hidden.
+  // A provider may compact inside a loop: open calls stay, the rest of their loop may be hidden.
   const waits = plan.kind === 'provider' ? turns.waiting : turns.pending
   // A preview belongs to the append of its message, so a pending batch does not forbid it.
   const pending = plan.kind === 'preview' ? [] : touched.filter((row) => waits.has(indexOf(row)))

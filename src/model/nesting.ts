@@ -27,10 +27,10 @@ export type Nested = {
 
 /**
  * Whether `later` builds on `earlier`: it covers the row that the earlier one inserted, or its span encloses rows that the earlier
- * one hid, which would become visible inside it. Rows that the later one covers itself, or that were visible in its span when it
- * was made, do not count.
+ * one hid, which would become visible inside it. Rows that the later one covers itself, that were visible in its span when it was made,
+ * or that others hide, do not count.
  */
-export function dependsOn(later: Nested, earlier: Nested): boolean {
+export function dependsOn(later: Nested, earlier: Nested, others: readonly Nested[] = []): boolean {
   if (later.rank <= earlier.rank) return false
   const { inserted, hidden } = earlier.coverage
   if (
@@ -39,9 +39,9 @@ export function dependsOn(later: Nested, earlier: Nested): boolean {
   )
     return true
   const span = spanPlaces(later.coverage.hidden)
-  return (
-    span !== undefined && reachesInto(withoutRows(hidden, later.coverage.hidden, later.coverage.beside), span)
-  )
+  if (span === undefined) return false
+  const elsewhere = others.map(({ coverage }) => coverage.hidden)
+  return reachesInto(withoutRows(hidden, later.coverage.hidden, later.coverage.beside, ...elsewhere), span)
 }
 
 /** The compactions that a rewind undid and redid when it came into force. */
@@ -53,8 +53,30 @@ export type Nesting<T extends Nested> = {
   readonly laterInForce: (earlier: T) => Step<readonly T[]>
   /** Earlier undone compactions that hide rows within the span of one. */
   readonly earlierUndone: (later: T) => Step<readonly T[]>
+  /** Earlier compactions in force that hide rows within the span of one. */
+  readonly earlierInForce: (later: T) => Step<readonly T[]>
   /** The compactions that a rewind undid and redid. */
   readonly turnedBy: (rewind: T) => Step<Turned<T>>
+}
+
+/**
+ * What the undo of a rewind redoes and undoes: of what the rewind undid, all but what builds on a compaction that was undone since. That
+ * stays undone too.
+ */
+export function* turnedBack<T extends Nested>(nesting: Nesting<T>, rewind: T): Work<Turned<T>> {
+  const { lifted, restored } = yield* nesting.turnedBy(rewind)
+  const back: T[] = []
+  const isAmong = (list: readonly T[], { no }: T): boolean => list.some((one) => one.no === no)
+  for (const one of lifted.toSorted((a, b) => a.rank - b.rank)) {
+    const undone = (yield* nesting.earlierUndone(one)).filter((other) => !isAmong(back, other))
+    if (undone.length > 0) {
+      const inForce = (yield* nesting.earlierInForce(one)).filter((other) => !isAmong(restored, other))
+      const hiding = [...inForce, ...back].filter(({ rank }) => rank < one.rank)
+      if (undone.some((earlier) => dependsOn(one, earlier, hiding))) continue
+    }
+    back.push(one)
+  }
+  return { lifted: back, restored }
 }
 
 /** Whether a compaction made after a rewind prevents the return of one that the rewind undid. */
@@ -69,7 +91,7 @@ function isInTheWay(later: Nested, lifted: Nested): boolean {
 function* dependentsOf<T extends Nested>(nesting: Nesting<T>, earlier: T): Work<T[]> {
   const dependents = yield* directDependentsOf(nesting, earlier)
   if (earlier.coverage.rewinds !== true) return dependents
-  const { lifted, restored } = yield* nesting.turnedBy(earlier)
+  const { lifted, restored } = yield* turnedBack(nesting, earlier)
   const since = function* (one: T, counts: (later: T) => boolean): Work<T[]> {
     const later = yield* nesting.laterInForce(one)
     return later.filter((other) => other.rank > earlier.rank && counts(other))

@@ -6,8 +6,8 @@ import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import type { CallEntry, ResultEntry, ShownReplacement } from './view-row.ts'
 
 /**
- * The outcome of a call: by its error flag, else derived from the result. `unknown`: the result does not say; `pending`: it has no
- * result yet.
+ * The outcome of a call: by its error flag, else derived from the result. `unknown`: the result does not say; `pending`: it is
+ * open, which means that it has no result, whatever follows it.
  */
 export type ToolCallStatus = Outcome | 'pending'
 

@@ -14,13 +14,12 @@ export class Turns {
   readonly #groups: Groups
   readonly #depths: Int32Array
   readonly #pairs: Pairing['pairs']
-  readonly #waiting: readonly number[]
-  #callsInWait: ReadonlySet<number> | undefined
+  #openBatches: ReadonlySet<number> | undefined
   readonly #calls = new Map<number, ReadonlyMap<number, CallEntry>>()
-  /** Indexes of rows with a pending call, and of the rows of their groups. */
+  /** Indexes of rows with an open call: one without a result, whatever follows it, because its result may still come. */
+  readonly openRows: readonly number[]
+  /** The same, with the rows of their groups. */
   readonly pending: ReadonlySet<number>
-  /** Indexes of rows with a call without a result, anywhere. */
-  readonly unansweredRows: readonly number[]
   readonly rows: readonly ViewRow[]
 
   constructor(rows: readonly ViewRow[]) {
@@ -29,22 +28,30 @@ export class Turns {
     const { pairs, unanswered } = pairRows(rows)
     for (const { call, result } of pairs) union.unite(call.row, result.row)
     this.#pairs = pairs
-    loopGroups(rows, union)
+    this.openRows = [...new Set(unanswered.map((call) => call.row))]
+    loopGroups(rows, union, this.#withResults(this.openRows))
     this.#groups = new Groups(union, rows.length)
     this.#depths = this.#groups.depths()
-    this.unansweredRows = [...new Set(unanswered.map((call) => call.row))]
-    this.#waiting = waitingRows(rows, new Set(this.unansweredRows))
-    this.pending = this.#withGroups(this.#waiting)
+    this.pending = this.#withGroups(this.openRows)
   }
 
-  /** Indexes of rows with a pending call, and of the results that its batch has already, without the loop before it. */
+  /** Indexes of rows with an open call, and of the results that its batch has already, without the loop before it. */
   get waiting(): ReadonlySet<number> {
-    if (this.#callsInWait === undefined) {
-      const waiting = new Set(this.#waiting)
-      this.withPartners(waiting)
-      this.#callsInWait = waiting
+    if (this.#openBatches === undefined) {
+      const batches = new Set(this.openRows)
+      this.withPartners(batches)
+      this.#openBatches = batches
     }
-    return this.#callsInWait
+    return this.#openBatches
+  }
+
+  /** These rows, and the rows with results of their calls. */
+  #withResults(indexes: readonly number[]): ReadonlySet<number> {
+    const all = new Set(indexes)
+    if (all.size === 0) return all
+    const calling = new Set(indexes)
+    for (const { call, result } of this.#pairs) if (calling.has(call.row)) all.add(result.row)
+    return all
   }
 
   #withGroups(indexes: readonly number[]): ReadonlySet<number> {
@@ -194,8 +201,12 @@ function pairRows(rows: readonly ViewRow[]): Pairing {
 /**
  * Unites the rows of a tool loop from its first reasoning on. Reasoning in a row of its own belongs to the assistant's next row: to
  * the calls that it led to, and so to their loop, or to the text.
+ *
+ * Rows of open calls stay in every view. In a finished loop, whose reasoning is no longer needed as a whole, they are not united with the
+ * rows around them: otherwise one call without a result would keep the whole loop for ever.
  */
-function loopGroups(rows: readonly ViewRow[], union: Union): void {
+function loopGroups(rows: readonly ViewRow[], union: Union, open: ReadonlySet<number>): void {
+  const finished = open.size === 0 ? 0 : openLoopBefore(rows, rows.length)
   let start = -1
   let thoughts: number[] = []
   for (let index = 0; index < rows.length; index++) {
@@ -208,6 +219,9 @@ function loopGroups(rows: readonly ViewRow[], union: Union): void {
     if (!isOfLoop(row)) {
       start = -1
       if (row.role === 'assistant') for (const thought of thoughts) union.unite(thought, index)
+    } else if (index < finished && open.has(index)) {
+      start = -1
+      for (const thought of thoughts) union.unite(thought, index)
     } else {
       if (start < 0 && isCalling(row)) start = thoughts[0] ?? (row.hasReasoning ? index : -1)
       if (start >= 0) for (const member of [...thoughts, index]) union.unite(start, member)
@@ -235,28 +249,6 @@ function isCalling({ role, calls }: ViewRow): boolean {
 /** Whether a row calls tools, holds only their results, reasons between them, or is empty. */
 function isOfLoop(row: ViewRow): boolean {
   return isCalling(row) || (row.results.length > 0 && !row.speaks) || isThought(row) || saysNothing(row)
-}
-
-/**
- * Rows of pending calls: without a result, and without a request or an assistant row without calls after them. Further calls and
- * their results do not end the waiting: a batch may arrive as several messages, with results in any order.
- */
-function waitingRows(rows: readonly ViewRow[], unanswered: ReadonlySet<number>): number[] {
-  const waiting: number[] = []
-  for (let index = rows.length - 1; index >= 0; index--) {
-    const row = rows[index]!
-    if (unanswered.has(index)) waiting.push(index)
-    if (isRequest(row) || isAnswer(row)) break
-  }
-  return waiting
-}
-
-/**
- * Whether the model continues without calls. A row of results of provider-run tools does not count, nor does reasoning alone.
- */
-function isAnswer(row: ViewRow): boolean {
-  const { role, calls, results, speaks } = row
-  return role === 'assistant' && calls.length === 0 && (speaks || results.length === 0) && !isThought(row)
 }
 
 /** Disjoint sets of indexes; the smallest index represents its set. */

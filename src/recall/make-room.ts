@@ -223,7 +223,7 @@ async function refusalOf(
   if (isUndertextError(error, 'PENDING_TOOL_CALLS'))
     return {
       code: error.code,
-      text: 'Calls that wait for their results cannot be hidden. Choose a position before them.',
+      text: 'Calls without a result cannot be hidden. Choose a position before them.',
     }
   if (isUndertextError(error, 'STALE_PLAN') || isUndertextError(error, 'COMPACTION_IN_PROGRESS'))
     return {

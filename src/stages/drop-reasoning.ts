@@ -57,7 +57,7 @@ function rowsToRead(view: View, keepTurns: number): ViewRow[] {
   return end === undefined ? [] : reasoningRows(view, 0, end)
 }
 
-/** The rows from `from` to before `to` whose reasoning may be emptied: finished loops with reasoning and without pins. */
+/** The rows from `from` to before `to` whose reasoning may be emptied: finished loops with reasoning, without pins and open calls. */
 export function reasoningRows(view: View, from: number, to: number): ViewRow[] {
   const { rows, turns } = view
   const open = turns.openLoop
@@ -66,7 +66,8 @@ export function reasoningRows(view: View, from: number, to: number): ViewRow[] {
     const [first, end] = turns.loopOf(index)
     const loop = rows.slice(first, end)
     const isWithin = first >= from && end <= to
-    if (isWithin && loop.some(({ hasReasoning }) => hasReasoning) && loop.every(({ pinned }) => !pinned))
+    const mayChange = loop.every(({ pinned }, at) => !pinned && !turns.pending.has(first + at))
+    if (isWithin && mayChange && loop.some(({ hasReasoning }) => hasReasoning))
       for (const row of loop) if (row.kind === 'message' && row.role === 'assistant') found.push(row)
     index = end
   }

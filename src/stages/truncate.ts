@@ -127,8 +127,9 @@ function staysAlways(row: ViewRow): boolean {
   return row.pinned || row.kind !== 'message' || row.role === 'system'
 }
 
+/** A pinned marker stays beside the new one. */
 function isMarker(row: ViewRow): boolean {
-  return row.kind === 'marker'
+  return row.kind === 'marker' && !row.pinned
 }
 
 /**

@@ -6,7 +6,9 @@ import type { CheckedStats } from '../config/store-options.ts'
 import { UndertextError } from '../errors.ts'
 import { Events } from '../events.ts'
 import { headOf } from '../messages/characters.ts'
+import type { ViewMessage } from '../messages/message.ts'
 import { type Moment, publicPoint } from '../model/moment.ts'
+import { withToolNames } from '../rendering/named-results.ts'
 import type { Awaitable } from '../storage/jobs.ts'
 import type { Estimators, Session, SessionFigures, Storage } from '../storage/storage.ts'
 import type { Readings } from '../tokens/calibration.ts'
@@ -117,6 +119,14 @@ export class StoreContext<S extends Storage = Storage> {
     const estimator = this.estimators.byName.get(name)
     if (estimator !== undefined) return estimator
     throw new UndertextError('ESTIMATOR_UNKNOWN', { sessionId, estimator: headOf(String(name), 100) })
+  }
+
+  /** A view as it is rendered: results whose calls are hidden have the names of their tools, from the log. */
+  namedView(id: string, view: readonly ViewMessage[]): Promise<readonly ViewMessage[]> {
+    return withToolNames(
+      view,
+      async (callId, position) => (await this.storage.toolOutput(id, callId, position))?.toolName,
+    )
   }
 
   async requireSession(id: string): Promise<Session> {

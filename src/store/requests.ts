@@ -147,7 +147,7 @@ async function snapshotOf(
   const chosen = context.modelFor(figures, provider, model)
   const config = configuration.ofSession(figures.config)
   try {
-    const view = session === undefined ? [] : await storage.view(id, false)
+    const view = session === undefined ? [] : await context.namedView(id, await storage.view(id, false))
     const readings = await storage.readings(id, chosen.key, chosen.model ?? '')
     return {
       position: figures.messageCount,

@@ -97,7 +97,7 @@ import type { RestoreOptions, SessionRestore } from '../history/restore-session.
 import { headOf } from '../messages/characters.ts'
 import { check, isIterable, nameSchema, taken } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
-import type { NewMessage, PastView, PositionRange, StoredMessage } from '../messages/message.ts'
+import type { NewMessage, PastView, PositionRange, StoredMessage, ViewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import type { Finding } from '../model/coverage.ts'
 import type { ExpandedSummary } from '../model/expansion.ts'
@@ -554,9 +554,11 @@ export class Store<S extends Storage = Storage> {
     const chosen = this.#context.modelFor(session, provider).provider
     const rendering = { ...ofSession, ...rest, provider: chosen } as RenderOptions
     const { storage } = this.#context
-    if (at === undefined) return renderView(await storage.view(id, false), rendering)
+    const render = async (view: readonly ViewMessage[]): Promise<Rendering> =>
+      renderView(await this.#context.namedView(id, view), rendering)
+    if (at === undefined) return render(await storage.view(id, false))
     const { point, messages } = await storage.past.view(id, at, false)
-    return { ...renderView(messages, rendering), moment: publicPoint(point) }
+    return { ...(await render(messages)), moment: publicPoint(point) }
   }
 
   /**
@@ -675,7 +677,7 @@ export class Store<S extends Storage = Storage> {
    * regenerate, edit or replace. Compactions made since then are undone, those undone since then are redone. Nothing is destroyed:
    * `undoCompaction` restores the view, and the compactions, as they were before the rewind.
    *
-   * System messages, pinned rows, summaries and pending calls are hidden too, because a rewind is not a compaction. A call may lose its
+   * System messages, pinned rows, summaries and open calls are hidden too, because a rewind is not a compaction. A call may lose its
    * result this way; it is then pending again. Hidden rows keep their ids and release their idempotency keys. Creates the session
    * when there is something to append.
    *
@@ -1157,7 +1159,8 @@ export class Store<S extends Storage = Storage> {
   ): Promise<RenderedRequest> {
     const id = checkId(sessionId)
     const key = check(requestKeySchema, request, 'getRequest: request')
-    return renderedRequest(id, await this.#context.storage.request(id, key))
+    const found = await this.#context.storage.request(id, key)
+    return renderedRequest(id, { ...found, view: await this.#context.namedView(id, found.view) })
   }
 
   /**

@@ -68,7 +68,7 @@ it.each<[string, readonly (readonly [Role, ...Part[]])[], number[]]>([
       ['assistant', call('c1')],
       ['user', says],
     ],
-    [],
+    [0],
   ],
   [
     'an answer behind it',
@@ -76,7 +76,7 @@ it.each<[string, readonly (readonly [Role, ...Part[]])[], number[]]>([
       ['assistant', call('c1')],
       ['assistant', says],
     ],
-    [],
+    [0],
   ],
   [
     // Some formats give reasoning a message of its own: it says nothing of what the model does next.
@@ -94,7 +94,7 @@ it.each<[string, readonly (readonly [Role, ...Part[]])[], number[]]>([
       ['assistant', says],
       ['assistant', call('c2')],
     ],
-    [2],
+    [0, 2],
   ],
   [
     'a result the provider ran behind it',
@@ -111,6 +111,44 @@ it.each<[string, readonly (readonly [Role, ...Part[]])[], number[]]>([
       ['system', says],
     ],
     [0],
+  ],
+  [
+    'a late result behind it',
+    [
+      ['assistant', call('c1')],
+      ['user', says],
+      ['tool', result('c1')],
+    ],
+    [],
+  ],
+  [
+    'the loop that its reasoning needs while it is open',
+    [
+      ['user', says],
+      ['assistant', thinks, call('c1')],
+      ['tool', result('c1')],
+      ['assistant', call('c2'), call('c3')],
+      ['tool', result('c3')],
+      ['assistant', call('c4')],
+      ['tool', result('c4')],
+    ],
+    [1, 2, 3, 4, 5, 6],
+  ],
+  [
+    // The reasoning of a finished loop is not needed, so one call does not keep the loop.
+    'only its own batch, with the reasoning before it, in a finished loop',
+    [
+      ['user', says],
+      ['assistant', thinks, call('c1')],
+      ['tool', result('c1')],
+      ['assistant', thinks],
+      ['assistant', call('c2'), call('c3')],
+      ['tool', result('c3')],
+      ['assistant', call('c4')],
+      ['tool', result('c4')],
+      ['user', says],
+    ],
+    [3, 4, 5],
   ],
 ])('pending: %s', (_, messages, pending) => {
   expect([...turnsOf(...messages).pending].sort((a, b) => a - b)).toEqual(pending)

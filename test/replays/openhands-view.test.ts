@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { isUndertextError, openStore, type Store, validateHistory } from '../../src/index.ts'
+import {
+  isUndertextError,
+  type NewMessage,
+  openStore,
+  type Store,
+  type ToolCallPart,
+  validateHistory,
+} from '../../src/index.ts'
+import { partsOf } from '../../src/messages/message.ts'
 import { failureOf } from '../support/failures.ts'
 import { type GoldenCase, Replay } from './counting.ts'
 import { shapeOf } from './messages.ts'
@@ -271,9 +279,21 @@ describe('openhands-view, enforcement', () => {
       if (waits) {
         const failure = await failureOf(() => store.hideMessages(SESSION, asked))
         expect(failure, one.name).toMatchObject({ code: 'PENDING_TOOL_CALLS', facts: { messageIds: asked } })
-        // A request behind them: they wait no longer, and a batch is one message.
-        await store.append(SESSION, [{ id: 'request', role: 'user', content: 'Never mind.' }])
-        made.push({ message: { id: 'request', role: 'user', content: '' }, events: [] })
+        // With their results they wait no longer, and the batch is hidden as one.
+        const calls = made
+          .filter(({ message }) => asked.includes(message.id))
+          .flatMap(({ message }) => partsOf(message).filter(({ type }) => type === 'tool-call'))
+        await store.append(SESSION, [
+          {
+            ...{ id: 'results', role: 'tool' },
+            content: calls.map((part) => ({
+              ...{ type: 'tool-result', toolCallId: (part as ToolCallPart).toolCallId },
+              output: { type: 'error-text', value: 'aborted' },
+            })),
+          } as NewMessage,
+        ])
+        asked.push('results')
+        made.push({ message: { id: 'results', role: 'tool', content: '' }, events: [] })
       } else if (besides.length > 0) {
         const failure = await failureOf(() => store.hideMessages(SESSION, asked))
         expect(failure, one.name).toMatchObject({ code: 'ILLEGAL_BOUNDARY', facts: { messageIds: besides } })

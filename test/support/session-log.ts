@@ -5,7 +5,14 @@ import { withReplacements } from '../../src/messages/overlay.ts'
 import { countRows, holdsRow, spanPlaces } from '../../src/model/coverage.ts'
 import { checkLaws, partedReasoning } from '../../src/model/laws.ts'
 import { indexMessage } from '../../src/model/message-parts.ts'
-import { type Nested, type Nesting, planLift, planRedo, planUndo } from '../../src/model/nesting.ts'
+import {
+  type Nested,
+  type Nesting,
+  planLift,
+  planRedo,
+  planUndo,
+  turnedBack,
+} from '../../src/model/nesting.ts'
 import { type CompactionKind, isCondensing, savedBy } from '../../src/model/plan.ts'
 import { compareRows, type PointerTarget, type PreviewedPart, View } from '../../src/model/view.ts'
 import type { ViewRow } from '../../src/model/view-row.ts'
@@ -153,7 +160,10 @@ function nestingOf(log: SessionLog): Nesting<LogCompaction> {
   const { compactions } = log
   return {
     laterInForce: () => new Done(compactions.filter(({ status }) => status === 'active')),
-    earlierUndone: () => new Done(compactions.filter(({ status }) => status === 'undone')),
+    earlierUndone: (later) =>
+      new Done(compactions.filter(({ status, rank }) => status === 'undone' && rank < later.rank)),
+    earlierInForce: (later) =>
+      new Done(compactions.filter(({ status, rank }) => status === 'active' && rank < later.rank)),
     turnedBy: (rewind) => new Done(turnedBy(rewind, log)),
   }
 }
@@ -179,7 +189,7 @@ export function undoIn(
   for (let rest = targets; ; rest = rest.filter((one) => !taken.some(({ no }) => no === one.no))) {
     const [next] = complete(planUndo(sessionId, nestingOf(current), rest, cascade))
     if (next === undefined) return { log: current, taken, turnedWith }
-    const { lifted, restored } = turnedBy(next, current)
+    const { lifted, restored } = complete(turnedBack(nestingOf(current), next))
     current = withCompactions(current, [{ ...next, status: 'undone', undoneWithRun: withRun }])
     current = turnedIn(current, restored, lifted)
     taken.push(next)

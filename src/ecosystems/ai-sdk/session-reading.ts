@@ -109,7 +109,7 @@ export async function readLog(
 
 /**
  * Hides the messages after the point that the application continues; returns the compaction's id, so that it can be undone. Throws
- * `HISTORY_DIVERGED` for messages that a summary replaces, or that are pinned. Hides nothing if a call among them has no result.
+ * `HISTORY_DIVERGED` for messages that a summary replaces, or that are pinned.
  */
 export async function setAside(
   store: ReadingStore,
@@ -131,7 +131,10 @@ export async function setAside(
   return hideRows(store, sessionId, visible, SET_ASIDE, actor)
 }
 
-/** Hides messages and returns the compaction's id. Hides nothing if a call among them has no result. */
+/**
+ * Hides messages and returns the compaction's id. Messages of calls without a result stay; when the newest is one of them, the
+ * application still works on it, and nothing is hidden.
+ */
 export async function hideRows(
   store: Pick<Store, 'hideMessages'>,
   sessionId: string,
@@ -139,11 +142,15 @@ export async function hideRows(
   reason: string,
   actor: string | undefined,
 ): Promise<string | undefined> {
+  const hide = async (ids: readonly string[]): Promise<string> =>
+    (await store.hideMessages(sessionId, ids, { reason, ...defined({ actor }) })).id
   const ids = rows.map(({ id }) => id)
   try {
-    return (await store.hideMessages(sessionId, ids, { reason, ...defined({ actor }) })).id
+    return await hide(ids)
   } catch (error) {
-    if (isUndertextError(error, 'PENDING_TOOL_CALLS')) return undefined
-    throw error
+    if (!isUndertextError(error, 'PENDING_TOOL_CALLS')) throw error
+    const open = new Set(error.facts.messageIds)
+    const last = ids.at(-1)!
+    return open.has(last) ? undefined : hide(ids.filter((id) => !open.has(id)))
   }
 }

@@ -117,6 +117,7 @@ export function storedNesting(sql: Sql, session: number): Nesting<StoredCompacti
   return {
     laterInForce: (earlier) => within('active', '>', earlier),
     earlierUndone: (later) => within('undone', '<', later),
+    earlierInForce: (later) => within('active', '<', later),
     *turnedBy({ turned }) {
       const lifted = yield* compactionsNumbered(sql, session, turned.lifted)
       const restored = yield* compactionsNumbered(sql, session, turned.restored)

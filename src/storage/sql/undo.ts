@@ -1,7 +1,7 @@
 import { UndertextError } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
 import { countRows, spanPlaces } from '../../model/coverage.ts'
-import { type Nesting, planLift, planRedo, planUndo } from '../../model/nesting.ts'
+import { type Nesting, planLift, planRedo, planUndo, turnedBack } from '../../model/nesting.ts'
 import { begun, Done, type Step, type Work } from '../../model/work.ts'
 import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
 import type { Estimators, Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
@@ -33,7 +33,8 @@ const AUTOMATIC: ReadonlySet<Trigger> = new Set(['auto', 'overflow'])
 
 /**
  * Undoes a compaction, or all active compactions of a run, in one transaction whose cost is proportional to the covered rows. The
- * second undo changes nothing. The undo of a rewind also redoes and undoes what the rewind undid and redid.
+ * second undo changes nothing. The undo of a rewind also redoes and undoes what the rewind undid and redid, except what builds on
+ * a compaction that was undone since.
  *
  * Throws `COMPACTION_NOT_FOUND`, `HAS_ACTIVE_DEPENDENTS`, `BRANCH_MOVED`, and `STORE_CORRUPT` for wrong tags.
  */
@@ -190,7 +191,7 @@ export class Turning {
 
   /** Undoes one compaction; for a rewind also what it undid and redid. */
   *undo(compaction: StoredCompaction, withRun: number | undefined): Work<void> {
-    const { lifted, restored } = yield* this.#nesting.turnedBy(compaction)
+    const { lifted, restored } = yield* turnedBack(this.#nesting, compaction)
     yield* this.#deactivate(compaction)
     yield* this.#record(compaction, 'undone', withRun)
     yield* this.turn(restored, lifted, compaction.id)

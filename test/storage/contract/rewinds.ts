@@ -26,5 +26,30 @@ export function describeRewinds({ open }: Contract): void {
       expect((await store.verifySession('a')).findings).toEqual([])
       expect((await store.listCompactions('b')).map(({ status }) => status)).toEqual(['active'])
     })
+
+    it('can be undone after a compaction was undone that one of those it undid builds on', async () => {
+      const store = await open()
+      const shown = async () =>
+        (await store.getEffectiveHistory('a')).map(({ position, kind }) => position ?? kind)
+      await store.append('a', chat(3, 100).slice(0, 5))
+      const inner = await store.compactSession('a', { range: { from: 1, to: 3 }, summary: 'Inner.' })
+      const { messages } = await store.append('a', chat(1, 100))
+      const outer = await store.compactSession('a', { range: { from: 1, to: 6 }, summary: 'Outer.' })
+      await store.append('a', chat(1, 100))
+      // Message 7 was appended when only the inner summary was in force, so the rewind undoes the outer one.
+      const { compactionId } = await store.rewind('a', { from: { messageId: messages[1]!.id } })
+      expect(await shown()).toEqual(['summary', 4, 5, 6])
+
+      await store.undoCompaction('a', inner!.runId)
+      const undone = await store.undoCompaction('a', compactionId!)
+      expect(undone.turnedWith).toBeUndefined()
+      expect(await shown()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
+      expect((await store.verifySession('a')).findings).toEqual([])
+
+      await store.redoCompaction('a', inner!.runId)
+      expect(await shown()).toEqual(['summary', 4, 5, 6, 7, 8, 9])
+      await store.redoCompaction('a', outer!.compactions[0]!.id)
+      expect(await shown()).toEqual(['summary', 7, 8, 9])
+    })
   })
 }

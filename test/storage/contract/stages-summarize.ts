@@ -172,6 +172,49 @@ export function describeSummarize({ open, keeps }: Contract): void {
       expect(await shape(store)).toEqual([1, 'summary', 12, 13])
     })
 
+    test('a call without a result stays wherever it is, and gets its result when it comes', async () => {
+      const store = await open()
+      await appendAll(store, [...chat(3), say('user', 'look'), call('slow', 'run'), ...chat(4, 60)])
+      const summarizer = fakeModel()
+      // A message of 60 units is 69 + 4 = 73 tokens.
+      await store.compactSession(S, { ...all, summarizer, keepRecentTokens: 146 })
+      // The call separates the summary of what is before it from that of what follows it.
+      expect(await shape(store)).toEqual(['summary', 8, 'summary', 15, 16])
+      expect(JSON.stringify(summarizer.requests)).not.toContain('slow')
+      const statusOf = async (): Promise<unknown> =>
+        (await store.listToolCalls(S)).map(({ callId, status, shown }) => [callId, status, shown])
+      expect(await statusOf()).toEqual([['slow', 'pending', 'full']])
+
+      await appendAll(store, [result('slow', 'it came')])
+      expect(await statusOf()).toEqual([['slow', 'ok', 'full']])
+      const { messages, mends } = await store.renderHistory(S, { provider: 'anthropic' })
+      expect(mends.map(({ kind }) => kind)).not.toContain('result-as-text')
+      const at = messages.findIndex(({ role }) => role === 'assistant')
+      expect(messages[at]).toEqual(call('slow', 'run'))
+      expect((messages[at + 1]!.content as readonly unknown[])[0]).toMatchObject({
+        type: 'tool-result',
+        toolCallId: 'slow',
+        output: { value: 'it came' },
+      })
+
+      // The next run replaces the pair together with the summaries around it.
+      await appendAll(store, chat(2))
+      await store.compactSession(S, { ...all, summarizer, keepRecentTokens: 32 })
+      expect(await shape(store)).toEqual(['summary', 20, 21])
+      expect(JSON.stringify(summarizer.requests.at(-1))).toContain('it came')
+    })
+
+    test('a result whose call was rewound is shown with the name of its tool', async () => {
+      const store = await open()
+      const ids = await appendAll(store, [say('user', 'look'), call('slow', 'search')])
+      await store.rewind(S, { from: { messageId: ids[1]! } })
+      await appendAll(store, [result('slow', 'it came')])
+      const { messages } = await store.renderHistory(S, { provider: 'openai' })
+      expect(JSON.stringify(messages)).toContain('[Result of tool search] it came')
+      const request = await store.prepareRequest(S, { provider: 'openai', prompt: 'Go on.' })
+      expect(JSON.stringify(request.messages)).toContain('[Result of tool search] it came')
+    })
+
     test('long ranges come in chunks that fit the summarizer, each with the summary so far', async () => {
       const store = await open()
       await appendAll(store, chat(8, 100))

@@ -26,6 +26,21 @@ export function describeTruncate({ open }: Contract): void {
       ...more,
     })
 
+    test('a pinned marker stays, beside the marker of a later truncation', async () => {
+      const store = await open()
+      await appendAll(store, chat(8, 100))
+      await store.compactSession(S, truncate(700))
+      const marker = (await store.getEffectiveHistory(S)).find(({ kind }) => kind === 'marker')!
+      await store.pin(S, [marker.id])
+      await appendAll(store, chat(8, 100))
+      const run = await store.compactSession(S, truncate(700))
+      expect(run).toMatchObject({ compacted: true, reachedTarget: true })
+      const markers = (await store.getEffectiveHistory(S)).filter(({ kind }) => kind === 'marker')
+      expect(markers.map(({ id }) => id === marker.id)).toEqual([true, false])
+      await store.compactSession(S, { ...truncate(400), truncationFraction: 0.5 })
+      expect((await store.getEffectiveHistory(S)).some(({ id }) => id === marker.id)).toBe(true)
+    })
+
     test('a request beside results of tools stays, and the calls with it', async () => {
       const store = await open()
       const answered = (id: string, words: string): NewMessage => ({

@@ -307,7 +307,7 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
       expect(error.facts.dependents).toEqual([id])
     })
 
-    test('a result that comes after its call was condensed is shown; redo would part the pair', async () => {
+    test('a late result, which its call is visible for, keeps nothing from being undone and redone', async () => {
       const store = await open()
       await appendAll(store, [
         say('user', 'go'),
@@ -316,27 +316,28 @@ export function describeUndo({ open, openBoth, keeps }: Contract): void {
         say('assistant', units(40)),
         ...chat(2),
       ])
-      const id = await condense(store, 1, 4)
+      const id = await condense(store, 3, 4)
       await appendAll(store, [result('late', 'here it is'), say('assistant', 'thanks')])
-      expect(await shape(store)).toEqual(['summary', 5, 6, 7, 8, 9, 10])
+      expect(await shape(store)).toEqual([1, 2, 'summary', 5, 6, 7, 8, 9, 10])
       await store.undoCompaction(S, id)
       expect(await shape(store)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
-      await refusal(store.redoCompaction(S, id), 'INPUT_NOT_VISIBLE')
+      await store.redoCompaction(S, id)
+      expect(await shape(store)).toEqual([1, 2, 'summary', 5, 6, 7, 8, 9, 10])
+      // With its result the call can be part of a summary.
+      await condense(store, 1, 9)
+      expect(await shape(store)).toEqual(['summary', 10])
       if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
     })
 
     test('a late result that was hidden too does not part the pair when its call comes back', async () => {
       const store = await open()
-      const ids = await appendAll(store, [
-        say('user', 'go'),
-        call('late', 'run'),
-        say('user', 'never mind'),
-        say('assistant', 'fine'),
-      ])
-      const hiddenCall = await store.hideMessages(S, [ids[1]!])
+      const ids = await appendAll(store, [say('user', 'go'), call('late', 'run')])
+      await refusal(store.hideMessages(S, [ids[1]!]), 'PENDING_TOOL_CALLS')
+      // Only a rewind hides an open call.
+      const { compactionId } = await store.rewind(S, { from: { messageId: ids[1]! } })
       const [late] = await appendAll(store, [result('late', 'here it is'), say('user', 'more')])
       await store.hideMessages(S, [late!])
-      await store.undoCompaction(S, hiddenCall.id, { cascade: true })
+      await store.undoCompaction(S, compactionId!, { both: true })
       if (keeps.verify) expect((await store.verifySession(S)).findings).toEqual([])
     })
 
