@@ -141,9 +141,11 @@ export const SOURCE_NAMES = [
 /** The name of a kind of file. */
 export type SourceName = (typeof SOURCE_NAMES)[number]
 
-/** A place in a file. Lines and elements count from 1. */
+/** A place in a file. Lines, columns and elements count from 1. */
 export type Place = {
   readonly line?: number
+  /** The character of the line where it begins, for one of several values of a line. */
+  readonly column?: number
   /** The element of the file's outermost list, or the message of its conversation. */
   readonly element?: number
 }
@@ -170,13 +172,16 @@ type PlacedCompaction = CompactionEvent & { readonly at: Place }
 export type NoteEvent = {
   readonly type: 'note'
   readonly at: Place
-  /** What happened to it: `mended` (repaired), `left-out`, `kept` (stored, never sent), `branch` (a branch that is not the current one). */
-  readonly kind: 'mended' | 'left-out' | 'kept' | 'branch'
+  /**
+   * What happened to it: `mended` (repaired), `left-out`, `torn` (a line that the agent did not finish, left out), `kept` (stored, never sent),
+   * `branch` (a branch that is not the current one).
+   */
+  readonly kind: 'mended' | 'left-out' | 'torn' | 'kept' | 'branch'
   readonly why: string
 }
 
 /** An unreadable place. The source continues after it; the import decides whether the conversation is stored. */
-type ProblemEvent = { readonly type: 'problem'; readonly at: Place; readonly why: string }
+export type ProblemEvent = { readonly type: 'problem'; readonly at: Place; readonly why: string }
 
 export type SourceEvent =
   | ConversationEvent

@@ -22,7 +22,10 @@ function watched(outcomes: readonly (string | undefined)[]) {
         const totals = { imported: 0, extended: 0 }
         return {
           path,
-          report: { totals, conversations: code === undefined ? [] : [{ status: 'refused', code }] },
+          report: {
+            totals,
+            conversations: code === undefined ? [] : [{ status: 'refused', code, problems: [], notes: [] }],
+          },
         } as never
       },
       failuresOf: (outcome) =>

@@ -332,7 +332,12 @@ function moreLine(left: number, name: string): string[] {
   return left > 0 ? [`and ${counted(left, name)} more`] : []
 }
 
-function placeText({ line, element }: Place): string {
-  const place = listing(line !== undefined && `line ${line}`, element !== undefined && `element ${element}`)
+/** A place of a file for people. */
+export function placeText({ line, column, element }: Place): string {
+  const place = listing(
+    line !== undefined && `line ${line}`,
+    column !== undefined && `column ${column}`,
+    element !== undefined && `element ${element}`,
+  )
   return place || 'somewhere'
 }
