@@ -3,7 +3,16 @@ import { messagesOf, silentMessageOf } from '../../ecosystems/claude-agent-sdk/e
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { type JsonLine, placeOfLine, readJsonLines, type Unread, unreadEvent } from '../lines.ts'
-import type { Head, Input, NoteEvent, Place, Source, SourceEvent } from '../source.ts'
+import {
+  fieldNames,
+  type Head,
+  type Input,
+  type NoteEvent,
+  type Place,
+  type Source,
+  type SourceEvent,
+  UNKNOWN_FORM,
+} from '../source.ts'
 import { Branches, type Made, type Step } from './claude-code-branches.ts'
 import { entryOf, SessionFields, timeOf } from './claude-code-fields.ts'
 import { type Facts, factsOf } from './claude-code-tree.ts'
@@ -89,6 +98,12 @@ async function* entriesOf(input: Input): AsyncGenerator<Entry | (JsonLine & Unre
 
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22)
+}
+
+/** The fields of a message without a content, as other agents write them to files that are otherwise of Claude Code's form. */
+function unreadIn({ type, message }: JsonObject): string[] | undefined {
+  if (type !== 'user' && type !== 'assistant') return undefined
+  return isObject(message) && message.content !== undefined ? undefined : fieldNames(message)
 }
 
 /** Changes that Claude Code made to its requests and that the file does not fully describe, by type or subtype of the entry. */
@@ -179,7 +194,9 @@ class Telling {
     const found = this.#messageOf(entry, facts, hash)
     const createdAt = found.createdAt ?? this.#time
     const message = createdAt === undefined ? found : { ...found, createdAt }
-    yield { type: 'message', at, message }
+    const unread = unreadIn(entry)
+    if (unread !== undefined) this.#count(at, 'kept', UNKNOWN_FORM)
+    yield { type: 'message', at, message, ...(unread !== undefined && { unread }) }
     if (step?.condenses !== undefined) yield this.#compaction(step.condenses, entry, at)
   }
 

@@ -3,7 +3,15 @@ import type { FieldsEvent, MessageEvent } from '../../history/import/import-type
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import { type Pairing, pairToolUse, type ToolUse } from '../../messages/pairing.ts'
 import { type JsonLine, placeOfLine, readJsonLines, type Unread, unreadEvent } from '../lines.ts'
-import type { Input, Place, ReadOptions, Source, SourceEvent } from '../source.ts'
+import {
+  fieldNames,
+  type Input,
+  type Place,
+  type ReadOptions,
+  type Source,
+  type SourceEvent,
+  UNKNOWN_FORM,
+} from '../source.ts'
 import { entryOf, nameOf, timeOf, titleOf } from './claude-code-fields.ts'
 import { messageOfEntry, PI, silentEntry } from './pi-message.ts'
 
@@ -43,6 +51,16 @@ type PiCompaction = {
 
 /** Types of conversation entries; other entries alone are not a branch. */
 const SPEAKING = new Set(['message', 'custom_message', 'branch_summary', 'compaction'])
+
+/** All types of entries. */
+const TYPES = new Set([
+  ...SPEAKING,
+  'model_change',
+  'thinking_level_change',
+  'custom',
+  'label',
+  'session_info',
+])
 
 class PiTree {
   readonly entries: PiEntry[] = []
@@ -301,15 +319,17 @@ function nameOfPlace({ line, column = 1 }: Place): string {
 
 function* tellEntry(entry: JsonObject, at: Place): Generator<SourceEvent, void, undefined> {
   const message = messageOfEntry(entry)
-  if (message === undefined)
-    yield { type: 'note', at, kind: 'kept', why: 'a message of a form that is not known here' }
+  if (message === undefined) yield { type: 'note', at, kind: 'kept', why: UNKNOWN_FORM }
+  const isUnread = message === undefined || !TYPES.has(entry.type as string)
   const idempotencyKey = keyOfUuid(entry.id) ?? `%${nameOfPlace(at)}`
   const found: MessageEvent['message'] = {
     ...(message ?? silentEntry(entry)),
     idempotencyKey,
     ...created(entry),
   }
-  yield { type: 'message', at, message: found }
+  const isAdded = !isObject(entry.message) || entry.message.role !== 'user'
+  const unread = fieldNames(isObject(entry.message) ? entry.message : entry)
+  yield { type: 'message', at, message: found, ...(isUnread && { unread }), ...(isAdded && { added: true }) }
 }
 
 function* tellCompaction(

@@ -230,6 +230,7 @@ const TITLES: { readonly [source in ImportReport['source']]: string } = {
   undertext: 'histories of undertext',
   'claude-code': 'a session of Claude Code',
   pi: 'a session of pi',
+  cline: 'a task of Cline',
   roo: 'a task of Roo Code',
   chatgpt: 'an export of ChatGPT',
   claude: 'an export of Claude',
