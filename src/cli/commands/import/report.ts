@@ -148,7 +148,7 @@ const LISTED_CONVERSATIONS = 50
 const LISTED_UNRECOGNISED = 5
 
 /** Writes a line per file for people. Of a folder only files with something new, after a progress bar has shown the rest. */
-export function textReporter(output: Output): ImportReporter {
+export function textReporter(output: Output & Pick<Context, 'err'>): ImportReporter {
   const { out, style } = output
   const totals = new Totals()
   let ofFolder = new Totals()
@@ -160,7 +160,7 @@ export function textReporter(output: Output): ImportReporter {
       totals.add(outcome)
       if (!isWithin) {
         named += 1
-        writeLines(out, fileLines(output, outcome, false))
+        writeLines('failure' in outcome ? output.err : out, fileLines(output, outcome, false))
         return
       }
       ofFolder.add(outcome)
