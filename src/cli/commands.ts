@@ -374,7 +374,7 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'import',
     summary: 'import conversations from files and folders',
-    description: `Imports sessions of Claude Code, pi and Roo Code, exports of ChatGPT and of Claude, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. The kind of a file is recognised from its content. Of a folder, and of all folders in it, what is recognised is imported; - is the standard input.
+    description: `Imports sessions of Claude Code, pi, Cline and Roo Code, exports of ChatGPT and of Claude, transcripts of OpenAI's and Anthropic's APIs (JSON, JSONL), plain messages with a role and a content, and histories this program exported. The kind of a file is recognised from its content. Of a folder, and of all folders in it, what is recognised is imported; - is the standard input.
 
 Each file is checked as a whole first; a conversation with a bad place is not stored, the others are. The same file again adds nothing, a file that has grown adds its end. Compactions that the agent had made can be undone here.`,
     examples: {

@@ -172,8 +172,18 @@ export function outputText(output: ToolResultOutput): string {
     case 'error-json':
       return stringifyJson(output.value)
     case 'content':
-      return output.value.map((item) => (item.type === 'text' ? item.text : '')).join('')
+      return joinedTexts(output.value.flatMap((item) => (item.type === 'text' ? [item.text] : [])))
   }
+}
+
+/** Texts of several blocks as one: each begins on a line of its own, so that words of two blocks do not become one. */
+export function joinedTexts(texts: readonly string[]): string {
+  let joined = ''
+  for (const text of texts) {
+    if (text === '') continue
+    joined += joined === '' || joined.endsWith('\n') ? text : `\n${text}`
+  }
+  return joined
 }
 
 /** The word that replaces an image or a file in a text. */

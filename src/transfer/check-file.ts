@@ -1,4 +1,5 @@
 import type { MessageEvent } from '../history/import/import-types.ts'
+import type { NewMessage } from '../messages/message.ts'
 import { messageProblem } from '../messages/message-check.ts'
 import { inConversations } from './history-lines.ts'
 import {
@@ -60,6 +61,8 @@ class Conversations {
       otherwise,
       branchOf,
       messages: 0,
+      sent: 0,
+      unread: undefined,
       problemCount: 0,
       noteCount: 0,
       problems: [],
@@ -75,6 +78,8 @@ class Conversations {
       return
     }
     this.#open!.messages += 1
+    if (!isSilent(event.message)) this.#open!.sent += 1
+    this.#open!.unread ??= event.unread
     this.#onMessages(++this.#messages)
   }
 
@@ -96,6 +101,22 @@ class Conversations {
     this.#done.push(open)
     this.#open = undefined
   }
+}
+
+/** Whether a message is a bookkeeping row, which is never sent. */
+export function isSilent({ role, content }: Pick<NewMessage, 'role' | 'content'>): boolean {
+  return role === 'tool' && Array.isArray(content) && content.length === 0
+}
+
+/** A description of a file of which no message can be read; `undefined` for any other. */
+export function unreadableLook(
+  { title }: Pick<Source, 'title'>,
+  conversations: readonly CheckedConversation[],
+): string | undefined {
+  const unread = conversations.find((one) => one.unread !== undefined)?.unread
+  if (unread === undefined || conversations.some(({ sent }) => sent > 0)) return undefined
+  const fields = unread.length === 0 ? '' : `; they have the fields ${unread.join(', ')}`
+  return `${title}, but none of its messages can be read${fields}`
 }
 
 /** Why the store would reject a message, or `undefined`. */

@@ -7,11 +7,21 @@ import { claude } from './sources/claude.ts'
 import { claudeCode } from './sources/claude-code.ts'
 import { openai } from './sources/openai.ts'
 import { pi } from './sources/pi.ts'
-import { roo } from './sources/roo.ts'
+import { cline, roo } from './sources/roo.ts'
 import { messages } from './sources/transcript.ts'
 
 /** The sources in the order of detection: those with distinctive marks first, plain messages last. */
-export const SOURCES: readonly Source[] = [claudeCode, pi, roo, chatgpt, claude, openai, anthropic, messages]
+export const SOURCES: readonly Source[] = [
+  claudeCode,
+  pi,
+  cline,
+  roo,
+  chatgpt,
+  claude,
+  openai,
+  anthropic,
+  messages,
+]
 
 /**
  * The source that reads a file; `history` for undertext's own histories, which no source reads; or a description of an unrecognized file,

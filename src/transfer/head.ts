@@ -1,6 +1,6 @@
 import { isObject } from '../messages/json.ts'
 import { readElements } from './json-elements.ts'
-import { jsonOf, readFilledLines } from './lines.ts'
+import { piecesOf, readFilledLines } from './lines.ts'
 import type { Head, Input } from './source.ts'
 import { CONVERSATION_LIST, MESSAGE_LISTS } from './sources/transcript-shape.ts'
 
@@ -116,6 +116,7 @@ const IS_LINES = /\.(?:jsonl|ndjson|jsonlines)$/i
 async function linesOf(bytes: Buffer, isCut: boolean, name: string): Promise<unknown[] | undefined> {
   const values: unknown[] = []
   let lines = 0
+  let wholeLines = 0
   let isFirstWhole = false
   let first: string | undefined
   for await (const line of readFilledLines(onceOf(bytes))) {
@@ -124,10 +125,14 @@ async function linesOf(bytes: Buffer, isCut: boolean, name: string): Promise<unk
     first ??= text
     if (!line.ended && isCut) continue
     lines += 1
-    const read = jsonOf(text, true)
-    if (!('value' in read) || typeof read.value !== 'object' || read.value === null) continue
+    const pieces = piecesOf(text, true)
+    const found = pieces.flatMap((piece) => ('value' in piece ? [piece.value] : []))
+    // A line of JSON that is printed over several lines can hold a value and half of another.
+    if (found.length < pieces.length || found.some((value) => typeof value !== 'object' || value === null))
+      continue
     if (lines === 1) isFirstWhole = true
-    if (values.length < HEAD_VALUES) values.push(read.value)
+    wholeLines += 1
+    for (const value of found) if (values.length < HEAD_VALUES) values.push(value)
   }
   const isNamed = IS_LINES.test(name)
   if (lines === 0 || values.length === 0) {
@@ -135,8 +140,9 @@ async function linesOf(bytes: Buffer, isCut: boolean, name: string): Promise<unk
     const value = isNamed && first !== undefined ? partialJson(first) : undefined
     return value === undefined ? undefined : [value]
   }
-  if (lines === 1 && !isCut) return isNamed || (name === '' && isEntry(values[0])) ? values : undefined
-  return isNamed || isFirstWhole || values.length * 2 >= lines ? values : undefined
+  if (lines === 1 && values.length === 1 && !isCut)
+    return isNamed || (name === '' && isEntry(values[0])) ? values : undefined
+  return isNamed || isFirstWhole || wholeLines * 2 >= lines ? values : undefined
 }
 
 /** Whether a single line of input without a file name is a line of a JSONL file: a message, or an entry of an agent. */

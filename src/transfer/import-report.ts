@@ -32,7 +32,7 @@ type Beside = { readonly bookkeeping?: number; readonly visible?: number }
 /** An entry of the report. */
 export function outcomeOf(
   sessionId: string,
-  checked: Omit<CheckedConversation, 'mark' | 'id' | 'otherwise'>,
+  checked: Omit<CheckedConversation, 'mark' | 'id' | 'otherwise' | 'sent' | 'unread'>,
   done: Done,
   skipBad = false,
 ): ImportedConversation {
@@ -135,8 +135,11 @@ export type CheckedConversation = {
   readonly id: string | undefined
   readonly otherwise: string | undefined
   readonly branchOf: string | undefined
-  /** Messages that can be stored. */
+  /** Messages that can be stored, and those of them that are sent to a model. */
   readonly messages: number
+  readonly sent: number
+  /** The fields of the first message of an unknown form. */
+  readonly unread: readonly string[] | undefined
   readonly problemCount: number
   readonly noteCount: number
   readonly problems: readonly ImportProblem[]

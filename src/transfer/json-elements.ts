@@ -98,6 +98,8 @@ class JsonSplitter {
       case 'start':
         return this.#open(byte, at)
       case 'after':
+        // A crashed machine leaves zeros at the end of a file.
+        if (byte === 0) return at + 1
         return this.#lose('text follows its end', at)
       case 'next':
         return this.#next(byte, at)
@@ -332,7 +334,7 @@ function elementIn(piece: Piece | JsonElement): { readonly element?: number } {
   return 'element' in piece && piece.element !== undefined ? { element: piece.element } : {}
 }
 
-function readPiece(bytes: Raw, maxBytes: number): ReturnType<typeof jsonOf> {
+function readPiece(bytes: Raw, maxBytes: number): { readonly value: unknown } | { readonly problem: string } {
   if (bytes === undefined) return { problem: `it is longer than ${maxBytes} bytes` }
   return isUtf8(bytes) ? jsonOf(bytes.toString('utf8'), true) : { problem: 'it is no UTF-8' }
 }

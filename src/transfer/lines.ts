@@ -1,5 +1,6 @@
 import { constants, isUtf8 } from 'node:buffer'
 import { MAX_JSON_DEPTH } from '../messages/json.ts'
+import type { NoteEvent, Place, ProblemEvent } from './source.ts'
 
 /**
  * One line of a file without its end, or why it cannot be read.
@@ -12,11 +13,19 @@ export type Line = {
   readonly ended: boolean
 } & ({ readonly text: string } | { readonly problem: string })
 
-/** The JSON value of a line, or its problem. */
-export type JsonLine = { readonly line: number; readonly ended: boolean } & (
-  | { readonly value: unknown }
-  | { readonly problem: string }
-)
+/** A JSON value of a line, or why a piece of it is none. Columns are characters and count from 1. */
+export type JsonLine = {
+  readonly line: number
+  /** Where it begins, unless it is the whole line. */
+  readonly column?: number
+  readonly ended: boolean
+} & ({ readonly value: unknown; readonly text: string } | Unread)
+
+/** Why a piece of a line is no value. `isTorn`: it is no whole JSON, as a crash of the writer leaves it. */
+export type Unread = { readonly problem: string; readonly isTorn: boolean }
+
+/** A piece of a line: a JSON value with its text, or a problem. */
+type LinePiece = { readonly at: number } & ({ readonly value: unknown; readonly text: string } | Unread)
 
 /** The maximum length of a line, bytes: no JavaScript string can hold more characters. */
 export const MAX_LINE_BYTES: number = constants.MAX_STRING_LENGTH
@@ -28,7 +37,24 @@ const RETURN = 0x0d
 export const ENDS_WITHIN = 'the file ends within it'
 
 /** Why the incomplete last line of an agent's file is not read. */
-export const UNFINISHED = 'the last line is not finished: it waits for the next import'
+const UNFINISHED = 'the last line is not finished: it waits for the next import'
+
+/** The place of a piece of a line. */
+export function placeOfLine({ line, column }: Pick<JsonLine, 'line' | 'column'>): Place {
+  return { line, ...(column !== undefined && { column }) }
+}
+
+/**
+ * The event for an unread piece of an agent's own file. Agents skip a line that is no JSON, as a crash leaves it, and so do imports; the last line
+ * may still be written.
+ */
+export function unreadEvent(read: JsonLine & Unread): NoteEvent | ProblemEvent {
+  const { problem: why, isTorn, ended } = read
+  const at = placeOfLine(read)
+  if (!isTorn) return { type: 'problem', at, why }
+  if (!ended) return { type: 'note', at, kind: 'left-out', why: UNFINISHED }
+  return { type: 'note', at, kind: 'torn', why: `${why}: left out, as the agent itself does` }
+}
 
 /**
  * Yields the lines of bytes, for any division into chunks. A line ends only at a line feed (a carriage return before it is part of the end;
@@ -84,33 +110,156 @@ async function* linesOf(
   if (open.size > 0) yield open.close(false)
 }
 
-/** Yields the JSON values of lines. Blank lines are counted and skipped; invalid JSON is a problem. */
+/**
+ * Yields the JSON values of lines. A line may hold several, because agents sometimes write two without a line feed between them. Blank lines are
+ * counted and skipped; invalid JSON is a problem.
+ */
 export async function* readJsonLines(
   bytes: AsyncIterable<Uint8Array>,
   maxBytes: number = MAX_LINE_BYTES,
 ): AsyncGenerator<JsonLine, void, undefined> {
   for await (const line of readFilledLines(bytes, maxBytes)) {
     const { number, ended } = line
-    if ('problem' in line) yield { line: number, ended, problem: line.problem }
-    else yield { line: number, ended, ...jsonOf(line.text, ended) }
+    if ('problem' in line) {
+      yield { line: number, ended, problem: line.problem, isTorn: true }
+      continue
+    }
+    const pieces = piecesOf(line.text, ended)
+    const isWhole = pieces.length === 1 && pieces[0]!.at === 0
+    for (const { at, ...piece } of pieces)
+      yield { line: number, ...(!isWhole && { column: at + 1 }), ended, ...piece }
   }
 }
 
-/** A text as JSON, or why it is invalid. `whole`: no more of it can follow. The text is not quoted. */
-export function jsonOf(
-  text: string,
-  whole: boolean,
-): { readonly value: unknown } | { readonly problem: string } {
+/** Like white space between values: zeros that a crashed machine leaves, and the byte order marks of joined texts. */
+const BETWEEN_VALUES = /[\s\0\ufeff]/
+
+/**
+ * The JSON values of a line, in order, and the pieces between them that are none. `isEnded`: no more of the line can follow. Takes linear time:
+ * brackets and strings divide the line from its beginning, and after a torn piece, which leaves them open, from its end.
+ */
+export function piecesOf(line: string, isEnded: boolean): LinePiece[] {
+  const whole = jsonOf(line, isEnded)
+  if ('value' in whole) return [{ at: 0, value: whole.value, text: line.trim() }]
+  const pieces: LinePiece[] = []
+  let from = 0
+  // A zero is never part of JSON.
+  for (const { index, 0: zeros } of line.matchAll(/\0+/g)) {
+    addPieces(pieces, line, [from, index], true)
+    from = index + zeros.length
+  }
+  addPieces(pieces, line, [from, line.length], isEnded)
+  if (pieces.length > 0) return pieces
+  return [{ at: 0, problem: isEnded ? 'it is no JSON, but zeros' : ENDS_WITHIN, isTorn: true }]
+}
+
+/** After so many pieces that are no JSON, the rest is one: each costs an exception. */
+const MOST_UNREAD = 100
+
+/** Adds the pieces of a range of a line. */
+function addPieces(
+  pieces: LinePiece[],
+  line: string,
+  [from, to]: readonly [number, number],
+  isEnded: boolean,
+): void {
+  let last: LinePiece[] | undefined
+  let unread = 0
+  let at = from
+  let end = to
+  for (;;) {
+    while (at < end && BETWEEN_VALUES.test(line[at]!)) at += 1
+    if (at >= end) break
+    const closing = closingAfter(line, at, end)
+    const isRest = closing === undefined || unread === MOST_UNREAD
+    const until = isRest ? end : closing
+    const text = line.slice(at, until).trimEnd()
+    const read = jsonOf(text, isEnded || end < to || closing !== undefined, at)
+    if ('problem' in read && !read.isOpen && last === undefined) {
+      last = valuesAtEnd(line, at, end)
+      end = last[0]?.at ?? end
+      if (last.length > 0) continue
+    }
+    if ('value' in read) pieces.push({ at, value: read.value, text })
+    else {
+      unread += 1
+      pieces.push({ at, problem: read.problem, isTorn: read.isTorn })
+    }
+    at = until
+  }
+  for (const piece of last ?? []) pieces.push(piece)
+}
+
+/** The values with which a part of a line ends. */
+function valuesAtEnd(line: string, from: number, to: number): LinePiece[] {
+  const values: LinePiece[] = []
+  let end = to
+  for (;;) {
+    while (end > from && BETWEEN_VALUES.test(line[end - 1]!)) end -= 1
+    const at = openingBefore(line, from, end)
+    const text = at === undefined ? '' : line.slice(at, end)
+    const read = jsonOf(text, true)
+    if (at === undefined || 'problem' in read) return values.reverse()
+    values.push({ at, value: read.value, text })
+    end = at
+  }
+}
+
+/** The end of the object or list that begins at a character; `undefined` if it does not end, or none begins there. */
+function closingAfter(line: string, at: number, to: number): number | undefined {
+  let depth = 0
+  let isString = false
+  for (let i = at; i < to; i++) {
+    const char = line[i]
+    if (isString) {
+      if (char === '\\') i += 1
+      else if (char === '"') isString = false
+    } else if (char === '"') isString = true
+    else if (char === '{' || char === '[') depth += 1
+    else if (char === '}' || char === ']') depth -= 1
+    if (depth === 0) return i === at ? undefined : i + 1
+  }
+  return undefined
+}
+
+/** The beginning of the object or list that ends before a character; `undefined` if it does not begin, or none ends there. */
+function openingBefore(line: string, from: number, end: number): number | undefined {
+  let depth = 0
+  let isString = false
+  for (let i = end - 1; i >= from; i--) {
+    const char = line[i]
+    if (char === '"') {
+      let escapes = 0
+      while (line[i - escapes - 1] === '\\') escapes += 1
+      if (escapes % 2 === 0) isString = !isString
+      i -= escapes
+    } else if (isString) continue
+    else if (char === '}' || char === ']') depth += 1
+    else if (char === '{' || char === '[') depth -= 1
+    if (depth <= 0) return depth === 0 && i < end - 1 ? i : undefined
+  }
+  return undefined
+}
+
+/** A text as JSON, or why it is invalid. */
+type JsonRead = { readonly value: unknown } | (Unread & { readonly isOpen: boolean })
+
+/**
+ * A text as JSON, or why it is invalid. `whole`: no more of it can follow. `at`: where it begins in its line, characters. `isOpen`: it is the
+ * beginning of a value. The text is not quoted.
+ */
+export function jsonOf(text: string, whole: boolean, at = 0): JsonRead {
   try {
     return { value: JSON.parse(text) as unknown }
   } catch (error) {
+    if (error instanceof RangeError)
+      return { problem: `it is nested deeper than ${MAX_JSON_DEPTH}`, isTorn: false, isOpen: false }
     // V8 reports the position together with the content there, which must not be repeated.
-    const [, position] = /at position (\d+)/.exec((error as Error).message) ?? []
-    if (error instanceof RangeError) return { problem: `it is nested deeper than ${MAX_JSON_DEPTH}` }
-    if (!whole) return { problem: ENDS_WITHIN }
-    return {
-      problem: `it is no JSON${position === undefined ? '' : ` from character ${Number(position) + 1} on`}`,
-    }
+    const { message } = error as Error
+    const [, position] = /at position (\d+)/.exec(message) ?? []
+    const isOpen = /^(?:Unexpected end|Unterminated string)/.test(message) || Number(position) >= text.length
+    const place = position === undefined ? '' : ` from character ${at + Number(position) + 1} on`
+    return { problem: whole ? `it is no JSON${place}` : ENDS_WITHIN, isTorn: true, isOpen }
   }
 }
 

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, open } from 'node:fs/promises'
-import { basename, dirname, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { UndertextError } from '../errors.ts'
 import type { CompactionEvent, FieldsEvent, MessageEvent } from '../history/import/import-types.ts'
 
@@ -70,6 +70,21 @@ export class FileInput implements Input {
     }
   }
 
+  async beside(name: string, maxBytes: number): Promise<string | undefined> {
+    if (this.name === '') return undefined
+    try {
+      const input = await FileInput.open(join(dirname(resolve(this.#path)), name), false)
+      const { size } = input
+      try {
+        return size > maxBytes ? undefined : (await input.#block(0, size)).toString('utf8')
+      } finally {
+        await input.close()
+      }
+    } catch {
+      return undefined
+    }
+  }
+
   /** The hash of the newest reading so far: equal for equal bytes. */
   mark(): string {
     return `${this.#offset}:${this.#hash.copy().digest('hex')}`
@@ -131,6 +146,7 @@ export const SOURCE_NAMES = [
   'undertext',
   'claude-code',
   'pi',
+  'cline',
   'roo',
   'chatgpt',
   'claude',
@@ -141,9 +157,11 @@ export const SOURCE_NAMES = [
 /** The name of a kind of file. */
 export type SourceName = (typeof SOURCE_NAMES)[number]
 
-/** A place in a file. Lines and elements count from 1. */
+/** A place in a file. Lines, columns and elements count from 1. */
 export type Place = {
   readonly line?: number
+  /** The character of the line where it begins, for one of several values of a line. */
+  readonly column?: number
   /** The element of the file's outermost list, or the message of its conversation. */
   readonly element?: number
 }
@@ -161,7 +179,24 @@ export type ConversationEvent = {
 }
 
 /** A message of the file. In a new session the nth message event of a conversation becomes position n. */
-export type PlacedMessage = MessageEvent & { readonly at: Place }
+export type PlacedMessage = MessageEvent & {
+  readonly at: Place
+  /** For a message of an unknown form, stored and never sent: the names of its fields. */
+  readonly unread?: readonly string[]
+  /** Whether an agent added it with the role of the user, who did not type it. */
+  readonly added?: boolean
+}
+
+/** The note for a message that is stored and never sent, because it cannot be read. */
+export const UNKNOWN_FORM = 'a message of a form that is not known here'
+
+/** The names of an object's fields that describe its form: identifiers, so that no text of a conversation is among them. */
+export function fieldNames(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return []
+  return Object.keys(value)
+    .filter((name) => /^[a-z][a-z_A-Z]{0,29}$/.test(name))
+    .slice(0, 12)
+}
 
 /** A compaction of the file. */
 type PlacedCompaction = CompactionEvent & { readonly at: Place }
@@ -170,13 +205,16 @@ type PlacedCompaction = CompactionEvent & { readonly at: Place }
 export type NoteEvent = {
   readonly type: 'note'
   readonly at: Place
-  /** What happened to it: `mended` (repaired), `left-out`, `kept` (stored, never sent), `branch` (a branch that is not the current one). */
-  readonly kind: 'mended' | 'left-out' | 'kept' | 'branch'
+  /**
+   * What happened to it: `mended` (repaired), `left-out`, `torn` (a line that the agent did not finish, left out), `kept` (stored, never sent),
+   * `branch` (a branch that is not the current one).
+   */
+  readonly kind: 'mended' | 'left-out' | 'torn' | 'kept' | 'branch'
   readonly why: string
 }
 
 /** An unreadable place. The source continues after it; the import decides whether the conversation is stored. */
-type ProblemEvent = { readonly type: 'problem'; readonly at: Place; readonly why: string }
+export type ProblemEvent = { readonly type: 'problem'; readonly at: Place; readonly why: string }
 
 export type SourceEvent =
   | ConversationEvent
@@ -198,6 +236,8 @@ export type Input = {
   readonly size: number
   /** From byte 0 to `size`. */
   bytes(): AsyncIterable<Uint8Array>
+  /** The text of another file in its folder; `undefined` if it cannot be read, is a link, or is larger than `maxBytes`. */
+  beside?(name: string, maxBytes: number): Promise<string | undefined>
 }
 
 export type ReadOptions = {

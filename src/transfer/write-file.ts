@@ -1,7 +1,8 @@
 import { type ErrorCode, isUndertextError, UndertextError } from '../errors.ts'
 import type { CompactionEvent, ImportEvent, SessionImport } from '../history/import/import-types.ts'
-import { isSilent, type PositionRange } from '../messages/message.ts'
-import { checkFile, storable } from './check-file.ts'
+import { isSilent, type NewMessage, type PositionRange, partsOf } from '../messages/message.ts'
+import { titleFrom, typedText } from '../messages/typed-text.ts'
+import { checkFile, storable, unreadableLook } from './check-file.ts'
 import { EventCursor } from './history-lines.ts'
 import {
   type CheckedConversation,
@@ -13,6 +14,7 @@ import {
 } from './import-report.ts'
 import { nameTaken, otherName, sessionNames } from './session-rows.ts'
 import type { Source, SourceEvent } from './source.ts'
+import { titleOf } from './sources/claude-code-fields.ts'
 
 /**
  * Yields the events of one conversation that are stored: without notes, problems and messages that the store would reject. The coverage of
@@ -82,6 +84,8 @@ export async function importConversations(
 ): Promise<ImportedConversation[]> {
   const { input, options, path } = importing
   const conversations = await checkFile(source, importing)
+  const looks = unreadableLook(source, conversations)
+  if (looks !== undefined) throw new UndertextError('FILE_UNRECOGNISED', { file: path, looks })
   const names = sessionNames(conversations, input.name, options)
   importing.onWrite()
   const writer = new FileWriter(source, importing)
@@ -215,10 +219,14 @@ class FileWriter {
   async *#stored(events: AsyncIterable<SourceEvent>): AsyncGenerator<ImportEvent, void, undefined> {
     const stored = new StoredEvents()
     let ordinal = 0
+    let isTitled = false
+    let typed: string | undefined
     this.#silent = []
     for await (const event of events) {
       const taken = stored.take(event)
       if (taken === undefined) continue
+      if (taken.type === 'fields') isTitled ||= taken.title !== undefined
+      if (event.type === 'message' && event.added !== true) typed ??= titleOfMessage(event.message)
       if (taken.type === 'message') {
         ordinal += 1
         if (isSilent(taken.message)) this.#silent.push(ordinal)
@@ -226,6 +234,7 @@ class FileWriter {
       }
       yield taken
     }
+    if (!isTitled && typed !== undefined) yield { type: 'fields', title: typed }
   }
 
   #open(): EventCursor {
@@ -236,6 +245,17 @@ class FileWriter {
   #changed(): UndertextError<'FILE_CHANGED'> {
     return new UndertextError('FILE_CHANGED', { file: this.#importing.path, imported: 0 })
   }
+}
+
+/** A title from a message that a user typed. */
+function titleOfMessage(message: NewMessage): string | undefined {
+  if (message.role !== 'user') return undefined
+  for (const part of partsOf(message)) {
+    const typed = part.type === 'text' ? typedText(part.text) : ''
+    const title = typed === '' ? undefined : titleOf(titleFrom(typed))
+    if (title !== undefined) return title
+  }
+  return undefined
 }
 
 async function* followedBy<T>(

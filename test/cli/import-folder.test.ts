@@ -218,7 +218,7 @@ describe('a folder', () => {
     const { files } = (await run('a.jsonl', '--json')).json as { readonly files: readonly ImportReport[] }
     const written: string[] = []
     const out = { isTerminal: false, columns: 80, write: (text: string) => void written.push(text) }
-    const reporter = textReporter({ out, style: createStyle(false) })
+    const reporter = textReporter({ out, err: out, style: createStyle(false) })
     for (let at = 0; at < 250; at++) reporter.file({ path: `logs/${at}`, report: files[0]! }, true)
     reporter.folder({ path: 'logs', files: 250, unrecognised: 0, named: [] }, true)
     const lines = written.join('').trimEnd().split('\n')

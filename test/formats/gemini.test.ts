@@ -388,7 +388,7 @@ describe('toGemini', () => {
         user(
           answer(
             'look',
-            { output: 'a dot' },
+            { output: 'a \ndot' },
             {
               id: 'call_1',
               parts: [{ inlineData: { data: PNG, mimeType: 'image/png' } }],

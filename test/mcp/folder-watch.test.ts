@@ -8,7 +8,7 @@ import { newFolder } from '../support/temporary.ts'
 /* What a watch does with the outcomes of imports. */
 
 /** Watches a folder with one file; the outcomes of its imports are given, the last one for all further ones. */
-function watched(outcomes: readonly (string | undefined)[]) {
+function watched(outcomes: readonly (string | undefined)[], left: object = { problems: [], notes: [] }) {
   const folder = newFolder()
   const file = join(folder, 'a.jsonl')
   writeFileSync(file, 'x')
@@ -22,16 +22,24 @@ function watched(outcomes: readonly (string | undefined)[]) {
         const totals = { imported: 0, extended: 0 }
         return {
           path,
-          report: { totals, conversations: code === undefined ? [] : [{ status: 'refused', code }] },
+          report: {
+            totals,
+            conversations:
+              code === undefined ? [left] : [{ status: 'refused', code, problems: [], notes: [] }],
+          },
         } as never
       },
       failuresOf: (outcome) =>
         'report' in outcome
-          ? outcome.report.conversations.map(({ code = '' }) => ({
-              path: outcome.path,
-              code,
-              message: 'why',
-            }))
+          ? outcome.report.conversations.flatMap(({ code }) =>
+              code === undefined
+                ? []
+                : {
+                    path: outcome.path,
+                    code,
+                    message: 'why',
+                  },
+            )
           : [],
     },
     signal: new AbortController().signal,
@@ -79,4 +87,19 @@ it('ignores files of other kinds, and leaves unchanged files alone at its end', 
   appendFileSync(file, 'z')
   await sleep(500)
   expect([imports(), lines]).toEqual([2, []])
+})
+
+it('reports once the lines of the places that were left out', async () => {
+  const { watch, lines, file, imports } = watched([undefined], {
+    problems: [{ line: 3, column: 5, why: 'why' }],
+    notes: [
+      { line: 4, kind: 'torn', why: 'a crash' },
+      { line: 9, kind: 'left-out', why: 'not finished' },
+    ],
+  })
+  watch.start()
+  await until(() => imports() === 1)
+  appendFileSync(file, 'y')
+  await watch.end()
+  expect(lines).toEqual(['a.jsonl: left out, line 3, column 5: why', 'a.jsonl: left out, line 4: a crash'])
 })

@@ -540,3 +540,62 @@ it.skipIf(process.platform === 'win32')('a link is followed, unless that is not 
   await load(link)
   expect(await sessionIds()).toEqual(['link', 'real'])
 })
+
+describe('a file of a form that only resembles a known one', () => {
+  const qwen = (uuid: string, parentUuid: string | null, role: string, text: string) => ({
+    ...{ uuid, parentUuid, sessionId: 'q', timestamp: '2026-01-01T00:00:00Z' },
+    ...{ type: role === 'user' ? 'user' : 'assistant', message: { role, parts: [{ text }] } },
+  })
+  it.each([
+    [
+      'Claude Code',
+      [qwen('a', null, 'user', 'a secret'), qwen('b', 'a', 'model', 'an answer')],
+      'role, parts',
+    ],
+    [
+      'pi',
+      [
+        { type: 'session', id: 's', version: 3 },
+        { type: 'turn', id: 'a', text: 'a secret' },
+      ],
+      'type, id, text',
+    ],
+  ])('is not recognized when no message can be read: %s', async (agent, lines, fields) => {
+    const path = await fileWith('talk.jsonl', lines)
+    const { code, facts } = await failure(load(path))
+    expect([code, facts]).toEqual([
+      'FILE_UNRECOGNISED',
+      {
+        file: path,
+        looks: `a session of ${agent}, but none of its messages can be read; they have the fields ${fields}`,
+      },
+    ])
+    expect(await sessionIds()).toEqual([])
+  })
+})
+
+describe('a title', () => {
+  const titleOf = async (content: unknown) => {
+    const path = await fileWith('talk.jsonl', [{ role: 'user', content }, assistant('Yes.')])
+    await load(path)
+    return (await store.getSession('talk')).title
+  }
+  it.each([
+    ['the first text', 'Fix the\nbuild', 'Fix the build'],
+    ['without what an editor adds', '<ide_opened_file>a.ts</ide_opened_file>\nFix it', 'Fix it'],
+    [
+      'within an element of a client',
+      '<task>\nFix it\n</task>\n<environment_details>x</environment_details>',
+      'Fix it',
+    ],
+    ['before what a client adds', 'Fix it\n\n<environment_details>x', 'Fix it'],
+    ['cut after a word', `${'word '.repeat(15)}andalongword`, `${'word '.repeat(15).trim()}…`],
+    ['cut between characters', '👩‍👩‍👧'.repeat(20), `${'👩‍👩‍👧'.repeat(9)}…`],
+  ])('is what the user typed: %s', async (_, content, title) => {
+    expect(await titleOf(content)).toBe(title)
+  })
+  it('is that of a later text when the first ones were not typed', async () => {
+    const blocks = ['<ide_selection>secret</ide_selection>', 'Make it small.']
+    expect(await titleOf(blocks.map((text) => ({ type: 'text', text })))).toBe('Make it small.')
+  })
+})

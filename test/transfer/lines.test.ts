@@ -3,10 +3,12 @@ import { expect, it } from 'vitest'
 import {
   type JsonLine,
   type Line,
+  piecesOf,
   readFilledLines,
   readJsonLines,
   readLines,
 } from '../../src/transfer/lines.ts'
+import { growth } from '../support/growth.ts'
 import { all, chunked } from './support/chunked.ts'
 
 const linesOf = (text: string | Uint8Array, sizes?: readonly number[], max?: number): Promise<Line[]> =>
@@ -80,20 +82,91 @@ it('reads the same whatever the chunks are', async () => {
 
 it('reads a JSON value a line, without blank ones, and never quotes an invalid one', async () => {
   expect(await jsonOf('{"a":1}\n\n  \nsecret words\n[2]\n{"b":')).toEqual([
-    { line: 1, ended: true, value: { a: 1 } },
-    { line: 4, ended: true, problem: expect.stringMatching(/^it is no JSON/) },
-    { line: 5, ended: true, value: [2] },
-    { line: 6, ended: false, problem: 'the file ends within it' },
+    { line: 1, ended: true, value: { a: 1 }, text: '{"a":1}' },
+    { line: 4, ended: true, problem: expect.stringMatching(/^it is no JSON/), isTorn: true },
+    { line: 5, ended: true, value: [2], text: '[2]' },
+    { line: 6, ended: false, problem: 'the file ends within it', isTorn: true },
   ])
   expect(JSON.stringify(await jsonOf('secret words\n'))).not.toContain('secret')
 })
 
 it('reads a last line without an end that is whole', async () => {
   expect(await jsonOf('1\n{"a":2}')).toEqual([
-    { line: 1, ended: true, value: 1 },
-    { line: 2, ended: false, value: { a: 2 } },
+    { line: 1, ended: true, value: 1, text: '1' },
+    { line: 2, ended: false, value: { a: 2 }, text: '{"a":2}' },
   ])
 })
+
+it('reads several values of a line, with the column of each', async () => {
+  expect(await jsonOf('{"a":1}{"b":"}{"} \0\0[3]\n[4]\n')).toEqual([
+    { line: 1, column: 1, ended: true, value: { a: 1 }, text: '{"a":1}' },
+    { line: 1, column: 8, ended: true, value: { b: '}{' }, text: '{"b":"}{"}' },
+    { line: 1, column: 21, ended: true, value: [3], text: '[3]' },
+    { line: 2, ended: true, value: [4], text: '[4]' },
+  ])
+})
+
+it.each([
+  ['in a text', '{"a":"hel{"b":2}{"c":"\\"}"}', [2, '{"b":2}', '{"c":"\\"}"}']],
+  ['between fields', '{"a":1,{"b":[2]}', [1, '{"b":[2]}']],
+  ['with zeros after it', '{"a":"hel\0\0{"b":2}', [1, '{"b":2}']],
+  ['by text that is no JSON', 'words {"b":2}', [1, '{"b":2}']],
+  ['between whole ones', '{"a":1}{"x":"y{"b":2}', ['{"a":1}', 1, '{"b":2}']],
+  ['and two of them', '{"a":nul}{"b":2}{"c":tru}', [1, '{"b":2}', 1]],
+])('reads what precedes and what follows a value that is torn %s', async (_, text, expected) => {
+  const merged: (string | number)[] = []
+  for (const piece of await jsonOf(`${text}\n`)) {
+    if ('text' in piece) merged.push(piece.text)
+    else if (typeof merged.at(-1) === 'number') merged[merged.length - 1] = Number(merged.at(-1)) + 1
+    else merged.push(1)
+  }
+  expect(merged.map((one) => (typeof one === 'number' ? 'torn' : one))).toEqual(
+    expected.map((one) => (typeof one === 'number' ? 'torn' : one)),
+  )
+})
+
+it('takes no part of a value that is torn at its end for a value', async () => {
+  const part = '{"type":"message","content":[{"type":"text"}'
+  expect(await jsonOf(`${part}\n`)).toMatchObject([{ line: 1, isTorn: true }])
+  expect(await jsonOf(part)).toMatchObject([{ problem: 'the file ends within it' }])
+})
+
+const objects = fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 })
+const between = fc.constantFrom('', ' ', '\t', '\0\0', '\ufeff')
+
+it('reads all values of a line, whatever is between them', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(objects, between), { minLength: 1 }), async (given) => {
+      const line = given.map(([value, after]) => JSON.stringify(value) + after).join('')
+      const read = await jsonOf(line)
+      expect(read.map((one) => ('text' in one ? one.text : one.problem))).toEqual(
+        given.map(([value]) => JSON.stringify(value)),
+      )
+    }),
+  )
+})
+
+it('reads the whole values after one that a crash cut within a text', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.string({ unit: 'binary' }),
+      fc.array(objects, { minLength: 1 }),
+      async (text, after) => {
+        const torn = JSON.stringify({ type: 'user', text: `${text}.` }).slice(0, -2)
+        const written = after.map((value) => JSON.stringify({ type: 'user', ...value }))
+        const read = await jsonOf(`${torn}${written.join('')}\n`)
+        expect(read.flatMap((one) => ('text' in one ? [one.text] : []))).toEqual(written)
+      },
+    ),
+  )
+})
+
+it.each(['{"a":1}', '{"a":"', '{', '}', '"\\', '\\"', '{x}'])(
+  'divides a line of many %j in linear time',
+  (piece) => {
+    expect(growth((size) => piecesOf(piece.repeat(size), true), 20_000)).toBeLessThan(3)
+  },
+)
 
 it('passes over blank lines without telling them, and counts them', async () => {
   const blank = ' \r\n\t\n\n'.repeat(100_000)

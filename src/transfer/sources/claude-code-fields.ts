@@ -1,8 +1,8 @@
 import type { FieldsEvent } from '../../history/import/import-types.ts'
-import { indexOfText } from '../../messages/characters.ts'
 import { isStorableText, MAX_NAME_LENGTH } from '../../messages/check.ts'
 import { isObject, type JsonObject, jsonProblem } from '../../messages/json.ts'
 import type { PositionRange } from '../../messages/message.ts'
+import { titleFrom, typedText } from '../../messages/typed-text.ts'
 
 /** Fields with the time of a message in transcripts. */
 const FIELDS = ['createdAt', 'created_at', 'timestamp', 'create_time', 'created', 'ts'] as const
@@ -97,35 +97,15 @@ export function rangesOf(ordinals: Iterable<number>): PositionRange[] {
   return ranges
 }
 
-/* Distinguishes typed prompts from the other entries that Claude Code records as the user's. */
-
-/** The beginnings of entries that were not typed: commands and their output, notifications, interruptions. */
-const NOT_TYPED = [
-  '<command-',
-  '<local-command-',
-  '<bash-',
-  '<task-notification>',
-  '<user-memory-input>',
-  'Caveat: The messages below',
-  '[Request interrupted',
-  'This session is being continued from a previous conversation',
-]
-
-/** The elements that Claude Code adds before a typed prompt: `<system-reminder>`, `<ide_opened_file>`, `<ide_selection>` … */
-const PUT_BEFORE = ['<system-reminder>', '<ide_']
-
-/** The maximum length of a title from a prompt, characters. */
-const LONGEST = 80
-
 /** A title for a session that begins with this entry; `undefined` if it was not typed. */
 function titleOfPrompt(entry: JsonObject): string | undefined {
   const { type, message, isMeta, isCompactSummary, isVisibleInTranscriptOnly } = entry
   if (type !== 'user' || !isObject(message) || message.role !== 'user') return undefined
   if (isMeta === true || isCompactSummary === true || isVisibleInTranscriptOnly === true) return undefined
   const typed = textsOf(message.content)
-    .map((text) => withoutPutBefore(text).trim())
-    .find((text) => text !== '' && !NOT_TYPED.some((start) => text.startsWith(start)))
-  return typed === undefined ? undefined : shortened(typed)
+    .map(typedText)
+    .find((text) => text !== '')
+  return typed === undefined ? undefined : titleOf(titleFrom(typed))
 }
 
 function textsOf(content: unknown): string[] {
@@ -134,31 +114,6 @@ function textsOf(content: unknown): string[] {
   return content.flatMap((block: unknown) =>
     isObject(block) && block.type === 'text' && typeof block.text === 'string' ? [block.text] : [],
   )
-}
-
-/** A text without the elements that Claude Code added before it. */
-function withoutPutBefore(text: string): string {
-  let from = 0
-  for (;;) {
-    while (from < text.length && text[from]!.trim() === '') from += 1
-    if (!PUT_BEFORE.some((start) => text.startsWith(start, from))) return text.slice(from)
-    const nameEnds = text.indexOf('>', from)
-    const closing = nameEnds === -1 ? '' : `</${text.slice(from + 1, nameEnds)}>`
-    const end = closing === '' ? -1 : indexOfText(text, closing, nameEnds)
-    if (end === -1) return ''
-    from = end + closing.length
-  }
-}
-
-/** The first words as one line. */
-function shortened(text: string): string | undefined {
-  const line = text
-    .slice(0, LONGEST * 4)
-    .split(/\s/)
-    .filter((word) => word !== '')
-    .join(' ')
-  const isLonger = line.length > LONGEST || text.length > LONGEST * 4
-  return titleOf(isLonger ? `${line.slice(0, LONGEST - 1).trimEnd()}…` : line)
 }
 
 /** The entries with a title and their field, most important first. */

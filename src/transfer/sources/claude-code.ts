@@ -2,8 +2,17 @@ import { createHash } from 'node:crypto'
 import { messagesOf, silentMessageOf } from '../../ecosystems/claude-agent-sdk/entry.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
-import { jsonOf, readFilledLines, UNFINISHED } from '../lines.ts'
-import type { Head, Input, NoteEvent, Source, SourceEvent } from '../source.ts'
+import { type JsonLine, placeOfLine, readJsonLines, type Unread, unreadEvent } from '../lines.ts'
+import {
+  fieldNames,
+  type Head,
+  type Input,
+  type NoteEvent,
+  type Place,
+  type Source,
+  type SourceEvent,
+  UNKNOWN_FORM,
+} from '../source.ts'
 import { Branches, type Made, type Step } from './claude-code-branches.ts'
 import { entryOf, SessionFields, timeOf } from './claude-code-fields.ts'
 import { type Facts, factsOf } from './claude-code-tree.ts'
@@ -56,9 +65,7 @@ async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined>
   const telling = new Telling(undone, first.createdAt)
   for await (const line of entriesOf(input)) {
     if ('entry' in line) yield* telling.tell(line)
-    else if (line.isUnfinished === true)
-      yield { type: 'note', at: { line: line.line }, kind: 'left-out', why: UNFINISHED }
-    else yield { type: 'problem', at: { line: line.line }, why: line.problem }
+    else yield unreadEvent(line)
   }
   yield* telling.end()
 }
@@ -74,32 +81,29 @@ function namesOf(
   return { id, ...(otherwise !== undefined && { otherwise }) }
 }
 
-type Entry = { readonly line: number; readonly entry: JsonObject; readonly hash: string }
+type Entry = { readonly at: Place; readonly entry: JsonObject; readonly hash: string }
 type Placed = { readonly facts?: Facts; readonly step?: Step }
-type Line = { readonly line: number } & (
-  | { readonly entry: JsonObject; readonly hash: string }
-  | { readonly problem: string; readonly isUnfinished?: boolean }
-)
 
-async function* entriesOf(input: Input): AsyncGenerator<Line, void, undefined> {
-  for await (const line of readFilledLines(input.bytes())) {
-    const { number } = line
-    const read = 'problem' in line ? line : hashedEntry(line.text, line.ended)
-    if ('problem' in read) yield { line: number, problem: read.problem, isUnfinished: !line.ended }
-    else yield { line: number, ...read }
+async function* entriesOf(input: Input): AsyncGenerator<Entry | (JsonLine & Unread), void, undefined> {
+  for await (const read of readJsonLines(input.bytes())) {
+    if ('problem' in read) {
+      yield read
+      continue
+    }
+    const made = entryOf(read.value)
+    if ('problem' in made) yield { ...read, problem: made.problem, isTorn: false }
+    else yield { at: placeOfLine(read), entry: made.entry, hash: hashOf(read.text) }
   }
 }
 
-function hashedEntry(
-  text: string,
-  ended: boolean,
-): { readonly entry: JsonObject; readonly hash: string } | { readonly problem: string } {
-  const read = jsonOf(text, ended)
-  if ('problem' in read) return read
-  const made = entryOf(read.value)
-  if ('problem' in made) return made
-  const hash = createHash('sha256').update(text.trim()).digest('base64url').slice(0, 22)
-  return { ...made, hash }
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22)
+}
+
+/** The fields of a message without a content, as other agents write them to files that are otherwise of Claude Code's form. */
+function unreadIn({ type, message }: JsonObject): string[] | undefined {
+  if (type !== 'user' && type !== 'assistant') return undefined
+  return isObject(message) && message.content !== undefined ? undefined : fieldNames(message)
 }
 
 /** Changes that Claude Code made to its requests and that the file does not fully describe, by type or subtype of the entry. */
@@ -118,12 +122,12 @@ class Telling {
   readonly #times = new Map<string, number>()
   readonly #counts = new Map<
     string,
-    { readonly line: number; readonly kind: NoteEvent['kind']; count: number }
+    { readonly at: Place; readonly kind: NoteEvent['kind']; count: number }
   >()
   /** Whether this is a session's own transcript, not a subagent's; the first message decides. */
   #isMain: boolean | undefined
   #ordinal = 0
-  #line = 1
+  #at: Place = { line: 1 }
   /** The time of the last entry that has one. */
   #time: number | undefined
 
@@ -134,12 +138,12 @@ class Telling {
   }
 
   /** Finds the place of an entry; `undefined` for a repeated one. */
-  place({ line, entry, hash }: Entry): Placed | undefined {
+  place({ at, entry, hash }: Entry): Placed | undefined {
     if (entry.type === 'user' || entry.type === 'assistant') this.#isMain ??= entry.isSidechain !== true
     const facts = factsOf(entry, this.#isMain ?? true)
     const known = facts && this.#hashes.get(facts.uuid)
     if (known !== undefined && known === hash) {
-      this.#count(line, 'left-out', 'a repeated entry counts once')
+      this.#count(at, 'left-out', 'a repeated entry counts once')
       return undefined
     }
     this.#ordinal += 1
@@ -147,7 +151,7 @@ class Telling {
     if (facts === undefined) return {}
     if (known !== undefined) {
       this.#count(
-        line,
+        at,
         'kept',
         'an entry whose uuid another entry already has is stored, but not sent to a model',
       )
@@ -180,18 +184,20 @@ class Telling {
   *tell(given: Entry): Generator<SourceEvent, void, undefined> {
     const placed = this.place(given)
     if (placed === undefined) return
-    const { line, entry, hash } = given
+    const { at, entry, hash } = given
     const { facts, step } = placed
-    this.#line = line
+    this.#at = at
     this.#time = timeOf(entry.timestamp) ?? this.#time
-    this.#noteMissing(entry, line)
-    for (const why of step?.mended ?? []) this.#count(line, 'mended', why)
-    if (step?.leaves !== undefined) yield this.#compaction(step.leaves, entry, line)
+    this.#noteMissing(entry, at)
+    for (const why of step?.mended ?? []) this.#count(at, 'mended', why)
+    if (step?.leaves !== undefined) yield this.#compaction(step.leaves, entry, at)
     const found = this.#messageOf(entry, facts, hash)
     const createdAt = found.createdAt ?? this.#time
     const message = createdAt === undefined ? found : { ...found, createdAt }
-    yield { type: 'message', at: { line }, message }
-    if (step?.condenses !== undefined) yield this.#compaction(step.condenses, entry, line)
+    const unread = unreadIn(entry)
+    if (unread !== undefined) this.#count(at, 'kept', UNKNOWN_FORM)
+    yield { type: 'message', at, message, ...(unread !== undefined && { unread }) }
+    if (step?.condenses !== undefined) yield this.#compaction(step.condenses, entry, at)
   }
 
   #messageOf(entry: JsonObject, facts: Facts | undefined, hash: string): NewMessage {
@@ -204,12 +210,12 @@ class Telling {
   /** The result at the end: fields of the session, and the number of repairs. */
   *end(): Generator<SourceEvent, void, undefined> {
     const left = this.settle()
-    if (left !== undefined) yield this.#compaction(left, {}, this.#line)
+    if (left !== undefined) yield this.#compaction(left, {}, this.#at)
     yield this.#fields.event((uuid) => this.branches.has(uuid))
-    for (const [why, { line, kind, count }] of this.#counts)
+    for (const [why, { at, kind, count }] of this.#counts)
       yield {
         type: 'note',
-        at: { line },
+        at,
         kind,
         why: count === 1 ? why : `${why} (${count} times, first here)`,
       }
@@ -224,12 +230,12 @@ class Telling {
     return { idempotencyKey, ...(createdAt !== undefined && { createdAt }) }
   }
 
-  #compaction({ id, kind, covers }: Made, entry: JsonObject, line: number): SourceEvent {
+  #compaction({ id, kind, covers }: Made, entry: JsonObject, at: Place): SourceEvent {
     const createdAt = timeOf(entry.timestamp)
     const text = kind === 'condense' ? textOf((entry.message as JsonObject | undefined)?.content) : ''
     return {
       type: 'compaction',
-      at: { line },
+      at,
       compaction: {
         id,
         // Without text there is no summary; its messages are hidden nevertheless.
@@ -243,16 +249,15 @@ class Telling {
     }
   }
 
-  #noteMissing({ type, subtype, snipMetadata }: JsonObject, line: number): void {
+  #noteMissing({ type, subtype, snipMetadata }: JsonObject, at: Place): void {
     const why = INCOMPLETE[String(type === 'system' ? subtype : type)]
-    if (why !== undefined) this.#count(line, 'kept', why)
-    if (snipMetadata !== undefined)
-      this.#count(line, 'kept', 'messages that Claude Code had cut out are shown')
+    if (why !== undefined) this.#count(at, 'kept', why)
+    if (snipMetadata !== undefined) this.#count(at, 'kept', 'messages that Claude Code had cut out are shown')
   }
 
-  #count(line: number, kind: NoteEvent['kind'], why: string): void {
+  #count(at: Place, kind: NoteEvent['kind'], why: string): void {
     const known = this.#counts.get(why)
-    if (known === undefined) this.#counts.set(why, { line, kind, count: 1 })
+    if (known === undefined) this.#counts.set(why, { at, kind, count: 1 })
     else known.count += 1
   }
 }

@@ -2,8 +2,16 @@ import { keyOfUuid } from '../../ecosystems/claude-agent-sdk/entry.ts'
 import type { FieldsEvent, MessageEvent } from '../../history/import/import-types.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import { type Pairing, pairToolUse, type ToolUse } from '../../messages/pairing.ts'
-import { type JsonLine, readJsonLines, UNFINISHED } from '../lines.ts'
-import type { Input, ReadOptions, Source, SourceEvent } from '../source.ts'
+import { type JsonLine, placeOfLine, readJsonLines, type Unread, unreadEvent } from '../lines.ts'
+import {
+  fieldNames,
+  type Input,
+  type Place,
+  type ReadOptions,
+  type Source,
+  type SourceEvent,
+  UNKNOWN_FORM,
+} from '../source.ts'
 import { entryOf, nameOf, timeOf, titleOf } from './claude-code-fields.ts'
 import { messageOfEntry, PI, silentEntry } from './pi-message.ts'
 
@@ -14,7 +22,7 @@ import { messageOfEntry, PI, silentEntry } from './pi-message.ts'
 
 /** An entry in short form, without content. */
 type PiEntry = {
-  readonly line: number
+  readonly at: Place
   readonly type: string
   readonly id: string | undefined
   /** The index of the entry it follows. */
@@ -44,6 +52,16 @@ type PiCompaction = {
 /** Types of conversation entries; other entries alone are not a branch. */
 const SPEAKING = new Set(['message', 'custom_message', 'branch_summary', 'compaction'])
 
+/** All types of entries. */
+const TYPES = new Set([
+  ...SPEAKING,
+  'model_change',
+  'thinking_level_change',
+  'custom',
+  'label',
+  'session_info',
+])
+
 class PiTree {
   readonly entries: PiEntry[] = []
   /** The indexes of entries whose parent is not before them in the file. */
@@ -57,7 +75,7 @@ class PiTree {
   }
 
   /** Adds the next entry. Returns why it is unreadable, or `undefined`. */
-  add(entry: JsonObject, line: number): string | undefined {
+  add(entry: JsonObject, at: Place): string | undefined {
     const index = this.entries.length
     const { id, parentId, type } = entry
     if (!this.#isLine && (typeof id !== 'string' || id === '')) return 'an entry must have an id'
@@ -65,7 +83,7 @@ class PiTree {
     const before = index === 0 ? undefined : index - 1
     if (!this.#isLine && typeof parentId === 'string' && known === undefined) this.orphans.add(index)
     this.entries.push({
-      line,
+      at,
       type: type as string,
       id: this.#isLine ? undefined : (id as string),
       parent: this.#isLine ? before : known,
@@ -201,35 +219,45 @@ async function* read(input: Input, options: ReadOptions): AsyncGenerator<SourceE
 type Survey = {
   readonly id: string
   readonly header: JsonObject
-  readonly line: number
+  readonly at: Place
   readonly tree: PiTree
   readonly title: string | undefined
-  readonly problems: ReadonlyMap<number, string>
+  /** By the number of the value in the file. */
+  readonly problems: ReadonlyMap<number, JsonLine & Unread>
 }
 
 async function survey(input: Input): Promise<Survey | undefined> {
-  let head: { readonly header: JsonObject; readonly line: number; readonly tree: PiTree } | undefined
+  let head: { readonly header: JsonObject; readonly at: Place; readonly tree: PiTree } | undefined
   let title: string | undefined
-  const problems = new Map<number, string>()
+  const problems = new Map<number, JsonLine & Unread>()
+  let nth = 0
   for await (const read of readJsonLines(input.bytes())) {
-    const entry = entryOn(read)
-    if (head === undefined) {
-      if (typeof entry === 'string' || entry.type !== 'session' || typeof entry.id !== 'string')
-        return undefined
-      head = { header: entry, line: read.line, tree: new PiTree(entry.version) }
+    nth += 1
+    const line = entryOn(read)
+    if ('problem' in line) {
+      if (head === undefined && !line.isTorn) return undefined
+      problems.set(nth, line)
       continue
     }
-    const problem = typeof entry === 'string' ? entry : head.tree.add(entry, read.line)
-    if (problem !== undefined) problems.set(read.line, problem)
-    else if (typeof entry !== 'string' && entry.type === 'session_info') title = titleOf(entry.name)
+    const { entry } = line
+    const at = placeOfLine(read)
+    if (head === undefined) {
+      if (entry.type !== 'session' || typeof entry.id !== 'string') return undefined
+      head = { header: entry, at, tree: new PiTree(entry.version) }
+      continue
+    }
+    const problem = head.tree.add(entry, at)
+    if (problem !== undefined) problems.set(nth, { ...read, problem, isTorn: false })
+    else if (entry.type === 'session_info') title = titleOf(entry.name)
   }
   return head && { ...head, id: head.header.id as string, title, problems }
 }
 
 /** The entry of a line, or why it is invalid. */
-function entryOn(line: JsonLine): JsonObject | string {
-  const read = 'problem' in line ? line : entryOf(line.value)
-  return 'problem' in read ? read.problem : read.entry
+function entryOn(read: JsonLine): { readonly entry: JsonObject } | (JsonLine & Unread) {
+  if ('problem' in read) return read
+  const made = entryOf(read.value)
+  return 'entry' in made ? made : { ...read, problem: made.problem, isTorn: false }
 }
 
 async function* tellBranch(
@@ -239,8 +267,7 @@ async function* tellBranch(
   id: string,
   owners?: ReadonlyMap<number, string>,
 ): AsyncGenerator<SourceEvent, void, undefined> {
-  const { tree, header, line } = file
-  const at = { line }
+  const { tree, header, at } = file
   const path = tree.pathTo(branch.leaf)
   const parting = owners && path.findLast((index) => owners.has(index))
   const branchOf = owners && (owners.get(parting ?? -1) ?? file.id)
@@ -257,50 +284,60 @@ async function* tellBranch(
   let index = -1
   let model: FieldsEvent | undefined
   let ordinal = 1
+  let nth = 0
+  let hasBegun = false
   for await (const read of readJsonLines(input.bytes())) {
-    if (read.line <= line) continue
-    const problem = file.problems.get(read.line)
+    nth += 1
+    const problem = file.problems.get(nth)
     if (problem !== undefined) {
-      if (owners !== undefined) continue
-      yield 'problem' in read && !read.ended
-        ? { type: 'note', at: { line: read.line }, kind: 'left-out', why: UNFINISHED }
-        : { type: 'problem', at: { line: read.line }, why: problem }
+      if (owners === undefined) yield unreadEvent(problem)
+      continue
+    }
+    // The header is the first entry.
+    if (!hasBegun) {
+      hasBegun = true
       continue
     }
     index += 1
     if (!onPath.has(index)) continue
-    const entry = entryOn(read) as JsonObject
+    const { entry } = entryOn(read) as { readonly entry: JsonObject }
+    const place = placeOfLine(read)
     ordinal += 1
-    if (tree.orphans.has(index)) yield orphanNote(read.line)
-    yield* tellEntry(entry, read.line)
+    if (tree.orphans.has(index)) yield orphanNote(place)
+    yield* tellEntry(entry, place)
     const compaction = compactions.get(index)
-    if (compaction !== undefined) yield* tellCompaction(entry, read.line, compaction, ordinal)
+    if (compaction !== undefined) yield* tellCompaction(entry, place, compaction, ordinal)
     model = modelOf(entry) ?? model
   }
   if (model !== undefined) yield model
 }
 
-function* tellEntry(entry: JsonObject, line: number): Generator<SourceEvent, void, undefined> {
+/** A name for a place in files that are only appended to, for entries without an id (version 1). */
+function nameOfPlace({ line, column = 1 }: Place): string {
+  return `line-${line}${column === 1 ? '' : `:${column}`}`
+}
+
+function* tellEntry(entry: JsonObject, at: Place): Generator<SourceEvent, void, undefined> {
   const message = messageOfEntry(entry)
-  if (message === undefined)
-    yield { type: 'note', at: { line }, kind: 'kept', why: 'a message of a form that is not known here' }
-  // Version 1 has no ids; its files are only appended to.
-  const idempotencyKey = keyOfUuid(entry.id) ?? `%line-${line}`
+  if (message === undefined) yield { type: 'note', at, kind: 'kept', why: UNKNOWN_FORM }
+  const isUnread = message === undefined || !TYPES.has(entry.type as string)
+  const idempotencyKey = keyOfUuid(entry.id) ?? `%${nameOfPlace(at)}`
   const found: MessageEvent['message'] = {
     ...(message ?? silentEntry(entry)),
     idempotencyKey,
     ...created(entry),
   }
-  yield { type: 'message', at: { line }, message: found }
+  const isAdded = !isObject(entry.message) || entry.message.role !== 'user'
+  const unread = fieldNames(isObject(entry.message) ? entry.message : entry)
+  yield { type: 'message', at, message: found, ...(isUnread && { unread }), ...(isAdded && { added: true }) }
 }
 
 function* tellCompaction(
   entry: JsonObject,
-  line: number,
+  at: Place,
   { to, undone, mended }: PiCompaction,
   ordinal: number,
 ): Generator<SourceEvent, void, undefined> {
-  const at = { line }
   const note = (why: string): SourceEvent => ({ type: 'note', at, kind: 'mended', why })
   if (mended) yield note('a compaction that parted a call from its result covers less')
   const { summary } = entry
@@ -311,7 +348,7 @@ function* tellCompaction(
     type: 'compaction',
     at,
     compaction: {
-      id: typeof entry.id === 'string' ? entry.id : `line-${line}`,
+      id: typeof entry.id === 'string' ? entry.id : nameOfPlace(at),
       kind: hasText ? 'condense' : 'truncate',
       covers: [[1, Math.min(to, ordinal - 1)]],
       ...(hasText && { text: summary }),
@@ -351,16 +388,16 @@ function created({ timestamp, message }: JsonObject): { readonly createdAt?: num
 }
 
 function nameOfEntry({ tree }: Survey, index: number): string {
-  const { id, line } = tree.entries[index]!
-  return id ?? `line-${line}`
+  const { id, at } = tree.entries[index]!
+  return id ?? nameOfPlace(at)
 }
 
-function branchNote({ line }: Survey, { length }: readonly PiBranch[]): SourceEvent {
+function branchNote({ at }: Survey, { length }: readonly PiBranch[]): SourceEvent {
   const what = length === 1 ? 'a branch that is' : `${length} branches that are`
-  return { type: 'note', at: { line }, kind: 'branch', why: `${what} not the current one: left out` }
+  return { type: 'note', at, kind: 'branch', why: `${what} not the current one: left out` }
 }
 
-function orphanNote(line: number): SourceEvent {
+function orphanNote(at: Place): SourceEvent {
   const why = 'the entry it follows is not before it in the file: the conversation begins here'
-  return { type: 'note', at: { line }, kind: 'mended', why }
+  return { type: 'note', at, kind: 'mended', why }
 }

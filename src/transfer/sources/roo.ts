@@ -2,11 +2,12 @@ import { fromAnthropic } from '../../ecosystems/anthropic/from-anthropic.ts'
 import { fromOpenAIResponses } from '../../ecosystems/openai/from-responses.ts'
 import { keptUnder } from '../../ecosystems/wire.ts'
 import { isUndertextError } from '../../errors.ts'
-import { isObject, type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
+import type { FieldsEvent } from '../../history/import/import-types.ts'
+import { isObject, type Json, type JsonObject, jsonProblem, parsedJson } from '../../messages/json.ts'
 import type { Message, Part } from '../../messages/message.ts'
 import { type JsonElement, placeOf, readElements } from '../json-elements.ts'
 import type { Head, Input, Source, SourceEvent } from '../source.ts'
-import { DEPTH_KEPT, textIn, timeOf } from './claude-code-fields.ts'
+import { DEPTH_KEPT, nameOf, textIn, timeOf } from './claude-code-fields.ts'
 import type { RooElement } from './roo-plan.ts'
 import { planOfRoo, type RooCompaction, type RooPlan } from './roo-plan.ts'
 import { textOf, useOfBlocks } from './transcript.ts'
@@ -18,7 +19,8 @@ import { textOf, useOfBlocks } from './transcript.ts'
  * `metadata.roo` holds an element's other fields except its tags, which change and are compactions here.
  */
 
-const ROO = 'roo'
+/** The agents with this form of file. Cline is what Roo Code was made from. */
+type Agent = 'roo' | 'cline'
 
 /** The names of tools by the ids of their calls so far. */
 type ToolNames = Map<string, string>
@@ -35,26 +37,26 @@ const ANTHROPIC_BLOCKS = new Set([
 ])
 
 /** An element as a message; `undefined` for one that is not a message. */
-function messageOfElement(element: JsonObject, names: ToolNames): Message | undefined {
+function messageOfElement(element: JsonObject, names: ToolNames, agent: Agent): Message | undefined {
   const { role, content, type } = element
-  const metadata = metadataOf(element)
-  if (type === 'reasoning' && content === undefined) return { ...ofReasoning(element), ...metadata }
+  const metadata = metadataOf(element, agent)
+  if (type === 'reasoning' && content === undefined) return { ...ofReasoning(element, agent), ...metadata }
   if (role === 'system') return { role, content: textOf(content), ...metadata }
   if (role !== 'user' && role !== 'assistant') return undefined
   if (typeof content === 'string') return { role, content, ...metadata }
   if (!Array.isArray(content)) return undefined
-  const parts = content.map((block: Json) => partOf(block, role, names))
+  const parts = content.map((block: Json) => partOf(block, role, names, agent))
   const answers = parts.length > 0 && parts.every((part) => part.type === 'tool-result')
   return { role: answers ? 'tool' : role, content: parts, ...metadata }
 }
 
-function metadataOf(element: JsonObject): { readonly metadata?: JsonObject } {
+function metadataOf(element: JsonObject, agent: Agent): { readonly metadata?: JsonObject } {
   const { role: _, content: __, condenseParent: ___, truncationParent: ____, ...rest } = element
-  return Object.keys(rest).length === 0 ? {} : { metadata: { [ROO]: rest } }
+  return Object.keys(rest).length === 0 ? {} : { metadata: { [agent]: rest } }
 }
 
 /** An item of reasoning, from OpenAI's Responses, or plain. */
-function ofReasoning({ type, id, summary, encrypted_content, text }: JsonObject): Message {
+function ofReasoning({ type, id, summary, encrypted_content, text }: JsonObject, agent: Agent): Message {
   if (typeof text === 'string' && encrypted_content === undefined)
     return { role: 'assistant', content: [{ type: 'reasoning', text }] }
   const item = {
@@ -69,16 +71,16 @@ function ofReasoning({ type, id, summary, encrypted_content, text }: JsonObject)
   } catch (error) {
     if (!isUndertextError(error, 'INVALID_INPUT')) throw error
   }
-  return { role: 'assistant', content: [{ type: 'provider', provider: ROO, data: item }] }
+  return { role: 'assistant', content: [{ type: 'provider', provider: agent, data: item }] }
 }
 
-function partOf(block: Json, role: 'user' | 'assistant', names: ToolNames): Part {
-  const unread: Part = { type: 'provider', provider: ROO, data: block }
+function partOf(block: Json, role: 'user' | 'assistant', names: ToolNames, agent: Agent): Part {
+  const unread: Part = { type: 'provider', provider: agent, data: block }
   if (!isObject(block)) return unread
   const { type, ...fields } = block as JsonObject
   if (type === 'reasoning' && typeof fields.text === 'string') {
     const { text, ...extra } = fields
-    return { type: 'reasoning', text: text as string, ...keptUnder(ROO, extra) }
+    return { type: 'reasoning', text: text as string, ...keptUnder(agent, extra) }
   }
   if (!ANTHROPIC_BLOCKS.has(String(type))) return unread
   const [read] = fromAnthropic([{ role, content: [block] }], { lenient: true })
@@ -115,12 +117,29 @@ const TAGS = [
  * `ui_messages.json` in the same folder is recognized and rejected.
  */
 export const roo: Source = {
-  name: ROO,
+  name: 'roo',
   title: 'a task of Roo Code',
   recognises,
   isBeside: ({ name, shape, values }) =>
     name === SHOWN || (shape === 'list' && isShownList(values)) ? WHAT_WAS_SHOWN : undefined,
-  read,
+  read: (input) => read(input, 'roo'),
+}
+
+/**
+ * Task histories of Cline: the same file without Roo Code's tags. Cline's messages have no time, or they name their model (`modelInfo`), which else is
+ * in `task_metadata.json` in the same folder. Format: src/core/storage/disk.ts of cline/cline.
+ */
+export const cline: Source = {
+  name: 'cline',
+  title: 'a task of Cline',
+  recognises: ({ name, shape, values }) => isTaskFile(name) && shape === 'list' && isOfCline(values),
+  read: (input) => read(input, 'cline'),
+}
+
+function isOfCline(values: readonly unknown[]): boolean {
+  const messages = values.filter(isObject)
+  if (messages.some(({ modelInfo }) => isObject(modelInfo))) return true
+  return messages.length > 0 && !messages.some(isTagged)
 }
 
 function recognises({ name, shape, values }: Head): boolean {
@@ -144,7 +163,7 @@ function isShownList(values: readonly unknown[]): boolean {
   return values.length > 0 && values.every(isShown)
 }
 
-async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined> {
+async function* read(input: Input, agent: Agent): AsyncGenerator<SourceEvent, void, undefined> {
   const file = await survey(input)
   if (typeof file === 'string') {
     yield { type: 'problem', at: {}, why: file }
@@ -154,6 +173,7 @@ async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined>
   const isNamed = isTaskFile(input.name) && input.folder !== ''
   yield { type: 'conversation', at: {}, ...(isNamed && { id: input.folder }) }
   if (createdAt !== undefined) yield { type: 'fields', createdAt }
+  if (agent === 'cline') yield await fieldsOfCline(input, file)
   for (const { index, kind, why } of plan.notes)
     yield { type: 'note', at: { element: file.places[index]! }, kind, why }
   if (file.late > 0)
@@ -163,11 +183,40 @@ async function* read(input: Input): AsyncGenerator<SourceEvent, void, undefined>
       kind: 'kept',
       why: `${file.late} follow messages of a later time: the order is the file's`,
     }
-  yield* tell(input, plan)
+  yield* tell(input, plan, agent)
+}
+
+/** The file in a task's folder that names the models, and the most bytes of it that are read. */
+const [CLINE_METADATA, CLINE_METADATA_BYTES] = ['task_metadata.json', 16 * 1024 * 1024]
+
+/** The fields of a task of Cline. Its folder is named after the time of its beginning. */
+async function fieldsOfCline(input: Input, { createdAt, modelInfo }: Survey): Promise<FieldsEvent> {
+  const began = createdAt ?? (/^\d{13}$/.test(input.folder) ? Number(input.folder) : undefined)
+  const given = modelInfo ?? (await lastModel(input))
+  const model = nameOf(given?.modelId ?? given?.model_id)
+  const provider = nameOf(given?.providerId ?? given?.model_provider_id)
+  return {
+    type: 'fields',
+    ...(began !== undefined && { createdAt: began }),
+    ...(model !== undefined && { model }),
+    ...(provider !== undefined && { provider }),
+  }
+}
+
+type ModelInfo = { readonly [field: string]: unknown }
+
+async function lastModel(input: Input): Promise<ModelInfo | undefined> {
+  const text = await input.beside?.(CLINE_METADATA, CLINE_METADATA_BYTES)
+  const metadata = text === undefined ? undefined : parsedJson(text)
+  const used = isObject(metadata) ? metadata.model_usage : undefined
+  const last = Array.isArray(used) ? used.at(-1) : undefined
+  return isObject(last) ? last : undefined
 }
 
 /** The result of a first reading. */
 type Survey = {
+  /** Of the last message that names its model. */
+  readonly modelInfo: ModelInfo | undefined
   readonly plan: RooPlan
   /** The element of the file for each element of the plan. */
   readonly places: readonly number[]
@@ -181,6 +230,7 @@ async function survey(input: Input): Promise<Survey | string> {
   const elements: RooElement[] = []
   const places: number[] = []
   let createdAt: number | undefined
+  let modelInfo: ModelInfo | undefined
   let latest = 0
   let late = 0
   for await (const read of readElements(input.bytes(), { lists: ['messages'] })) {
@@ -190,6 +240,7 @@ async function survey(input: Input): Promise<Survey | string> {
     const value = read.value as JsonObject
     elements.push(elementOf(value))
     places.push(read.element)
+    if (isObject(value.modelInfo)) modelInfo = value.modelInfo
     const time = timeOf(value.ts)
     if (time === undefined) continue
     createdAt ??= time
@@ -198,7 +249,7 @@ async function survey(input: Input): Promise<Survey | string> {
   }
   if (input.name === SHOWN || (elements.length === 0 && (await isShown(input))))
     return `this is ${WHAT_WAS_SHOWN}`
-  return { plan: planOfRoo(elements), places, createdAt, late }
+  return { plan: planOfRoo(elements), places, createdAt, late, modelInfo }
 }
 
 async function isShown(input: Input): Promise<boolean> {
@@ -212,7 +263,7 @@ function problemOf(value: unknown): string | undefined {
   if (!isObject(value)) return 'a message must be an object'
   const problem = jsonProblem(value, DEPTH_KEPT)
   if (problem !== undefined) return `it holds ${problem}`
-  return messageOfElement(value as JsonObject, new Map()) === undefined
+  return messageOfElement(value as JsonObject, new Map(), 'roo') === undefined
     ? 'a message must have a role and a content'
     : undefined
 }
@@ -235,7 +286,11 @@ function elementOf(value: JsonObject): RooElement {
  * The second reading: the messages in order, then the compactions, because a call that was open when Roo Code hid it is no longer open once
  * something follows it.
  */
-async function* tell(input: Input, plan: RooPlan): AsyncGenerator<SourceEvent, void, undefined> {
+async function* tell(
+  input: Input,
+  plan: RooPlan,
+  agent: Agent,
+): AsyncGenerator<SourceEvent, void, undefined> {
   const owners = new Map(plan.compactions.map((one) => [one.owner, one] as const))
   const known = new Map<RooCompaction, SourceEvent>()
   const names: ToolNames = new Map()
@@ -250,7 +305,7 @@ async function* tell(input: Input, plan: RooPlan): AsyncGenerator<SourceEvent, v
     index += 1
     const value = read.value as JsonObject
     const ordinal = plan.ordinals.get(index)
-    if (ordinal !== undefined) yield messageEvent(value, read, names, keys.next(value.ts, ordinal))
+    if (ordinal !== undefined) yield messageEvent(value, read, names, keys.next(value.ts, ordinal), agent)
     const compaction = owners.get(index)
     if (compaction !== undefined) known.set(compaction, compactionEvent(value, read, compaction, ids))
   }
@@ -264,9 +319,10 @@ function messageEvent(
   read: Element,
   names: ToolNames,
   idempotencyKey: string,
+  agent: Agent,
 ): SourceEvent {
   const createdAt = timeOf(value.ts)
-  const message = messageOfElement(value, names)!
+  const message = messageOfElement(value, names, agent)!
   return {
     type: 'message',
     at: placeOf(read),

@@ -6,7 +6,7 @@ import { messageProblem } from '../../messages/message-check.ts'
 import type { ToolUse } from '../../messages/pairing.ts'
 import { readHead } from '../head.ts'
 import { type JsonElement, placeOf, readElements } from '../json-elements.ts'
-import { readJsonLines } from '../lines.ts'
+import { placeOfLine, readJsonLines } from '../lines.ts'
 import type { Input, Place, Source, SourceEvent, SourceName } from '../source.ts'
 import { fieldsBeside, momentOf, nameOf } from './claude-code-fields.ts'
 import { anyMessageReader, type Given, type MessageReader, type ReadMessage } from './message-reader.ts'
@@ -96,7 +96,7 @@ export async function* readTranscript(
 }
 
 async function* linesOf(input: Input): AsyncGenerator<Unit, void, undefined> {
-  for await (const { line, ...read } of readJsonLines(input.bytes())) yield { at: { line }, ...read }
+  for await (const read of readJsonLines(input.bytes())) yield { ...read, at: placeOfLine(read) }
 }
 
 /** The elements of the root list, or of the lists of the root object. */

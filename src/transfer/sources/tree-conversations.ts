@@ -2,7 +2,7 @@ import type { FieldsEvent } from '../../history/import/import-types.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import { readHead } from '../head.ts'
 import { placeOf, readElements } from '../json-elements.ts'
-import { readJsonLines } from '../lines.ts'
+import { placeOfLine, readJsonLines } from '../lines.ts'
 import type { Input, Place, ReadOptions, SourceEvent } from '../source.ts'
 import { fieldsBeside } from './claude-code-fields.ts'
 import type { MessageTree } from './message-tree.ts'
@@ -60,7 +60,7 @@ async function* conversationsIn(input: Input): AsyncGenerator<Unit, void, undefi
   const read = await readHead(input)
   const shape = 'head' in read ? read.head.shape : 'list'
   if (shape === 'lines') {
-    for await (const { line, ...rest } of readJsonLines(input.bytes())) yield { at: { line }, ...rest }
+    for await (const each of readJsonLines(input.bytes())) yield { ...each, at: placeOfLine(each) }
     return
   }
   const fields: (readonly [key: string, value: unknown])[] = []

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { roo } from '../../../src/transfer/sources/roo.ts'
+import { cline, roo } from '../../../src/transfer/sources/roo.ts'
 import { eventsOf, eventsOfType, type Folded, foldEvents, inputOf, notesOf, spokenOf } from './support.ts'
 
 const NAME = 'api_conversation_history.json'
@@ -264,4 +264,39 @@ it('knows its files by name and by fields', () => {
   expect(roo.recognises(head([{ ts: 1, type: 'ask', ask: 'x' }]))).toBe(false)
   expect(roo.recognises(head([said('user', 'a')]))).toBe(false)
   expect(roo.recognises(head([{ mapping: {} }]))).toBe(false)
+})
+
+it('distinguishes Cline by messages without a time, or with the model that wrote them', async () => {
+  const head = (values: readonly unknown[]) => ({ name: NAME, shape: 'list' as const, values })
+  const modelInfo = { modelId: 'claude-x', providerId: 'anthropic', mode: 'act' }
+  expect(cline.recognises(head([said('user', 'a')]))).toBe(true)
+  expect(
+    cline.recognises(head([said('user', 'a', { ts: 1 }), said('assistant', 'b', { ts: 2, modelInfo })])),
+  ).toBe(true)
+  expect(cline.recognises(head([said('user', 'a', { ts: 1 })]))).toBe(false)
+  expect(cline.recognises(head([said('user', 'a'), summary('c')]))).toBe(false)
+  expect(cline.recognises({ ...head([said('user', 'a')]), name: 'copy.json' })).toBe(false)
+})
+
+it('reads of a task of Cline its model, its beginning and its fields', async () => {
+  const modelInfo = { modelId: 'claude-x', providerId: 'anthropic', mode: 'act' }
+  const values = [said('user', 'a'), said('assistant', 'b', { modelInfo })]
+  const input = inputOf(JSON.stringify(values), { name: NAME, folder: '1767225600000' })
+  const events = await eventsOf(cline, input)
+  expect(eventsOfType(events, 'conversation')[0]).toMatchObject({ id: '1767225600000' })
+  expect(eventsOfType(events, 'fields')).toEqual([
+    { type: 'fields', createdAt: 1_767_225_600_000, model: 'claude-x', provider: 'anthropic' },
+  ])
+  expect(eventsOfType(events, 'message')[1]!.message.metadata).toEqual({ cline: { modelInfo } })
+})
+
+it('takes the model of a task of Cline from the file beside it', async () => {
+  const beside = async (name: string) =>
+    name === 'task_metadata.json'
+      ? JSON.stringify({
+          model_usage: [{ model_id: 'first' }, { model_id: 'last', model_provider_id: 'openai' }],
+        })
+      : undefined
+  const events = await eventsOf(cline, { ...told([said('user', 'a')]), beside })
+  expect(eventsOfType(events, 'fields')).toEqual([{ type: 'fields', model: 'last', provider: 'openai' }])
 })

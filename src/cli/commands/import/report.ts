@@ -148,7 +148,7 @@ const LISTED_CONVERSATIONS = 50
 const LISTED_UNRECOGNISED = 5
 
 /** Writes a line per file for people. Of a folder only files with something new, after a progress bar has shown the rest. */
-export function textReporter(output: Output): ImportReporter {
+export function textReporter(output: Output & Pick<Context, 'err'>): ImportReporter {
   const { out, style } = output
   const totals = new Totals()
   let ofFolder = new Totals()
@@ -160,7 +160,7 @@ export function textReporter(output: Output): ImportReporter {
       totals.add(outcome)
       if (!isWithin) {
         named += 1
-        writeLines(out, fileLines(output, outcome, false))
+        writeLines('failure' in outcome ? output.err : out, fileLines(output, outcome, false))
         return
       }
       ofFolder.add(outcome)
@@ -230,6 +230,7 @@ const TITLES: { readonly [source in ImportReport['source']]: string } = {
   undertext: 'histories of undertext',
   'claude-code': 'a session of Claude Code',
   pi: 'a session of pi',
+  cline: 'a task of Cline',
   roo: 'a task of Roo Code',
   chatgpt: 'an export of ChatGPT',
   claude: 'an export of Claude',
@@ -332,7 +333,12 @@ function moreLine(left: number, name: string): string[] {
   return left > 0 ? [`and ${counted(left, name)} more`] : []
 }
 
-function placeText({ line, element }: Place): string {
-  const place = listing(line !== undefined && `line ${line}`, element !== undefined && `element ${element}`)
+/** A place of a file for people. */
+export function placeText({ line, column, element }: Place): string {
+  const place = listing(
+    line !== undefined && `line ${line}`,
+    column !== undefined && `column ${column}`,
+    element !== undefined && `element ${element}`,
+  )
   return place || 'somewhere'
 }

@@ -5,7 +5,7 @@ import type { ImportReport } from '../../../transfer/import-report.ts'
 import type { Context } from '../../command.ts'
 import { CliError, failureOf } from '../../errors.ts'
 import { filesIn, nameWithin } from '../import/folder.ts'
-import { type FileOutcome, isFatal } from '../import/report.ts'
+import { type FileOutcome, isFatal, placeText } from '../import/report.ts'
 import type { Access } from './access.ts'
 
 /** A file that was not stored, or a part of it: the reason, without its text. */
@@ -34,14 +34,16 @@ export class Importer {
     this.#folders = folders
   }
 
-  /** Imports a file below a folder. Two files at once would be two writers of a session. */
-  file(folder: string, path: string, signal: AbortSignal): Promise<FileOutcome> {
-    const outcome = this.#last.then(() => this.#file(folder, path, signal))
+  /**
+   * Imports a file below a folder, with `skipBad` without its unreadable places. Two files at once would be two writers of a session.
+   */
+  file(folder: string, path: string, signal: AbortSignal, skipBad = false): Promise<FileOutcome> {
+    const outcome = this.#last.then(() => this.#file(folder, path, signal, skipBad))
     this.#last = outcome
     return outcome
   }
 
-  async #file(folder: string, path: string, signal: AbortSignal): Promise<FileOutcome> {
+  async #file(folder: string, path: string, signal: AbortSignal, skipBad: boolean): Promise<FileOutcome> {
     const { store, owner } = this.#access
     const file = join(folder, path)
     try {
@@ -49,6 +51,7 @@ export class Importer {
         ...nameWithin(path),
         ...(owner !== undefined && { owner }),
         signal,
+        skipBad,
         followLinks: false,
       })
       return { path: file, report }
@@ -108,6 +111,16 @@ export class Importer {
       return [{ path, code, message }]
     })
   }
+}
+
+/** The places of a file that its import left out, for people. */
+export function leftOutOf(outcome: FileOutcome): string[] {
+  if ('failure' in outcome) return []
+  return outcome.report.conversations.flatMap(({ status, problems, notes }) => {
+    const torn = notes.filter(({ kind }) => kind === 'torn')
+    const places = status === 'refused' ? torn : [...problems, ...torn]
+    return places.map((place) => `${placeText(place)}: ${place.why}`)
+  })
 }
 
 async function* filesOf(folder: string): AsyncGenerator<readonly [folder: string, file: string]> {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { errorName } from '../../../errors.ts'
 import { filesIn } from '../import/folder.ts'
 import { isFatal } from '../import/report.ts'
-import type { Importer, NotImported } from './importer.ts'
+import { type Importer, leftOutOf, type NotImported } from './importer.ts'
 
 /** The pause between a change and the import, so that many changes are one; how much longer than the last import it is, and its limit. */
 const [PAUSE_MS, PAUSE_FACTOR, MAX_PAUSE_MS] = [300, 4, 30_000]
@@ -135,7 +135,8 @@ export class FolderWatch {
     for (const [done, { path, state }] of changed.sort((a, b) => b.time - a.time).entries()) {
       if (this.#isDue && done >= PASS_FILES && Date.now() - began > PASS_MS) return true
       if (this.#signal.aborted) return false
-      const outcome = await this.#given.importer.file(this.#folder, path, this.#signal)
+      // A place that cannot be read must not stop a session: it is reported, and what follows is stored.
+      const outcome = await this.#given.importer.file(this.#folder, path, this.#signal, true)
       if (this.#signal.aborted) return false
       if ('report' in outcome && outcome.report.totals.imported + outcome.report.totals.extended > 0)
         this.#given.changed()
@@ -146,6 +147,8 @@ export class FolderWatch {
       } else {
         this.#repeated.delete(path)
         this.#report(failures, isFatal(outcome))
+        for (const place of leftOutOf(outcome))
+          this.#once(`${path}\n${place}`, `${outcome.path}: left out, ${place}`)
         // What prevents every import is tried again at the next look.
         if (!isFatal(outcome)) this.#imported.set(path, state)
       }
