@@ -158,7 +158,7 @@ export class ModelStorage implements Storage {
   })
 
   readonly notes = new ModelNotes(
-    (id) => this.#require(id).session,
+    (id, owner) => this.#requireFor(id, owner).session,
     (id, messageId) => this.requireMessages(id, [messageId]),
   )
   /** The model keeps no audit, so it has no whole histories to give or to take. */
@@ -315,7 +315,7 @@ export class ModelStorage implements Storage {
 
   listSessions({ owner, archived, limit, after, search }: Parameters<Storage['listSessions']>[0]): Session[] {
     this.#open()
-    if (after !== undefined) this.#require(after)
+    if (after !== undefined) this.#requireFor(after, owner)
     const listed = [...this.#sessions].filter(([id]) => !this.#imports.has(id))
     const all = listed.map(([, stored]) => stored).reverse()
     const from = after === undefined ? 0 : all.findIndex(({ session }) => session.id === after) + 1
@@ -352,8 +352,8 @@ export class ModelStorage implements Storage {
     return all.toSorted((a, b) => saidAt(b) - saidAt(a))[0]?.id
   }
 
-  updateSession(id: string, fields: Parameters<Storage['updateSession']>[1]): Session {
-    const stored = this.#require(id)
+  updateSession(id: string, fields: Parameters<Storage['updateSession']>[1], owner?: string): Session {
+    const stored = this.#requireFor(id, owner)
     const before = stored.session
     const changes = Object.entries(fields).filter(([, value]) => value !== undefined)
     stored.session = {
@@ -1291,6 +1291,14 @@ export class ModelStorage implements Storage {
 
   #open(): void {
     if (this.#closed) throw new UndertextError('STORE_CLOSED', {})
+  }
+
+  #requireFor(id: string, asked: string | undefined): Stored {
+    const stored = this.#require(id)
+    const { owner = asked } = stored.session
+    if (asked !== undefined && owner !== asked)
+      throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+    return stored
   }
 
   #require(id: string): Stored {

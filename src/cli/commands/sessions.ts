@@ -1,3 +1,4 @@
+import { defined } from '../../messages/defined.ts'
 import { isObject } from '../../messages/json.ts'
 import type { MessageCounts, Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
@@ -30,7 +31,10 @@ export async function listSessions(context: Context, options: SessionsOptions): 
   const after = options.after === undefined ? undefined : await context.session(store, options.after)
   const found: Listed[] = []
   let more = false
-  for await (const session of allSessions(store, { archived, owner, search: search || undefined, after })) {
+  for await (const session of allSessions(
+    store,
+    defined({ archived, owner, search: search || undefined, after }),
+  )) {
     more = found.length === options.limit
     if (more) break
     found.push(await listed(store, session))

@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
+import { z } from 'zod'
 import type { SessionInput } from '../../../config/store-options.ts'
 import { invalid, UndertextError } from '../../../errors.ts'
-import { check, nameSchema, taken } from '../../../messages/check.ts'
+import { check, nameSchema, ownerOption, taken } from '../../../messages/check.ts'
 import { defined } from '../../../messages/defined.ts'
 import { isObject } from '../../../messages/json.ts'
 import { type Message, partsOf, type StoredMessage } from '../../../messages/message.ts'
 import type { PreparedRequest } from '../../../requests/prepared.ts'
+import { ownedStore } from '../../../store/owned.ts'
 import { besideRows, type MessagePlace } from '../../fork-options.ts'
 import { noteSession, recordAnswers } from '../../recovering.ts'
 import { AI_SDK, keptPartTo } from '../fields.ts'
@@ -60,6 +62,8 @@ export type SaveInput = {
   readonly onConflict?: OnConflict | undefined
   /** The field of the request's body: the edited or regenerated message. It and all later messages are rewound. */
   readonly messageId?: string | undefined
+  /** The owner: a chat of another owner is unknown, and a chat without one gets this one. */
+  readonly owner?: string
 }
 
 /** Chats of `useChat` in a store. */
@@ -112,8 +116,9 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     },
     async load(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'load: chatId')
-      const validation = { ...defaults, ...check(loadSchema, given, 'load') }
-      const { stored } = await readChat({ store, chatId: id }, validation.tools)
+      const { owner, ...rest } = check(loadSchema, given, 'load')
+      const validation = { ...defaults, ...rest }
+      const { stored } = await readChat({ store: ownedStore(store, owner), chatId: id }, validation.tools)
       const messages = stored.map(({ message }) => message)
       await validateMessages(messages, validation, 'load')
       return messages as unknown as UI_MESSAGE[]
@@ -123,8 +128,10 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const chatId = check(nameSchema, input.chatId, 'save: chatId')
       const mode = check(chatOptionsSchema.shape.onConflict, input.onConflict, 'save: onConflict')
       const how = { onConflict: mode ?? onConflict ?? 'merge', messageId: input.messageId }
+      const { owner } = check(z.object({ owner: ownerOption }), input, 'save')
       const given = givenMessages(taken(input.messages))
-      const { appended: _, ...saved } = await changeChat({ store, chatId, actor }, ({ stored }) =>
+      const chat = { store: ownedStore(store, owner), chatId, actor, owner }
+      const { appended: _, ...saved } = await changeChat(chat, ({ stored }) =>
         targetOfSave(chatId, stored, given, how),
       )
       return saved
@@ -132,21 +139,21 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     async resume<MODEL>(request: unknown, given: object = {}) {
       if (!isObject(request)) throw invalid('resume: must be given the body of a request')
       const chatId = check(nameSchema, request.id, 'resume: request.id')
-      const chat = { store, chatId, actor }
-      const turn = await beginTurn(
-        chat,
-        taken(request as ChatRequest),
-        check(turnSchema, given, 'resume'),
-        defaults,
-      )
+      const options = check(turnSchema, given, 'resume')
+      const { owner } = options
+      const chat = { store: ownedStore(store, owner), chatId, actor, owner }
+      const turn = await beginTurn(chat, taken(request as ChatRequest), options, defaults)
       const ids = { generateMessageId: generateMessageId ?? uuidv7 }
       return { ...turn, ...ids } as unknown as ChatTurn<UI_MESSAGE, MODEL>
     },
     async fork(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'fork: chatId')
-      const { at, ...named } = check(chatForkSchema, given, 'fork')
-      const moment = at && (await momentBeside({ store, chatId: id }, at))
-      return (await store.forkSession(id, defined({ ...named, at: moment }))).id
+      const { at, owner, ...named } = check(chatForkSchema, given, 'fork')
+      const own = ownedStore(store, owner)
+      const moment = at && (await momentBeside({ store: own, chatId: id }, at))
+      const fork = await own.forkSession(id, defined({ ...named, at: moment }))
+      await noteSession(own, fork.id, { owner })
+      return fork.id
     },
   }
 }
@@ -212,7 +219,7 @@ async function beginTurn(
   defaults: LoadOptions,
 ): Promise<Omit<ChatTurn<SdkUIMessage>, 'generateMessageId'>> {
   const { store, chatId } = chat
-  const { tools, metadataSchema, dataSchemas, validate, system, maxOutputTokens, signal, owner } = options
+  const { tools, metadataSchema, dataSchemas, validate, system, maxOutputTokens, signal } = options
   const validation = { ...defaults, ...defined({ tools, metadataSchema, dataSchemas, validate }) }
   const message = lastMessageOf(request)
   if (message !== undefined) await validateMessages([message], validation, 'resume')
@@ -233,7 +240,7 @@ async function beginTurn(
     // A call that was just approved has no result yet: the AI SDK runs it next.
     ...(isAnsweredRequest(stored.at(-1)?.rows ?? []) && { pendingCalls: 'keep' as const }),
   }
-  await noteSession(store, chatId, { ...names, owner })
+  await noteSession(store, chatId, names)
   const prepared = await store.prepareRequest(chatId, preparation)
   const answers = turnAnswers()
   const end = endOf(chat, saved, read.isRegeneration, answers)
