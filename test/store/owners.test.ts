@@ -108,6 +108,7 @@ const SITES: { readonly [site: string]: Calls } = {
   },
   'ecosystems/ai-sdk/options.ts ownerShape': {
     'chats.load': (store, mine, id) => chatStore(store).load(id, { ...mine, validate: false }),
+    'chats.withdraw': (store, mine, id) => chatStore(store).withdraw(id, mine),
     'chats.fork': (store, mine, id) => chatStore(store).fork(id, mine),
     'chats.fork: at': (store, mine, id) => chatStore(store).fork(id, { ...mine, at: { afterMessage: 'u1' } }),
   },

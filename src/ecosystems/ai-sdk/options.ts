@@ -140,6 +140,14 @@ export const chatForkSchema = z.strictObject({
   /** Its title. Default: that of the chat. */
   title: forkTitleSchema,
 })
+export const withdrawSchema = z.strictObject({
+  ...ownerShape,
+  /** The id of the message. Default: the last one of the chat. */
+  messageId: nameSchema.optional(),
+})
+/** Which message is withdrawn. */
+export type WithdrawOptions = z.input<typeof withdrawSchema>
+
 /** Where a copy of a chat ends, and its id and title. */
 export type ChatForkOptions = z.input<typeof chatForkSchema>
 
@@ -178,6 +186,11 @@ export const turnSchema = z.strictObject({
   signal: z.instanceof(AbortSignal).optional(),
   /** The owner: a chat of another owner is unknown, and a chat without one gets this one. */
   owner: ownerOption,
+  /**
+   * Runs tools again whose approval another request stored and whose result is not stored. Set it only when that request is no longer
+   * running, after a crash. Default: false, and `APPROVAL_STORED` is thrown.
+   */
+  repeatApproved: z.boolean().optional(),
   /** Further options of `prepareRequest`. */
   request: z
     .custom<TurnRequestOptions>(isObject, 'must be an object')

@@ -8,6 +8,7 @@ import { defined } from '../../../messages/defined.ts'
 import { isObject } from '../../../messages/json.ts'
 import { type Message, partsOf, type StoredMessage } from '../../../messages/message.ts'
 import type { PreparedRequest } from '../../../requests/prepared.ts'
+import type { Compaction } from '../../../storage/storage.ts'
 import { ownedStore } from '../../../store/owned.ts'
 import { besideRows, type MessagePlace } from '../../fork-options.ts'
 import { noteSession, recordAnswers } from '../../recovering.ts'
@@ -24,8 +25,10 @@ import {
   loadSchema,
   type TurnOptions,
   turnSchema,
+  type WithdrawOptions,
+  withdrawSchema,
 } from '../options.ts'
-import { CAME_LATE, hideRows } from '../session-reading.ts'
+import { CAME_LATE, hideRows, WITHDRAWN } from '../session-reading.ts'
 import {
   namesOf,
   type SdkModel,
@@ -43,6 +46,7 @@ import {
   type GivenMessage,
   isSameOrOlder,
   type OnConflict,
+  REWIND_REASON,
   readChat,
   readGiven,
   type SaveResult,
@@ -84,12 +88,21 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
    * regeneration of an answer. Stores it, and returns the request for the model, compacted when necessary, and the function that stores the
    * answer. The application decides who may write to the chat.
    *
-   * Throws `INVALID_INPUT`, `MESSAGE_NOT_FOUND`, what `prepareRequest` throws.
+   * When the turn fails before the model answers, also when this method itself throws, the request's message stays stored, so that it can
+   * be sent again. If it can never succeed (a file that the model refuses), `withdraw` removes it from the chat.
+   *
+   * Throws `INVALID_INPUT`, also for a message of the user without content, `MESSAGE_NOT_FOUND`, `APPROVAL_STORED` when another request
+   * stored the approval of a call that has no result yet (see the option `repeatApproved`), and what `prepareRequest` throws.
    */
   resume<const MODEL extends TurnOptions['model'] = undefined>(
     request: unknown,
     options?: Omit<TurnOptions, 'model'> & { readonly model?: MODEL },
   ): Promise<ChatTurn<UI_MESSAGE, MODEL>>
+  /**
+   * Withdraws a message of the user that no answer follows, by default the last of the chat: it is hidden, and what it replaced (an edit, a
+   * regeneration) is shown again. Returns whether there was one.
+   */
+  withdraw(chatId: string, options?: WithdrawOptions): Promise<boolean>
   /**
    * Copies a chat, as it is or as it was after or before a message, and returns the id of the new chat (`forkSession` of the store). Messages
    * keep their ids; those that were not stored by a chat have new ones. An edit or a regeneration in the new chat keeps the old branch.
@@ -146,6 +159,11 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const ids = { generateMessageId: generateMessageId ?? uuidv7 }
       return { ...turn, ...ids } as unknown as ChatTurn<UI_MESSAGE, MODEL>
     },
+    async withdraw(chatId, given = {}) {
+      const id = check(nameSchema, chatId, 'withdraw: chatId')
+      const { messageId, owner } = check(withdrawSchema, given, 'withdraw')
+      return withdraw({ store: ownedStore(store, owner), chatId: id, actor, owner }, messageId)
+    },
     async fork(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'fork: chatId')
       const { at, owner, ...named } = check(chatForkSchema, given, 'fork')
@@ -156,6 +174,31 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       return fork.id
     },
   }
+}
+
+/** See `withdraw` of `ChatStore`. */
+async function withdraw(chat: Chat, messageId: string | undefined): Promise<boolean> {
+  const { store, chatId, actor } = chat
+  const { stored } = await readChat(chat)
+  const at =
+    messageId === undefined ? stored.length - 1 : stored.findIndex(({ message }) => message.id === messageId)
+  const named = stored[at]
+  if (named?.message.role !== 'user') return false
+  if (stored.slice(at).some(({ message }) => message.role === 'assistant')) return false
+  const [first, last] = [named.rows[0]!.position ?? 0, named.rows.at(-1)!.position ?? 0]
+  const before = stored[at - 1]?.rows.at(-1)?.position ?? 0
+  const rewinds = (await store.listCompactions(chatId)).filter(
+    ({ status, reason }) => status === 'active' && reason === REWIND_REASON,
+  )
+  const hides = ({ coverage }: Compaction, from: number, to: number): boolean =>
+    coverage.hidden.positions.some(([begin, end]) => from < begin && end < to)
+  const regenerated = rewinds.findLast((one) => hides(one, last, Number.POSITIVE_INFINITY))
+  // A regeneration stored nothing but the rewind of the former answer.
+  if (regenerated === undefined) await hideRows(store, chatId, named.rows, WITHDRAWN, actor)
+  const replaced = regenerated ?? rewinds.findLast((one) => hides(one, before, first))
+  if (replaced !== undefined)
+    await store.undoCompaction(chatId, replaced.id, { both: true, ...defined({ actor }) })
+  return true
 }
 
 /** The moment after or before a message that a chat shows. Throws `MESSAGE_NOT_FOUND`. */
@@ -219,13 +262,19 @@ async function beginTurn(
   defaults: LoadOptions,
 ): Promise<Omit<ChatTurn<SdkUIMessage>, 'generateMessageId'>> {
   const { store, chatId } = chat
-  const { tools, metadataSchema, dataSchemas, validate, system, maxOutputTokens, signal } = options
+  const { tools, metadataSchema, dataSchemas, validate, system, maxOutputTokens, signal, repeatApproved } =
+    options
   const validation = { ...defaults, ...defined({ tools, metadataSchema, dataSchemas, validate }) }
   const message = lastMessageOf(request)
   if (message !== undefined) await validateMessages([message], validation, 'resume')
   const read = readRequest(request)
+  if (read.message?.message.role === 'user' && !hasContent(read.message.message))
+    throw invalid('resume: request.message.parts: must have a text that is not empty, or another part')
   const { appended: _, ...saved } = await changeChat(chat, async ({ stored, isRewound }) => {
     const target = targetOfRequest(chatId, read, stored, isRewound)
+    const toolCallIds = repeatApproved === true ? [] : approvedBefore(stored, target.messages)
+    if (toolCallIds.length > 0)
+      throw new UndertextError('APPROVAL_STORED', { sessionId: chatId, toolCallIds })
     const checked = new Set<TargetMessage | undefined>([...stored, read.message])
     const brought = target.messages.filter((one) => !checked.has(one)).map((one) => one.message)
     await validateMessages(brought, validation, 'resume')
@@ -259,6 +308,20 @@ async function beginTurn(
     request: prepared,
     saved,
   }
+}
+
+/** Calls at the end of a chat whose approval was stored before the request, and that have no result: their tools may be running. */
+function approvedBefore(stored: readonly StoredUIMessage[], wanted: readonly TargetMessage[]): string[] {
+  const [former, last] = [stored.at(-1)?.message, wanted.at(-1)?.message]
+  if (former === undefined || former.id !== last?.id) return []
+  const approved = (message: SdkUIMessage): string[] =>
+    (message.parts as readonly SdkPart[]).flatMap(({ state, approval, toolCallId }) =>
+      state === 'approval-responded' && isObject(approval) && approval.approved === true
+        ? [String(toolCallId)]
+        : [],
+    )
+  const now = new Set(approved(last))
+  return approved(former).filter((id) => now.has(id))
 }
 
 function namesIn({ model, provider, version }: TurnOptions): {

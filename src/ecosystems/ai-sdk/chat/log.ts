@@ -33,7 +33,7 @@ export type ChatStorage = Pick<
 >
 
 /** The reason in the audit for a chat's rewinds. */
-const REWIND_REASON = 'the chat went on from an earlier message (undertext/ai-sdk)'
+export const REWIND_REASON = 'the chat went on from an earlier message (undertext/ai-sdk)'
 
 /** A chat as it is stored. */
 type ChatLog = {
