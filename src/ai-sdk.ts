@@ -26,6 +26,7 @@ export type {
   UndertextCallOptions,
   UndertextOptions,
   Unrecorded,
+  WithdrawOptions,
 } from './ecosystems/ai-sdk/options.ts'
 export { fromSdkPrompt, toSdkPrompt } from './ecosystems/ai-sdk/prompt.ts'
 export type { PromptHistory } from './ecosystems/ai-sdk/prompt-matching.ts'

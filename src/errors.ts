@@ -50,6 +50,7 @@ export interface Failures {
   SUMMARIZER_FAILED: { summarizer: string; error: string }
   STRATEGY_FAILED: { strategy: string; error: string }
   HISTORY_DIVERGED: { sessionId: string; position: number; why: string }
+  APPROVAL_STORED: { sessionId: string; toolCallIds: readonly string[] }
   OPERATION_CONFLICT: { sessionId: string; operationId: string }
   HISTORY_REFUSED: { line: number; why: string }
   IMPORT_DIVERGED: { sessionId: string; position: number; why: string }
@@ -214,6 +215,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `${JSON.stringify(file)} is not recognised: it looks like ${looks}. docs/imports.md lists the recognised formats.`,
   FILE_CHANGED: ({ file, imported }) =>
     `${JSON.stringify(file)} was changed between the check and the writing; ${conversations(imported)}. Import it again when no program writes to it.`,
+  APPROVAL_STORED: ({ sessionId, toolCallIds }) =>
+    `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${toolCallIds.length} tool calls, and their results are not stored: the tools may be running. Load the chat later. If that request is no longer running, pass repeatApproved: true to run them again.`,
   HISTORY_DIVERGED: ({ sessionId, position, why }) =>
     `The prompt continues from position ${position} of session ${JSON.stringify(sessionId)}, but the messages after it cannot be rewound (${why}). Continue from the end, or in a new session.`,
 }

@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { jsonObjectSchema, MAX_NAME_BYTES, nameSchema, newNameSchema } from '../messages/check.ts'
+import {
+  jsonObjectSchema,
+  MAX_NAME_BYTES,
+  nameSchema,
+  newNameSchema,
+  newOwnerOption,
+  ownerOption,
+} from '../messages/check.ts'
 import { authorshipSchema } from './store-options.ts'
 
 /* The options of the methods for notes. */
@@ -18,7 +25,7 @@ export const noteQuerySchema = z
   .max(MAX_QUERY_LENGTH, `must not be longer than ${MAX_QUERY_LENGTH} characters`)
   .optional()
 
-const scopeShape = { session: nameSchema.optional(), owner: newNameSchema.optional() }
+const scopeShape = { session: nameSchema.optional(), owner: newOwnerOption }
 
 /** Whether exactly one is given. */
 function hasOneScope({ session, owner }: { session?: unknown; owner?: unknown }): boolean {
@@ -59,7 +66,7 @@ export const recallSchema = z
     /** The notes of a session, and those of its owner. */
     session: nameSchema.optional(),
     /** The notes of an owner. */
-    owner: nameSchema.optional(),
+    owner: ownerOption,
     /** Only notes of this key. */
     key: nameSchema.optional(),
     /** Maximum number of notes. */

@@ -1,6 +1,14 @@
 import { z } from 'zod'
 import { isUndertextError } from '../errors.ts'
-import { jsonObjectSchema, labelSchema, nameSchema, newNameSchema, shareSchema } from '../messages/check.ts'
+import {
+  jsonObjectSchema,
+  labelSchema,
+  nameSchema,
+  newNameSchema,
+  newOwnerOption,
+  ownerOption,
+  shareSchema,
+} from '../messages/check.ts'
 import { type Json, jsonProblem } from '../messages/json.ts'
 import { ROLES } from '../messages/message.ts'
 import type { Moment } from '../model/moment.ts'
@@ -28,7 +36,7 @@ const configSchema = jsonObjectSchema.superRefine((config, context) => {
 })
 
 const fieldsSchema = {
-  owner: newNameSchema.nullish(),
+  owner: newOwnerOption.unwrap().nullable().exactOptional(),
   title: labelSchema.nullish(),
   provider: nameSchema.nullish(),
   model: nameSchema.nullish(),
@@ -37,11 +45,18 @@ const fieldsSchema = {
 }
 export const createSchema = z.strictObject({ id: newNameSchema.optional(), ...fieldsSchema })
 export const updateSchema = z.strictObject(fieldsSchema)
+/** For whom a session is read or changed. */
+export const forOwnerSchema = z.strictObject({
+  /** A session of another owner is treated as an unknown one; a session without an owner is not. */
+  owner: ownerOption,
+})
+/** Options of `getSession` and `updateSession`. */
+export type ForOwnerOptions = z.input<typeof forOwnerSchema>
 /** Maximum length of a search: SQLite accepts no pattern of more than 50,000 bytes. */
 const MAX_SEARCH_LENGTH = 10_000
 
 export const listSchema = z.strictObject({
-  owner: nameSchema.optional(),
+  owner: ownerOption,
   archived: z.boolean().default(false),
   limit: z.int().positive().max(10_000).default(50),
   /** The last session of the page before. With its id alone, the list continues after the place that it has now. */
@@ -63,7 +78,7 @@ export const searchSchema = z.strictObject({
   /** Only this session. */
   session: nameSchema.optional(),
   /** Only sessions of this owner. */
-  owner: nameSchema.optional(),
+  owner: ownerOption,
   roles: z.array(z.enum(ROLES)).min(1).optional(),
   /** Only messages that call one of these tools or hold a result of it. */
   tools: z.array(nameSchema).min(1).max(100).optional(),

@@ -1,3 +1,4 @@
+import type { AppendOptions } from '../config/store-options.ts'
 import { errorName, isUndertextError } from '../errors.ts'
 import { taken } from '../messages/check.ts'
 import type { NewMessage, PositionRange } from '../messages/message.ts'
@@ -41,7 +42,7 @@ export async function noteSession(
   if (session !== undefined) await complete(store, session, names)
 }
 
-/** Sets the names that a session does not have. */
+/** Sets the names that a session does not have. Throws `SESSION_NOT_FOUND` for a session of another owner. */
 async function complete(
   store: Pick<Store, 'updateSession'>,
   session: Awaited<ReturnType<Store['getSession']>>,
@@ -50,9 +51,11 @@ async function complete(
   const isNewModel = provider !== undefined && session.provider === undefined
   const change = {
     ...(isNewModel && { provider, ...(model !== undefined && { model }) }),
-    ...(owner !== undefined && session.owner === undefined && { owner }),
+    ...(owner !== undefined && session.owner !== owner && { owner }),
   }
-  if (Object.keys(change).length > 0) await store.updateSession(session.id, change)
+  // Of two owners who claim a session at once, the second finds none.
+  const asked = owner === undefined ? {} : { owner }
+  if (Object.keys(change).length > 0) await store.updateSession(session.id, change, asked)
 }
 
 /**
@@ -224,12 +227,13 @@ export async function appendNamed(
   id: string,
   messages: readonly NewMessage[],
   names: SessionNames,
+  options: AppendOptions = {},
 ): Promise<AppendResult> {
-  if (names.provider === undefined && names.owner === undefined) return store.append(id, messages)
+  if (names.provider === undefined && names.owner === undefined) return store.append(id, messages, options)
   checkMessages(messages)
   const given = taken(messages)
   await nameSession(store, id, names)
-  return store.append(id, given)
+  return store.append(id, given, options)
 }
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isUndertextError, UndertextError } from '../errors.ts'
-import { newLabelSchema, newNameSchema } from '../messages/check.ts'
+import { importOwnerOption, newNameSchema } from '../messages/check.ts'
 import { canonicalJson } from '../messages/json.ts'
 import type { Finding } from '../model/coverage.ts'
 import {
@@ -27,7 +27,7 @@ export const restoreSchema = z.strictObject({
   /** The id of the restored session, instead of its own. */
   id: newNameSchema.optional(),
   /** The owner of the session, instead of that in the history. */
-  owner: newLabelSchema.optional(),
+  owner: importOwnerOption,
   signal: z.instanceof(AbortSignal).optional(),
 })
 /** Options of `restoreSession`. */

@@ -63,12 +63,15 @@ export function isStorableText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }
 
+function named(text: z.ZodString) {
+  return text
+    .min(1, 'must not be empty')
+    .max(MAX_NAME_LENGTH, `must not be longer than ${MAX_NAME_LENGTH} characters`)
+    .refine(isStorableText, 'must not contain NUL or lone surrogates')
+}
+
 /** A name or an id: 1 to 1,000 characters that every database can store. */
-export const nameSchema = z
-  .string()
-  .min(1, 'must not be empty')
-  .max(MAX_NAME_LENGTH, `must not be longer than ${MAX_NAME_LENGTH} characters`)
-  .refine(isStorableText, 'must not contain NUL or lone surrogates')
+export const nameSchema = named(z.string())
 
 /** The name of something new: it must fit an index. Names that are looked up are checked with `nameSchema`. */
 export const newNameSchema = nameSchema.refine(fitsIndex, NAME_BYTES_RULE)
@@ -79,8 +82,28 @@ export const labelSchema = z
   .max(MAX_NAME_LENGTH, `must not be longer than ${MAX_NAME_LENGTH} characters`)
   .refine(isStorableText, 'must not contain NUL or lone surrogates')
 
-/** The owner of something new, which may be empty. */
-export const newLabelSchema = labelSchema.refine(fitsIndex, NAME_BYTES_RULE)
+/** Why `owner: undefined` is refused. */
+export const UNDEFINED_OWNER =
+  'must not be undefined: leave the key out for all owners, and check first that the user was found'
+const ownerText = z.string({
+  error: ({ input }) => (input === undefined ? UNDEFINED_OWNER : undefined),
+})
+
+/*
+ * The option `owner`. Every option of this name is one of these three. A key with `undefined` is refused: it is the result of a failed
+ * look-up of a user, and would select the sessions of all users, or create one that is open to all.
+ */
+
+/** The owner whose sessions are meant. */
+export const ownerOption = named(ownerText).exactOptional()
+/** The owner that is stored. */
+export const newOwnerOption = named(ownerText).refine(fitsIndex, NAME_BYTES_RULE).exactOptional()
+/** The owner of what is imported or restored, which may be empty. */
+export const importOwnerOption = ownerText
+  .max(MAX_NAME_LENGTH, `must not be longer than ${MAX_NAME_LENGTH} characters`)
+  .refine(isStorableText, 'must not contain NUL or lone surrogates')
+  .refine(fitsIndex, NAME_BYTES_RULE)
+  .exactOptional()
 
 /** A share, 0 to 1. */
 export const shareSchema = z.number().min(0).max(1)

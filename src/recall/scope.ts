@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { invalid, isUndertextError } from '../errors.ts'
-import { check, nameSchema } from '../messages/check.ts'
+import { check, nameSchema, ownerOption, UNDEFINED_OWNER } from '../messages/check.ts'
+import { isObject } from '../messages/json.ts'
 import type { Session } from '../storage/storage.ts'
 import { contextOf, type Store } from '../store/store.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
@@ -19,14 +20,14 @@ const scopeSchema = z.union([
       /** The session of the conversation: positions without a session are those of it. */
       session: nameSchema.optional(),
       /**
-       * What else may be read: all sessions of its owner, these sessions (they must have the same owner), or, for a tool of the
+       * What else may be read: all sessions of its owner, these sessions (those of the same owner), or, for a tool of the
        * operator, all sessions of the store.
        */
       sessions: z
         .union([z.enum(['owner', 'all']), z.array(nameSchema).max(MOST_SESSIONS).readonly()])
         .optional(),
       /** Without a session: all sessions of this owner. */
-      owner: nameSchema.optional(),
+      owner: ownerOption,
     })
     .refine(
       ({ session, sessions, owner }) => session ?? owner ?? sessions === 'all',
@@ -70,12 +71,15 @@ export type Scope = {
 
 /** Checks a scope of the application. Throws `INVALID_INPUT`. */
 export function checkScope(scope: RecallScope, what: string): RecallScope {
+  // A union has no words for one of its members.
+  if (isObject(scope) && 'owner' in scope && scope.owner === undefined)
+    throw invalid(`${what}: owner: ${UNDEFINED_OWNER}`)
   return check(scopeSchema, scope, what)
 }
 
-/** Throws `SESSION_NOT_FOUND` when the session of the conversation is gone, `INVALID_INPUT` for a session of another owner. */
+/** Throws `SESSION_NOT_FOUND` when the session of the conversation is gone. */
 export async function scopeNow(store: Store, given: RecallScope): Promise<Scope> {
-  const checked = check(scopeSchema, given, 'scope')
+  const checked = checkScope(given, 'scope')
   const { session, sessions, owner } =
     typeof checked === 'string' ? { session: checked, sessions: undefined, owner: undefined } : checked
   const base = session === undefined ? undefined : await store.getSession(session)
@@ -126,7 +130,7 @@ function measures(
   return { estimator, provider, tokensOf: (text) => tokensOfText(text, estimator, provider) }
 }
 
-/** Sessions that are gone are left out. */
+/** Sessions that are gone, and those of another owner, are left out: a model learns nothing of them. */
 async function ofSameOwner(
   store: Store,
   base: Session | undefined,
@@ -136,10 +140,7 @@ async function ofSameOwner(
   const found: string[] = []
   for (const id of ids) {
     const session = await findSession(store, id)
-    if (session === undefined) continue
-    if (session.owner !== (base === undefined ? owner : base.owner))
-      throw invalid('sessions: a session has another owner')
-    found.push(id)
+    if (session !== undefined && session.owner === (base === undefined ? owner : base.owner)) found.push(id)
   }
   return found
 }

@@ -4,7 +4,7 @@ import { frozenCopy, readCall } from '../config/read-settings.ts'
 import { type CheckedStats, type CompactOptions, renderSchema } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
 import type { SummarizeFile } from '../files/file-summarization-service.ts'
-import { labelSchema, nameSchema, shareSchema, taken } from '../messages/check.ts'
+import { labelSchema, nameSchema, ownerOption, shareSchema, taken } from '../messages/check.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
 import { overflowRulesSchema } from '../overflow/overflow.ts'
@@ -99,8 +99,8 @@ const notesSchema = z.strictObject({
   tokens: z.int().nonnegative(),
   /** Only notes that match this text, the best first. Default: the newest notes. */
   query: noteQuerySchema,
-  /** The owner, for a session that has none yet. Default: that of the session. */
-  owner: nameSchema.optional(),
+  /** The owner, for a session that has none yet. Default: that of the session. A session of another owner is not found. */
+  owner: ownerOption,
 })
 
 const { provider: _provider, at: _at, ...rendering } = renderSchema.shape

@@ -70,6 +70,6 @@ export interface Notes {
   remember(scope: NoteScope, note: NewNote, authorship: Authorship): Awaitable<Note>
   /** Newest first; those of a session together with those of its owner. Throws `SESSION_NOT_FOUND`. */
   list(scope: NoteScope, query: NoteQuery): Awaitable<Note[]>
-  /** Takes a note out of use, or removes its text for good. Throws `NOTE_NOT_FOUND`. */
+  /** Takes a note out of use, or removes its text for good. One that was purged stays so. Throws `NOTE_NOT_FOUND` for an unknown one. */
   forget(noteId: string, request: ForgetRequest): Awaitable<ForgottenNote>
 }

@@ -3,9 +3,12 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { threadId } from 'node:worker_threads'
 
-/** The duration of a lease or a claim without renewal, and the interval of renewals, milliseconds. */
-export const LEASE_MS = 60_000
-export const RENEW_MS = 15_000
+/**
+ * The duration of a lease or a claim without renewal, and the interval of renewals, milliseconds. A user's turn may wait for the lease of a
+ * dead process, so it is short; a live one keeps it unless its event loop is blocked for twelve seconds.
+ */
+export const LEASE_MS = 15_000
+export const RENEW_MS = 3_000
 /** How long a possibly live holder is watched for a renewal when by the clock its lease ended long ago, milliseconds. */
 const WATCH_MS = 20_000
 /** The possible difference between two threads' figures of the start of their process, milliseconds. */

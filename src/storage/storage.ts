@@ -291,7 +291,10 @@ export interface Storage {
   stats(id: string, provider: string, model: string): Awaitable<SessionStats | undefined>
   /** Throws `SESSION_NOT_FOUND`. */
   countMessages(id: string): Awaitable<MessageCounts>
-  /** In the order of `ListedSession.newestAt`, newest first; among equal ones the last inserted first. */
+  /**
+   * In the order of `ListedSession.newestAt`, newest first; among equal ones the last inserted first. Throws `SESSION_NOT_FOUND` for an
+   * unknown `after`, also of another owner.
+   */
   listSessions(query: SessionQuery): Awaitable<ListedSession[]>
   /** The names of the estimators that sessions were counted with. */
   estimatorNames(): Awaitable<string[]>
@@ -306,8 +309,12 @@ export interface Storage {
   importsInProgress(): Awaitable<ImportInProgress[]>
   /** The newest message for each idempotency key, hidden or not; `undefined` for an unknown key and a message without one. Throws `SESSION_NOT_FOUND`. */
   knownMessages(id: string, messages: readonly NewMessage[]): Awaitable<(KnownMessage | undefined)[]>
-  /** `undefined` fields keep their values, `null` clears. `updatedAt`: the time of the last change, default now. Throws `SESSION_NOT_FOUND`. */
-  updateSession(id: string, fields: SessionFields & { readonly updatedAt?: number }): Awaitable<Session>
+  /** `undefined` fields keep their values, `null` clears. `updatedAt`: the time of the last change, default now. Throws `SESSION_NOT_FOUND`, also when the session is not open to `owner`. */
+  updateSession(
+    id: string,
+    fields: SessionFields & { readonly updatedAt?: number },
+    owner?: string,
+  ): Awaitable<Session>
   archiveSession(id: string, archived: boolean): Awaitable<Session>
   /**
    * Copies a session at a moment: its rows and the compactions that exist then, without contents. Afterwards neither session sees

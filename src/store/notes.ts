@@ -7,7 +7,7 @@ import {
   recallSchema,
   rememberSchema,
 } from '../config/note-options.ts'
-import { invalid } from '../errors.ts'
+import { UndertextError } from '../errors.ts'
 import { check, taken } from '../messages/check.ts'
 import { type NoteSection, noteSection } from '../requests/notes.ts'
 import type { CheckedPrepare } from '../requests/options.ts'
@@ -15,6 +15,7 @@ import { readQuery } from '../search/query.ts'
 import { type Candidate, rank } from '../search/rank.ts'
 import { wordsOf } from '../search/words.ts'
 import {
+  isOpenTo,
   type Note,
   type NoteQuery,
   type NoteScope,
@@ -97,7 +98,7 @@ function ranked(notes: readonly Note[], query: string | undefined): RecalledNote
   return rank(readQuery(query), rows, collection).map(({ row, score }) => ({ ...row.note, score }))
 }
 
-/** The notes for a request; `undefined` when none were asked for. Throws `INVALID_INPUT` for an owner who is not that of the session. */
+/** The notes for a request; `undefined` when none were asked for. Throws `SESSION_NOT_FOUND` for a session of another owner than the given one. */
 export async function notesForRequest(
   context: StoreContext,
   sessionId: string,
@@ -106,8 +107,8 @@ export async function notesForRequest(
   if (notes === undefined) return undefined
   const { storage, estimators } = context
   const session = await storage.session(sessionId)
-  if (notes.owner !== undefined && session?.owner !== undefined && session.owner !== notes.owner)
-    throw invalid('notes.owner: the session has another owner')
+  if (session !== undefined && !isOpenTo(session, notes.owner))
+    throw new UndertextError('SESSION_NOT_FOUND', { sessionId })
   const query = { all: false, key: undefined }
   const own = session === undefined ? [] : await readNotes(context, { session: sessionId }, query)
   const isRead = notes.owner === undefined || session?.owner === notes.owner

@@ -39,7 +39,9 @@ import {
   type ExpandOptions,
   expandSchema,
   type ForkOptions,
+  type ForOwnerOptions,
   forkSchema,
+  forOwnerSchema,
   type GetMessagesOptions,
   type GetSourcesOptions,
   historySchema,
@@ -157,6 +159,7 @@ import type {
   UndoOutcome,
   ViewChange,
 } from '../storage/storage.ts'
+import { isOpenTo } from '../storage/storage.ts'
 import { withRequestNames } from '../tokens/budget.ts'
 import { tokensOf } from '../tokens/measure.ts'
 import { listPrices } from '../tokens/prices.ts'
@@ -282,9 +285,13 @@ export class Store<S extends Storage = Storage> {
     return settings.estimator
   }
 
-  /** Returns a session with its counters. */
-  async getSession(sessionId: string): Promise<Session> {
-    return publicSession(await this.#context.requireSession(checkId(sessionId)))
+  /** Returns a session with its counters. With `owner`, a session of another owner is unknown; one without an owner is not. */
+  async getSession(sessionId: string, options: ForOwnerOptions = {}): Promise<Session> {
+    const id = checkId(sessionId)
+    const { owner } = check(forOwnerSchema, options, 'getSession')
+    const session = await this.#context.requireSession(id)
+    if (!isOpenTo(session, owner)) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+    return publicSession(session)
   }
 
   /**
@@ -298,7 +305,8 @@ export class Store<S extends Storage = Storage> {
   /**
    * Lists sessions by the time of their newest message, newest first; those without messages are last. Archived sessions are listed
    * separately. `after` is the last session of the page before, as it was listed: when it receives a message meanwhile, the following
-   * pages repeat nothing. With its id alone they continue after the place that it has now.
+   * pages repeat nothing. With its id alone they continue after the place that it has now. Throws `SESSION_NOT_FOUND` for an unknown
+   * `after`, and for one of another owner than `owner`.
    */
   async listSessions(options: ListSessionsOptions = {}): Promise<ListedSession[]> {
     const { owner, archived, limit, after, search } = check(listSchema, options, 'listSessions')
@@ -306,10 +314,18 @@ export class Store<S extends Storage = Storage> {
     return sessions.map(publicSession)
   }
 
-  /** Changes fields of a session. Omitted fields keep their values; `null` clears a field. */
-  async updateSession(sessionId: string, changes: SessionChange): Promise<Session> {
+  /**
+   * Changes fields of a session. Omitted fields keep their values; `null` clears a field. With the option `owner`, a session of another
+   * owner is unknown; one without an owner is not, so `updateSession(id, { owner }, { owner })` gives a session to the first who asks.
+   */
+  async updateSession(
+    sessionId: string,
+    changes: SessionChange,
+    options: ForOwnerOptions = {},
+  ): Promise<Session> {
     const fields = check(updateSchema, changes, 'updateSession')
-    return publicSession(await this.#context.storage.updateSession(checkId(sessionId), fields))
+    const { owner } = check(forOwnerSchema, options, 'updateSession')
+    return publicSession(await this.#context.storage.updateSession(checkId(sessionId), fields, owner))
   }
 
   /** Returns the id of the first session that `listSessions` returns; `undefined` when there is none. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { isUndertextError, UndertextError } from '../errors.ts'
+import { invalid, isUndertextError, UndertextError } from '../errors.ts'
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
-import { taken } from '../messages/check.ts'
+import { isIterable, taken } from '../messages/check.ts'
 import { isObject, stringifyJson } from '../messages/json.ts'
 import { HistoryCheck } from '../storage/records/history-check.ts'
 import {
@@ -87,8 +87,8 @@ export type HistoryLine = { readonly number: number } & (
   | { readonly text: string }
   | { readonly problem: string }
 )
-/** The lines of a file of histories. */
-export type HistoryLines = AsyncIterable<HistoryLine> | Iterable<HistoryLine>
+/** The lines of a file of histories: as `readLines` yields them, or their texts. */
+export type HistoryLines = AsyncIterable<HistoryLine | string> | Iterable<HistoryLine | string>
 
 /** The problem of a line: field and rule, never content. */
 export type HistoryProblem = { readonly line: number; readonly why: string }
@@ -101,7 +101,7 @@ export type RefusedHistory = HistoryProblem & { readonly code: (typeof OF_HISTOR
 
 /** A position in the lines, from which histories are read one after the other. */
 class HistoryCursor {
-  readonly #lines: AsyncIterator<HistoryLine> | Iterator<HistoryLine>
+  readonly #lines: AsyncIterator<unknown> | Iterator<unknown>
   /** A line that was read and belongs to the next record. */
   #kept: HistoryLine | undefined
   /** The number of the last line read. */
@@ -109,7 +109,15 @@ class HistoryCursor {
   #own: unknown
   #isWhole = true
 
-  constructor(lines: HistoryLines) {
+  /** Lines that came. */
+  #count = 0
+
+  /** Throws `INVALID_INPUT`. */
+  constructor(lines: HistoryLines, what: string) {
+    if (!isIterable(lines))
+      throw invalid(
+        `${what}: lines: must be iterable, such as readLines(createReadStream(file)), or an array of lines`,
+      )
     this.#lines = Symbol.asyncIterator in lines ? lines[Symbol.asyncIterator]() : lines[Symbol.iterator]()
   }
 
@@ -170,9 +178,20 @@ class HistoryCursor {
   async #next(): Promise<HistoryLine | undefined> {
     const kept = this.#kept
     this.#kept = undefined
-    const line = kept ?? (await this.#lines.next()).value
-    if (line !== undefined) this.last = (line as HistoryLine).number
-    return line as HistoryLine | undefined
+    const line = kept ?? this.#line((await this.#lines.next()).value)
+    if (line !== undefined) this.last = line.number
+    return line
+  }
+
+  /** A text is the next line, with its line feed or without. */
+  #line(given: unknown): HistoryLine | undefined {
+    if (given === undefined) return undefined
+    this.#count++
+    if (typeof given === 'string') return { number: this.#count, text: given.replace(/\r?\n$/, '') }
+    if (isObject(given) && Number.isSafeInteger(given.number)) {
+      if (typeof given.text === 'string' || typeof given.problem === 'string') return given as HistoryLine
+    }
+    throw invalid(`lines[${this.#count - 1}]: must be a text, or a line as readLines yields it`)
   }
 
   #keep(line: HistoryLine): void {
@@ -274,9 +293,12 @@ export async function* historyLines(
   }
 }
 
-/** Checks the histories of a file and yields for each its contents and its first problem. Writes nothing. */
-export async function* checkHistory(lines: HistoryLines): AsyncGenerator<CheckedHistory, void, undefined> {
-  const cursor = new HistoryCursor(lines)
+/** Checks the histories of a file and yields for each its contents and its first problem. Writes nothing. Throws `INVALID_INPUT` for what is not lines. */
+export function checkHistory(lines: HistoryLines): AsyncGenerator<CheckedHistory, void, undefined> {
+  return checked(new HistoryCursor(lines, 'checkHistory'))
+}
+
+async function* checked(cursor: HistoryCursor): AsyncGenerator<CheckedHistory, void, undefined> {
   for (let first = await cursor.begin(); first !== undefined; first = await cursor.begin()) {
     const check = new HistoryCheck()
     const problem = await problemIn(cursor, check)
@@ -311,22 +333,21 @@ async function problemIn(cursor: HistoryCursor, check: HistoryCheck): Promise<Hi
 
 /**
  * Restores the histories of a file, one after the other, and yields a result for each: nothing of a rejected one is stored, and the others are
- * restored. Throws the other errors of `restoreSession` (`STORE_FULL`, `ABORTED` …); histories with a result stay restored.
+ * restored. Throws `INVALID_INPUT` for what is not lines, and the other errors of `restoreSession` (`STORE_FULL`, `ABORTED` …); histories with a result stay restored.
  */
 export function restoreFrom(
   store: Pick<Store, 'restoreSession'>,
   lines: HistoryLines,
   options: RestoreFromOptions = {},
 ): AsyncGenerator<RestoredHistory, void, undefined> {
-  return restored(store, lines, taken(options))
+  return restored(store, new HistoryCursor(lines, 'restoreFrom'), taken(options))
 }
 
 async function* restored(
   store: Pick<Store, 'restoreSession'>,
-  lines: HistoryLines,
+  cursor: HistoryCursor,
   { ids = [], ...options }: RestoreFromOptions,
 ): AsyncGenerator<RestoredHistory, void, undefined> {
-  const cursor = new HistoryCursor(lines)
   for (let ordinal = 0; ; ordinal++) {
     const line = await cursor.begin()
     if (line === undefined) return

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type ErrorCode, isUndertextError, UndertextError } from '../errors.ts'
 import type { SessionImport } from '../history/import/import-types.ts'
-import { labelSchema, nameSchema, newLabelSchema } from '../messages/check.ts'
+import { importOwnerOption, labelSchema, nameSchema } from '../messages/check.ts'
 import type { Store } from '../store/store.ts'
 import { type FileInput, type NoteEvent, type Place, SOURCE_NAMES, type SourceName } from './source.ts'
 
@@ -109,7 +109,7 @@ export const importFileSchema = z.strictObject({
   /** Whether to only report what would be stored. */
   dryRun: z.boolean().default(false),
   /** The owner of the sessions. */
-  owner: newLabelSchema.optional(),
+  owner: importOwnerOption,
   /** The importer, for the audit log. */
   actor: nameSchema.optional(),
   /** The reason, for the audit log. */

@@ -176,7 +176,10 @@ it('owner, provider and model are recorded without a model that recovers, and ne
   await sessionOf(store).addItems([{ role: 'user', content: 'Hi' }])
   expect(await store.getSession('s')).toMatchObject({ owner: 'bob', provider: 'openai', model: 'made-up-1' })
   const other = new UndertextSession({ store, sessionId: 's', provider: 'mistral', owner: 'eve' })
-  await other.addItems([{ role: 'user', content: 'Hi' }])
+  // To another owner the session is unknown.
+  await expect(other.addItems([{ role: 'user', content: 'Hi' }])).rejects.toMatchObject({
+    code: 'SESSION_NOT_FOUND',
+  })
   expect(await store.getSession('s')).toMatchObject({ owner: 'bob', provider: 'openai', model: 'made-up-1' })
 })
 

@@ -113,7 +113,7 @@ describe('a request', () => {
       (await store.prepareRequest('s', { notes: { tokens: 200, owner: 'anna' } })).notes!.included,
     ).toHaveLength(1)
     const error = await failureOf(() => store.prepareRequest('s', { notes: { tokens: 200, owner: 'bert' } }))
-    expect(error).toMatchObject({ code: 'INVALID_INPUT' })
+    expect(error).toMatchObject({ code: 'SESSION_NOT_FOUND' })
   })
 
   it('has its notes again after an overflow', async () => {

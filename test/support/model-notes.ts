@@ -16,12 +16,13 @@ import {
 
 /** The notes of a store as one list, oldest first: which of them are in use is worked out at every call. */
 export class ModelNotes implements Notes {
+  readonly #purged = new Set<string>()
   readonly #notes: { note: Note; isForgotten: boolean }[] = []
-  readonly #sessionOf: (id: string) => Session
+  readonly #sessionOf: (id: string, owner?: string) => Session
   readonly #requireMessage: (sessionId: string, messageId: string) => void
 
   constructor(
-    sessionOf: (id: string) => Session,
+    sessionOf: (id: string, owner?: string) => Session,
     requireMessage: (sessionId: string, messageId: string) => void,
   ) {
     this.#sessionOf = sessionOf
@@ -29,6 +30,7 @@ export class ModelNotes implements Notes {
   }
 
   remember(scope: NoteScope, { id, text, ...given }: NewNote, { actor }: Authorship): Note {
+    if (given.source !== undefined && 'owner' in scope) this.#sessionOf(given.source.sessionId, scope.owner)
     if (given.source !== undefined) this.#requireMessage(given.source.sessionId, given.source.messageId)
     const whose = 'session' in scope ? { sessionId: this.#sessionOf(scope.session).id } : scope
     const { key } = given
@@ -63,6 +65,7 @@ export class ModelNotes implements Notes {
 
   forget(noteId: string, { purge }: ForgetRequest): ForgottenNote {
     const found = this.#notes.find(({ note }) => note.id === noteId)
+    if (found === undefined && this.#purged.has(noteId)) return { changed: false, removed: 0 }
     if (found === undefined) throw new UndertextError('NOTE_NOT_FOUND', { noteId })
     const scope =
       found.note.owner === undefined ? { session: found.note.sessionId! } : { owner: found.note.owner }
@@ -77,6 +80,7 @@ export class ModelNotes implements Notes {
     const removed = versions
       .slice(at)
       .filter((one) => one.id === noteId || (key !== undefined && one.key === key))
+    for (const { id } of removed) this.#purged.add(id)
     this.#drop(({ id }) => removed.some((one) => one.id === id))
     return { changed: true, removed: removed.length }
   }

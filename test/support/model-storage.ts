@@ -159,7 +159,7 @@ export class ModelStorage implements Storage {
   })
 
   readonly notes = new ModelNotes(
-    (id) => this.#require(id).session,
+    (id, owner) => this.#requireFor(id, owner).session,
     (id, messageId) => this.requireMessages(id, [messageId]),
   )
   /** The model keeps no audit, so it has no whole histories to give or to take. */
@@ -322,7 +322,7 @@ export class ModelStorage implements Storage {
     search,
   }: Parameters<Storage['listSessions']>[0]): ListedSession[] {
     this.#open()
-    if (after !== undefined) this.#require(after.id)
+    if (after !== undefined) this.#requireFor(after.id, owner)
     const listed = [...this.#sessions].filter(([id]) => !this.#imports.has(id))
     // Sorting is stable, so among equal times the last inserted stays first.
     const all = listed
@@ -378,8 +378,8 @@ export class ModelStorage implements Storage {
     return first?.id
   }
 
-  updateSession(id: string, fields: Parameters<Storage['updateSession']>[1]): Session {
-    const stored = this.#require(id)
+  updateSession(id: string, fields: Parameters<Storage['updateSession']>[1], owner?: string): Session {
+    const stored = this.#requireFor(id, owner)
     const before = stored.session
     const changes = Object.entries(fields).filter(([, value]) => value !== undefined)
     stored.session = {
@@ -1319,6 +1319,14 @@ export class ModelStorage implements Storage {
 
   #open(): void {
     if (this.#closed) throw new UndertextError('STORE_CLOSED', {})
+  }
+
+  #requireFor(id: string, asked: string | undefined): Stored {
+    const stored = this.#require(id)
+    const { owner = asked } = stored.session
+    if (asked !== undefined && owner !== asked)
+      throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+    return stored
   }
 
   #require(id: string): Stored {

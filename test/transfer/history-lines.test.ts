@@ -187,3 +187,33 @@ describe('a file', () => {
     expect(recogniseHistory(head(['undertext history']))).toBe(false)
   })
 })
+
+describe('lines', () => {
+  it('may be plain texts, with or without line feeds', async () => {
+    for (const lines of [first, first.map((line) => `${line}\n`), `${first.join('\r\n')}\r\n`.split('\n')]) {
+      other = await openStore(':memory:')
+      const done = []
+      for await (const one of restoreFrom(other, lines)) done.push(one)
+      expect(done).toMatchObject([{ line: 1, lastLine: 12, restored: { sessionId: 'a' } }])
+      const found = []
+      for await (const one of checkHistory([...lines, ...second])) found.push(one)
+      expect(found.map(({ session }) => session?.id)).toEqual(['a', 'b'])
+      await other.close()
+    }
+  })
+
+  it.each([
+    ['a text', 'some text'],
+    ['undefined', undefined],
+    ['a number', 7],
+    ['lines that are no lines', [7]],
+    ['lines without a number', [{ text: '{}' }]],
+    ['lines without a text', [{ number: 1, text: 7 }]],
+  ])('refuses %s, and says what to pass', async (_, lines) => {
+    other = await openStore(':memory:')
+    const refusal = { code: 'INVALID_INPUT', message: expect.stringContaining('readLines') }
+    await expect((async () => restoreFrom(other, lines as never).next())()).rejects.toMatchObject(refusal)
+    await expect((async () => checkHistory(lines as never).next())()).rejects.toMatchObject(refusal)
+    await other.close()
+  })
+})

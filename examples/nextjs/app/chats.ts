@@ -6,9 +6,12 @@ type Chats = { readonly store: Store; readonly chats: ChatStore<UIMessage> }
 
 let opened: Promise<Chats> | undefined
 
-/** One store for the process, opened by the first request: `next build` imports this module too. */
+/** One store for the process, opened by the first request: `next build` imports this module too. After a failure the next request tries again. */
 export function openChats(): Promise<Chats> {
-  opened ??= open()
+  opened ??= open().catch((error: unknown) => {
+    opened = undefined
+    throw error
+  })
   return opened
 }
 

@@ -82,7 +82,6 @@ async function nodesOf(store: Store): Promise<Node[]> {
   for (const archived of [false, true])
     for await (const session of allSessions(store, {
       archived,
-      owner: undefined,
       search: undefined,
       after: undefined,
     }))

@@ -1,4 +1,5 @@
 import { isUndertextError } from '../../errors.ts'
+import { defined } from '../../messages/defined.ts'
 import { isObject } from '../../messages/json.ts'
 import type { ListedSession, MessageCounts, Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
@@ -32,7 +33,10 @@ export async function listSessions(context: Context, options: SessionsOptions): 
   const after = options.after === undefined ? undefined : await context.session(store, options.after)
   const found: Listed[] = []
   let more = false
-  for await (const session of allSessions(store, { archived, owner, search: search || undefined, after })) {
+  for await (const session of allSessions(
+    store,
+    defined({ archived, owner, search: search || undefined, after }),
+  )) {
     more = found.length === options.limit
     if (more) break
     found.push(await listed(store, session))

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
-import { check, nameSchema } from '../../messages/check.ts'
+import { check, nameSchema, ownerOption } from '../../messages/check.ts'
 import { isObject } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
 import { type PrepareRequestOptions, prepareSchema } from '../../requests/options.ts'
@@ -124,11 +124,15 @@ const validationShape = {
   validate: z.boolean().optional(),
 }
 
-export const loadSchema = z.strictObject(validationShape)
-/** How messages are validated when they are loaded. */
+/** The owner of the chat: a chat of another owner is unknown. */
+const ownerShape = { owner: ownerOption }
+
+export const loadSchema = z.strictObject({ ...validationShape, ...ownerShape })
+/** The owner of a chat that is loaded, and how its messages are validated. */
 export type LoadOptions = z.input<typeof loadSchema>
 
 export const chatForkSchema = z.strictObject({
+  ...ownerShape,
   /** After or before the message with this id. Default: the chat as it is now. */
   at: messagePlaceSchema.optional(),
   /** The id of the new chat. Default: a UUID. */
@@ -136,6 +140,14 @@ export const chatForkSchema = z.strictObject({
   /** Its title. Default: that of the chat. */
   title: forkTitleSchema,
 })
+export const withdrawSchema = z.strictObject({
+  ...ownerShape,
+  /** The id of the message. Default: the last one of the chat. */
+  messageId: nameSchema.optional(),
+})
+/** Which message is withdrawn. */
+export type WithdrawOptions = z.input<typeof withdrawSchema>
+
 /** Where a copy of a chat ends, and its id and title. */
 export type ChatForkOptions = z.input<typeof chatForkSchema>
 
@@ -172,8 +184,13 @@ export const turnSchema = z.strictObject({
   system: z.string().optional(),
   maxOutputTokens: z.int().nonnegative().optional(),
   signal: z.instanceof(AbortSignal).optional(),
-  /** The owner of the chat, if it has none yet. */
-  owner: nameSchema.optional(),
+  /** The owner: a chat of another owner is unknown, and a chat without one gets this one. */
+  owner: ownerOption,
+  /**
+   * Runs tools again whose approval another request stored and whose result is not stored. Set it only when that request is no longer
+   * running, after a crash. Default: false, and `APPROVAL_STORED` is thrown.
+   */
+  repeatApproved: z.boolean().optional(),
   /** Further options of `prepareRequest`. */
   request: z
     .custom<TurnRequestOptions>(isObject, 'must be an object')

@@ -11,14 +11,19 @@ const SET_ASIDE = 'the application went on from an earlier message (undertext/ai
 /** The reason in the audit for an answer hidden because its question was rewound meanwhile. */
 export const CAME_LATE = 'what it answers was taken back meanwhile (undertext/ai-sdk)'
 
+/** The reason in the audit for a message that was withdrawn. */
+export const WITHDRAWN = 'the turn failed before the model answered (undertext/ai-sdk)'
+
 /**
- * Ids of the messages of a log that are no longer part of the conversation: they were rewound, or hidden for one of the two reasons above,
+ * Ids of the messages of a log that are no longer part of the conversation: they were rewound, or hidden for one of the reasons above,
  * or an earlier summary or truncation hid them and was rewound itself. Messages hidden for room or by a user are still part of it.
  */
 function rewoundIds(rows: readonly StoredMessage[], compactions: readonly Compaction[]): ReadonlySet<string> {
   const active = compactions.filter(({ kind, status }) => kind === 'manual' && status === 'active')
   const rewinds = active.filter(({ params }) => params.rewind === true)
-  const reasons = active.filter(({ reason }) => reason === SET_ASIDE || reason === CAME_LATE)
+  const reasons = active.filter(
+    ({ reason }) => reason === SET_ASIDE || reason === CAME_LATE || reason === WITHDRAWN,
+  )
   const ids = new Set([...rewinds, ...reasons].map(({ id }) => id))
   if (ids.size === 0) return new Set()
   const spans = rewinds.map(spanOf)

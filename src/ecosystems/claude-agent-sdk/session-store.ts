@@ -4,6 +4,7 @@ import { isNotFound, isUndertextError, standingFor, UndertextError } from '../..
 import { check, nameSchema, taken } from '../../messages/check.ts'
 import type { Session, ListedSession as SessionInList } from '../../storage/storage.ts'
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
+import { ownedStore } from '../../store/owned.ts'
 import type {
   FoldSessionSummary,
   ListedSession,
@@ -117,12 +118,15 @@ export class UndertextSessionStore {
     const transcript = transcriptOf(key)
     const messages = messagesOf(taken(entries), transcript.isMain)
     if (messages.length === 0) return
-    await this.#inOrder(transcript.id, async () => {
-      await appendNew(this.#store, transcript, await this.#ensure(transcript), messages)
-      const { owner, archivedAt, visibleCount } = await this.#store.getSession(transcript.id)
-      if (owner === undefined) await this.#store.updateSession(transcript.id, { owner: transcript.owner })
+    const { id, owner } = transcript
+    const store = ownedStore(this.#store, owner)
+    await this.#inOrder(id, async () => {
+      const session = await this.#ensure(transcript)
+      if (session.owner === undefined) await store.updateSession(id, { owner }, { owner })
+      await appendNew(store, transcript, session, messages)
+      const { archivedAt, visibleCount } = await store.getSession(id)
       // Without visible messages, it was deleted again meanwhile.
-      if (archivedAt !== undefined && visibleCount > 0) await this.#store.archiveSession(transcript.id, false)
+      if (archivedAt !== undefined && visibleCount > 0) await store.archiveSession(id, false)
     })
   }
 
@@ -131,8 +135,8 @@ export class UndertextSessionStore {
    * store hide. `null` for a key that was never written or was deleted.
    */
   async load(key: SessionKey): Promise<SessionStoreEntry[] | null> {
-    const { id } = transcriptOf(key)
-    const read = await unlessUnknown(readTranscript(this.#store, id))
+    const { id, owner } = transcriptOf(key)
+    const read = await unlessUnknown(readTranscript(ownedStore(this.#store, owner), id))
     return read === undefined || read.entries.length === 0 ? null : read.entries.map(({ entry }) => entry)
   }
 
@@ -263,14 +267,15 @@ export class UndertextSessionStore {
   }
 
   async #ensure({ id, key, owner }: Transcript): Promise<Session> {
+    const store = ownedStore(this.#store, owner)
     const session = await unlessUnknown(this.#store.getSession(id))
-    if (session !== undefined) return session
+    if (session !== undefined) return store.getSession(id)
     const metadata = { [CLAUDE_AGENT_SDK]: { key: { ...key } } }
     try {
       return await this.#store.createSession({ id, owner, provider: 'anthropic', metadata })
     } catch (error) {
       if (!isUndertextError(error, 'SESSION_EXISTS')) throw error
-      return this.#store.getSession(id)
+      return store.getSession(id)
     }
   }
 

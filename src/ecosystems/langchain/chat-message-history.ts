@@ -5,17 +5,19 @@ import type { AIMessage, BaseMessage } from '@langchain/core/messages'
 import { z } from 'zod'
 import type { CompactOptions } from '../../config/store-options.ts'
 import { invalid, isUndertextError, UndertextError } from '../../errors.ts'
-import { check, nameSchema } from '../../messages/check.ts'
+import { check, nameSchema, ownerOption } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import { canonicalJson, isObject } from '../../messages/json.ts'
 import { type Message, type NewMessage, partsOf, type ToolCallPart } from '../../messages/message.ts'
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
+import { ownedStore } from '../../store/owned.ts'
 import type { Store } from '../../store/store.ts'
 import type { ConversionNote, ConversionOptions } from '../conversion.ts'
 import { besideRows, forkTitleSchema, type MessagePlace, messagePlaceSchema } from '../fork-options.ts'
 import {
   type AnswerPlace,
   appendNamed,
+  noteSession,
   type RecoveringStore,
   recordAnswers,
   type SessionNames,
@@ -56,8 +58,8 @@ export type UndertextChatMessageHistoryOptions = ConversionOptions & {
   readonly provider?: string | undefined
   /** The model that is called: recorded with the provider, and its context window decides when compaction is due. */
   readonly model?: string | undefined
-  /** The owner of the session, where it has none yet. */
-  readonly owner?: string | undefined
+  /** The owner. A session of another owner is unknown; the first message that is added gives one without an owner to this one. */
+  readonly owner?: string
   /**
    * Makes room after `addMessages`. Default: with the store's settings, when usage has reached the threshold. `true` or options of
    * `compactSession`: after each, down to the target. `false`: never.
@@ -218,6 +220,7 @@ export class UndertextChatMessageHistory extends BaseListChatMessageHistory {
     const { conversion, store, ...kept } = this.#options
     const moment = at && (await this.#momentBeside(at))
     const { id: sessionId } = await store.forkSession(kept.sessionId, defined({ at: moment, id, title }))
+    await noteSession(store, sessionId, { owner: kept.owner })
     return new UndertextChatMessageHistory({ ...kept, ...conversion, store, sessionId })
   }
 
@@ -277,7 +280,7 @@ const optionsSchema = z.strictObject({
   view: z.enum(['effective', 'full']).default('effective'),
   provider: nameSchema.optional(),
   model: nameSchema.optional(),
-  owner: nameSchema.optional(),
+  owner: ownerOption,
   compact: z
     .union([z.boolean(), z.custom<CompactOptions>(isObject, 'must be options of compactSession')])
     .optional(),
@@ -305,7 +308,7 @@ type Checked = Omit<z.output<typeof optionsSchema>, 'lenient' | 'onNote'> & {
 
 function checked(given: UndertextChatMessageHistoryOptions): Checked {
   const { lenient, onNote, ...options } = check(optionsSchema, given, 'UndertextChatMessageHistory')
-  return { ...options, conversion: { lenient, onNote } }
+  return { ...options, store: ownedStore(options.store, options.owner), conversion: { lenient, onNote } }
 }
 
 /**

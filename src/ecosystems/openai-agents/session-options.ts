@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { CompactOptions } from '../../config/store-options.ts'
-import { labelSchema, nameSchema } from '../../messages/check.ts'
+import { labelSchema, nameSchema, ownerOption } from '../../messages/check.ts'
 import type { InsertedRole, SummaryPreset } from '../../rendering/rows.ts'
 import { SUMMARY_PRESETS } from '../../rendering/rows.ts'
 import { storeSchema } from '../../store/arguments.ts'
@@ -46,8 +46,8 @@ export type UndertextSessionOptions = {
    */
   readonly provider?: string | undefined
   readonly model?: string | undefined
-  /** The owner of the conversation, if the session has none yet. */
-  readonly owner?: string | undefined
+  /** The owner. A session of another owner is unknown; the first item that is added gives one without an owner to this one. */
+  readonly owner?: string
   /** How a summary is shown. Default: a system message under "Previous conversation summary:". */
   readonly summaryRole?: InsertedRole | undefined
   readonly summaryHeader?: string | undefined
@@ -75,7 +75,7 @@ export const sessionSchema = z.strictObject({
   onCompactionError: called.optional(),
   provider: nameSchema.optional(),
   model: nameSchema.optional(),
-  owner: nameSchema.optional(),
+  owner: ownerOption,
   summaryRole: role.optional(),
   summaryHeader: labelSchema.optional(),
   preset: z.enum(SUMMARY_PRESETS).optional(),

@@ -90,8 +90,12 @@ export async function rewriteHistory(
     } catch (error) {
       if (error instanceof NothingToDo) return
       if (error instanceof OriginalsNeeded) await fetchOriginals(store, sessionId, error.rows, originals)
-      else if (details.operationId !== undefined && isUndertextError(error, 'SESSION_NOT_FOUND'))
+      else if (!isUndertextError(error, 'SESSION_NOT_FOUND')) throw error
+      else if (details.operationId !== undefined) {
         await createIfMissing(store, sessionId)
+        // Of another owner it exists, and stays unknown.
+        await store.getSession(sessionId)
+      } else if (decide([], originals) === undefined) return
       else throw error
     }
   }

@@ -9,9 +9,10 @@ import { isObject } from '../../messages/json.ts'
 import type { StoredMessage, ViewMessage } from '../../messages/message.ts'
 import type { Session } from '../../storage/storage.ts'
 import { unlessUnknown } from '../../store/arguments.ts'
+import { ownedStore } from '../../store/owned.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { besideRows } from '../fork-options.ts'
-import { appendNamed, recordAnswers, Unanswered } from '../recovering.ts'
+import { appendNamed, noteSession, recordAnswers, Unanswered } from '../recovering.ts'
 import { fromAgentItems } from './from-items.ts'
 import type { AgentItem } from './item-shapes.ts'
 import {
@@ -117,7 +118,7 @@ export class UndertextSession {
   constructor(options: UndertextSessionOptions) {
     check(sessionSchema, options, 'UndertextSession')
     const { store, sessionId, ...rest } = options
-    this.#store = store
+    this.#store = ownedStore(store, options.owner)
     this.#id = sessionId ?? uuidv7()
     this.#options = rest
   }
@@ -184,6 +185,7 @@ export class UndertextSession {
     const { at, sessionId: id, title } = check(sessionForkSchema, options, 'fork')
     const moment = at && (await this.#momentBeside(at))
     const { id: sessionId } = await this.#store.forkSession(this.#id, defined({ at: moment, id, title }))
+    await noteSession(this.#store, sessionId, { owner: this.#options.owner })
     return new UndertextSession({ ...this.#options, store: this.#store, sessionId })
   }
 
@@ -357,6 +359,8 @@ export class UndertextSession {
   async #rewrite(method: string, decide: Decide, operation?: Operation): Promise<void> {
     const show = (view: readonly ViewMessage[]): ShownRow[] => this.#shown(view)
     await rewriteHistory(this.#store, this.#id, show, decide, { ...operation, ...this.#authorship(method) })
+    // A transaction may have created the session.
+    if (operation !== undefined) await noteSession(this.#store, this.#id, { owner: this.#options.owner })
   }
 
   #shown(view: readonly ViewMessage[], notes: ConversionOptions = {}): ShownRow[] {

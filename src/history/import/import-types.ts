@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { invalid, UndertextError } from '../../errors.ts'
 import { headOf } from '../../messages/characters.ts'
 import {
+  importOwnerOption,
   isIterable,
   jsonObjectSchema,
   labelSchema,
   MAX_NAME_LENGTH,
   nameSchema,
-  newLabelSchema,
 } from '../../messages/check.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage, PositionRange } from '../../messages/message.ts'
@@ -42,7 +42,7 @@ export const fieldsEventSchema = z.strictObject({
 export const importSchema = z.strictObject({
   /** The source of the conversation: its metadata is stored under this name, and its compactions are identified by it. */
   source: nameSchema,
-  owner: newLabelSchema.optional(),
+  owner: importOwnerOption,
   actor: nameSchema.optional(),
   reason: labelSchema.optional(),
   /** A dry run: nothing is written, and compactions are not tried. */

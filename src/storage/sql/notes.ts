@@ -46,7 +46,8 @@ function* enterScope(sql: Sql, scope: NoteScope): Work<Place> {
 
 export function* remember(sql: Sql, scope: NoteScope, note: NewNote, authorship: Authorship): Work<Note> {
   const { key, source } = note
-  if (source !== undefined) yield* requireMessages(sql, source.sessionId, [source.messageId])
+  const forOwner = 'owner' in scope ? scope.owner : undefined
+  if (source !== undefined) yield* requireMessages(sql, source.sessionId, [source.messageId], forOwner)
   return yield* sql.write('remember', function* () {
     const place = yield* enterScope(sql, scope)
     const { session, owner } = place
@@ -90,12 +91,11 @@ function isSame(former: Note, { text, metadata, source }: NewNote): boolean {
 /** An entry of the audit: of the session, or of none, as the receipt of a purge. */
 function* recordEvent(
   sql: Sql,
-  { session, owner, scope }: Place,
+  { session }: Place,
   event: 'remembered' | 'forgotten',
   { actor, detail }: { readonly actor: string | undefined; readonly detail: JsonObject },
 ): Work<void> {
-  const whose = 'owner' in scope ? { owner } : {}
-  yield* writeAudit(sql, session, { event, actor, detail: { ...whose, ...detail } })
+  yield* writeAudit(sql, session, { event, actor, detail })
   if (session === 0) return
   yield* sql.run('update undertext_sessions set version = version + 1 where {family} no = ?', session)
 }
@@ -132,7 +132,11 @@ function* oneNote(sql: Sql, place: Place, condition: string, value: unknown): Wo
 
 export function* forget(sql: Sql, noteId: string, request: ForgetRequest): Work<ForgottenNote> {
   const scope = yield* scopeWith(sql, noteId)
-  if (scope === undefined) throw new UndertextError('NOTE_NOT_FOUND', { noteId })
+  if (scope === undefined) {
+    // It went with a later note of its key: who erases all notes of a list meets its id again.
+    if (yield* wasPurged(sql, noteId)) return { changed: false, removed: 0 }
+    throw new UndertextError('NOTE_NOT_FOUND', { noteId })
+  }
   if (!request.purge)
     return yield* sql.write('forget', function* () {
       const { place, note } = yield* requireNote(sql, scope, noteId)
@@ -186,12 +190,26 @@ export function* purgedNotes(sql: Sql): Work<Set<string>> {
     "select detail from undertext_audit where session = 0 and event = 'forgotten' and detail is not null order by no",
   )
   const ids = new Set<string>()
-  for (const [text] of rows) {
-    const { noteId, removed, versions } = parseStoredObject(text, 'detail', 'audit entry of a note')
-    if (removed === undefined) continue
-    for (const id of [noteId, ...(Array.isArray(versions) ? versions : [])]) ids.add(String(id))
-  }
+  for (const [text] of rows) for (const id of purgedBy(text)) ids.add(id)
   return ids
+}
+
+/** Whether the audit has a note among those that were purged. */
+function* wasPurged(sql: Sql, noteId: string): Work<boolean> {
+  return yield* sql.outside('forget', function* () {
+    const rows = yield* sql.all(
+      "select detail from undertext_audit where event = 'forgotten' and {instr}(detail, ?) > 0",
+      stringifyJson(noteId),
+    )
+    return rows.some(([text]) => purgedBy(text).includes(noteId))
+  })
+}
+
+/** The ids of the notes that an entry of the audit says were purged. */
+function purgedBy(detail: unknown): string[] {
+  const { noteId, removed, versions } = parseStoredObject(detail, 'detail', 'audit entry of a note')
+  if (removed === undefined) return []
+  return [noteId, ...(Array.isArray(versions) ? versions : [])].map(String)
 }
 
 /** Finds the scope of a note. The family is not known yet, so the statement looks in all of them. */

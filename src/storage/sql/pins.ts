@@ -57,9 +57,14 @@ function* requireKeys(sql: Sql, session: Named, messageIds: readonly string[]): 
 }
 
 /** Throws `MESSAGE_NOT_FOUND` for the first id without a row in the session. */
-export function* requireMessages(sql: Sql, id: string, messageIds: readonly string[]): Work<void> {
+export function* requireMessages(
+  sql: Sql,
+  id: string,
+  messageIds: readonly string[],
+  owner?: string,
+): Work<void> {
   yield* sql.read('hideMessages', function* () {
-    yield* requireKeys(sql, yield* requireSession(sql, id), messageIds)
+    yield* requireKeys(sql, yield* requireSession(sql, id, owner), messageIds)
   })
 }
 

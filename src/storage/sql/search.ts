@@ -276,7 +276,10 @@ const FEW_SESSIONS = 50
 export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
   return yield* sql.read('search', function* () {
     const { query, after, limit } = request
-    const session = request.session === undefined ? undefined : yield* requireHead(sql, request.session)
+    const session =
+      request.session === undefined
+        ? undefined
+        : yield* requireHead(sql, request.session, request.filter.owner)
     if (query.words.length === 0) return { hits: [], next: undefined }
     const moment = after?.moment ?? (yield* readMoment(sql))
     const scopes = yield* scopesOf(sql, request.filter, session?.no, after?.moment)

@@ -4,15 +4,16 @@ import { fitsIndex, incarnationOf, NAME_BYTES_RULE } from '../../messages/check.
 import { defined } from '../../messages/defined.ts'
 import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { Work } from '../../model/work.ts'
-import type {
-  ForkOrigin,
-  ListedSession,
-  MessageCounts,
-  Session,
-  SessionFields,
-  SessionFigures,
-  SessionQuery,
-  SessionSettings,
+import {
+  type ForkOrigin,
+  isOpenTo,
+  type ListedSession,
+  type MessageCounts,
+  type Session,
+  type SessionFields,
+  type SessionFigures,
+  type SessionQuery,
+  type SessionSettings,
 } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { insertInto } from './columns.ts'
@@ -57,15 +58,17 @@ export type SessionHead = Pick<StoredSession, 'no' | 'id' | 'incarnation' | 'mes
   readonly forkedFrom?: Pick<ForkOrigin, 'position'>
 }
 
-/** Throws `SESSION_NOT_FOUND`. */
-export function* requireHead(sql: Sql, id: string): Work<SessionHead> {
+/** Throws `SESSION_NOT_FOUND`, also when the session is not open to `asked`. */
+export function* requireHead(sql: Sql, id: string, asked?: string): Work<SessionHead> {
   yield* sql.enter(id)
   const row = yield* sql.get(
-    'select no, incarnation, messages, case when forked_from is not null then forked_at end from undertext_sessions where {family} id = ?',
+    'select no, incarnation, messages, case when forked_from is not null then forked_at end, owner from undertext_sessions where {family} id = ?',
     id,
   )
-  if (row === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
-  const [no, incarnation, messageCount, forkedAt] = row as [number, string, number, number | null]
+  const owner = row?.[4] == null ? undefined : (row[4] as string)
+  if (row === undefined || !isOpenTo({ owner }, asked))
+    throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+  const [no, incarnation, messageCount, forkedAt] = row as unknown as [number, string, number, number | null]
   return {
     id,
     no,
@@ -173,10 +176,11 @@ function parseConfig(value: unknown, name: string): JsonObject | undefined {
   return config
 }
 
-/** Throws `SESSION_NOT_FOUND`. */
-export function* requireSession(sql: Sql, id: string): Work<StoredSession> {
+/** Throws `SESSION_NOT_FOUND`, also when the session is not open to `owner`. */
+export function* requireSession(sql: Sql, id: string, owner?: string): Work<StoredSession> {
   const session = yield* readSession(sql, id)
-  if (session === undefined) throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
+  if (session === undefined || !isOpenTo(session, owner))
+    throw new UndertextError('SESSION_NOT_FOUND', { sessionId: id })
   return session
 }
 
@@ -246,7 +250,7 @@ type Listed = StoredSession & ListedSession
 
 export function* listSessions(sql: Sql, query: SessionQuery): Work<Listed[]> {
   return yield* sql.read('listSessions', function* () {
-    if (query.after !== undefined) yield* requireSession(sql, query.after.id)
+    if (query.after !== undefined) yield* requireSession(sql, query.after.id, query.owner)
     if (query.search !== undefined)
       return yield* search(sql, { ...query, search: query.search.toLowerCase() })
     const rows = yield* page(sql, COLUMNS, query)
@@ -349,9 +353,10 @@ export function* updateSession(
   sql: Sql,
   id: string,
   fields: SessionFields & { readonly updatedAt?: number },
+  owner?: string,
 ): Work<StoredSession> {
   return yield* sql.write('updateSession', function* () {
-    yield* updateFields(sql, yield* requireSession(sql, id), fields)
+    yield* updateFields(sql, yield* requireSession(sql, id, owner), fields)
     return yield* requireSession(sql, id)
   })
 }

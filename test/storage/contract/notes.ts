@@ -124,10 +124,12 @@ export function describeNotes({ openBoth, keeps }: Contract): void {
       expect(await store.forget(second.id, { purge: true })).toMatchObject({ changed: true, removed: 2 })
       expect(await store.recall(undefined, { owner: 'anna', all: true })).toEqual([other, third])
       expect(await store.forget(other.id, { purge: true })).toMatchObject({ removed: 1 })
+      // A loop over all notes meets those again that went with a later one of their key.
       for (const { id } of [first, second, other]) {
-        await refusal(store.forget(id), 'NOTE_NOT_FOUND')
-        await refusal(store.forget(id, { purge: true }), 'NOTE_NOT_FOUND')
+        expect(await store.forget(id)).toEqual({ changed: false, removed: 0 })
+        expect(await store.forget(id, { purge: true })).toEqual({ changed: false, removed: 0 })
       }
+      await refusal(store.forget('nothing', { purge: true }), 'NOTE_NOT_FOUND')
       const fourth = await store.remember('four', { owner: 'anna', key: 'k' })
       expect(await store.recall(undefined, { owner: 'anna' })).toEqual([fourth])
     })

@@ -47,7 +47,7 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
     test('are changed by what is given; null clears, what is left out stays', async () => {
       const store = await open()
       await store.createSession({ id: S, owner: 'anna', title: 'Travel', model: 'gpt-4', metadata: { a: 1 } })
-      await store.updateSession(S, { title: 'Rome', owner: undefined })
+      await store.updateSession(S, { title: 'Rome', metadata: undefined })
       expect(await store.getSession(S)).toMatchObject({
         owner: 'anna',
         title: 'Rome',

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../../../errors.ts'
 import { headOf } from '../../../messages/characters.ts'
+import { defined } from '../../../messages/defined.ts'
 import type { ViewMessage } from '../../../messages/message.ts'
 import type { MomentPoint } from '../../../model/moment.ts'
 import { framed, headWithin, indented } from '../../../recall/answer.ts'
@@ -113,7 +114,7 @@ const listSessions = tool({
     const after = decodeCursor(sessionPlace, given)
     if (after !== undefined) await access.session(after.id)
     const page = await store.listSessions({
-      ...{ owner: access.ownerNamed(owner), archived, search, after },
+      ...defined({ owner: access.ownerNamed(owner), archived, search, after }),
       limit: limit + 1,
     })
     const sessions: ListedSession[] = []

@@ -8,6 +8,7 @@ import {
 import { z } from 'zod'
 import { invalid, isUndertextError } from '../../../errors.ts'
 import { codePointStart, headOf } from '../../../messages/characters.ts'
+import { defined } from '../../../messages/defined.ts'
 import { framed } from '../../../recall/answer.ts'
 import type { ListedSession, Session } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
@@ -67,7 +68,7 @@ async function listPage(access: Access, cursor: string | undefined) {
   for (;;) {
     const limit = PAGE - found.length
     const page = await access.store.listSessions({
-      ...{ owner: access.owner, archived, limit: limit + 1 },
+      ...defined({ owner: access.owner, archived, limit: limit + 1 }),
       ...(after !== null && { after }),
     })
     for (const session of page.slice(0, limit)) found.push(session)

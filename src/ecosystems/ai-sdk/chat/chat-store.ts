@@ -1,12 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
+import { z } from 'zod'
 import type { SessionInput } from '../../../config/store-options.ts'
 import { invalid, UndertextError } from '../../../errors.ts'
-import { check, nameSchema, taken } from '../../../messages/check.ts'
+import { check, nameSchema, ownerOption, taken } from '../../../messages/check.ts'
 import { defined } from '../../../messages/defined.ts'
 import { isObject } from '../../../messages/json.ts'
 import { type Message, partsOf, type StoredMessage } from '../../../messages/message.ts'
 import type { PreparedRequest } from '../../../requests/prepared.ts'
+import type { Compaction } from '../../../storage/storage.ts'
+import { ownedStore } from '../../../store/owned.ts'
 import { besideRows, type MessagePlace } from '../../fork-options.ts'
 import { noteSession, recordAnswers } from '../../recovering.ts'
 import { AI_SDK, keptPartTo } from '../fields.ts'
@@ -22,8 +25,10 @@ import {
   loadSchema,
   type TurnOptions,
   turnSchema,
+  type WithdrawOptions,
+  withdrawSchema,
 } from '../options.ts'
-import { CAME_LATE, hideRows } from '../session-reading.ts'
+import { CAME_LATE, hideRows, WITHDRAWN } from '../session-reading.ts'
 import {
   namesOf,
   type SdkModel,
@@ -41,6 +46,7 @@ import {
   type GivenMessage,
   isSameOrOlder,
   type OnConflict,
+  REWIND_REASON,
   readChat,
   readGiven,
   type SaveResult,
@@ -60,6 +66,8 @@ export type SaveInput = {
   readonly onConflict?: OnConflict | undefined
   /** The field of the request's body: the edited or regenerated message. It and all later messages are rewound. */
   readonly messageId?: string | undefined
+  /** The owner: a chat of another owner is unknown, and a chat without one gets this one. */
+  readonly owner?: string
 }
 
 /** Chats of `useChat` in a store. */
@@ -80,12 +88,21 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
    * regeneration of an answer. Stores it, and returns the request for the model, compacted when necessary, and the function that stores the
    * answer. The application decides who may write to the chat.
    *
-   * Throws `INVALID_INPUT`, `MESSAGE_NOT_FOUND`, what `prepareRequest` throws.
+   * When the turn fails before the model answers, also when this method itself throws, the request's message stays stored, so that it can
+   * be sent again. If it can never succeed (a file that the model refuses), `withdraw` removes it from the chat.
+   *
+   * Throws `INVALID_INPUT`, also for a message of the user without content, `MESSAGE_NOT_FOUND`, `APPROVAL_STORED` when another request
+   * stored the approval of a call that has no result yet (see the option `repeatApproved`), and what `prepareRequest` throws.
    */
   resume<const MODEL extends TurnOptions['model'] = undefined>(
     request: unknown,
     options?: Omit<TurnOptions, 'model'> & { readonly model?: MODEL },
   ): Promise<ChatTurn<UI_MESSAGE, MODEL>>
+  /**
+   * Withdraws a message of the user that no answer follows, by default the last of the chat: it is hidden, and what it replaced (an edit, a
+   * regeneration) is shown again. Returns whether there was one.
+   */
+  withdraw(chatId: string, options?: WithdrawOptions): Promise<boolean>
   /**
    * Copies a chat, as it is or as it was after or before a message, and returns the id of the new chat (`forkSession` of the store). Messages
    * keep their ids; those that were not stored by a chat have new ones. An edit or a regeneration in the new chat keeps the old branch.
@@ -112,8 +129,9 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     },
     async load(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'load: chatId')
-      const validation = { ...defaults, ...check(loadSchema, given, 'load') }
-      const { stored } = await readChat({ store, chatId: id }, validation.tools)
+      const { owner, ...rest } = check(loadSchema, given, 'load')
+      const validation = { ...defaults, ...rest }
+      const { stored } = await readChat({ store: ownedStore(store, owner), chatId: id }, validation.tools)
       const messages = stored.map(({ message }) => message)
       await validateMessages(messages, validation, 'load')
       return messages as unknown as UI_MESSAGE[]
@@ -123,8 +141,10 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const chatId = check(nameSchema, input.chatId, 'save: chatId')
       const mode = check(chatOptionsSchema.shape.onConflict, input.onConflict, 'save: onConflict')
       const how = { onConflict: mode ?? onConflict ?? 'merge', messageId: input.messageId }
+      const { owner } = check(z.object({ owner: ownerOption }), input, 'save')
       const given = givenMessages(taken(input.messages))
-      const { appended: _, ...saved } = await changeChat({ store, chatId, actor }, ({ stored }) =>
+      const chat = { store: ownedStore(store, owner), chatId, actor, owner }
+      const { appended: _, ...saved } = await changeChat(chat, ({ stored }) =>
         targetOfSave(chatId, stored, given, how),
       )
       return saved
@@ -132,23 +152,53 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
     async resume<MODEL>(request: unknown, given: object = {}) {
       if (!isObject(request)) throw invalid('resume: must be given the body of a request')
       const chatId = check(nameSchema, request.id, 'resume: request.id')
-      const chat = { store, chatId, actor }
-      const turn = await beginTurn(
-        chat,
-        taken(request as ChatRequest),
-        check(turnSchema, given, 'resume'),
-        defaults,
-      )
+      const options = check(turnSchema, given, 'resume')
+      const { owner } = options
+      const chat = { store: ownedStore(store, owner), chatId, actor, owner }
+      const turn = await beginTurn(chat, taken(request as ChatRequest), options, defaults)
       const ids = { generateMessageId: generateMessageId ?? uuidv7 }
       return { ...turn, ...ids } as unknown as ChatTurn<UI_MESSAGE, MODEL>
     },
+    async withdraw(chatId, given = {}) {
+      const id = check(nameSchema, chatId, 'withdraw: chatId')
+      const { messageId, owner } = check(withdrawSchema, given, 'withdraw')
+      return withdraw({ store: ownedStore(store, owner), chatId: id, actor, owner }, messageId)
+    },
     async fork(chatId, given = {}) {
       const id = check(nameSchema, chatId, 'fork: chatId')
-      const { at, ...named } = check(chatForkSchema, given, 'fork')
-      const moment = at && (await momentBeside({ store, chatId: id }, at))
-      return (await store.forkSession(id, defined({ ...named, at: moment }))).id
+      const { at, owner, ...named } = check(chatForkSchema, given, 'fork')
+      const own = ownedStore(store, owner)
+      const moment = at && (await momentBeside({ store: own, chatId: id }, at))
+      const fork = await own.forkSession(id, defined({ ...named, at: moment }))
+      await noteSession(own, fork.id, { owner })
+      return fork.id
     },
   }
+}
+
+/** See `withdraw` of `ChatStore`. */
+async function withdraw(chat: Chat, messageId: string | undefined): Promise<boolean> {
+  const { store, chatId, actor } = chat
+  const { stored } = await readChat(chat)
+  const at =
+    messageId === undefined ? stored.length - 1 : stored.findIndex(({ message }) => message.id === messageId)
+  const named = stored[at]
+  if (named?.message.role !== 'user') return false
+  if (stored.slice(at).some(({ message }) => message.role === 'assistant')) return false
+  const [first, last] = [named.rows[0]!.position ?? 0, named.rows.at(-1)!.position ?? 0]
+  const before = stored[at - 1]?.rows.at(-1)?.position ?? 0
+  const rewinds = (await store.listCompactions(chatId)).filter(
+    ({ status, reason }) => status === 'active' && reason === REWIND_REASON,
+  )
+  const hides = ({ coverage }: Compaction, from: number, to: number): boolean =>
+    coverage.hidden.positions.some(([begin, end]) => from < begin && end < to)
+  const regenerated = rewinds.findLast((one) => hides(one, last, Number.POSITIVE_INFINITY))
+  // A regeneration stored nothing but the rewind of the former answer.
+  if (regenerated === undefined) await hideRows(store, chatId, named.rows, WITHDRAWN, actor)
+  const replaced = regenerated ?? rewinds.findLast((one) => hides(one, before, first))
+  if (replaced !== undefined)
+    await store.undoCompaction(chatId, replaced.id, { both: true, ...defined({ actor }) })
+  return true
 }
 
 /** The moment after or before a message that a chat shows. Throws `MESSAGE_NOT_FOUND`. */
@@ -212,13 +262,19 @@ async function beginTurn(
   defaults: LoadOptions,
 ): Promise<Omit<ChatTurn<SdkUIMessage>, 'generateMessageId'>> {
   const { store, chatId } = chat
-  const { tools, metadataSchema, dataSchemas, validate, system, maxOutputTokens, signal, owner } = options
+  const { tools, metadataSchema, dataSchemas, validate, system, maxOutputTokens, signal, repeatApproved } =
+    options
   const validation = { ...defaults, ...defined({ tools, metadataSchema, dataSchemas, validate }) }
   const message = lastMessageOf(request)
   if (message !== undefined) await validateMessages([message], validation, 'resume')
   const read = readRequest(request)
+  if (read.message?.message.role === 'user' && !hasContent(read.message.message))
+    throw invalid('resume: request.message.parts: must have a text that is not empty, or another part')
   const { appended: _, ...saved } = await changeChat(chat, async ({ stored, isRewound }) => {
     const target = targetOfRequest(chatId, read, stored, isRewound)
+    const toolCallIds = repeatApproved === true ? [] : approvedBefore(stored, target.messages)
+    if (toolCallIds.length > 0)
+      throw new UndertextError('APPROVAL_STORED', { sessionId: chatId, toolCallIds })
     const checked = new Set<TargetMessage | undefined>([...stored, read.message])
     const brought = target.messages.filter((one) => !checked.has(one)).map((one) => one.message)
     await validateMessages(brought, validation, 'resume')
@@ -233,7 +289,7 @@ async function beginTurn(
     // A call that was just approved has no result yet: the AI SDK runs it next.
     ...(isAnsweredRequest(stored.at(-1)?.rows ?? []) && { pendingCalls: 'keep' as const }),
   }
-  await noteSession(store, chatId, { ...names, owner })
+  await noteSession(store, chatId, names)
   const prepared = await store.prepareRequest(chatId, preparation)
   const answers = turnAnswers()
   const end = endOf(chat, saved, read.isRegeneration, answers)
@@ -252,6 +308,20 @@ async function beginTurn(
     request: prepared,
     saved,
   }
+}
+
+/** Calls at the end of a chat whose approval was stored before the request, and that have no result: their tools may be running. */
+function approvedBefore(stored: readonly StoredUIMessage[], wanted: readonly TargetMessage[]): string[] {
+  const [former, last] = [stored.at(-1)?.message, wanted.at(-1)?.message]
+  if (former === undefined || former.id !== last?.id) return []
+  const approved = (message: SdkUIMessage): string[] =>
+    (message.parts as readonly SdkPart[]).flatMap(({ state, approval, toolCallId }) =>
+      state === 'approval-responded' && isObject(approval) && approval.approved === true
+        ? [String(toolCallId)]
+        : [],
+    )
+  const now = new Set(approved(last))
+  return approved(former).filter((id) => now.has(id))
 }
 
 function namesIn({ model, provider, version }: TurnOptions): {

@@ -5,6 +5,7 @@ import { type NewMessage, partsOf, type StoredMessage } from '../../../messages/
 import { unlessUnknown } from '../../../store/arguments.ts'
 import type { Store } from '../../../store/store.ts'
 import { Conversion } from '../../conversion.ts'
+import { appendNamed, noteSession } from '../../recovering.ts'
 import { rowsOfUIMessage } from '../from-ui-messages.ts'
 import { unitsOf } from '../prompt-matching.ts'
 import { readLog } from '../session-reading.ts'
@@ -32,7 +33,7 @@ export type ChatStorage = Pick<
 >
 
 /** The reason in the audit for a chat's rewinds. */
-const REWIND_REASON = 'the chat went on from an earlier message (undertext/ai-sdk)'
+export const REWIND_REASON = 'the chat went on from an earlier message (undertext/ai-sdk)'
 
 /** A chat as it is stored. */
 type ChatLog = {
@@ -43,10 +44,11 @@ type ChatLog = {
   readonly isRewound: (id: string) => boolean
 }
 
-/** A chat, and the actor of its rewinds in the audit. */
+/** A chat, the actor of its rewinds in the audit, and the owner for whom it is changed. `store` is that of the owner. */
 export type Chat = {
   readonly store: ChatStorage
   readonly chatId: string
+  readonly owner: string | undefined
   readonly actor: string | undefined
 }
 
@@ -97,7 +99,10 @@ export async function changeChat(
     const nothing = { rowsAppended: 0, rowsHidden: 0, isConflict: target.isConflict, appended: [] }
     const change = changeTo(log.stored, target.messages)
     const last = log.stored.at(-1)?.rows.at(-1)
-    if (change === undefined) return { ...nothing, ...(last && { lastRowId: last.id }) }
+    if (change === undefined) {
+      await noteSession(chat.store, chat.chatId, { owner: chat.owner })
+      return { ...nothing, ...(last && { lastRowId: last.id }) }
+    }
     try {
       return { ...nothing, ...(await commit(chat, log, change)) }
     } catch (error) {
@@ -137,7 +142,7 @@ function withoutIds({ role, content, metadata, createdAt }: NewMessage): NewMess
 }
 
 async function commit(
-  { store, chatId, actor }: Chat,
+  { store, chatId, actor, owner }: Chat,
   { position, stored }: ChatLog,
   { hide, append }: Change,
 ): Promise<Omit<ChatChange, 'isConflict'>> {
@@ -145,10 +150,11 @@ async function commit(
   const placed = (messages: readonly { readonly position: number }[]): AppendedRow[] =>
     messages.map((message, at) => ({ position: message.position, row: append[at]! }))
   if (first === undefined) {
-    const { messages } = await store.append(chatId, append, { expectedPosition: position })
+    const { messages } = await appendNamed(store, chatId, append, { owner }, { expectedPosition: position })
     const lastRowId = messages.at(-1)!.id
     return { rowsAppended: messages.length, rowsHidden: 0, lastRowId, appended: placed(messages) }
   }
+  await noteSession(store, chatId, { owner })
   const { messages, rowsHidden, compactionId } = await store.rewind(chatId, {
     from: { messageId: first.id },
     keepCompactions: true,

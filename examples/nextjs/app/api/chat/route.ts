@@ -6,7 +6,7 @@ export async function POST(request: Request): Promise<Response> {
   const { chats } = await openChats()
   const turn = await chats.resume(await request.json(), { model, system: 'Be brief.' })
   const result = streamText({
-    model,
+    model: turn.model,
     messages: turn.messages,
     ...(turn.system !== undefined && { system: turn.system }),
   })
