@@ -63,6 +63,7 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   STORE_TOO_NEW: EXIT.unusable,
   STORE_TOO_OLD: EXIT.unusable,
   STORE_CORRUPT: EXIT.unusable,
+  INTERNAL_ERROR: EXIT.defect,
   STORE_BUSY: EXIT.unusable,
   STORE_FULL: EXIT.unusable,
   STORE_UNAVAILABLE: EXIT.unusable,

@@ -4,6 +4,7 @@ import { isUndertextError, UndertextError } from '../../errors.ts'
 import { complete, Done, type Work } from '../../model/work.ts'
 import type { Row, Sql } from '../sql/sql.ts'
 import type { Database, Statement } from './driver.ts'
+import { MIGRATIONS } from './migrations.ts'
 
 const NOTHING = new Done<void>(undefined)
 const CHOSEN = new Done(null)
@@ -374,9 +375,22 @@ export function translateFailure(error: unknown, where: Where): unknown {
     const detail = `the file cannot be read or written (${code}).`
     return new UndertextError('STORE_UNAVAILABLE', { location, detail }, cause)
   }
-  // SQLITE_CORRUPT, and errors that our statements can cause only in a file that others changed: a missing column, a value that a
+  if (isMistake(code, (error as Error).message))
+    return new UndertextError('INTERNAL_ERROR', { detail: `${code}, ${verb}` })
+  // SQLITE_CORRUPT, and errors that our statements can cause only in a file that others changed: a missing table, a value that a
   // constraint forbids.
   return new UndertextError('STORE_CORRUPT', { detail: code })
+}
+
+/**
+ * Whether a statement itself is wrong: its syntax or a name. A table or an index that the migrations make is missing only where another
+ * program dropped it; a value that a function cannot read was written by another program.
+ */
+function isMistake(code: string, message: string): boolean {
+  if (code !== 'SQLITE_ERROR') return /^SQLITE_(?:RANGE|MISUSE)/.test(code)
+  const absent = /^no such (?:table|index): (?:main\.)?(undertext_\w+)$/.exec(message)?.[1]
+  if (absent !== undefined) return !MIGRATIONS.flat().some((text) => text.includes(`\`${absent}\``))
+  return !/malformed|JSON|overflow/i.test(message)
 }
 
 /**
