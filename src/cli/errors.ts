@@ -197,8 +197,7 @@ const SENTENCES: { readonly [C in ErrorCode]?: (facts: Failures[C]) => string } 
 }
 
 function hintOf(error: UndertextError): string | undefined {
-  // A server gives the reason as the detail.
-  return isUndertextError(error, 'STORE_READONLY') && error.facts.detail === undefined
+  return isUndertextError(error, 'STORE_READONLY') && error.facts.detail?.includes('SQLite') !== false
     ? 'SQLite keeps a log beside the file, even for reading: make both writable, or copy the file and name the copy with --db.'
     : undefined
 }
