@@ -167,8 +167,8 @@ export function fenceFor(texts: readonly string[]): string {
 }
 
 /** A line that begins like one of our marks, after any kind of line break. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are line breaks
 const MARK_LINE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are line breaks
   /(^|[\r\n\v\f\u001c-\u001e\u0085\u2028\u2029])(?=\[(?:end of )?(?:history|file|notes|question)\b)/gi
 
 /** Indents the lines that begin like a mark, so that a model that does not compare the marks takes none of them for one. */

@@ -176,20 +176,20 @@ describe('a connection of our own', () => {
 
 describe('a location that is a mistyped address', () => {
   for (const location of [
-    ' postgres://app:PASSWORD@db.example/chats',
-    '"postgres://app:PASSWORD@db.example/chats"',
-    'pg://app:PASSWORD@db.example/chats',
-    'postgres:/app:PASSWORD@db.example/chats',
-    'postgres:app:PASSWORD@db.example',
-    'postgres//app:PASSWORD@db.example/chats',
-    'psql://app@db.example/chats?password=PASSWORD',
-    'mysql:/app:PASSWORD@db.example/chats',
-    'app:PASSWORD@db.example/chats',
+    ' postgres://app:S3CRET@db.example/chats',
+    '"postgres://app:S3CRET@db.example/chats"',
+    'pg://app:S3CRET@db.example/chats',
+    'postgres:/app:S3CRET@db.example/chats',
+    'postgres:app:S3CRET@db.example',
+    'postgres//app:S3CRET@db.example/chats',
+    'psql://app@db.example/chats?password=S3CRET',
+    'mysql:/app:S3CRET@db.example/chats',
+    'app:S3CRET@db.example/chats',
   ])
     test(`${location} is refused, and its password is not repeated`, async () => {
       const error = await failureOf(() => openStore(location))
       expectFailure(error, 'STORE_UNAVAILABLE')
-      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('PASSWORD')
+      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('S3CRET')
     })
 
   test('the path of a file with a colon and an @ is not one', async () => {

@@ -149,6 +149,11 @@ const DETAILS: readonly (readonly [RegExp, (code: string) => string])[] = [
     (code) => `the server cancelled a statement (${code}), and nothing was written. Raise statement_timeout.`,
   ],
   [/^3D000$/, (code) => `the server has no database of this name (${code}). Create it: createdb`],
+  [
+    /^UT002$/,
+    (code) =>
+      `a fork of another owner needs these messages (${code}), and nothing was written. Purge as the owner of the tables, with { forks: 'keep' }.`,
+  ],
   [/^42501$/, (code) => `the role lacks a privilege (${code}). Grant it the schema and the tables in it.`],
   [
     /^(?:26000|42P05)$/,
