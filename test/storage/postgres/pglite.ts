@@ -1,7 +1,6 @@
 import { PGlite } from '@electric-sql/pglite'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStore } from '../../../src/index.ts'
-import { PostgresDatabase } from '../../../src/storage/postgres/connection.ts'
 import { fromPglite } from '../../../src/storage/postgres/drivers.ts'
 import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
 import { chat } from '../../support/conversation.ts'
@@ -9,7 +8,6 @@ import { KEEPS_ALL } from '../contract/support.ts'
 import { CONTRACT, describeStore, type Part } from '../contract.ts'
 import { outsideFamily } from './families.ts'
 import { schemasOf } from './schemas.ts'
-import { plain, statementsOfSource } from './statements.ts'
 
 /** Statements about all families, by what they are for. */
 const OF_ALL_FAMILIES = {
@@ -45,7 +43,6 @@ export function describePglite(parts: readonly Part[] = CONTRACT): void {
   let pglite: PGlite
   let driver: PostgresDriver
   const sent = new Set<string>()
-  const statement = vi.spyOn(PostgresDatabase.prototype, 'statement')
 
   beforeAll(async () => {
     pglite = await PGlite.create()
@@ -95,14 +92,6 @@ export function describePglite(parts: readonly Part[] = CONTRACT): void {
       })
       expect(texts.length).toBeGreaterThan(100)
       expect(wrong).toEqual([])
-    })
-
-    it.runIf(parts === CONTRACT)('the contract executes each statement of the source', () => {
-      const executed = [...statement.mock.calls].map(([text]) => plain(text))
-      const missing = statementsOfSource().filter(
-        ({ pattern }) => !executed.some((text) => pattern.test(text)),
-      )
-      expect(missing.map(({ where, text }) => `${where}: ${text}`)).toEqual([])
     })
   })
 }
