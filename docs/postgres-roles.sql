@@ -33,15 +33,36 @@ GRANT UPDATE (copied_from) ON undertext.compactions TO undertext_app;
 -- Sessions without an owner are seen by the owner of the tables alone.
 ALTER TABLE undertext.sessions ENABLE ROW LEVEL SECURITY;
 CREATE POLICY by_owner ON undertext.sessions USING (owner = current_user);
+CREATE POLICY by_owner ON undertext.messages USING (EXISTS (SELECT FROM undertext.sessions s
+  WHERE s.family = messages.family AND s.no = messages.session)) WITH CHECK (true);
+-- A fork refers to contents of the session that it was made of, which may have another owner.
+CREATE POLICY by_owner ON undertext.contents USING (
+  EXISTS (SELECT FROM undertext.messages m WHERE m.family = contents.family AND m.key = contents.key)
+  OR EXISTS (SELECT FROM undertext.sessions s JOIN undertext.messages m ON m.family = s.family AND m.session = s.no
+    WHERE s.family = contents.family AND m.source = contents.key)) WITH CHECK (true);
 DO $$
 DECLARE name text;
 BEGIN
-  FOREACH name IN ARRAY ARRAY['names', 'messages', 'contents', 'compactions', 'replacements', 'audit', 'measurements', 'usage',
+  FOREACH name IN ARRAY ARRAY['messages', 'contents', 'names', 'compactions', 'replacements', 'audit', 'measurements', 'usage',
     'jobs', 'circuits', 'operations', 'notes', 'requests', 'searched', 'words', 'blobs'] LOOP
     EXECUTE format('ALTER TABLE undertext.%I ENABLE ROW LEVEL SECURITY', name);
+    CONTINUE WHEN name IN ('messages', 'contents');
     EXECUTE format('CREATE POLICY by_owner ON undertext.%I USING (EXISTS (SELECT FROM undertext.sessions s
       WHERE s.family = %1$I.family)) WITH CHECK (true)', name);
   END LOOP;
 END $$;
+-- A purge fails while a fork of another owner needs a content. Purge such a session as the owner of the tables, with forks: 'keep'.
+CREATE FUNCTION undertext.refuse_needed(in_family bigint, content bigint, of_owner text) RETURNS boolean
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+BEGIN
+  IF EXISTS (SELECT FROM undertext.sessions s JOIN undertext.messages m ON m.family = s.family AND m.session = s.no
+      WHERE s.family = in_family AND m.source = content AND s.owner IS DISTINCT FROM of_owner) THEN
+    RAISE EXCEPTION 'a fork of another owner needs this content' USING ERRCODE = 'UT002';
+  END IF;
+  RETURN true;
+END $$;
+REVOKE EXECUTE ON FUNCTION undertext.refuse_needed(bigint, bigint, text) FROM public;
+GRANT EXECUTE ON FUNCTION undertext.refuse_needed(bigint, bigint, text) TO undertext_app;
+CREATE POLICY needed ON undertext.contents AS RESTRICTIVE FOR DELETE USING (undertext.refuse_needed(family, key, current_user));
 -- Notes of an owner belong to no session.
 CREATE POLICY by_name ON undertext.notes USING (owner = current_user);

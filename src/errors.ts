@@ -32,6 +32,8 @@ export interface Failures {
   STORE_TOO_NEW: { found: number; supported: number }
   STORE_TOO_OLD: { found: number; supported: number }
   STORE_CORRUPT: { detail: string }
+  /** A statement that the database does not accept: a mistake in this package, or another program changed columns of the tables. */
+  INTERNAL_ERROR: { detail: string }
   STORE_BUSY: { waitedMs: number; detail?: string }
   STORE_FULL: { detail: string }
   /** With `outcome` when the connection was lost during a commit, so that the call may have been stored. */
@@ -168,6 +170,8 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The store has schema ${found}, and ${supported} is required; a read-only store is not migrated. Open it once for writing.`,
   STORE_CORRUPT: ({ detail }) =>
     `The database is damaged (${detail}). Restore a backup, or run verifySession.`,
+  INTERNAL_ERROR: ({ detail }) =>
+    `The database does not accept a statement of undertext (${detail}); nothing was written. Unless another program changed the tables, this is a mistake in undertext: report it with this code.`,
   STORE_BUSY: ({ waitedMs, detail = 'Another connection held the database' }) =>
     `${detail} for longer than ${waitedMs} ms; nothing was written. Try again, or raise busyTimeoutMs.`,
   STORE_FULL: ({ detail }) => `No space is left for the database (${detail}); nothing was written.`,

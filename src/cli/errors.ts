@@ -39,6 +39,7 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   TOOL_CALL_NOT_FOUND: EXIT.notFound,
   COMPACTION_NOT_FOUND: EXIT.notFound,
   POSITION_CONFLICT: EXIT.refused,
+  APPROVAL_STORED: EXIT.conflict,
   IDEMPOTENCY_CONFLICT: EXIT.refused,
   MESSAGE_ID_TAKEN: EXIT.refused,
   STALE_PLAN: EXIT.refused,
@@ -63,6 +64,7 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   STORE_TOO_NEW: EXIT.unusable,
   STORE_TOO_OLD: EXIT.unusable,
   STORE_CORRUPT: EXIT.unusable,
+  INTERNAL_ERROR: EXIT.defect,
   STORE_BUSY: EXIT.unusable,
   STORE_FULL: EXIT.unusable,
   STORE_UNAVAILABLE: EXIT.unusable,
@@ -200,8 +202,7 @@ const SENTENCES: { readonly [C in ErrorCode]?: (facts: Failures[C]) => string } 
 }
 
 function hintOf(error: UndertextError): string | undefined {
-  // A server gives the reason as the detail.
-  return isUndertextError(error, 'STORE_READONLY') && error.facts.detail === undefined
+  return isUndertextError(error, 'STORE_READONLY') && error.facts.detail?.includes('SQLite') !== false
     ? 'SQLite keeps a log beside the file, even for reading: make both writable, or copy the file and name the copy with --db.'
     : undefined
 }

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { isPostgresUrl, locationOf } from '../storage/postgres/drivers.ts'
+import { isAddress, isPostgresUrl, locationOf } from '../storage/postgres/drivers.ts'
 import type { Location } from './command.ts'
 import { CliError } from './errors.ts'
 
@@ -28,11 +28,7 @@ export function shownName(name: string): string {
 
 /** A text without the addresses that someone typed where they do not belong, such as in place of a session. */
 export function withoutAddresses(text: string): string {
-  const typed = /postgres(?:ql)?:\/+(?!user:password@host)[^\s"'`]*[@?][^\s"'`]*/gi
+  const typed =
+    /\b[a-z][\w+.-]*:\/+(?!user:password@host)[^\s"'`]*@[^\s"'`]*|postgres(?:ql)?:\/+[^\s"'`]*\?[^\s"'`]*/gi
   return text.replace(typed, (address) => locationOf(address))
-}
-
-/** Whether a name is meant as an address. In a mistyped one anything may be the password, so it is not taken for a file. */
-export function isAddress(name: string): boolean {
-  return /^\W*postgres(?:ql)?:|:\/\//i.test(name)
 }

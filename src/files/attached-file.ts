@@ -165,3 +165,13 @@ export function fenceFor(texts: readonly string[]): string {
   for (const text of texts) hash.update(`${text.length}\0`).update(text, 'utf8')
   return `data-${hash.digest('hex').slice(0, FENCE_UNITS)}`
 }
+
+/** A line that begins like one of our marks, after any kind of line break. */
+const MARK_LINE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are line breaks
+  /(^|[\r\n\v\f\u001c-\u001e\u0085\u2028\u2029])(?=\[(?:end of )?(?:history|file|notes|question)\b)/gi
+
+/** Indents the lines that begin like a mark, so that a model that does not compare the marks takes none of them for one. */
+export function withoutMarks(text: string): string {
+  return text.replaceAll(MARK_LINE, '$1  ')
+}

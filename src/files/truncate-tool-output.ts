@@ -22,15 +22,16 @@ const STEP = 1_048_576
 /** Only the owner can enter a new folder and read a file in it. */
 const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600
-/** The bits of a mode that grant access to others. */
+/** The bits of a mode that grant access to others, and those that let them remove or replace files. */
 const OTHERS = 0o077
+const OTHERS_WRITE = 0o022
 
 /**
  * Writes an output to a new file and returns its path. The name is random, only the owner can read the file, and no link is followed.
  * Lone surrogates are written as U+FFFD.
  *
- * The folder is `saveDir`, created with its parents if it is missing; or a private one in the system's temporary folder, which must
- * belong to this user and be closed to others.
+ * The folder is `saveDir`, created with its parents if it is missing, in which only this user may write; or a private one in the
+ * system's temporary folder, which others may not even read.
  *
  * Throws `OUTPUT_NOT_SAVED`; then no file is left, not even a part of one.
  */
@@ -57,11 +58,17 @@ function privateFolder(): string {
   const uid = process.getuid?.()
   const folder = join(tmpdir(), `undertext-tool-output${uid === undefined ? '' : `-${uid}`}`)
   makeFolder(folder)
-  const found = folderAt(folder)
-  // Another user may have created a folder of this name first, to read or exchange files.
-  if (uid !== undefined && found.uid !== uid) throw unsafeFolder('NOT_OWNED')
-  if (uid !== undefined && (found.mode & OTHERS) !== 0) throw unsafeFolder('NOT_PRIVATE')
+  refuseUnsafe(folder, OTHERS)
   return folder
+}
+
+/** Another user who may write in a folder, or created it first, can read or exchange files. */
+function refuseUnsafe(folder: string, forbidden: number): void {
+  const found = folderAt(folder)
+  const uid = process.getuid?.()
+  if (uid === undefined) return
+  if (found.uid !== uid) throw unsafeFolder('NOT_OWNED')
+  if ((found.mode & forbidden) !== 0) throw unsafeFolder('NOT_PRIVATE')
 }
 
 function givenFolder(saveDir: string): string {
@@ -70,7 +77,7 @@ function givenFolder(saveDir: string): string {
   for (let at = folder; !existsSync(at) && dirname(at) !== at; at = dirname(at)) missing.push(at)
   // Not `recursive`: with it Node 20 never returns when a parent accepts no folders, as in /proc.
   for (const path of missing.reverse()) makeFolder(path)
-  folderAt(folder)
+  refuseUnsafe(folder, OTHERS_WRITE)
   return folder
 }
 

@@ -27,7 +27,7 @@ import { invalid, UndertextError } from '../errors.ts'
 import { check } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
 import { complete } from '../model/work.ts'
-import { isPostgresUrl, storeIn } from '../storage/postgres/drivers.ts'
+import { isAddress, isPostgresUrl, shownPath, storeIn } from '../storage/postgres/drivers.ts'
 import { isPostgresSource, openPostgres, type PostgresSource } from '../storage/postgres/storage.ts'
 import { expireAllDead } from '../storage/sql/lease.ts'
 import { fromDriver, sqliteCode, translateFailure } from '../storage/sqlite/connection.ts'
@@ -243,11 +243,12 @@ async function openFile(location: string, options: CheckedOptions): Promise<Sqli
   if (location === '')
     throw invalid("openStore: the location must not be empty; ':memory:' keeps a store in memory")
   if (location.includes('\0')) throw invalid('openStore: a path cannot contain NUL')
-  if (location !== ':memory:') refuseImpossible(location, options)
+  const shown = shownPath(location)
+  if (location !== ':memory:') refuseImpossible(location, shown, options)
   else if (options.readonly) throw invalid('openStore: a store in memory is empty, so it cannot be read-only')
   const Driver = await loadDriver()
   const { busyTimeoutMs } = options
-  const where = { location, busyTimeoutMs, verb: 'openStore' }
+  const where = { location: shown, busyTimeoutMs, verb: 'openStore' }
   const open = (readonly: boolean): SqliteSql => {
     const database = new Driver(location, { readonly, timeout: busyTimeoutMs })
     return new SqliteSql(database, { ...where, readonly, owned: true })
@@ -308,16 +309,19 @@ function hasLog(path: string): boolean {
   }
 }
 
+const NO_ADDRESS =
+  'a location is the path of a file, ":memory:", or postgres://USER:PASSWORD@HOST:5432/DATABASE without spaces or quotes.'
+
 /** Throws for locations whose driver errors would not help. */
-function refuseImpossible(location: string, { readonly }: CheckedOptions): void {
-  const unavailable = (detail: string): UndertextError =>
-    new UndertextError('STORE_UNAVAILABLE', { location, detail })
+function refuseImpossible(location: string, shown: string, { readonly }: CheckedOptions): void {
+  const refused = (name: string, detail: string): UndertextError =>
+    new UndertextError('STORE_UNAVAILABLE', { location: name, detail })
+  if (isAddress(location) && !existsSync(location)) throw refused('an address', NO_ADDRESS)
+  const unavailable = (detail: string): UndertextError => refused(shown, detail)
   const found = statOf(location, unavailable)
   if (found?.isDirectory()) throw unavailable('it is a directory.')
   if (found === undefined && readonly)
     throw unavailable('there is no such file, and a read-only store creates none.')
-  if (found === undefined && /^[a-z]{2,}:\/\//i.test(location))
-    throw unavailable('a location is the path of a file, or ":memory:".')
   if (found === undefined && !existsSync(dirname(location)))
     throw unavailable('its folder does not exist. Create it first.')
 }

@@ -27,6 +27,7 @@ import { type Furnished, furnish, READS, WRITES } from './verbs.ts'
 /** What damage may be called. Source: the codes of src/errors.ts that speak of the file, and of what it says. */
 export const CODES: readonly string[] = [
   'STORE_CORRUPT',
+  'INTERNAL_ERROR',
   'STORE_UNAVAILABLE',
   'STORE_READONLY',
   'NOT_A_STORE',

@@ -126,14 +126,15 @@ test('a table whose name was overwritten by conversation text is not named', asy
 })
 
 describe('a table that is not as it was made', () => {
+  // A missing column looks like a mistake in a statement; a missing table or index of ours does not.
   const CHANGES = [
-    'alter table undertext_messages rename column tools to toolt',
-    'alter table undertext_sessions rename column visible to visibld',
-    'alter table undertext_contents rename to undertext_contentt',
-    'drop index undertext_visible',
-    'drop table undertext_audit',
-  ]
-  for (const sql of CHANGES) {
+    ['alter table undertext_messages rename column tools to toolt', 'INTERNAL_ERROR'],
+    ['alter table undertext_sessions rename column visible to visibld', 'INTERNAL_ERROR'],
+    ['alter table undertext_contents rename to undertext_contentt', 'STORE_CORRUPT'],
+    ['drop index undertext_visible', 'STORE_CORRUPT'],
+    ['drop table undertext_audit', 'STORE_CORRUPT'],
+  ] as const
+  for (const [sql, code] of CHANGES) {
     test(`${sql}: every method reports it`, async () => {
       for (const trigger of database
         .prepare("select name from sqlite_master where type = 'trigger'")
@@ -146,7 +147,7 @@ describe('a table that is not as it was made', () => {
       for (const act of [...Object.values(READS), ...Object.values(WRITES)])
         outcomes.push(await outcomeOf(() => act(store, furnished)))
       expect(outcomes.filter((outcome) => outcome !== 'done' && !CODES.includes(outcome))).toEqual([])
-      expect(outcomes).toContain('STORE_CORRUPT')
+      expect(outcomes).toContain(code)
     })
   }
 })

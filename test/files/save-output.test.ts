@@ -115,6 +115,20 @@ describe('nothing is saved, and nothing returned,', () => {
     expect(readdirSync(ours())).toEqual([])
   })
 
+  it.skipIf(uid === undefined).each([0o777, 0o770, 0o702])(
+    'where others may write in the given folder (%o)',
+    (mode) => {
+      const given = join(world, 'given')
+      mkdirSync(given)
+      chmodSync(given, mode)
+      expect(refusal(given)).toBe('NOT_PRIVATE')
+      expect(readdirSync(given)).toEqual([])
+      // Reading is harmless: the files in it are private.
+      chmodSync(given, 0o755)
+      expect(dirname(save(given))).toBe(given)
+    },
+  )
+
   it.skipIf(uid !== 0)('where the folder belongs to another user', () => {
     mkdirSync(ours(), { mode: 0o700 })
     chownSync(ours(), 12_345, 12_345)

@@ -1,7 +1,11 @@
+import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import type { Database } from 'better-sqlite3'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openStore } from '../../src/index.ts'
+import { openStore, type Store } from '../../src/index.ts'
 import { chat, say } from '../support/conversation.ts'
 import { dumpOf, expectFailure, failureOf } from '../support/failures.ts'
 import { newFile } from '../support/temporary.ts'
@@ -168,4 +172,88 @@ describe('a connection of our own', () => {
       expect(own!.open).toBe(false)
     })
   }
+})
+
+describe('a location that is a mistyped address', () => {
+  for (const location of [
+    ' postgres://app:S3CRET@db.example/chats',
+    '"postgres://app:S3CRET@db.example/chats"',
+    'pg://app:S3CRET@db.example/chats',
+    'postgres:/app:S3CRET@db.example/chats',
+    'postgres:app:S3CRET@db.example',
+    'postgres//app:S3CRET@db.example/chats',
+    'psql://app@db.example/chats?password=S3CRET',
+    'mysql:/app:S3CRET@db.example/chats',
+    'app:S3CRET@db.example/chats',
+  ])
+    test(`${location} is refused, and its password is not repeated`, async () => {
+      const error = await failureOf(() => openStore(location))
+      expectFailure(error, 'STORE_UNAVAILABLE')
+      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('S3CRET')
+    })
+
+  test('the path of a file with a colon and an @ is not one', async () => {
+    const path = join(dirname(newFile()), 'at 10:30 me@example.db')
+    const store = await openStore(path)
+    await store.append('s', chat(1))
+    await store.close()
+    expect(existsSync(path)).toBe(true)
+  })
+})
+
+describe('a file that is changed in place while it is open', () => {
+  const opened = async (): Promise<{ store: Store; path: string; append: () => Promise<unknown> }> => {
+    const path = newFile()
+    const store = await openStore(path)
+    await store.append('s', chat(200))
+    const other = new BetterSqlite3(path)
+    other.pragma('wal_checkpoint(truncate)')
+    other.close()
+    // Its size is seen, and the log has pages.
+    await store.append('s', chat(1))
+    await setTimeout(10)
+    return {
+      store,
+      path,
+      append: async () => {
+        await setTimeout(10)
+        return store.append('s', chat(1))
+      },
+    }
+  }
+
+  for (const size of [0, 4096, 40_960])
+    test(`truncated to ${size} bytes, it takes no more messages`, async () => {
+      const { store, path, append } = await opened()
+      await append()
+      truncateSync(path, size)
+      expectFailure(await failureOf(append), ['STORE_UNAVAILABLE', 'STORE_CORRUPT'])
+      await store.close().catch(() => {})
+    })
+
+  test('overwritten with an earlier copy, it takes no more messages', async () => {
+    const { store, path, append } = await opened()
+    const copy = readFileSync(path)
+    await store.append('s', chat(400))
+    const other = new BetterSqlite3(path)
+    other.pragma('wal_checkpoint(truncate)')
+    other.close()
+    await append()
+    writeFileSync(path, copy)
+    expectFailure(await failureOf(append), ['STORE_UNAVAILABLE', 'STORE_CORRUPT'])
+    await store.close().catch(() => {})
+  })
+
+  test('shortened by a purge of another process, it takes more', async () => {
+    const { store, path, append } = await opened()
+    const other = await openStore(path)
+    await other.append('large', chat(400))
+    await append()
+    await other.purgeSession('large')
+    await other.close()
+    await append()
+    await append()
+    expect((await store.verifySession('s')).findings).toEqual([])
+    await store.close()
+  })
 })

@@ -28,6 +28,8 @@ type Address = { readonly family: number; readonly number: number }
 const KEPT_ADDRESSES = 10_000
 /** The most repetitions after a connection was lost: a call may be what ends it. */
 const MOST_LOSSES = 3
+/** The most repetitions after an id was taken by a session that is not there. */
+const MOST_TAKEN = 3
 /** The longest pause before a repetition, milliseconds. */
 const LONGEST_PAUSE_MS = 200
 /** The most statements that are sent before an answer is waited for. */
@@ -333,6 +335,9 @@ export class PostgresSql implements Sql {
         } catch (error) {
           if (scope.isStale) continue
           if (scope.failure?.isLost) losses++
+          // Row-level security hides the session that has the id, so no repetition finds it.
+          if (attempt >= MOST_TAKEN && scope.failure?.constraint?.startsWith('names_pkey'))
+            throw new UndertextError('SESSION_EXISTS', { sessionId: scope.entered.at(-1)?.id ?? '' })
           if (!isRepeatable(scope) || losses > MOST_LOSSES || !(await pause(attempt, deadline))) throw error
         }
       }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { invalid, isNotFound, UndertextError } from '../../errors.ts'
 import { isStalePlan } from './failure.ts'
@@ -117,6 +118,20 @@ export async function fromUrl(url: string, options: UrlOptions = {}): Promise<Po
 
 export function isPostgresUrl(location: string): boolean {
   return /^postgres(?:ql)?:\/\//i.test(location)
+}
+
+/**
+ * Whether a location that is not a URL of PostgreSQL is meant as an address. In a mistyped one anything may be the password, so it is
+ * neither taken for a file nor repeated in a message.
+ */
+export function isAddress(location: string): boolean {
+  return /:\/\/|^\W*(?:postgres\w*|pg|psql):|^\W*(?!file:)[a-z][\w+.-]+:\//i.test(location)
+}
+
+/** A location that is the path of a file, for messages: without what may be a password when there is no such file. */
+export function shownPath(path: string): string {
+  const colon = path.indexOf(':', 2)
+  return colon !== -1 && path.lastIndexOf('@') > colon && !existsSync(path) ? 'an address' : path
 }
 
 /** A URL for messages: without user, password and parameters. */

@@ -1,4 +1,5 @@
 import { isUndertextError, UndertextError } from '../../errors.ts'
+import { TABLES } from './guards.ts'
 
 /** An error of the driver, read. */
 export type Failure = {
@@ -117,8 +118,19 @@ function errorOf(
   if (code.startsWith('28')) return unavailable(wrongCredentials(code))
   const detail = DETAILS.find(([pattern]) => pattern.test(code))?.[1]
   if (detail !== undefined) return unavailable(detail(code))
+  if (isMistake(code, message)) return new UndertextError('INTERNAL_ERROR', { detail: `${code}, ${verb}` })
   // Errors that our statements can cause only in a database that others changed, and those of our triggers.
   return new UndertextError('STORE_CORRUPT', { detail: code })
+}
+
+/**
+ * Whether a statement itself is wrong: its syntax, a name or a type. A table that the migrations make is missing only where another
+ * program dropped it.
+ */
+function isMistake(code: string, message: string): boolean {
+  if (code !== '42P01') return code.startsWith('42')
+  const table = /"(?:[^"]*\.)?(\w+)"/.exec(message)?.[1]
+  return table === undefined || !TABLES.includes(table)
 }
 
 const READING_ONLY =
@@ -137,6 +149,11 @@ const DETAILS: readonly (readonly [RegExp, (code: string) => string])[] = [
     (code) => `the server cancelled a statement (${code}), and nothing was written. Raise statement_timeout.`,
   ],
   [/^3D000$/, (code) => `the server has no database of this name (${code}). Create it: createdb`],
+  [
+    /^UT002$/,
+    (code) =>
+      `a fork of another owner needs these messages (${code}), and nothing was written. Purge as the owner of the tables, with { forks: 'keep' }.`,
+  ],
   [/^42501$/, (code) => `the role lacks a privilege (${code}). Grant it the schema and the tables in it.`],
   [
     /^(?:26000|42P05)$/,

@@ -63,7 +63,7 @@ export async function guardProblems(connection: Asked, schema: string): Promise<
        case when f.pronamespace = n.oid and f.proname = 'refuse' then f.prosrc end
      from pg_catalog.pg_trigger t join pg_catalog.pg_class c on c.oid = t.tgrelid
        join pg_catalog.pg_namespace n on n.oid = c.relnamespace join pg_catalog.pg_proc f on f.oid = t.tgfoid
-     where n.nspname = $1 and not t.tgisinternal and c.relname in (${TABLES}) order by 1`,
+     where n.nspname = $1 and not t.tgisinternal and c.relname in (${TABLES.map((table) => `'${table}'`).join(', ')}) order by 1`,
     [schema],
   )
   const present = new Map(
@@ -91,13 +91,10 @@ export async function guardProblems(connection: Asked, schema: string): Promise<
   }
 }
 
-const TABLES = tablesOf(MIGRATIONS.flat())
-  .map((table) => `'${table}'`)
-  .join(', ')
-
-function tablesOf(statements: readonly string[]): string[] {
-  return statements.flatMap((text) => /^CREATE TABLE \{schema\}\."(\w+)"/.exec(text)?.[1] ?? [])
-}
+/** The tables of the migrations. */
+export const TABLES: readonly string[] = MIGRATIONS.flat().flatMap(
+  (text) => /^CREATE TABLE \{schema\}\."(\w+)"/.exec(text)?.[1] ?? [],
+)
 
 /** What keeps the history, as the role of this connection sees it. */
 export async function guardReport(connection: Asked, schema: string): Promise<GuardReport> {

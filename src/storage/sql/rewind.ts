@@ -356,14 +356,15 @@ function* knownOperation(
 
 function* appendedAt(sql: Sql, session: StoredSession, positions: string): Work<Rewound['messages']> {
   const rows = yield* sql.all(
-    `select m.id, m.position from {list ?} p join undertext_messages m on {family m} m.session = ? and m.position = p.value
-     order by p.key`,
+    'select m.position, m.id from {list ?} p join undertext_messages m on {family m} m.session = ? and m.position = p.value',
     positions,
     session.no,
   )
-  return rows.map(([id, position]) => ({
-    id: rowId(session.incarnation, id, position, 0),
-    position: position as number,
+  const ids = new Map(rows as unknown as [number, unknown][])
+  // In the order of the call, which known messages may have left.
+  return (JSON.parse(positions) as number[]).map((position) => ({
+    id: rowId(session.incarnation, ids.get(position), position, 0),
+    position,
     existing: true,
   }))
 }

@@ -297,11 +297,14 @@ function* originsOf(
   rows: readonly Row[],
 ): Work<((row: Row) => Origin | undefined) | undefined> {
   if (forkedFrom === undefined) return undefined
-  const [sessionId, incarnation] = (yield* sql.get(
+  const found = yield* sql.get(
     `select o.id, o.incarnation from undertext_sessions s join undertext_sessions o on {family o} o.no = s.forked_from
      where {family s} s.no = ?`,
     no,
-  )) as unknown as [string, string]
+  )
+  // Row-level security hides an original of another owner.
+  if (found === undefined) return undefined
+  const [sessionId, incarnation] = found as unknown as [string, string]
   const inserters = rows.flatMap((row) => row[11] ?? [])
   const copied = yield* sql.all(
     `select no from undertext_compactions where {family} session = ? and copied_from <> ''

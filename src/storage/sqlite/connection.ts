@@ -4,6 +4,7 @@ import { isUndertextError, UndertextError } from '../../errors.ts'
 import { complete, Done, type Work } from '../../model/work.ts'
 import type { Row, Sql } from '../sql/sql.ts'
 import type { Database, Statement } from './driver.ts'
+import { MIGRATIONS } from './migrations.ts'
 
 const NOTHING = new Done<void>(undefined)
 const CHOSEN = new Done(null)
@@ -28,6 +29,8 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   /** The path and identity of the file this connection opened; the owner of a passed connection checks its own file. */
   readonly #path: string | undefined
   readonly #file: string | undefined
+  /** The size of that file, bytes, when it was last checked. */
+  #size = 0
   #checkedAt = 0
   readonly #statements = new Map<string, Statement>()
   #closed = false
@@ -50,8 +53,10 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     this.busyTimeoutMs = options.busyTimeoutMs
     this.#owned = options.owned
     if (!options.owned || database.memory || options.readonly) return
-    this.#path = resolve(options.location)
-    this.#file = fileAt(this.#path)
+    this.#path = resolve(database.name)
+    const { file, size } = fileAt(this.#path)
+    this.#file = file
+    this.#size = size
   }
 
   get closed(): boolean {
@@ -243,22 +248,33 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   }
 
   /**
-   * SQLite writes into a deleted or replaced file without an error. Acknowledged data must exist afterwards, so the file is checked
-   * before a commit, at most once in an interval: a check takes 4 µs, 20 after a sync of the disk.
+   * SQLite writes into a deleted, replaced or truncated file without an error. Acknowledged data must exist afterwards, so the file is
+   * checked before a commit, at most once in an interval: a check takes 4 µs, 20 after a sync of the disk. Opening the file to read its
+   * header would release the locks of this process.
    */
   #checkFile(): void {
     if (this.#path === undefined) return
     const now = performance.now()
     if (now - this.#checkedAt < CHECK_INTERVAL_MS) return
-    const file = fileAt(this.#path)
-    if (file === this.#file || file === 'unknown') {
-      this.#checkedAt = now
-      return
+    const { file, size } = fileAt(this.#path)
+    const unavailable = (what: string): UndertextError =>
+      new UndertextError('STORE_UNAVAILABLE', {
+        location: this.location,
+        detail: `the file was ${what} since it was opened. Open the store again.`,
+      })
+    if (file !== this.#file && file !== 'unknown') throw unavailable('removed, moved or replaced')
+    if (file !== 'unknown') {
+      if (size < this.#size && this.#isTruncated(size)) throw unavailable('truncated or overwritten')
+      this.#size = size
     }
-    throw new UndertextError('STORE_UNAVAILABLE', {
-      location: this.location,
-      detail: 'the file was removed, moved or replaced since it was opened. Open the store again.',
-    })
+    this.#checkedAt = now
+  }
+
+  /** SQLite itself shortens the file only after a `VACUUM` has left the database fewer pages than the file had. */
+  #isTruncated(size: number): boolean {
+    return (
+      size === 0 || Number(this.readPragma('page_count')) * Number(this.readPragma('page_size')) >= this.#size
+    )
   }
 
   #inTransaction<T>(begin: string, verb: string, work: () => T, waitsMs = this.busyTimeoutMs): T {
@@ -331,15 +347,18 @@ export function toSqlite(text: string): string {
   })
 }
 
-/** The identity of the file at a path; "none", or "unknown" when the path cannot be read. */
-function fileAt(path: string): string {
+/** The size of the file at a path, bytes, and its identity: "none", or "unknown" when the path cannot be read. */
+function fileAt(path: string): { readonly file: string; readonly size: number } {
   try {
     const found = statSync(path, { throwIfNoEntry: false })
-    return found === undefined ? 'none' : `${found.dev}:${found.ino}`
+    if (found === undefined) return { file: 'none', size: 0 }
+    return { file: `${found.dev}:${found.ino}`, size: found.size }
   } catch {
-    return 'unknown'
+    return { file: 'unknown', size: 0 }
   }
 }
+
+const UNWRITABLE = 'The file, or the folder in which SQLite keeps its log, cannot be written to'
 
 type Where = { readonly location: string; readonly busyTimeoutMs: number; readonly verb: string }
 
@@ -369,14 +388,29 @@ export function translateFailure(error: unknown, where: Where): unknown {
       { location, detail: 'the file is not an SQLite database.' },
       cause,
     )
-  if (code.startsWith('SQLITE_READONLY')) return new UndertextError('STORE_READONLY', { verb }, cause)
+  // A store that was opened read-only refuses a writing verb before it comes to the driver.
+  if (code.startsWith('SQLITE_READONLY'))
+    return new UndertextError('STORE_READONLY', { verb, detail: `${UNWRITABLE} (${code})` }, cause)
   if (/^SQLITE_(IOERR|CANTOPEN|PERM|AUTH|NOMEM|NOLFS|INTERRUPT)/.test(code)) {
     const detail = `the file cannot be read or written (${code}).`
     return new UndertextError('STORE_UNAVAILABLE', { location, detail }, cause)
   }
-  // SQLITE_CORRUPT, and errors that our statements can cause only in a file that others changed: a missing column, a value that a
+  if (isMistake(code, (error as Error).message))
+    return new UndertextError('INTERNAL_ERROR', { detail: `${code}, ${verb}` })
+  // SQLITE_CORRUPT, and errors that our statements can cause only in a file that others changed: a missing table, a value that a
   // constraint forbids.
   return new UndertextError('STORE_CORRUPT', { detail: code })
+}
+
+/**
+ * Whether a statement itself is wrong: its syntax or a name. A table or an index that the migrations make is missing only where another
+ * program dropped it; a value that a function cannot read was written by another program.
+ */
+function isMistake(code: string, message: string): boolean {
+  if (code !== 'SQLITE_ERROR') return /^SQLITE_(?:RANGE|MISUSE)/.test(code)
+  const absent = /^no such (?:table|index): (?:main\.)?(undertext_\w+)$/.exec(message)?.[1]
+  if (absent !== undefined) return !MIGRATIONS.flat().some((text) => text.includes(`\`${absent}\``))
+  return !/malformed|JSON|overflow/i.test(message)
 }
 
 /**

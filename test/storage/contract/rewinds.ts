@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { chat } from '../../support/conversation.ts'
-import type { Contract } from './support.ts'
+import { type Contract, everything, refusal } from './support.ts'
 
 /** Rewinds, which undo the compactions that were made after the message that they go back to. */
 export function describeRewinds({ open }: Contract): void {
@@ -50,6 +50,30 @@ export function describeRewinds({ open }: Contract): void {
       expect(await shown()).toEqual(['summary', 4, 5, 6, 7, 8, 9])
       await store.redoCompaction('a', outer!.compactions[0]!.id)
       expect(await shown()).toEqual(['summary', 7, 8, 9])
+    })
+
+    it('that is repeated with its operation id returns the first result and changes nothing', async () => {
+      const store = await open()
+      const known = { role: 'user', content: 'known', idempotencyKey: 'k' } as const
+      await store.append('a', [known, { role: 'assistant', content: 'one' }])
+      const go = () =>
+        store.rewind('a', {
+          from: 'end',
+          // The second message is known: it keeps its position, which is before that of the first.
+          append: [{ role: 'user', content: 'two' }, known],
+          operationId: 'op',
+        })
+      const first = await go()
+      expect(first.messages.map(({ position }) => position)).toEqual([3, 1])
+      const before = await everything(store, 'a')
+      const again = await go()
+      expect(again.existing).toBe(true)
+      expect(again.messages.map(({ id, position }) => [id, position])).toEqual(
+        first.messages.map(({ id, position }) => [id, position]),
+      )
+      expect(await everything(store, 'a')).toEqual(before)
+      const other = store.rewind('a', { from: 'start', operationId: 'op' })
+      await refusal(other, 'OPERATION_CONFLICT')
     })
   })
 }

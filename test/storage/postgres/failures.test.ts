@@ -52,7 +52,11 @@ describe('an error of the driver', () => {
     ['54000', 'INVALID_INPUT', /larger than/],
     ['UT001', 'STORE_CORRUPT', /UT001/],
     ['23505', 'STORE_CORRUPT', /23505/],
-    ['42P01', 'STORE_CORRUPT', /42P01/],
+    ['3F000', 'STORE_CORRUPT', /3F000/],
+    ['42P01', 'INTERNAL_ERROR', /42P01, append/],
+    ['42703', 'INTERNAL_ERROR', /42703, append/],
+    ['42601', 'INTERNAL_ERROR', /report it/],
+    ['42883', 'INTERNAL_ERROR', /nothing was written/],
     ['ECONNREFUSED', 'STORE_UNAVAILABLE', /cannot be reached \(ECONNREFUSED\)/],
     ['ENOTFOUND', 'STORE_UNAVAILABLE', /host and port/],
     ['EPIPE', 'STORE_UNAVAILABLE', /cannot be reached/],
@@ -144,7 +148,7 @@ describe.each(ENGINES)('text of a conversation on %s', (_, open) => {
       'update undertext_sessions set title = ?',
       [`${CANARY}\0`],
     ],
-    ['an unknown column', 'STORE_CORRUPT', `select "${CANARY}" from undertext_sessions`, []],
+    ['an unknown column', 'INTERNAL_ERROR', `select "${CANARY}" from undertext_sessions`, []],
   ])('is not in the error of %s', async (_, code, text, values) => {
     const run = (kind: 'write' | 'outside') =>
       failureOf(() => database.perform((sql) => sql[kind]('append', () => only(sql.run(text, ...values)))))

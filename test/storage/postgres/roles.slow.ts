@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openStore, type Store } from '../../../src/index.ts'
 import { fromUrl } from '../../../src/storage/postgres/drivers.ts'
 import { guardReport } from '../../../src/storage/postgres/guards.ts'
 import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
+import { say } from '../../support/conversation.ts'
 import { type Database, databaseOn, postgresServer, query } from '../../support/postgres.ts'
 import { PERMITTED, ROWS, TABLES, WRITTEN_ONCE } from './rows.ts'
 
@@ -134,6 +136,45 @@ describe.skipIf(installed === undefined)('a role of PostgreSQL', () => {
     expect(await as(app, 'update messages set pinned = 1 where family = 8')).toBe(0)
     await expect(as(app, "update sessions set owner = 'someone'")).rejects.toMatchObject({ code: '42501' })
     await someone.end()
+  })
+
+  it('keeps a fork of another owner whole, and its contents apart, with row-level security', async () => {
+    await query(server.url!, script(purging), script(byOwner))
+    await server.sql("create role someone login password 'someone' in role undertext_app")
+    const urlOf = (role: string): string => {
+      const url = new URL(server.url!)
+      url.username = url.password = role
+      return url.href
+    }
+    const [root, mine, theirs] = await Promise.all(
+      [server.url!, urlOf('app'), urlOf('someone')].map((url) => openStore(url, { env: false })),
+    )
+    await root!.createSession({ id: 'origin', owner: 'app' })
+    await mine!.append('origin', [say('user', 'template'), say('assistant', 'yes')])
+    await root!.forkSession('origin', { id: 'fork' })
+    await root!.updateSession('fork', { owner: 'someone' })
+    await theirs!.append('fork', [say('user', 'theirs alone')])
+
+    const texts = ['template', 'yes', 'theirs alone']
+    const contentsOf = async (store: Store): Promise<unknown[]> =>
+      (await store.getMessages('fork')).map(({ content }) => content)
+    expect(await contentsOf(theirs!)).toEqual(texts)
+    expect(await theirs!.getEffectiveHistory('fork')).toHaveLength(3)
+    expect((await theirs!.verifySession('fork')).findings).toEqual([])
+    expect(await as(app, 'select 1 from contents')).toBe(2)
+
+    await expect(mine!.purgeSession('origin')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    expect(await contentsOf(root!)).toEqual(texts)
+    expect(await mine!.getMessages('origin')).toHaveLength(2)
+    await expect(mine!.createSession({ id: 'fork', owner: 'app' })).rejects.toMatchObject({
+      code: 'SESSION_EXISTS',
+    })
+
+    await root!.purgeSession('origin', { forks: 'keep' })
+    expect(await contentsOf(theirs!)).toEqual(texts)
+    await theirs!.purgeSession('fork')
+    expect(await server.sql('select 1 from undertext.contents')).toEqual([])
+    for (const store of [root, mine, theirs]) await store!.close()
   })
 })
 

@@ -66,8 +66,8 @@ describe.each(ENGINES)('on %s', (_, open) => {
         })
       }),
     )
-    expectFailure(error, 'STORE_CORRUPT')
-    expect(error).toMatchObject({ facts: { detail: '42P01' } })
+    expectFailure(error, 'INTERNAL_ERROR')
+    expect(error).toMatchObject({ facts: { detail: '42P01, append' } })
     expect(await textsOf(database, id)).toEqual([])
   })
 
@@ -81,7 +81,7 @@ describe.each(ENGINES)('on %s', (_, open) => {
         }),
       ),
     )
-    expectFailure(error, 'STORE_CORRUPT')
+    expectFailure(error, 'INTERNAL_ERROR')
   })
 
   it('a session that does not exist gets no rows', async () => {
