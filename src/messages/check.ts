@@ -4,15 +4,36 @@ import { isJsonObject, type JsonObject } from './json.ts'
 
 /** Parses a value. Throws `INVALID_INPUT` with paths and reasons, without the values. */
 export function check<S extends z.ZodType>(schema: S, value: unknown, what: string): z.output<S> {
-  const result = schema.safeParse(value)
+  const result = parse(schema, value)
+  if (result === undefined) throw invalid(`${what}: ${UNREADABLE}`)
   if (result.success) return result.data
   throw invalid(`${what}: ${describeIssues(result.error)}`)
 }
 
+/** What a schema makes of a value, or `undefined` when the value does not match it or cannot be read. */
+export function parsed<S extends z.ZodType>(schema: S, value: unknown): z.output<S> | undefined {
+  return parse(schema, value)?.data
+}
+
 /** Returns why a value of a file does not match a schema, or `undefined`. Unknown keys are not quoted: they may be any text. */
 export function problemOf(schema: z.ZodType, value: unknown): string | undefined {
-  const result = schema.safeParse(value)
+  const result = parse(schema, value)
+  if (result === undefined) return UNREADABLE
   return result.success ? undefined : describeIssues(result.error, false)
+}
+
+const UNREADABLE = 'its properties cannot be read'
+
+/** `undefined` where the value itself throws: a getter, a proxy, a typed array for a list (which cannot be frozen). */
+function parse<S extends z.ZodType>(
+  schema: S,
+  value: unknown,
+): z.ZodSafeParseResult<z.output<S>> | undefined {
+  try {
+    return schema.safeParse(value)
+  } catch {
+    return undefined
+  }
 }
 
 /** The most characters of one issue: enough for a list of all stages. */

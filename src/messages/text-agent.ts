@@ -201,7 +201,7 @@ function looksWritten(text: string): boolean {
 
 function isSentence(line: string): boolean {
   const words = line.trim().split(/\s+/)
-  const plain = words.filter((word) => /^["'(¿¡]?\p{L}[\p{L}'’-]*[.,;:!?)"']{0,3}$/u.test(word))
+  const plain = words.filter((word) => /^["'(¿¡]?\p{L}[\p{L}'’-]{0,1000}[.,;:!?)"']{0,3}$/u.test(word))
   const isEast = /[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/.test(line)
   return isEast || (words.length >= 3 ? plain.length >= 0.7 * words.length : /[.!?]$/.test(line.trim()))
 }

@@ -1,4 +1,4 @@
-import { UndertextError } from '../errors.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
 import { applyPlan, isCondensing, type Plan, type PlannedStep, spanOf } from './plan.ts'
 import { isThought } from './turns.ts'
 import { compareRows, View } from './view.ts'
@@ -192,8 +192,21 @@ export function recheckSteps(
   for (const step of steps) {
     checkStale(sessionId, step.before, now, step.plan)
     const plan = rebasePlan(step.plan, now)
-    checkLaws(sessionId, now, plan)
+    checkAgain(sessionId, now, plan)
     now = applyPlan(now, plan, step.provisional, step.inserted?.ordinal ?? 0).after
+  }
+}
+
+/** The plan met the laws when it was made: one that no longer holds means that the view has changed. */
+function checkAgain(sessionId: string, now: View, plan: Plan): void {
+  try {
+    checkLaws(sessionId, now, plan)
+  } catch (error) {
+    if (!isUndertextError(error, 'ILLEGAL_BOUNDARY') && !isUndertextError(error, 'PENDING_TOOL_CALLS'))
+      throw error
+    const why = 'the view has changed since the plan was made'
+    const messageIds = 'messageIds' in error.facts ? error.facts.messageIds : []
+    throw new UndertextError('STALE_PLAN', { sessionId, why, messageIds }, { cause: error })
   }
 }
 

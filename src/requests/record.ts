@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ContextStats } from '../compaction/stats.ts'
 import type { UsageResult } from '../compaction/usage.ts'
 import { type CheckedStats, type UsageInput, usageSchema } from '../config/store-options.ts'
-import { labelSchema, nameSchema, taken } from '../messages/check.ts'
+import { labelSchema, nameSchema, parsed, taken } from '../messages/check.ts'
 import { defined } from '../messages/defined.ts'
 import { isObject } from '../messages/json.ts'
 import type { NewMessage } from '../messages/message.ts'
@@ -91,15 +91,17 @@ export type RecordedResponse = {
   readonly stats: ContextStats | null
 }
 
-/** The figures of a usage: as they are, else read from a provider's form; `undefined` where none can be read. */
+/**
+ * The figures of a usage: as they are, else read from a provider's form; `undefined` where none can be read. Never rejects: while it
+ * reads, the messages are appended, and may be refused first.
+ */
 export async function figuresOf(
   response: CheckedResponse,
 ): Promise<z.output<typeof figuresSchema> | undefined> {
   const { usage } = response
-  const figures = figuresSchema.safeParse(usage)
-  if (figures.success) return figures.data
-  const found = figuresSchema.safeParse(await readUsage(usage, modelOfResponse(response).provider))
-  return found.success ? found.data : undefined
+  const figures = parsed(figuresSchema, usage)
+  if (figures !== undefined) return figures
+  return parsed(figuresSchema, await readUsage(usage, modelOfResponse(response).provider))
 }
 
 /** The argument of `recordUsage` for a response. */

@@ -20,8 +20,10 @@ export type SearchQuery = {
 /** A day, a month or a year; months count from 1. */
 export type NamedDate = { readonly year?: number; readonly month?: number; readonly day?: number }
 
-/** Bounds: a longer text is read up to here, and no more words and phrases are sought. */
-const [MAX_TEXT, MAX_WORDS, MAX_OWN, MAX_PHRASES] = [20_000, 64, 48, 8]
+/** A longer text is read up to here, UTF-16 units. */
+export const MAX_TEXT = 20_000
+/** No more words and phrases are sought. */
+const [MAX_WORDS, MAX_OWN, MAX_PHRASES] = [64, 48, 8]
 /** The words of the index of the same meaning, for each word of the index. */
 const SYNONYMS: ReadonlyMap<string, readonly string[]> = synonymsOf(MEANINGS)
 

@@ -28,6 +28,18 @@ export function wordsOf(text: string): string[] {
   return words
 }
 
+/** Distinct words of one text in the index: a text of many megabytes must not fill the memory. */
+const MOST_DISTINCT = 1_000_000
+
+/** The distinct words of a text in the order of their first places, up to a million: what the index has of it. */
+export function distinctWordsOf(text: string): string[] {
+  const words = new Set<string>()
+  eachWord(text, (word) => {
+    if (words.size < MOST_DISTINCT) words.add(word)
+  })
+  return [...words]
+}
+
 /** The longest piece between two spaces whose words are kept, UTF-16 units. */
 const MAX_PIECE = 48
 
@@ -176,10 +188,14 @@ function foundWhole(whole: string, start: number, end: number, found: FoundWord)
 }
 
 /** Characters of scripts that write words without spaces, and of Korean, whose words carry endings. */
-const UNSPACED =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー々ｰ\u3099\u309a\uff9e\uff9f]+/gu
+const UNSPACED_CHARACTERS =
+  '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}ー々ｰ\\u3099\\u309a\\uff9e\\uff9f'
+/** Characters that are one with what is before them: vowels and endings of Hangul, voicing marks of Japanese. */
+const JOINED = '\\u1160-\\u11ff\\u3099\\u309a\\uff9e\\uff9f'
+/** A piece of a run: a pattern repeated millions of times exceeds the stack of the regular expressions. */
+const UNSPACED = new RegExp(`[${UNSPACED_CHARACTERS}]{1,4000}[${JOINED}]{0,8}`, 'gu')
 const LOWER_CASE = /^[a-z]+$/
-const ASCII = /^\p{ASCII}*$/u
+const NOT_ASCII = /\P{ASCII}/u
 
 function readRun(text: string, start: number, end: number, found: FoundWord): void {
   const run = text.slice(start, end)
@@ -190,29 +206,42 @@ function readRun(text: string, start: number, end: number, found: FoundWord): vo
       return
     }
   }
-  if (ASCII.test(run)) {
+  if (!NOT_ASCII.test(run)) {
     readSpaced(run, start, found)
     return
   }
   let at = 0
+  let before: PlacedCharacter | undefined
   for (const { 0: pairs, index } of run.matchAll(UNSPACED)) {
-    if (index > at) readSpaced(run.slice(at, index), start + at, found)
-    readUnspaced(pairs, start + index, found)
+    if (index > at) {
+      readSpaced(run.slice(at, index), start + at, found)
+      before = undefined
+    }
+    before = readUnspaced(pairs, start + index, before, found)
     at = index + pairs.length
   }
   if (at < run.length) readSpaced(run.slice(at), start + at, found)
 }
 
-/** Pairs of neighbouring characters; one character alone is a word. */
-function readUnspaced(run: string, start: number, found: FoundWord): void {
+type PlacedCharacter = { readonly character: string; readonly start: number }
+
+/** Pairs of neighbouring characters; one character alone is a word. Pairs the first with the last one before, and returns the last. */
+function readUnspaced(
+  run: string,
+  start: number,
+  before: PlacedCharacter | undefined,
+  found: FoundWord,
+): PlacedCharacter | undefined {
   const characters = Array.from(folded(run))
   const isSame = characters.length === run.length
-  const place = (at: number): number => (isSame ? start + at : start)
-  if (characters.length === 1) found(characters[0]!, start, start + run.length)
-  for (let at = 0; at + 1 < characters.length; at++) {
-    const word = characters[at]! + characters[at + 1]!
-    found(word, place(at), isSame ? start + at + 2 : start + run.length)
+  const end = start + run.length
+  if (characters.length === 1 && before === undefined) found(characters[0]!, start, end)
+  let last = before
+  for (const [at, character] of characters.entries()) {
+    if (last !== undefined) found(last.character + character, last.start, isSame ? start + at + 1 : end)
+    last = { character, start: isSame ? start + at : start }
   }
+  return last
 }
 
 const PARTS = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}]+|\p{N}+/gu
@@ -279,7 +308,7 @@ const LETTERS: Readonly<Record<string, string>> = {
 
 /** Compatible forms made equal (`ﬁ` and `fi`, full width), without accents. Voicing marks of Japanese stay: they make other letters. */
 function folded(run: string): string {
-  if (ASCII.test(run)) return run
+  if (!NOT_ASCII.test(run)) return run
   return run
     .replace(MARKS, '$1')
     .normalize('NFKD')

@@ -24,6 +24,8 @@ export type SearchPlace = {
   readonly skip: number
   /** Rows that were stored later are no hits, so that the list stays the same. */
   readonly moment: number
+  /** The number of rows, and of rows with each word of the query, by which the first page was ordered; without, those of now. */
+  readonly counts?: readonly number[]
 }
 
 export type SearchRequest = {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import type { CheckedSearch } from '../config/store-options.ts'
 import { invalid, isUndertextError } from '../errors.ts'
-import { readQuery, type SearchQuery } from '../search/query.ts'
+import { MAX_TEXT, readQuery, type SearchQuery } from '../search/query.ts'
 import type { SearchHit, SearchPlace, Storage } from '../storage/storage.ts'
 
 /** What a search found. */
@@ -37,9 +37,9 @@ export class Searcher {
 
   async search(text: string, options: CheckedSearch): Promise<SearchResult> {
     const { session, limit, cursor, ...filter } = options
-    const digest = digestOf([text, session, filter])
-    const after = cursor === undefined ? undefined : decodeCursor(cursor, digest)
+    const digest = digestOf(text, [session, filter])
     const query = readQuery(text)
+    const after = cursor === undefined ? undefined : decodeCursor(cursor, digest, query.words.length)
     // What was stored since the first page is not part of the list.
     const complete = after !== undefined || (await this.#catchUp(session))
     const { hits, next } = await this.#storage.searching.find({
@@ -110,8 +110,7 @@ export class Searcher {
         if (this.#closing.signal.aborted) return true
       }
     } catch (error) {
-      // After other failures the next append or search tries again.
-      if (!isUndertextError(error)) throw error
+      // After any other failure the next append or search tries again; a search throws it.
       return !isUndertextError(error, 'STORE_BUSY')
     }
   }
@@ -129,35 +128,43 @@ const QUESTION_WORDS = 5
 
 function isQuestion(text: string, { phrases }: SearchQuery): boolean {
   if (phrases.length > 0) return false
-  return /[?？؟]/.test(text) || text.trim().split(/\s+/, QUESTION_WORDS).length === QUESTION_WORDS
+  const read = text.slice(0, MAX_TEXT)
+  return /[?？؟]/.test(read) || read.trim().split(/\s+/, QUESTION_WORDS).length === QUESTION_WORDS
 }
 
 /** Whether a cursor belongs to a search. */
-function digestOf(search: unknown): string {
-  return createHash('sha256').update(JSON.stringify(search)).digest('base64url').slice(0, 8)
+function digestOf(text: string, options: unknown): string {
+  return createHash('sha256').update(text).update(JSON.stringify(options)).digest('base64url').slice(0, 8)
 }
 
-function encodeCursor({ block, skip, moment }: SearchPlace, digest: string): string {
-  return [...[block, skip, moment].map((number) => number.toString(36)), digest].join('.')
+function encodeCursor({ block, skip, moment, counts = [] }: SearchPlace, digest: string): string {
+  const numbers = [block, skip, moment].map((number) => number.toString(36))
+  return [...numbers, counts.map((count) => count.toString(36)).join('_'), digest].join('.')
 }
 
 /** The cursor of a place in a search. */
 export function searchCursor(text: string, options: CheckedSearch, place: SearchPlace): string {
   const { session, limit: _, cursor: __, ...filter } = options
-  return encodeCursor(place, digestOf([text, session, filter]))
+  return encodeCursor(place, digestOf(text, [session, filter]))
 }
 
 /** The place of a cursor that a search returned. */
 export function searchPlace(cursor: string): SearchPlace {
-  const [block, skip, moment] = cursor.split('.').map((text) => Number.parseInt(text, 36))
-  return { block: block!, skip: skip!, moment: moment! }
+  const [place, counts] = [cursor.split('.').slice(0, 3), cursor.split('.')[3]!]
+  const [block, skip, moment] = place.map(numberIn) as [number, number, number]
+  return { block, skip, moment, ...(counts !== '' && { counts: counts.split('_').map(numberIn) }) }
 }
 
-function decodeCursor(cursor: string, digest: string): SearchPlace {
-  const [, block, skip, moment, end] = /^([a-z\d]+)\.([a-z\d]+)\.([a-z\d]+)\.([\w-]{8})$/.exec(cursor) ?? []
-  const numbers = [block, skip, moment].map((text) => Number.parseInt(text ?? '', 36))
-  if (end !== digest || !numbers.every(Number.isSafeInteger))
+function numberIn(text: string): number {
+  return Number.parseInt(text, 36)
+}
+
+function decodeCursor(cursor: string, digest: string, words: number): SearchPlace {
+  const isRead = /^[a-z\d]+\.[a-z\d]+\.[a-z\d]+\.[a-z\d_]*\.[\w-]{8}$/.test(cursor)
+  const place = isRead && cursor.endsWith(`.${digest}`) ? searchPlace(cursor) : undefined
+  const { block, skip, moment, counts = [] } = place ?? {}
+  const isComplete = counts.length === 0 || counts.length === words + 1
+  if (place === undefined || !isComplete || ![block, skip, moment, ...counts].every(Number.isSafeInteger))
     throw invalid('search: the cursor is not one of this query with these options')
-  const [at, hits, time] = numbers as [number, number, number]
-  return { block: at, skip: hits, moment: time }
+  return place
 }

@@ -32,7 +32,8 @@ export function oneLine(text: string): string {
 export function keyOf(text: string): string {
   return text
     .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+    .replaceAll(/[^\p{L}\p{N}]{1,1000}/gu, ' ')
+    .replaceAll(/ {2,}/g, ' ')
     .trim()
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { stemOf } from '../../src/search/stem.ts'
-import { eachWord, searchedText, wordsOf } from '../../src/search/words.ts'
+import { distinctWordsOf, eachWord, searchedText, wordsOf } from '../../src/search/words.ts'
 import { growth } from '../support/growth.ts'
 
 describe('the words of a text', () => {
@@ -41,6 +41,27 @@ describe('the words of a text', () => {
     expect(word!.isWellFormed()).toBe(true)
     expect(word!.length).toBeLessThanOrEqual(40)
   })
+
+  it('of a run of a script without spaces are all pairs, however long it is, and marks', () => {
+    const text = Array.from({ length: 9_001 }, (_, at) => String.fromCharCode(0x4e00 + at)).join('')
+    const pairs = Array.from({ length: 9_000 }, (_, at) => text.slice(at, at + 2))
+    const found: string[] = []
+    eachWord(text, (word, start, end) => {
+      expect(text.slice(start, end)).toBe(word)
+      found.push(word)
+    })
+    expect(found).toEqual(pairs)
+    // The voicing mark is one with the letter before it, also after 4,000 of them.
+    expect(new Set(wordsOf('カ\u3099'.repeat(9_000)))).toEqual(new Set(['ガガ']))
+  })
+
+  it.each(['漢', 'Ж', 'a\u0301'])(
+    'of five million times %s are read',
+    (unit) => {
+      expect(distinctWordsOf(unit.repeat(5_000_000 / unit.length)).length).toBeLessThan(10)
+    },
+    60_000,
+  )
 
   it('are letters, digits and _ only, at most 40, and the same when the text is read again', () => {
     const texts = fc.string({ unit: 'binary', maxLength: 200 })

@@ -45,7 +45,7 @@ export class Background {
       for (const sessionId of await this.#parts.storage.jobs.waiting(MAX_WAITING))
         await this.#schedule(sessionId)
     } catch (error) {
-      if (!isUndertextError(error)) throw error
+      this.#failed(error)
     }
   }
 
@@ -95,10 +95,9 @@ export class Background {
     await this.#worker.enqueue(sessionId, { call, replans: 0, hurry: false, isOffered: true })
   }
 
-  /** No caller waits for an offer, so errors of the storage are ignored: the session is offered again at the next turn. */
+  /** No caller waits for an offer or for the resumed jobs, so errors are ignored: the session is offered again at the next turn. */
   #failed(error: unknown): void {
-    if (!isUndertextError(error)) throw error
-    if (error.code === 'STORE_READONLY') this.#isReadonly = true
+    if (isUndertextError(error, 'STORE_READONLY')) this.#isReadonly = true
   }
 
   /** The open circuit of a session. */
@@ -186,7 +185,7 @@ export class Background {
   /** Starts a due job; returns false on a read-only storage. Throws the storage's error of the last start. */
   #start(sessionId: string): boolean {
     const error = this.#worker.takeError(sessionId)
-    if (error?.code === 'STORE_READONLY') this.#isReadonly = true
+    if (isUndertextError(error, 'STORE_READONLY')) this.#isReadonly = true
     else if (error !== undefined) throw error
     if (this.#isReadonly) return false
     this.#worker.start(sessionId)

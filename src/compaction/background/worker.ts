@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Configuration } from '../../config/resolve.ts'
 import { mayCallModel, runConfig } from '../../config/run-config.ts'
 import type { CheckedCall } from '../../config/settings.ts'
-import { isUndertextError, type UndertextError } from '../../errors.ts'
+import { isUndertextError } from '../../errors.ts'
 import type { Events, JobEvent } from '../../events.ts'
 import { defined } from '../../messages/defined.ts'
 import { MAX_TIMER_MS } from '../../messages/timer.ts'
@@ -79,8 +79,8 @@ export class Worker {
   /** Jobs that this store is cancelling. */
   readonly #cancelling = new Map<string, Promise<Job | undefined>>()
   #isClosed = false
-  /** Errors of the storage when the job of a session was started last. */
-  readonly #errors = new Map<string, UndertextError>()
+  /** What failed when the job of a session was started last: the next caller who waits for the session receives it. */
+  readonly #errors = new Map<string, unknown>()
 
   constructor(parts: WorkerParts) {
     this.#parts = parts
@@ -90,8 +90,8 @@ export class Worker {
     return this.#isClosed
   }
 
-  /** Returns, once, the storage's error when the job of the session was started last. */
-  takeError(sessionId: string): UndertextError | undefined {
+  /** Returns, once, the error when the job of the session was started last. */
+  takeError(sessionId: string): unknown {
     const error = this.#errors.get(sessionId)
     this.#errors.delete(sessionId)
     return error
@@ -187,9 +187,9 @@ export class Worker {
       }
       await this.#process(claimed, work)
     } catch (error) {
-      if (!isUndertextError(error)) throw error
-      if (error.code === 'SESSION_NOT_FOUND' && claimed !== undefined) return this.#aborted(claimed.job, work)
-      // The storage is closed or unavailable. The job stays queued, and is resumed when its claim has expired.
+      if (isUndertextError(error, 'SESSION_NOT_FOUND') && claimed !== undefined)
+        return this.#aborted(claimed.job, work)
+      // The storage is closed or unavailable, for example. The job stays queued, and is resumed when its claim has expired.
       if (!this.#isClosed) this.#errors.set(sessionId, error)
     } finally {
       liveRuns.delete(name)
@@ -255,15 +255,13 @@ export class Worker {
     }
   }
 
-  /** Ends the run of a job that is no longer ours. Errors are ignored: the commit checks the claim itself. */
+  /** Ends the run of a job that is no longer ours. All errors are ignored: the commit checks the claim itself. */
   async #renew({ id, sessionId }: Job, work: Work): Promise<void> {
     try {
       if (await this.#parts.storage.jobs.renew(sessionId, id, claimOf(work.runId))) return
       work.cause ??= 'lost'
       work.abort.abort()
-    } catch (error) {
-      if (!isUndertextError(error)) throw error
-    }
+    } catch {}
   }
 
   #callOf({ job, request }: ClaimedJob): CheckedCall {
@@ -372,10 +370,8 @@ export class Worker {
   follow(jobId: string, signal: AbortSignal): void {
     if (this.#followed.has(jobId)) return
     const listener = (): void => {
-      void this.cancel(jobId).catch((error: unknown) => {
-        // The storage is closed or unavailable, and no caller waits.
-        if (!isUndertextError(error)) throw error
-      })
+      // The storage may be closed or unavailable, and no caller waits.
+      void this.cancel(jobId).catch(() => undefined)
     }
     this.#followed.set(jobId, { signal, listener })
     if (signal.aborted) listener()

@@ -13,7 +13,7 @@ import {
   tellingWords,
 } from '../../search/rank.ts'
 import { snippetOf } from '../../search/snippet.ts'
-import { searchedText, wordsOf } from '../../search/words.ts'
+import { distinctWordsOf, searchedText, wordsOf } from '../../search/words.ts'
 import type { SearchFilter, SearchHit, SearchPage, SearchRequest } from '../search.ts'
 import { decodeContent, parseStoredObject } from './content-codec.ts'
 import { decodeKind, decodeRole, encodeKind, encodeRole, rowId } from './row-codec.ts'
@@ -123,7 +123,7 @@ export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = tru
   const words = pages.map(({ rows }) =>
     rows.map(({ place, content }) => ({
       place,
-      words: [...new Set(wordsOf(searchedText({ content: contentOf(content, place) })))],
+      words: distinctWordsOf(searchedText({ content: contentOf(content, place) })),
     })),
   )
   if (pages.length === 0) return done
@@ -282,7 +282,9 @@ export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
         : yield* requireHead(sql, request.session, request.filter.owner)
     if (query.words.length === 0) return { hits: [], next: undefined }
     const moment = after?.moment ?? (yield* readMoment(sql))
-    const scopes = yield* scopesOf(sql, request.filter, session?.no, after?.moment)
+    // All rows that SQLite reads on the first page are of its moment; in PostgreSQL its clock decides.
+    const until = sql.dialect === 'postgres' ? moment : after?.moment
+    const scopes = yield* scopesOf(sql, request.filter, session?.no, until)
     const pool = yield* readPool(sql, request, scopes, session, moment)
     const hasForks = session === undefined && (yield* sql.get(IS_SHARED)) !== undefined
     const shown = hasForks ? { texts: new Set<string>(), upTo: 0 } : undefined
@@ -294,9 +296,10 @@ export function* find(sql: Sql, request: SearchRequest): Work<SearchPage> {
       for (const { row, score } of taken) hits.push(yield* hitOf(sql, row, score, query))
       if (hits.length === limit) {
         const left = skip + taken.length
-        if (left < ranked.length) return { hits, next: { block, skip: left, moment } }
+        const { counts } = pool
+        if (left < ranked.length) return { hits, next: { block, skip: left, moment, counts } }
         const isOver = (block + 1) * BLOCK >= pool.places.length
-        return { hits, next: isOver ? undefined : { block: block + 1, skip: 0, moment } }
+        return { hits, next: isOver ? undefined : { block: block + 1, skip: 0, moment, counts } }
       }
       skip = 0
     }
@@ -358,7 +361,12 @@ function nameInTools(name: string): string {
 }
 
 /** Candidates, and what the index knows of words. */
-type Pool = { readonly places: PlaceOrder; readonly collection: Collection }
+type Pool = {
+  readonly places: PlaceOrder
+  readonly collection: Collection
+  /** As `SearchPlace.counts`. */
+  readonly counts: readonly number[]
+}
 
 type Search = Pool & {
   readonly query: SearchQuery
@@ -370,7 +378,7 @@ type Search = Pool & {
 
 function* readPool(
   sql: Sql,
-  { query, isQuestion }: SearchRequest,
+  { query, isQuestion, after }: SearchRequest,
   scopes: readonly Scope[],
   session: { readonly no: number; readonly messageCount: number } | undefined,
   moment: number,
@@ -380,14 +388,19 @@ function* readPool(
     mapped(scopes, (scope) => readPlaces(sql, expression, scope, MOST_PLACES))
   // Sent together: the statements do not wait for each other.
   const asked = begun(together(words, (word) => placesWith([[word]])))
-  const documents = yield* countDocuments(sql, session, moment)
+  const [known, ...knownCounts] = after?.counts ?? []
+  const documents = known ?? (yield* countDocuments(sql, session, moment))
   const lists = (yield* asked).map((found) => [...found])
   const counts = lists.map((found) => found.reduce((sum, { places }) => sum + places.length, 0))
   const common = [...words.keys()].filter((index) => counts[index]! >= MOST_PLACES)
   const rare = words.filter((_, index) => counts[index]! < MOST_PLACES)
   // How rare a word is does not depend on the filter.
   const isFiltered = scopes.length !== 1 || scopes[0]!.condition !== ''
-  const counted = yield* together(isFiltered ? words.keys() : common, function* (index) {
+  // Rows that are appended later must not change the order of the pages that follow.
+  const isCounted = known !== undefined
+  for (const [index, count] of knownCounts.entries()) counts[index] = count
+  const uncounted = isCounted ? [] : isFiltered ? words.keys() : common
+  const counted = yield* together(uncounted, function* (index) {
     const [newest] = lists[index]!
     const exact = isFiltered || sql.dialect === 'postgres'
     const count = exact
@@ -419,7 +432,7 @@ function* readPool(
     value: weight * rarity(word, collection),
     lists: lists[index]!,
   }))
-  return { places: orderPlaces(found, isQuestion), collection }
+  return { places: orderPlaces(found, isQuestion), collection, counts: [documents, ...counts] }
 }
 
 /** All pairs of the least common words, and more and more of them together. */
@@ -470,7 +483,8 @@ function* rankBlock(
   const beside = own.flatMap(neighboursOf).filter(places.has)
   const context = new Map(beside.map((place) => [nameOf(place), place]))
   for (const name of names) context.delete(name)
-  const rows = yield* readRows(sql, own, [...context.values()], query, places)
+  const isKnown = ({ place, row }: FoundRow): boolean => places.has(place) || addedAt(row) <= moment
+  const rows = (yield* readRows(sql, own, [...context.values()], query, places)).filter(isKnown)
   const mayBeHit = (place: Place, row: Row): boolean =>
     places.has(place) || (addedAt(row) <= moment && passes(row, filter))
   const stored = new Map(rows.map(({ place, row }) => [nameOf(place), row]))

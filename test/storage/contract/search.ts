@@ -181,6 +181,67 @@ export function describeSearch({ openBoth, open, keeps }: Contract): void {
       await refusal(store.search('kettle', { cursor: 'x' }), 'INVALID_INPUT')
     })
 
+    test('pages are those of the list without what happens between them: appends, compactions, undo, rewinds', async () => {
+      const words = ['zebra', 'stripes', 'harbour', 'kettle', 'shipping', 'invoice', 'rounding', 'gate']
+      let seed = 7
+      const next = (below: number): number => {
+        seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
+        return Math.floor((seed / 2_147_483_648) * below)
+      }
+      const line = (): string => Array.from({ length: 3 + next(12) }, () => words[next(8)]!).join(' ')
+      const turns = (count: number) =>
+        Array.from({ length: count }, (_, at) => say(at % 2 === 0 ? 'user' : 'assistant', line()))
+      const store = await open()
+      for (let nth = 0; nth < 4; nth++) await store.append(`s${nth}`, turns(50))
+      /** Session, position and score of all hits, in pages of 7. */
+      const list = async (query: string, options: SearchOptions, between: (page: number) => unknown) => {
+        const hits: string[] = []
+        let cursor: string | undefined
+        let page = 0
+        do {
+          const found = await store.search(query, {
+            ...options,
+            limit: 7,
+            ...(cursor !== undefined && { cursor }),
+          })
+          for (const { sessionId, position, score } of found.hits)
+            hits.push(`${sessionId}:${position ?? 's'} ${score.toFixed(9)}`)
+          cursor = found.cursor
+          if (cursor !== undefined) await between(page++)
+        } while (cursor !== undefined)
+        return hits
+      }
+      let covered = 0
+      const others: ((page: number) => Promise<unknown>)[] = [
+        () => store.append('s0', turns(2)),
+        (page) => store.append(`new${page}`, turns(3)),
+        async (page) => {
+          covered += 2
+          const run = await store.compactSession('s1', {
+            range: { from: covered - 1, to: covered },
+            summary: 'zebra harbour.',
+          })
+          await store.search('zebra')
+          if (page % 2 === 0 && run?.compacted) await store.undoCompaction('s1', run.runId)
+        },
+        async (page) => {
+          const last = (await store.getEffectiveHistory('s2')).at(-1)!
+          if (keeps.histories && page % 8 === 3) await store.rewind('s2', { from: { messageId: last.id } })
+          return store.append('s2', turns(2))
+        },
+      ]
+      for (const query of ['zebra harbour', 'where is the kettle of the invoice gate?'])
+        for (const options of [{}, { session: 's0' }, { roles: ['user' as const] }]) {
+          const before = await list(query, options, () => {})
+          const during = await list(query, options, async (page) => {
+            await others[page % others.length]!(page)
+            // Puts what is new into the index.
+            await store.search('zebra')
+          })
+          expect(during).toEqual(before)
+        }
+    })
+
     test('a text that forks share is shown once, in the newest session; within a session, as its own', async () => {
       const store = await open()
       if (!keeps.histories) return
