@@ -39,7 +39,7 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   TOOL_CALL_NOT_FOUND: EXIT.notFound,
   COMPACTION_NOT_FOUND: EXIT.notFound,
   POSITION_CONFLICT: EXIT.refused,
-  APPROVAL_STORED: EXIT.conflict,
+  APPROVAL_STORED: EXIT.refused,
   IDEMPOTENCY_CONFLICT: EXIT.refused,
   MESSAGE_ID_TAKEN: EXIT.refused,
   STALE_PLAN: EXIT.refused,

@@ -18,16 +18,7 @@ it('lists sessions, newest first', async () => {
   const { exit, lines, err } = await runCli(['sessions', '--db', small.path])
   expect([exit, err]).toEqual([0, ''])
   const cells = lines.map((line) => line.split(/ {2,}/))
-  expect(cells[0]).toEqual([
-    'ID',
-    'TITLE',
-    'MESSAGES',
-    'VISIBLE',
-    'TOKENS',
-    'IN FORCE',
-    'NEWEST',
-    'MODEL',
-  ])
+  expect(cells[0]).toEqual(['ID', 'TITLE', 'MESSAGES', 'VISIBLE', 'TOKENS', 'IN FORCE', 'NEWEST', 'MODEL'])
   const stats = await small.change((store) => store.getContextStats('talk'))
   const tokens = String(stats!.estimatedInputTokens)
   expect(cells[1]).toEqual([

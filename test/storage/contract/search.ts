@@ -217,6 +217,7 @@ export function describeSearch({ openBoth, open, keeps }: Contract): void {
         (page) => store.append(`new${page}`, turns(3)),
         async (page) => {
           covered += 2
+          await store.append('s1', turns(2))
           const run = await store.compactSession('s1', {
             range: { from: covered - 1, to: covered },
             summary: 'zebra harbour.',
