@@ -234,7 +234,7 @@ async function stateOf(state: State): Promise<Fixture> {
       .prepare(
         "update undertext_sessions set lease_run = 'r', lease_holder = 'otherhost/1', lease_expires = ? where id = 's'",
       )
-      .run(Date.now() + 60_000)
+      .run(Date.now() + 15_000)
     other.close()
   }
   if (state === 'closed') await store.close()

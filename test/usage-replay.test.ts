@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { fromAnthropic } from '../src/anthropic.ts'
-import { isUndertextError, openStore, type Store } from '../src/index.ts'
+import { isUndertextError, type NewMessage, openStore, type Store, type ToolCall } from '../src/index.ts'
 import { sharedPath } from './support/shared.ts'
 
 /*
@@ -52,9 +52,24 @@ async function replay(
       }
       expect((await store.recordUsage('s', report)).recorded).toBe(true)
     }
-    await store.append('s', fromAnthropic({ messages: [{ role, content }] }))
+    const messages = fromAnthropic({ messages: [{ role, content }] })
+    // That tool abandons a call whose turn was interrupted; a store has to be told, because the result could still come.
+    if (index > 0 && messages[0]?.role === 'user')
+      await store.append('s', abandoned(await store.listToolCalls('s')))
+    await store.append('s', messages)
   }
   return predictions
+}
+
+function abandoned(calls: readonly ToolCall[]): NewMessage[] {
+  return calls
+    .filter(({ status }) => status === 'pending')
+    .map(({ callId: toolCallId, toolName }) => ({
+      role: 'tool',
+      content: [
+        { type: 'tool-result', toolCallId, toolName, output: { type: 'error-text', value: 'Aborted' } },
+      ],
+    }))
 }
 
 /** Puts a summary in place of all but the newest messages, at the legal cut nearest to the one of that tool. */

@@ -13,7 +13,7 @@ export function withoutAmbiguity(program: Command, argv: readonly string[]): rea
   for (let at = 0; at < argv.length; at += 1) {
     const word = argv[at]!
     if (word === '--') {
-      operands.push(...argv.slice(at + 1))
+      for (const operand of argv.slice(at + 1)) operands.push(operand)
       break
     }
     const known = command === undefined ? globals : [...globals, ...command.options]

@@ -15,7 +15,6 @@ import { type Part, partsOf } from '../messages/message.ts'
 import { checkLaws, missingAfterSummary } from '../model/laws.ts'
 import { COMPACTION_STAGES, type Plan } from '../model/plan.ts'
 import { firstChangedOf, isWorthIt } from '../model/prompt-cache.ts'
-import { compareRows } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { cut } from '../stages/cut.ts'
 import {
@@ -153,10 +152,17 @@ class RunPlanner {
     return missingAfterSummary(rows, left).length > 0
   }
 
-  /** The part of a plan before the newest summary: rows whose own summary failed, or that were too few for one. */
+  /**
+   * The part of a plan before the newest summary: rows whose own summary failed, or that were too few for one. A call before the
+   * summary stays with a result after it.
+   */
   #beforeSummary(plan: Plan): Plan | undefined {
-    const newest = this.#draft.view.rows.findLast(({ kind }) => kind === 'summary')!
-    const hide = plan.hide.filter((row) => compareRows(row, newest) < 0)
+    const { rows, turns } = this.#draft.view
+    const newest = rows.findLastIndex(({ kind }) => kind === 'summary')
+    const hidden = new Set(plan.hide)
+    const hide = rows.filter(
+      (row, index) => hidden.has(row) && turns.groupOf(index).every((member) => member < newest),
+    )
     return hide.some(({ kind }) => kind === 'message') ? { ...plan, hide } : undefined
   }
 

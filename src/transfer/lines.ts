@@ -13,7 +13,7 @@ export type Line = {
   readonly ended: boolean
 } & ({ readonly text: string } | { readonly problem: string })
 
-/** A JSON value of a line, or why a piece of it is none. Columns are characters and count from 1. */
+/** A JSON value of a line, or why a piece of it is not one. Columns are characters and count from 1. */
 export type JsonLine = {
   readonly line: number
   /** Where it begins, unless it is the whole line. */

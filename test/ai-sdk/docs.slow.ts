@@ -40,6 +40,7 @@ describe('docs/ai-sdk.md, chats', () => {
       `import { scripted, text } from ${JSON.stringify(models)}\nconst openai = (_: string) => scripted([[text('Hello.')]])`,
     )
     const driver = `
+      const chats = await openChats()
       const id = await chats.create()
       const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'hi' }] }
       const request = new Request('http://localhost/', { method: 'POST', body: JSON.stringify({ id, message }) })

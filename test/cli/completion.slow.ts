@@ -112,16 +112,16 @@ describe('candidates', () => {
   it('are ids, but none that a shell would take apart', async () => {
     expect(await candidates('show', '')).toEqual([
       '@',
+      'talk',
+      'older',
       'tall-1',
       'odd-1',
       'odd-2',
-      'talk',
-      'older',
       'empty',
       'gone',
     ])
-    expect(await candidates('show', '--full', 'ta')).toEqual(['tall-1', 'talk'])
-    expect(await candidates('export', 'older', 'talk', 'ta')).toEqual(['tall-1', 'talk'])
+    expect(await candidates('show', '--full', 'ta')).toEqual(['talk', 'tall-1'])
+    expect(await candidates('export', 'older', 'talk', 'ta')).toEqual(['talk', 'tall-1'])
     expect(await candidates('show', 'older', 'ta')).toEqual([])
     const [condensed, manual] = small.compactions
     expect(await candidates('undo', 'talk', '')).toEqual([
@@ -160,7 +160,7 @@ complete_words undertext undo talk ${small.compactions[0]!.id.slice(0, -1)}
 complete_words undertext show ol`
     const { stdout, stderr } = await run('bash', ['-c', script], { env: env() })
     expect([stdout.trim().split('\n'), stderr]).toEqual([
-      ['sessions', 'tall-1', 'talk', small.compactions[0]!.id, 'older'],
+      ['sessions', 'talk', 'tall-1', small.compactions[0]!.id, 'older'],
       '',
     ])
   })

@@ -32,7 +32,7 @@ function plain(text: string): string {
   return text
     .replaceAll(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g, 'ID')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
-    .replaceAll(/"(createdAt|changedAt|updatedAt|importedAt|at|durationMs|exportedAt)": \d+/g, '"$1": 0')
+    .replaceAll(/"(createdAt|changedAt|updatedAt|newestAt|importedAt|at|durationMs|exportedAt)": \d+/g, '"$1": 0')
     .replaceAll(/\b[0-9a-f]{8}\b/g, 'ID')
     .replaceAll(/[\w-]{16}:s?(?=\d)/g, 'ID:')
     .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?/g, 'TIME')
@@ -250,12 +250,22 @@ describe.skipIf(server === undefined)('over a server', () => {
       ['--db', ...words],
       ['--db', '=', ...words],
       ['--db', url],
-    ])
-      expect((await runCli(['__complete', '--', 'show', ...before, 't'])).lines).toEqual(['talk'])
+    ]) {
+      const { lines } = await runCli(['__complete', '--', 'show', ...before, 't'])
+      // After a tab: its title.
+      expect(lines.map((line) => line.split('\t')[0])).toEqual(['talk'])
+    }
   })
 
   it('removes a session for good', async () => {
-    expect(await over(url, ['purge', 'talk'])).toMatchObject({ exit: 130 })
+    // The question names the title, which an import takes from what was said.
+    const store = await openStore(url, { env: false })
+    await store.updateSession('talk', { title: 'Birds' })
+    await store.close()
+    expect(await over(url, ['purge', 'talk'])).toMatchObject({
+      exit: 130,
+      err: expect.stringContaining('(Birds)'),
+    })
     expect(await over(url, ['purge', 'talk', '--yes'])).toMatchObject({
       exit: 0,
       err: expect.stringContaining('until it vacuums'),

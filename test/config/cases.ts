@@ -278,7 +278,7 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
   },
 
   // gpt-4: 8,192 less 35 % of it, rounded up, is 5,324. 20 × 119 + 24 = 2,404 is 45 % of that.
-  threshold: { value: 0.45, see: isDue, expected: [false, true] },
+  threshold: { value: 0.45, layers: ['store', 'session'], see: isDue, expected: [false, true] },
   thresholdTokens: { value: 2_400, see: isDue, expected: [false, true] },
   autoSummarizeThreshold: { value: 45, see: isDue, expected: [false, true] },
   maxTokens: { value: 1_000, layers: ['store', 'session'], see: available, expected: [5_324, 7_192] },

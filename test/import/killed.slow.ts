@@ -34,7 +34,8 @@ it('leaves nothing in any list when its process is killed, and nothing at all af
   expect(rows.get()).toBeGreaterThan(1_000)
   child.kill('SIGKILL')
   await once(child, 'exit')
-  expect((await store.listSessions()).map(({ id }) => id)).toEqual(['other', 'live'])
+  // In the order of the newest messages: `other` was made later, but has none.
+  expect((await store.listSessions()).map(({ id }) => id)).toEqual(['live', 'other'])
   const message = { role: 'user', content: 'm1', idempotencyKey: 'k1' } as const
   await store.importSession('s', [{ type: 'message', message }], { source: 'elsewhere' })
   expect(staged.get()).toBe(0)

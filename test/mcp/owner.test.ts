@@ -119,8 +119,8 @@ describe('a session of another owner', () => {
       await expect(server.client.readResource({ uri: `undertext://sessions/${id}` })).rejects.toThrow(
         'Resource not found',
       )
-    const cursor = Buffer.from(JSON.stringify(THEIRS)).toString('base64url')
-    const unknown = Buffer.from(JSON.stringify(UNKNOWN)).toString('base64url')
+    const cursor = Buffer.from(JSON.stringify({ id: THEIRS, newestAt: 1 })).toString('base64url')
+    const unknown = Buffer.from(JSON.stringify({ id: UNKNOWN, newestAt: 1 })).toString('base64url')
     const answers = [
       (await server.call('list_sessions', { cursor })).text.replace(THEIRS, UNKNOWN),
       (await server.call('list_sessions', { cursor: unknown })).text,

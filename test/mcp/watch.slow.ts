@@ -111,20 +111,20 @@ describe('a watched folder', () => {
     await server.close()
   })
 
-  it('reports a file that cannot be imported once, without its text', async () => {
+  it('reports a line that cannot be read once, without its text, and imports the others', async () => {
     const bad = `${line('bad', 1)}{"type":"user", the secret\n${line('bad', 2)}`
     writeFileSync(file('bad.jsonl'), bad)
     writeFileSync(file('good.jsonl'), line('good', 1))
     const server = await watching()
-    await until(server, { good: 1 })
+    await until(server, { bad: 2, good: 1 })
     appendFileSync(file('bad.jsonl'), line('bad', 3))
     appendFileSync(file('good.jsonl'), line('good', 2))
-    await until(server, { good: 2 })
+    await until(server, { bad: 3, good: 2 })
     await sleep(500)
     await server.close()
     const lines = server.errors().trimEnd().split('\n')
     expect(lines.length).toBe(1)
-    expect(lines[0]).toMatch(/^undertext mcp: .*bad\.jsonl was not imported/)
+    expect(lines[0]).toMatch(/^undertext mcp: .*bad\.jsonl: left out, line 2: it is no JSON from character 17 on\b/)
     expect(lines[0]).not.toContain('secret')
   })
 

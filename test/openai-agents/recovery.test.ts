@@ -172,15 +172,15 @@ it('an input that a filter changed is sent as it is, and its error comes back', 
 
 it('owner, provider and model are recorded without a model that recovers, and never replaced', async () => {
   await using store = await openStore(':memory:')
-  await store.createSession({ id: 's', owner: 'bob' })
+  await store.createSession({ id: 's', owner: 'ann' })
   await sessionOf(store).addItems([{ role: 'user', content: 'Hi' }])
-  expect(await store.getSession('s')).toMatchObject({ owner: 'bob', provider: 'openai', model: 'made-up-1' })
+  expect(await store.getSession('s')).toMatchObject({ owner: 'ann', provider: 'openai', model: 'made-up-1' })
   const other = new UndertextSession({ store, sessionId: 's', provider: 'mistral', owner: 'eve' })
   // To another owner the session is unknown.
   await expect(other.addItems([{ role: 'user', content: 'Hi' }])).rejects.toMatchObject({
     code: 'SESSION_NOT_FOUND',
   })
-  expect(await store.getSession('s')).toMatchObject({ owner: 'bob', provider: 'openai', model: 'made-up-1' })
+  expect(await store.getSession('s')).toMatchObject({ owner: 'ann', provider: 'openai', model: 'made-up-1' })
 })
 
 it('refuses what is neither a model nor a provider of models', async () => {

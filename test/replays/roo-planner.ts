@@ -108,17 +108,20 @@ class Replay {
     await this.#made(result.runId, result.compactions, before, what)
   }
 
-  /** All of the view, as Roo Code does; calls that wait stay, and all before them goes. */
+  /** All of the view, as Roo Code does; calls without a result stay, and all before the first of them goes. */
   async #condenseAll(
     before: readonly ViewMessage[],
   ): Promise<NonNullable<Awaited<ReturnType<Store['compactSession']>>> | undefined> {
-    const last = before.at(-1)!
-    const waits = callsOf(last).length > 0
-    const covered = waits ? before.slice(0, -1) : before
+    const calls = await this.#store.listToolCalls(this.sessionId)
+    const open = new Set(calls.flatMap(({ status, call }) => (status === 'pending' ? call.position : [])))
+    const first = before.findIndex(({ position }) => position !== undefined && open.has(position))
+    const covered = first === -1 ? before : before.slice(0, first)
     if (!covered.some(({ kind }) => kind === 'message')) return undefined
-    const range = { from: 1, to: waits ? last.position! - 1 : this.#given.length }
+    const range = { from: 1, to: first === -1 ? this.#given.length : before[first]!.position! - 1 }
     const result = (await this.#store.compactSession(this.sessionId, { range, summary: SUMMARY }))!
-    expect(result.messages.length, 'all of the view but what waits').toBe(waits ? 2 : 1)
+    expect(result.messages.length, 'all of the view but what stays').toBe(
+      1 + before.length - covered.length,
+    )
     return result
   }
 
@@ -163,7 +166,7 @@ class Replay {
       await this.#store.undoCompaction(this.sessionId, id)
       this.done.undone += 1
     }
-    await this.#answerWaiting()
+    await this.#answerOpen(position)
     const before = await this.#view()
     const after = before.filter((row) => row.position === undefined || row.position < position)
     const ids = before.filter((row) => !after.includes(row)).map(({ id }) => id)
@@ -173,14 +176,15 @@ class Replay {
     await this.#made(runId, [{ id }], before, what)
   }
 
-  /** A call that waits cannot be hidden, so it is answered first, as an application would. */
-  async #answerWaiting(): Promise<void> {
-    const last = (await this.#view()).at(-1)
-    if (last === undefined || callsOf(last).length === 0) return
+  /** A call without a result cannot be hidden, so those from a position on are answered first, as an application would. */
+  async #answerOpen(from: number): Promise<void> {
+    const calls = await this.#store.listToolCalls(this.sessionId)
+    const open = calls.filter(({ status, call }) => status === 'pending' && call.position >= from)
+    if (open.length === 0) return
     await this.#append([
       {
         role: 'tool',
-        content: callsOf(last).map((toolCallId) => ({
+        content: open.map(({ callId: toolCallId }) => ({
           type: 'tool-result',
           toolCallId,
           output: { type: 'error-text', value: ANSWER },
@@ -224,9 +228,4 @@ class Replay {
   #view(): Promise<ViewMessage[]> {
     return this.#store.getEffectiveHistory(this.sessionId)
   }
-}
-
-function callsOf({ content }: ViewMessage): string[] {
-  if (typeof content === 'string') return []
-  return content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
 }

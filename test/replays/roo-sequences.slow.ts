@@ -27,7 +27,7 @@ it.skipIf(sequences.length === 0)('shows what Roo Code sent on every clean step'
       try {
         ours = await roo.import(messages)
       } catch (error) {
-        // Law 3: our verbs leave a call that waits where it is. Tags that hide one all the same hide it.
+        // Law 3: our verbs leave a call without a result where it is. Tags that hide one all the same hide it.
         if (!isUndertextError(error, 'PENDING_TOOL_CALLS')) throw error
         ours = await roo.import(messages, { laws: 'none' })
         waiting += 1
@@ -37,18 +37,24 @@ it.skipIf(sequences.length === 0)('shows what Roo Code sent on every clean step'
       tallies.count(CLEAN, 'equal')
     }
   }
-  expect(waiting, 'clean steps that our own verbs refuse').toBe(38)
+  expect(waiting, 'clean steps that our own verbs refuse').toBe(71)
   await roo.close()
 })
 
 it.skipIf(sequences.length === 0)('keeps the laws where Roo Code did not', async () => {
   const roo = await RooStore.open()
+  let impossible = 0
   for (const sequence of sequences) {
     for (const [at, { clean, order, effective }] of sequence.steps.entries()) {
       if (clean) continue
       const what = `sequence ${sequence.seed}, step ${at}`
       const messages = messagesAfter(sequence, at)
       const ours = await importAsFarAsLawful(roo, messages)
+      if (ours === undefined) {
+        impossible += 1
+        tallies.count(OTHERS, 'different')
+        continue
+      }
       expect(await lawBreaks(roo.store, ours.sessionId), what).toEqual([])
       const shown = await ours.shown()
       const unmarked = shown.filter((index) => messages[index]!.isTruncationMarker !== true)
@@ -60,22 +66,32 @@ it.skipIf(sequences.length === 0)('keeps the laws where Roo Code did not', async
       tallies.count(OTHERS, keys.join() === effective.join() ? 'equal' : 'different')
     }
   }
+  expect(impossible, 'summaries of summaries with an open call between them').toBe(15)
   await roo.close()
 })
 
-/** All the tags as they are, if the laws let them; else without what is refused. */
-async function importAsFarAsLawful(roo: RooStore, messages: readonly RooMessage[]): Promise<Imported> {
+/**
+ * All the tags as they are, if the laws let them; else without what is refused. `undefined` where an open call stays between a summary
+ * and what a later summary replaces with it: one summary cannot replace both.
+ */
+async function importAsFarAsLawful(
+  roo: RooStore,
+  messages: readonly RooMessage[],
+): Promise<Imported | undefined> {
   try {
     return await roo.import(messages)
   } catch (error) {
     if (!isUndertextError(error) && !(error instanceof NotImportable)) throw error
-    return roo.import(messages, { laws: 'yield' })
+    return roo.import(messages, { laws: 'yield' }).catch((second: unknown) => {
+      if (second instanceof NotImportable) return undefined
+      throw second
+    })
   }
 }
 
 /**
  * The messages and summaries that tags leave visible when the laws hold: a summary hides what is tagged as its,
- * save a call that waits; a truncation hides what is tagged as its, save summaries and halves of pairs.
+ * save a call without a result; a truncation hides what is tagged as its, save summaries and halves of pairs.
  */
 function lawfullyVisible(messages: readonly RooMessage[]): number[] {
   const idsOf = ({ content }: RooMessage): string[] =>
@@ -84,9 +100,9 @@ function lawfullyVisible(messages: readonly RooMessage[]): number[] {
       : (content as { id?: string; tool_use_id?: string }[]).flatMap(
           ({ id, tool_use_id }) => id ?? tool_use_id ?? [],
         )
-  const waiting = waitingIndex(messages)
+  const open = openIndexes(messages)
   const isHidden = (message: RooMessage, index: number): boolean => {
-    if (index === waiting) return false
+    if (open.has(index)) return false
     if (message.condenseParent !== undefined) return true
     if (message.truncationParent === undefined || message.isSummary === true) return false
     const ids = idsOf(message)
@@ -99,13 +115,17 @@ function lawfullyVisible(messages: readonly RooMessage[]): number[] {
   )
 }
 
-/** The message at the end of what is stored, if its calls wait for their results. */
-function waitingIndex(messages: readonly RooMessage[]): number | undefined {
-  const last = messages.findLastIndex(
-    ({ isSummary, isTruncationMarker }) => isSummary !== true && isTruncationMarker !== true,
-  )
-  const { content } = messages[last]!
-  return typeof content !== 'string' && content.some((block) => 'name' in block) ? last : undefined
+/** The messages with a call that no later message answers. */
+function openIndexes(messages: readonly RooMessage[]): ReadonlySet<number> {
+  const open = new Map<string, number>()
+  for (const [index, { content }] of messages.entries()) {
+    if (typeof content === 'string') continue
+    for (const block of content as { name?: string; id?: string; tool_use_id?: string }[]) {
+      if (block.name !== undefined && block.id !== undefined) open.set(block.id, index)
+      if (block.tool_use_id !== undefined) open.delete(block.tool_use_id)
+    }
+  }
+  return new Set(open.values())
 }
 
 it.skipIf(sequences.length === 0)('is published as counted', () => {

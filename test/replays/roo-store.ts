@@ -184,9 +184,14 @@ export class RooStore {
       return made.id
     } catch (error) {
       if (!lawful || !isUndertextError(error, 'PENDING_TOOL_CALLS')) throw error
-      const waiting = new Set(error.facts.messageIds)
-      const rest = covered.filter((id) => !waiting.has(id))
-      return this.#condense(sessionId, rest, summary, lawful)
+      // The calls stay, so the summary replaces the last run of messages between them, and the rest is hidden.
+      const open = new Set(error.facts.messageIds)
+      const end = covered.findLastIndex((id) => !open.has(id)) + 1
+      const start = covered.slice(0, end).findLastIndex((id) => open.has(id)) + 1
+      const condensed = covered.slice(start, end)
+      const hidden = covered.slice(0, start).filter((id) => !open.has(id))
+      if (hidden.length > 0) await this.store.hideMessages(sessionId, hidden)
+      return this.#condense(sessionId, condensed, summary, lawful)
     }
   }
 
@@ -224,12 +229,13 @@ export class RooStore {
   }
 }
 
-/** What a truncation may hide of `ids`: no summary, and no half of what belongs together. */
+/** What a truncation may hide of `ids`: no summary, no call without a result, and no half of what belongs together. */
 function withoutForbidden({ rows, turns }: View, ids: readonly string[]): Set<string> {
   const hidden = new Set(ids)
   for (const { id, kind } of rows) if (kind === 'summary') hidden.delete(id)
   for (const [index, { id }] of rows.entries()) {
-    if (!turns.groupOf(index).every((member) => hidden.has(rows[member]!.id))) hidden.delete(id)
+    const isWhole = turns.groupOf(index).every((member) => hidden.has(rows[member]!.id))
+    if (!isWhole || turns.pending.has(index)) hidden.delete(id)
   }
   return hidden
 }

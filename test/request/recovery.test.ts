@@ -172,7 +172,7 @@ describe('an overflow', () => {
     expect(cause).toBeUndefined()
     expect(originalErrorOf(error)).toBe(thrown.at(-1))
     expect(calls).toHaveLength(4)
-    expect(stagesUsed).toContain('truncate')
+    expect(stagesUsed).toContain('summarize')
     expect(breakdown.conversationHistory).toBeGreaterThan(0)
     expect(named).toBe('bedrock')
     expect(estimatedTokens).toBeGreaterThan(0)

@@ -236,7 +236,7 @@ describe('a process that dies while it asks for a summary', () => {
 })
 
 it('knows which pairs of driver and Node cannot work', () => {
-  expect(driverAdvice('13.2.0', '20.20.2')).toContain('better-sqlite3@12')
+  expect(driverAdvice('13.2.0', '20.20.2')).toContain('better-sqlite3@^12.11.1')
   expect(driverAdvice('11.0.0', '20.20.2')).toContain('12.11.1')
   expect(driverAdvice('12.11.1', '20.19.0')).toBeUndefined()
   expect(driverAdvice('13.2.0', '24.21.0')).toBeUndefined()

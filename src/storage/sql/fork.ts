@@ -236,6 +236,7 @@ function* copyCompactions(sql: Sql, forking: Forking, keys: NewKeys): Work<void>
   const renumbered = (list: readonly number[]): number[] => list.flatMap((no) => numbers.get(no) ?? [])
   for (const { newNo, state, row } of copied) {
     const [no, id, run, , coverage, requires, withRunNow, turnedNow, ...rest] = row
+    rest[PARAMS] = ownIds(forking, rest[PARAMS] as string | null)
     const { undoneWithRun, turned } =
       turnings === undefined
         ? { undoneWithRun: withRunNow as number | null, turned: decodeTurned(id as string, turnedNow) }
@@ -262,6 +263,13 @@ function* copyCompactions(sql: Sql, forking: Forking, keys: NewKeys): Work<void>
       id,
     )
   }
+}
+
+const PARAMS = COMPACTION.indexOf('params') - COMPACTION.indexOf('kind')
+
+/** JSON in which ids of messages that the original made are those of the fork. */
+function ownIds({ origin, fork }: Forking, json: string | null): string | null {
+  return json && json.replaceAll(`"${origin.incarnation}:`, `"${fork.incarnation}:`)
 }
 
 function coverageText(id: string, text: string, renumbered: (list: readonly number[]) => number[]): string {
@@ -306,10 +314,11 @@ function newKeyIn(places: Places, keys: NewKeys, compaction: string): (key: numb
  */
 function* copyAudit(
   sql: Sql,
-  { origin, fork, past, position: last, copied }: Forking,
+  forking: Forking,
   numbers: ReadonlyMap<number, number>,
   named: ReadonlyMap<string, string>,
 ): Work<{ readonly entries: ReadonlyMap<number, number>; readonly turnings: Turnings | undefined }> {
+  const { origin, fork, past, position: last, copied } = forking
   const rows = yield* sql.all(
     `select no, event, compaction, run, at, actor, detail, position from undertext_audit
      where {family} session = ? and (no <= ? or event = 'created') and (compaction is not null or event in ('run undone', 'run redone')) order by no`,
@@ -334,7 +343,7 @@ function* copyAudit(
       INSERT_AUDIT,
       yield* sql.nextNo('undertext_audit', fork.no),
       ...[fork.no, event, newNo, newRun, at, actor],
-      detail === null ? null : JSON.stringify(renamed(found, named)),
+      detail === null ? null : ownIds(forking, JSON.stringify(renamed(found, named))),
       // A preview of an append that the fork has only a part of.
       position === null ? null : Math.min(position as number, last),
     )

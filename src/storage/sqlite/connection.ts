@@ -13,6 +13,9 @@ const SAME_CLOCK = new Done(0)
 /** Interval of the checks that the file still exists, milliseconds. */
 const CHECK_INTERVAL_MS = 5
 
+const SIZE_AND_SCHEMA =
+  'select page_count * page_size, schema_version from pragma_page_count, pragma_page_size, pragma_schema_version'
+
 /**
  * A connection and its prepared statements.
  *
@@ -31,6 +34,8 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   readonly #file: string | undefined
   /** The size of that file, bytes, when it was last checked. */
   #size = 0
+  /** The version of the schema when the size was compared last. */
+  #schema: number | undefined
   #checkedAt = 0
   readonly #statements = new Map<string, Statement>()
   #closed = false
@@ -263,18 +268,20 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
         detail: `the file was ${what} since it was opened. Open the store again.`,
       })
     if (file !== this.#file && file !== 'unknown') throw unavailable('removed, moved or replaced')
-    if (file !== 'unknown') {
-      if (size < this.#size && this.#isTruncated(size)) throw unavailable('truncated or overwritten')
-      this.#size = size
-    }
+    if (file !== 'unknown') this.#checkSize(size, unavailable)
     this.#checkedAt = now
   }
 
-  /** SQLite itself shortens the file only after a `VACUUM` has left the database fewer pages than the file had. */
-  #isTruncated(size: number): boolean {
-    return (
-      size === 0 || Number(this.readPragma('page_count')) * Number(this.readPragma('page_size')) >= this.#size
-    )
+  /**
+   * Only `VACUUM` shortens a file, at a later checkpoint, and it changes the version of the schema. The size to compare with is that of
+   * the database when it is shorter than its file, because the file will be as short.
+   */
+  #checkSize(size: number, unavailable: (what: string) => UndertextError): void {
+    const [bytes, schema] = this.get(SIZE_AND_SCHEMA).value as unknown as [number, number]
+    const isVacuumed = this.#schema === undefined ? bytes < this.#size : schema !== this.#schema
+    if (size < this.#size && (size === 0 || !isVacuumed)) throw unavailable('truncated or overwritten')
+    this.#size = Math.min(size, bytes)
+    this.#schema = schema
   }
 
   #inTransaction<T>(begin: string, verb: string, work: () => T, waitsMs = this.busyTimeoutMs): T {

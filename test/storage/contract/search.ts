@@ -109,7 +109,7 @@ export function describeSearch({ openBoth, open, keeps }: Contract): void {
       expect(await kettle({ session: 'two' })).toEqual(['two:1'])
       expect(await kettle({ owner: 'anna' })).toEqual(['one:1', 'one:4'])
       expect(await kettle({ owner: 'nobody' })).toEqual([])
-      expect(await kettle({ session: 'two', owner: 'anna' })).toEqual([])
+      await refusal(store.search('kettle', { session: 'two', owner: 'anna' }), 'SESSION_NOT_FOUND')
       expect(await kettle({ roles: ['assistant'] })).toEqual(['one:4'])
       expect(await kettle({ roles: ['assistant', 'user'], from: 4_000 })).toEqual(['one:4', 'two:1'])
       expect(await kettle({ from: new Date(1_000), to: 1_000 })).toEqual(['one:1'])

@@ -17,6 +17,9 @@ const OF_ALL_FAMILIES = {
   'an incarnation': /^select 1 from "s"\.sessions as undertext_sessions where incarnation = \$1$/,
   'a job by its id': /^select j\.id, .* where j\.id = \$1$/,
   'a note by its id': /^select s\.id, n\.owner from .* where n\.id = \$1$/,
+  // A note that was purged has no row left that would tell its scope.
+  'a purged note by its id':
+    /^select detail from "s"\.audit as undertext_audit where event = 'forgotten' and strpos\(detail, \$1\) > 0$/,
   'waiting jobs':
     /^select s\.id from "s"\.jobs j join "s"\.sessions s on s\.family = j\.family .* order by j\.no limit \$1$/,
   'sessions that are not in the index':
