@@ -54,8 +54,10 @@ async function replay(
     }
     const messages = fromAnthropic({ messages: [{ role, content }] })
     // That tool abandons a call whose turn was interrupted; a store has to be told, because the result could still come.
-    if (index > 0 && messages[0]?.role === 'user')
-      await store.append('s', abandoned(await store.listToolCalls('s')))
+    if (index > 0 && messages[0]?.role === 'user') {
+      const results = abandoned(await store.listToolCalls('s'))
+      if (results.length > 0) await store.append('s', results)
+    }
     await store.append('s', messages)
   }
   return predictions

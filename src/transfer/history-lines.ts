@@ -187,7 +187,7 @@ class HistoryCursor {
   #line(given: unknown): HistoryLine | undefined {
     if (given === undefined) return undefined
     this.#count++
-    if (typeof given === 'string') return { number: this.#count, text: given.replace(/\r?\n$/, '') }
+    if (typeof given === 'string') return { number: this.#count, text: given.replace(/\r?\n?$/, '') }
     if (isObject(given) && Number.isSafeInteger(given.number)) {
       if (typeof given.text === 'string' || typeof given.problem === 'string') return given as HistoryLine
     }

@@ -32,7 +32,10 @@ function plain(text: string): string {
   return text
     .replaceAll(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g, 'ID')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
-    .replaceAll(/"(createdAt|changedAt|updatedAt|newestAt|importedAt|at|durationMs|exportedAt)": \d+/g, '"$1": 0')
+    .replaceAll(
+      /"(createdAt|changedAt|updatedAt|newestAt|importedAt|at|durationMs|exportedAt)": \d+/g,
+      '"$1": 0',
+    )
     .replaceAll(/\b[0-9a-f]{8}\b/g, 'ID')
     .replaceAll(/[\w-]{16}:s?(?=\d)/g, 'ID:')
     .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?/g, 'TIME')

@@ -124,7 +124,9 @@ describe('a watched folder', () => {
     await server.close()
     const lines = server.errors().trimEnd().split('\n')
     expect(lines.length).toBe(1)
-    expect(lines[0]).toMatch(/^undertext mcp: .*bad\.jsonl: left out, line 2: it is no JSON from character 17 on\b/)
+    expect(lines[0]).toMatch(
+      /^undertext mcp: .*bad\.jsonl: left out, line 2: it is no JSON from character 17 on\b/,
+    )
     expect(lines[0]).not.toContain('secret')
   })
 

@@ -119,9 +119,7 @@ class Replay {
     if (!covered.some(({ kind }) => kind === 'message')) return undefined
     const range = { from: 1, to: first === -1 ? this.#given.length : before[first]!.position! - 1 }
     const result = (await this.#store.compactSession(this.sessionId, { range, summary: SUMMARY }))!
-    expect(result.messages.length, 'all of the view but what stays').toBe(
-      1 + before.length - covered.length,
-    )
+    expect(result.messages.length, 'all of the view but what stays').toBe(1 + before.length - covered.length)
     return result
   }
 

@@ -365,17 +365,17 @@ class Check {
 
   /** A call and its result are hidden by the same compaction or both visible, except for late results. */
   #checkPairs(): void {
-    const rows = this.#rows.filter(({ position }) => position !== null)
+    const coverageOf = (no: number | null) => (no === null ? undefined : this.#compactions.get(no)?.coverage)
+    // A rewound call takes no result of a later one with its id, and a call whose result was rewound is open again.
+    const isRewound = (row: TaggedRow): boolean => coverageOf(hidingParent(row))?.rewinds === true
+    const rows = this.#rows.filter((row) => row.position !== null && !isRewound(row))
     const indexes = new Map(this.#recounted.map(({ key, index }) => [key, index] as const))
     const { pairs } = pairToolUse(rows.map(({ key }) => indexes.get(key)))
-    const coverageOf = (no: number | null) => (no === null ? undefined : this.#compactions.get(no)?.coverage)
     const open = [...this.#compactions.values()].filter(({ coverage }) => coverage.openCalls)
     for (const { call, result } of pairs) {
       const [a, b] = [rows[call.row]!, rows[result.row]!]
       const [parentA, parentB] = [hidingParent(a), hidingParent(b)]
       if (parentA === parentB || coverageOf(parentA)?.openCalls === true) continue
-      // A rewind may begin between a call and its result: the call becomes pending again.
-      if (coverageOf(parentB)?.rewinds === true) continue
       // A late result may be hidden by itself, and its call become visible without it.
       const place = { position: a.position!, ordinal: a.ordinal }
       if (parentA === null && open.some(({ coverage }) => holdsRow(coverage.hidden, place))) continue

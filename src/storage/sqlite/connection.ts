@@ -34,7 +34,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   readonly #file: string | undefined
   /** The size of that file, bytes, when it was last checked. */
   #size = 0
-  /** The version of the schema when the size was compared last. */
+  /** The version of the schema when the size was compared last; `undefined` before the first time. */
   #schema: number | undefined
   #checkedAt = 0
   readonly #statements = new Map<string, Statement>()
@@ -278,7 +278,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
    */
   #checkSize(size: number, unavailable: (what: string) => UndertextError): void {
     const [bytes, schema] = this.get(SIZE_AND_SCHEMA).value as unknown as [number, number]
-    const isVacuumed = this.#schema === undefined ? bytes < this.#size : schema !== this.#schema
+    const isVacuumed = schema !== this.#schema
     if (size < this.#size && (size === 0 || !isVacuumed)) throw unavailable('truncated or overwritten')
     this.#size = Math.min(size, bytes)
     this.#schema = schema
