@@ -269,7 +269,7 @@ const PARAMS = COMPACTION.indexOf('params') - COMPACTION.indexOf('kind')
 
 /** JSON in which ids of messages that the original made are those of the fork. */
 function ownIds({ origin, fork }: Forking, json: string | null): string | null {
-  return json && json.replaceAll(`"${origin.incarnation}:`, `"${fork.incarnation}:`)
+  return json === null ? null : json.replaceAll(`"${origin.incarnation}:`, `"${fork.incarnation}:`)
 }
 
 function coverageText(id: string, text: string, renumbered: (list: readonly number[]) => number[]): string {
