@@ -133,7 +133,7 @@ export function planFurtherSummaries(
   })
 }
 
-/** The tokens of further summaries of so many tokens. */
+/** The tokens that further summaries take, given those of the rows that they replace. */
 function furtherTokens(covered: number, summaryMaxTokens: number): number {
   const least = Math.min(FEWEST_SUMMARY_TOKENS, covered / 2)
   return Math.floor(Math.min(summaryMaxTokens, Math.max(least, covered * FURTHER_SHARE)))

@@ -123,8 +123,8 @@ export async function courseOf(how: Paying): Promise<Course> {
   return { before, after, answers }
 }
 
-/** Statements in which an answer's cost is written down: a transaction's beginning, the update, its end. */
-export const NOTING = 3
+/** Statements in which an answer's cost is written down: a transaction's beginning, the update, the size of the file, its end. */
+export const NOTING = 4
 
 /** How a process that was killed left its file, and how many statements it had got to. */
 export type Found = {
