@@ -135,7 +135,7 @@ export async function* readJsonLines(
 const BETWEEN_VALUES = /[\s\0\ufeff]/
 
 /**
- * The JSON values of a line, in order, and the pieces between them that are none. `isEnded`: no more of the line can follow. Takes linear time:
+ * The JSON values of a line, in order, and the pieces between them that are not JSON. `isEnded`: no more of the line can follow. Takes linear time:
  * brackets and strings divide the line from its beginning, and after a torn piece, which leaves them open, from its end.
  */
 export function piecesOf(line: string, isEnded: boolean): LinePiece[] {
