@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { inspect } from 'node:util'
@@ -202,8 +202,9 @@ describe('a location that is a mistyped address', () => {
 })
 
 describe('a file that is changed in place while it is open', () => {
-  const opened = async (): Promise<{ store: Store; path: string; append: () => Promise<unknown> }> => {
-    const path = newFile()
+  const opened = async (
+    path = newFile(),
+  ): Promise<{ store: Store; path: string; append: () => Promise<unknown> }> => {
     const store = await openStore(path)
     await store.append('s', chat(200))
     const other = new BetterSqlite3(path)
@@ -244,8 +245,7 @@ describe('a file that is changed in place while it is open', () => {
     await store.close().catch(() => {})
   })
 
-  test('shortened by a purge of another process, it takes more', async () => {
-    const { store, path, append } = await opened()
+  const whenPurged = async ({ store, path, append }: Awaited<ReturnType<typeof opened>>): Promise<void> => {
     const other = await openStore(path)
     await other.append('large', chat(400))
     await append()
@@ -255,5 +255,28 @@ describe('a file that is changed in place while it is open', () => {
     await append()
     expect((await store.verifySession('s')).findings).toEqual([])
     await store.close()
+  }
+
+  test('shortened by a purge of another process, it takes more', async () => {
+    await whenPurged(await opened())
+  })
+
+  test('with auto_vacuum, shortened without a VACUUM, it takes more', async () => {
+    const path = newFile()
+    const made = new BetterSqlite3(path)
+    made.exec('pragma auto_vacuum = full; create table mine (x)')
+    made.close()
+    await (await openStore(path, { adopt: true })).close()
+    const store = await opened(path)
+    const other = new BetterSqlite3(path)
+    const before = await store.append().then(() => statSync(path).size)
+    other.exec('insert into mine select zeroblob(4000000)')
+    other.pragma('wal_checkpoint(truncate)')
+    await store.append()
+    other.exec('delete from mine')
+    other.pragma('wal_checkpoint(truncate)')
+    other.close()
+    expect(statSync(path).size).toBeLessThan(before + 1_000_000)
+    await whenPurged(store)
   })
 })

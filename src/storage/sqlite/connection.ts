@@ -13,8 +13,8 @@ const SAME_CLOCK = new Done(0)
 /** Interval of the checks that the file still exists, milliseconds. */
 const CHECK_INTERVAL_MS = 5
 
-const SIZE_AND_SCHEMA =
-  'select page_count * page_size, schema_version from pragma_page_count, pragma_page_size, pragma_schema_version'
+const SIZE_AND_SCHEMA = `select page_count * page_size, schema_version, auto_vacuum
+  from pragma_page_count, pragma_page_size, pragma_schema_version, pragma_auto_vacuum`
 
 /**
  * A connection and its prepared statements.
@@ -34,7 +34,7 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   readonly #file: string | undefined
   /** The size of that file, bytes, when it was last checked. */
   #size = 0
-  /** The version of the schema when the size was compared last; `undefined` before the first time. */
+  /** The version of the schema at the first check, and when the file was last found shorter. */
   #schema: number | undefined
   #checkedAt = 0
   readonly #statements = new Map<string, Statement>()
@@ -273,12 +273,16 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
   }
 
   /**
-   * Only `VACUUM` shortens a file, at a later checkpoint, and it changes the version of the schema. The size to compare with is that of
-   * the database when it is shorter than its file, because the file will be as short.
+   * Only `VACUUM` shortens a file, at a later checkpoint, and it changes the version of the schema; and `auto_vacuum`, which leaves no
+   * trace. Asking SQLite costs more than the rest of an append's checks, so it is asked about a shorter file only.
    */
   #checkSize(size: number, unavailable: (what: string) => UndertextError): void {
-    const [bytes, schema] = this.get(SIZE_AND_SCHEMA).value as unknown as [number, number]
-    const isVacuumed = schema !== this.#schema
+    if (size >= this.#size && this.#schema !== undefined) {
+      this.#size = size
+      return
+    }
+    const [bytes, schema, shortens] = this.get(SIZE_AND_SCHEMA).value as unknown as [number, number, number]
+    const isVacuumed = schema !== this.#schema || shortens !== 0
     if (size < this.#size && (size === 0 || !isVacuumed)) throw unavailable('truncated or overwritten')
     this.#size = Math.min(size, bytes)
     this.#schema = schema
