@@ -225,12 +225,15 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
     `The prompt continues from position ${position} of session ${JSON.stringify(sessionId)}, but the messages after it cannot be rewound (${why}). Continue from the end, or in a new session.`,
 }
 
+/** The names of the errors of this package: by them the errors of another copy of it are recognized. */
+const NAMES = ['UndertextError', 'ContextBudgetExceededError'] as const
+
 /**
  * The error class of this package. `code` is for programs and never changes its meaning; `message` is for people and may
  * change. `facts` holds ids and numbers, never text of a conversation, so an error is safe to log.
  */
 export class UndertextError<C extends ErrorCode = ErrorCode> extends Error {
-  override readonly name = 'UndertextError'
+  override readonly name: (typeof NAMES)[number] = 'UndertextError'
   readonly code: C
   readonly facts: Failures[C]
 
@@ -270,6 +273,8 @@ export function originalErrorOf(error: unknown): unknown {
  * which `originalErrorOf` returns. `isContextOverflowError` returns false for it, so that no caller starts another recovery.
  */
 export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_EXCEEDED'> {
+  override readonly name = 'ContextBudgetExceededError'
+
   constructor(facts: ContextBudgetFacts, options?: ErrorOptions) {
     super('CONTEXT_BUDGET_EXCEEDED', facts, options)
   }
@@ -285,8 +290,8 @@ export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_E
   }
 
   /** The stages of compaction that were tried. */
-  get stagesUsed(): readonly string[] {
-    return this.facts.stagesUsed
+  get stagesUsed(): string[] {
+    return [...this.facts.stagesUsed]
   }
 
   /** Tokens by category. */
@@ -309,7 +314,7 @@ export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_E
 export function isUndertextError<C extends ErrorCode>(value: unknown, code?: C): value is UndertextError<C> {
   return (
     value instanceof Error &&
-    value.name === 'UndertextError' &&
+    (NAMES as readonly string[]).includes(value.name) &&
     typeof (value as { code?: unknown }).code === 'string' &&
     (code === undefined || (value as { code?: unknown }).code === code)
   )

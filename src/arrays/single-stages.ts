@@ -122,6 +122,8 @@ const pruneConfigSchema = z.strictObject({
   protectedTools: z.array(z.string()).optional(),
   /** The text in place of a pruned output. Default "[Tool result cleared]". */
   placeholder: z.string().min(1).optional(),
+  /** Whether failed results are pruned too. Default false. */
+  failedResults: z.boolean().optional(),
   /** The provider for which tokens are counted. Default: none, multiplier 1. */
   provider: z.string().optional(),
 })
@@ -142,8 +144,8 @@ export type PruneResult<M extends ChatMessage = ChatMessage> = {
  * Replaces old tool outputs in a plain array by a placeholder.
  *
  * An output is kept while the outputs after it are less than `protectTokens`. All older ones are cleared, or none if that would save
- * less than `minimumSavings`. Failed results, results shorter than the placeholder and results of protected tools are kept. Only
- * contents of tool results change; the given array and its objects do not. Throws `INVALID_INPUT`.
+ * less than `minimumSavings`. Failed results (unless `failedResults`), results shorter than the placeholder and results of protected
+ * tools are kept. Only contents of tool results change; the given array and its objects do not. Throws `INVALID_INPUT`.
  */
 export function pruneToolOutputs<M extends ChatMessage>(
   messages: readonly M[],
@@ -156,6 +158,7 @@ export function pruneToolOutputs<M extends ChatMessage>(
     pruneMinimumSavings: checked.minimumSavings,
     pruneProtectedTools: checked.protectedTools,
     prunePlaceholder: checked.placeholder,
+    pruneFailedResults: checked.failedResults,
   })?.plan
   const replace = plan?.replace ?? []
   return {
@@ -179,6 +182,7 @@ export const DEFAULT_SETTINGS: StageSettings = {
   pruneMinimumSavings: PRUNE_MINIMUM_SAVINGS,
   pruneProtectedTools: PRUNE_PROTECTED_TOOLS,
   prunePlaceholder: PRUNE_PLACEHOLDER,
+  pruneFailedResults: false,
   readTools: READ_TOOLS,
   pathArguments: PATH_ARGUMENTS,
   deduplicateMinimumSavings: DEDUP_THRESHOLD,

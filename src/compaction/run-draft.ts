@@ -59,9 +59,10 @@ export type PlannedRun = {
   readonly heldBack?: true
 }
 
-/** The run with its plans dropped; failed summaries are kept. */
+/** The run with its plans and their texts dropped; failed summaries are kept. */
 export function withoutSteps(planned: PlannedRun): PlannedRun {
-  return { ...planned, steps: [], stagesUsed: [], pending: [], after: planned.snapshot.view }
+  const { view } = planned.snapshot
+  return { ...planned, steps: [], stagesUsed: [], pending: [], ownTexts: new Map(), after: view }
 }
 
 /** What planning reads from a storage, besides the snapshot. */

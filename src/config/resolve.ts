@@ -34,7 +34,7 @@ import { MAX_RETAINED_MESSAGES } from './stages.ts'
 
 /** Target size of a context of nca, tokens. */
 export const NCA_CONTEXT_WINDOW_TARGET = 32_000
-/** Target of the three other systems at the default threshold; with a lower threshold it is lower. */
+/** Target of the three other systems, and of NeuroLink's `compactSession`, at the default threshold; with a lower threshold it is lower. */
 const OTHERS_TARGET = 0.6
 
 /** Percent of the target at which nca summarizes. */
@@ -71,6 +71,7 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
     background: false,
     pruneProtectTokens: PRUNE_PROTECT_TOKENS,
     pruneMinimumSavings: PRUNE_MINIMUM_SAVINGS,
+    pruneFailedResults: true,
     keepRecentRatio: KEEP_RECENT_RATIO,
     truncationFraction: TRUNCATION_FRACTION,
     summarySections: NINE_SECTIONS,
@@ -122,6 +123,14 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
   },
 }
 
+/**
+ * What a preset changes for the runs that a caller requests. NeuroLink compacts to its threshold before a request; a requested run must
+ * also do something below the threshold.
+ */
+const PRESETS_ON_REQUEST: { readonly [P in PresetName]?: LayerValues } = {
+  neurolink: { target: OTHERS_TARGET },
+}
+
 /** Usage levels at which an application is warned. */
 export const DEFAULT_WARNING_LEVELS: readonly number[] = [0.6, 0.8]
 
@@ -149,6 +158,7 @@ export const DEFAULTS = frozenCopy({
   emergencyCut: true,
   pruneProtectedTools: PRUNE_PROTECTED_TOOLS,
   prunePlaceholder: PRUNE_PLACEHOLDER,
+  pruneFailedResults: false,
   readTools: READ_TOOLS,
   pathArguments: PATH_ARGUMENTS,
   deduplicateMinimumSavings: DEDUP_THRESHOLD,
@@ -207,13 +217,14 @@ const DEFAULT_LAYER: Layer = { source: 'default', values: DEFAULTS }
  * Resolves layers, highest precedence first: each setting has the value of the first layer that gives it. Below them are the
  * preset that they choose and the defaults. Tables of context windows are merged, so that one layer can add a model to another's.
  *
+ * `isRequested`: for a run that a caller requests.
+ *
  * `autoSummarizeThreshold` is also the `threshold`, unless a threshold is given with at least the same precedence, because nca has no other threshold.
  */
-export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
+export function resolveLayers(layers: readonly Layer[], isRequested = false): ResolvedConfig {
   const preset = layers.find(({ values }) => values.preset !== undefined)?.values.preset ?? DEFAULTS.preset
-  const all = [...layers, { source: 'preset' as const, values: PRESETS[preset] }, DEFAULT_LAYER].map(
-    withThreshold,
-  )
+  const values = { ...PRESETS[preset], ...(isRequested && PRESETS_ON_REQUEST[preset]) }
+  const all = [...layers, { source: 'preset' as const, values }, DEFAULT_LAYER].map(withThreshold)
   const settings: Record<string, unknown> = {}
   const sources: Record<string, SettingSource> = {}
   for (const name of SETTING_NAMES) {
@@ -348,10 +359,10 @@ export class Configuration {
     return config === undefined ? this.ofStore : this.#session(config).resolved
   }
 
-  /** The settings of one call for a session with this config. */
-  ofCall(config: JsonObject | undefined, values: LayerValues): ResolvedConfig {
+  /** The settings of one run for a session with this config. `isRequested`: a caller requests it. */
+  ofCall(config: JsonObject | undefined, values: LayerValues, isRequested: boolean): ResolvedConfig {
     const session = config === undefined ? [] : [this.#session(config).layer]
-    return resolveLayers([{ source: 'call', values }, ...session, ...this.#layers])
+    return resolveLayers([{ source: 'call', values }, ...session, ...this.#layers], isRequested)
   }
 
   /** The provider and model of a session, or those of the store where it has none. A model is only used with its provider. */

@@ -82,11 +82,12 @@ export function runConfig(
   session: { readonly config: JsonObject | undefined },
   call: CheckedCall,
 ): RunConfig | undefined {
-  const resolved = configuration.ofCall(session.config, pick(call, CALL_SETTINGS))
+  const { trigger = 'manual' } = call
+  const resolved = configuration.ofCall(session.config, pick(call, CALL_SETTINGS), trigger === 'manual')
   const { settings } = resolved
   if (!settings.enabled) return undefined
   const { sources } = resolved
-  const isAutomatic = call.trigger === 'auto'
+  const isAutomatic = trigger === 'auto'
   const isTargetGiven =
     settings.targetTokens !== undefined || (sources.target !== 'default' && sources.target !== 'preset')
   const values = nonDefaults(resolved, RUN_SETTINGS)
@@ -259,6 +260,7 @@ function stageSettings(config: RunConfig, available: number, targetTokens: numbe
     pruneMinimumSavings: config.pruneMinimumSavings ?? scaled.pruneMinimumSavings,
     pruneProtectedTools: config.pruneProtectedTools ?? PRUNE_PROTECTED_TOOLS,
     prunePlaceholder: config.prunePlaceholder ?? PRUNE_PLACEHOLDER,
+    pruneFailedResults: config.pruneFailedResults ?? false,
     readTools: config.readTools ?? READ_TOOLS,
     pathArguments: config.pathArguments ?? PATH_ARGUMENTS,
     deduplicateMinimumSavings: config.deduplicateMinimumSavings ?? DEDUP_THRESHOLD,

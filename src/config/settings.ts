@@ -85,6 +85,8 @@ export const compactionConfigSchema = z
      * of the history, at most 20,000; of all others 0.
      */
     minimumSavings: tokens.optional(),
+    /** Whether the outputs of failed calls are pruned too. Default false: the text of the error stays. */
+    pruneFailedResults: z.boolean().optional(),
     /** Text shown instead of a pruned output, with `{tokens}` and `{tool}` filled in, or a function that returns one. */
     prunePlaceholder: z.union([z.string().min(1), placeholderSchema]).optional(),
     /** Tools whose results show files. Default: the usual names. */

@@ -27,7 +27,7 @@ export type AggregateFileBudgetOptions = NonNullable<z.input<typeof parametersSc
 export type IncludedFile<F extends AttachedFile> = F & { readonly truncated?: true }
 
 /** The files to send, in the given order, and the omitted ones. Sizes in tokens. */
-export type AggregateFileBudget<F extends AttachedFile> = readonly IncludedFile<F>[] & {
+export type AggregateFileBudget<F extends AttachedFile> = IncludedFile<F>[] & {
   /** Omitted files, in the given order. */
   readonly excluded: readonly F[]
   /** One line per cut or omitted file, with its name. */
@@ -39,8 +39,8 @@ export type AggregateFileBudget<F extends AttachedFile> = readonly IncludedFile<
 
 /**
  * Fits the files of one request into a budget. Of a file above 5 MB a preview of 2,000 characters is used. When all together are too large,
- * files below 100 KB stay whole as long as they fit together, and the others are cut in proportion to their sizes; files without room
- * are omitted. Two files with one path are two files.
+ * these previews and files below 100 KB stay as they are if they fit together, or else the previews alone if they fit, and the others are
+ * cut in proportion to their sizes; files without room are omitted. Two files with one path are two files.
  *
  * The budget is floor((available input − used − reserve) × percent), where `maxTokens` is the requested output, or
  * `options.budgetTokens`. A first request has nothing used and no reserve.
@@ -83,7 +83,7 @@ type FittedFile<F extends AttachedFile> = {
 }
 
 /**
- * Fits files: previews of the largest, small ones whole, the rest in proportion to their sizes. `isPaid`: a summary, which has
+ * Fits files: previews of the largest and small ones whole, the rest in proportion to their sizes. `isPaid`: a summary, which has
  * precedence.
  */
 export function fitFiles<F extends AttachedFile>(
@@ -121,7 +121,12 @@ export function previewed<F extends AttachedFile>(file: F): IncludedFile<F> {
   return { ...file, content: headOf(content, FILE_PREVIEW_CHARS), truncated: true }
 }
 
-type Sized = { readonly given: AttachedFile; readonly tokens: number; readonly isPaid: boolean }
+type Sized = {
+  readonly given: AttachedFile
+  readonly file: AttachedFile
+  readonly tokens: number
+  readonly isPaid: boolean
+}
 
 /** The most tokens of each file. */
 function sharesOf(files: readonly Sized[], budgetTokens: number): number[] {
@@ -129,7 +134,11 @@ function sharesOf(files: readonly Sized[], budgetTokens: number): number[] {
   if (sumOf(files) <= budgetTokens) return files.map(({ tokens }) => tokens)
   const small = files.filter(({ given }) => byteLength(given.content) < FILE_FAST_PATH_SIZE)
   const paid = files.filter(({ isPaid }) => isPaid)
-  const fitting = [[...new Set([...paid, ...small])], paid].find((some) => sumOf(some) <= budgetTokens)
+  // A preview was cut already; a share of it would be a few words.
+  const short = [...paid, ...files.filter(({ given, file }) => file !== given)]
+  const fitting = [[...new Set([...short, ...small])], [...new Set(short)], paid].find(
+    (some) => sumOf(some) <= budgetTokens,
+  )
   const whole = new Set(fitting ?? [])
   const others = files.filter((file) => !whole.has(file))
   const share = (budgetTokens - sumOf([...whole])) / sumOf(others)

@@ -55,7 +55,8 @@ export function recalledIn(view: View): (index: number, tool: string | undefined
 
 /**
  * Shows a placeholder in place of old tool outputs. The newest outputs are protected, up to `pruneProtectTokens`; those of recall tools
- * before the newest turn are not. When these alone bring the history within its target, the others stay.
+ * before the newest turn are not. When these alone bring the history within its target, the others stay. Failed results keep the text of
+ * their error, unless `pruneFailedResults` is set.
  *
  * The cheapest stage, so it runs first: the call stays visible, so that the model knows what it did and can request the result
  * again. A preview is cleared like any output; another replacement stays. When the stage acts, it applies its whole rule: clearing a little at every turn
@@ -84,8 +85,7 @@ export const prune: PlanningStage<Plan | undefined> = {
         return
       }
       if (view.turns.pending.has(index) || preview === false) return
-      // Failed results keep their error text.
-      if (row.pinned || result.failed) return
+      if (row.pinned || (result.failed && !settings.pruneFailedResults)) return
       // An older read points to this one.
       if (view.pointerTargets.length > 0 && view.isPointerTarget(row.key, result.part)) return
       const placeholder = placeholderOf(result, tool, tokensOfResult(view, result))

@@ -27,6 +27,7 @@ export type StageSettings = {
   readonly pruneMinimumSavings: number
   readonly pruneProtectedTools: readonly string[]
   readonly prunePlaceholder: Placeholder
+  readonly pruneFailedResults: boolean
   readonly readTools: readonly string[]
   readonly pathArguments: readonly string[]
   readonly deduplicateMinimumSavings: number

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { type PlannedRun, withoutSteps } from '../../src/compaction/run-draft.ts'
 import { openStore } from '../../src/index.ts'
 
 /** A turn of about 100 tokens by the default estimator. */
@@ -119,5 +120,28 @@ describe('requests and rules that alone are too long', () => {
     const result = await store.compactSession('s', { targetTokens: 2_000 })
     expect(result!.compactions.at(-1)).not.toHaveProperty('shortened')
     await store.close()
+  })
+})
+
+it('a run whose plans are dropped keeps nothing of them, its summaries’ texts included', () => {
+  const view = { tokens: 9 }
+  const failed = [{ id: 'f' }]
+  const planned = {
+    snapshot: { view },
+    steps: [{ id: 'c' }],
+    stagesUsed: ['summarize'],
+    pending: [{ summarizer: 'm' }],
+    ownTexts: new Map([['c', 'They began.']]),
+    after: { tokens: 3 },
+    failed,
+  } as unknown as PlannedRun
+  expect(withoutSteps(planned)).toEqual({
+    snapshot: { view },
+    steps: [],
+    stagesUsed: [],
+    pending: [],
+    ownTexts: new Map(),
+    after: view,
+    failed,
   })
 })

@@ -17,7 +17,7 @@ import {
 } from '../../src/index.ts'
 import { partsOf } from '../../src/messages/message.ts'
 import { STAGE_NAMES } from '../../src/stages/registry.ts'
-import { chat, result, say, call as toolCall, units } from '../support/conversation.ts'
+import { chat, failure, result, say, call as toolCall, units } from '../support/conversation.ts'
 
 /*
  * Every setting once: a value that is not the default, and what a store does without and with it. A setting without a
@@ -53,6 +53,10 @@ const TOOLS = [
   result('b', units(3_000)),
   say('assistant', 'done'),
 ]
+/** The same, of calls that failed. */
+const FAILED_TOOLS = TOOLS.map((message, at) =>
+  message.role === 'tool' ? failure(at === 2 ? 'a' : 'b', units(3_000)) : message,
+)
 const lines = Array.from({ length: 50 }, (_, at) => `line ${at} of the file`).join('\n')
 const READS = [
   say('user', 'go'),
@@ -355,6 +359,12 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
     expected: [[], ['prune']],
   },
   pruneProtectedTools: { value: ['run'], talk: TOOLS, see: stagesUsed(PRUNES), expected: [['prune'], []] },
+  pruneFailedResults: {
+    value: true,
+    talk: FAILED_TOOLS,
+    see: stagesUsed(PRUNES),
+    expected: [[], ['prune']],
+  },
   prunePlaceholder: {
     value: '(gone)',
     talk: TOOLS,

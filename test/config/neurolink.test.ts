@@ -9,7 +9,7 @@ import {
   type Summarizer,
 } from '../../src/index.ts'
 import { failing, saying } from '../plain/support.ts'
-import { call, chat, result, say, units } from '../support/conversation.ts'
+import { call, chat, failure, result, say, units } from '../support/conversation.ts'
 import { S } from './cases.ts'
 
 /* The pipeline of the preset `neurolink` as a store runs it, chosen by name. Figures are its documentation's. */
@@ -39,10 +39,10 @@ async function shown(store: Store): Promise<string[]> {
 }
 
 /** Calls with outputs of 4,000 units: 4,600 tokens each by the formula. A placeholder of 21 characters takes 7. */
-function outputs(count: number, tool = 'run'): NewMessage[] {
+function outputs(count: number, tool = 'run', output = result): NewMessage[] {
   const used = (at: number): NewMessage[] => [
     call(`${tool}${at}`, tool),
-    result(`${tool}${at}`, units(4_000)),
+    output(`${tool}${at}`, units(4_000)),
     say('assistant', `${tool} ${at}`),
   ]
   return [say('user', 'go'), ...Array.from({ length: count }, (_, at) => used(at)).flat()]
@@ -67,7 +67,7 @@ describe('the preset neurolink', () => {
     await store.append(S, outputs(15))
     const before = (await store.getContextStats(S))!
     expect([before.availableInputTokens, before.shouldCompact]).toEqual([46_592, true])
-    const run = (await store.compactSession(S))!
+    const run = (await store.compactSession(S, { trigger: 'auto' }))!
     expect(run.targetTokens).toBe(37_273)
     expect(run.stagesUsed).toEqual(['prune', 'summarize'])
     // With a larger window pruning is enough.
@@ -75,6 +75,42 @@ describe('the preset neurolink', () => {
     const second = (await store.compactSession(S, { targetTokens: 43_000 }))!
     expect(second.stagesUsed).toEqual(['prune'])
     expect(summarizer.asked).toHaveLength(1)
+  })
+})
+
+describe('a run that a caller requests with the preset neurolink', () => {
+  // 30 messages: 30 × (100 or 101 units × 1.15 + 4) + 24 are 3,594 to 3,630 tokens, 67 or 68 percent of the 5,324 of gpt-4.
+  const talk = chat(15, 100)
+
+  it('compacts below 80 percent, to 60 percent, where no automatic run starts [S3-044]', async () => {
+    await using store = await neurolink({ summarizer: saying('They talked.') })
+    await store.createSession({ id: S, model: 'gpt-4' })
+    await store.append(S, talk)
+    const { usageRatio, shouldCompact } = (await store.getContextStats(S))!
+    expect(usageRatio).toBeGreaterThan(0.6)
+    expect([usageRatio < 0.7, shouldCompact]).toEqual([true, false])
+    expect((await store.beforeTurn(S)).compacted).toBe(false)
+    expect(await store.compactSession(S, { trigger: 'auto' })).toMatchObject({ reason: 'NOTHING_TO_COMPACT' })
+    const preview = (await store.previewCompaction(S))!
+    const run = (await store.compactSession(S))!
+    // floor(0.6 × 5,324); ceil(30 × 0.3) = 9 messages and the summary.
+    expect(run).toMatchObject({ compacted: true, targetTokens: 3_194, reachedTarget: true })
+    expect(preview.targetTokens).toBe(3_194)
+    expect(await store.getEffectiveHistory(S)).toHaveLength(10)
+  })
+
+  it('aims at a target that any layer gives, and at a threshold below 0.8 in proportion', async () => {
+    const targetOf = async (config: Settings, options: CompactOptions = {}): Promise<number> => {
+      await using store = await neurolink(config)
+      await store.createSession({ id: S, model: 'gpt-4' })
+      await store.append(S, talk)
+      return (await store.compactSession(S, options))!.targetTokens
+    }
+    // floor(0.5 × 5,324), and floor(0.6 × 0.4 / 0.8 × 5,324).
+    expect(await targetOf({ target: 0.5 })).toBe(2_662)
+    expect(await targetOf({}, { target: 0.5 })).toBe(2_662)
+    expect(await targetOf({ threshold: 0.4 })).toBe(1_597)
+    expect(await targetOf({}, { threshold: 0.4 })).toBe(1_597)
   })
 })
 
@@ -91,6 +127,23 @@ describe('stage 1 of the preset neurolink', () => {
       before.map((text, at) => (cleared.includes(at) ? PRUNE_PLACEHOLDER : text)),
     )
     expect(PRUNE_PLACEHOLDER).toBe('[Tool result cleared]')
+  })
+
+  it('clears the outputs of failed calls like all others, unless a layer keeps them [S3-098]', async () => {
+    await using store = await neurolink()
+    await store.append(S, outputs(14, 'run', failure))
+    const cleared = async (): Promise<number[]> => {
+      const parts = (await store.getEffectiveHistory(S)).map(({ content }) => JSON.stringify(content))
+      return parts.flatMap((text, at) => (text.includes(PRUNE_PLACEHOLDER) ? [at] : []))
+    }
+    const kept = await store.compactSession(S, { ...only('Prune'), pruneFailedResults: false })
+    expect(kept!.compacted).toBe(false)
+    await store.compactSession(S, only('Prune'))
+    // The newest nine are protected.
+    expect(await cleared()).toEqual([2, 5, 8, 11, 14])
+    await using other = await openStore(':memory:', { env: false })
+    await other.append(S, outputs(14, 'run', failure))
+    expect((await other.compactSession(S, only('Prune')))!.compacted).toBe(false)
   })
 
   it('needs savings of 20,000 tokens [S3-100]', async () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  type AttachedFile,
   calculateFileTokenBudget,
   enforceAggregateFileBudget,
   estimatePostProcessingTokens,
@@ -150,6 +151,31 @@ describe('enforceAggregateFileBudget', () => {
     // With room for everything the preview is all that is taken of the first.
     const alone = enforceAggregateFileBudget([files[0]!], 'openai', 'gpt-4o')
     expect(alone[0]!.content).toBe('a'.repeat(2_000))
+  })
+
+  it('never cuts a preview further where the previews fit, whatever the other files take [S3-299 S3-300]', () => {
+    const within = (budgetTokens: number, ...files: AttachedFile[]) =>
+      enforceAggregateFileBudget(files, 'openai', 'gpt-4o', undefined, { budgetTokens })
+    // A preview has 500 units, 575 tokens; 90,000 characters 25,875, 200,000 characters 57,500.
+    const huge = [file('huge', 1_400), file('huge too', 1_400)]
+    const large = file('large', 50)
+    const small = file('small', 22.5)
+    for (const others of [[large], [small], [large, small], [large, large, small, small]]) {
+      const [first, second] = within(2_000, ...huge, ...others)
+      expect([first!.content.length, second!.content.length]).toEqual([2_000, 2_000])
+    }
+    const beside = within(2_000, ...huge, large)
+    expect(estimateTokens(beside[2]!.content, 'openai')).toBeLessThanOrEqual(850)
+    expect(beside.fileTokens).toBeGreaterThan(1_950)
+    // Without room for both, half of the room for each.
+    const both = within(1_000, ...huge)
+    expect(both.map(({ content }) => estimateTokens(content, 'openai'))).toEqual([500, 500])
+  })
+
+  it('returns a list of the caller’s own [S3-304]', () => {
+    const files: { content: string; path?: string }[] = enforceAggregateFileBudget([file('a', 1)], 'openai')
+    files.push(file('b', 1))
+    expect(files.map(({ path }) => path)).toEqual(['a', 'b'])
   })
 
   it('makes five files of 2.8 MB fit a first request [S3-304]', () => {

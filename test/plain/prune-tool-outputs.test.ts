@@ -99,10 +99,12 @@ it('changes one part of a neutral message and no other [S3-106]', () => {
   expect(pruned[1]!.content).toEqual([part('a', CLEARED), messages[1]!.content[1]])
 })
 
-it('leaves failed results, and prunes nothing twice', () => {
+it('leaves failed results, unless they are asked for, and prunes nothing twice', () => {
   for (const failure of [{ result: { success: false } }, { isError: true }]) {
     const failed = { ...result('look', units(500)), ...failure }
     expect(pruneToolOutputs([call('look'), failed], ALL).pruned).toBe(false)
+    const { messages } = pruneToolOutputs([call('look'), failed], { ...ALL, failedResults: true })
+    expect(messages).toEqual([call('look'), { ...failed, content: CLEARED }])
   }
   const once = pruneToolOutputs([...output(500)], ALL).messages
   expect(pruneToolOutputs(once, ALL)).toEqual({ pruned: false, messages: once, tokensSaved: 0 })

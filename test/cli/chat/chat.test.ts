@@ -194,6 +194,28 @@ describe('undertext chat without a terminal', () => {
     expect((await chat([...small, '--compact-threshold', '1.5'], '')).exit).toBe(2)
   })
 
+  it('a threshold of 0.3 brings the history to 0.15, and the next turn does not compact again [S3-032]', async () => {
+    const store = await openStore(db, { env: false })
+    for (let at = 0; at < 50; at++) {
+      await store.append('talk', [
+        { role: 'user', content: `request ${at} ${'and so on '.repeat(36)}` },
+        { role: 'assistant', content: `answer ${at} ${'and so on '.repeat(36)}` },
+      ])
+    }
+    await store.close()
+    const args = ['talk', '--echo', '--context-window', '15000', '--max-tokens', '1000', '--json']
+    const { out } = await chat([...args, '--compact-threshold', '0.3'], 'hi\nand\ngo on\n')
+    const events = eventsIn(out)
+    expect(events.filter(({ phase }) => phase === 'completed')).toHaveLength(1)
+    expect(events.filter(({ event }) => event === 'warning')).toEqual([])
+    // Three short turns after it, of 10 to 12 tokens each, of 14,000.
+    const usages = events.flatMap(
+      ({ context }) => (context as { usageRatio: number } | undefined)?.usageRatio ?? [],
+    )
+    expect(usages).toHaveLength(3)
+    expect(Math.max(...usages)).toBeLessThanOrEqual(0.15 * 1.05 + 0.003)
+  })
+
   it('checks the budget after each turn; --disable-compaction prints and compacts nothing [S3-033 S3-322 S3-326]', async () => {
     const words = 'word '.repeat(400).trim()
     const small = ['--echo', '--context-window', '2000', '--max-tokens', '1000', '--json']

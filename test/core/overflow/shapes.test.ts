@@ -262,6 +262,20 @@ describe('ContextBudgetExceededError', () => {
     expect([error.provider, error.model]).toEqual(['openai', 'gpt-4o'])
   })
 
+  it('has the name of its class, by which another copy of the package recognizes it [S2-U02]', () => {
+    expect(error.name).toBe('ContextBudgetExceededError')
+    expect(String(error)).toMatch(/^ContextBudgetExceededError: The request takes 150000 tokens/)
+    const ofAnotherCopy = Object.assign(new Error('too large'), { name: error.name, code: error.code })
+    expect(isUndertextError(ofAnotherCopy, 'CONTEXT_BUDGET_EXCEEDED')).toBe(true)
+    expect(isUndertextError(Object.assign(new Error('other'), { name: 'Error', code: error.code }))).toBe(
+      false,
+    )
+    // A list of the caller's own.
+    const stages: string[] = error.stagesUsed
+    stages.push('summarize')
+    expect(error.facts.stagesUsed).toEqual(['prune', 'truncate'])
+  })
+
   it('gives advice, and does not promise what compaction cannot do', () => {
     expect(error.message).toBe(
       'The request takes 150000 tokens and "gpt-4o" has room for 120000 (after prune, truncate). Compact to a lower target, ask for fewer output tokens, or use a model with a larger window.',
