@@ -25,7 +25,7 @@ const PURE = [
   ...filesOf('test/storage/model'),
 ]
 /** No processes and no global changes, like the pure suites: these share their modules, which halves their time. */
-const SHARING = suitesIn('test/{config,summarizers,stages,replays,seeds}')
+const SHARING = suitesIn('test/{config,source,summarizers,stages,replays,seeds}')
 /** Readers of files, documents, and commands within this process: the same on every Node too, and they share their modules. */
 const FACES = suitesIn('test/transfer', 'test/cli')
 /** The suites among them that start the program or other processes. */

@@ -94,7 +94,7 @@ export function createProgram(argv: readonly string[], io: Io, run: Runner): Com
 function commandLines(program: Command): string {
   // `visibleCommands` adds `help`, which is not a command of this program.
   const listed = program.createHelp().visibleCommands(program).slice(0, -1)
-  const width = Math.max(...listed.map((command) => command.name().length))
+  const width = listed.reduce((most, command) => Math.max(most, command.name().length), 0)
   return listed.map((command) => `  ${command.name().padEnd(width)}  ${command.summary()}`).join('\n')
 }
 

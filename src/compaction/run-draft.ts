@@ -227,7 +227,11 @@ export class RunDraft {
       await listener.started?.({ id, view: this.#view, rows: task.rows, summarizer: summarizer.name })
     }
     const calling = (): Promise<void> => {
-      recorded ??= record()
+      if (recorded === undefined) {
+        recorded = record()
+        // A summarizer that does not wait for it would leave its rejection without a handler until the end of the call.
+        recorded.catch(() => undefined)
+      }
       return recorded
     }
     const request = { ...this.#requestFor(task, retryOf), calling }

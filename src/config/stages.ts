@@ -161,7 +161,7 @@ function replaceFirst(
   const found = settings[at]!
   const spec = isSpec(found) ? namedSpec(found) : undefined
   const inner = spec && specsIn(spec)
-  if (inner === undefined) return settings.toSpliced(at, 1, ...replacementsOf(found))
+  if (inner === undefined) return settings.flatMap((one, i) => (i === at ? replacementsOf(one) : [one]))
   return settings.with(at, { ...spec!, stages: replaceFirst(inner, names, replacementsOf) ?? inner })
 }
 

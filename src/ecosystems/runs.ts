@@ -121,7 +121,8 @@ export function answeredRunsOf(parts: readonly Part[]): (readonly Part[])[] {
     }
   }
   const firstCall = open.findIndex(({ type }) => type === 'tool-call')
-  addRun(runs, firstCall === -1 ? [...open, ...waiting] : open.toSpliced(firstCall, 0, ...waiting))
+  const place = firstCall === -1 ? open.length : firstCall
+  addRun(runs, [...open.slice(0, place), ...waiting, ...open.slice(place)])
   return runs
 }
 

@@ -77,7 +77,7 @@ export function holdsRow(
 
 /** Whether two sets share a row. */
 export function sharesRow(a: RowSet, b: RowSet): boolean {
-  return countRows(withoutRows(a, b)) < countRows(a)
+  return countRows(withoutRows(a, [b])) < countRows(a)
 }
 
 /** The first and the last place of a set, or `undefined` for an empty one. */
@@ -110,7 +110,7 @@ export function reachesInto(set: RowSet, [first, last]: readonly [Place, Place])
 }
 
 /** The rows of one set that are in none of the others. */
-export function withoutRows(set: RowSet, ...others: readonly RowSet[]): RowSet {
+export function withoutRows(set: RowSet, others: readonly RowSet[]): RowSet {
   const ordinals = new Set(others.flatMap(({ inserted }) => inserted.map(({ ordinal }) => ordinal)))
   const taken = others.flatMap(({ positions }) => positions).sort((a, b) => a[0] - b[0])
   const positions: [number, number][] = []

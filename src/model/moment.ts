@@ -67,7 +67,7 @@ export function rowsAt(inForce: readonly Covering[], position: number): RowSet {
     positions: position === 0 ? [] : [[1, position]],
     inserted: inForce.flatMap(({ coverage }) => coverage.inserted ?? []),
   }
-  return withoutRows(stored, ...hidden)
+  return withoutRows(stored, hidden)
 }
 
 /** The newest replacement of each part, in order of parts. Numbers of compactions are in the order in which they replace each other. */

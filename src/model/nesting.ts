@@ -41,7 +41,7 @@ export function dependsOn(later: Nested, earlier: Nested, others: readonly Neste
   const span = spanPlaces(later.coverage.hidden)
   if (span === undefined) return false
   const elsewhere = others.map(({ coverage }) => coverage.hidden)
-  return reachesInto(withoutRows(hidden, later.coverage.hidden, later.coverage.beside, ...elsewhere), span)
+  return reachesInto(withoutRows(hidden, [later.coverage.hidden, later.coverage.beside, ...elsewhere]), span)
 }
 
 /** The compactions that a rewind undid and redid when it came into force. */

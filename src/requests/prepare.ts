@@ -136,7 +136,7 @@ export class RequestPreparer {
     const record = (run: CompactionResult | null): CompactionResult | null => {
       if (run !== null) {
         runs.push(run)
-        tried.push(...run.stagesUsed)
+        for (const stage of run.stagesUsed) tried.push(stage)
       }
       return run
     }
@@ -228,7 +228,7 @@ export class RequestPreparer {
         ...WITHOUT_WAITING,
       })
       if (preview === null) return false
-      tried.push(...preview.stagesUsed)
+      for (const stage of preview.stagesUsed) tried.push(stage)
       if (!preview.fits) continue
       try {
         const run = await this.#port.compact(sessionId, preview)

@@ -92,8 +92,7 @@ export type RecordedResponse = {
 }
 
 /**
- * The figures of a usage: as they are, else read from a provider's form; `undefined` where none can be read. Never rejects: while it
- * reads, the messages are appended, and may be refused first.
+ * The figures of a usage: as they are, else read from a provider's form; `undefined` where none can be read.
  */
 export async function figuresOf(
   response: CheckedResponse,

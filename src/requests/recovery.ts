@@ -147,7 +147,7 @@ class Recovery {
       const run = await this.#compact({ ...config, ...steps[this.#step++]! })
       if (signal?.aborted) return undefined
       if (run?.compacted !== true) continue
-      this.stagesUsed.push(...run.stagesUsed)
+      for (const stage of run.stagesUsed) this.stagesUsed.push(stage)
       const next = ifSmaller(await this.#prepare(), best ?? request)
       if (next === undefined) continue
       best = next

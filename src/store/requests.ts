@@ -53,6 +53,8 @@ export async function recordResponse(
   if (request !== undefined && request.sessionId !== sessionId)
     throw invalid('recordResponse: the request is of another session')
   const reading = checked.usage == null ? undefined : figuresOf(checked)
+  // The append may be refused before this is waited for.
+  reading?.catch(() => undefined)
   const prompt = promptMessages(checked.prompt ?? request?.prompt)
   const messages = prompt.concat(checked.messages)
   const appended = await verbs.append(messages, {

@@ -92,27 +92,26 @@ export class Searcher {
   offer(): void {
     if (this.#timer !== undefined || this.#closing.signal.aborted) return
     this.#timer = setTimeout(() => {
-      this.#background = this.#work().then((isComplete) => {
-        this.#timer = undefined
-        this.#background = undefined
-        if (!isComplete) this.offer()
-      })
+      this.#background = this.#work().then(
+        () => this.#ended(),
+        (error: unknown) => this.#ended(error),
+      )
     }, BACKGROUND_AFTER_MS).unref()
   }
 
-  /** Returns `false` when another connection held the lock of SQLite, so that the work is to be done later. */
-  async #work(): Promise<boolean> {
-    try {
-      for (;;) {
-        const unindexed = await this.#storage.searching.unindexed(MOST_SESSIONS, true)
-        if (unindexed.length === 0 || this.#closing.signal.aborted) return true
-        await this.#addAll(unindexed, true)
-        if (this.#closing.signal.aborted) return true
-      }
-    } catch (error) {
-      // After any other failure the next append or search tries again; a search throws it.
-      return !isUndertextError(error, 'STORE_BUSY')
+  async #work(): Promise<void> {
+    while (!this.#closing.signal.aborted) {
+      const unindexed = await this.#storage.searching.unindexed(MOST_SESSIONS, true)
+      if (unindexed.length === 0 || this.#closing.signal.aborted) return
+      await this.#addAll(unindexed, true)
     }
+  }
+
+  #ended(error?: unknown): void {
+    this.#timer = undefined
+    this.#background = undefined
+    // Another connection held the lock of SQLite. After any other failure the next append or search tries again; a search throws it.
+    if (isUndertextError(error, 'STORE_BUSY')) this.offer()
   }
 
   /** Ends the work in the background; resolves when the transaction under way is over; `undefined` without one. */

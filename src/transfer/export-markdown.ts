@@ -81,7 +81,7 @@ function headMarkdown(document: SessionDocument, settings: DocumentSettings): st
   for (const one of compactions) {
     const { number, compaction } = one
     lines.push('', `**Compaction ${number}: ${compaction.kind}**, ${statusWords(compaction)}`, '')
-    lines.push(...compactionFacts(one).map((fact) => `- ${factMarkdown(fact)}`))
+    for (const fact of compactionFacts(one)) lines.push(`- ${factMarkdown(fact)}`)
   }
   return `${[...lines, '', '## Conversation'].join('\n')}\n`
 }

@@ -3,7 +3,7 @@ import { Guard } from '../../src/compaction/background/guard.ts'
 import { Configuration } from '../../src/config/resolve.ts'
 import type { RunConfig } from '../../src/config/run-config.ts'
 import { Events } from '../../src/events.ts'
-import type { CompactionResult, Store } from '../../src/index.ts'
+import { type CompactionResult, type Store, UndertextError } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { say } from '../support/conversation.ts'
 import { newFile } from '../support/temporary.ts'
@@ -159,6 +159,31 @@ it('whenIdle does not overlook an offer that becomes a job while it looks for jo
   await store.afterTurn(S)
   expect(await store.whenIdle(S)).toBe(true)
   expect(await states(store)).toEqual(['done'])
+})
+
+it('a storage that fails while a job is given up ends no process: the next caller who waits receives the error', async () => {
+  const unhandled = vi.fn()
+  process.on('unhandledRejection', unhandled)
+  const store = await openFull(model())
+  const storage = storageOf(store)
+  const { jobs } = storage
+  const { claim } = jobs
+  vi.spyOn(jobs, 'claim').mockImplementationOnce(async (...args) => {
+    const claimed = await claim.apply(jobs, args)
+    // Another process purges the session, and then the storage cannot be read.
+    vi.spyOn(storage, 'session').mockImplementationOnce(async () => {
+      throw new UndertextError('SESSION_NOT_FOUND', { sessionId: S })
+    })
+    vi.spyOn(jobs, 'job').mockImplementationOnce(async () => {
+      throw new UndertextError('STORE_BUSY', { waitedMs: 1 })
+    })
+    return claimed
+  })
+  await store.compactInBackground(S)
+  await expect(store.whenIdle(S)).rejects.toMatchObject({ code: 'STORE_BUSY' })
+  await new Promise((resolve) => setImmediate(resolve))
+  process.off('unhandledRejection', unhandled)
+  expect(unhandled).not.toHaveBeenCalled()
 })
 
 it('runs that would save too little open no circuit, however often, and cost included', async () => {

@@ -1,6 +1,6 @@
 import BetterSqlite3 from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { modelSummarizer, openStore, type Store, type Summarizer } from '../../src/index.ts'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { modelSummarizer, openStore, type Store, type Summarizer, UndertextError } from '../../src/index.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { chat } from '../support/conversation.ts'
 import { newFile } from '../support/temporary.ts'
@@ -172,4 +172,27 @@ describe('a model that was never called', () => {
     ])
     expect((await storageOf(store).circuits.circuit(S))!.openUntil).toBeGreaterThan(Date.now())
   })
+})
+
+it('a summarizer that does not wait for the record of its call ends no process: the run throws why it was not recorded', async () => {
+  const unhandled = vi.fn()
+  process.on('unhandledRejection', unhandled)
+  vi.spyOn(storageOf(store), 'noteAttempt').mockImplementationOnce(async () => {
+    throw new UndertextError('STORE_FULL', { detail: 'SQLITE_FULL' })
+  })
+  const summarizer: Summarizer = {
+    name: 'hasty',
+    usesModel: true,
+    announcesCalls: true,
+    summarize: async ({ calling }) => {
+      void calling?.()
+      await new Promise((resolve) => setImmediate(resolve))
+      return { text: 'In short.' }
+    },
+  }
+  await expect(store.compactSession(S, { ...SUMMARY, summarizer })).rejects.toMatchObject({
+    code: 'STORE_FULL',
+  })
+  process.off('unhandledRejection', unhandled)
+  expect(unhandled).not.toHaveBeenCalled()
 })

@@ -103,3 +103,30 @@ it('reports once the lines of the places that were left out', async () => {
   await watch.end()
   expect(lines).toEqual(['a.jsonl: left out, line 3, column 5: why', 'a.jsonl: left out, line 4: a crash'])
 })
+
+it('reports what fails unexpectedly once, and goes on', async () => {
+  const folder = newFolder()
+  const file = join(folder, 'a.jsonl')
+  writeFileSync(file, 'x')
+  const lines: string[] = []
+  let imports = 0
+  const watch = new FolderWatch(folder, {
+    importer: {
+      file: async () => {
+        imports += 1
+        throw new RangeError('no')
+      },
+      failuresOf: () => [],
+    },
+    signal: new AbortController().signal,
+    report: (line) => void lines.push(line),
+    changed: () => {},
+  })
+  watch.start()
+  await until(() => lines.length === 1)
+  appendFileSync(file, 'y')
+  await until(() => imports === 2)
+  await watch.end()
+  expect(imports).toBe(3)
+  expect(lines).toEqual([`${folder} was not looked through (RangeError); it is tried again within a minute.`])
+})

@@ -52,7 +52,13 @@ export async function serveMcp(context: Context, options: McpOptions): Promise<n
     (folder) =>
       new FolderWatch(folder, {
         ...{ importer, report, signal: context.signal },
-        changed: () => server?.isConnected() && server.sendResourceListChanged(),
+        changed: () => {
+          // Not by the method of `McpServer`, which leaves the promise alone.
+          if (server?.isConnected())
+            server.server
+              .sendResourceListChanged()
+              .catch((error: unknown) => report(`A change was not announced (${errorName(error)}).`))
+        },
       }),
   )
   for (const one of watches) one.start()
@@ -65,7 +71,7 @@ export async function serveMcp(context: Context, options: McpOptions): Promise<n
 /** Resolves when the client has gone, its input has ended, or the process is asked to end. */
 function ended({ signal, readerLeft }: Context, wire: Wire): Promise<void> {
   return new Promise((resolve) => {
-    wire.closed.then(resolve)
+    wire.closed.then(resolve, resolve)
     for (const one of [signal, readerLeft]) {
       if (one?.aborted) resolve()
       one?.addEventListener('abort', () => resolve(), { once: true })

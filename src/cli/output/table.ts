@@ -62,7 +62,7 @@ export function table(
       const lines = flexible === 'clip' ? [clip(text, width)] : wrapped(text, width)
       return typeof cell === 'string' ? lines : lines.map(cell.style)
     })
-    const height = Math.max(...row.map((lines) => lines.length))
+    const height = row.reduce((most, lines) => Math.max(most, lines.length), 0)
     return Array.from({ length: height }, (_, line) => lineOf(row.map((lines) => lines[line] ?? '')))
   })
   return [titles, ...body]
@@ -123,7 +123,7 @@ function blocks(
   sink: Sink,
   style: Style,
 ): string[] {
-  const label = Math.max(...columns.slice(1).map(({ title }) => widthOf(title)))
+  const label = columns.slice(1).reduce((most, { title }) => Math.max(most, widthOf(title)), 0)
   return texts.flatMap((row, at) => {
     const lines = row.flatMap((text, column) => {
       const cell = rows[at]![column]!

@@ -27,7 +27,7 @@ export class Background {
   constructor(parts: WorkerParts) {
     this.#parts = parts
     this.#worker = new Worker(parts)
-    if (this.#isOnByDefault()) void this.#resume()
+    if (this.#isOnByDefault()) this.#resume().catch((error: unknown) => this.#failed(error))
   }
 
   /** Whether this store runs jobs of all sessions, so that it resumes those that were left. */
@@ -41,12 +41,8 @@ export class Background {
   async #resume(): Promise<void> {
     await immediate()
     if (this.#worker.isClosed) return
-    try {
-      for (const sessionId of await this.#parts.storage.jobs.waiting(MAX_WAITING))
-        await this.#schedule(sessionId)
-    } catch (error) {
-      this.#failed(error)
-    }
+    for (const sessionId of await this.#parts.storage.jobs.waiting(MAX_WAITING))
+      await this.#schedule(sessionId)
   }
 
   /** Starts the open job of a session, now or when it is due. */
@@ -136,11 +132,10 @@ export class Background {
       const mine = [...before, ...this.#worker.works(sessionId)]
       const left = deadline - performance.now()
       if (left <= 0 || (open?.isHeld !== true && mine.length === 0)) return result
-      for (const work of mine) {
-        void work.then((made) => {
-          result = made ?? result
-        })
+      const keep = (made: CompactionResult | null): void => {
+        result = made ?? result
       }
+      for (const work of mine) work.then(keep, () => undefined)
       await orAborted(sessionId, this.#change(mine, left), signal)
     }
   }

@@ -97,7 +97,7 @@ export class Worker {
     return error
   }
 
-  /** The work under way: one promise per session. */
+  /** The work under way: one promise per session, which never rejects. */
   works(sessionId?: string): Promise<CompactionResult | null>[] {
     const works = sessionId === undefined ? [...this.#works.values()] : [this.#works.get(sessionId)]
     return works.flatMap((work) => (work === undefined ? [] : [work.done]))
@@ -161,7 +161,12 @@ export class Worker {
       end(work.result)
       for (const next of this.#waiting) this.start(next)
     }
-    void this.#outside(() => this.#work(sessionId, work)).finally(over)
+    this.#outside(() => this.#work(sessionId, work))
+      .catch((error: unknown) => {
+        // The storage is closed or unavailable, for example. The job stays queued, and is resumed when its claim has expired.
+        if (!this.#isClosed) this.#errors.set(sessionId, error)
+      })
+      .finally(over)
   }
 
   async #work(sessionId: string, work: Work): Promise<void> {
@@ -187,10 +192,8 @@ export class Worker {
       }
       await this.#process(claimed, work)
     } catch (error) {
-      if (isUndertextError(error, 'SESSION_NOT_FOUND') && claimed !== undefined)
-        return this.#aborted(claimed.job, work)
-      // The storage is closed or unavailable, for example. The job stays queued, and is resumed when its claim has expired.
-      if (!this.#isClosed) this.#errors.set(sessionId, error)
+      if (!isUndertextError(error, 'SESSION_NOT_FOUND') || claimed === undefined) throw error
+      await this.#aborted(claimed.job, work)
     } finally {
       liveRuns.delete(name)
       if (jobId !== undefined && running.get(jobId) === work) running.delete(jobId)
@@ -241,7 +244,10 @@ export class Worker {
 
   async #run(claimed: ClaimedJob, work: Work): Promise<Outcome> {
     const { job } = claimed
-    const renewal = setInterval(() => void this.#renew(job, work), RENEW_MS)
+    const renewal = setInterval(() => {
+      // Whatever fails: the commit checks the claim itself.
+      this.#renew(job, work).catch(() => undefined)
+    }, RENEW_MS)
     renewal.unref()
     try {
       const call = { ...this.#callOf(claimed), signal: work.abort.signal }
@@ -255,13 +261,11 @@ export class Worker {
     }
   }
 
-  /** Ends the run of a job that is no longer ours. All errors are ignored: the commit checks the claim itself. */
+  /** Ends the run of a job that is no longer ours. */
   async #renew({ id, sessionId }: Job, work: Work): Promise<void> {
-    try {
-      if (await this.#parts.storage.jobs.renew(sessionId, id, claimOf(work.runId))) return
-      work.cause ??= 'lost'
-      work.abort.abort()
-    } catch {}
+    if (await this.#parts.storage.jobs.renew(sessionId, id, claimOf(work.runId))) return
+    work.cause ??= 'lost'
+    work.abort.abort()
   }
 
   #callOf({ job, request }: ClaimedJob): CheckedCall {

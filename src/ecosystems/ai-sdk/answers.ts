@@ -185,8 +185,9 @@ async function readerUnlessOverflow(
   let failure: unknown
   try {
     for (let isPrelude = true; isPrelude; ) {
-      ahead.push(reader.read())
-      const { value } = await ahead.at(-1)!
+      const part = reader.read()
+      ahead.push(part)
+      const { value } = await part
       isPrelude = value !== undefined && PRELUDE.has(value.type)
       if (value?.type === 'error') failure = value.error
     }

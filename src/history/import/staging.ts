@@ -65,7 +65,10 @@ export async function staged<T>(
 ): Promise<T> {
   const id = stagedName()
   liveRuns.add(id)
-  const renewal = setInterval(() => void renew(storage, id), RENEW_MS)
+  const renewal = setInterval(() => {
+    // Whatever fails, a renewal is harmless: others follow, and other processes wait for many of them.
+    renew(storage, id).catch(() => undefined)
+  }, RENEW_MS)
   renewal.unref()
   try {
     const session = await storage.beginImport({ ...about, id, ...newLease() })
@@ -84,11 +87,8 @@ export function newLease(): Pick<NewImport, 'holder' | 'expiresAt'> {
   return { holder: LEASE_HOLDER, expiresAt: Date.now() + LEASE_MS }
 }
 
-/** Whatever fails, a renewal is harmless: others follow, and other processes wait for many of them. */
 async function renew(storage: Storage, id: string): Promise<void> {
-  try {
-    await storage.renewLease(id, { runId: id, ...newLease() })
-  } catch {}
+  await storage.renewLease(id, { runId: id, ...newLease() })
 }
 
 /** An error with the intended name of a session instead of its temporary one. */

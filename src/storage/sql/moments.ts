@@ -558,7 +558,7 @@ export function* readPastMessages(
 
 /** The rows of two sets. */
 function sharedRows(a: RowSet, b: RowSet): RowSet {
-  return withoutRows(a, withoutRows(a, b))
+  return withoutRows(a, [withoutRows(a, [b])])
 }
 
 /** Stored rows with the tags of a point in place of today's. */
@@ -626,8 +626,8 @@ export function* readDiff(sql: Sql, id: string, from: Moment, to: Moment | undef
     const ids = new Map([...first.inForce, ...second.inForce].map((one) => [one.no, one.id] as const))
     const changes: (readonly [anchor: number, ordinal: number, change: ViewChange])[] = []
     for (const [change, set, absent] of [
-      ['disappeared', withoutRows(first.set, second.set), second],
-      ['appeared', withoutRows(second.set, first.set), first],
+      ['disappeared', withoutRows(first.set, [second.set]), second],
+      ['appeared', withoutRows(second.set, [first.set]), first],
     ] as const) {
       for (const row of yield* rowsOf(sql, session, set, NARROW, '')) {
         const [position, ordinal, insertedBy] = [row[2] as number | null, row[3] as number, row[7]]

@@ -106,7 +106,7 @@ export async function runSlashCommand(
 
 async function help({ reporter }: Chat): Promise<void> {
   const listed = SLASH_COMMANDS.map(({ name, takes, does }) => ({ name, takes, does }))
-  const width = Math.max(...listed.map(({ name, takes }) => `${name} ${takes}`.length))
+  const width = listed.reduce((most, { name, takes }) => Math.max(most, `${name} ${takes}`.length), 0)
   reporter.result('/help', listed, [
     ...listed.map(({ name, takes, does }) => `  ${`${name} ${takes}`.padEnd(width)}  ${does}`),
     '  A backslash at the end of a line continues it on the next. // at the beginning is sent as one slash.',

@@ -160,7 +160,7 @@ function rowsText(rows: readonly PlannedRow[]): string {
     else if (last !== undefined && position === last[1] + 1) last[1] = position
     else ranges.push([position, position])
   }
-  return listing(ranges.length > 0 && positionWords(ranges), ...others)
+  return [...(ranges.length > 0 ? [positionWords(ranges)] : []), ...others].join(', ')
 }
 
 /** Why the history ends more than 5 % off its target. */

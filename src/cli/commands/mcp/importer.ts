@@ -38,7 +38,9 @@ export class Importer {
    * Imports a file below a folder, with `skipBad` without its unreadable places. Two files at once would be two writers of a session.
    */
   file(folder: string, path: string, signal: AbortSignal, skipBad = false): Promise<FileOutcome> {
-    const outcome = this.#last.then(() => this.#file(folder, path, signal, skipBad))
+    const next = (): Promise<FileOutcome> => this.#file(folder, path, signal, skipBad)
+    // An earlier import may have failed; its caller receives that error.
+    const outcome = this.#last.then(next, next)
     this.#last = outcome
     return outcome
   }

@@ -99,8 +99,17 @@ export class FolderWatch {
     })
   }
 
-  /** Looks through the folder and imports what is new, the newest file first. Never throws. */
-  async #look(): Promise<void> {
+  /** Looks through the folder and imports what is new, the newest file first. What fails is reported, and tried again at the next look. */
+  #look(): Promise<void> {
+    return this.#passes().catch((error: unknown) => {
+      this.#once(
+        '\nlook',
+        `${this.#folder} was not looked through (${errorName(error)}); it is tried again within a minute.`,
+      )
+    })
+  }
+
+  async #passes(): Promise<void> {
     while (await this.#pass());
   }
 

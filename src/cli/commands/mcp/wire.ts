@@ -36,24 +36,25 @@ export class Wire implements Transport {
   }
 
   async start(): Promise<void> {
-    void this.#read()
+    this.#read()
+      .catch((error: unknown) => {
+        if (!this.#isClosed) this.onerror?.(error as Error)
+      })
+      .finally(() => {
+        this.#atEnd = true
+        this.#closeWhenDone()
+      })
   }
 
   async #read(): Promise<void> {
     const input = this.#context.input as AsyncIterable<string | Uint8Array> & NodeJS.ReadableStream
-    try {
-      for await (const line of readFilledLines(bytesOf(input), MAX_MESSAGE_BYTES)) {
-        if (this.#isClosed) return
-        // Half a message at the end of the input is no message; a whole one needs no line break.
-        if (!line.ended && !('text' in line && isJson(line.text))) break
-        if ('text' in line) await this.#receive(line.text)
-        else await this.#refuse(INVALID_REQUEST, `The message cannot be read: ${line.problem}.`)
-      }
-    } catch (error) {
-      if (!this.#isClosed) this.onerror?.(error as Error)
+    for await (const line of readFilledLines(bytesOf(input), MAX_MESSAGE_BYTES)) {
+      if (this.#isClosed) return
+      // Half a message at the end of the input is no message; a whole one needs no line break.
+      if (!line.ended && !('text' in line && isJson(line.text))) return
+      if ('text' in line) await this.#receive(line.text)
+      else await this.#refuse(INVALID_REQUEST, `The message cannot be read: ${line.problem}.`)
     }
-    this.#atEnd = true
-    this.#closeWhenDone()
   }
 
   async #receive(text: string): Promise<void> {
@@ -102,7 +103,8 @@ export class Wire implements Transport {
   }
 
   #closeWhenDone(): void {
-    if (this.#atEnd && this.#open.size === 0) void this.close()
+    if (this.#atEnd && this.#open.size === 0)
+      this.close().catch((error: unknown) => this.onerror?.(error as Error))
   }
 
   async close(): Promise<void> {
@@ -110,8 +112,11 @@ export class Wire implements Transport {
     this.#isClosed = true
     // An input that is still open would keep the process alive.
     if (!this.#atEnd) (this.#context.input as NodeJS.ReadableStream & { destroy?(): void }).destroy?.()
-    this.onclose?.()
-    this.#resolveClosed()
+    try {
+      this.onclose?.()
+    } finally {
+      this.#resolveClosed()
+    }
   }
 }
 

@@ -21,22 +21,3 @@ it('cuts what a text ends with without a pattern that takes the square of its le
   )
   expect(found).toEqual([])
 })
-
-/** The arguments of a call are about 120,000 at most; a list from outside may be longer. */
-const SPREAD =
-  /\b(?:push|unshift|splice|Math\.max|Math\.min|fromCharCode|fromCodePoint)\([^(){}[\]]*\.\.\.[^\n]*/g
-/** Lists as long as our own commands, columns or stages are. */
-const SHORT = [
-  /^push\(\.\.\.(run|preview)\.stagesUsed\)/,
-  /^push\(\.\.\.compactionFacts\(/,
-  /^Math\.max\(\.\.\.(row|columns|listed)\b/,
-]
-
-it('spreads no list from outside into arguments', () => {
-  const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' }).filter((file) =>
-    file.endsWith('.ts'),
-  )
-  const found = files.flatMap((file) => readFileSync(join(SOURCE, file), 'utf8').match(SPREAD) ?? [])
-  expect(found.filter((call) => !SHORT.some((short) => short.test(call)))).toEqual([])
-  expect(found.length).toBeGreaterThan(0)
-})
