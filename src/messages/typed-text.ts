@@ -1,4 +1,5 @@
 import { characterStart, headOf, indexOfText } from './characters.ts'
+import { MAX_NAME_LENGTH } from './check.ts'
 
 /* Distinguishes what a user typed from what a client adds to the user's messages. */
 
@@ -45,17 +46,28 @@ export function typedText(text: string): string {
   return text.slice(from, after === -1 ? text.length : after).trim()
 }
 
-/** The maximum length of a title, characters. */
-const LONGEST = 80
+/** The longest displayed title, characters. */
+const SHOWN = 80
 
-/** The first words of a text as a title on one line; `undefined` for blank text. A longer text is cut after a word, never within a character. */
+/**
+ * A text as a title: on one line, whole up to the 1,000 characters of a label. A longer one is cut after a word. `undefined` for blank text.
+ */
 export function titleFrom(text: string): string | undefined {
-  const head = headOf(text.trimStart(), LONGEST * 8)
+  return lineOf(text, MAX_NAME_LENGTH) || undefined
+}
+
+/** A title as lists and headings show it: its first 80 characters, cut after a word. Titles are stored whole. */
+export function shownTitle(title: string): string {
+  return lineOf(title, SHOWN)
+}
+
+/** A text on one line. One that is longer than `most` is cut after a word, never within a character. */
+function lineOf(text: string, most: number): string {
+  const head = headOf(text.trimStart(), most * 8)
   const line = head.replaceAll(/\s+/g, ' ').trim()
-  if (line === '') return undefined
   const isWhole = head.length >= text.trim().length
-  if (isWhole && line.length <= LONGEST) return line
-  const end = characterStart(line, LONGEST - 1)
+  if (isWhole && line.length <= most) return line
+  const end = characterStart(line, most - 1)
   const word = line[end] === ' ' ? end : line.lastIndexOf(' ', end)
-  return `${line.slice(0, word > LONGEST / 2 ? word : end).trimEnd()}…`
+  return `${line.slice(0, word > most / 2 ? word : end).trimEnd()}…`
 }

@@ -4,6 +4,7 @@ import type { BringBackOptions } from '../config/store-options.ts'
 import { invalid, standingFor, UndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { StoredMessage } from '../messages/message.ts'
+import { shownTitle } from '../messages/typed-text.ts'
 import type { Session } from '../storage/storage.ts'
 import { extractiveSummarizer } from '../summarizers/extractive.ts'
 import { chosenSummarizer } from '../summarizers/judge-answer.ts'
@@ -37,7 +38,7 @@ export async function bringBack(
   const written =
     given === undefined ? await conclusionOf(context, fork, from) : { text: given, summarizer: undefined }
   const to = fork.messageCount
-  const name = fork.title === undefined ? forkId : `${forkId} (${fork.title})`
+  const name = fork.title === undefined ? forkId : `${forkId} (${shownTitle(fork.title)})`
   const metadata = {
     broughtBack: { fork: forkId, from, to, ...defined({ summarizer: written.summarizer }) },
   }

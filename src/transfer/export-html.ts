@@ -1,6 +1,6 @@
-import { detached, headOf } from '../messages/characters.ts'
+import { detached } from '../messages/characters.ts'
 import { partsOf, type StoredMessage } from '../messages/message.ts'
-import { typedText } from '../messages/typed-text.ts'
+import { shownTitle, typedText } from '../messages/typed-text.ts'
 import type { Code } from './document/blocks.ts'
 import { type DocumentOptions, time } from './document/options.ts'
 import { type PrintedRow, type Printer, printDocument, type ToolName } from './document/print.ts'
@@ -74,9 +74,6 @@ function gapHtml(words: string): string {
   return `<p class="gap">${words}</p>\n`
 }
 
-/** The maximum characters of a turn in the table of turns. */
-const TURN_LENGTH = 80
-
 /** An entry of the table of turns; empty for a row without a user's text. */
 function turnHtml(row: StoredMessage): string {
   if (row.kind !== 'message' || row.role !== 'user') return ''
@@ -86,7 +83,7 @@ function turnHtml(row: StoredMessage): string {
   if (texts.length === 0) return ''
   // What a client added is not the user's words, but it is better than nothing.
   const text = texts.map(typedText).find((typed) => typed !== '') ?? texts[0]!
-  const words = detached(headOf(text.trimStart(), TURN_LENGTH)).replace(/\s+/g, ' ')
+  const words = detached(shownTitle(text))
   const gone = row.hidden ? ' class="gone"' : ''
   return `<li${gone}><a href="#m-${row.position}">${row.position} ${escapedLine(words)}</a></li>\n`
 }

@@ -12,6 +12,7 @@ import {
   compactionName,
   type DocumentStore,
   type Fact,
+  headingOf,
   rowName,
   type SessionDocument,
   sessionFacts,
@@ -70,12 +71,11 @@ const MARKDOWN: Printer = {
 }
 
 function headMarkdown(document: SessionDocument, settings: DocumentSettings): string {
-  const { session, stats, compactions } = document
-  const title = settings.title ?? session.title ?? session.id
+  const { stats, compactions } = document
   const facts = sessionFacts(document, settings.exportedAt).map((fact) => `- ${factMarkdown(fact)}`)
   const shares = stats === undefined ? [] : sharesOf(stats.sizes)
   const shared = shares.map(({ name, share }) => `${name} ${(share / 10).toFixed(1)} %`).join(', ')
-  const lines = [`# ${inertText(visibleLine(title))}`, '', ...facts]
+  const lines = [`# ${inertText(visibleLine(headingOf(document, settings)))}`, '', ...facts]
   if (shared !== '') lines.push(`- **Of it:** ${shared}`)
   if (compactions.length > 0) lines.push('', '## Compactions')
   for (const one of compactions) {

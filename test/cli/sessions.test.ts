@@ -99,6 +99,41 @@ it('prints a line for each session at 80 columns and in a pipe, however long ids
   }
 })
 
+it('keeps titles whole and shows their first 80 characters, cut after a word, wherever it prints them', async () => {
+  const path = `${small.folder}/title.db`
+  const title = 'word '.repeat(60).trim()
+  const shown = `${'word '.repeat(16).trim()}…`
+  const store = await openStore(path, { env: false })
+  await store.createSession({ id: 'one', title })
+  await store.append('one', [{ role: 'user', content: 'x' }])
+  const fork = await store.forkSession('one')
+  const whole = { id: 'one', title }
+  const { messageId } = await store.bringBack(fork.id, { text: 'Done.' })
+  const [, back] = await store.getMessages('one')
+  await store.close()
+  expect(back).toMatchObject({
+    id: messageId,
+    content: `[Conclusion of the branch ${fork.id} (${shown}), which left this conversation after message 1]\n\nDone.`,
+  })
+  const run = (...words: string[]) => runCli([...words, '--db', path])
+  const onTerminal = (...words: string[]) => runCli([...words, '--db', path], { columns: 300 })
+  expect((await run('sessions', '--json')).json).toMatchObject({ sessions: [whole, { title }] })
+  for (const words of [['sessions'], ['show', 'one', '--full'], ['stats', 'one'], ['tree', 'one']]) {
+    const { out } = await onTerminal(...words)
+    expect(out, words.join(' ')).toContain(shown)
+    expect(out, words.join(' ')).not.toContain('word '.repeat(17))
+  }
+  const { out: candidates } = await runCli(['__complete', '--', '--db', path, 'show', 'on'])
+  expect(candidates).toMatch(/^one\t(?:word )+word…\n$/)
+  const { out: page } = await run('export', 'one', '--format', 'html')
+  expect(page).toContain(`<title>${shown}</title>`)
+  expect(page).toContain(`<h1 dir="auto">${shown}</h1>`)
+  expect(page.split(title)).toHaveLength(2)
+  const { lines } = await run('export', 'one', '--format', 'markdown')
+  expect(lines[0]).toBe(`# ${shown}`)
+  expect(lines).toContain(`- **Title:** \`${title}\``)
+})
+
 it('finds a session by a beginning that only one has, or @', async () => {
   const shown = async (given: string) => runCli(['show', given, '--json', '--db', small.path])
   for (const [given, id] of [

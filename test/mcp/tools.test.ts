@@ -166,6 +166,28 @@ describe('reading', () => {
     })
   })
 
+  it('lists the first 80 characters of a title, cut after a word, and has it whole for one session', async () => {
+    const path = `${small.folder}/title.db`
+    const title = 'word '.repeat(60).trim()
+    const shown = `${'word '.repeat(16).trim()}…`
+    await using store = await openStore(path, { env: false })
+    await store.createSession({ id: 'one', title })
+    await store.append('one', [say('user', 'x')])
+    await store.forkSession('one')
+    await served(
+      async ({ call, client }) => {
+        const { data, text } = await call('list_sessions')
+        expect(data.sessions.map((one: { title: string }) => one.title)).toEqual([shown, shown])
+        expect(text).not.toContain('word '.repeat(17))
+        expect((await client.listResources()).resources.map((one) => one.title)).toEqual([shown, shown])
+        expect((await call('list_forks', { session_id: 'one' })).data.forks[0].title).toBe(shown)
+        expect((await call('get_stats', { session_id: 'one' })).data.session.title).toBe(title)
+      },
+      [],
+      path,
+    )
+  })
+
   it('lists sessions and resources by their newest messages, and repeats none when one receives a message', async () => {
     const path = `${small.folder}/order.db`
     await using store = await openStore(path, { env: false })

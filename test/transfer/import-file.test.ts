@@ -589,8 +589,9 @@ describe('a title', () => {
       'Fix it',
     ],
     ['before what a client adds', 'Fix it\n\n<environment_details>x', 'Fix it'],
-    ['cut after a word', `${'word '.repeat(15)}andalongword`, `${'word '.repeat(15).trim()}…`],
-    ['cut between characters', '👩‍👩‍👧'.repeat(20), `${'👩‍👩‍👧'.repeat(9)}…`],
+    ['whole, up to 1,000 characters', 'word '.repeat(200), 'word '.repeat(200).trim()],
+    ['cut after a word at 1,000 characters', 'word '.repeat(205), `${'word '.repeat(200).trim()}…`],
+    ['cut between characters', '👩‍👩‍👧'.repeat(200), `${'👩‍👩‍👧'.repeat(124)}…`],
   ])('is what the user typed: %s', async (_, content, title) => {
     expect(await titleOf(content)).toBe(title)
   })

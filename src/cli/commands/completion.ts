@@ -1,4 +1,5 @@
 import type { Command, Option } from 'commander'
+import { shownTitle } from '../../messages/typed-text.ts'
 import type { Store } from '../../store/store.ts'
 import { statusWords } from '../../transfer/document/session-document.ts'
 import type { Context } from '../command.ts'
@@ -291,7 +292,7 @@ async function openNamed({ location, cwd, env, style }: Context, words: readonly
 async function sessionIds(store: Store, beginning: string): Promise<Candidate[]> {
   const found: Candidate[] = []
   for await (const { id, title = '' } of allSessions(store, { search: beginning || undefined })) {
-    if (id.startsWith(beginning)) found.push({ value: id, about: title })
+    if (id.startsWith(beginning)) found.push({ value: id, about: shownTitle(title) })
     if (found.length === MOST) break
   }
   return found

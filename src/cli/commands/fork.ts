@@ -1,3 +1,4 @@
+import { shownTitle } from '../../messages/typed-text.ts'
 import type { Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
@@ -127,7 +128,7 @@ function jsonOf({ session, messages, forks }: Node): JsonNode {
 
 function linesOf({ session, messages, forks }: Node, first: string, rest: string): string[] {
   const { id, title, forkedFrom } = session
-  const name = title === undefined ? id : `${id} (${title})`
+  const name = title === undefined ? id : `${id} (${shownTitle(title)})`
   const from = forkedFrom === undefined ? '' : `, from message ${forkedFrom.position}`
   return [
     `${first}${safeLine(name)}: ${counted(messages, 'message')}${from}`,

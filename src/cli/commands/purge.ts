@@ -1,3 +1,4 @@
+import { shownTitle } from '../../messages/typed-text.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { counted } from '../output/figures.ts'
@@ -26,7 +27,7 @@ export async function purge(
   const { title } = await store.getSession(session)
   const { messages } = await store.countMessages(session)
   const compactions = (await store.listCompactions(session)).length
-  const name = title === undefined ? session : `${session} (${title})`
+  const name = title === undefined ? session : `${session} (${shownTitle(title)})`
   await agree(
     context,
     session,

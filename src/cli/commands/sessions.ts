@@ -1,6 +1,7 @@
 import { isUndertextError } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
 import { isObject } from '../../messages/json.ts'
+import { shownTitle } from '../../messages/typed-text.ts'
 import type { ListedSession, MessageCounts, Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
@@ -131,7 +132,7 @@ function write(
   }
   const rows = belowParents(found).map(({ session, isBelow }) => [
     { text: session.id, style: style.cyan },
-    (isBelow ? '└ ' : '') + (session.title ?? ''),
+    (isBelow ? '└ ' : '') + shownTitle(session.title ?? ''),
     count(session.counts.messages),
     count(session.counts.visible),
     session.tokens === undefined ? '?' : count(session.tokens),

@@ -5,6 +5,7 @@ import {
   type Role,
   type StoredMessage,
 } from '../../messages/message.ts'
+import { shownTitle } from '../../messages/typed-text.ts'
 import type { Moment } from '../../model/moment.ts'
 import type { CompactionKind } from '../../model/plan.ts'
 import type { Compaction, MessageCounts, Session } from '../../storage/storage.ts'
@@ -179,7 +180,7 @@ async function* textOf(
   const figures = `${counted(messages, 'message')} stored, ${counted(visible, 'row')} in the view`
   const what = `${full ? 'everything stored' : 'the view'}${at === 'now' ? '' : ` at ${at}`}`
   const head = [
-    ...sentence(title === undefined ? id : `${id} · ${title}`, out, style.bold),
+    ...sentence(title === undefined ? id : `${id} · ${shownTitle(title)}`, out, style.bold),
     ...sentence(`${figures}; shown: ${what}`, out, style.dim),
   ]
   yield `${head.join('\n')}\n`

@@ -2,11 +2,12 @@ import type { ContextStats } from '../../compaction/stats.ts'
 import { isUndertextError } from '../../errors.ts'
 import { listIn } from '../../messages/lists.ts'
 import type { PositionRange, StoredMessage } from '../../messages/message.ts'
+import { shownTitle } from '../../messages/typed-text.ts'
 import { mergeRanges } from '../../model/expansion.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Sizes } from '../../tokens/measure.ts'
-import { counted, figure, positionWords, time } from './options.ts'
+import { counted, type DocumentSettings, figure, positionWords, time } from './options.ts'
 
 /** The texts of both documents about a session, its compactions and its rows. Foreign text is marked, and the writer escapes it. */
 export type Fact = {
@@ -42,13 +43,20 @@ export function sharesOf(
   })
 }
 
-/** The facts of the session itself. */
+/** The heading of a document. */
+export function headingOf({ session: { id, title } }: SessionDocument, settings: DocumentSettings): string {
+  return settings.title ?? (title === undefined ? id : shownTitle(title))
+}
+
+/** The facts of the session itself; a title that is longer than the heading is one of them. */
 export function sessionFacts(
   { session, stats, compactions }: SessionDocument,
   exportedAt: number | undefined,
 ): Fact[] {
+  const { title } = session
   return [
     ...given('Session', session.id),
+    ...given('Title', title === undefined || title === shownTitle(title) ? undefined : title),
     ...given('Owner', session.owner),
     ...given('Provider', session.provider),
     ...given('Model', session.model),

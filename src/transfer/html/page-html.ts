@@ -4,6 +4,7 @@ import {
   compactionFacts,
   type DocumentCompaction,
   type Fact,
+  headingOf,
   type SessionDocument,
   sessionFacts,
   sharesOf,
@@ -197,8 +198,7 @@ function hashOf(text: string): string {
 
 /** The page up to the table of its turns. */
 export function pageHead(document: SessionDocument, settings: DocumentSettings): string {
-  const { session } = document
-  const title = escapedLine(settings.title ?? session.title ?? session.id)
+  const title = escapedLine(headingOf(document, settings))
   const facts = sessionFacts(document, settings.exportedAt)
     .map((fact) => `<div>${factHtml(fact, false)}</div>`)
     .join('\n')

@@ -126,8 +126,8 @@ export const roo: Source = {
 }
 
 /**
- * Task histories of Cline: the same file without Roo Code's tags. Cline's messages have no time, or they name their model (`modelInfo`), which else is
- * in `task_metadata.json` in the same folder. Format: src/core/storage/disk.ts of cline/cline.
+ * Task histories of Cline: the same file without Roo Code's tags. Cline's messages have no time, or they name their model (`modelInfo`). Else the model
+ * is in `task_metadata.json`, and the times are in `ui_messages.json`, in the same folder. Format: src/core/storage/disk.ts of cline/cline.
  */
 export const cline: Source = {
   name: 'cline',
@@ -169,11 +169,13 @@ async function* read(input: Input, agent: Agent): AsyncGenerator<SourceEvent, vo
     yield { type: 'problem', at: {}, why: file }
     return
   }
-  const { plan, createdAt } = file
+  const { plan } = file
+  const shown = file.timeless ? await shownTimes(input) : undefined
+  const createdAt = shown?.began ?? file.createdAt
   const isNamed = isTaskFile(input.name) && input.folder !== ''
   yield { type: 'conversation', at: {}, ...(isNamed && { id: input.folder }) }
   if (createdAt !== undefined) yield { type: 'fields', createdAt }
-  if (agent === 'cline') yield await fieldsOfCline(input, file)
+  if (agent === 'cline') yield await fieldsOfCline(input, { ...file, createdAt })
   for (const { index, kind, why } of plan.notes)
     yield { type: 'note', at: { element: file.places[index]! }, kind, why }
   if (file.late > 0)
@@ -183,14 +185,76 @@ async function* read(input: Input, agent: Agent): AsyncGenerator<SourceEvent, vo
       kind: 'kept',
       why: `${file.late} follow messages of a later time: the order is the file's`,
     }
-  yield* tell(input, plan, agent)
+  yield* tell(input, plan, agent, shown)
+}
+
+/** The most bytes of the displayed messages that are read for their times. */
+const SHOWN_BYTES = 64 * 1024 * 1024
+
+/** What the times of displayed messages say about the messages for the model. */
+type ShownTimes = {
+  /** Of the first displayed message. */
+  readonly began: number
+  /** The times of the first and the last message displayed while the history had so many elements. */
+  readonly at: ReadonlyMap<number, { readonly first: number; readonly last: number }>
+}
+
+/**
+ * The times in `ui_messages.json`: messages of earlier versions have none of their own. Each displayed message names the last element of the
+ * history at its time (`conversationHistoryIndex`); older ones do not, but every request (`api_req_started`) adds the user's message and the answer.
+ */
+async function shownTimes(input: Input): Promise<ShownTimes | undefined> {
+  const text = await input.beside?.(SHOWN, SHOWN_BYTES)
+  const list = text === undefined ? undefined : parsedJson(text)
+  if (!Array.isArray(list)) return undefined
+  const at = new Map<number, { first: number; last: number }>()
+  let began: number | undefined
+  let requests = 0
+  for (const one of list) {
+    const time = isObject(one) ? timeOf(one.ts) : undefined
+    if (!isObject(one) || time === undefined) continue
+    began ??= time
+    const isRequest = one.say === 'api_req_started'
+    if (isRequest) requests += 1
+    const index = one.conversationHistoryIndex
+    const last = Number.isSafeInteger(index) ? (index as number) : 2 * (requests - 1) - (isRequest ? 1 : 0)
+    const elements = Math.max(0, last + 1)
+    const known = at.get(elements)
+    if (known === undefined) at.set(elements, { first: time, last: time })
+    else known.last = time
+  }
+  return began === undefined ? undefined : { began, at }
+}
+
+/** The times of elements, in order. One without its own has that of a displayed message, but none before that of the element before it. */
+class ElementTimes {
+  readonly #shown: ShownTimes | undefined
+  #latest: number
+
+  constructor(shown: ShownTimes | undefined) {
+    this.#shown = shown
+    this.#latest = shown?.began ?? 0
+  }
+
+  /** A user's message is added right after its request is displayed; an answer after its first words are. */
+  next({ ts, role }: JsonObject, elementsBefore: number): number | undefined {
+    const own = timeOf(ts)
+    if (this.#shown === undefined) return own
+    const shown = this.#shown.at.get(elementsBefore)
+    const found = own ?? (role === 'assistant' ? shown?.first : shown?.last) ?? 0
+    this.#latest = Math.max(this.#latest, found)
+    return own ?? this.#latest
+  }
 }
 
 /** The file in a task's folder that names the models, and the most bytes of it that are read. */
 const [CLINE_METADATA, CLINE_METADATA_BYTES] = ['task_metadata.json', 16 * 1024 * 1024]
 
 /** The fields of a task of Cline. Its folder is named after the time of its beginning. */
-async function fieldsOfCline(input: Input, { createdAt, modelInfo }: Survey): Promise<FieldsEvent> {
+async function fieldsOfCline(
+  input: Input,
+  { createdAt, modelInfo }: Pick<Survey, 'createdAt' | 'modelInfo'>,
+): Promise<FieldsEvent> {
   const began = createdAt ?? (/^\d{13}$/.test(input.folder) ? Number(input.folder) : undefined)
   const given = modelInfo ?? (await lastModel(input))
   const model = nameOf(given?.modelId ?? given?.model_id)
@@ -221,6 +285,8 @@ type Survey = {
   /** The element of the file for each element of the plan. */
   readonly places: readonly number[]
   readonly createdAt: number | undefined
+  /** Whether an element has no time. */
+  readonly timeless: boolean
   /** The number of elements after one with a later time. */
   readonly late: number
 }
@@ -231,6 +297,7 @@ async function survey(input: Input): Promise<Survey | string> {
   const places: number[] = []
   let createdAt: number | undefined
   let modelInfo: ModelInfo | undefined
+  let timeless = false
   let latest = 0
   let late = 0
   for await (const read of readElements(input.bytes(), { lists: ['messages'] })) {
@@ -242,6 +309,7 @@ async function survey(input: Input): Promise<Survey | string> {
     places.push(read.element)
     if (isObject(value.modelInfo)) modelInfo = value.modelInfo
     const time = timeOf(value.ts)
+    if (time === undefined) timeless = true
     if (time === undefined) continue
     createdAt ??= time
     if (time < latest) late += 1
@@ -249,7 +317,7 @@ async function survey(input: Input): Promise<Survey | string> {
   }
   if (input.name === SHOWN || (elements.length === 0 && (await isShown(input))))
     return `this is ${WHAT_WAS_SHOWN}`
-  return { plan: planOfRoo(elements), places, createdAt, late, modelInfo }
+  return { plan: planOfRoo(elements), places, createdAt, timeless, late, modelInfo }
 }
 
 async function isShown(input: Input): Promise<boolean> {
@@ -290,7 +358,9 @@ async function* tell(
   input: Input,
   plan: RooPlan,
   agent: Agent,
+  shown: ShownTimes | undefined,
 ): AsyncGenerator<SourceEvent, void, undefined> {
+  const times = new ElementTimes(shown)
   const owners = new Map(plan.compactions.map((one) => [one.owner, one] as const))
   const known = new Map<RooCompaction, SourceEvent>()
   const names: ToolNames = new Map()
@@ -304,8 +374,16 @@ async function* tell(
     if (read.type !== 'element' || problem !== undefined) continue
     index += 1
     const value = read.value as JsonObject
+    const createdAt = times.next(value, read.element - 1)
     const ordinal = plan.ordinals.get(index)
-    if (ordinal !== undefined) yield messageEvent(value, read, names, keys.next(value.ts, ordinal), agent)
+    if (ordinal !== undefined)
+      yield messageEvent(
+        value,
+        read,
+        names,
+        { idempotencyKey: keys.next(value.ts, ordinal), createdAt },
+        agent,
+      )
     const compaction = owners.get(index)
     if (compaction !== undefined) known.set(compaction, compactionEvent(value, read, compaction, ids))
   }
@@ -318,10 +396,9 @@ function messageEvent(
   value: JsonObject,
   read: Element,
   names: ToolNames,
-  idempotencyKey: string,
+  { idempotencyKey, createdAt }: { readonly idempotencyKey: string; readonly createdAt: number | undefined },
   agent: Agent,
 ): SourceEvent {
-  const createdAt = timeOf(value.ts)
   const message = messageOfElement(value, names, agent)!
   return {
     type: 'message',

@@ -300,3 +300,56 @@ it('takes the model of a task of Cline from the file beside it', async () => {
   const events = await eventsOf(cline, { ...told([said('user', 'a')]), beside })
   expect(eventsOfType(events, 'fields')).toEqual([{ type: 'fields', model: 'last', provider: 'openai' }])
 })
+
+const say = (ts: number, what: string, conversationHistoryIndex?: number): object => ({
+  ...{ ts, type: 'say', say: what },
+  ...(conversationHistoryIndex !== undefined && { conversationHistoryIndex }),
+})
+/** The times of a task's messages and of its beginning, with the given messages displayed. */
+const timesOf = async (values: readonly object[], displayed: readonly object[] | string) => {
+  const beside = async (name: string) => {
+    if (name !== 'ui_messages.json') return undefined
+    return typeof displayed === 'string' ? displayed : JSON.stringify(displayed)
+  }
+  const events = await eventsOf(cline, { ...told(values), beside })
+  const began = eventsOfType(events, 'fields').flatMap(({ createdAt }) => createdAt ?? [])
+  return {
+    began: began.at(-1),
+    messages: eventsOfType(events, 'message').map((one) => one.message.createdAt),
+  }
+}
+const TASK = [said('user', 'a'), calls('c'), answers('c'), said('assistant', 'd')]
+
+it('takes the times of a task of Cline from the messages that were displayed', async () => {
+  const displayed = [
+    say(1_000, 'task', -1),
+    say(1_010, 'api_req_started', -1),
+    say(1_200, 'text', 0),
+    say(1_300, 'tool', 0),
+    say(1_900, 'user_feedback', 1),
+    say(1_950, 'api_req_started', 1),
+    say(2_100, 'text', 2),
+    say(2_500, 'completion_result', 3),
+  ]
+  expect(await timesOf(TASK, displayed)).toEqual({ began: 1_000, messages: [1_010, 1_200, 1_950, 2_100] })
+  // Versions before the index: each request adds a message of the user and an answer.
+  const older = displayed.map((one) => ({ ...one, conversationHistoryIndex: undefined }))
+  expect(await timesOf(TASK, older)).toEqual({ began: 1_000, messages: [1_010, 1_200, 1_950, 2_100] })
+})
+
+it('gives a message without a displayed one the time of the message before, and keeps times of its own', async () => {
+  const displayed = [say(1_000, 'task', -1), say(1_200, 'text', 0), say(900, 'api_req_started', 1)]
+  expect(await timesOf(TASK, displayed)).toEqual({ began: 1_000, messages: [1_000, 1_200, 1_200, 1_200] })
+  const some = [said('user', 'a'), said('assistant', 'b', { ts: 5_000, modelInfo: {} }), said('user', 'c')]
+  expect(await timesOf(some, displayed)).toEqual({ began: 1_000, messages: [1_000, 5_000, 5_000] })
+  const isBroken = some.map((one, at) => (at === 1 ? { role: 'nobody' } : one))
+  expect((await timesOf(isBroken, displayed)).messages).toEqual([1_000, 1_000])
+})
+
+it('reads a task of Cline whose displayed messages cannot be read', async () => {
+  for (const displayed of ['', '[', '{}', '[]', '[null, 1, { "ts": "x" }]'])
+    expect(await timesOf(TASK, displayed)).toEqual({
+      began: undefined,
+      messages: [undefined, undefined, undefined, undefined],
+    })
+})

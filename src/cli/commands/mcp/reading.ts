@@ -3,6 +3,7 @@ import { invalid } from '../../../errors.ts'
 import { headOf } from '../../../messages/characters.ts'
 import { defined } from '../../../messages/defined.ts'
 import type { ViewMessage } from '../../../messages/message.ts'
+import { shownTitle } from '../../../messages/typed-text.ts'
 import type { MomentPoint } from '../../../model/moment.ts'
 import { framed, headWithin, indented } from '../../../recall/answer.ts'
 import { rowText } from '../../../recall/row-text.ts'
@@ -46,7 +47,7 @@ import {
 
 const sessionShape = z.strictObject({
   session_id: z.string(),
-  title: z.string().nullable(),
+  title: z.string().nullable().describe('in a list its first 80 characters'),
   owner: z.string().nullable(),
   parent_session_id: z.string().nullable().describe('the session whose subagent it belongs to'),
   provider: z.string().nullable(),
@@ -118,7 +119,10 @@ const listSessions = tool({
       limit: limit + 1,
     })
     const sessions: ListedSession[] = []
-    for (const session of page.slice(0, limit)) sessions.push(await listed(store, session))
+    for (const session of page.slice(0, limit)) {
+      const one = await listed(store, session)
+      sessions.push({ ...one, title: one.title && shownTitle(one.title) })
+    }
     if (sessions.length === 0) return { data: { sessions: [] }, text: 'No session matches.' }
     const scope = await countingFor(store)
     const names = new Names(scope, maxTokens)
@@ -576,7 +580,7 @@ function changeOf({
 
 const forkShape = z.strictObject({
   session_id: z.string(),
-  title: z.string().nullable(),
+  title: z.string().nullable().describe('its first 80 characters'),
   position: z.int().describe('the last position that the fork copied'),
   messages: z.int(),
   created_at: z.string(),
@@ -605,7 +609,7 @@ const listForks = tool({
     const gone = 'another session, or its fork is gone'
     const shown = itemsAfter(forks, given.cursor, ({ id }) => placeOf(id), gone).map((fork) => ({
       session_id: fork.id,
-      title: fork.title ?? null,
+      title: fork.title === undefined ? null : shownTitle(fork.title),
       position: fork.forkedFrom!.position,
       messages: fork.messageCount,
       created_at: timeText(fork.createdAt),

@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { invalid, isUndertextError } from '../../../errors.ts'
 import { codePointStart, headOf } from '../../../messages/characters.ts'
 import { defined } from '../../../messages/defined.ts'
+import { shownTitle } from '../../../messages/typed-text.ts'
 import { framed } from '../../../recall/answer.ts'
 import type { ListedSession, Session } from '../../../storage/storage.ts'
 import type { Store } from '../../../store/store.ts'
@@ -95,7 +96,7 @@ async function resourceOf(store: Store, { id, title, updatedAt, archivedAt }: Se
   return {
     uri: PREFIX + encodeURIComponent(id),
     name: safeLine(headOf(id, MOST_UNITS)),
-    ...(title !== undefined && { title: safeLine(headOf(title, MOST_UNITS)) }),
+    ...(title !== undefined && { title: safeLine(shownTitle(title)) }),
     description: `${counted(messages, 'message')}${archivedAt === undefined ? '' : ', archived'}`,
     mimeType: MARKDOWN,
     annotations: { lastModified: timeText(updatedAt) },

@@ -1,5 +1,6 @@
 import type { ContextStats } from '../../../compaction/stats.ts'
 import type { SessionUsage } from '../../../compaction/usage.ts'
+import { shownTitle } from '../../../messages/typed-text.ts'
 import type { MessageCounts, Session } from '../../../storage/storage.ts'
 import type { Output, Sink, Style } from '../../command.ts'
 import { count, counted, listing, money, percent, shares, time } from '../../output/figures.ts'
@@ -122,7 +123,7 @@ export function statsLines(
   usage: SessionUsage,
 ): string[] {
   const { style, out } = output
-  const name = session.title === undefined ? session.id : `${session.id} · ${session.title}`
+  const name = session.title === undefined ? session.id : `${session.id} · ${shownTitle(session.title)}`
   const head = [...sentence(name, out, style.bold), ...sentence(countsText(session, counts), out), '']
   if (models.length === 0) return [...head, 'It holds no message, so there is nothing to send yet.']
   const body = models.length === 1 ? oneModel(output, models[0]!) : sideBySide(output, models)
