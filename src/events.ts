@@ -91,6 +91,15 @@ export type TurnCompleteEvent = {
   readonly stopReason?: string
 }
 
+/** Rows were added to the index of the search: by a search, or in the background after an append. */
+export type IndexingEvent = {
+  /** The session, when the search is of one; absent for the whole store. */
+  readonly sessionId?: string
+  /** Messages and summaries that this work has added so far, and how many there were to add when it began. */
+  readonly indexed: number
+  readonly total: number
+}
+
 type OfJob = {
   readonly sessionId: string
   readonly jobId: string
@@ -173,6 +182,7 @@ export type StoreEvents = {
   readonly compaction: CompactionEvent
   readonly turnComplete: TurnCompleteEvent
   readonly usageWarning: UsageWarningEvent
+  readonly indexing: IndexingEvent
   readonly job: JobEvent
   readonly circuit: CircuitEvent
   readonly spendLimit: SpendLimitEvent
@@ -184,6 +194,7 @@ export const STORE_EVENTS = [
   'compaction',
   'turnComplete',
   'usageWarning',
+  'indexing',
   'job',
   'circuit',
   'spendLimit',

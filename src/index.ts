@@ -111,6 +111,7 @@ export {
   type CompactionStartedEvent,
   type CompactionTurnedEvent,
   type ContextWarningEvent,
+  type IndexingEvent,
   type JobCompletedEvent,
   type JobEndedEvent,
   type JobEvent,

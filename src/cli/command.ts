@@ -75,6 +75,8 @@ export type Context = {
   pour(text: string): Promise<void>
   /** A progress bar on the terminal; nothing without one or with `--json`. */
   progress(text: string): Promise<Progress>
+  /** A line of the terminal that is rewritten; nothing without one or with `--json`. It reads no keys, so that Ctrl-C interrupts. */
+  statusLine(): Promise<StatusLine>
   /** Writes a text that may be longer than the screen: through the pager on a terminal, else to `out`. Pieces must be whole lines. */
   page(text: string | AsyncIterable<string>): Promise<void>
   /** Writes one JSON value, for `--json`: bytes as base64, undefined left out. */
@@ -88,6 +90,12 @@ export type Progress = {
   /** The share done, 0 to 1, and a few words. */
   at(share: number, text: string): void
   end(text: string): void
+}
+
+/** A line of the terminal that is rewritten, until it is cleared. */
+export type StatusLine = {
+  show(text: string): void
+  clear(): void
 }
 
 /** What a run of the program uses of its process. */

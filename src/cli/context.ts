@@ -77,6 +77,7 @@ export async function createContext(
   const canAsk = input.isTTY === true && io.err.isTerminal
   const agreed = options.yes === true
   const json = options.json === true
+  const hasProgress = io.err.isTerminal && !json && env.TERM !== 'dumb'
   const style = createStyle(colours.out || colours.err)
   const context: Context = {
     out,
@@ -107,8 +108,12 @@ export async function createContext(
       agreed || !canAsk ? agreed : (await import('./prompts.ts')).confirm(io, question),
     ask: async (question) => (canAsk ? (await import('./prompts.ts')).ask(io, question) : undefined),
     pour: async (text) => (io.out.isTerminal ? out.write(text) : io.pour(text)),
+    statusLine: async () => {
+      if (!hasProgress) return { show: () => {}, clear: () => {} }
+      return (await import('./output/status-line.ts')).statusLine(io.err)
+    },
     progress: async (text) => {
-      if (!io.err.isTerminal || json || env.TERM === 'dumb') return { at: () => {}, end: () => {} }
+      if (!hasProgress) return { at: () => {}, end: () => {} }
       return (await import('./prompts.ts')).startProgress(io, text)
     },
     page: (text) =>

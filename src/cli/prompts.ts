@@ -8,8 +8,8 @@ import {
 } from '@clack/prompts'
 import type { Io, Progress, Sink } from './command.ts'
 import { CliError } from './errors.ts'
-import { clipped } from './output/layout.ts'
 import { safeLine, safeText, unmark } from './output/safe-text.ts'
+import { statusLine } from './output/status-line.ts'
 
 /*
  * Questions and progress on the terminal. They move the cursor, so the library writes to the terminal unchanged, and only the texts given
@@ -74,17 +74,12 @@ export function startProgress(io: Io, text: string): Progress {
  * reader.
  */
 function startLine({ err }: Io, text: string): Progress {
-  let drawn = ''
-  const draw = (now: string): void => {
-    const line = clipped(oneLine(now), err.columns - 1)
-    if (line !== drawn) err.write(`\r\x1b[2K${line}`)
-    drawn = line
-  }
-  draw(text)
+  const line = statusLine(err)
+  line.show(text)
   return {
-    at: (_share, now) => draw(now),
+    at: (_share, now) => line.show(now),
     end: (last) => {
-      draw(last)
+      line.show(last)
       err.write('\n')
     },
   }

@@ -3,6 +3,7 @@ import { fenceFor, withoutMarks } from '../files/attached-file.ts'
 import { characterStart, codePointStart, headOf } from '../messages/characters.ts'
 import { defined } from '../messages/defined.ts'
 import type { Role, RowKind, StoredMessage } from '../messages/message.ts'
+import { readQuery } from '../search/query.ts'
 import type { Store } from '../store/store.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { truncateToTokenBudget } from '../tokens/truncate-text.ts'
@@ -71,8 +72,13 @@ export type RecallAnswer = {
   readonly cursor?: string
   /** A cursor of the same tool for what comes before; absent at the beginning. */
   readonly previous?: string
+  /** Of notes: what to pass as `after` for the next ones; absent at the end. */
+  readonly after?: number
   /** Of a search: rows that are not in the index, which cannot be written, were not searched. */
   readonly complete?: false
+  /** Of a search without hits: no word of the query could be looked for. `leftOut` are those that are too common. */
+  readonly noWords?: true
+  readonly leftOut?: readonly string[]
   /** The code of what prevented an answer, such as `INVALID_INPUT`; `text` says what to do. */
   readonly problem?: string
 }
@@ -109,6 +115,23 @@ export function sentenceAnswer(
   trail: readonly string[] = [],
 ): RecallAnswer {
   return answerOf(scope, maxTokens, 0, () => ({ lead, trail }))
+}
+
+/** Words that a sentence names. */
+const MOST_WORDS = 8
+
+/** The answer to a query of which no word can be looked for; `undefined` when there is one. */
+export function wordlessAnswer(scope: Scope, maxTokens: number, query: string): RecallAnswer | undefined {
+  const { words, leftOut } = readQuery(query)
+  if (words.length > 0) return undefined
+  const named = leftOut.slice(0, MOST_WORDS).join(', ')
+  const why =
+    leftOut.length === 0
+      ? 'This query has no word that can be looked for.'
+      : `All words of this query are too common to be looked for (${named}${leftOut.length > MOST_WORDS ? ', …' : ''}).`
+  const lead = `${why} Use other words: names, numbers, or a word of the answer.`
+  const answer = sentenceAnswer(scope, maxTokens, lead)
+  return { ...answer, noWords: true, ...(leftOut.length > 0 && { leftOut }) }
 }
 
 /**

@@ -14,6 +14,7 @@ import {
   type RecallAnswer,
   type RecalledNoteText,
   sentenceAnswer,
+  wordlessAnswer,
 } from './answer.ts'
 import { wrong } from './problems.ts'
 import { boundsSchema, type RecallBounds, type RecallScope, type Scope } from './scope.ts'
@@ -109,6 +110,9 @@ async function recall(
   maxTokens: number,
 ): Promise<RecallAnswer> {
   const all = await notesOf(scope, { query, key, limit: MOST })
+  const isSought = query !== undefined && query.trim() !== '' && noteId === undefined
+  const wordless = isSought ? wordlessAnswer(scope, maxTokens, query) : undefined
+  if (wordless !== undefined) return { ...wordless, notes: [] }
   const found = noteId === undefined ? all.slice(after) : all.filter(({ id }) => id === noteId)
   const notes: RecalledNoteText[] = []
   let left = maxTokens - FRAME_TOKENS
@@ -120,7 +124,7 @@ async function recall(
     left -= scope.tokensOf(head) + 60
     notes.push(shownNote(note, head, from))
   }
-  return answerOf(scope, maxTokens, notes.length, (shown) => ({
+  const answer = answerOf(scope, maxTokens, notes.length, (shown) => ({
     notes: notes.slice(0, shown),
     lead:
       shown === 0
@@ -128,6 +132,8 @@ async function recall(
         : `${shown} of ${found.length} notes, ${query === undefined ? 'newest' : 'best'} first.`,
     trail: shown < found.length ? [`For the next notes: after ${after + shown}.`] : [],
   }))
+  const shown = answer.notes?.length ?? 0
+  return { ...answer, ...(shown < found.length && { after: after + shown }) }
 }
 
 /** A note with a part of its text. */

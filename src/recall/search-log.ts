@@ -22,6 +22,7 @@ import {
   type RecalledPiece,
   sentenceAnswer,
   withPassages,
+  wordlessAnswer,
 } from './answer.ts'
 import { type Passage, passagesOf, WHOLE } from './passages.ts'
 import { BAD_CURSOR, wrong } from './problems.ts'
@@ -80,6 +81,8 @@ async function search(
   const named = session === undefined ? undefined : await asked.sessionOf(session)
   const scope = named?.scope ?? asked
   const searched = named === undefined ? scope.searched : [{ session: named.session.id }]
+  const wordless = wordlessAnswer(scope, maxTokens, query)
+  if (wordless !== undefined) return wordless
   const digest = digestOf([query, searched, hidden])
   const start = cursor === undefined ? FIRST_PLACE : readCursor(cursor, digest, searched.length)
   for (let place = start; ; ) {

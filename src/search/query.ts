@@ -5,6 +5,8 @@ import { wordsOf } from './words.ts'
 export type SearchQuery = {
   /** Distinct words; a word that the question does not have itself, but one of its meaning, weighs less. */
   readonly words: readonly { readonly word: string; readonly weight: number }[]
+  /** Words of the text, as written, that are too common to be in the index. */
+  readonly leftOut: readonly string[]
   /** Texts in quotes, as the words that follow each other. */
   readonly phrases: readonly (readonly string[])[]
   /** Whether the question asks for a time. */
@@ -47,12 +49,28 @@ export function readQuery(text: string): SearchQuery {
     }
   return {
     words,
+    leftOut: leftOutOf(read),
     phrases: phrasesOf(read),
     names: namesOf(read),
     asksTime: ASKS_TIME.test(read),
     dates: datesOf(read),
     ...roleOf(read),
   }
+}
+
+/** A word with the apostrophes within it. */
+const WRITTEN = /[\p{L}\p{N}\p{M}_]+(?:['’][\p{L}\p{N}\p{M}_]+)*/gu
+
+/** Distinct in any case. A piece between two spaces, such as a path, may have words of the index that its parts are not. */
+function leftOutOf(text: string): string[] {
+  const found = new Map<string, string>()
+  for (const piece of text.split(/\s+/)) {
+    if (wordsOf(piece).length > 0) continue
+    for (const [word] of piece.matchAll(WRITTEN))
+      if (/[\p{L}\p{N}]/u.test(word) && found.size < MAX_OWN && !found.has(word.toLowerCase()))
+        found.set(word.toLowerCase(), word)
+  }
+  return [...found.values()]
 }
 
 function namesOf(text: string): string[] {

@@ -68,15 +68,24 @@ export type SearchPage = {
   readonly next: SearchPlace | undefined
 }
 
+/** What one transaction added to the index. */
+export type Indexed = {
+  /** How many of the sessions, from the first, need no more. */
+  readonly sessions: number
+  readonly rows: number
+}
+
 /** The search and its index. */
 export interface Searching {
   /** Ids of sessions with rows that are not in the index, at most `limit`. With `onlyIfUsed`, none if the index was never used. */
   unindexed(limit: number, onlyIfUsed?: boolean): Awaitable<string[]>
+  /** How many rows are not in the index, of one session or of all. */
+  countUnindexed(session?: string): Awaitable<number>
   /**
-   * Adds rows of sessions to the index, as many as a short transaction holds; returns how many of the sessions, from the first, need no
-   * more. Several processes may do this at once. With `isPatient: false` a lock of SQLite is not waited for: `STORE_BUSY`.
+   * Adds rows of sessions to the index, as many as a short transaction holds. Several processes may do this at once. With
+   * `isPatient: false` a lock of SQLite is not waited for: `STORE_BUSY`.
    */
-  index(ids: readonly string[], isPatient?: boolean): Awaitable<number>
+  index(ids: readonly string[], isPatient?: boolean): Awaitable<Indexed>
   /** Finds rows that are in the index. */
   find(request: SearchRequest): Awaitable<SearchPage>
 }

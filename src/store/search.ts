@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import type { CheckedSearch } from '../config/store-options.ts'
 import { invalid, isUndertextError } from '../errors.ts'
+import type { Events } from '../events.ts'
 import { MAX_TEXT, readQuery, type SearchQuery } from '../search/query.ts'
 import type { SearchHit, SearchPlace, Storage } from '../storage/storage.ts'
 
@@ -13,6 +14,10 @@ export type SearchResult = {
   readonly cursor?: string
   /** `false` when rows were not searched: they are not in the index, and the store is read-only, full, or locked by another process. */
   readonly complete: boolean
+  /** Words of the query, as written, that were not looked for: they are too common to be in the index. Absent when there are none. */
+  readonly leftOut?: readonly string[]
+  /** `true` when no word of the query was looked for, so that there are no hits: it has none, or all were left out. */
+  readonly noWords?: true
 }
 
 /** Sessions that are looked up at once. */
@@ -23,16 +28,21 @@ const [BACKGROUND_AFTER_MS, BACKGROUND_PAUSE_MS] = [2_000, 50]
 /** What prevents writing to the index: a search then finds what is in it. */
 const UNWRITABLE = ['STORE_READONLY', 'STORE_BUSY', 'STORE_FULL'] as const
 
+/** Receives how many rows a transaction added. */
+type Report = (rows: number) => void
+
 /** Searches, and keeps the index of the search up to date. */
 export class Searcher {
   readonly #storage: Storage
+  readonly #events: Events
   #catchingUp: Promise<boolean> | undefined
   #timer: NodeJS.Timeout | undefined
   #background: Promise<void> | undefined
   readonly #closing = new AbortController()
 
-  constructor(storage: Storage) {
+  constructor(storage: Storage, events: Events) {
     this.#storage = storage
+    this.#events = events
   }
 
   async search(text: string, options: CheckedSearch): Promise<SearchResult> {
@@ -40,17 +50,24 @@ export class Searcher {
     const digest = digestOf(text, [session, filter])
     const query = readQuery(text)
     const after = cursor === undefined ? undefined : decodeCursor(cursor, digest, query.words.length)
-    // What was stored since the first page is not part of the list.
-    const complete = after !== undefined || (await this.#catchUp(session))
+    // What was stored since the first page is not part of the list, and a query without words finds nothing.
+    const isIndexed = after !== undefined || query.words.length === 0
+    const complete = isIndexed || (await this.#catchUp(session))
     const { hits, next } = await this.#storage.searching.find({
       ...{ query, isQuestion: isQuestion(text, query), session, filter, limit, after },
     })
-    return { hits, ...(next === undefined ? {} : { cursor: encodeCursor(next, digest) }), complete }
+    return {
+      hits,
+      ...(next !== undefined && { cursor: encodeCursor(next, digest) }),
+      complete,
+      ...(query.leftOut.length > 0 && { leftOut: query.leftOut }),
+      ...(query.words.length === 0 && { noWords: true }),
+    }
   }
 
   /** Adds to the index what it lacks, of one session or of all; returns `false` when it lacks something that cannot be written. */
   async #catchUp(session: string | undefined): Promise<boolean> {
-    if (session !== undefined) return this.#index([session])
+    if (session !== undefined) return this.#index([session], await this.#reporter(session))
     this.#catchingUp ??= this.#indexAll().finally(() => {
       this.#catchingUp = undefined
     })
@@ -58,16 +75,18 @@ export class Searcher {
   }
 
   async #indexAll(): Promise<boolean> {
+    let report: Report | undefined
     for (;;) {
       const unindexed = await this.#storage.searching.unindexed(MOST_SESSIONS)
       if (unindexed.length === 0) return true
-      if (!(await this.#index(unindexed))) return false
+      report ??= await this.#reporter()
+      if (!(await this.#index(unindexed, report))) return false
     }
   }
 
-  async #index(ids: readonly string[]): Promise<boolean> {
+  async #index(ids: readonly string[], report: Report): Promise<boolean> {
     try {
-      await this.#addAll(ids, false)
+      await this.#addAll(ids, false, report)
       return true
     } catch (error) {
       if (UNWRITABLE.some((code) => isUndertextError(error, code))) return false
@@ -75,9 +94,27 @@ export class Searcher {
     }
   }
 
-  async #addAll(ids: readonly string[], inBackground: boolean): Promise<void> {
+  /** Emits the progress of one piece of work. Without a listener its size is not read. */
+  async #reporter(session?: string): Promise<Report> {
+    if (!this.#events.hasListener('indexing')) return () => {}
+    const total = await this.#storage.searching.countUnindexed(session)
+    let indexed = 0
+    return (rows) => {
+      if (rows === 0) return
+      indexed += rows
+      this.#events.emit('indexing', {
+        ...(session !== undefined && { sessionId: session }),
+        // Rows that were appended meanwhile are added too.
+        ...{ indexed, total: Math.max(total, indexed) },
+      })
+    }
+  }
+
+  async #addAll(ids: readonly string[], inBackground: boolean, report: Report): Promise<void> {
     for (let at = 0; at < ids.length; ) {
-      at += await this.#storage.searching.index(ids.slice(at), !inBackground)
+      const { sessions, rows } = await this.#storage.searching.index(ids.slice(at), !inBackground)
+      at += sessions
+      report(rows)
       if (this.#closing.signal.aborted || at >= ids.length) return
       // Between two transactions other work of this process goes on, and that of others when there is a pause.
       // The pause ends with the store: alone it does not keep the process alive, and `close` waits for this work.
@@ -100,10 +137,12 @@ export class Searcher {
   }
 
   async #work(): Promise<void> {
+    let report: Report | undefined
     while (!this.#closing.signal.aborted) {
       const unindexed = await this.#storage.searching.unindexed(MOST_SESSIONS, true)
       if (unindexed.length === 0 || this.#closing.signal.aborted) return
-      await this.#addAll(unindexed, true)
+      report ??= await this.#reporter()
+      await this.#addAll(unindexed, true, report)
     }
   }
 

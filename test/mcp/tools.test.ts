@@ -313,6 +313,20 @@ describe('reading', () => {
     })
   })
 
+  it('tells that all words of a query are too common, as a fact and as a sentence', async () => {
+    await reading(async ({ call }) => {
+      const found = await call('search_history', { query: 'What is the…' })
+      expect(found.data).toEqual({
+        ...{ messages: [], complete: true, no_words: true, left_out: ['What', 'is', 'the'] },
+      })
+      expect(found.text).toContain('too common to be looked for (What, is, the)')
+      const notes = await call('recall_notes', { owner: 'ann', query: 'the' })
+      expect(notes.data).toEqual({ notes: [], no_words: true, left_out: ['the'] })
+      const some = await call('search_history', { query: 'the xylophone' })
+      expect(some.data).toEqual({ messages: [], complete: true })
+    })
+  })
+
   it('changes nothing in the store but the index of the search', async () => {
     const state = () =>
       small.change(async (store) => {

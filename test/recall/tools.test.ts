@@ -49,6 +49,18 @@ describe.each(ENGINES)('on %s', (_, open) => {
   })
   afterAll(() => store.close())
 
+  it('tells that no word of a query can be looked for, and names those that are too common', async () => {
+    const common = await searchLog(store, 's', { query: 'What is it?' })
+    expect(common).toMatchObject({ pieces: [], noWords: true, leftOut: ['What', 'is', 'it'] })
+    expect(common.text).toContain('All words of this query are too common to be looked for (What, is, it).')
+    const none = await searchLog(store, 's', { query: '?!' })
+    expect(none).toMatchObject({ pieces: [], noWords: true })
+    expect(none).not.toHaveProperty('leftOut')
+    expect(await searchLog(store, 's', { query: 'the xylophone' })).not.toHaveProperty('noWords')
+    const notes = await logNotes(store, 's', { action: 'recall', query: 'the' })
+    expect(notes).toMatchObject({ notes: [], noWords: true, leftOut: ['the'] })
+  })
+
   it('finds a passage deep within a hidden output, with its place and the compaction that hides it', async () => {
     const { text, pieces, tokens } = await searchLog(store, 's', { query: 'pressure valve of station 7' })
     const [compaction] = await store.listCompactions('s')

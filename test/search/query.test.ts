@@ -24,6 +24,30 @@ describe('a query', () => {
     expect(readQuery('"the of" ""').phrases).toEqual([])
   })
 
+  it('tells which of its words are too common to be looked for, as written and once each', () => {
+    expect(readQuery('The kettle: where is it, and WHERE was it?').leftOut).toEqual([
+      ...['The', 'where', 'is', 'it', 'and', 'was'],
+    ])
+    expect(readQuery("“don't” the-of").leftOut).toEqual(["don't"])
+    expect(readQuery('kettle 水').leftOut).toEqual([])
+    for (const text of ['', ' … ?!', '"\'’'])
+      expect(readQuery(text)).toMatchObject({ words: [], leftOut: [] })
+  })
+
+  it('of any text either has a word or names those that it left out', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 30 }), (text) => {
+        const { words, leftOut } = readQuery(text)
+        const hasLetters = /[\p{L}\p{N}]/u.test(text)
+        expect(words.length > 0 || leftOut.length > 0 || !hasLetters).toBe(true)
+        for (const word of leftOut) {
+          expect(text).toContain(word)
+          expect(readQuery(word).words).toEqual([])
+        }
+      }),
+    )
+  })
+
   it('has parts and wholes of codes and paths', () => {
     expect(wordsIn('error TS2345 in src/lib/b.ts')).toEqual(
       expect.arrayContaining(['error', 'ts2345', 'src', 'lib', 'bts', 'srclibbt']),

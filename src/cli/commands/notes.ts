@@ -1,3 +1,4 @@
+import { readQuery } from '../../search/query.ts'
 import type { Note } from '../../storage/storage.ts'
 import type { RecalledNote } from '../../store/notes.ts'
 import type { Store } from '../../store/store.ts'
@@ -5,9 +6,10 @@ import type { Context } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { counted, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
-import { writeLines } from '../output/layout.ts'
+import { sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { type Column, table } from '../output/table.ts'
+import { noWordsText } from './search.ts'
 
 type NotesOptions = {
   readonly session?: string
@@ -61,7 +63,16 @@ async function listNotes(context: Context, options: NotesOptions): Promise<numbe
   })
   const shown = found.slice(0, limit)
   const more = found.length > limit
-  if (context.json) context.printJson({ ...ofJson(scope), notes: shown.map(jsonOf), more })
+  const { words, leftOut } = readQuery(search ?? '')
+  const noWords = search !== undefined && search.trim() !== '' && words.length === 0
+  if (context.json)
+    context.printJson({
+      ...ofJson(scope),
+      notes: shown.map(jsonOf),
+      more,
+      ...(noWords && { noWords, leftOut }),
+    })
+  else if (noWords) writeLines(context.out, sentence(noWordsText('note', leftOut), context.out))
   else write(context, shown, more)
   return EXIT.done
 }

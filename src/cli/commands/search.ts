@@ -1,9 +1,12 @@
+import type { SearchOptions as StoreSearchOptions } from '../../config/store-options.ts'
 import type { Role } from '../../messages/message.ts'
 import type { SearchHit } from '../../storage/storage.ts'
+import type { SearchResult } from '../../store/search.ts'
+import type { Store } from '../../store/store.ts'
 import type { Context, Output } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
-import { counted, time } from '../output/figures.ts'
-import { paragraph, sentence } from '../output/layout.ts'
+import { count, counted, time } from '../output/figures.ts'
+import { paragraph, sentence, writeLines } from '../output/layout.ts'
 
 type SearchOptions = {
   readonly session?: string
@@ -33,7 +36,9 @@ export async function search(context: Context, query: string, options: SearchOpt
     hits,
     cursor: next,
     complete,
-  } = await store.search(query, {
+    leftOut = [],
+    noWords = false,
+  } = await searching(context, store, query, {
     limit,
     ...(session !== undefined && { session }),
     ...(owner !== undefined && { owner }),
@@ -44,13 +49,40 @@ export async function search(context: Context, query: string, options: SearchOpt
     ...((hidden || visible) && { hidden }),
     ...(cursor !== undefined && { cursor }),
   })
-  if (context.json) context.printJson({ hits: hits.map(jsonOf), cursor: next ?? null, complete })
+  if (context.json)
+    context.printJson({ hits: hits.map(jsonOf), cursor: next ?? null, complete, noWords, leftOut })
+  else if (noWords) writeLines(context.out, sentence(noWordsText('message', leftOut), context.out))
   else await context.page(`${linesOf(context, hits, next).join('\n')}\n`)
   if (!complete)
     context.err.write(
       context.style.yellow('undertext: some rows are not in the index, which cannot be written here.\n'),
     )
   return EXIT.done
+}
+
+/** Searches, and shows meanwhile how far the index is: the first search of a large store takes long. Throws `INTERRUPTED`. */
+async function searching(
+  context: Context,
+  store: Store,
+  query: string,
+  options: StoreSearchOptions,
+): Promise<SearchResult> {
+  const line = await context.statusLine()
+  const stop = store.on('indexing', ({ indexed, total }) => {
+    if (indexed < total) line.show(`indexing, ${count(indexed)} of ${count(total)} messages`)
+  })
+  const over = new AbortController()
+  const interruption = new Promise<never>((_, reject) => {
+    const fail = (): void => reject(new CliError('INTERRUPTED', 'Interrupted. What is indexed stays.'))
+    context.signal.addEventListener('abort', fail, { once: true, signal: over.signal })
+  })
+  try {
+    return await Promise.race([store.search(query, options), interruption])
+  } finally {
+    over.abort()
+    stop()
+    line.clear()
+  }
 }
 
 /** A time, milliseconds since 1970; of a day, so long after its beginning. */
@@ -85,6 +117,15 @@ function jsonOf({
     hiddenBy: hiddenBy ?? null,
     snippet,
   }
+}
+
+/** Why a search of messages or notes has no hits, when no word of its query can be looked for. */
+export function noWordsText(what: 'message' | 'note', leftOut: readonly string[]): string {
+  const why =
+    leftOut.length === 0
+      ? 'the query has no word that can be looked for'
+      : `all words of the query are too common to be looked for (${leftOut.join(', ')})`
+  return `No ${what} matches: ${why}.`
 }
 
 function linesOf({ out, style }: Output, hits: readonly SearchHit[], next: string | undefined): string[] {

@@ -14,7 +14,7 @@ import {
 } from '../../search/rank.ts'
 import { snippetOf } from '../../search/snippet.ts'
 import { distinctWordsOf, searchedText, wordsOf } from '../../search/words.ts'
-import type { SearchFilter, SearchHit, SearchPage, SearchRequest } from '../search.ts'
+import type { Indexed, SearchFilter, SearchHit, SearchPage, SearchRequest } from '../search.ts'
 import { decodeContent, parseStoredObject } from './content-codec.ts'
 import { decodeKind, decodeRole, encodeKind, encodeRole, rowId } from './row-codec.ts'
 import { requireHead } from './sessions.ts'
@@ -55,6 +55,20 @@ export function* readUnindexed(sql: Sql, limit: number, onlyIfUsed = false): Wor
     const ids = (yield* sql.all(`select s.id ${UNINDEXED} limit ?`, limit)).map(([id]) => id as string)
     if (ids.length === 0 && sql.dialect === 'sqlite' && !sql.readonly) yield* markComplete(sql, !onlyIfUsed)
     return ids
+  })
+}
+
+/** How many rows are not in the index, of one session or of all. */
+export function* countUnindexed(sql: Sql, session?: string): Work<number> {
+  return yield* sql.read('search', function* () {
+    if (session !== undefined) {
+      const found = yield* readProgress(sql, session)
+      return found === undefined ? 0 : found.messages - found.positions + found.inserted - found.ordinals
+    }
+    const row = yield* sql.get(
+      `select cast(sum(s.messages - coalesce(i.positions, 0) + s.inserted - coalesce(i.ordinals, 0)) as bigint) ${UNINDEXED}`,
+    )
+    return Number(row?.[0] ?? 0)
   })
 }
 
@@ -105,7 +119,7 @@ type IndexPage = {
 }
 
 /** Adds rows to the index; throws as `Searching.index`. It reads and splits the rows before the transaction, to hold its lock briefly. */
-export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = true): Work<number> {
+export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = true): Work<Indexed> {
   const pages: IndexPage[] = []
   let done = 0
   yield* sql.read('search', function* () {
@@ -126,20 +140,25 @@ export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = tru
       words: distinctWordsOf(searchedText({ content: contentOf(content, place) })),
     })),
   )
-  if (pages.length === 0) return done
-  const unwritten = yield* sql.write(
+  if (pages.length === 0) return { sessions: done, rows: 0 }
+  const { unwritten, rows } = yield* sql.write(
     'search',
     function* () {
-      const others = new Set<string>()
-      for (const [at, page] of pages.entries())
-        if (!(yield* writeIndexPage(sql, page, words[at]!))) others.add(page.id)
-      return others
+      const unwritten = new Set<string>()
+      let rows = 0
+      for (const [at, page] of pages.entries()) {
+        const { before, positions, ordinals } = page
+        if (yield* writeIndexPage(sql, page, words[at]!))
+          rows += positions - before.positions + ordinals - before.ordinals
+        else unwritten.add(page.id)
+      }
+      return { unwritten, rows }
     },
     isPatient,
   )
   // Where another process added rows meanwhile, some may still be missing: the caller asks again.
   const first = ids.findIndex((id) => unwritten.has(id))
-  return first === -1 ? done : Math.min(done, first)
+  return { sessions: first === -1 ? done : Math.min(done, first), rows }
 }
 
 /** Reduces the room by what it reads. */

@@ -76,7 +76,7 @@ import {
   takenIds,
 } from './restore.ts'
 import { rewind, rewound } from './rewind.ts'
-import { find, indexSessions, readUnindexed } from './search.ts'
+import { countUnindexed, find, indexSessions, readUnindexed } from './search.ts'
 import {
   archiveSession,
   countMessages,
@@ -201,7 +201,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
       ...bound({ enqueue: enqueueJob, claim: claimJob, renew: renewJob, end: endJob, cancel: cancelJob }),
       ...bound({ job: readJob, open: readOpenJob, list: readJobs, waiting: readWaiting }),
     },
-    searching: { ...bound({ unindexed: readUnindexed, index: indexSessions, find }) },
+    searching: { ...bound({ unindexed: readUnindexed, countUnindexed, index: indexSessions, find }) },
     circuits: {
       ...bound({ circuit: readCircuit, fail: noteFailure, tryOnce, reset: resetCircuit }),
       ...bound({ spending: readSpending }),

@@ -304,6 +304,42 @@ export function describeSearch({ openBoth, open, keeps }: Contract): void {
       }
     })
 
+    test('a query of very common words has no hits and names them, without an index; one with another word has hits', async () => {
+      const store = await open()
+      await filled(store)
+      const events: unknown[] = []
+      store.on('indexing', (event) => events.push(event))
+      expect(await store.search('What is it? The…')).toEqual({
+        ...{ hits: [], complete: true, noWords: true, leftOut: ['What', 'is', 'it', 'The'] },
+      })
+      expect(await store.search('?')).toEqual({ hits: [], complete: true, noWords: true })
+      expect(events).toEqual([])
+      await refusal(store.search('the', { session: 'none' }), 'SESSION_NOT_FOUND')
+      const { hits, ...rest } = await store.search('is it the kettle')
+      expect(hits).toHaveLength(3)
+      expect(rest).toEqual({ complete: true, leftOut: ['is', 'it', 'the'] })
+    })
+
+    test('tells how far the index is: each row once, and nothing when there is nothing to add', async () => {
+      const store = await open()
+      await store.append(
+        'long',
+        Array.from({ length: 1_200 }, (_, at) => say('user', `kettle ${at}`)),
+      )
+      await store.append('short', [say('user', 'kettle')])
+      const events: unknown[] = []
+      store.on('indexing', (event) => events.push(event))
+      await store.search('kettle', { session: 'short' })
+      expect(events).toEqual([{ sessionId: 'short', indexed: 1, total: 1 }])
+      events.length = 0
+      await store.search('kettle')
+      // A transaction has at most 500 rows.
+      expect(events).toEqual([500, 1_000, 1_200].map((indexed) => ({ indexed, total: 1_200 })))
+      events.length = 0
+      await store.search('kettle')
+      expect(events).toEqual([])
+    })
+
     test('a message of forty thousand different words is found by its first and its last', async () => {
       const store = await open()
       const words = Array.from({ length: 40_000 }, (_, at) => `w${at.toString(36)}x`).join(' ')

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { invalid, isUndertextError } from '../../../errors.ts'
+import { defined } from '../../../messages/defined.ts'
 import type { RecallAnswer, RecalledPiece } from '../../../recall/answer.ts'
 import { logNotes } from '../../../recall/log-notes.ts'
 import { openInput, openRow } from '../../../recall/open-row.ts'
@@ -100,6 +101,15 @@ function answered<T>(answer: RecallAnswer, data: (answer: RecallAnswer) => T): {
   )
 }
 
+const wordlessShape = {
+  no_words: z.literal(true).optional().describe('present when no word of the query could be looked for'),
+  left_out: z.array(z.string()).optional().describe('with no_words: its words, which are too common'),
+}
+
+function wordlessOf({ noWords, leftOut }: RecallAnswer) {
+  return defined({ no_words: noWords, left_out: leftOut && [...leftOut] })
+}
+
 const searchHistory = tool({
   name: 'search_history',
   title: 'Search messages',
@@ -113,11 +123,16 @@ const searchHistory = tool({
   }),
   output: foundShape.safeExtend({
     complete: z.boolean().describe('false when rows that are not in the index were not searched'),
+    ...wordlessShape,
   }),
   async run({ access, maxTokens }, { session_id: session, ...given }) {
     return answered(
       await searchLog(access.store, scopeOf(access), { ...given, session }, { maxTokens }),
-      (answer) => ({ ...foundOf(answer), complete: answer.complete !== false }),
+      (answer) => ({
+        ...foundOf(answer),
+        complete: answer.complete !== false,
+        ...wordlessOf(answer),
+      }),
     )
   },
 })
@@ -228,7 +243,7 @@ const recallNotes = tool({
     offset: z.int().nonnegative().optional().describe('with note_id: the character to begin at'),
     cursor,
   }),
-  output: z.strictObject({ notes: z.array(noteShape), next_cursor: nextCursor }),
+  output: z.strictObject({ notes: z.array(noteShape), next_cursor: nextCursor, ...wordlessShape }),
   async run({ access, maxTokens }, { session_id, owner, note_id: noteId, cursor: given, ...rest }) {
     const scope = await noteScope(access, { session_id, owner })
     if (given !== undefined && !/^\d{1,9}$/.test(given)) throw invalid(BAD_CURSOR)
@@ -236,7 +251,7 @@ const recallNotes = tool({
     const input = { action: 'recall' as const, ...rest, noteId, after }
     const answer = await logNotes(access.store, scope, input, { maxTokens })
     // The number of notes to leave out is the cursor of the next page.
-    const next = NEXT_NOTES.exec(answer.text)?.[1]
+    const next = answer.after === undefined ? undefined : String(answer.after)
     const text = answer.text
       .replace(REST_OF_NOTE, '$1note_id')
       .replace(NEXT_NOTES, (_, count: string) => `After this: cursor ${JSON.stringify(count)}`)
@@ -252,6 +267,7 @@ const recallNotes = tool({
         created_at: timeText(note.createdAt),
       })),
       ...(next !== undefined && { next_cursor: next }),
+      ...wordlessOf(answer),
     }))
   },
 })
