@@ -46,7 +46,7 @@ function statementsOf(file: string): string[] {
 
 /** A JSON string is a literal of TypeScript. */
 function quoted(dialect: Dialect, statement: string): string {
-  const text = dialect === 'postgres' ? statement.replaceAll('"undertext".', '{schema}.') : statement
+  const text = dialect === 'postgres' ? statement.replaceAll('"undertext"', '{schema}') : statement
   return `    ${JSON.stringify(text)},\n`
 }
 

@@ -100,4 +100,27 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TRIGGER requests_are_kept BEFORE DELETE ON {schema}.requests FOR EACH ROW WHEN ((current_setting('undertext.purging'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION {schema}.refuse('requests are kept; purgeSession is the one way to remove them');",
     "CREATE TRIGGER requests_are_not_truncated BEFORE TRUNCATE ON {schema}.requests FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse('requests are kept');",
   ], // 0005_guards_of_requests
+  [
+    "-- The planner's statistics are samples of values, which stay after a purge. Texts, names and hashes have none; the plans need only those\n-- of numbers. Citus gives them to the shards of new tables, and refuses the change of distributed ones.\nSELECT set_config('citus.enable_ddl_propagation', 'off', true);",
+    "ALTER TABLE {schema}.names ALTER COLUMN id SET STATISTICS 0;",
+    "ALTER TABLE {schema}.sessions ALTER COLUMN id SET STATISTICS 0, ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN title SET STATISTICS 0, ALTER COLUMN provider SET STATISTICS 0, ALTER COLUMN model SET STATISTICS 0, ALTER COLUMN config SET STATISTICS 0, ALTER COLUMN metadata SET STATISTICS 0, ALTER COLUMN staged_by SET STATISTICS 0;",
+    "ALTER TABLE {schema}.messages ALTER COLUMN id SET STATISTICS 0, ALTER COLUMN tools SET STATISTICS 0, ALTER COLUMN idempotency_key SET STATISTICS 0;",
+    "ALTER TABLE {schema}.contents ALTER COLUMN content SET STATISTICS 0, ALTER COLUMN metadata SET STATISTICS 0, ALTER COLUMN blobs SET STATISTICS 0;",
+    "ALTER TABLE {schema}.compactions ALTER COLUMN actor SET STATISTICS 0, ALTER COLUMN reason SET STATISTICS 0, ALTER COLUMN params SET STATISTICS 0, ALTER COLUMN requires SET STATISTICS 0, ALTER COLUMN model SET STATISTICS 0, ALTER COLUMN usage SET STATISTICS 0, ALTER COLUMN error SET STATISTICS 0, ALTER COLUMN turned SET STATISTICS 0;",
+    "ALTER TABLE {schema}.replacements ALTER COLUMN text SET STATISTICS 0;",
+    "ALTER TABLE {schema}.audit ALTER COLUMN actor SET STATISTICS 0, ALTER COLUMN detail SET STATISTICS 0;",
+    "ALTER TABLE {schema}.measurements ALTER COLUMN provider SET STATISTICS 0, ALTER COLUMN model SET STATISTICS 0;",
+    "ALTER TABLE {schema}.usage ALTER COLUMN provider SET STATISTICS 0, ALTER COLUMN model SET STATISTICS 0;",
+    "ALTER TABLE {schema}.jobs ALTER COLUMN request SET STATISTICS 0, ALTER COLUMN error SET STATISTICS 0;",
+    "ALTER TABLE {schema}.circuits ALTER COLUMN model SET STATISTICS 0, ALTER COLUMN error SET STATISTICS 0;",
+    "ALTER TABLE {schema}.operations ALTER COLUMN id SET STATISTICS 0, ALTER COLUMN digest SET STATISTICS 0;",
+    "ALTER TABLE {schema}.requests ALTER COLUMN provider SET STATISTICS 0, ALTER COLUMN model SET STATISTICS 0, ALTER COLUMN rendering SET STATISTICS 0, ALTER COLUMN hash SET STATISTICS 0, ALTER COLUMN system SET STATISTICS 0, ALTER COLUMN tools SET STATISTICS 0, ALTER COLUMN prompt SET STATISTICS 0, ALTER COLUMN files SET STATISTICS 0;",
+    "ALTER TABLE {schema}.notes ALTER COLUMN owner SET STATISTICS 0, ALTER COLUMN key SET STATISTICS 0, ALTER COLUMN text SET STATISTICS 0, ALTER COLUMN metadata SET STATISTICS 0, ALTER COLUMN source_session SET STATISTICS 0, ALTER COLUMN source SET STATISTICS 0, ALTER COLUMN actor SET STATISTICS 0;",
+    "ALTER TABLE {schema}.blobs ALTER COLUMN hash SET STATISTICS 0, ALTER COLUMN bytes SET STATISTICS 0;",
+    "ALTER TABLE {schema}.words ALTER COLUMN words SET STATISTICS 0;",
+    "-- Statistics that exist stay, whatever their target. Setting the type of a column removes them. Triggers that name the column are in the\n-- way, and so are views and policies, which are not ours to change.\nCREATE FUNCTION {schema}.forget_statistics() RETURNS void LANGUAGE plpgsql SET search_path = {schema}, pg_catalog AS $$\nDECLARE\n  one record;\n  of_column record;\n  definition text;\n  definitions text[];\nBEGIN\n  FOR one IN SELECT a.attrelid, a.attnum, a.attrelid::regclass AS relation, a.attname, a.atttypid::regtype AS type\n      FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid\n        JOIN pg_stats s ON s.schemaname = current_schema() AND s.tablename = c.relname AND s.attname = a.attname\n      WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND a.attstattarget = 0\n        AND c.relname IN ('names', 'sessions', 'messages', 'contents', 'compactions', 'replacements', 'audit', 'measurements', 'usage', 'jobs', 'circuits', 'operations', 'requests', 'notes', 'blobs', 'words') LOOP\n    definitions = '{}';\n    BEGIN\n      FOR of_column IN SELECT t.tgname, pg_get_triggerdef(t.oid) AS definition FROM pg_trigger t\n          WHERE t.tgrelid = one.attrelid AND one.attnum = ANY (t.tgattr) LOOP\n        EXECUTE format('DROP TRIGGER %I ON %s', of_column.tgname, one.relation);\n        definitions = definitions || of_column.definition;\n      END LOOP;\n      EXECUTE format('ALTER TABLE %s ALTER COLUMN %I TYPE %s', one.relation, one.attname, one.type);\n      FOREACH definition IN ARRAY definitions LOOP\n        EXECUTE definition;\n      END LOOP;\n    EXCEPTION WHEN feature_not_supported THEN\n      RAISE WARNING 'undertext: the statistics of %.% stay, because a view or a policy names the column', one.relation, one.attname;\n    END;\n  END LOOP;\nEND $$;",
+    "SELECT {schema}.forget_statistics();",
+    "DROP FUNCTION {schema}.forget_statistics();",
+    "SELECT set_config('citus.enable_ddl_propagation', 'on', true);",
+  ], // 0006_no_statistics_of_texts
 ]

@@ -3,6 +3,7 @@ import { migrate, statementsFor } from '../../../src/storage/postgres/migrate.ts
 import { MIGRATIONS } from '../../../src/storage/postgres/migrations.ts'
 import { failureOf } from '../../support/failures.ts'
 import { type Database, enginesOf, newSchema, postgresServer } from '../../support/postgres.ts'
+import { ROWS } from './rows.ts'
 
 /* Bringing up a schema of PostgreSQL, and refusing one. */
 
@@ -71,6 +72,41 @@ describe.each(enginesOf(await postgresServer()))('migrating %s', (_, start) => {
       expect(await version()).toBe(String(SUPPORTED))
       await open({ readonly: true })
     }
+  })
+
+  it('removes the statistics of texts that earlier versions left, and keeps the guards', async () => {
+    const before = MIGRATIONS.findIndex((migration) =>
+      migration.some((text) => text.includes('SET STATISTICS 0')),
+    )
+    await server.sql(`create schema ${schema}`)
+    for (const statement of statementsFor(schema, MIGRATIONS.slice(0, before))) await server.sql(statement)
+    await server.sql(`insert into ${schema}.meta values ('schema', '${before}')`)
+    await server.sql(`create policy by_owner on ${schema}.sessions using (owner = current_user)`)
+    const connection = await server.driver.acquire()
+    await connection.query(`set search_path = ${schema}`, [])
+    for (const statement of ROWS) await connection.query(statement, [])
+    await connection.query('reset search_path', [])
+    connection.release(false)
+    await server.sql('analyze')
+    const sampled = async (): Promise<unknown[]> =>
+      (
+        await server.sql(
+          `select s.tablename || '.' || s.attname from pg_stats s join pg_attribute a on a.attrelid = to_regclass($1 || '.' || s.tablename)
+             and a.attname = s.attname
+           where s.schemaname = $1 and (a.attstattarget = 0 or (s.tablename, s.attname) in (('contents', 'content'), ('notes', 'text')))`,
+          schema,
+        )
+      ).flat()
+    expect(await sampled()).toHaveLength(2)
+    await open()
+    expect(await sampled()).toEqual([])
+    await server.sql('analyze')
+    expect(await sampled()).toEqual([])
+    expect(await server.sql(`select content from ${schema}.contents order by key`)).toEqual([
+      ['"a"'],
+      ['"b"'],
+    ])
+    await open({ readonly: true })
   })
 
   it('refuses a schema of a newer version', async () => {

@@ -6,11 +6,13 @@ import { SQLiteTable, getTableConfig as sqliteTable } from 'drizzle-orm/sqlite-c
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { migrationsFile, migrationsModule } from '../../../migrations/embed.ts'
+import { openStore } from '../../../src/index.ts'
 import { encodeCoverage } from '../../../src/model/coverage.ts'
 import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import * as postgres from '../../../src/storage/postgres/schema.ts'
 import { MIGRATIONS as OF_SQLITE } from '../../../src/storage/sqlite/migrations.ts'
 import * as sqlite from '../../../src/storage/sqlite/schema.ts'
+import { call, result, say } from '../../support/conversation.ts'
 import { type Database, enginesOf, newSchema, postgresServer } from '../../support/postgres.ts'
 
 /* The tables of PostgreSQL beside those of SQLite. */
@@ -180,6 +182,102 @@ describe.each(enginesOf(await postgresServer()))('the tables in %s', (_, start) 
     }
     await connection.query('reset all', [])
     connection.release(false)
+  })
+
+  it('have no statistics of texts, names and hashes, except of the listed columns', async () => {
+    const rows = await server.sql(
+      `select c.relname || '.' || a.attname from pg_attribute a join pg_class c on c.oid = a.attrelid
+       where c.relnamespace = to_regnamespace($1) and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped
+         and a.atttypid in ('text'::regtype, 'bytea'::regtype, 'tsvector'::regtype) and a.attstattarget is distinct from 0
+       order by 1`,
+      schema,
+    )
+    const RANDOM = [
+      ...['audit.run', 'compactions.copied_from', 'compactions.id', 'compactions.run'],
+      ...['jobs.holder', 'jobs.id', 'jobs.run', 'notes.id'],
+      ...['sessions.incarnation', 'sessions.last_write', 'sessions.lease_holder', 'sessions.lease_run'],
+    ]
+    const NUMBERS = ['compactions.coverage', 'messages.shown', 'operations.positions']
+    const WORDS_OF_OURS = [
+      ...['audit.event', 'compactions.kind', 'compactions.status', 'compactions.trigger', 'jobs.state'],
+    ]
+    const SETTINGS = [
+      ...[
+        'calibrations.estimator',
+        'calibrations.model',
+        'calibrations.provider',
+        'compactions.prompt_version',
+      ],
+      ...[
+        'compactions.summarizer',
+        'limits.kind',
+        'limits.model',
+        'limits.provider',
+        'measurements.estimator',
+      ],
+      ...['meta.key', 'meta.value', 'sessions.estimator'],
+    ]
+    expect(rows.map(([column]) => column)).toEqual(
+      [...RANDOM, ...NUMBERS, ...WORDS_OF_OURS, ...SETTINGS].sort(),
+    )
+    const indexed = await server.sql(
+      'select 1 from pg_index x join pg_class c on c.oid = x.indrelid where c.relnamespace = to_regnamespace($1) and x.indexprs is not null',
+      schema,
+    )
+    expect(indexed).toEqual([])
+  })
+
+  it('show nothing of a purged session in the statistics of the planner', async () => {
+    const own = newSchema()
+    const driver = { acquire: () => server.driver.acquire(), end: async () => {} }
+    const store = await openStore(driver, { schema: own, env: false })
+    const named = async (text: string): Promise<unknown[]> =>
+      (
+        await server.sql(
+          `select tablename::text || '.' || attname from pg_stats s where schemaname = $1 and strpos(s::text, $2) > 0`,
+          own,
+          text,
+        )
+      ).flat()
+    // A value that is stored twice is a common one.
+    for (const id of ['secret-a', 'secret-b']) {
+      await store.createSession({
+        id,
+        owner: 'secret-owner',
+        title: 'secret-title',
+        metadata: { a: 'secret' },
+      })
+      for (let nth = 0; nth < 5; nth++)
+        await store.append(id, [
+          {
+            ...say('user', `secret-text secretword ${nth}`),
+            id: `secret-id-${nth}`,
+            metadata: { b: 'secret' },
+          },
+          { ...call(`secret-call-${nth}`, 'secret-tool'), idempotencyKey: `secret-key-${nth}` },
+          result(`secret-call-${nth}`, 'secret-output', 'secret-tool'),
+        ])
+      await store.compactSession(id, {
+        range: { from: 1, to: 3 },
+        summary: 'secret',
+        reason: 'secret',
+        actor: 'secret',
+      })
+      await store.rewind(id, { from: 'end', operationId: 'secret', append: [say('user', 'secret')] })
+      await store.remember('secret', { session: id, key: 'secret', actor: 'secret' })
+      await store.recordUsage(id, {
+        inputTokens: 5,
+        outputTokens: 5,
+        provider: 'secret-provider',
+        model: 'secret',
+      })
+    }
+    await store.search('secretword')
+    await server.sql('analyze')
+    for (const id of ['secret-a', 'secret-b']) await store.purgeSession(id)
+    expect(await named('secret')).toEqual([])
+    expect(await server.sql('select 1 from pg_stats where schemaname = $1 limit 1', own)).toHaveLength(1)
+    await store.close()
   })
 
   it('leave half of a page of sessions free', async () => {
