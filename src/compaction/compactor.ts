@@ -351,25 +351,26 @@ export class Compactor {
   /**
    * Runs `work` while no other run calls a model for the session, whose summary would otherwise be paid for and then stale. Waits for such a run at most
    * `waitMs` milliseconds; after that, or if the session cannot be leased, `work` runs anyway. `hasWaited`: the view may have changed.
+   * `isBeside`: another run is still active, and what `work` changes makes its summary stale.
    * Runs within the work must not call a model. Throws `ABORTED` and what the work throws.
    */
   async undisturbed<T>(
     sessionId: string,
     waiting: { readonly waitMs: number; readonly signal: AbortSignal | undefined },
-    work: (hasWaited: boolean) => Promise<T>,
+    work: (others: BesideOthers) => Promise<T>,
   ): Promise<T> {
     this.refuseReentry(sessionId)
     let hasBegun = false
     const calledAt = performance.now()
-    const begin = (): Promise<T> => {
+    const begin = (isBeside: boolean): Promise<T> => {
       hasBegun = true
-      return work(performance.now() - calledAt > POLL_MS / 2)
+      return work({ hasWaited: performance.now() - calledAt > POLL_MS / 2, isBeside })
     }
     try {
-      return await this.#withLease(sessionId, waiting, begin)
+      return await this.#withLease(sessionId, waiting, () => begin(false))
     } catch (error) {
       if (hasBegun || !isUndertextError(error) || error.code === 'ABORTED') throw error
-      return begin()
+      return begin(error instanceof LeaseTaken)
     }
   }
 
@@ -384,6 +385,9 @@ export class Compactor {
     return withLease(this.#storage, sessionId, config, run, (lease) => work(start, lease))
   }
 }
+
+/** See `undisturbed`. */
+export type BesideOthers = { readonly hasWaited: boolean; readonly isBeside: boolean }
 
 type RunOrigin = Pick<RunConfig, 'trigger' | 'actor' | 'reason' | 'job'>
 

@@ -5,8 +5,10 @@ import { MAX_TIMER_MS } from '../messages/timer.ts'
 import { LEASE_HOLDER, LEASE_MS, liveRuns, RENEW_MS } from '../storage/process.ts'
 import type { Lease, Storage } from '../storage/storage.ts'
 
-/** Milliseconds that a request waits for models and other runs: as long as one summary may take. */
+/** Milliseconds that a request waits for models: as long as one summary may take. */
 export const PREPARE_WAIT_MS = 120_000
+/** Milliseconds of them that a user's turn waits for the runs of others, which it can do without while its request fits. */
+export const OTHERS_WAIT_MS = 10_000
 /** Milliseconds that a run waits for other runs. */
 const DEFAULT_WAIT_MS = 30_000
 /** Milliseconds between two looks at the lease or the job of another process. */

@@ -136,7 +136,7 @@ export const compactionConfigSchema = z
      * the stages that need no model.
      */
     whenBusy: z.enum(['refuse', 'withoutModel']).optional(),
-    /** Milliseconds to wait for other runs, of this process and of others. Default 30,000. */
+    /** Milliseconds to wait for other runs, of this process and of others. Default 30,000; 10,000 for a run within a turn. */
     waitMs: z.int().nonnegative().optional(),
     signal: z.instanceof(AbortSignal).optional(),
   })

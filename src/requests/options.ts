@@ -130,7 +130,10 @@ export const prepareSchema = z
     maxOutputTokens: z.int().nonnegative().optional(),
     /** Which errors `withOverflowRecovery` treats as overflows: `strict` and `patterns` of `isContextOverflowError`. */
     overflow: overflowRulesSchema.optional(),
-    /** How long all waits for models and other runs may take together, milliseconds. Default 120,000. */
+    /**
+     * How long all waits for models and other runs may take together, milliseconds. Default 120,000, of which the runs of others may take
+     * 10,000.
+     */
     waitMs: z.int().nonnegative().optional(),
     signal: z.instanceof(AbortSignal).optional(),
     ...rendering,

@@ -1,7 +1,7 @@
-import type { Compactor } from '../compaction/compactor.ts'
+import type { BesideOthers, Compactor } from '../compaction/compactor.ts'
 import type { CompactionPreview, CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
-import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
+import { LeaseTaken, OTHERS_WAIT_MS, PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { CheckedStats, CompactOptions } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
@@ -39,13 +39,17 @@ type PreparePort = {
   /** Runs work while no other run of the session waits for a paid summary; waits for such runs first. */
   readonly undisturbed: Compactor['undisturbed']
   /** Waits for background work. */
-  readonly settle: (sessionId: string, waitMs: number, signal: AbortSignal | undefined) => Promise<unknown>
+  readonly settle: (
+    ...args: [sessionId: string, waitMs: number, signal: AbortSignal | undefined, othersMs: number]
+  ) => Promise<unknown>
   readonly offer: (sessionId: string, stats: ContextStats) => void
 }
 
 /** A request in preparation, and the runs made for it so far. */
 type Preparing = RequestParts & {
   readonly deadline: Deadline
+  /** The end of the waits for others: sooner than `deadline`, unless the caller sets it. */
+  readonly others: Deadline
   readonly auto: boolean
   readonly runs: CompactionResult[]
   /** Stages that were tried, with or without success. */
@@ -67,7 +71,10 @@ export class RequestPreparer {
     prompt: readonly NewMessage[],
     ignoresThreshold = false,
   ): Promise<PreparedRequest> {
-    const deadline = new Deadline(sessionId, options.waitMs ?? PREPARE_WAIT_MS, options.signal)
+    const { waitMs = PREPARE_WAIT_MS, signal } = options
+    const deadline = new Deadline(sessionId, waitMs, signal)
+    const othersMs = options.compaction?.waitMs ?? options.waitMs ?? OTHERS_WAIT_MS
+    const others = new Deadline(sessionId, Math.min(othersMs, waitMs), signal)
     const snapshot = await this.#port.read(sessionId, options.provider, options.model)
     const { estimator, chosen, settings } = snapshot
     const preparing: Preparing = {
@@ -75,6 +82,7 @@ export class RequestPreparer {
       options,
       prompt,
       deadline,
+      others,
       files:
         options.files === undefined || options.files.length === 0
           ? undefined
@@ -118,20 +126,21 @@ export class RequestPreparer {
   }
 
   /**
-   * A run when it is still due after background work is done. Models and other runs are waited for only until the deadline; then
-   * the stages that need no model make room.
+   * A run when it is still due after background work is done. When the time for models is over, the stages that need no model make room.
+   * Beside the run of another, a request that fits is left as it is: the other's summary would become stale.
    */
   async #makeRoom(
-    { sessionId, options, deadline, runs, tried }: Preparing,
+    { sessionId, options, deadline, others, runs, tried }: Preparing,
     { settings }: SessionSnapshot,
     config: CompactOptions,
     look: () => Promise<ContextStats | null>,
   ): Promise<CompactionResult | null> {
-    const isDue = async (): Promise<boolean> => {
+    const isDue = async (isBeside = false): Promise<boolean> => {
       deadline.throwIfAborted()
       const stats = await look()
+      if (stats?.shouldCompact !== true || (isBeside && stats.withinBudget)) return false
       // A request that is too large without its history is refused: hiding the history would not help.
-      return stats?.shouldCompact === true && fixedTokens(stats) <= stats.availableInputTokens
+      return fixedTokens(stats) <= stats.availableInputTokens
     }
     const record = (run: CompactionResult | null): CompactionResult | null => {
       if (run !== null) {
@@ -140,7 +149,8 @@ export class RequestPreparer {
       }
       return run
     }
-    if (deadline.leftMs > 0) await this.#port.settle(sessionId, deadline.leftMs, deadline.signal)
+    if (deadline.leftMs > 0)
+      await this.#port.settle(sessionId, deadline.leftMs, deadline.signal, others.leftMs)
     if (!(await isDue())) return null
     const { compaction } = options
     const { leftMs } = deadline
@@ -149,23 +159,23 @@ export class RequestPreparer {
       const run = await deadline
         .within((signal) =>
           this.#port.compact(sessionId, {
-            whenBusy: 'withoutModel',
             ...config,
-            waitMs: Math.min(compaction?.waitMs ?? leftMs, leftMs),
+            waitMs: others.leftMs,
             summaryTimeoutMs: Math.max(1, Math.min(summaryMs, Math.floor(leftMs * SUMMARIZER_SHARE))),
             signal: config.signal === undefined ? signal : AbortSignal.any([signal, config.signal]),
           }),
         )
         .catch((error: unknown) => {
-          // Another caller changed the view meanwhile: look again.
-          if (isUndertextError(error, 'STALE_PLAN')) return OUT_OF_TIME
+          // Another caller changed the view meanwhile, or is still at work: look again.
+          const isBusy = error instanceof LeaseTaken && compaction?.whenBusy === undefined
+          if (isBusy || isUndertextError(error, 'STALE_PLAN')) return OUT_OF_TIME
           throw error
         })
       if (typeof run !== 'symbol') return record(run)
       if (!(await isDue())) return null
     }
-    return this.#undisturbed({ sessionId, deadline }, async (hasWaited) => {
-      if (hasWaited && !(await isDue())) return null
+    return this.#undisturbed({ sessionId, others }, async ({ hasWaited, isBeside }) => {
+      if ((hasWaited || isBeside) && !(await isDue(isBeside))) return null
       return record(await this.#port.compact(sessionId, { ...config, ...WITHOUT_WAITING }))
     })
   }
@@ -188,7 +198,7 @@ export class RequestPreparer {
         auto &&
         canShrink &&
         runs < MOST_RUNS &&
-        (await this.#undisturbed(preparing, async (hasWaited) => {
+        (await this.#undisturbed(preparing, async ({ hasWaited }) => {
           // The run that was waited for may have made room.
           const now = hasWaited ? await draftNow() : draft
           return now.stats.withinBudget || this.#escalate(preparing, now, runs > 0)
@@ -200,10 +210,10 @@ export class RequestPreparer {
   }
 
   #undisturbed<T>(
-    { sessionId, deadline }: Pick<Preparing, 'sessionId' | 'deadline'>,
-    work: (hasWaited: boolean) => Promise<T>,
+    { sessionId, others }: Pick<Preparing, 'sessionId' | 'others'>,
+    work: (others: BesideOthers) => Promise<T>,
   ): Promise<T> {
-    const { leftMs, signal } = deadline
+    const { leftMs, signal } = others
     return this.#port.undisturbed(sessionId, { waitMs: leftMs, signal }, work)
   }
 

@@ -1,7 +1,7 @@
 import type { ProviderCompactionResult } from '../compaction/direct-compactions.ts'
 import type { CompactionResult } from '../compaction/result.ts'
 import type { ContextStats } from '../compaction/stats.ts'
-import { PREPARE_WAIT_MS } from '../compaction/waiting.ts'
+import { LeaseTaken, OTHERS_WAIT_MS, PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { TurnSettings } from '../config/resolve.ts'
 import type { CheckedStats, CompactOptions } from '../config/store-options.ts'
 import { type ContextWarningEvent, type Events, percentOf } from '../events.ts'
@@ -11,6 +11,7 @@ import type { NewMessage } from '../messages/message.ts'
 import { type NextStep, nextStep } from '../messages/stop-reason.ts'
 import type { AppendedMessage } from '../storage/storage.ts'
 import { type CheckedAfter, type CheckedBefore, runOptions } from './options.ts'
+import { Deadline } from './room.ts'
 
 /** Sessions whose warning level is remembered; beyond that the least recently checked one is forgotten. */
 const MOST_SESSIONS = 10_000
@@ -68,6 +69,7 @@ type TurnPort = {
     sessionId: string,
     waitMs: number,
     signal: AbortSignal | undefined,
+    othersMs: number,
   ) => Promise<CompactionResult | null>
   /** Notifies the background of how full a session is. */
   readonly offer: (sessionId: string, stats: ContextStats) => void
@@ -235,15 +237,25 @@ export class TurnHooks {
     return warning
   }
 
-  /** Waits for a background run, and makes one when it is still due afterwards. */
+  /**
+   * Waits for a background run, and makes one when it is still due afterwards. Another's run is not waited for long: a turn whose request
+   * fits needs no room yet.
+   */
   async #makeRoom(sessionId: string, turn: Turn, makeRoom?: MakeRoom): Promise<CompactionResult | null> {
     const look = (): Promise<ContextStats | null> => this.#stats(sessionId, turn)
     const config = runOptions(turn, pendingOf(turn))
     if (makeRoom !== undefined) return makeRoom(config, look)
-    const { waitMs = PREPARE_WAIT_MS, signal } = turn.compaction ?? {}
-    const settled = await this.#port.settle(sessionId, waitMs, signal)
-    const isDue = (await look())?.shouldCompact ?? false
-    return isDue ? this.#port.compact(sessionId, config) : settled
+    const { waitMs, whenBusy, signal } = turn.compaction ?? {}
+    const others = new Deadline(sessionId, waitMs ?? OTHERS_WAIT_MS, signal)
+    const settled = await this.#port.settle(sessionId, waitMs ?? PREPARE_WAIT_MS, signal, others.leftMs)
+    if ((await look())?.shouldCompact !== true) return settled
+    try {
+      return await this.#port.compact(sessionId, { waitMs: others.leftMs, ...config })
+    } catch (error) {
+      const isBusy = error instanceof LeaseTaken && whenBusy === undefined
+      if (isBusy && (await look())?.withinBudget === true) return settled
+      throw error
+    }
   }
 }
 

@@ -243,9 +243,9 @@ export class Store<S extends Storage = Storage> {
         stats: async (...args) => this.#context.stats(...args),
         compact: (id, config) => this.compactSession(id, config),
         append: (id, messages) => this.append(id, messages),
-        settle: async (id, waitMs, signal) => {
+        settle: async (id, ...waits) => {
           this.#compactor.refuseReentry(id)
-          return this.#background.settle(id, waitMs, signal)
+          return this.#background.settle(id, ...waits)
         },
         offer: (id, stats) => this.#background.offer(id, stats),
       },
@@ -257,7 +257,7 @@ export class Store<S extends Storage = Storage> {
       compact: (id, config) => this.compactSession(id, config),
       preview: (id, config) => this.previewCompaction(id, config),
       undisturbed: (id, waiting, work) => this.#compactor.undisturbed(id, waiting, work),
-      settle: (id, waitMs, signal) => this.#background.settle(id, waitMs, signal),
+      settle: (...args) => this.#background.settle(...args),
       offer: (id, stats) => this.#background.offer(id, stats),
     })
   }
@@ -1084,7 +1084,8 @@ export class Store<S extends Storage = Storage> {
    * The returned request fits: its `stats`, counted over what was rendered, are within the available tokens. When nothing makes it fit,
    * `CONTEXT_BUDGET_EXCEEDED` (`ContextBudgetExceededError`) is thrown, also with `auto: false`.
    *
-   * Models and other runs may take `waitMs` milliseconds in total; after that the request is made to fit without them. Throws
+   * Models and other runs may take `waitMs` milliseconds in total (by default the runs of others 10 seconds of them); after that the
+   * request is made to fit without them, and one that fits beside another's run is sent as it is. Throws
    * `INVALID_INPUT`, `ABORTED`, and what `compactSession` throws; `COMPACTION_IN_PROGRESS` only from within a compaction of the same
    * session, because a summarizer that prepares a request of it would wait for itself.
    */

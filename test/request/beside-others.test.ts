@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type CompactionResult, openStore, type Store } from '../../src/index.ts'
 import { waitingModel } from '../storage/contract/support.ts'
 import { chat } from '../support/conversation.ts'
@@ -60,6 +60,81 @@ describe('a request that needs room while another is paid for it', () => {
 
   it('makes it without a model when its time is over; what was paid comes too late', async () => {
     expect(await besideOthers(300, false)).toMatchObject({ stages: ['truncate'], theirs: 'STALE_PLAN' })
+  })
+})
+
+describe('a turn while another run holds the session', () => {
+  /** 4,810 tokens: usage has reached 0.8 of the first; the second is too small. */
+  const [due, tooSmall] = [{ contextWindowTarget: 5_800 }, { contextWindowTarget: 4_000 }]
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  /** Seconds, by a clock that is advanced, until a call during a summary of `theirs` is over, and its error's code. */
+  async function during(turn: () => Promise<unknown>, isInVain = false) {
+    const model = waitingModel()
+    const run = theirs!.compactSession('s', { summarizer: model.summarizer, targetTokens: 500 })
+    await model.asked
+    vi.useFakeTimers({
+      toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'],
+    })
+    const began = performance.now()
+    let ended: { seconds: number; outcome: unknown } | undefined
+    void turn().then(
+      (outcome) => (ended = { seconds: Math.round((performance.now() - began) / 1_000), outcome }),
+      ({ code }) => (ended = { seconds: Math.round((performance.now() - began) / 1_000), outcome: code }),
+    )
+    while (ended === undefined) await vi.advanceTimersByTimeAsync(50)
+    vi.useRealTimers()
+    model.answer()
+    // A summary whose rows were hidden meanwhile was paid in vain.
+    expect(
+      await run.then(
+        () => 'in force',
+        ({ code }) => code,
+      ),
+    ).toBe(isInVain ? 'STALE_PLAN' : 'in force')
+    if (!isInVain) await mine!.undoCompaction('s', (await mine!.listCompactions('s')).at(-1)!.id)
+    return ended
+  }
+
+  it('waits ten seconds, and then is sent as it is where it fits: nothing that was paid comes too late', async () => {
+    const { seconds, outcome } = await during(() => mine!.prepareRequest('s', due))
+    expect(seconds).toBe(10)
+    expect(outcome).toMatchObject({ compacted: false, runs: [], stats: { withinBudget: true } })
+  })
+
+  it('makes room without a model after ten seconds where it does not fit', async () => {
+    const { seconds, outcome } = await during(() => mine!.prepareRequest('s', tooSmall), true)
+    expect(seconds).toBe(10)
+    expect(outcome).toMatchObject({ compacted: true, stats: { withinBudget: true } })
+  })
+
+  it('waits as long as waitMs says', async () => {
+    const { seconds } = await during(() => mine!.prepareRequest('s', { ...due, waitMs: 40_000 }))
+    expect(seconds).toBe(40)
+    const own = { ...due, compaction: { waitMs: 2_000 } }
+    expect((await during(() => mine!.prepareRequest('s', own))).seconds).toBe(2)
+  })
+
+  it('is refused after ten seconds where the caller wants that', async () => {
+    const refusing = { ...due, compaction: { whenBusy: 'refuse' as const } }
+    expect(await during(() => mine!.prepareRequest('s', refusing))).toEqual({
+      seconds: 10,
+      outcome: 'COMPACTION_IN_PROGRESS',
+    })
+  })
+
+  it('goes on after ten seconds in beforeTurn and afterTurn too where it fits, and is refused where it does not', async () => {
+    for (const hook of ['beforeTurn', 'afterTurn'] as const) {
+      const { seconds, outcome } = await during(() => mine![hook]('s', due))
+      expect(seconds).toBe(10)
+      expect(outcome).toMatchObject({ compacted: false, run: null })
+      expect(await during(() => mine!.beforeTurn('s', tooSmall))).toEqual({
+        seconds: 10,
+        outcome: 'COMPACTION_IN_PROGRESS',
+      })
+    }
   })
 })
 

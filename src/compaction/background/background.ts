@@ -118,19 +118,20 @@ export class Background {
     return job
   }
 
-  /** Waits while a job of the session runs, in any process. Returns its result if it ran here. */
+  /** Waits while a job of the session runs, in another process at most `othersMs`. Returns its result if it ran here. */
   async settle(
     sessionId: string,
     waitMs: number,
     signal: AbortSignal | undefined,
+    othersMs = waitMs,
   ): Promise<CompactionResult | null> {
-    const deadline = performance.now() + waitMs
+    const calledAt = performance.now()
     let result: CompactionResult | null = null
     for (;;) {
       const before = this.#worker.works(sessionId)
       const open = await this.#parts.storage.jobs.open(sessionId)
       const mine = [...before, ...this.#worker.works(sessionId)]
-      const left = deadline - performance.now()
+      const left = calledAt + (mine.length > 0 ? waitMs : othersMs) - performance.now()
       if (left <= 0 || (open?.isHeld !== true && mine.length === 0)) return result
       const keep = (made: CompactionResult | null): void => {
         result = made ?? result

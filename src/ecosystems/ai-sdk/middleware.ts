@@ -263,6 +263,8 @@ type RecoveringTurn = {
   /** The messages that the turn returned; later ones in a call are steps of its answer. */
   readonly messages: readonly SdkModelMessage[]
   readonly answers: TurnAnswers
+  /** Its last call: `isWhole` once the answer is complete, and not before. */
+  readonly lastCall: { isWhole: boolean }
 }
 
 /**
@@ -271,9 +273,10 @@ type RecoveringTurn = {
  * them, is sent unchanged, and only its usage is recorded.
  */
 export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTurn): M {
-  const { store, chatId, options, answers } = turn
+  const { store, chatId, options, answers, lastCall } = turn
   const { provider } = namesOf(model)
   const calling = (method: 'doGenerate' | 'doStream') => (params: SdkParams) => {
+    lastCall.isWhole = false
     const others = params.prompt.filter(({ role }) => role !== 'system')
     const steps = stepsAfter(turn.messages, others)
     if (steps === undefined) return callModel(model, method, unrecorded(turn, params, provider))
@@ -300,6 +303,7 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
           },
         ),
       whole: async (answer, request) => {
+        lastCall.isWhole = true
         const sent = { ...request, ...defined({ tools: params.tools }) }
         const requestId = await recordCall(store, sent, usageIn(answer, provider))
         const message = messageOfAnswer(answer, provider)
@@ -315,11 +319,16 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
 const NO_VIEW = Number.MAX_SAFE_INTEGER
 
 /** A call with another prompt than the turn's: its usage is added up, and measures no view. */
-function unrecorded({ store, request }: RecoveringTurn, params: SdkParams, provider: string): CallHandling {
+function unrecorded(
+  { store, request, lastCall }: RecoveringTurn,
+  params: SdkParams,
+  provider: string,
+): CallHandling {
   const rules = { provider: request.provider }
   return {
     send: async (work) => ({ request, result: await work(params, rules) }),
     whole: async (answer) => {
+      lastCall.isWhole = true
       await recordReport(store, request, usageIn(answer, provider), { viewEpoch: NO_VIEW })
     },
     broken: async () => {},

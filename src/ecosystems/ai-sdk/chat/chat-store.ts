@@ -39,6 +39,7 @@ import {
   type UIMessageLike,
   versionOf,
 } from '../types.ts'
+import { isToolPart } from '../ui-rows.ts'
 import {
   type Chat,
   type ChatStorage,
@@ -224,7 +225,12 @@ function givenMessages(messages: unknown): GivenMessage[] {
 }
 
 /** The argument of a stream's `onFinish`. Source: `UIMessageStreamOnFinishCallback` of ai 6, `…OnEndCallback` of ai 7. */
-export type AnswerEnd = { readonly responseMessage: UIMessageLike }
+export type AnswerEnd = {
+  readonly responseMessage: UIMessageLike
+  readonly isAborted?: boolean | undefined
+  readonly finishReason?: string | undefined
+  readonly outcome?: { readonly status: string } | undefined
+}
 
 /** A turn of a chat: the arguments for `streamText` and `toUIMessageStreamResponse`. */
 export type ChatTurn<UI_MESSAGE, MODEL = TurnOptions['model']> = {
@@ -244,7 +250,10 @@ export type ChatTurn<UI_MESSAGE, MODEL = TurnOptions['model']> = {
   readonly originalMessages: UI_MESSAGE[]
   /** Returns the id of the answer. */
   readonly generateMessageId: () => string
-  /** Stores the answer, or the beginning of a stopped one; ignores an empty one. */
+  /**
+   * Stores the answer; ignores an empty one. The beginning of an answer that broke off (stopped, failed, or without an end from the model)
+   * ends with a text in the state `streaming`, or with a call without a result.
+   */
   readonly onFinish: (end: AnswerEnd) => Promise<void>
   /** The name of `onFinish` in ai 7. */
   readonly onEnd: (end: AnswerEnd) => Promise<void>
@@ -292,10 +301,12 @@ async function beginTurn(
   await noteSession(store, chatId, names)
   const prepared = await store.prepareRequest(chatId, preparation)
   const answers = turnAnswers()
-  const end = endOf(chat, saved, read.isRegeneration, answers)
+  const lastCall = { isWhole: true }
+  const end = endOf(chat, saved, read.isRegeneration, { answers, lastCall })
   const prompt = promptOf(prepared, version)
   const originalMessages = stored.map((one) => one.message)
-  const turn = { store, chatId, options: preparation, request: prepared, messages: prompt.messages, answers }
+  const progress = { messages: prompt.messages, answers, lastCall }
+  const turn = { store, chatId, options: preparation, request: prepared, ...progress }
   return {
     chatId,
     messages: await withModelOutputs(prompt.messages, originalMessages, validation.tools),
@@ -356,12 +367,13 @@ function endOf(
   chat: Chat,
   began: SaveResult,
   isRegeneration: boolean,
-  answers: TurnAnswers,
+  { answers, lastCall }: { readonly answers: TurnAnswers; readonly lastCall: { readonly isWhole: boolean } },
 ): (end: AnswerEnd) => Promise<void> {
   const { store, chatId, actor } = chat
   return async (end) => {
     if (!isObject(end)) throw invalid('onFinish: must be given an object with responseMessage')
-    const responseMessage = taken(end.responseMessage)
+    const given = taken(end.responseMessage)
+    const responseMessage = isBroken(end) || !lastCall.isWhole ? withoutEnd(given) : given
     if (!hasContent(responseMessage)) {
       // The regeneration produced nothing: the earlier answer is restored.
       const { compactionId, rowsAppended } = began
@@ -397,6 +409,28 @@ function withAnswer(stored: readonly StoredUIMessage[], answer: GivenMessage): r
   if (at === -1) return [...stored, answer]
   return stored.map((there, index) => (index === at && !isSameOrOlder(answer, there) ? answer : there))
 }
+
+/** Whether the AI SDK reports that an answer did not reach its end. */
+function isBroken({ isAborted, finishReason, outcome }: AnswerEnd): boolean {
+  const status = isObject(outcome) ? outcome.status : undefined
+  return isAborted === true || finishReason === 'error' || status === 'aborted' || status === 'failed'
+}
+
+/**
+ * A broken answer in the form that the AI SDK itself has for an unfinished one: its last text is `streaming`. A provider may have closed that
+ * text before, or the answer broke off after a result; then an empty text follows. An open call shows by itself that it is unfinished.
+ */
+function withoutEnd(message: UIMessageLike): UIMessageLike {
+  if (!hasContent(message) || !Array.isArray(message.parts)) return message
+  const parts = message.parts as readonly SdkPart[]
+  const at = parts.findLastIndex((part) => isObject(part) && (SPOKEN.has(part.type) || isToolPart(part)))
+  const last = parts[at]
+  if (last !== undefined && SPOKEN.has(last.type))
+    return { ...message, parts: parts.with(at, { ...last, state: 'streaming' }) }
+  if (last?.state === 'input-streaming' || last?.state === 'input-available') return message
+  return { ...message, parts: [...parts, { type: 'text', text: '', state: 'streaming' }] }
+}
+const SPOKEN: ReadonlySet<unknown> = new Set(['text', 'reasoning'])
 
 /** Whether an answer has more than step marks and empty texts. */
 function hasContent(message: unknown): boolean {
