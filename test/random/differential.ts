@@ -14,6 +14,7 @@ import {
   Store,
   validateHistory,
 } from '../../src/index.ts'
+import { missingAfterSummary } from '../../src/model/laws.ts'
 import { estimatorNamed } from '../../src/tokens.ts'
 import { withoutTime } from '../crashes/standing.ts'
 import { applyStage, storageOf } from '../support/apply-stage.ts'
@@ -43,6 +44,13 @@ export type Step =
     }
   | { readonly verb: 'compact'; readonly stage: Stage; readonly share: number; readonly seed: boolean }
   | { readonly verb: 'compose'; readonly stages: readonly StageSpec[]; readonly share: number }
+  | {
+      readonly verb: 'request'
+      readonly share: number
+      readonly size: number
+      readonly stage: 'all' | 'truncate'
+      readonly seed: boolean
+    }
   | { readonly verb: 'range'; readonly from: number; readonly length: number }
   | {
       readonly verb: 'undo' | 'redo'
@@ -197,6 +205,16 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   {
+    weight: 3,
+    arbitrary: fc.record({
+      verb: fc.constant('request' as const),
+      share: fc.double({ min: 0.05, max: 1.2, noNaN: true }),
+      size: fc.integer({ min: 1, max: 60 }),
+      stage: fc.constantFrom('all' as const, 'all' as const, 'truncate' as const),
+      seed: fc.boolean(),
+    }),
+  },
+  {
     weight: 1,
     arbitrary: fc.record({
       verb: fc.constant('range' as const),
@@ -275,7 +293,7 @@ export async function checkSequence(
       const answers = [await outcomeOf(real, one), await outcomeOf(model, one)]
       expect(answers[0], `step ${index} ${one.verb}`).toEqual(answers[1])
       // Stages plan around what is pinned or open.
-      if (one.verb === 'compact' || one.verb === 'compose')
+      if (one.verb === 'compact' || one.verb === 'compose' || one.verb === 'request')
         expect(REFUSALS, `step ${index} ${one.verb}`).not.toContain(answers[0])
       expect(await stateOf(real), `after step ${index} ${one.verb}`).toEqual(await stateOf(model))
       await checkOwn(real, index)
@@ -325,8 +343,12 @@ async function perform(store: Store, one: Step): Promise<unknown> {
       if (stats === null) return null
       const targetTokens = Math.floor(stats.breakdown.conversationHistory * one.share)
       const stages = [...one.stages]
-      return facts(await store.compactSession(SESSION, { stages, targetTokens, summaryMaxTokens: 60 }))
+      const run = (): Promise<CompactionResult | null> =>
+        store.compactSession(SESSION, { stages, targetTokens, summaryMaxTokens: 60 })
+      return facts(await withoutHole(store, stages.some(summarizes), run))
     }
+    case 'request':
+      return request(store, one)
     case 'range': {
       const stats = await store.getContextStats(SESSION)
       if (stats === null) return null
@@ -411,7 +433,7 @@ async function compact(
   if (stats === null) return null
   const targetTokens = Math.floor(stats.breakdown.conversationHistory * share)
   const on = (name: Stage): boolean => stage === name || stage === 'all'
-  const result = await store.compactSession(SESSION, {
+  const options = {
     enablePrune: on('prune'),
     enableDeduplicate: on('deduplicate'),
     enableSummarize: on('summarize'),
@@ -424,12 +446,65 @@ async function compact(
     ...(stage === 'cut' && { maxTokens: 128_000 - targetTokens }),
     ...(seed && stage === 'summarize' && { keepRecentRatio: 0.3 }),
     ...(seed && stage === 'truncate' && { truncationFraction: 0.5 }),
-  })
+  }
+  const run = (): Promise<CompactionResult | null> => store.compactSession(SESSION, options)
+  const result = await withoutHole(store, on('summarize'), run)
   if (result !== null)
     expect(result.tokensAfter, 'the four stages never make the history larger').toBeLessThanOrEqual(
       result.tokensBefore,
     )
   return facts(result)
+}
+
+/** A request whose model has room for so large a share of the history. */
+async function request(
+  store: Store,
+  { share, size, stage, seed }: Extract<Step, { verb: 'request' }>,
+): Promise<unknown> {
+  const stats = await store.getContextStats(SESSION)
+  if (stats === null) return null
+  const options = {
+    prompt: units(size, 'p'),
+    contextWindowTarget: 1 + Math.floor(stats.estimatedInputTokens * share),
+    compaction: {
+      summaryMaxTokens: 60,
+      ...(stage === 'truncate' && { enableSummarize: false }),
+      ...(seed && { truncationFraction: 0.5 }),
+    },
+  }
+  const run = (): ReturnType<Store['prepareRequest']> => store.prepareRequest(SESSION, options)
+  const { compacted, runs, messages } = await withoutHole(store, stage === 'all', run)
+  return { compacted, runs: runs.map(facts), messages: messages.length }
+}
+
+/** Whether a stage of a configuration writes summaries. */
+function summarizes(spec: StageSpec): boolean {
+  if (typeof spec === 'string') return spec === 'summarize'
+  if (spec.stage === 'composite') return (spec.stages as StageSpec[]).some(summarizes)
+  return ['summarize_older', 'hierarchical_summaries'].includes(spec.stage) || spec.summarize === true
+}
+
+/** Does a run. One that summarizes leaves no message out of the view that is in no summary. */
+async function withoutHole<T>(store: Store, isSummarizing: boolean, run: () => Promise<T>): Promise<T> {
+  const shown = async (): Promise<Set<string>> =>
+    new Set((await store.getMessages(SESSION, { visible: true })).map(({ id }) => id))
+  const before = await shown()
+  const result = await run()
+  if (!isSummarizing) return result
+  const after = await shown()
+  const rows = (await store.getMessages(SESSION)).map(({ id, kind }, at) => ({
+    key: at,
+    kind,
+    anchor: at,
+    ordinal: 0,
+    id,
+  }))
+  const missing = missingAfterSummary(
+    rows.filter(({ id }) => before.has(id)),
+    rows.filter(({ id }) => after.has(id)),
+  )
+  expect(missing, 'messages after the newest summary that are in no summary').toEqual([])
+  return result
 }
 
 function facts(result: CompactionResult | null): unknown {

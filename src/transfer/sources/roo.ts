@@ -351,8 +351,8 @@ function elementOf(value: JsonObject): RooElement {
 }
 
 /**
- * The second reading: the messages in order, then the compactions, because a call that was open when Roo Code hid it is no longer open once
- * something follows it.
+ * The second reading: the messages in order, then the compactions, because a call that was open when Roo Code hid it may have its result
+ * later in the file.
  */
 async function* tell(
   input: Input,

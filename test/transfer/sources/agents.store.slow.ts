@@ -70,7 +70,7 @@ it.skipIf(sequences.length === 0)(
         const folded = foldEvents(events)[0]!
         const open = openCalls(folded.messages)
         const told = meant(folded)
-        // Law 3: a call that nobody answered stays where it is, wherever that is.
+        // Law 4: a call that nobody answered stays where it is, wherever that is.
         const stays = (row: string): boolean => open.includes(row) && !told.includes(row)
         // No summary spans such a call, so an earlier summary before it stays too, though a later one covers it.
         const isBefore = (row: string, index: number): boolean =>
