@@ -186,6 +186,8 @@ export async function importInput(
 ): Promise<ImportReport> {
   const { signal, dryRun } = options
   const progress = new Progress(input.size, options.onProgress)
+  // Of the check, which reads all that decides the result.
+  let digest: string | undefined
   input.onBlock = (bytes) => {
     if (signal?.aborted) throw new UndertextError('IMPORT_ABORTED', { file: path, imported: 0 })
     progress.reached(bytes)
@@ -194,6 +196,7 @@ export async function importInput(
     ...{ store, path, input, options },
     onMessages: (count) => progress.counted(count),
     onWrite: () => {
+      digest = input.digest()
       progress.end()
       progress.begin('write')
     },
@@ -210,7 +213,8 @@ export async function importInput(
     progress.end()
     const file = input.name === '' ? path : input.name
     const name = isHistory ? 'undertext' : source.name
-    return reportOf({ file, size: input.size, source: name, dryRun, conversations })
+    digest ??= input.digest()
+    return reportOf({ file, size: input.size, digest, source: name, dryRun, conversations })
   } finally {
     await input.close()
   }

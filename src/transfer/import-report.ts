@@ -239,6 +239,8 @@ export type ImportReport = {
   readonly file: string
   /** The bytes that were read. */
   readonly size: number
+  /** Their SHA-256, hexadecimal: the same for a file that has not changed. */
+  readonly digest: string
   readonly source: SourceName
   readonly dryRun: boolean
   readonly conversations: readonly ImportedConversation[]

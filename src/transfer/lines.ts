@@ -53,7 +53,7 @@ export function unreadEvent(read: JsonLine & Unread): NoteEvent | ProblemEvent {
   const at = placeOfLine(read)
   if (!isTorn) return { type: 'problem', at, why }
   if (!ended) return { type: 'note', at, kind: 'left-out', why: UNFINISHED }
-  return { type: 'note', at, kind: 'torn', why: `${why}: left out, as the agent itself does` }
+  return { type: 'note', at, kind: 'torn', why: `${why}; the agent skips it too` }
 }
 
 /**

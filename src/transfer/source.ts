@@ -85,9 +85,14 @@ export class FileInput implements Input {
     }
   }
 
-  /** The hash of the newest reading so far: equal for equal bytes. */
+  /** The SHA-256 of the newest reading so far, hexadecimal. */
+  digest(): string {
+    return this.#hash.copy().digest('hex')
+  }
+
+  /** The bytes of the newest reading so far: equal for equal ones. */
   mark(): string {
-    return `${this.#offset}:${this.#hash.copy().digest('hex')}`
+    return `${this.#offset}:${this.digest()}`
   }
 
   close(): Promise<void> {

@@ -1,4 +1,4 @@
-import { appendFileSync, chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
@@ -123,6 +123,100 @@ describe('a folder', () => {
     expect((await run('logs/b.jsonl', 'x.json')).exit).toBe(6)
   })
 
+  describe('with a file that stays bad', () => {
+    const bad = { path: 'logs/bad.jsonl', error: null, totals: { refused: 1 } }
+    beforeEach(() => {
+      put('logs/bad.jsonl', user('a'), { role: 'alien' })
+      put('logs/good.jsonl', user('b'))
+    })
+
+    it('exits with 6 once, and with 0 while the file is unchanged', async () => {
+      expect(await run('logs')).toMatchObject({ exit: 6 })
+      const again = await run('logs')
+      expect([again.exit, again.err]).toEqual([0, ''])
+      expect(again.lines).toEqual([
+        '✓ logs: 2 files: nothing new, 1 conversation refused before',
+        '  refused before, and unchanged since: 1 file',
+        '    logs/bad.jsonl',
+      ])
+      expect(await run('logs', '--json')).toMatchObject({
+        exit: 0,
+        json: {
+          files: [
+            { ...bad, reported: true },
+            { path: 'logs/good.jsonl', reported: false },
+          ],
+        },
+      })
+      // The same bytes at another time are unchanged; another way to name the folder is no other folder.
+      utimesSync(join(home, 'logs/bad.jsonl'), 1, 1)
+      expect(await run(join(home, 'logs'))).toMatchObject({ exit: 0 })
+      // What is named is asked for.
+      expect(await run('logs/bad.jsonl')).toMatchObject({ exit: 6 })
+      expect(await run('logs/bad.jsonl', 'logs')).toMatchObject({ exit: 6 })
+    })
+
+    it('exits with 6 again when the file has changed, or is refused for another reason', async () => {
+      await run('logs')
+      put('logs/bad.jsonl', user('a'), { role: 'alien' }, user('c'))
+      expect(await run('logs', '--json')).toMatchObject({
+        exit: 6,
+        json: { files: [{ ...bad, reported: false }, {}] },
+      })
+      expect(await run('logs')).toMatchObject({ exit: 0 })
+      expect(await run('logs', '--prefix', 'p-')).toMatchObject({ exit: 6 })
+      expect(await run('logs', '--owner', 'ann')).toMatchObject({ exit: 6 })
+      // An own session of that name, and the file repaired: the conflict is new, and exit 4.
+      const store = await openStore(join(home, '.chats.db'), { env: false })
+      await store.append('bad', [{ role: 'user', content: 'mine' }])
+      await store.close()
+      put('logs/bad.jsonl', user('a'), user('c'))
+      expect(await run('logs')).toMatchObject({ exit: 4 })
+      expect(await run('logs')).toMatchObject({ exit: 0 })
+    })
+
+    it('has not reported it after a dry run, or when the import ended early', async () => {
+      expect(await run('logs', '--dry-run')).toMatchObject({ exit: 6 })
+      const early = new AbortController()
+      early.abort()
+      await runCli(['import', 'logs'], {
+        cwd: home,
+        env: { UNDERTEXT_DB: join(home, '.chats.db') },
+        signal: early.signal,
+      })
+      expect(await run('logs')).toMatchObject({ exit: 6 })
+      expect(await run('logs', '--dry-run')).toMatchObject({ exit: 0 })
+    })
+
+    it('lists places that --skip-bad left out once', async () => {
+      expect((await run('logs', '--skip-bad')).lines[1]).toBe(
+        '  line 2: message.role must be one of system, user, assistant, tool',
+      )
+      expect((await run('logs', '--skip-bad')).lines).toEqual(['✓ logs: 2 files: nothing new'])
+    })
+
+    it('reports it again where the store cannot keep marks', async () => {
+      await run('logs/good.jsonl')
+      const database = new BetterSqlite3(join(home, '.chats.db'))
+      database.exec(
+        "create trigger no_marks before insert on undertext_meta begin select raise(abort, 'no'); end",
+      )
+      database.close()
+      expect(await run('logs')).toMatchObject({ exit: 6, err: '' })
+      expect(await run('logs')).toMatchObject({ exit: 6, err: '' })
+    })
+  })
+
+  it('names refused files however many others there are', async () => {
+    for (let at = 0; at < 201; at++) put(`logs/a${at}.jsonl`, user('a'))
+    put('logs/z.jsonl', user('a'), { role: 'alien' })
+    const { lines } = await run('logs')
+    expect(lines.filter((line) => line.startsWith('✗'))).toEqual([
+      '✗ logs/z.jsonl: plain messages, refused as z: one place cannot be read; --skip-bad stores the rest',
+    ])
+    expect(lines.at(-2)).toBe('  and 1 file more; --json lists all')
+  })
+
   it('takes only files of a kind with --from', async () => {
     put('logs/a.jsonl', user('a'))
     put('logs/s.jsonl', entry('u', 's'))
@@ -211,6 +305,32 @@ describe('a folder', () => {
     const { lines, err } = await run('logs', 'logs/c.jsonl')
     expect(lines).toEqual(['✗ logs: 2 files: nothing new, then the import ended'])
     expect(err).toContain('The store is damaged')
+  })
+
+  it('has one line for each session on a terminal of 80 columns, and whole paths and ids in a pipe', async () => {
+    const project = 'projects/-home-someone-work-a-project-with-a-long-name'
+    const ids = [1, 2, 3].map((nth) => `0d4e5f60-111${nth}-4222-8333-abcdefabcdef`)
+    for (const id of ids)
+      put(`${project}/${id}.jsonl`, entry('u', id), entry('v', id, { parentUuid: 'u' }), {
+        ...entry('w', id, { parentUuid: 'v' }),
+        type: 'system',
+      })
+    put(`${project}/list.json`, [{ messages: [user('a')] }, { messages: [user('b')] }])
+    put(`${project}/z-this-one-is-refused-for-a-bad-line.jsonl`, user('a'), { role: 'alien' })
+    const piped = (await run('projects', '--dry-run')).lines
+    expect(piped[0]).toBe(
+      `✓ ${project}/${ids[0]}.jsonl: a session of Claude Code, 2 messages would be stored as ${ids[0]}`,
+    )
+    const { lines } = await runCli(['import', 'projects'], {
+      cwd: home,
+      env: { UNDERTEXT_DB: join(home, '.chats.db') },
+      columns: 80,
+    })
+    expect(lines.slice(0, 3)).toEqual(ids.map((id) => `✓ ${id}: 2 messages`))
+    expect(lines[3]).toBe(
+      '✓ projects/-home-someone…-a-long-name/list.json: 2 messages stored in 2 sessions',
+    )
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80)
   })
 
   it('of hundreds of files lists two hundred', async () => {

@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { appendFile, symlink, truncate, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -45,6 +47,7 @@ describe('a file with one conversation', () => {
     expect(await load(path)).toEqual({
       file: 'my.chat.jsonl',
       size: turns(2).reduce((size, message) => size + JSON.stringify(message).length + 1, 0),
+      digest: createHash('sha256').update(readFileSync(path)).digest('hex'),
       source: 'messages',
       dryRun: false,
       conversations: [

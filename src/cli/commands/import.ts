@@ -20,6 +20,7 @@ import {
   jsonReporter,
   textReporter,
 } from './import/report.ts'
+import { Reported } from './import/reported.ts'
 
 type ImportOptions = {
   readonly from?: SourceName
@@ -93,6 +94,7 @@ class ImportRun {
   readonly #options: ImportFileOptions
   readonly #follow: boolean
   readonly #reporter: ImportReporter
+  readonly #reported: Reported
 
   constructor(
     context: Context,
@@ -105,6 +107,7 @@ class ImportRun {
     this.#options = { ...options, source: from, signal: context.signal }
     this.#reporter = reporter
     this.#follow = follow
+    this.#reported = new Reported(store, options.owner)
   }
 
   /** Imports a file, a folder or the standard input. False if nothing more can be imported. */
@@ -195,18 +198,20 @@ class ImportRun {
       progress.end(`${path}: ${count(found.files)} files`)
       this.#reporter.folder({ path, ...found }, isWhole)
     }
+    if (this.#options.dryRun !== true) await this.#reported.keep()
     return isWhole
   }
 
   /** Imports a file of a folder. */
-  #fileWithin(
+  async #fileWithin(
     folder: string,
     path: string,
     onProgress: (progress: ImportProgress) => void,
   ): Promise<FileOutcome> {
     const shown = path === '' ? folder : `${withoutTrailing(folder, '/')}/${path}`
-    return this.#outcomeOf(shown, () =>
-      importFile(this.#store, join(this.#at(folder), path), {
+    const file = join(this.#at(folder), path)
+    const outcome = await this.#outcomeOf(shown, () =>
+      importFile(this.#store, file, {
         ...this.#options,
         ...nameWithin(path),
         checkSource: true,
@@ -214,6 +219,8 @@ class ImportRun {
         onProgress,
       }),
     )
+    if ('failure' in outcome) return outcome
+    return { ...outcome, reported: await this.#reported.knows(file, outcome.report) }
   }
 }
 

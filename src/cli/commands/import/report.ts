@@ -5,12 +5,17 @@ import type { Context, Output } from '../../command.ts'
 import { indentedJson } from '../../context.ts'
 import { EXIT, EXIT_OF, type ExitCode, type Failure } from '../../errors.ts'
 import { count, counted, listing } from '../../output/figures.ts'
-import { writeLines } from '../../output/layout.ts'
+import { clipped, clippedInside, sentence, widthOf, writeLines } from '../../output/layout.ts'
+import { safeLine } from '../../output/safe-text.ts'
 import { type Column, table } from '../../output/table.ts'
 
 /** The outcome of a file. */
 export type FileOutcome = { readonly path: string } & (
-  | { readonly report: ImportReport }
+  | {
+      readonly report: ImportReport
+      /** Whether an earlier import reported the same of this file of a folder: then it does not count again. */
+      readonly reported?: boolean
+    }
   | { readonly failure: Failure; readonly error: unknown }
 )
 
@@ -44,11 +49,12 @@ export function isFatal(outcome: FileOutcome): outcome is FileOutcome & { failur
   return 'failure' in outcome && !OF_ONE_FILE.has(outcome.failure.code)
 }
 
-/** Whether a file was read and had nothing to store or to report. */
+/** Whether a file was read and had nothing to store, and nothing to report that was not reported before. */
 function isNothingNew(outcome: FileOutcome): boolean {
   if ('failure' in outcome) return false
   const { messages, refused, problems, compactionsApplied, compactionsRefused } = outcome.report.totals
-  return messages + refused + problems + compactionsApplied + compactionsRefused === 0
+  const bad = outcome.reported === true ? 0 : refused + problems + compactionsRefused
+  return messages + compactionsApplied + bad === 0
 }
 
 /** Exit codes by weight. Bad data weighs most, because it needs repair; a fatal failure weighs more than all of them. */
@@ -62,6 +68,10 @@ class Totals {
   sessions = 0
   messages = 0
   refused = 0
+  /** Those that were reported before, and the files with them: how many, and the first. */
+  refusedBefore = 0
+  filesBefore = 0
+  readonly namedBefore: string[] = []
   readonly #exits = new Set<ExitCode>()
   #fatal: ExitCode | undefined
 
@@ -77,7 +87,12 @@ class Totals {
     const { totals } = outcome.report
     this.sessions += totals.imported + totals.extended + totals.checked
     this.messages += totals.messages
-    this.refused += totals.refused
+    if (outcome.reported !== true) this.refused += totals.refused
+    else if (totals.refused > 0) {
+      this.refusedBefore += totals.refused
+      this.filesBefore += 1
+      if (this.namedBefore.length < LISTED_OTHERS) this.namedBefore.push(outcome.path)
+    }
   }
 
   /** Naming a folder without any conversation is a mistake; other files beside conversations are not. */
@@ -98,6 +113,7 @@ class Totals {
   get failed(): string {
     return listing(
       this.refused > 0 && `${counted(this.refused, 'conversation')} refused`,
+      this.refusedBefore > 0 && `${counted(this.refusedBefore, 'conversation')} refused before`,
       this.unread > 0 && `${counted(this.unread, 'file')} not read`,
     )
   }
@@ -105,6 +121,7 @@ class Totals {
 
 function exitsOf(outcome: FileOutcome): ExitCode[] {
   if ('failure' in outcome) return [outcome.failure.exit]
+  if (outcome.reported === true) return []
   return outcome.report.conversations.flatMap(({ status, code }) => {
     if (status !== 'refused') return []
     return [code === undefined || code === 'INVALID_INPUT' ? EXIT.badData : EXIT_OF[code]]
@@ -137,15 +154,19 @@ export function jsonReporter({ out }: Pick<Context, 'out'>): ImportReporter {
 }
 
 function jsonOf(outcome: FileOutcome): object {
-  if ('report' in outcome) return { path: outcome.path, ...outcome.report, error: null }
+  if ('report' in outcome) {
+    const { path, report, reported = false } = outcome
+    return { path, ...report, reported, error: null }
+  }
   const { code, message, facts } = outcome.failure
   return { path: outcome.path, error: { code, message, facts } }
 }
 
-/** Files of a folder, conversations of a file and unrecognised files that are listed one by one. */
+/** Files of a folder and conversations of a file that are listed one by one; so many files again if something of them was refused. */
 const LISTED_FILES = 200
 const LISTED_CONVERSATIONS = 50
-const LISTED_UNRECOGNISED = 5
+/** Files of a folder that are named because they are skipped, or were refused before. */
+const LISTED_OTHERS = 5
 
 /** Writes a line per file for people. Of a folder only files with something new, after a progress bar has shown the rest. */
 export function textReporter(output: Output & Pick<Context, 'err'>): ImportReporter {
@@ -153,6 +174,7 @@ export function textReporter(output: Output & Pick<Context, 'err'>): ImportRepor
   const totals = new Totals()
   let ofFolder = new Totals()
   let held: string[][] = []
+  let heldBad = 0
   let named = 0
   return {
     hasBegun: false,
@@ -164,13 +186,18 @@ export function textReporter(output: Output & Pick<Context, 'err'>): ImportRepor
         return
       }
       ofFolder.add(outcome)
-      if (!isNothingNew(outcome) && held.length < LISTED_FILES) held.push(fileLines(output, outcome, true))
+      if (isNothingNew(outcome)) return
+      const isBad = 'failure' in outcome || outcome.report.totals.refused > 0
+      if (isBad ? heldBad === LISTED_FILES : held.length - heldBad === LISTED_FILES) return
+      if (isBad) heldBad += 1
+      held.push(fileLines(output, outcome, true))
     },
     folder(outcome, isWhole) {
       named += 1
       totals.addFolder(outcome)
       writeLines(out, [...held.flat(), ...folderLines(output, outcome, ofFolder, held.length, isWhole)])
       held = []
+      heldBad = 0
       ofFolder = new Totals()
     },
     end() {
@@ -185,15 +212,37 @@ export function textReporter(output: Output & Pick<Context, 'err'>): ImportRepor
 function fileLines(output: Output, outcome: FileOutcome, isWithin: boolean): string[] {
   const { style } = output
   if ('failure' in outcome) return [`${style.red('✗')} ${outcome.failure.message}`]
-  const { path, report } = outcome
-  const mark = report.totals.refused > 0 ? style.red('✗') : style.green('✓')
-  const [only, ...others] = report.conversations
-  const isOne = only !== undefined && others.length === 0
+  const { report } = outcome
   return [
-    `${mark} ${path}: ${TITLES[report.source]}, ${isOne ? conversationText(only, report.source) : totalsText(report)}`,
-    ...(others.length > 0 ? conversationTable(output, report) : []),
+    ...headLines(output, outcome),
+    ...(report.conversations.length > 1 ? conversationTable(output, report) : []),
     ...remarks(report, isWithin).map((line) => `  ${style.dim(line)}`),
   ]
+}
+
+/** The fewest columns for a name. */
+const LEAST_NAME = 12
+
+/**
+ * What became of a file, on one line. Where it does not fit on a terminal: without the kind of file, and a session that was stored by its id, with which
+ * it can be shown; a refusal continues on the next line.
+ */
+function headLines(
+  { out, style }: Output,
+  { path, report }: { readonly path: string; readonly report: ImportReport },
+): string[] {
+  const mark = report.totals.refused > 0 ? style.red('✗') : style.green('✓')
+  const [only] = report.conversations.length === 1 ? report.conversations : []
+  const text = only === undefined ? totalsText(report) : conversationText(only, report.source)
+  const line = `${mark} ${path}: ${TITLES[report.source]}, ${text}`
+  if (!out.isTerminal || widthOf(safeLine(line)) <= out.columns) return [line]
+  const fitted = (name: string, what: string): string => {
+    const words = clipped(what, out.columns - LEAST_NAME - 4)
+    return `${mark} ${clippedInside(safeLine(name), out.columns - 4 - widthOf(words))}: ${words}`
+  }
+  if (only === undefined || only.status === 'empty') return [fitted(path, text)]
+  if (only.status !== 'refused') return [fitted(only.sessionId, countsText(only, true))]
+  return [fitted(path, 'refused'), ...sentence(refusalText(only, report.source), out, style.dim, '  ')]
 }
 
 function folderLines(
@@ -203,7 +252,7 @@ function folderLines(
   listed: number,
   isWhole: boolean,
 ): string[] {
-  const { nothingNew, messages, stored, failed } = totals
+  const { nothingNew, messages, stored, failed, filesBefore, namedBefore } = totals
   const unlisted = totals.files - nothingNew - listed
   const isEmpty = files === unrecognised
   const parts = listing(
@@ -213,16 +262,23 @@ function folderLines(
     !isWhole && 'then the import ended',
   )
   const mark = isEmpty || !isWhole ? style.red('✗') : style.green('✓')
-  const shown = named.slice(0, LISTED_UNRECOGNISED)
-  const skipped = [
-    `  not recognised, and skipped: ${counted(unrecognised, 'file')}`,
-    ...shown.map((file) => `    ${file.path}: ${file.looks}`),
-    ...(unrecognised > shown.length ? [`    and ${count(unrecognised - shown.length)} more`] : []),
-  ]
+  const skipped = named.map((file) => `${file.path}: ${file.looks}`)
   return [
     ...(unlisted > 0 ? [style.dim(`  and ${counted(unlisted, 'file')} more; --json lists all`)] : []),
     `${mark} ${path}: ${style.bold(`${counted(files, 'file')}: ${parts}`)}`,
-    ...(unrecognised > 0 ? skipped.map(style.dim) : []),
+    ...otherFiles('refused before, and unchanged since', filesBefore, namedBefore).map(style.dim),
+    ...otherFiles('not recognised, and skipped', unrecognised, skipped).map(style.dim),
+  ]
+}
+
+/** The first of some files of a folder, one a line. */
+function otherFiles(what: string, files: number, lines: readonly string[]): string[] {
+  if (files === 0) return []
+  const shown = lines.slice(0, LISTED_OTHERS)
+  return [
+    `  ${what}: ${counted(files, 'file')}`,
+    ...shown.map((line) => `    ${line}`),
+    ...(files > shown.length ? [`    and ${count(files - shown.length)} more`] : []),
   ]
 }
 
@@ -241,23 +297,34 @@ const TITLES: { readonly [source in ImportReport['source']]: string } = {
 
 /** The outcome of a file's only conversation. */
 function conversationText(one: ImportedConversation, source: ImportReport['source']): string {
-  const { sessionId, status, messages, existing, skipped, visible, why = '', code, compactions } = one
-  if (status === 'refused') {
-    // A history is restored whole or not at all.
-    const hasRest =
-      code === undefined && one.problemCount > 0 && why !== NOTHING_READ && source !== 'undertext'
-    return `refused as ${sessionId}: ${why}${hasRest ? '; --skip-bad stores the rest' : ''}`
-  }
-  if (status === 'empty') return 'no messages in it'
-  const inView =
-    visible === undefined || visible === messages + existing ? '' : `, ${count(visible)} visible,`
-  const stored = status === 'checked' ? 'would be stored' : 'stored'
+  if (one.status === 'refused') return `refused ${refusalText(one, source)}`
+  return one.status === 'empty' ? 'no messages in it' : countsText(one, false)
+}
+
+function refusalText(
+  { sessionId, why = '', code, problemCount }: ImportedConversation,
+  source: ImportReport['source'],
+): string {
+  // A history is restored whole or not at all.
+  const hasRest = code === undefined && problemCount > 0 && why !== NOTHING_READ && source !== 'undertext'
+  return `as ${sessionId}: ${why}${hasRest ? '; --skip-bad stores the rest' : ''}`
+}
+
+/** What was stored of a conversation. `brief`: without its id. */
+function countsText(
+  { sessionId, status, messages, existing, bookkeeping, skipped, visible, compactions }: ImportedConversation,
+  brief: boolean,
+): string {
+  const inView = visible !== undefined && visible !== messages + existing && `${count(visible)} visible`
+  const stored = `${status === 'checked' ? 'would be stored' : 'stored'} as ${sessionId}`
+  const isNothing = messages + bookkeeping === 0
+  const what = isNothing ? 'nothing new' : listing(counted(messages, 'message'), inView)
+  const where = isNothing ? ` in ${sessionId}` : `${inView === false ? '' : ','} ${stored}`
+  const applied = compactions.applied > 0 && counted(compactions.applied, 'compaction')
   return listing(
-    messages + one.bookkeeping === 0
-      ? `nothing new in ${sessionId}`
-      : `${counted(messages, 'message')}${inView} ${stored} as ${sessionId}`,
+    brief ? what : what + where,
     existing > 0 && `${count(existing)} there already`,
-    compactions.applied > 0 && `${counted(compactions.applied, 'compaction')} that can be undone`,
+    applied && (brief ? applied : `${applied} that can be undone`),
     skipped > 0 && `${counted(skipped, 'bad place')} left out`,
   )
 }
