@@ -37,9 +37,14 @@ export interface Failures {
   STORE_BUSY: { waitedMs: number; detail?: string }
   STORE_FULL: { detail: string }
   /** With `outcome` when the connection was lost during a commit, so that the call may have been stored. */
-  STORE_UNAVAILABLE: { location: string; detail: string; outcome?: 'unknown' }
-  NOT_A_STORE: { location: string; detail: string }
-  CONNECTION_UNSUITABLE: { detail: string }
+  STORE_UNAVAILABLE: {
+    location: string
+    detail: string
+    outcome?: 'unknown'
+    advice?: 'KEEP_FORKS' | 'UNPREPARED'
+  }
+  NOT_A_STORE: { location: string; detail: string; advice?: 'ADOPT' }
+  CONNECTION_UNSUITABLE: { detail: string; advice?: 'READONLY' }
   DRIVER_UNSUPPORTED: { driver: string; node: string; advice: string }
   /** Without `driver` it is better-sqlite3. */
   DRIVER_UNAVAILABLE: { detail: string; driver?: string }
@@ -104,6 +109,18 @@ function conversations(imported: number): string {
   return imported === 1
     ? 'the one conversation before it is stored'
     : `the ${imported} conversations before it are stored`
+}
+
+/** Which option of the API helps, by the fact `advice`. The command line has other words for each. */
+const ADVICE = {
+  ADOPT: 'Name another file or schema, or have openStore add the tables to it with { adopt: true }.',
+  KEEP_FORKS: "Purge as the owner of the tables, with { forks: 'keep' }.",
+  UNPREPARED: 'Over a pooler in transaction mode, open the store with prepare: false.',
+  READONLY: 'Pass { readonly: true } to openStore.',
+}
+
+function advised(sentence: string, advice: keyof typeof ADVICE | undefined): string {
+  return advice === undefined ? sentence : `${sentence} ${ADVICE[advice]}`
 }
 
 /** One message per code: what happened, and what to do. */
@@ -175,10 +192,12 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   STORE_BUSY: ({ waitedMs, detail = 'Another connection held the database' }) =>
     `${detail} for longer than ${waitedMs} ms; nothing was written. Try again, or raise busyTimeoutMs.`,
   STORE_FULL: ({ detail }) => `No space is left for the database (${detail}); nothing was written.`,
-  STORE_UNAVAILABLE: ({ location, detail }) =>
-    `The store ${JSON.stringify(location)} cannot be used: ${detail}`,
-  NOT_A_STORE: ({ location, detail }) => `${JSON.stringify(location)} is not an undertext store: ${detail}`,
-  CONNECTION_UNSUITABLE: ({ detail }) => `This connection cannot hold a store: ${detail}`,
+  STORE_UNAVAILABLE: ({ location, detail, advice }) =>
+    advised(`The store ${JSON.stringify(location)} cannot be used: ${detail}`, advice),
+  NOT_A_STORE: ({ location, detail, advice }) =>
+    advised(`${JSON.stringify(location)} is not an undertext store: ${detail}`, advice),
+  CONNECTION_UNSUITABLE: ({ detail, advice }) =>
+    advised(`This connection cannot hold a store: ${detail}`, advice),
   DRIVER_UNSUPPORTED: ({ driver, node, advice }) =>
     `better-sqlite3 ${driver} does not work on Node ${node}. ${advice}`,
   DRIVER_UNAVAILABLE: ({ detail, driver = 'better-sqlite3' }) => `${driver} cannot be loaded: ${detail}`,

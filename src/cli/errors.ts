@@ -1,5 +1,6 @@
-import { type ErrorCode, type Failures, isUndertextError, type UndertextError } from '../errors.ts'
+import { type ErrorCode, type Failures, isUndertextError } from '../errors.ts'
 import { counted } from './output/figures.ts'
+import { commandLine } from './output/ids.ts'
 
 /** The exit codes. `undertext --help` and docs/cli.md list them. */
 export const EXIT = {
@@ -141,70 +142,196 @@ export type Failure = {
   readonly hint?: string | undefined
 }
 
-/** What to do at a command line; the error's own message is written for programs. */
-const HINTS: { readonly [C in ErrorCode]?: string } = {
-  SESSION_NOT_FOUND: '`undertext sessions` lists them; @ is the newest.',
-  COMPACTION_NOT_FOUND: '`undertext log SESSION` lists them; @ is the newest.',
-  REQUEST_NOT_FOUND: '`undertext requests SESSION` lists them; @ is the newest.',
-  HAS_ACTIVE_DEPENDENTS: 'Undo those as well with --cascade; `undertext log SESSION` shows how they nest.',
-  BRANCH_MOVED:
-    'Undo it anyway with --both: the former messages then come before those that were appended after it.',
-  INPUT_NOT_VISIBLE: 'Redo what it builds on as well with --cascade.',
-  ESTIMATOR_UNKNOWN:
-    'Install gpt-tokenizer beside undertext if it is a tokenizer; an estimator of an application works only there.',
-  STORE_TOO_OLD: '`undertext doctor --upgrade` brings the store up to this version.',
-  STORE_BUSY: 'Try again when the other program is done.',
-  STORE_CORRUPT: '`undertext verify SESSION` checks a session, `undertext doctor --deep` a file.',
-  NOT_A_STORE:
-    'Name a store, a new file, or another schema of a server (?schema=NAME) with --db or UNDERTEXT_DB.',
-  STORE_UNAVAILABLE: '`undertext doctor` explains why.',
+/** The option of the command with the name of a field of the API, such as `--max-tokens` of `maxTokens`. */
+export type FlagOf = (field: string) => string | undefined
+
+/** What a command says about an error. */
+type Words<C extends ErrorCode> = {
+  /** Replaces the error's own message, which is written for programs and may name options of the API. */
+  readonly sentence?: (facts: Failures[C], flagOf: FlagOf) => string
+  /** What to do: the command and its options. */
+  readonly hint?: string | ((facts: Failures[C]) => string | undefined)
 }
 
-/** Messages that replace the error's own where that one names options of the API. */
-const SENTENCES: { readonly [C in ErrorCode]?: (facts: Failures[C]) => string } = {
-  SESSION_NOT_FOUND: ({ sessionId }) =>
-    sessionId === '@' ? 'There is no session yet.' : `There is no session ${JSON.stringify(sessionId)}.`,
-  COMPACTION_NOT_FOUND: ({ sessionId, compactionId }) =>
-    compactionId === '@'
-      ? `Session ${JSON.stringify(sessionId)} has not been compacted.`
-      : `Session ${JSON.stringify(sessionId)} has no compaction and no run ${JSON.stringify(compactionId)}.`,
-  REQUEST_NOT_FOUND: ({ sessionId, request }) =>
-    request === '@'
-      ? `Session ${JSON.stringify(sessionId)} has no recorded request.`
-      : `Session ${JSON.stringify(sessionId)} has no recorded request ${JSON.stringify(request)}.`,
-  ESTIMATOR_UNKNOWN: ({ sessionId, estimator }) =>
-    `Session ${JSON.stringify(sessionId)} was counted with ${JSON.stringify(estimator)}, which is not available here.`,
-  STORE_READONLY: ({ detail }) =>
-    detail === undefined
-      ? 'The store cannot be written to: its file, or the folder it is in, is read-only.'
-      : `The store cannot be written to. ${detail}.`,
-  STORE_BUSY: ({ waitedMs, detail }) =>
-    detail !== undefined
-      ? `The store is busy. ${detail} for ${waitedMs} ms, and nothing was written.`
-      : `The store is busy: another program did not release it for ${waitedMs} ms, and nothing was written.`,
-  STORE_CORRUPT: ({ detail }) => `The store is damaged (${detail}). Restore a copy of it.`,
-  ABORTED: () => 'Interrupted; nothing was changed.',
-  IMPORT_ABORTED: ({ file, imported }) => {
-    const what = file === '-' ? 'the standard input' : JSON.stringify(file)
-    const stored =
-      imported === 0 ? 'nothing of it was stored' : `${counted(imported, 'conversation')} of it stored`
-    return `The import of ${what} was interrupted; ${stored}. Import it again: nothing is added twice.`
-  },
+/** What the program says about each error. A message that names a function or an option of the API needs a sentence here. */
+const WORDS: { readonly [C in ErrorCode]: Words<C> } = {
   // A function's name before the problem is of no use here; that of a field is.
-  INVALID_INPUT: ({ problems }) =>
-    `This is not valid: ${problems.replaceAll(/^[a-z][A-Za-z]+: (?!must )/gm, '')}`,
-  FILE_UNRECOGNISED: ({ file, looks }) =>
-    `${JSON.stringify(file)} is not recognised: it looks like ${looks}. \`undertext help import\` lists what is.`,
-  INPUT_NOT_VISIBLE: ({ compactionId, why, missing }) =>
-    `Compaction ${compactionId} cannot be redone now (${why})${missing.length > 0 ? `: ${missing.join(', ')}` : ''}.`,
-  HAS_ACTIVE_DEPENDENTS: ({ compactionId, dependents }) =>
-    `Compaction ${compactionId} cannot be undone alone: others in force build on it (${dependents.join(', ')}).`,
+  INVALID_INPUT: {
+    sentence: ({ problems }, flagOf) => {
+      const ofFields = problems.replaceAll(/^[a-z][A-Za-z]+: (?!must )/gm, '')
+      return `This is not valid: ${ofFields.replaceAll(/^[a-z]\w*(?=[:.[])/gm, (field) => flagOf(field) ?? field)}`
+    },
+  },
+  SESSION_NOT_FOUND: {
+    sentence: ({ sessionId }) =>
+      sessionId === '@' ? 'There is no session yet.' : `There is no session ${JSON.stringify(sessionId)}.`,
+    hint: '`undertext sessions` lists them; @ is the newest.',
+  },
+  SESSION_EXISTS: {
+    sentence: ({ sessionId }) => `Session ${JSON.stringify(sessionId)} already exists.`,
+    hint: 'Choose another id.',
+  },
+  MESSAGE_NOT_FOUND: {},
+  TOOL_CALL_NOT_FOUND: {
+    sentence: ({ sessionId, callId, position }) =>
+      `Session ${JSON.stringify(sessionId)} has no tool call ${JSON.stringify(callId)}${position === undefined ? '' : ` with a message at position ${position}`}.`,
+  },
+  COMPACTION_NOT_FOUND: {
+    sentence: ({ sessionId, compactionId }) =>
+      compactionId === '@'
+        ? `Session ${JSON.stringify(sessionId)} has not been compacted.`
+        : `Session ${JSON.stringify(sessionId)} has no compaction and no run ${JSON.stringify(compactionId)}.`,
+    hint: '`undertext log SESSION` lists them; @ is the newest.',
+  },
+  POSITION_CONFLICT: {},
+  APPROVAL_STORED: {
+    sentence: ({ sessionId, toolCallIds }) =>
+      `In session ${JSON.stringify(sessionId)}, another request stored the approval of ${counted(toolCallIds.length, 'tool call')}, and their results are not stored.`,
+  },
+  IDEMPOTENCY_CONFLICT: {},
+  MESSAGE_ID_TAKEN: {},
+  STALE_PLAN: {},
+  ILLEGAL_BOUNDARY: {},
+  PENDING_TOOL_CALLS: {},
+  HAS_ACTIVE_DEPENDENTS: {
+    sentence: ({ compactionId, dependents }) =>
+      `Compaction ${compactionId} cannot be undone alone: others in force build on it (${dependents.join(', ')}).`,
+    hint: ({ sessionId, compactionId }) =>
+      `Undo those as well with \`${commandLine('undo --cascade', sessionId, compactionId)}\`; \`${commandLine('log', sessionId)}\` shows how they nest.`,
+  },
+  HAS_FORKS: {
+    sentence: ({ sessionId, forks }) =>
+      `Session ${JSON.stringify(sessionId)} has ${counted(forks.length, 'fork')}, which need${forks.length === 1 ? 's' : ''} its messages: ${named(forks)}.`,
+    hint: ({ sessionId }) =>
+      `\`${commandLine('purge --forks keep', sessionId)}\` leaves them what they need; with --forks purge they are purged too.`,
+  },
+  BRANCH_MOVED: {
+    sentence: ({ compactionId, messageId }) =>
+      `Messages were appended after rewind ${compactionId}, from ${JSON.stringify(messageId)} on.`,
+    hint: ({ sessionId, compactionId }) =>
+      `Undo it anyway with \`${commandLine('undo --both', sessionId, compactionId)}\`: the former messages then come before those that were appended after it.`,
+  },
+  INPUT_NOT_VISIBLE: {
+    sentence: ({ compactionId, why, missing }) =>
+      `Compaction ${compactionId} cannot be redone now (${why})${missing.length > 0 ? `: ${missing.join(', ')}` : ''}.`,
+    hint: ({ sessionId, compactionId }) =>
+      `Redo what it builds on as well with \`${commandLine('redo --cascade', sessionId, compactionId)}\`.`,
+  },
+  STAGE_FAILED: {},
+  COMPACTION_IN_PROGRESS: {},
+  CIRCUIT_OPEN: {
+    sentence: ({ sessionId, failures, error }) =>
+      `Session ${JSON.stringify(sessionId)} is not compacted in the background for now: its last ${failures} automatic runs failed (${error}).`,
+    hint: ({ sessionId }) => `\`${commandLine('compact', sessionId)}\` still compacts it.`,
+  },
+  JOB_NOT_FOUND: { sentence: ({ jobId }) => `There is no job ${JSON.stringify(jobId)}.` },
+  REQUEST_NOT_FOUND: {
+    sentence: ({ sessionId, request }) =>
+      request === '@'
+        ? `Session ${JSON.stringify(sessionId)} has no recorded request.`
+        : `Session ${JSON.stringify(sessionId)} has no recorded request ${JSON.stringify(request)}.`,
+    hint: '`undertext requests SESSION` lists them; @ is the newest.',
+  },
+  NOTE_NOT_FOUND: {
+    sentence: ({ noteId }) => `There is no note ${JSON.stringify(noteId)}.`,
+    hint: '`undertext notes --all --session SESSION` lists them, or with --owner those of an owner.',
+  },
+  ABORTED: { sentence: () => 'Interrupted; nothing was changed.' },
+  ESTIMATOR_UNKNOWN: {
+    sentence: ({ sessionId, estimator }) =>
+      `Session ${JSON.stringify(sessionId)} was counted with ${JSON.stringify(estimator)}, which is not available here.`,
+    hint: 'Install gpt-tokenizer beside undertext if it is a tokenizer; an estimator of an application works only there.',
+  },
+  TOKENIZER_UNAVAILABLE: {},
+  IN_TRANSACTION: {
+    sentence: () => 'A transaction of the store was open already. It is a bug in undertext.',
+  },
+  STORE_CLOSED: { sentence: () => 'The store is closed. It is a bug in undertext.' },
+  STORE_READONLY: {
+    sentence: ({ detail }) =>
+      detail === undefined
+        ? 'The store cannot be written to: its file, or the folder it is in, is read-only.'
+        : `The store cannot be written to. ${detail}.`,
+    hint: ({ detail }) =>
+      detail?.includes('SQLite') === false
+        ? undefined
+        : 'SQLite keeps a log beside the file, even for reading: make both writable, or copy the file and name the copy with --db.',
+  },
+  STORE_TOO_NEW: {},
+  STORE_TOO_OLD: { hint: '`undertext doctor --upgrade` brings the store up to this version.' },
+  STORE_CORRUPT: {
+    sentence: ({ detail }) => `The store is damaged (${detail}). Restore a copy of it.`,
+    hint: '`undertext verify SESSION` checks a session, `undertext doctor --deep` a file.',
+  },
+  INTERNAL_ERROR: {},
+  STORE_BUSY: {
+    sentence: ({ waitedMs, detail }) =>
+      detail !== undefined
+        ? `The store is busy. ${detail} for ${waitedMs} ms, and nothing was written.`
+        : `The store is busy: another program did not release it for ${waitedMs} ms, and nothing was written.`,
+    hint: 'Try again when the other program is done.',
+  },
+  STORE_FULL: {},
+  STORE_UNAVAILABLE: {
+    sentence: ({ location, detail }) => `The store ${JSON.stringify(location)} cannot be used: ${detail}`,
+    hint: ({ advice }) =>
+      advice === undefined
+        ? '`undertext doctor` explains why.'
+        : {
+            KEEP_FORKS: 'The owner of the tables can purge it: `undertext purge --forks keep SESSION`.',
+            UNPREPARED: 'For a pooler in transaction mode, add ?prepare=false to the address.',
+          }[advice],
+  },
+  NOT_A_STORE: {
+    sentence: ({ location, detail }) => `${JSON.stringify(location)} is not an undertext store: ${detail}`,
+    hint: 'Name a store, a new file, or another schema of a server (?schema=NAME) with --db or UNDERTEXT_DB.',
+  },
+  CONNECTION_UNSUITABLE: {
+    sentence: ({ detail }) => `This connection cannot hold a store: ${detail}`,
+  },
+  DRIVER_UNSUPPORTED: {},
+  DRIVER_UNAVAILABLE: {},
+  CONTEXT_BUDGET_EXCEEDED: {},
+  OUTPUT_NOT_SAVED: {
+    sentence: ({ reason, originalSize }) =>
+      `A tool output of ${originalSize} bytes could not be saved (${reason}), so it was not truncated either.`,
+  },
+  FILES_ABORTED: {},
+  MODEL_CALL_FAILED: {
+    sentence: ({ summarizer, error }) =>
+      `The summarizer ${JSON.stringify(summarizer)} could not call its model (${error}).`,
+    hint: 'Check the name of the model, its address and its key.',
+  },
+  AI_SDK_UNAVAILABLE: {},
+  CLAUDE_AGENT_SDK_UNAVAILABLE: {},
+  SUMMARIZER_FAILED: {},
+  STRATEGY_FAILED: {},
+  OPERATION_CONFLICT: {},
+  HISTORY_DIVERGED: {},
+  IMPORT_DIVERGED: {},
+  HISTORY_REFUSED: {},
+  IMPORT_ABORTED: {
+    sentence: ({ file, imported }) => {
+      const what = file === '-' ? 'the standard input' : JSON.stringify(file)
+      const stored =
+        imported === 0 ? 'nothing of it was stored' : `${counted(imported, 'conversation')} of it stored`
+      return `The import of ${what} was interrupted; ${stored}. Import it again: nothing is added twice.`
+    },
+  },
+  FILE_UNREADABLE: {},
+  FILE_UNRECOGNISED: {
+    sentence: ({ file, looks }) =>
+      `${JSON.stringify(file)} is not recognised: it looks like ${looks}. \`undertext help import\` lists what is.`,
+  },
+  FILE_CHANGED: {},
 }
 
-function hintOf(error: UndertextError): string | undefined {
-  return isUndertextError(error, 'STORE_READONLY') && error.facts.detail?.includes('SQLite') !== false
-    ? 'SQLite keeps a log beside the file, even for reading: make both writable, or copy the file and name the copy with --db.'
-    : undefined
+/** Ids that a sentence names. */
+const NAMED_IDS = 20
+
+function named(ids: readonly string[]): string {
+  const more = ids.length > NAMED_IDS ? ` and ${ids.length - NAMED_IDS} more` : ''
+  return ids.slice(0, NAMED_IDS).join(', ') + more
 }
 
 /** What is wrong with a file, by the system's error code. */
@@ -226,15 +353,22 @@ const SYSTEM_ERRORS: { readonly [code: string]: string } = {
 }
 
 /** The failure to report for a thrown value: known errors by their code, all others as a defect. */
-export function failureOf(error: unknown, isInterrupted: boolean): Failure {
+export function failureOf(error: unknown, isInterrupted: boolean, flagOf: FlagOf = () => undefined): Failure {
   if (error instanceof CliError) {
     const { code, exit, message, facts, hint } = error
     return { code, exit, message, facts, hint }
   }
   if (isUndertextError(error)) {
     const { code, facts } = error
-    const message = SENTENCES[code]?.(facts as never) ?? error.message
-    return { code, exit: EXIT_OF[code], message, facts, hint: HINTS[code] ?? hintOf(error) }
+    const { sentence, hint } = WORDS[code] as Words<ErrorCode>
+    const message = sentence === undefined ? error.message : sentence(facts, flagOf)
+    return {
+      code,
+      exit: EXIT_OF[code],
+      message,
+      facts,
+      hint: typeof hint === 'function' ? hint(facts) : hint,
+    }
   }
   if (isInterrupted)
     return { code: 'INTERRUPTED', exit: EXIT.interrupted, message: 'Interrupted.', facts: {} }

@@ -11,7 +11,15 @@ import { withoutAmbiguity } from './argv.ts'
 import type { Io, Sink } from './command.ts'
 import { addCommands, type Runner } from './commands.ts'
 import { createContext, type GlobalOptions } from './context.ts'
-import { CliError, EXIT, EXIT_MEANINGS, type ExitCode, type Failure, failureOf } from './errors.ts'
+import {
+  CliError,
+  EXIT,
+  EXIT_MEANINGS,
+  type ExitCode,
+  type Failure,
+  type FlagOf,
+  failureOf,
+} from './errors.ts'
 import { withoutAddresses } from './location.ts'
 import { printable } from './output/safe-text.ts'
 import { createStyle, hasColours, sealed } from './output/style.ts'
@@ -49,7 +57,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
     return exit
   } catch (error) {
     if (!(error instanceof CommanderError))
-      return report(failureOf(error, io.signal.aborted), error, argv, io)
+      return report(failureOf(error, io.signal.aborted, flagsOf(program)), error, argv, io)
     if (error.exitCode === 0) return EXIT.done
     if (error.code !== 'commander.help' || program.args.length > 0)
       return report(wrongUse(error, program), error, argv, io)
@@ -101,6 +109,12 @@ function commandLines(program: Command): string {
 function exitCodes(): string {
   const lines = Object.entries(EXIT_MEANINGS).map(([code, meaning]) => `  ${code.padStart(3)}  ${meaning}`)
   return `\nExit codes:\n${lines.join('\n')}\n`
+}
+
+/** The options of the command that ran, by the names of their values. */
+function flagsOf({ commands, args: [name] }: Command): FlagOf {
+  const options = commands.find((command) => command.name() === name)?.options ?? []
+  return (field) => options.find((option) => option.attributeName() === field)?.long
 }
 
 /** The failure of a wrong command line, in commander's words without its "error:". */

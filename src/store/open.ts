@@ -388,7 +388,8 @@ function takeConnection(database: Database, options: CheckedOptions): SqliteSql 
   if (database.inTransaction) throw new UndertextError('IN_TRANSACTION', { verb: 'openStore' })
   if (database.readonly && !options.readonly) {
     throw new UndertextError('CONNECTION_UNSUITABLE', {
-      detail: 'it is read-only; pass { readonly: true } to openStore.',
+      detail: 'it is read-only.',
+      advice: 'READONLY',
     })
   }
   const location = database.name

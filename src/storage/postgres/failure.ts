@@ -1,4 +1,4 @@
-import { isUndertextError, UndertextError } from '../../errors.ts'
+import { type Failures, isUndertextError, UndertextError } from '../../errors.ts'
 import { TABLES } from './guards.ts'
 
 /** An error of the driver, read. */
@@ -92,8 +92,8 @@ function errorOf(
   { location, busyTimeoutMs: waitedMs, verb }: Where,
   error: unknown,
 ): UndertextError {
-  const unavailable = (detail: string): UndertextError =>
-    new UndertextError('STORE_UNAVAILABLE', { location, detail })
+  const unavailable = (detail: string, advice?: Advice): UndertextError =>
+    new UndertextError('STORE_UNAVAILABLE', { location, detail, ...(advice !== undefined && { advice }) })
   const invalid = (problems: string): UndertextError => new UndertextError('INVALID_INPUT', { problems })
 
   if (error instanceof RangeError) return tooLarge()
@@ -116,8 +116,8 @@ function errorOf(
   if (/^22(?:021|P05)$/.test(code))
     return invalid(`a text has a character that the database cannot store (${code})`)
   if (code.startsWith('28')) return unavailable(wrongCredentials(code))
-  const detail = DETAILS.find(([pattern]) => pattern.test(code))?.[1]
-  if (detail !== undefined) return unavailable(detail(code))
+  const [, detail, advice] = DETAILS.find(([pattern]) => pattern.test(code)) ?? []
+  if (detail !== undefined) return unavailable(detail(code), advice)
   if (isMistake(code, message)) return new UndertextError('INTERNAL_ERROR', { detail: `${code}, ${verb}` })
   // Errors that our statements can cause only in a database that others changed, and those of our triggers.
   return new UndertextError('STORE_CORRUPT', { detail: code })
@@ -140,8 +140,10 @@ function wrongCredentials(code: string): string {
   return `the server refused the credentials (${code}). Check the user, the password and the server's pg_hba.conf.`
 }
 
+type Advice = NonNullable<Failures['STORE_UNAVAILABLE']['advice']>
+
 /** What happened and what to do, by the server's codes. */
-const DETAILS: readonly (readonly [RegExp, (code: string) => string])[] = [
+const DETAILS: readonly (readonly [RegExp, (code: string) => string, Advice?])[] = [
   [/^57P03$/, (code) => `the server is starting or stopping (${code}). Try again.`],
   [LOST, (code) => `the connection was lost (${code}). Try again.`],
   [
@@ -151,15 +153,11 @@ const DETAILS: readonly (readonly [RegExp, (code: string) => string])[] = [
   [/^3D000$/, (code) => `the server has no database of this name (${code}). Create it: createdb`],
   [
     /^UT002$/,
-    (code) =>
-      `a fork of another owner needs these messages (${code}), and nothing was written. Purge as the owner of the tables, with { forks: 'keep' }.`,
+    (code) => `a fork of another owner needs these messages (${code}), and nothing was written.`,
+    'KEEP_FORKS',
   ],
   [/^42501$/, (code) => `the role lacks a privilege (${code}). Grant it the schema and the tables in it.`],
-  [
-    /^(?:26000|42P05)$/,
-    (code) =>
-      `a prepared statement is lost (${code}). Over a pooler in transaction mode, open the store with prepare: false.`,
-  ],
+  [/^(?:26000|42P05)$/, (code) => `a prepared statement is lost (${code}).`, 'UNPREPARED'],
   [/^0A000$/, (code) => `another process changed the tables (${code}). Try again.`],
   [/^53/, (code) => `the server lacks resources (${code}).`],
   [/^58/, (code) => `the server cannot read or write its files (${code}).`],

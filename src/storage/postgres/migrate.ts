@@ -131,8 +131,8 @@ export async function schemaVersion({
 
 async function refuseOthers(place: Place): Promise<void> {
   if (!(await hasTables(place))) return
-  const detail = `its schema ${JSON.stringify(place.schema)} has tables of another program. Name another schema, or have openStore add the tables to it with { adopt: true }.`
-  throw notAStore(place, detail)
+  const detail = `its schema ${JSON.stringify(place.schema)} has tables of another program.`
+  throw new UndertextError('NOT_A_STORE', { location: place.location, detail, advice: 'ADOPT' })
 }
 
 /** Whether a schema has tables or the like, of whatever program. */

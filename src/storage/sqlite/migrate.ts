@@ -51,9 +51,8 @@ export function migrate(connection: Connection, { adopt }: { readonly adopt: boo
 /** Throws `NOT_A_STORE` for the database of another program without a store. Writes nothing. */
 export function refuseOthers(connection: Connection): void {
   if (schemaVersion(connection) > 0 || !holdsOthers(connection)) return
-  const detail =
-    'it is the database of another program. Name another file, or have openStore add the tables to it with { adopt: true }.'
-  throw notAStore(connection, detail)
+  const detail = 'it is the database of another program.'
+  throw new UndertextError('NOT_A_STORE', { location: connection.location, detail, advice: 'ADOPT' })
 }
 
 /** Whether a database has anything that is not part of a store. */
