@@ -653,7 +653,49 @@ table('an estimator nobody gave', ['ESTIMATOR_UNKNOWN', 'INVALID_INPUT'], {
   'an object': (s) => s.reestimate('s', bad({})),
   null: (s) => s.reestimate('s', bad(null)),
   'a symbol': (s) => s.reestimate('s', bad(Symbol('x'))),
+  'an object without a text': (s) => s.reestimate('s', bad(Object.create(null))),
+  'an object whose text throws': (s) => s.reestimate('s', bad({ toString: fail })),
+  'a very deep list': (s) => s.reestimate('s', bad(nestedList(20_000))),
 })
+
+function fail(): never {
+  throw new RangeError(CANARY)
+}
+const guarded = (): never => bad(new Proxy({}, { get: fail, ownKeys: fail, getPrototypeOf: fail }))
+const revoked = (): never => {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  return bad(proxy)
+}
+function nestedList(depth: number): unknown {
+  let value: unknown = []
+  for (let level = 0; level < depth; level++) value = [value]
+  return value
+}
+
+for (const [kind, unreadable] of Object.entries({
+  'a proxy that throws': guarded,
+  'a revoked proxy': revoked,
+}))
+  table(`${kind}, wherever an argument is read`, 'INVALID_INPUT', {
+    messages: (s) => s.append('s', unreadable()),
+    'a message': (s) => s.append('s', [unreadable()]),
+    'the metadata of a message': (s) => s.append('s', [{ ...say('user', CANARY), metadata: unreadable() }]),
+    'options of an append': (s) => s.append('s', [say('user', CANARY)], unreadable()),
+    'a number among options': (s) => s.getAuditLog('s', { limit: unreadable() }),
+    'options of stats': (s) => s.getContextStats('s', 'openai', 'gpt-4o', unreadable()),
+    'the config of a compaction': (s) => s.compactSession('s', unreadable()),
+    'the config of a preview': (s) => s.previewCompaction('s', unreadable()),
+    'a usage': (s) => s.recordUsage('s', unreadable()),
+    'the request of a usage': (s) => s.recordUsage('s', { inputTokens: 1, request: unreadable() }),
+    'the prompt of a response': (s) => s.recordResponse('s', { prompt: unreadable(), messages: [] }),
+    'options of a turn': (s) => s.beforeTurn('s', unreadable()),
+    'messages of a rewind': (s) => s.rewind('s', { from: 'start', append: unreadable() }),
+    'events of an import': (s) => s.importSession('i', unreadable(), { source: 'x' }),
+    'options of an import': (s) => s.importSession('i', [], unreadable()),
+    'records of a restore': (s) => s.restoreSession(unreadable()),
+    'options of a restore': (s) => s.restoreSession([], unreadable()),
+  })
 
 table('conflicts', ['POSITION_CONFLICT', 'IDEMPOTENCY_CONFLICT', 'MESSAGE_ID_TAKEN', 'SESSION_EXISTS'], {
   'another position': (s) => s.append('s', [say('user', CANARY)], { expectedPosition: 5 }),

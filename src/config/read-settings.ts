@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid, isUndertextError } from '../errors.ts'
-import { check } from '../messages/check.ts'
+import { check, problemOf, readable } from '../messages/check.ts'
 import { canonicalJson, isObject, type JsonObject, jsonProblem } from '../messages/json.ts'
 import { NEUROLINK_PARTS } from '../tokens/budget.ts'
 import {
@@ -27,13 +27,17 @@ const PREVIEW_NAMES: ReadonlySet<string> = new Set(Object.keys(previewSchema.sha
  * `INVALID_INPUT`. `snake`: names may be in snake_case.
  */
 export function readSettings(value: object, what: string, snake = false): LayerValues {
-  return frozenCopy(check(settingsSchema, ownNames(value, { known: NAMES, what, snake }), what))
+  return readable(what, () =>
+    frozenCopy(check(settingsSchema, ownNames(value, { known: NAMES, what, snake }), what)),
+  )
 }
 
 /** The options of a call, under the names of this package, safe from later changes of the object. Throws `INVALID_INPUT`. */
 export function readCall(value: unknown, what: string): CheckedCall {
-  const own = isObject(value) ? ownNames(value, { known: CALL_NAMES, what }) : value
-  return frozenCopy(check(callSchema, own, what))
+  return readable(what, () => {
+    const own = isObject(value) ? ownNames(value, { known: CALL_NAMES, what }) : value
+    return frozenCopy(check(callSchema, own, what))
+  })
 }
 
 /** The same for a preview, which may call a model with `summarize: true`. */
@@ -41,9 +45,11 @@ export function readPreview(
   value: unknown,
   what: string,
 ): { readonly call: CheckedCall; readonly summarize: boolean } {
-  const own = isObject(value) ? ownNames(value, { known: PREVIEW_NAMES, what }) : value
-  const { summarize = false, ...call } = check(previewSchema, own, what)
-  return { call: frozenCopy(call), summarize }
+  return readable(what, () => {
+    const own = isObject(value) ? ownNames(value, { known: PREVIEW_NAMES, what }) : value
+    const { summarize = false, ...call } = check(previewSchema, own, what)
+    return { call: frozenCopy(call), summarize }
+  })
 }
 
 /** The settings in a session's config, which may hold anything else. Throws `INVALID_INPUT` for an invalid setting. */
@@ -65,7 +71,8 @@ export function storedSessionSettings(config: JsonObject): LayerValues {
 
 function isValid(name: SettingName, config: JsonObject): boolean {
   return (
-    Object.hasOwn(config, name) && (settingsSchema.shape[name] as z.ZodType).safeParse(config[name]).success
+    Object.hasOwn(config, name) &&
+    problemOf(settingsSchema.shape[name] as z.ZodType, config[name]) === undefined
   )
 }
 

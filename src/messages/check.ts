@@ -1,40 +1,48 @@
 import { z } from 'zod'
-import { invalid } from '../errors.ts'
+import { invalid, UndertextError } from '../errors.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 
 /** Parses a value. Throws `INVALID_INPUT` with paths and reasons, without the values. */
 export function check<S extends z.ZodType>(schema: S, value: unknown, what: string): z.output<S> {
-  const result = parse(schema, value)
-  if (result === undefined) throw invalid(`${what}: ${UNREADABLE}`)
-  if (result.success) return result.data
-  throw invalid(`${what}: ${describeIssues(result.error)}`)
+  return readable(what, () => {
+    const result = schema.safeParse(value)
+    if (result.success) return result.data
+    throw invalid(`${what}: ${describeIssues(result.error)}`)
+  })
+}
+
+/**
+ * Returns what `read` returns. A value that throws while it is read (a getter, a proxy), or is nested too deeply, is refused with
+ * `INVALID_INPUT`. For everything that reads an argument before it is checked, and for checks that are not schemas.
+ */
+export function readable<T>(what: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof UndertextError ? error : invalid(`${what}: ${UNREADABLE}`)
+  }
 }
 
 /** What a schema makes of a value, or `undefined` when the value does not match it or cannot be read. */
 export function parsed<S extends z.ZodType>(schema: S, value: unknown): z.output<S> | undefined {
-  return parse(schema, value)?.data
-}
-
-/** Returns why a value of a file does not match a schema, or `undefined`. Unknown keys are not quoted: they may be any text. */
-export function problemOf(schema: z.ZodType, value: unknown): string | undefined {
-  const result = parse(schema, value)
-  if (result === undefined) return UNREADABLE
-  return result.success ? undefined : describeIssues(result.error, false)
-}
-
-const UNREADABLE = 'its properties cannot be read'
-
-/** `undefined` where the value itself throws: a getter, a proxy, a typed array for a list (which cannot be frozen). */
-function parse<S extends z.ZodType>(
-  schema: S,
-  value: unknown,
-): z.ZodSafeParseResult<z.output<S>> | undefined {
   try {
-    return schema.safeParse(value)
+    return schema.safeParse(value).data
   } catch {
     return undefined
   }
 }
+
+/** Returns why a value of a file does not match a schema, or `undefined`. Unknown keys are not quoted: they may be any text. */
+export function problemOf(schema: z.ZodType, value: unknown): string | undefined {
+  try {
+    const result = schema.safeParse(value)
+    return result.success ? undefined : describeIssues(result.error, false)
+  } catch {
+    return UNREADABLE
+  }
+}
+
+const UNREADABLE = 'its properties cannot be read'
 
 /** The most characters of one issue: enough for a list of all stages. */
 const MOST_CHARACTERS = 300
@@ -59,7 +67,11 @@ function describeIssues(error: z.ZodError, quotesKeys = true): string {
 /** Whether a value is an iterable object. A text is not. */
 export function isIterable<T>(value: unknown): value is AsyncIterable<T> | Iterable<T> {
   if (typeof value !== 'object' || value === null) return false
-  return Symbol.asyncIterator in value || Symbol.iterator in value
+  try {
+    return Symbol.asyncIterator in value || Symbol.iterator in value
+  } catch {
+    return false
+  }
 }
 
 /** The longest id, owner, title or key, in UTF-16 units, so that indexes stay small and errors can quote it. */

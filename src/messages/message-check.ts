@@ -1,5 +1,5 @@
 import { invalid } from '../errors.ts'
-import { fitsIndex, isStorableText, MAX_NAME_LENGTH, NAME_BYTES_RULE } from './check.ts'
+import { fitsIndex, isStorableText, MAX_NAME_LENGTH, NAME_BYTES_RULE, readable } from './check.ts'
 import { isObject, jsonProblem } from './json.ts'
 import { type NewMessage, ROLES } from './message.ts'
 
@@ -222,6 +222,10 @@ function namedKey(key: string): string {
  * `INVALID_INPUT` with the place, not the value.
  */
 export function checkMessageList(messages: unknown, what: string): void {
+  readable(what, () => refuseShapeless(messages, what))
+}
+
+function refuseShapeless(messages: unknown, what: string): void {
   if (!Array.isArray(messages)) throw invalid(`${what}: messages must be an array`)
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index] as unknown
@@ -250,6 +254,10 @@ export function checkMessages(
   messages: unknown,
   what = 'messages',
 ): asserts messages is readonly NewMessage[] {
+  readable(what, () => refuseWrong(messages, what))
+}
+
+function refuseWrong(messages: unknown, what: string): void {
   if (!Array.isArray(messages)) throw invalid(`${what} must be an array`)
   if (messages.length === 0) throw invalid(`${what} must not be empty`)
   for (let index = 0; index < messages.length; index++) {

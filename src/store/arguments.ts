@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type CheckedStats, statsSchema } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
-import { check, nameSchema } from '../messages/check.ts'
+import { check, nameSchema, readable } from '../messages/check.ts'
 import { withRequestNames } from '../tokens/budget.ts'
 
 /** The id that passed last: consecutive verbs of one conversation check the same id. */
@@ -29,9 +29,12 @@ export function checkStats(
 }
 
 export function isEmptyObject(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  for (const _ in value) return false
-  return true
+  if (typeof value !== 'object' || value === null) return false
+  return readable('options', () => {
+    if (Array.isArray(value)) return false
+    for (const _ in value) return false
+    return true
+  })
 }
 
 /**

@@ -4,7 +4,7 @@ import { nonDefaults } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
 import type { AppendOptions, UsageInput } from '../config/store-options.ts'
 import { invalid, isUndertextError, UndertextError } from '../errors.ts'
-import { check } from '../messages/check.ts'
+import { check, readable } from '../messages/check.ts'
 import type { NewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import { nextStep } from '../messages/stop-reason.ts'
@@ -55,8 +55,8 @@ export async function recordResponse(
   const reading = checked.usage == null ? undefined : figuresOf(checked)
   // The append may be refused before this is waited for.
   reading?.catch(() => undefined)
-  const prompt = promptMessages(checked.prompt ?? request?.prompt)
-  const messages = prompt.concat(checked.messages)
+  const prompt = readable('prompt', () => promptMessages(checked.prompt ?? request?.prompt))
+  const messages = readable('messages', () => prompt.concat(checked.messages))
   const appended = await verbs.append(messages, {
     ...(expectedPosition !== undefined && { expectedPosition }),
   })
@@ -111,7 +111,7 @@ async function recordAlone(
 
 /** The messages of a prompt, checked as `append` checks them. */
 export function checkPrompt(prompt: Prompt | undefined): readonly NewMessage[] {
-  const messages = promptMessages(prompt)
+  const messages = readable('prompt', () => promptMessages(prompt))
   if (messages.length > 0) checkMessages(messages, 'prompt')
   return messages
 }

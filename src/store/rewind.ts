@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { rewindPointSchema, rewindSchema } from '../config/store-options.ts'
 import { invalid, isUndertextError, UndertextError } from '../errors.ts'
-import { check, taken } from '../messages/check.ts'
+import { check, readable, taken } from '../messages/check.ts'
 import { canonicalJson, type Json } from '../messages/json.ts'
 import type { NewMessage, ViewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
@@ -77,7 +77,7 @@ export async function rewind(
   const { storage } = context
   const checked = check(rewindSchema, options, 'rewind')
   const { operationId, operationBody, expectedPosition, keepCompactions, actor, reason, ...given } = checked
-  const request = taken(given) as Request
+  const request = readable('rewind', () => taken(given)) as Request
   const body = operationBody ?? bodyOf(request, operationId, keepCompactions)
   const operation = operationId === undefined ? undefined : { id: operationId, digest: digestOf(body) }
 
@@ -159,9 +159,11 @@ function pointOf(from: unknown): RewindPoint {
 
 /** Checks and copies the messages: the caller may change its own while other work is awaited. */
 function messagesOf(append: unknown): readonly NewMessage[] {
-  if (append === undefined || (Array.isArray(append) && append.length === 0)) return []
-  checkMessages(append, 'append')
-  return taken(append)
+  return readable('append', () => {
+    if (append === undefined || (Array.isArray(append) && append.length === 0)) return []
+    checkMessages(append, 'append')
+    return taken(append)
+  })
 }
 
 function indexOf(sessionId: string, view: readonly ViewMessage[], from: RewindPoint): number {

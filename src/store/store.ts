@@ -97,8 +97,7 @@ import type { HistoryRecords } from '../history/checked-records.ts'
 import type { ImportEvents, ImportOptions, SessionImport } from '../history/import/import-types.ts'
 import type { RestoreOptions, SessionRestore } from '../history/restore-session.ts'
 import { headOf } from '../messages/characters.ts'
-import { check, isIterable, nameSchema, taken } from '../messages/check.ts'
-import { isObject } from '../messages/json.ts'
+import { check, isIterable, nameSchema, readable, taken } from '../messages/check.ts'
 import type { NewMessage, PastView, PositionRange, StoredMessage, ViewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import type { Finding } from '../model/coverage.ts'
@@ -430,7 +429,8 @@ export class Store<S extends Storage = Storage> {
     estimator: string = this.#context.estimators.standard.name,
   ): Promise<Session> {
     const id = checkId(sessionId)
-    const found = this.#context.estimatorNamed(estimator, id)
+    const name = check(z.string(), estimator, 'reestimate: estimator')
+    const found = this.#context.estimatorNamed(name, id)
     return publicSession(await this.#context.storage.reestimate(id, found))
   }
 
@@ -751,7 +751,7 @@ export class Store<S extends Storage = Storage> {
    */
   async recordUsage(sessionId: string, usage: UsageReportInput): Promise<UsageResult> {
     const id = checkId(sessionId)
-    const { request: given, ...report } = isObject(usage) ? usage : { ...(usage as UsageReportInput) }
+    const { request: given, ...report } = readable('recordUsage', () => ({ ...usage }))
     const checked = check(usageSchema, withRequestNames(report), 'recordUsage')
     const request = check(requestSchema.optional(), given, 'recordUsage: request')
     if (request !== undefined && request.sessionId !== id)
@@ -837,9 +837,12 @@ export class Store<S extends Storage = Storage> {
     config: CompactOptions | CompactionPreview = {},
   ): Promise<CompactionResult | null> {
     const id = checkId(sessionId)
-    if (config instanceof CompactionPreview) {
-      if (config.sessionId !== id) throw invalid('compactSession: the preview is of another session')
-      return this.#compactor.apply(id, config)
+    const preview = readable('compactSession', () =>
+      config instanceof CompactionPreview ? config : undefined,
+    )
+    if (preview !== undefined) {
+      if (preview.sessionId !== id) throw invalid('compactSession: the preview is of another session')
+      return this.#compactor.apply(id, preview)
     }
     return this.#compactor.compact(id, readCall(config, 'compactSession'))
   }
@@ -1263,7 +1266,10 @@ export class Store<S extends Storage = Storage> {
     options: ImportOptions,
   ): Promise<SessionImport> {
     // Copies: the caller may change its own objects while the code is loaded.
-    const given = { events: Array.isArray(events) ? taken(events) : events, options: taken(options) }
+    const given = {
+      events: readable('importSession: events', () => (Array.isArray(events) ? taken(events) : events)),
+      options: readable('importSession', () => taken(options)),
+    }
     const { importSession } = await import('../history/import/import-session.ts')
     const context = this.#context
     const host = {
@@ -1304,7 +1310,10 @@ export class Store<S extends Storage = Storage> {
    * moment, `ESTIMATOR_UNKNOWN`, `INVALID_INPUT`, `ABORTED`, and what the records throw.
    */
   async restoreSession(records: HistoryRecords, options: RestoreOptions = {}): Promise<SessionRestore> {
-    const given = { records: Array.isArray(records) ? taken(records) : records, options: taken(options) }
+    const given = {
+      records: readable('restoreSession: records', () => (Array.isArray(records) ? taken(records) : records)),
+      options: readable('restoreSession', () => taken(options)),
+    }
     const { restoreSchema, restoreSession } = await import('../history/restore-session.ts')
     const checked = check(restoreSchema, given.options, 'restoreSession')
     if (!isIterable(given.records)) throw invalid('restoreSession: records must be iterable')

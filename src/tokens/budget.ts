@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../errors.ts'
-import { check, shareSchema, taken } from '../messages/check.ts'
+import { check, readable, shareSchema, taken } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
 import { type Estimate, expectedTokens, type Outlook, PLAIN_OUTLOOK } from './calibration.ts'
@@ -157,6 +157,10 @@ export type NeurolinkRequest = {
 
 /** Options with NeuroLink's names replaced. Throws `INVALID_INPUT` for a part that is given under both names. */
 export function withRequestNames<T>(options: T): T {
+  return readable('options', () => renamedParts(options))
+}
+
+function renamedParts<T>(options: T): T {
   // Most options have none of these names; what is not an object is rejected by the check that follows.
   if (!isObject(options) || !Object.keys(options).some((name) => NEUROLINK_NAMES.has(name))) return options
   const named = new Map<string, unknown>()

@@ -1,0 +1,80 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isUndertextError, Store } from '../../src/index.ts'
+import { expectFailure } from '../support/failures.ts'
+import { isOwnError, type Spoilings, spoiled, spoilings } from './mutations.ts'
+import { CALLS, callMethod, type Fixture, methodOf } from './verbs.ts'
+
+/** A store with a filled session, and a text that changes whenever anything in its database does. */
+export type Ground = {
+  readonly fixture: Fixture
+  readonly stateOf: () => string | Promise<string>
+  readonly close: () => unknown
+}
+
+/** Methods that call functions or read iterables of the application, and pass their errors on. */
+const PASS_ON = new Set([
+  ...['rewind', 'withOverflowRecovery', 'importSession', 'restoreSession'],
+  // A summarizer or a stage is an object of the application, which is used as it is.
+  ...['previewCompaction', 'compactSession'],
+])
+
+/** The methods that are no verbs of the application's, with the reason. */
+const NOT_CALLED: Readonly<Record<string, string>> = {
+  constructor: 'internal; openStore calls it',
+}
+
+/**
+ * Spoils the arguments of each method of the class: each outcome is a result or an error of this package, and a refused call leaves the
+ * database as it was.
+ */
+export function describeSpoiledCalls(newGround: () => Promise<Ground>, runsEach: number): void {
+  const rejected: unknown[] = []
+  const note = (reason: unknown): unknown => rejected.push(reason)
+  beforeAll(() => void process.on('unhandledRejection', note))
+  afterAll(() => void process.off('unhandledRejection', note))
+
+  it('every method of the class has a valid call', async () => {
+    const names = Object.getOwnPropertyNames(Store.prototype).filter((name) => !(name in NOT_CALLED))
+    const rows = new Set(Object.keys(CALLS).map(methodOf))
+    expect([...rows].sort()).toEqual(names.sort())
+    for (const [row, argsOf] of Object.entries(CALLS)) {
+      const { fixture, close } = await newGround()
+      await expect(callMethod(fixture.store, methodOf(row), argsOf(fixture)), row).resolves.not.toThrow()
+      await close()
+    }
+  })
+
+  describe('spoiled arguments give a result or an UndertextError, and a refused call writes nothing:', () => {
+    for (const [row, argsOf] of Object.entries(CALLS)) {
+      const method = methodOf(row)
+      it(row, async () => {
+        let ground = await newGround()
+        let before = await ground.stateOf()
+        const act = async (given: Spoilings): Promise<void> => {
+          const args = spoiled(argsOf(ground.fixture), given)
+          const failure = await callMethod(ground.fixture.store, method, args).then(
+            () => undefined,
+            (error: unknown) => ({ error }),
+          )
+          await new Promise((resolve) => setImmediate(resolve))
+          expect(rejected.splice(0), 'rejections that nothing handles').toEqual([])
+          const after = method === 'close' ? before : await ground.stateOf()
+          if (failure !== undefined) {
+            expect(after === before, 'a refused call writes nothing').toBe(true)
+            if (isOwnError(failure.error) && PASS_ON.has(method)) return
+            const code = isUndertextError(failure.error) ? failure.error.code : 'INVALID_INPUT'
+            expectFailure(failure.error, code)
+            expect(['INTERNAL_ERROR', 'STORE_CORRUPT', 'STORE_BUSY']).not.toContain(code)
+          }
+          if (after === before && method !== 'close') return
+          await ground.close()
+          ground = await newGround()
+          before = await ground.stateOf()
+        }
+        await fc.assert(fc.asyncProperty(spoilings, act), { numRuns: runsEach })
+        await ground.close()
+      })
+    }
+  })
+}

@@ -1,0 +1,311 @@
+import {
+  type CompactionPreview,
+  extractiveSummarizer,
+  type HistoryRecord,
+  type ImportEvent,
+  type NewMessage,
+  type PreparedRequest,
+  type Store,
+} from '../../src/index.ts'
+import { call, chat, result, say } from '../support/conversation.ts'
+import { CANARY } from '../support/failures.ts'
+
+/* A session with something of everything, and a valid call of each method of a store. */
+
+export type Fixture = {
+  readonly store: Store
+  /** The id of the session. */
+  readonly s: string
+  readonly messageId: string
+  readonly summaryId: string
+  readonly compactionId: string
+  readonly undoneId: string
+  readonly noteId: string
+  readonly requestId: string
+  /** A request whose answer is recorded, and the position of its answer. */
+  readonly answered: number
+  readonly cursor: string
+  readonly jobId: string
+  readonly request: PreparedRequest
+  readonly preview: CompactionPreview
+  readonly fork: string
+  readonly records: readonly HistoryRecord[]
+}
+
+const EVERYTHING: readonly NewMessage[] = [
+  {
+    role: 'user',
+    content: [
+      { type: 'text', text: CANARY, providerOptions: { openai: { detail: 'low' } } },
+      { type: 'image', image: new Uint8Array(20), mediaType: 'image/png' },
+      { type: 'file', data: 'aGk=', mediaType: 'text/plain', filename: 'a.txt' },
+    ],
+    id: 'new-1',
+    idempotencyKey: 'k1',
+    createdAt: 5,
+    metadata: { note: CANARY },
+  },
+  {
+    role: 'assistant',
+    content: [
+      { type: 'reasoning', text: CANARY },
+      { type: 'provider', provider: 'anthropic', data: { type: 'x', text: CANARY } },
+      { type: 'tool-call', toolCallId: 'new', toolName: 'run', input: { command: [CANARY] } },
+    ],
+  },
+  {
+    role: 'tool',
+    content: [
+      {
+        type: 'tool-result',
+        toolCallId: 'new',
+        toolName: 'run',
+        output: { type: 'content', value: [{ type: 'text', text: CANARY }] },
+      },
+    ],
+  },
+]
+
+/** Fills a session. Ids of messages are its own. */
+export async function furnish(store: Store, s: string): Promise<Fixture> {
+  await store.createSession({ id: s, owner: 'o', metadata: { note: CANARY } })
+  await store.append(s, [
+    { ...say('user', CANARY), id: 'm1' },
+    call('a', 'read', { path: 'a.ts' }),
+    result('a', CANARY, 'read'),
+    ...chat(8, 30),
+  ])
+  const summarized = await store.compactSession(s, { range: { from: 4, to: 7 }, summary: CANARY })
+  const undone = await store.hideMessages(s, [(await store.getMessages(s))[8]!.id])
+  await store.undoCompaction(s, undone.id)
+  const note = await store.remember(CANARY, { session: s, key: 'k' })
+  const request = await store.prepareRequest(s, { prompt: CANARY, system: CANARY, tools: [{ name: 'read' }] })
+  const { requestId } = await store.recordUsage(s, { inputTokens: 900, request })
+  const other = await store.recordUsage(s, { inputTokens: 950, request })
+  const { position: answered } = await store.append(s, [say('assistant', CANARY)])
+  await store.recordAnswer(s, other.requestId!, [answered, answered])
+  const { jobId } = await store.compactInBackground(s, { targetTokens: 100_000 })
+  await store.whenIdle(s)
+  // The first search makes the index, which is not what a refused call may write.
+  const { cursor } = await store.search('canary', { session: s, limit: 1 })
+  await store.forkSession(s, { id: `${s} fork` })
+  await store.append(`${s} fork`, chat(1))
+  const records: HistoryRecord[] = []
+  for await (const record of store.exportSession(s)) records.push(record)
+  return {
+    ...{ store, s, messageId: 'm1', compactionId: summarized!.compactions[0]!.id, undoneId: undone.id },
+    ...{ noteId: note.id, requestId: requestId!, request, answered, jobId, cursor: cursor! },
+    ...{ fork: `${s} fork`, records },
+    summaryId: (await store.getEffectiveHistory(s)).find(({ kind }) => kind === 'summary')!.id,
+    preview: (await store.previewCompaction(s, { targetTokens: 100, enableSummarize: false }))!,
+  }
+}
+
+const ASKED = {
+  system: CANARY,
+  prompt: CANARY,
+  tools: [{ name: 'read', parameters: { type: 'object' } }],
+  files: [{ name: 'a.txt', content: CANARY, size: 25 }],
+}
+const AUTHOR = { actor: 'fuzz', reason: 'test' }
+const CONFIG = {
+  targetTokens: 100,
+  waitMs: 0,
+  keepRecentTokens: 50,
+  stages: [{ stage: 'clear_tool_results', keep: 0 }, 'prune', 'summarize', 'truncate'],
+  summarizer: extractiveSummarizer,
+  summarySections: ['Tasks'],
+  pruneProtectedTools: ['skill'],
+  ...AUTHOR,
+}
+const IMPORTED: readonly ImportEvent[] = [
+  { type: 'fields', title: 'Imported' },
+  { type: 'message', message: { ...say('user', CANARY), idempotencyKey: 'i1' } },
+  { type: 'message', message: { ...say('assistant', CANARY), idempotencyKey: 'i2' } },
+  { type: 'compaction', compaction: { id: 'c', kind: 'condense', covers: [[1, 1]], text: CANARY } },
+]
+const TURN = { threshold: 0.9, compaction: { targetTokens: 200, enableSummarize: false, waitMs: 0 } }
+
+/** The arguments of a valid call, by method. A method with several forms has several rows: `name (form)`. */
+export const CALLS: Readonly<Record<string, (fixture: Fixture) => readonly unknown[]>> = {
+  createSession: () => [
+    {
+      ...{ id: 'another', owner: 'o', title: 'T', provider: 'openai', model: 'gpt-4o' },
+      ...{ config: { targetTokens: 500 }, metadata: { list: [1, { a: CANARY }] } },
+    },
+  ],
+  getSession: ({ s }) => [s, { owner: 'o' }],
+  countMessages: ({ s }) => [s],
+  listSessions: ({ s }) => [{ owner: 'o', archived: false, limit: 5, after: s, search: 's' }],
+  'listSessions (after a session)': ({ s }) => [{ after: { id: s, newestAt: 5 } }],
+  updateSession: ({ s }) => [
+    s,
+    { title: 'T', metadata: { a: [CANARY] }, config: { target: 0.5 } },
+    { owner: 'o' },
+  ],
+  newestSession: () => [{ archived: false }],
+  archiveSession: ({ s }) => [s, true],
+  forkSession: ({ s }) => [s, { id: 'forked', title: 'F', at: { afterMessage: 3 }, actor: 'fuzz' }],
+  bringBack: ({ fork }) => [fork, { text: CANARY, ...AUTHOR }],
+  listForks: ({ s }) => [s],
+  purgeSession: ({ s }) => [s, { clearFiles: false, forks: 'keep', ...AUTHOR }],
+  getConfig: ({ s }) => [s],
+  verifySession: ({ s }) => [s, { repair: true }],
+  reestimate: ({ s }) => [s, 'neurolink'],
+  append: ({ s }) => [s, EVERYTHING, { expectedPosition: 20, previewToolOutputs: true }],
+  search: ({ s }) => [
+    'canary "what somebody"',
+    {
+      session: s,
+      owner: 'o',
+      roles: ['user'],
+      tools: ['read'],
+      from: 0,
+      to: new Date(),
+      hidden: false,
+      limit: 2,
+    },
+  ],
+  'search (of a page)': ({ s, cursor }) => ['canary', { session: s, limit: 1, cursor }],
+  getMessages: ({ s }) => [
+    s,
+    { after: 1, before: 9, limit: 3, order: 'backward', shown: true, visible: true },
+  ],
+  'getMessages (then)': ({ s }) => [s, { at: { time: new Date() } }],
+  getEffectiveHistory: ({ s, messageId }) => [s, { provenance: true, at: { afterMessage: messageId } }],
+  getMoment: ({ s, compactionId }) => [s, { beforeCompaction: compactionId }],
+  diffViews: ({ s }) => [s, { audit: 1 }, { time: 8e12 }],
+  renderHistory: ({ s }) => [
+    s,
+    { provider: 'anthropic', pendingCalls: 'keep', alsoReads: ['openai'], at: { beforeMessage: 5 } },
+  ],
+  getToolOutput: ({ s }) => [s, 'a', { position: 2 }],
+  listToolCalls: ({ s }) => [s, { after: 0, limit: 5 }],
+  expand: ({ s, summaryId }) => [s, summaryId, { depth: 2 }],
+  getSources: ({ s, summaryId }) => [s, summaryId, { after: 0, limit: 2 }],
+  pin: ({ s, messageId }) => [s, [messageId], AUTHOR],
+  unpin: ({ s, messageId }) => [s, [messageId], AUTHOR],
+  getImportance: ({ s }) => [
+    s,
+    {
+      weights: { recency: { user: 10 }, signals: { error: 5 } },
+      scorer: { name: 'x', version: '1', score: () => [] },
+    },
+  ],
+  rewind: ({ s, messageId }) => [
+    s,
+    {
+      ...{ from: { messageId }, append: EVERYTHING, keepCompactions: true, expectedPosition: 20 },
+      ...{ operationId: 'op', operationBody: { a: [1, CANARY] }, ...AUTHOR },
+    },
+  ],
+  'rewind (by functions)': ({ s }) => [
+    s,
+    { from: () => 'start', append: () => EVERYTHING, operationId: 'op', operationBody: 1 },
+  ],
+  getContextStats: ({ s }) => [
+    s,
+    'openai',
+    'gpt-4o',
+    { ...ASKED, pendingTokens: 3, threshold: 0.5, at: { audit: 1 } },
+  ],
+  needsCompaction: ({ s }) => [s, 'openai', 'gpt-4o', { ...ASKED, pendingTokens: 3, threshold: 0.5 }],
+  recordUsage: ({ s, request }) => [
+    s,
+    {
+      ...{ provider: 'openai', model: 'gpt-4o', inputTokens: 500, cacheReadTokens: 5, outputTokens: 9 },
+      ...{ position: 3, viewEpoch: 1, system: CANARY, prompt: CANARY, request },
+    },
+  ],
+  getUsage: ({ s }) => [s],
+  recordOverflow: ({ s }) => [
+    s,
+    { status: 400, message: 'prompt is too long: 900 tokens > 800 maximum', error: { message: CANARY } },
+    {
+      provider: 'anthropic',
+      model: 'claude',
+      position: 2,
+      overflow: { strict: true, patterns: [{ provider: 'x', pattern: /too long/ }] },
+    },
+  ],
+  learnLimit: () => [{ provider: 'openai', model: 'gpt-4o', tokens: 100_000, kind: 'input' }],
+  listLimits: () => [],
+  forgetLimit: () => ['openai', 'gpt-4o'],
+  previewCompaction: ({ s }) => [s, { ...CONFIG, summarize: true }],
+  compactSession: ({ s }) => [s, CONFIG],
+  'compactSession (of a range)': ({ s }) => [s, { range: { from: 8, to: 11 }, summary: CANARY, ...AUTHOR }],
+  'compactSession (of a preview)': ({ s, preview }) => [s, preview],
+  hideMessages: ({ s, messageId }) => [s, [messageId], AUTHOR],
+  recordProviderCompaction: ({ s, messageId }) => [
+    s,
+    {
+      ...{ messageId, provider: 'anthropic', excludeTools: ['run'], ...AUTHOR },
+      appliedEdits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: 1, more: { a: CANARY } }],
+    },
+  ],
+  listCompactions: ({ s }) => [s, { runId: 'r' }],
+  getCompaction: ({ s, compactionId }) => [s, compactionId],
+  getAuditLog: ({ s }) => [s, { after: 1, limit: 3 }],
+  undoCompaction: ({ s, compactionId }) => [s, compactionId, { cascade: true, both: true, ...AUTHOR }],
+  redoCompaction: ({ s, undoneId }) => [s, undoneId, { cascade: true, ...AUTHOR }],
+  undoIfFits: ({ s }) => [s, { ...ASKED, target: 0.9, threshold: 0.95, kinds: ['condense'], ...AUTHOR }],
+  compactInBackground: ({ s }) => [s, { targetTokens: 100, enableSummarize: false, ...AUTHOR }],
+  listJobs: ({ s }) => [s, { limit: 3 }],
+  getJob: ({ jobId }) => [jobId],
+  whenIdle: ({ s }) => [s, { timeoutMs: 0, signal: new AbortController().signal }],
+  cancel: ({ s }) => [s],
+  remember: ({ s, messageId }) => [
+    CANARY,
+    { session: s, key: 'k2', source: messageId, metadata: { a: [CANARY] } },
+  ],
+  'remember (of an owner)': () => [CANARY, { owner: 'o', key: 'k' }],
+  recall: ({ s }) => ['canary', { session: s, limit: 3, all: true }],
+  forget: ({ noteId }) => [noteId, { purge: true, ...AUTHOR }],
+  prepareRequest: ({ s }) => [
+    s,
+    {
+      ...ASKED,
+      provider: 'anthropic',
+      model: 'claude',
+      auto: false,
+      notes: { tokens: 50, query: CANARY },
+      waitMs: 0,
+    },
+  ],
+  'prepareRequest (of messages)': ({ s }) => [s, { prompt: EVERYTHING, auto: false }],
+  recordResponse: ({ s, request }) => [
+    s,
+    {
+      ...{ prompt: CANARY, messages: EVERYTHING, stopReason: 'stop', request },
+      usage: { prompt_tokens: 5, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 1 } },
+    },
+  ],
+  recordAnswer: ({ s, requestId, answered }) => [s, requestId, [answered, answered]],
+  listRequests: ({ s }) => [s, { limit: 2 }],
+  getRequest: ({ s, requestId }) => [s, requestId],
+  'getRequest (of an answer)': ({ s, answered }) => [s, { answer: answered }],
+  withOverflowRecovery: ({ s }) => [s, () => 'answer', { ...ASKED, waitMs: 0 }],
+  beforeTurn: ({ s }) => [s, { ...ASKED, ...TURN, provider: 'openai', model: 'gpt-4o' }],
+  afterTurn: ({ s }) => [s, { ...TURN, messages: EVERYTHING, stopReason: 'end_turn' }],
+  importSession: () => ['imported', IMPORTED, { source: 'elsewhere', owner: 'o' }],
+  exportSession: ({ s }) => [s],
+  restoreSession: ({ records }) => [records, { id: 'restored', owner: 'o' }],
+  on: () => ['compaction', () => undefined],
+  once: () => ['compaction', () => undefined],
+  off: () => ['compaction', () => undefined],
+  onBeforeCompaction: () => [() => true],
+  close: () => [{ timeoutMs: 0 }],
+}
+
+/** The method of a row. */
+export function methodOf(row: string): string {
+  return row.replace(/ \(.*/, '')
+}
+
+/** Calls a method as a program without types would. What it yields is read. */
+export async function callMethod(target: object, method: string, args: readonly unknown[]): Promise<unknown> {
+  const answer = await (target as Record<string, (...given: unknown[]) => unknown>)[method]!(...args)
+  if (typeof answer !== 'object' || answer === null || !(Symbol.asyncIterator in answer)) return answer
+  for await (const _ of answer as AsyncIterable<unknown>);
+  return undefined
+}
