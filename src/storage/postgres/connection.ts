@@ -187,6 +187,17 @@ export class PostgresSql implements Sql {
     else yield this.#find(scope, id)
   }
 
+  *enterAlone(id: string): Work<void> {
+    const scope = this.#current()
+    const kept = this.#database.addressOf(id)
+    const address = kept ?? ((yield this.#lookUp(scope, id)) as Address | undefined)
+    if (address !== undefined) {
+      this.#database.keepAddress(id, address)
+      void this.#ask(scope, LOCK_FAMILY, [address.family])
+    }
+    yield* this.enter(id)
+  }
+
   /** No row is locked: two writers who take the same number of a note collide, and one repeats its work. */
   enterOwner(owner: string): Step<void> {
     const counters = { undertext_compactions: 0, undertext_audit: 0, undertext_jobs: 0 }
@@ -493,9 +504,13 @@ export class PostgresSql implements Sql {
   /** Enters a session whose address is not known. */
   async #find(scope: Scope, id: string): Promise<void> {
     scope.session = null
-    const { rows } = await this.#ask(scope, 'select family, session from undertext_names where id = ?', [id])
-    const found = rows[0] && { family: rows[0][0] as number, number: rows[0][1] as number }
+    const found = await this.#lookUp(scope, id)
     if (found !== undefined && !(await this.#lookFor(scope, id, found, false))) scope.session = null
+  }
+
+  async #lookUp(scope: Scope, id: string): Promise<Address | undefined> {
+    const { rows } = await this.#ask(scope, 'select family, session from undertext_names where id = ?', [id])
+    return rows[0] && { family: rows[0][0] as number, number: rows[0][1] as number }
   }
 
   /** Enters a session at an address, and locks its row while writing; returns whether it is there. */
@@ -623,6 +638,7 @@ const FIND_SESSION = `select ${CLOCK} ${ROW} and id = ?`
 const LOCK_SESSION = `select ${CLOCK}, last_write, version, compacted, audited, jobbed ${ROW} and id = ? for no key update`
 const LOCK_LAST = `select last_write, messages, incarnation ${ROW} for no key update`
 const LOCK_WRITE = `select last_write, version ${ROW} for no key update`
+const LOCK_FAMILY = 'select pg_advisory_xact_lock(cast(? as bigint))'
 const UPDATE_SESSION = `update undertext_sessions set last_write = ?, compacted = coalesce(?, compacted),
   audited = coalesce(?, audited), jobbed = coalesce(?, jobbed) where family = ? and no = ?`
 /** Two forks that take the same number at once: one is repeated. */

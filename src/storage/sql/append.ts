@@ -540,10 +540,13 @@ function* insertMessages(
       yield* insertMany(sql, head, rows, position, now)
       for (const one of rows) {
         const key = sql.keyOf(head.no, { position: ++position })!
-        yield* keepBlobs(sql, one.encoded.bytes)
         for (const preview of one.previews) previews.push({ ...preview, key })
       }
     }
+    yield* keepBlobs(
+      sql,
+      written.flatMap(({ encoded }) => encoded.bytes),
+    )
     return previews
   }
   // A generator for each message would cost a hundredth of an append.

@@ -17,6 +17,7 @@ export function* bringBack(
 ): Work<AppendedMessage> {
   const writing = { sessionId, messages: [message], estimators, previewing: undefined }
   return yield* writeMessages(sql, 'bringBack', writing, function* (write): Work<AppendedMessage> {
+    yield* sql.enterAlone(sessionId)
     const { no } = yield* requireSession(sql, sessionId)
     // While its summary was written, the fork may have been purged, or the session that it is a fork of.
     const branch = yield* readSession(sql, fork)

@@ -4,7 +4,7 @@ import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { Part } from '../../messages/message.ts'
 import type { Work } from '../../model/work.ts'
 import { mapMedia } from '../records/row-fields.ts'
-import type { Sql } from './sql.ts'
+import type { Row, Sql } from './sql.ts'
 
 /** Text data of at least this length, in UTF-16 units, is stored as a blob, once for all messages that have it. Bytes always are. */
 const BLOB_THRESHOLD = 4_096
@@ -238,7 +238,7 @@ function isPlace(value: unknown): value is BlobPlace {
 
 /** Stores bytes once each and counts references to them, within the caller's transaction. */
 export function* keepBlobs(sql: Sql, bytes: EncodedContent['bytes']): Work<void> {
-  for (const { hash, bytes: data } of bytes) {
+  for (const { hash, bytes: data } of inOrder(bytes)) {
     // Not "on conflict": the trigger against replacing a blob fires before conflicts are handled.
     const known = yield* sql.change(ADD_REFERENCE, hash)
     if (known > 0) continue
@@ -248,12 +248,17 @@ export function* keepBlobs(sql: Sql, bytes: EncodedContent['bytes']): Work<void>
 
 /** The same where it is known which bytes are there, by the hash in hex; adds those that it stores. */
 export function* keepPieces(sql: Sql, pieces: EncodedContent['bytes'], known: Set<string>): Work<void> {
-  for (const { hash, bytes } of pieces) {
+  for (const { hash, bytes } of inOrder(pieces)) {
     const name = hash.toString('hex')
     if (known.has(name)) yield* sql.run(ADD_REFERENCE, hash)
     else yield* sql.run(INSERT_BLOB, hash, bytes)
     known.add(name)
   }
+}
+
+/** Sessions of a family share blobs: two writers who lock them in one order do not wait for each other. */
+function inOrder(bytes: EncodedContent['bytes']): EncodedContent['bytes'] {
+  return bytes.length < 2 ? bytes : [...bytes].sort((a, b) => a.hash.compare(b.hash))
 }
 
 const ADD_REFERENCE =
@@ -286,36 +291,45 @@ export function* readBlobs(
   return found ?? NO_BLOBS
 }
 
-/** Removes the references of a session's rows, and the blobs without references; returns the number of those. */
-export function* dropBlobs(sql: Sql, session: number): Work<number> {
-  const keys = yield* sql.all(
-    `select c.key from undertext_messages m join undertext_contents c on {family c} c.key = m.key
+/** How often the contents of a session's rows refer to each blob, by the hash in hex. */
+export function* contentBlobs(sql: Sql, session: number): Work<Map<string, number>> {
+  const rows = yield* sql.all(
+    `select c.key, c.blobs from undertext_messages m join undertext_contents c on {family c} c.key = m.key
      where {family m} m.session = ? and c.blobs is not null`,
     session,
   )
-  return yield* dropBlobsOf(
-    sql,
-    keys.map(([key]) => key as number),
+  return referencesIn(rows)
+}
+
+/** The same of rows by key. */
+export function* blobsOf(sql: Sql, keys: readonly number[]): Work<Map<string, number>> {
+  const rows = yield* sql.all(
+    `select key, blobs from undertext_contents where {family} key in (select value from {list ?} k) and blobs is not null`,
+    JSON.stringify(keys),
   )
+  return referencesIn(rows)
 }
 
-/** The same for rows by key. */
-export function* dropBlobsOf(sql: Sql, keys: readonly number[]): Work<number> {
-  for (const key of keys) {
-    const blobs =
-      (yield* sql.get('select blobs from undertext_contents where {family} key = ?', key))?.[0] ?? null
-    if (blobs === null) continue
-    for (const [, , hash] of blobPlaces(blobs as string, key)) {
-      yield* sql.run(
-        'update undertext_blobs set reference_count = reference_count - 1 where {family} hash = ?',
-        Buffer.from(hash, 'hex'),
-      )
-    }
-  }
-  return yield* dropUnused(sql)
+/** Adds the counts of one list to those of another. */
+export function addReferences(counts: Map<string, number>, more: ReadonlyMap<string, number>): void {
+  for (const [hash, count] of more) counts.set(hash, (counts.get(hash) ?? 0) + count)
 }
 
-/** Removes the blobs without references; returns their number. */
-export function* dropUnused(sql: Sql): Work<number> {
+function referencesIn(rows: readonly Row[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const [key, blobs] of rows)
+    for (const [, , hash] of blobPlaces(blobs as string, key as number))
+      counts.set(hash, (counts.get(hash) ?? 0) + 1)
+  return counts
+}
+
+/** Removes references, by the hash in hex, and the blobs without references; returns the number of those. */
+export function* dropReferences(sql: Sql, counts: ReadonlyMap<string, number>): Work<number> {
+  for (const hash of [...counts.keys()].sort())
+    yield* sql.run(
+      'update undertext_blobs set reference_count = reference_count - ? where {family} hash = ?',
+      counts.get(hash),
+      Buffer.from(hash, 'hex'),
+    )
   return yield* sql.change('delete from undertext_blobs where {family} reference_count <= 0')
 }

@@ -2,9 +2,9 @@ import { UndertextError } from '../../errors.ts'
 import type { Work } from '../../model/work.ts'
 import type { FinishedImport, ImportInProgress, NewImport, Session } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { dropBlobsOf, dropUnused } from './content-codec.ts'
+import { addReferences, blobsOf, dropReferences } from './content-codec.ts'
 import { dropSession, leaveToForks } from './purge.ts'
-import { dropRequests } from './requests.ts'
+import { requestBlobs } from './requests.ts'
 import { forgetWords } from './search.ts'
 import { insertSession, readSession, requireSession, type StoredSession, updateFields } from './sessions.ts'
 import type { Sql } from './sql.ts'
@@ -76,6 +76,7 @@ export function* setAside(
   id: string,
   { id: name, holder, expiresAt }: ImportInProgress,
 ): Work<void> {
+  yield* sql.enterAlone(id)
   const session = yield* requireSession(sql, id)
   const { no } = session
   // Ids of compactions and jobs are unique in a file, and its successor has the same.
@@ -117,6 +118,7 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
   // Without rows to remove there is nothing to erase from the files.
   if ((yield* sql.outside('discardImport', () => importNo(sql, id))) === undefined) return true
   const isGone = yield* sql.erase('discardImport', function* () {
+    yield* sql.enterAlone(id)
     const no = yield* importNo(sql, id)
     if (no === undefined) return true
     return yield* sql.unguarded(String(no), function* () {
@@ -125,14 +127,15 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
         no,
         rows,
       )).map(([key]) => key as number)
-      yield* discardRows(sql, keys)
+      const references = yield* discardRows(sql, keys)
       yield* forgetWords(sql, no)
       const isEmpty = keys.length < rows
       if (isEmpty) {
-        yield* dropRequests(sql, no)
-        yield* dropUnused(sql)
+        addReferences(references, yield* requestBlobs(sql, no))
         yield* dropSession(sql, id, no)
       }
+      // After the locks of other sessions, as in a purge.
+      yield* dropReferences(sql, references)
       return isEmpty
     })
   })
@@ -140,13 +143,15 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
   return isGone
 }
 
-function* discardRows(sql: Sql, keys: readonly number[]): Work<void> {
+/** Returns the references to blobs that they had. */
+function* discardRows(sql: Sql, keys: readonly number[]): Work<Map<string, number>> {
   const list = JSON.stringify(keys)
   const among = 'in (select value from {list ?} k)'
-  yield* dropBlobsOf(sql, keys)
+  const references = yield* blobsOf(sql, keys)
   yield* sql.run(`delete from undertext_replacements where {family} message ${among}`, list)
   yield* sql.run(`delete from undertext_contents where {family} key ${among}`, list)
   yield* sql.run(`delete from undertext_messages where {family} key ${among}`, list)
+  return references
 }
 
 export function* importsInProgress(sql: Sql): Work<ImportInProgress[]> {

@@ -2,9 +2,9 @@ import { UndertextError } from '../../errors.ts'
 import type { Work } from '../../model/work.ts'
 import type { Authorship, Purged, PurgeRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { dropBlobs } from './content-codec.ts'
+import { addReferences, contentBlobs, dropReferences } from './content-codec.ts'
 import { INSERT_REPLACEMENT } from './replacements.ts'
-import { dropRequests } from './requests.ts'
+import { requestBlobs } from './requests.ts'
 import { forgetWords } from './search.ts'
 import { FORKS_OF, requireSession, type StoredSession, sessionsWhere } from './sessions.ts'
 import type { Sql } from './sql.ts'
@@ -19,6 +19,7 @@ export function* purgeSession(sql: Sql, id: string, request: PurgeRequest): Work
 
 function* removeSession(sql: Sql, id: string, { forks, ...authorship }: PurgeRequest): Work<Purged> {
   return yield* sql.erase('purgeSession', function* () {
+    yield* sql.enterAlone(id)
     const session = yield* requireSession(sql, id)
     const direct = yield* sessionsWhere(sql, `${FORKS_OF} order by no`, session.no)
     if (direct.length > 0 && forks === undefined)
@@ -54,14 +55,16 @@ function* removeOne(sql: Sql, { id }: StoredSession, { actor, reason }: Authorsh
   const { no } = session
   const { blobs, compactions } = yield* sql.unguarded(String(no), function* () {
     yield* leaveToForks(sql, session)
-    yield* dropRequests(sql, no)
-    const blobs = yield* dropBlobs(sql, no)
+    const references = yield* contentBlobs(sql, no)
+    addReferences(references, yield* requestBlobs(sql, no))
     const inSession = 'in (select key from undertext_messages where {family} session = ?)'
     // Each may take long, and the time limit of a statement begins when it is sent.
     yield* sql.change(`delete from undertext_replacements where {family} message ${inSession}`, no)
     yield* sql.change(`delete from undertext_contents where {family} key ${inSession}`, no)
     yield* sql.change('delete from undertext_messages where {family} session = ?', no)
-    return { blobs, compactions: yield* dropSession(sql, id, no) }
+    const compactions = yield* dropSession(sql, id, no)
+    // Last: by now all sessions of the family are locked, and writers lock their session before its blobs.
+    return { compactions, blobs: yield* dropReferences(sql, references) }
   })
   const removed = { messages: session.messageCount, compactions, blobs }
   const detail = { sessionId: id, reason: reason ?? null, ...removed }

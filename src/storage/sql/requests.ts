@@ -121,7 +121,9 @@ function* readPlace(sql: Sql, id: string, request: NewRequest): Work<Place> {
     request.audit,
     id,
   )
-  const hashes = REQUEST_TEXTS.flatMap((name) => request[name] ?? []).map(({ hash }) => hash)
+  const hashes = REQUEST_TEXTS.flatMap((name) => request[name] ?? [])
+    .map(({ hash }) => hash)
+    .sort((a, b) => a.compare(b))
   const looking = begun(together(hashes, (hash) => sql.get(KNOWN_BLOB, hash)))
   const place = yield* reading
   const found = yield* looking
@@ -139,7 +141,11 @@ function* insertRequest(
 ): Work<void> {
   const { position, audit, provider, model, rendering, renderer, hash, promptRange, answer, billed } = request
   const texts = REQUEST_TEXTS.map((name) => request[name])
-  for (const pieces of texts) if (pieces !== undefined) yield* keepPieces(sql, pieces, known)
+  yield* keepPieces(
+    sql,
+    texts.flatMap((pieces) => pieces ?? []),
+    known,
+  )
   yield* sql.run(
     INSERT,
     ...[session, no, position, audit, provider, model, rendering ?? null, renderer, hash],
@@ -353,17 +359,6 @@ export function* requestBlobs(sql: Sql, session: number): Work<Map<string, numbe
       for (const hash of hashesIn(text, `request no. ${no}`) ?? [])
         counts.set(hash, (counts.get(hash) ?? 0) + 1)
   return counts
-}
-
-/** Removes the requests of a session and their references; the caller removes the blobs without references. */
-export function* dropRequests(sql: Sql, session: number): Work<void> {
-  for (const [hash, count] of yield* requestBlobs(sql, session))
-    yield* sql.run(
-      'update undertext_blobs set reference_count = reference_count - ? where {family} hash = ?',
-      count,
-      Buffer.from(hash, 'hex'),
-    )
-  yield* sql.run('delete from undertext_requests where {family} session = ?', session)
 }
 
 /** The requests of a session as records, and their texts. `entries`: the audit's entries by their numbers, counted from 1. Throws `STORE_CORRUPT`. */

@@ -68,6 +68,11 @@ export interface Sql {
    * PostgreSQL also locks the session, so this comes before anything that is read.
    */
   enter(id: string): Step<void>
+  /**
+   * The same for a work that locks other sessions of the family too, or removes references to its blobs. Only one such work at a time is
+   * at work in a family, so no two of them wait for each other; it comes before anything that is locked.
+   */
+  enterAlone(id: string): Step<void>
   /** Makes an owner the one that the work is about: its notes have a family of their own, which follows from its name. */
   enterOwner(owner: string): Step<void>
   /**

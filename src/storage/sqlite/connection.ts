@@ -136,6 +136,11 @@ export class Connection implements Omit<Sql, 'erase' | 'clearFiles' | 'guardProb
     return NOTHING
   }
 
+  /** A file has one writer. */
+  enterAlone(): Done<void> {
+    return NOTHING
+  }
+
   enterOwner(): Done<void> {
     return NOTHING
   }

@@ -221,6 +221,66 @@ describe.skipIf(server === undefined)('on a server', async () => {
     })
   })
 
+  it('purges of a family, its appends and what forks bring back never wait for each other in a circle', async () => {
+    const name = new URL(url).pathname.slice(1)
+    const deadlocks = async (): Promise<number> =>
+      Number((await query(url, `select deadlocks from pg_stat_database where datname = '${name}'`))[0]![0])
+    const before = await deadlocks()
+    const random = randomFrom(SEED)
+    const shuffled = <T>(list: readonly T[]): T[] =>
+      list
+        .map((one) => [random(), one] as const)
+        .sort(([a], [b]) => a - b)
+        .map(([, one]) => one)
+    const stores = await Promise.all(Array.from({ length: 4 }, () => openStore(url, OPTIONS)))
+    const [store] = stores as [Store]
+    /** Two messages that share their images with all others, in either order. */
+    const images = (): NewMessage[] =>
+      shuffled(['a', 'b']).map((letter) => ({
+        role: 'user',
+        content: [{ type: 'image', image: Buffer.from(letter.repeat(5_000)).toString('base64') }],
+      }))
+    for (let round = 0; round < 12; round++) {
+      const [origin, child, sibling, grandchild] = [newId(), newId(), newId(), newId()] as const
+      await store.append(origin, [...chat(10), ...images()])
+      await store.compactSession(origin, { range: { from: 1, to: 4 }, summary: 'Short.' })
+      await store.forkSession(origin, { id: child })
+      await store.forkSession(origin, { id: sibling })
+      await store.append(child, images())
+      await store.forkSession(child, { id: grandchild })
+      const [kept = child] = shuffled([child, sibling, grandchild])
+      const length = (await store.getSession(kept)).messageCount
+      const forks = round % 4 === 0 && kept === sibling ? 'purge' : 'keep'
+      const purged = shuffled([origin, child, sibling, grandchild].filter((id) => id !== kept))
+      const works = [
+        ...purged.map(
+          (id) => (one: Store) => one.purgeSession(id, { forks: id === origin ? 'keep' : forks }),
+        ),
+        ...[1, 2, 3].map(() => (one: Store) => one.append(kept, images())),
+        (one: Store) => one.bringBack(kept, { text: 'Done.' }),
+      ]
+      const outcomes = await Promise.all(
+        shuffled(works).map((work, n) =>
+          work(stores[n % stores.length]!).then(
+            () => 'done',
+            (error) => (isUndertextError(error) ? error.code : String(error)),
+          ),
+        ),
+      )
+      // A session may be gone already, or the one that it was a fork of.
+      const expected = ['done', 'SESSION_NOT_FOUND', 'INVALID_INPUT']
+      expect(outcomes.filter((one) => !expected.includes(one))).toEqual([])
+      expect((await store.getSession(kept)).messageCount).toBe(length + 6)
+      expect((await store.verifySession(kept)).findings).toEqual([])
+      await store.purgeSession(kept)
+    }
+    const left = await query(url, 'select 1 from undertext.blobs')
+    // A server reports its counters when a connection ends.
+    for (const one of stores) await one.close()
+    expect(left).toEqual([])
+    expect(await deadlocks()).toBe(before)
+  })
+
   it('a run whose machine is gone is taken over when its lease ends, and changes nothing later', async () => {
     const id = newId()
     const [gone, next] = await openMany(2)
