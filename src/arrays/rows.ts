@@ -151,6 +151,7 @@ function rowOf(
     pinned: message.pinned === true,
     hasReasoning: indexed.hasReasoning,
     speaks: indexed.speaks,
+    silent: kind === 'message' && indexed.silent,
     calls: indexed.calls,
     results: indexed.results,
     shown: shownIn(message, parts),

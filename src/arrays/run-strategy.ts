@@ -184,7 +184,7 @@ async function condenseTasks(
     const limited = run.mustShrink ? task : { ...task, maxTokens: options.summaryMaxTokens }
     const { text, metadata, answer } = await requestSummary(sources, limited, array.view, options)
     const sizes = measureMessage({ content: text }, array.view.estimator)
-    if (run.mustShrink && now.tokensOfRow(sizes) >= tokens) continue
+    if (run.mustShrink && now.tokensOfRow({ sizes }) >= tokens) continue
     const withLevel = { ...metadata, ...defined({ level }) }
     const insert: PlannedInsert = { kind: 'summary', role: 'system', text, metadata: withLevel, sizes }
     const number = made.size + 1

@@ -1,5 +1,5 @@
 import { isUndertextError } from '../errors.ts'
-import type { Message } from '../messages/message.ts'
+import { isSilent, type Message } from '../messages/message.ts'
 import { estimatorNamed } from '../tokens/estimators/built-in.ts'
 import { addSizes, measureMessage, NO_SIZES, tokensOf } from '../tokens/measure.ts'
 import { isTokenizerName, tokenizerEstimator } from '../tokens/tokenizer.ts'
@@ -21,9 +21,10 @@ export async function tokenCounter(name: string, provider: string): Promise<Toke
   return {
     of: (rows) => {
       const sizes = rows.reduce((sum, row) => addSizes(sum, measureMessage(row, estimator)), NO_SIZES)
-      return tokensOf(sizes, rows.length, estimator, provider)
+      return tokensOf(sizes, rows.filter((row) => !isSilent(row)).length, estimator, provider)
     },
     own: (row) => {
+      if (isSilent(row)) return 0
       const sizes = measureMessage(row, estimator)
       return (
         tokensOf(addSizes(sizes, sizes), 2, estimator, provider) - tokensOf(sizes, 1, estimator, provider)

@@ -282,7 +282,7 @@ export function offTarget({ steps, failed, after, settings }: PlannedRun): OffTa
 function newestHidden({ plan, before }: CommitStep): number {
   let tokens = 0
   for (const row of plan.hide.toReversed()) {
-    tokens += before.tokensOfRow(row.sizes)
+    tokens += before.tokensOfRow(row)
     const index = before.indexOf(row.key)
     if (index !== undefined && before.turns.isLegalCut(index)) break
   }

@@ -284,7 +284,7 @@ export class RunDraft {
   #refitted(task: SummaryTask, written: WrittenSummary, shortened: number): SummaryTask | undefined {
     if (task.fillTokens === undefined || problemOf(written) !== undefined) return undefined
     const { sizes } = this.#summaryRow(written.text, {})
-    const size = this.#view.tokensOfRow(sizes)
+    const size = this.#view.tokensOfRow({ sizes })
     const over = this.#view.tokens - task.tokens + size - task.fillTokens
     if (over <= 0) return shortened > 0 ? undefined : withoutSpareRows(this.#view, task, size)
     if (shortened >= MOST_SHORTENED) return undefined
@@ -319,7 +319,7 @@ export class RunDraft {
     const insert = this.#summaryRow(written.text, { ...written.metadata, ...levelOf(task) })
     const problem =
       problemOf(written) ??
-      (this.#view.tokensOfRow(insert.sizes) >= coveredTokens ? 'SUMMARY_NOT_SMALLER' : undefined)
+      (this.#view.tokensOfRow(insert) >= coveredTokens ? 'SUMMARY_NOT_SMALLER' : undefined)
     if (problem !== undefined) {
       this.#fail(id, problem === 'SUMMARY_NOT_SMALLER' ? 'rejected' : 'failed', problem, record)
       return problem

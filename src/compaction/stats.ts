@@ -48,7 +48,7 @@ export type ContextStats = {
    * does not fit, and as usual after the user compacts.
    */
   readonly heldBack?: true
-  /** Messages of the view. */
+  /** Messages of the view that are sent: without silent ones (an agent's bookkeeping). */
   readonly messageCount: number
   readonly withinBudget: boolean
   readonly breakdown: BudgetCheckResult['breakdown']
@@ -56,7 +56,7 @@ export type ContextStats = {
   readonly provider: string
   readonly model?: string
   readonly estimator: string
-  /** Messages in the log. */
+  /** The length of the log, which is its last position: silent messages are included. `countMessages` leaves them out. */
   readonly storedMessages: number
   /** Hidden messages, by what hid them. */
   readonly hidden: { readonly condensed: number; readonly truncated: number; readonly byHand: number }

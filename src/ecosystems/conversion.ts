@@ -1,7 +1,12 @@
 import { invalid, isUndertextError, type UndertextError } from '../errors.ts'
 import { type Json, type JsonObject, jsonProblem } from '../messages/json.ts'
-import type { Message, ProviderPart, ToolResultContent, ToolResultOutput } from '../messages/message.ts'
-import { UNREAD } from '../tokens/providers.ts'
+import {
+  type Message,
+  type ProviderPart,
+  type ToolResultContent,
+  type ToolResultOutput,
+  UNREAD,
+} from '../messages/message.ts'
 import { isTextBlock, joinBlocks, jsonMessageAt, listAt, messageRead, objectAt } from './wire.ts'
 
 /*

@@ -4,6 +4,7 @@
  * - session: one conversation; has an id, optionally an owner, title, provider, model, metadata.
  * - message: one entry of a session's log. Its content, role and place are written once.
  * - position: the number of a message in its session's log: 1, 2, 3 … without gaps.
+ * - silent message: one without a part that is sent, to any provider; it is stored, and counts as no message and no tokens.
  * - tag: a mutable mark on a message: condenseId, condenseParent, truncationId, truncationParent,
  *   isTruncationMarker, retiredBy, and the replacement it currently shows.
  * - effective history, or view: what a model would be sent now.
@@ -123,9 +124,34 @@ export type NewMessage = Message & {
   readonly idempotencyKey?: string
 }
 
-/** Whether a message is bookkeeping of an agent, which is stored and never sent: a tool message without parts. */
-export function isSilent({ role, content }: Pick<Message, 'role' | 'content'>): boolean {
-  return role === 'tool' && Array.isArray(content) && content.length === 0
+/**
+ * The provider of a part that was not understood when it was read. Its data is `{ format, value }`; `value` is the original as far as
+ * JSON can represent it.
+ */
+export const UNREAD = 'undertext-unread'
+
+/** The names under which imports keep what only an application shows. */
+export const UNSENT_SOURCES = ['chatgpt', 'claude', 'cline', 'pi', 'roo'] as const
+
+/** No provider has these names, so their parts are stored and never sent. */
+const UNSENT: ReadonlySet<string> = new Set([UNREAD, ...UNSENT_SOURCES])
+
+/** Whether the parts of a provider are stored and never sent. */
+export function isUnsent(provider: string): boolean {
+  return UNSENT.has(provider)
+}
+
+/** Whether a part is stored and never sent. */
+export function isUnsentPart(part: Part): boolean {
+  return part.type === 'provider' && isUnsent(part.provider)
+}
+
+/**
+ * Whether a message is silent: stored and never sent, to any provider, because it has no part that is sent. An agent's bookkeeping is.
+ * An empty text is a part: formats of OpenAI send it.
+ */
+export function isSilent({ content }: Pick<Message, 'content'>): boolean {
+  return typeof content !== 'string' && content.every(isUnsentPart)
 }
 
 /** The parts of a message; a string is one text part. */

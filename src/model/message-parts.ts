@@ -4,6 +4,7 @@ import { type Json, jsonProblem } from '../messages/json.ts'
 import {
   isFailed,
   isReasoning,
+  isUnsentPart,
   type Message,
   type Part,
   type Role,
@@ -184,6 +185,10 @@ export type MessageIndex = {
   readonly hasReasoning: boolean
   /** Whether it has content besides calls and results. */
   readonly speaks: boolean
+  /** Whether it has a block that only its provider can read. */
+  readonly hasBlock: boolean
+  /** Whether nothing of it is sent, as \`isSilent\` returns it. */
+  readonly silent: boolean
 }
 
 /**
@@ -198,13 +203,22 @@ export function indexMessage(
   const { content } = message
   if (typeof content === 'string') {
     const sizes = { ...NO_SIZES, text: estimator.measureText(content) }
-    return { sizes, calls: [], results: [], hasReasoning: false, speaks: true }
+    return {
+      sizes,
+      calls: [],
+      results: [],
+      hasReasoning: false,
+      speaks: true,
+      hasBlock: false,
+      silent: false,
+    }
   }
   const sum = { ...NO_SIZES } as { -readonly [K in keyof Sizes]: number }
   const calls: IndexedCall[] = []
   const results: ResultEntry[] = []
   let hasReasoning = false
   let speaks = false
+  let hasBlock = false
   for (let part = 0; part < content.length; part++) {
     const entry = content[part] as Part
     const sizes = measurePart(entry, estimator, inputJson?.(part))
@@ -215,10 +229,13 @@ export function indexMessage(
     sum.media += sizes.media
     if (entry.type === 'tool-call') calls.push(indexCall(entry, part))
     else if (entry.type === 'tool-result') results.push(indexResult(entry, part, sizes))
+    else if (isUnsentPart(entry)) continue
     else if (isReasoning(entry)) hasReasoning = true
-    else if (!isUnreadable(entry)) speaks = true
+    else if (isUnreadable(entry)) hasBlock = true
+    else speaks = true
   }
-  return { sizes: sum, calls, results, hasReasoning, speaks }
+  const silent = !speaks && !hasReasoning && !hasBlock && calls.length === 0 && results.length === 0
+  return { sizes: sum, calls, results, hasReasoning, speaks, hasBlock, silent }
 }
 
 function indexCall(call: Extract<Part, { type: 'tool-call' }>, part: number): IndexedCall {

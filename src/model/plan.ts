@@ -216,6 +216,10 @@ class ReplacedRow implements ViewRow {
     return this.#row.speaks
   }
 
+  get silent(): boolean {
+    return this.#row.silent
+  }
+
   get calls(): ViewRow['calls'] {
     return this.#row.calls
   }
@@ -240,6 +244,7 @@ function insertedRow(plan: Plan, insert: PlannedInsert, key: number, ordinal: nu
     pinned: false,
     hasReasoning: false,
     speaks: insertSpeaks(insert),
+    silent: false,
     calls: [],
     results: [],
     shown: [],

@@ -45,6 +45,8 @@ export interface ViewRow {
   readonly hasReasoning: boolean
   /** Whether it has content besides calls and results. A block that only its provider can read does not count. */
   readonly speaks: boolean
+  /** Whether it is a message of the log of which nothing is sent, to any provider. It counts as no message and no tokens. */
+  readonly silent: boolean
   readonly calls: readonly CallEntry[]
   readonly results: readonly ResultEntry[]
   readonly shown: readonly ShownReplacement[]

@@ -75,6 +75,7 @@ export class View {
   #previewed: ReadonlyMap<string, PreviewedPart> | undefined
   #turns: Turns | undefined
   #places: RowPlaces | undefined
+  #sent: number | undefined
 
   constructor(
     rows: readonly ViewRow[],
@@ -84,6 +85,7 @@ export class View {
     turns?: Turns,
     pointerTargets: readonly PointerTarget[] = [],
     previews: readonly PreviewedPart[] = [],
+    sent?: number,
   ) {
     this.rows = rows
     this.sizes = sizes
@@ -92,6 +94,13 @@ export class View {
     this.#turns = turns
     this.pointerTargets = pointerTargets
     this.previews = previews
+    this.#sent = sent
+  }
+
+  /** The number of rows that are sent: all but the silent ones. */
+  get sent(): number {
+    this.#sent ??= countSent(this.rows)
+    return this.#sent
   }
 
   /** The groups of this view. Computed once, on demand. */
@@ -131,20 +140,21 @@ export class View {
 
   /** Tokens of the whole history, framing included. */
   get tokens(): number {
-    return tokensOf(this.sizes, this.rows.length, this.estimator, this.provider)
+    return tokensOf(this.sizes, this.sent, this.estimator, this.provider)
   }
 
   /** Tokens of rows of this view, without the framing of a conversation. */
   tokensOfRows(rows: readonly ViewRow[]): number {
-    if (rows.length === 0) return 0
+    const sent = countSent(rows)
+    if (sent === 0) return 0
     return (
-      tokensOf(sumSizes(rows), rows.length, this.estimator, this.provider) -
-      this.estimator.tokensPerConversation
+      tokensOf(sumSizes(rows), sent, this.estimator, this.provider) - this.estimator.tokensPerConversation
     )
   }
 
-  /** Tokens of one message with these sizes, without the framing of a conversation. */
-  tokensOfRow(sizes: Sizes): number {
+  /** Tokens of one message, without the framing of a conversation. */
+  tokensOfRow({ sizes, silent = false }: { readonly sizes: Sizes; readonly silent?: boolean }): number {
+    if (silent) return 0
     return tokensOf(sizes, 1, this.estimator, this.provider) - this.estimator.tokensPerConversation
   }
 
@@ -173,6 +183,7 @@ export class View {
     for (const row of inserted) sizes.add(row.sizes)
     // Replacements change no structure, so the groups, which are by index, stay.
     const turns = hidden.length === 0 && inserted.length === 0 ? this.turns : undefined
+    const sent = this.sent - countSent(gone) + inserted.length
     const targets = [
       ...this.pointerTargets,
       ...requires.map(({ row, part, by }) => ({ key: row.key, part, by })),
@@ -185,6 +196,7 @@ export class View {
       turns,
       targets,
       this.previews,
+      sent,
     )
   }
 
@@ -212,6 +224,13 @@ export class View {
     for (const row of this.rows) if (!hidden.has(row)) kept.push(changed.get(row) ?? row)
     return kept
   }
+}
+
+/** The number of rows that are not silent. */
+export function countSent(rows: Iterable<ViewRow>): number {
+  let sent = 0
+  for (const row of rows) if (!row.silent) sent += 1
+  return sent
 }
 
 export function sumSizes(rows: Iterable<ViewRow>): Sizes {

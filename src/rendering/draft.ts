@@ -1,5 +1,6 @@
 import { blockOfSummary, compactionBlock } from '../messages/compaction-block.ts'
 import {
+  isUnsent,
   type Message,
   type Part,
   type ProviderPart,
@@ -8,7 +9,7 @@ import {
   type ToolResultPart,
   type ViewMessage,
 } from '../messages/message.ts'
-import { readsPartsOf, UNREAD } from '../tokens/providers.ts'
+import { readsPartsOf } from '../tokens/providers.ts'
 
 /**
  * Where a summary is shown. `inline`: at its position in the view. `after-system`: after the leading system
@@ -191,5 +192,5 @@ function readableResult(
 
 function isForeign(part: Part, { provider, alsoReads = [] }: PartReader): part is ProviderPart {
   if (part.type !== 'provider' || readsPartsOf(provider, part.provider)) return false
-  return part.provider === UNREAD || !alsoReads.includes(part.provider)
+  return isUnsent(part.provider) || !alsoReads.includes(part.provider)
 }

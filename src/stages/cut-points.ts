@@ -41,7 +41,7 @@ export function findFillingCut(view: View, roomTokens: number): number {
 function tailStart(view: View, tokens: number): number {
   let sum = 0
   for (let index = view.rows.length - 1; index >= 0; index--) {
-    sum += view.tokensOfRow(view.rows[index]!.sizes)
+    sum += view.tokensOfRow(view.rows[index]!)
     if (sum > tokens) return index + 1
   }
   return 0
@@ -113,7 +113,7 @@ export function cutToFit(
 ): number {
   const { rows, estimator, provider, turns } = view
   const kept = new SizesSum(view.sizes)
-  let count = rows.length
+  let count = view.sent
   for (let cut = 0; ; cut++) {
     if (cut >= most) return most
     if (cut >= from && turns.isLegalCut(cut) && tokensOf(kept.value, count, estimator, provider) <= tokens) {
@@ -121,7 +121,7 @@ export function cutToFit(
     }
     if (stays.has(cut)) continue
     kept.subtract(rows[cut]!.sizes)
-    count -= 1
+    if (!rows[cut]!.silent) count -= 1
   }
 }
 

@@ -3,7 +3,7 @@ import { check } from '../messages/check.ts'
 import { listIn } from '../messages/lists.ts'
 import type { Plan } from '../model/plan.ts'
 import { isRequest } from '../model/turns.ts'
-import { sumSizes, type View } from '../model/view.ts'
+import { countSent, sumSizes, type View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { SizesSum, tokensOf } from '../tokens/measure.ts'
 import { rankOf, type ScoredGroup, scoreView, staysAlways } from './importance/groups.ts'
@@ -248,7 +248,7 @@ class Chosen {
   take(groups: readonly ScoredGroup[]): void {
     for (const { indexes } of groups) {
       this.#sizes.add(this.#sizesOf(indexes))
-      this.#rows += indexes.length
+      this.#rows += this.#sentOf(indexes)
       for (const index of indexes) this.#taken[index] = 1
     }
   }
@@ -256,9 +256,13 @@ class Chosen {
   giveBack(groups: readonly ScoredGroup[]): void {
     for (const { indexes } of groups) {
       this.#sizes.subtract(this.#sizesOf(indexes))
-      this.#rows -= indexes.length
+      this.#rows -= this.#sentOf(indexes)
       for (const index of indexes) this.#taken[index] = 0
     }
+  }
+
+  #sentOf(indexes: readonly number[]): number {
+    return countSent(indexes.map((index) => this.#view.rows[index]!))
   }
 
   #sizesOf(indexes: readonly number[]) {

@@ -100,7 +100,7 @@ function chunks(view: View, run: readonly ViewRow[], { leafTokens, leafMessages 
   const start = view.indexOf(run[0]!.key)!
   run.forEach((row, at) => {
     chunk.push(row)
-    tokens += view.tokensOfRow(row.sizes)
+    tokens += view.tokensOfRow(row)
     const isFull = tokens >= leafTokens && chunk.length >= leafMessages
     if (!isFull || !view.turns.isLegalCut(start + at + 1)) return
     found.push(chunk)

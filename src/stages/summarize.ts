@@ -84,7 +84,7 @@ export function withoutSpareRows(
   let cut: number | undefined
   let kept = 0
   for (let at = rows.length - 1; at > 0; at--) {
-    kept += view.tokensOfRow(rows[at]!.sizes)
+    kept += view.tokensOfRow(rows[at]!)
     if (kept > spare) break
     const index = view.indexOf(rows[at]!.key)!
     if (view.turns.isLegalCut(index)) cut = index
@@ -123,7 +123,7 @@ export function planFurtherSummaries(
       cut = index
       if (view.tokens - covered + furtherTokens(covered, summaryMaxTokens) <= targetTokens) break
     }
-    if (coverable.has(rows[index]!)) covered += view.tokensOfRow(rows[index]!.sizes)
+    if (coverable.has(rows[index]!)) covered += view.tokensOfRow(rows[index]!)
   }
   return coverableRuns(view, cut, start).flatMap((run): SummaryTask[] => {
     const tokens = view.tokensOfRows(run)

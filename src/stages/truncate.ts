@@ -254,7 +254,7 @@ class Remaining {
     this.#view = view
     this.#sizes = new SizesSum(view.sizes)
     if (insert !== undefined) this.#sizes.add(insert.sizes)
-    this.#rows = view.rows.length + (insert === undefined ? 0 : 1)
+    this.#rows = view.sent + (insert === undefined ? 0 : 1)
   }
 
   get tokens(): number {
@@ -263,7 +263,7 @@ class Remaining {
 
   drop(row: ViewRow): void {
     this.#sizes.subtract(row.sizes)
-    this.#rows -= 1
+    if (!row.silent) this.#rows -= 1
   }
 }
 

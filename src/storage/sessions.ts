@@ -30,9 +30,9 @@ export type Session = {
   readonly createdAt: number
   readonly updatedAt: number
   readonly archivedAt: number | undefined
-  /** Messages in the log, which is also the last position. */
+  /** The length of the log, silent messages included, which is also the last position. */
   readonly messageCount: number
-  /** Rows of the view, inserted ones included. */
+  /** Rows of the view that are sent: inserted ones are included, silent ones are not. */
   readonly visibleCount: number
   /** Sizes of the visible rows, replacements applied. */
   readonly visibleSizes: Sizes
@@ -63,11 +63,11 @@ export type ForkRequest = {
 
 /** Numbers of rows of a session. */
 export type MessageCounts = {
-  /** Messages of the log with content, hidden ones included. */
+  /** Messages of the log that are not silent, hidden ones included. */
   readonly messages: number
-  /** Rows of the log that are never sent: an agent's bookkeeping. */
+  /** Silent messages, which are never sent: an agent's bookkeeping, and messages of which an import keeps only what was shown. */
   readonly bookkeeping: number
-  /** Rows of the view with content, inserted ones included. */
+  /** Rows of the view that are sent, inserted ones included. */
   readonly visible: number
 }
 

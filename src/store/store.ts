@@ -294,8 +294,8 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Counts the messages of a session, the rows of its view that have content, and the rows of the log that hold an agent's bookkeeping
-   * and are never sent. Reads every row; `getSession` does not, and its `messageCount` is the length of the log.
+   * Counts the messages of a session, the rows of its view that are sent, and the silent messages: those without a part that is sent, as
+   * an agent's bookkeeping. Reads every row; `getSession` does not, and its `messageCount` is the length of the log.
    */
   async countMessages(sessionId: string): Promise<MessageCounts> {
     return this.#context.storage.countMessages(checkId(sessionId))

@@ -1,7 +1,14 @@
 import { invalid } from '../errors.ts'
 import { compactionBlock } from '../messages/compaction-block.ts'
 import { stringifyJson } from '../messages/json.ts'
-import type { Message, Part, ToolResultContent, ToolResultOutput } from '../messages/message.ts'
+import {
+  isSilent,
+  isUnsent,
+  type Message,
+  type Part,
+  type ToolResultContent,
+  type ToolResultOutput,
+} from '../messages/message.ts'
 import { checkMessageList, checkProviderName, contentProblem } from '../messages/message-check.ts'
 import { estimatorNamed } from './estimators/built-in.ts'
 import { type Estimator, isEstimator, type TextKind } from './estimators/estimator-schema.ts'
@@ -94,8 +101,8 @@ export class SizesSum {
 }
 
 /**
- * Tokens of `rows` messages with the total `sizes`; 0 for none. Stats, planner and reports all convert sums here, so their figures agree
- * exactly.
+ * Tokens of `rows` messages with the total `sizes`; 0 for none. Silent messages are not among the rows, because they are never sent.
+ * Stats, planner and reports all convert sums here, so their figures agree exactly.
  */
 export function tokensOf(sizes: Sizes, rows: number, estimator: Estimator, provider?: string): number {
   if (rows === 0) return 0
@@ -157,6 +164,7 @@ function measureItem(item: ToolResultContent, estimator: Estimator, kind: TextKi
     case 'file':
       return measureFile(item.data, item.mediaType, estimator, kind)
     case 'provider':
+      if (isUnsent(item.provider)) return NO_SIZES
       // A readable compaction block counts as its text.
       return {
         ...NO_SIZES,
@@ -206,7 +214,7 @@ function isUrl(data: string | Uint8Array): boolean {
 
 /**
  * Tokens of a list of messages in the neutral format, or of anything with a role and a text; calls in OpenAI's `tool_calls` count too. 0 for
- * an empty list. `estimator` is an estimator or the name of a built-in one. Throws `INVALID_INPUT`, also for parts of other formats:
+ * an empty list, and for messages without a part that is sent. `estimator` is an estimator or the name of a built-in one. Throws `INVALID_INPUT`, also for parts of other formats:
  * `fromOpenAI` and `fromAnthropic` convert them.
  */
 export function estimateMessagesTokens(
@@ -221,6 +229,7 @@ export function estimateMessagesTokens(
   if (!isEstimator(counting))
     throw invalid(`${what}: the estimator must be an estimator or the name of a built-in one`)
   const sizes = new SizesSum()
+  let rows = 0
   for (const [index, message] of messages.entries()) {
     const problem = contentProblem(message.content)
     if (problem !== undefined) {
@@ -228,9 +237,11 @@ export function estimateMessagesTokens(
       throw invalid(`${what}: messages[${index}].content${problem} (${advice})`)
     }
     sizes.add(measureMessage(message, counting))
-    sizes.add({ ...NO_SIZES, toolCalls: measureCalls(message as WithCalls, counting) })
+    const toolCalls = measureCalls(message as WithCalls, counting)
+    sizes.add({ ...NO_SIZES, toolCalls })
+    if (toolCalls > 0 || !isSilent(message)) rows += 1
   }
-  return tokensOf(sizes.value, messages.length, counting, provider)
+  return tokensOf(sizes.value, rows, counting, provider)
 }
 
 type WithCalls = { readonly tool_calls?: unknown }

@@ -1,3 +1,5 @@
+import { isUnsent } from '../messages/message.ts'
+
 /*
  * Compaction by providers that a request enables with `context_management`, from Anthropic's pages on compaction and context editing (models
  * from Claude 4 edit, from 4.6 compact; also on Bedrock and Vertex) and OpenAI's guide to compaction of the Responses API, as of November
@@ -174,12 +176,6 @@ export function providerProfile(provider?: string): ProviderProfile {
   return provider === undefined ? LENIENT : (PROFILES.get(canonicalProvider(provider)) ?? LENIENT)
 }
 
-/**
- * The provider of a part that was not understood when it was read. No provider has this name, so the part is never sent. Its data is
- * `{ format, value }`; `value` is the original as far as JSON can represent it.
- */
-export const UNREAD = 'undertext-unread'
-
 /** Providers whose parts a provider reads besides its own: Claude on Bedrock and Vertex reads Anthropic's blocks, Gemini on Vertex Google's parts. */
 const READ_BESIDES: ReadonlyMap<string, readonly string[]> = new Map([
   ['azure', ['openai']],
@@ -188,9 +184,9 @@ const READ_BESIDES: ReadonlyMap<string, readonly string[]> = new Map([
   ['vertex', ['anthropic', 'google-ai']],
 ])
 
-/** Whether a provider reads the parts of another. No provider reads `UNREAD` ones. */
+/** Whether a provider reads the parts of another. */
 export function readsPartsOf(provider: string, owner: string): boolean {
-  if (owner === UNREAD) return false
+  if (isUnsent(owner)) return false
   const reader = canonicalProvider(provider)
   const name = canonicalProvider(owner)
   return reader === name || READ_BESIDES.get(reader)?.includes(name) === true

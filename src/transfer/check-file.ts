@@ -1,5 +1,5 @@
 import type { MessageEvent } from '../history/import/import-types.ts'
-import type { NewMessage } from '../messages/message.ts'
+import { isSilent } from '../messages/message.ts'
 import { messageProblem } from '../messages/message-check.ts'
 import { inConversations } from './history-lines.ts'
 import {
@@ -101,11 +101,6 @@ class Conversations {
     this.#done.push(open)
     this.#open = undefined
   }
-}
-
-/** Whether a message is a bookkeeping row, which is never sent. */
-export function isSilent({ role, content }: Pick<NewMessage, 'role' | 'content'>): boolean {
-  return role === 'tool' && Array.isArray(content) && content.length === 0
 }
 
 /** A description of a file of which no message can be read; `undefined` for any other. */

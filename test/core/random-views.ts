@@ -1,6 +1,11 @@
 import fc from 'fast-check'
-import type { Part, Role, ToolResultOutput, ViewMessage } from '../../src/messages/message.ts'
-import { UNREAD } from '../../src/tokens/providers.ts'
+import {
+  type Part,
+  type Role,
+  type ToolResultOutput,
+  UNREAD,
+  type ViewMessage,
+} from '../../src/messages/message.ts'
 
 /*
  * Random views, with everything that can go wrong in them: parallel calls, repeated ids, results that are missing,

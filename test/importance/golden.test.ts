@@ -101,7 +101,7 @@ const NO_SIGNALS = {
 describe('promptfleet-priority', () => {
   it.each(golden.cases)('$id $name: sizes', ({ input: { messages }, expected }) => {
     const { view } = viewOf(messages)
-    expect(view.rows.map(({ sizes }) => view.tokensOfRow(sizes))).toEqual(expected.perMessageTokens)
+    expect(view.rows.map((row) => view.tokensOfRow(row))).toEqual(expected.perMessageTokens)
     // The crate counts an empty list as 3; a view without rows takes nothing.
     expect(view.tokens).toBe(messages.length === 0 ? 0 : expected.totalTokens)
   })

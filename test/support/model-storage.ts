@@ -2,6 +2,7 @@ import { UndertextError } from '../../src/errors.ts'
 import { previewsOf } from '../../src/files/tool-output/message-previews.ts'
 import { canonicalJson, type JsonObject } from '../../src/messages/json.ts'
 import {
+  isSilent,
   type NewMessage,
   type Part,
   partsOf,
@@ -356,7 +357,7 @@ export class ModelStorage implements Storage {
 
   countMessages(id: string): MessageCounts {
     const { log } = this.#require(id)
-    const said = log.rows.filter(({ role, content }) => role !== 'tool' || content.length > 0)
+    const said = log.rows.filter((row) => !isSilent(row))
     const messages = said.filter(({ position }) => position !== undefined).length
     const all = log.rows.filter(({ position }) => position !== undefined).length
     const visible = said.filter((row) => isVisible(tagsOf(log, row))).length
@@ -1368,7 +1369,7 @@ export class ModelStorage implements Storage {
     return {
       ...session,
       messageCount: log.rows.filter(({ position }) => position !== undefined).length,
-      visibleCount: view.rows.length,
+      visibleCount: view.sent,
       visibleSizes: view.sizes,
       hidden: {
         condensed: hiddenBy(isCondensing),

@@ -124,9 +124,9 @@ export class UndertextSessionStore {
       const session = await this.#ensure(transcript)
       if (session.owner === undefined) await store.updateSession(id, { owner }, { owner })
       await appendNew(store, transcript, session, messages)
-      const { archivedAt, visibleCount } = await store.getSession(id)
-      // Without visible messages, it was deleted again meanwhile.
-      if (archivedAt !== undefined && visibleCount > 0) await store.archiveSession(id, false)
+      const now = await store.getSession(id)
+      // Without visible rows, it was deleted again meanwhile.
+      if (now.archivedAt !== undefined && !(await isHidden(store, now))) await store.archiveSession(id, false)
     })
   }
 
@@ -183,8 +183,8 @@ export class UndertextSessionStore {
     const transcript = transcriptOf(key)
     const deletion = randomUUID()
     for (const { id, session } of await this.#family(transcript)) {
-      // Archived and without visible messages: it is deleted already.
-      if (session.archivedAt !== undefined && session.visibleCount === 0) continue
+      // Archived and without visible rows: it is deleted already.
+      if (session.archivedAt !== undefined && (await isHidden(this.#store, session))) continue
       await this.#inOrder(id, () => this.#delete(id, deletion))
     }
   }
@@ -297,3 +297,11 @@ export class UndertextSessionStore {
 }
 
 type Listed = Transcript & { readonly session: Session }
+
+/** Whether no row of a session is visible. Its `visibleCount` leaves out the silent ones, and most entries are. */
+async function isHidden(
+  store: Pick<TranscriptStore, 'getMessages'>,
+  { id, visibleCount }: Pick<Session, 'id' | 'visibleCount'>,
+): Promise<boolean> {
+  return visibleCount === 0 && (await store.getMessages(id, { visible: true })).length === 0
+}

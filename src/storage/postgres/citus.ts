@@ -115,6 +115,7 @@ const ARGUMENTS = [
   ['token', 'text'],
   ['lock_ms', 'integer'],
   ['now', 'bigint'],
+  ['sent', 'integer'],
   ['keys', 'text[]'],
   ['sizes', 'bigint[]'],
   ['numbers', 'bigint[]'],
@@ -141,7 +142,7 @@ begin
       return;
     end if;
   end if;
-  update {schema}.sessions s set messages = s.messages + rows, visible = s.visible + rows, size_text = s.size_text + sizes[1],
+  update {schema}.sessions s set messages = s.messages + rows, visible = s.visible + sent, size_text = s.size_text + sizes[1],
       size_reasoning = s.size_reasoning + sizes[2], size_calls = s.size_calls + sizes[3], size_results = s.size_results + sizes[4],
       size_media = s.size_media + sizes[5], updated_at = now, version = s.version + 1, last_write = token
     where s.family = of_family and s.no = of_session and s.id = of_id and s.estimator = of_estimator
@@ -170,6 +171,8 @@ export type AppendCall = {
   readonly now: number
   readonly keys: readonly string[]
   readonly sizes: Sizes
+  /** How many of the messages are not silent. */
+  readonly sent: number
   /** Role, flags, the five sizes and the time of each message. */
   readonly numbers: readonly number[]
   /** Tools, content, metadata and idempotency key of each message. */
@@ -186,6 +189,7 @@ export function appendCall({
   estimator,
   expectedPosition,
   now,
+  sent,
   keys,
   ...batch
 }: AppendCall): OnceStatement {
@@ -194,7 +198,7 @@ export function appendCall({
     text: CALL,
     readsRows: false,
     values: (session, token, lockTimeoutMs) => [
-      ...[session, id, estimator, expectedPosition ?? null, token, lockTimeoutMs, now],
+      ...[session, id, estimator, expectedPosition ?? null, token, lockTimeoutMs, now, sent],
       keys.length === 0 ? null : arrayOf(keys),
       arrayOf([text, reasoning, toolCalls, toolResults, media]),
       arrayOf(batch.numbers),

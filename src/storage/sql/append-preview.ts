@@ -44,6 +44,7 @@ export function* commitPreviews(
   yield* showOnNew(sql, no)
   yield* addToCounters(sql, session.no, {
     rows: 0,
+    sent: 0,
     sizes: subtractSizes(NO_SIZES, sum.value),
     activeCompactions: 1,
   })
@@ -62,11 +63,14 @@ export function* commitPreviews(
   }
 }
 
+/** What an append adds to the counters: rows, and how many of them are not silent. */
+type Added = { readonly rows: number; readonly sent: number; sizes: Sizes; activeCompactions: number }
+
 /** Changes the counters of a session by what an append wrote. The view epoch stays. */
 export function addToCounters(
   sql: Sql,
   session: number,
-  { rows, sizes, activeCompactions }: { rows: number; sizes: Sizes; activeCompactions: number },
+  { rows, sent, sizes, activeCompactions }: Added,
 ): Step<void> {
   const { text, reasoning, toolCalls, toolResults, media } = sizes
   return sql.run(
@@ -75,7 +79,7 @@ export function addToCounters(
        size_media = size_media + ?, active_compactions = active_compactions + ?, updated_at = ?, version = version + 1
      where {family} no = ?`,
     rows,
-    rows,
+    sent,
     text,
     reasoning,
     toolCalls,

@@ -44,6 +44,7 @@ type Prepared = {
   readonly flags: number
   readonly sizes: Sizes
   readonly tools: string | null
+  readonly silent: boolean
   readonly results: MessageIndex['results']
   /** The shortened texts of its large tool outputs. */
   readonly previews: readonly PartPreview[]
@@ -108,8 +109,9 @@ function* appendAtOnce(
   let keyed = 0
   let hasTools = false
   let hasMetadata = false
+  let sent = 0
   const sum = new SizesSum()
-  for (const { message, encoded, sizes, tools, metadata } of rows) {
+  for (const { message, encoded, sizes, tools, metadata, silent } of rows) {
     if (message.id !== undefined || encoded.blobs !== null) return undefined
     if (message.idempotencyKey !== undefined)
       keyed = keys.add(message.idempotencyKey).size === keyed ? -1 : keyed + 1
@@ -117,6 +119,7 @@ function* appendAtOnce(
     hasTools ||= tools !== null
     hasMetadata ||= metadata !== null
     sum.add(sizes)
+    if (!silent) sent += 1
   }
   const now = Date.now()
   const statement: OnceStatement = {
@@ -125,7 +128,7 @@ function* appendAtOnce(
     values: (session, token, lockTimeoutMs) => {
       const { text, reasoning, toolCalls, toolResults, media } = sum.value
       const key = sql.keyOf(session, { position: 0 })
-      let numbers = `{${session},${key},${now},${expectedPosition ?? 0},${text},${reasoning},${toolCalls},${toolResults},${media}`
+      let numbers = `{${session},${key},${now},${expectedPosition ?? 0},${text},${reasoning},${toolCalls},${toolResults},${media},${sent}`
       const values: unknown[] = [String(lockTimeoutMs), '', token, sessionId, estimator.name]
       for (const { message, sizes, encoded, ...one } of rows) {
         numbers += `,${one.role},${one.flags},${sizes.text},${sizes.reasoning},${sizes.toolCalls},${sizes.toolResults},${sizes.media},${message.createdAt ?? now}`
@@ -147,6 +150,7 @@ function* appendAtOnce(
         now,
         keys: [...keys],
         sizes: sum.value,
+        sent,
       },
       numbers: rows.flatMap(({ message, role, flags, sizes }) => [
         ...[role, flags, sizes.text, sizes.reasoning, sizes.toolCalls, sizes.toolResults, sizes.media],
@@ -189,7 +193,7 @@ function writeAtOnce(
   hasMetadata: boolean,
 ): string {
   const number = (at: number): string => `(cast(?2 as bigint[]))[${at}]`
-  const ofRow = (row: number, at: number): string => number(9 + 8 * row + at)
+  const ofRow = (row: number, at: number): string => number(10 + 8 * row + at)
   let parameters = 5
   const rows = Array.from({ length: count }, () => {
     const text = (isGiven: boolean): string => (isGiven ? `cast(?${++parameters} as text)` : 'null')
@@ -198,7 +202,7 @@ function writeAtOnce(
   const isNew = `and not exists (select 1 from undertext_messages
         where {family} session = ${number(1)} and idempotency_key in (${rows.map(({ key }) => key).join(', ')}))`
   return `with head as (
-      update undertext_sessions set messages = messages + ${count}, visible = visible + ${count}, size_text = size_text + ${number(5)},
+      update undertext_sessions set messages = messages + ${count}, visible = visible + ${number(10)}, size_text = size_text + ${number(5)},
         size_reasoning = size_reasoning + ${number(6)}, size_calls = size_calls + ${number(7)},
         size_results = size_results + ${number(8)}, size_media = size_media + ${number(9)}, updated_at = ${number(3)},
         version = version + 1, last_write = ?3
@@ -291,6 +295,7 @@ function prepare(message: NewMessage, estimator: Estimator): Prepared {
     flags: encodeFlags(index),
     sizes: index.sizes,
     tools: encodeTools(index),
+    silent: index.silent,
     results: index.results,
     previews: NO_PREVIEWS,
   }
@@ -401,8 +406,17 @@ function* appendAll(
   const previews = yield* insertMessages(sql, head, written, taken)
   if (written.length > 0) {
     const sum = new SizesSum()
-    for (const { sizes } of written) sum.add(sizes)
-    yield* addToCounters(sql, head.no, { rows: written.length, sizes: sum.value, activeCompactions: 0 })
+    let sent = 0
+    for (const { sizes, silent } of written) {
+      sum.add(sizes)
+      if (!silent) sent += 1
+    }
+    yield* addToCounters(sql, head.no, {
+      rows: written.length,
+      sent,
+      sizes: sum.value,
+      activeCompactions: 0,
+    })
   }
   return { messages, previews }
 }

@@ -2,7 +2,7 @@ import { stringifyJson } from '../../messages/json.ts'
 import { type Coverage, countRows, coverageOf, encodeCoverage, type RowSet } from '../../model/coverage.ts'
 import { recheckSteps } from '../../model/laws.ts'
 import { type CompactionKind, contentOf, insertSpeaks, isCondensing } from '../../model/plan.ts'
-import { sumSizes } from '../../model/view.ts'
+import { countSent, sumSizes } from '../../model/view.ts'
 import { begun, type Work } from '../../model/work.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/measure.ts'
 import type { CommitStep, Estimators, Lease, RunCommit, RunStart, Snapshot } from '../storage.ts'
@@ -20,7 +20,7 @@ import {
 } from './lease.ts'
 import { viewIndex } from './planning.ts'
 import { insertReplacement, refreshShown } from './replacements.ts'
-import { encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
+import { COUNT_SENT, encodeFlags, encodeKind, encodeRole } from './row-codec.ts'
 import type { StoredSession } from './sessions.ts'
 import type { Sql } from './sql.ts'
 import { VISIBLE } from './view.ts'
@@ -107,18 +107,27 @@ export function sizeColumns({ text, reasoning, toolCalls, toolResults, media }: 
   return [text, reasoning, toolCalls, toolResults, media]
 }
 
-/** The sizes of all rows of a set as they are shown now. */
-export function* sizesOfSet(sql: Sql, session: number, set: RowSet): Work<Sizes> {
+/** The figures of some rows as they are shown now: how many are not silent, and their sizes. */
+export type RowFigures = { readonly sent: number; readonly sizes: Sizes }
+
+export const NO_FIGURES: RowFigures = { sent: 0, sizes: NO_SIZES }
+
+/** The figures of all rows of a set. */
+export function* figuresOfSet(sql: Sql, session: number, set: RowSet): Work<RowFigures> {
+  let sent = 0
   const sum = new SizesSum()
   for (const [where, ...values] of placesIn(sql, session, set)) {
-    const statement = `select ${SIZE_TOTALS} from undertext_messages where ${where}`
-    sum.add(sizesOf((yield* sql.get(statement, ...values))!))
+    const statement = `select ${COUNT_SENT}, ${SIZE_TOTALS} from undertext_messages where ${where}`
+    const [count, ...totals] = (yield* sql.get(statement, ...values))!
+    sent += count as number
+    sum.add(sizesOf(totals))
   }
-  return sum.value
+  return { sent, sizes: sum.value }
 }
 
 /** A change of a session's counters. */
 type CounterChange = {
+  /** Of rows that are not silent. */
   readonly visible: number
   readonly sizes: Sizes
   readonly hidden?: { readonly kind: CompactionKind; readonly rows: number }
@@ -297,7 +306,7 @@ export function* commitStep(
   }
   const rows = plan.insert === undefined ? 0 : 1
   yield* moveCounters(sql, session.no, {
-    visible: rows - plan.hide.length,
+    visible: rows - countSent(plan.hide),
     sizes,
     hidden: { kind: plan.kind, rows: plan.hide.length },
     inserted: rows,
@@ -350,7 +359,7 @@ function* insertRow(
     ordinal,
     encodeKind(insert.kind),
     encodeRole(insert.role),
-    encodeFlags({ hasReasoning: false, speaks: insertSpeaks(insert) }),
+    encodeFlags({ hasReasoning: false, speaks: insertSpeaks(insert), hasBlock: false }),
     ...sizeColumns(insert.sizes),
     step.createdAt,
     no,

@@ -23,7 +23,7 @@ import { SIZE_TOTALS, sizesOf } from './commit.ts'
 import { compactionsNumbered, findTargets, type StoredCompaction } from './compactions.ts'
 import { ORIGINAL, parseStoredObject } from './content-codec.ts'
 import { requireKey } from './pins.ts'
-import { decodeKind, decodeRole, encodeShown, requestNo, rowId } from './row-codec.ts'
+import { COUNT_SENT, decodeKind, decodeRole, encodeShown, requestNo, rowId, SILENT } from './row-codec.ts'
 import { requireHead, type SessionHead } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import {
@@ -327,7 +327,6 @@ const JOIN_CONTENTS = {
 const JOIN_REPLACEMENTS = '{cross} undertext_replacements r on {family r} r.message = m.key'
 const OF_COMPACTIONS = `from {list ?} k {cross} undertext_replacements r on {family r} r.compaction = k.value
   {cross} undertext_messages m on {family m} m.key = r.message`
-const M_SIZE_TOTALS = SIZE_TOTALS.replaceAll('size_', 'm.size_')
 
 /** The query of past messages, exported for the test of its plan. */
 export const PAST_VIEW = `${viewColumns('null')} ${IN_RANGES.sqlite} ${JOIN_CONTENTS.sqlite}`
@@ -429,14 +428,24 @@ function* replacedIn(
 export function* readFiguresAt(sql: Sql, session: { readonly no: number }, point: Point): Work<PastFigures> {
   const inForce = yield* inForceAt(sql, session, point)
   const set = rowsAt(inForce, point.position)
+  let sent = 0
   const sum = new SizesSum()
-  for (const row of yield* rowsOf(sql, session, set, `select ${M_SIZE_TOTALS}`, '')) sum.add(sizesOf(row))
+  for (const [count, ...totals] of yield* rowsOf(
+    sql,
+    session,
+    set,
+    `select ${COUNT_SENT}, ${SIZE_TOTALS}`,
+    '',
+  )) {
+    sent += count as number
+    sum.add(sizesOf(totals))
+  }
   for (const saved of yield* savedSince(sql, session, set, inForce)) sum.add(saved)
   const hiddenBy = (isCounted: (kind: CompactionKind) => boolean): number =>
     inForce.reduce((rows, { kind, rowsHidden }) => rows + (isCounted(kind) ? rowsHidden : 0), 0)
   return {
     messageCount: point.position,
-    visibleCount: countRows(set),
+    visibleCount: sent,
     visibleSizes: sum.value,
     hidden: {
       condensed: hiddenBy(isCondensing),
@@ -615,7 +624,9 @@ export function* pinsAt(
   return pins
 }
 
-const NARROW = 'select m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.anchor, m.inserted_by'
+/** The last column: whether the row is silent. */
+const NARROW = `select m.kind, m.role, m.position, m.ordinal, m.id, m.created_at, m.anchor, m.inserted_by,
+  case when ${SILENT} then 1 else 0 end`
 
 /** The rows that the views of two moments show differently. Reads no contents. */
 export function* readDiff(sql: Sql, id: string, from: Moment, to: Moment | undefined): Work<PastDiff> {
@@ -630,7 +641,13 @@ export function* readDiff(sql: Sql, id: string, from: Moment, to: Moment | undef
       ['appeared', withoutRows(second.set, [first.set]), first],
     ] as const) {
       for (const row of yield* rowsOf(sql, session, set, NARROW, '')) {
-        const [position, ordinal, insertedBy] = [row[2] as number | null, row[3] as number, row[7]]
+        const [position, ordinal, insertedBy, silent] = [
+          row[2] as number | null,
+          row[3] as number,
+          row[7],
+          row[8],
+        ]
+        if (silent === 1) continue
         const hiding = absent.hider({ position, ordinal })?.id ?? ids.get(insertedBy as number)
         changes.push([
           row[6] as number,

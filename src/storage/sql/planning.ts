@@ -99,12 +99,13 @@ function isTooLong(error: unknown): boolean {
 
 function* readPages(
   sql: Sql,
-  { no, incarnation, visibleCount }: StoredSession,
+  { no, incarnation, messageCount, inserted }: StoredSession,
   pageRows: number,
 ): Work<IndexedRow[]> {
   const rows: IndexedRow[] = []
   for (let from = -1; ; ) {
-    const end = visibleCount > pageRows ? (yield* sql.get(PAGE_END, no, from, pageRows))?.[0] : undefined
+    const end =
+      messageCount + inserted > pageRows ? (yield* sql.get(PAGE_END, no, from, pageRows))?.[0] : undefined
     const to = (end as number | undefined) ?? Number.MAX_SAFE_INTEGER
     const found = (yield* sql.get(sql.dialect === 'sqlite' ? PLANNING_QUERY : POSTGRES_QUERY, no, from, to))!
     const count = found[COUNT] as number
@@ -220,6 +221,11 @@ class IndexedRow implements ViewRow {
     return (unpackFlags(this.#packed) & SPEAKS) !== 0
   }
 
+  get silent(): boolean {
+    const { tools, toolsAt } = this.#page
+    return tools[toolsAt[this.#at]!] === 0 && unpackFlags(this.#packed) === 0 && this.kind === 'message'
+  }
+
   get pinned(): boolean {
     return unpackPinned(this.#packed)
   }
@@ -305,5 +311,6 @@ export function* viewIndex(
     undefined,
     yield* loadPointerTargets(sql, session.no),
     yield* loadPreviews(sql, session.no),
+    session.visibleCount,
   )
 }

@@ -9,7 +9,7 @@ import { addSizes, measurePart, NO_SIZES, type Sizes, subtractSizes } from '../.
 import { writeAudit } from './audit.ts'
 import { SIZE_TOTALS, sizeColumns } from './commit.ts'
 import { decodeContent, parseReplacement, parseStoredObject, readBlobs } from './content-codec.ts'
-import { encodeShown, encodeTools } from './row-codec.ts'
+import { COUNT_SENT, encodeShown, encodeTools } from './row-codec.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { CONTENT_OF_M, TEXT_OF_R, VISIBLE } from './view.ts'
@@ -214,7 +214,7 @@ function rowsTruncatedBy(kinds: string): string {
 /** The counters of a session, computed from its rows and compactions, in the order of `COUNTERS`. */
 const COUNT_ALL = `select ${rowsWith('position is not null')},
     (select coalesce(max(ordinal), 0) from undertext_messages where {family} ${IN_SESSION} and position is null),
-    count(*), ${SIZE_TOTALS}, ${rowsWith('condense_parent is not null')},
+    ${COUNT_SENT}, ${SIZE_TOTALS}, ${rowsWith('condense_parent is not null')},
     ${rowsTruncatedBy("<> 'manual'")}, ${rowsTruncatedBy("= 'manual'")}, ${rowsWith('retired_by is not null')},
     (select count(*) from undertext_compactions where {family} ${IN_SESSION} and status = 'active')
   from undertext_messages {index undertext_visible} where {family} ${IN_SESSION} and ${VISIBLE}`

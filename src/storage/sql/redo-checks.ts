@@ -2,12 +2,11 @@ import { isUndertextError, UndertextError } from '../../errors.ts'
 import { countRows, holdsRow, spanPlaces } from '../../model/coverage.ts'
 import { checkLaws, partedReasoning } from '../../model/laws.ts'
 import type { Work } from '../../model/work.ts'
-import type { Sizes } from '../../tokens/measure.ts'
 import type { Estimators } from '../storage.ts'
-import { placesIn, SIZE_TOTALS, sizesOf, sizesOfSet } from './commit.ts'
+import { figuresOfSet, placesIn, type RowFigures, SIZE_TOTALS, sizesOf } from './commit.ts'
 import type { StoredCompaction } from './compactions.ts'
 import { viewIndex } from './planning.ts'
-import { rowId } from './row-codec.ts'
+import { COUNT_SENT, rowId } from './row-codec.ts'
 import type { StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
@@ -15,25 +14,30 @@ import { M_VISIBLE } from './view.ts'
 /* The conditions for a redo. The view must stay valid: laws.ts checks the same for new plans. */
 
 /**
- * The sizes of the rows that a redo hides, if they are visible, which is checked when they are tagged. Throws when other rows are
+ * The figures of the rows that a redo hides, if they are visible, which is checked when they are tagged. Throws when other rows are
  * visible in their span that were not there before.
  */
-export function* sizesInSpan(sql: Sql, session: StoredSession, compaction: StoredCompaction): Work<Sizes> {
+export function* figuresInSpan(
+  sql: Sql,
+  session: StoredSession,
+  compaction: StoredCompaction,
+): Work<RowFigures> {
   const { hidden, beside } = compaction.coverage
   const [first, last] = spanPlaces(hidden)!
   const span = `from undertext_messages m {index undertext_visible} where {family m} m.session = ? and ${M_VISIBLE}
     and m.anchor >= ? and m.anchor <= ? and (m.anchor, m.ordinal) >= (?, ?) and (m.anchor, m.ordinal) <= (?, ?)`
   const places = [first.anchor, first.ordinal, last.anchor, last.ordinal]
   const bounds = [session.no, first.anchor, last.anchor, ...places]
-  const [count, ...totals] = (yield* sql.get(`select count(*), ${SIZE_TOTALS} ${span}`, ...bounds))!
+  const figures = `select count(*), ${COUNT_SENT}, ${SIZE_TOTALS} ${span}`
+  const [count, sent, ...totals] = (yield* sql.get(figures, ...bounds))!
   // As many rows as it covers: if these are not the same ones, tagging them fails.
-  if (count === countRows(hidden)) return sizesOf(totals)
+  if (count === countRows(hidden)) return { sent: sent as number, sizes: sizesOf(totals) }
   const rows = yield* sql.all(`select m.id, m.position, m.ordinal ${span}`, ...bounds)
   const appeared = rows.filter(([, position, ordinal]) => {
     const row = { position: (position as number | null) ?? undefined, ordinal: ordinal as number }
     return !holdsRow(hidden, row) && !holdsRow(beside, row)
   })
-  if (appeared.length === 0) return yield* sizesOfSet(sql, session.no, hidden)
+  if (appeared.length === 0) return yield* figuresOfSet(sql, session.no, hidden)
   const why = 'other messages have become visible between its own'
   throw notVisible(session, compaction, why, idsOf(session, appeared))
 }

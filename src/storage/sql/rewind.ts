@@ -82,6 +82,13 @@ function isMadeFor({ madeFor }: RewindRequest, session: StoredSession | undefine
 type Hidden = { readonly no: number | undefined; readonly rows: number }
 const NOTHING: Hidden = { no: undefined, rows: 0 }
 
+/** Whether no row is visible, silent ones included. */
+function* isEmpty(sql: Sql, { no, visibleCount }: StoredSession): Work<boolean> {
+  if (visibleCount > 0) return false
+  const seen = `select 1 from undertext_messages {index undertext_visible} where {family} session = ? and ${VISIBLE} limit 1`
+  return (yield* sql.get(seen, no)) === undefined
+}
+
 function* hideFrom(
   sql: Sql,
   before: StoredSession,
@@ -94,7 +101,7 @@ function* hideFrom(
     const facts = { sessionId, expected: expectedPosition, actual: before.messageCount }
     throw new UndertextError('POSITION_CONFLICT', facts)
   }
-  if (request.from === 'end' || (request.from === 'start' && before.visibleCount === 0)) return NOTHING
+  if (request.from === 'end' || (request.from === 'start' && (yield* isEmpty(sql, before)))) return NOTHING
   const point = yield* findPoint(sql, before, request)
   const { lifts, restores } = request.keepCompactions
     ? { lifts: yield* reachingTo(sql, before, point, request), restores: [] }

@@ -139,13 +139,20 @@ function decodeResult(values: readonly unknown[], at: number): ResultEntry {
     : { part, id, units, media, failed, name: name as string }
 }
 
-/** The two bits of `flags`. */
+/** The bits of `flags`. */
 export const REASONING = 1
 export const SPEAKS = 2
+const BLOCK = 4
 
-export function encodeFlags(index: Pick<MessageIndex, 'hasReasoning' | 'speaks'>): number {
-  return (index.hasReasoning ? REASONING : 0) | (index.speaks ? SPEAKS : 0)
+export function encodeFlags(index: Pick<MessageIndex, 'hasReasoning' | 'speaks' | 'hasBlock'>): number {
+  return (index.hasReasoning ? REASONING : 0) | (index.speaks ? SPEAKS : 0) | (index.hasBlock ? BLOCK : 0)
 }
+
+/** SQL for a silent row (`isSilent`): a message of the log without flags, calls and results. */
+export const SILENT = `kind = ${encodeKind('message')} and flags = 0 and tools is null`
+
+/** SQL for the number of rows that are not silent. */
+export const COUNT_SENT = `count(*) filter (where not (${SILENT}))`
 
 export function encodeRole(role: Role): number {
   return ROLES.indexOf(role)
@@ -177,7 +184,7 @@ export function unpackRole(packed: number): Role {
 /** Flags as `encodeFlags` returns them. */
 export function unpackFlags(packed: number): number {
   const flags = Math.floor((packed % ROLE_UNIT) / FLAGS_UNIT)
-  return flags <= (REASONING | SPEAKS) ? flags : unreadable('index')
+  return flags <= (REASONING | SPEAKS | BLOCK) ? flags : unreadable('index')
 }
 
 export function unpackPinned(packed: number): boolean {

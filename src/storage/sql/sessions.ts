@@ -18,7 +18,7 @@ import {
 import { writeAudit } from './audit.ts'
 import { insertInto } from './columns.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
-import { encodeKind, encodeRole } from './row-codec.ts'
+import { SILENT } from './row-codec.ts'
 import type { Row, Sql } from './sql.ts'
 
 /** A session together with its number inside the database. */
@@ -318,20 +318,16 @@ function contains(text: unknown, lowerCase: string): boolean {
   return typeof text === 'string' && text.toLowerCase().includes(lowerCase)
 }
 
-/** SQL for a row that is never sent: a tool message without a part for a model. */
-const IS_SILENT = `kind = ${encodeKind('message')} and role = ${encodeRole('tool')} and flags = 0 and tools is null`
-const IS_VISIBLE = 'condense_parent is null and truncation_parent is null and retired_by is null'
-
 /** Counts the rows of a session. Reads all of them, without their contents. */
 export function* countMessages(sql: Sql, id: string): Work<MessageCounts> {
   return yield* sql.outside('countMessages', function* () {
-    const { no, messageCount } = yield* requireSession(sql, id)
-    const [bookkeeping, visible] = (yield* sql.get(
-      `select count(*) filter (where ${IS_SILENT}), count(*) filter (where ${IS_VISIBLE} and not (${IS_SILENT}))
-       from undertext_messages where {family} session = ?`,
+    const { no, messageCount, visibleCount } = yield* requireSession(sql, id)
+    const row = yield* sql.get(
+      `select count(*) from undertext_messages where {family} session = ? and ${SILENT}`,
       no,
-    )) as unknown as [number, number]
-    return { messages: messageCount - bookkeeping, bookkeeping, visible }
+    )
+    const bookkeeping = row![0] as number
+    return { messages: messageCount - bookkeeping, bookkeeping, visible: visibleCount }
   })
 }
 

@@ -3,10 +3,10 @@ import { defined } from '../../messages/defined.ts'
 import { countRows, spanPlaces } from '../../model/coverage.ts'
 import { type Nesting, planLift, planRedo, planUndo, turnedBack } from '../../model/nesting.ts'
 import { begun, Done, type Step, type Work } from '../../model/work.ts'
-import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
+import { addSizes, subtractSizes } from '../../tokens/measure.ts'
 import type { Estimators, Trigger, UndoOutcome, UndoRequest } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { moveCounters, placesIn, setTags, sizesOfSet } from './commit.ts'
+import { figuresOfSet, moveCounters, NO_FIGURES, placesIn, type RowFigures, setTags } from './commit.ts'
 import {
   compactionsNumbered,
   findTargets,
@@ -18,10 +18,10 @@ import {
   checkPairs,
   checkReasoning,
   checkReplaced,
+  figuresInSpan,
   idsOf,
   missingRows,
   notVisible,
-  sizesInSpan,
 } from './redo-checks.ts'
 import { refreshShown } from './replacements.ts'
 import { requireSession, type StoredSession } from './sessions.ts'
@@ -224,14 +224,14 @@ export class Turning {
     for (const compaction of restored.toSorted((a, b) => a.rank - b.rank)) {
       // Its rows may be pinned, which `rewinds` allows.
       const coverage = { ...compaction.coverage, rewinds: true as const }
-      const sizes = yield* sizesOfSet(this.#sql, this.#session.no, coverage.hidden)
+      const figures = yield* figuresOfSet(this.#sql, this.#session.no, coverage.hidden)
       if (
         !(yield* setActive(
           this.#sql,
           this.#session,
           { ...compaction, coverage },
           true,
-          () => new Done(sizes),
+          () => new Done(figures),
         ))
       )
         throw yield* missingRows(this.#sql, this.#session, compaction)
@@ -240,8 +240,9 @@ export class Turning {
   }
 
   *#deactivate(compaction: StoredCompaction): Work<void> {
-    const sizes = (): Work<Sizes> => sizesOfSet(this.#sql, this.#session.no, compaction.coverage.hidden)
-    if (yield* setActive(this.#sql, this.#session, compaction, false, sizes)) return
+    const { hidden } = compaction.coverage
+    const figures = (): Work<RowFigures> => figuresOfSet(this.#sql, this.#session.no, hidden)
+    if (yield* setActive(this.#sql, this.#session, compaction, false, figures)) return
     const detail = `the rows of compaction ${compaction.id} do not have its tags`
     throw new UndertextError('STORE_CORRUPT', { detail })
   }
@@ -308,14 +309,14 @@ export function* writeTurned(
 
 /**
  * Hides or shows the rows of a compaction, retires or restores its inserted row, sets the shown texts and the counters. Returns false
- * when the rows were not as expected. `coveredSizes`: of its rows; called after their tags are set.
+ * when the rows were not as expected. `figuresOfCovered`: of its rows; called after their tags are set.
  */
 function* setActive(
   sql: Sql,
   session: StoredSession,
   compaction: StoredCompaction,
   isActive: boolean,
-  coveredSizes: () => Step<Sizes>,
+  figuresOfCovered: () => Step<RowFigures>,
   checkReplacing?: () => Work<void>,
 ): Work<boolean> {
   const { no, kind, coverage, partsReplaced } = compaction
@@ -326,20 +327,21 @@ function* setActive(
     const statement = `update undertext_messages set retired_by = ? where ${where}`
     yield* sql.run(statement, isActive ? null : no, ...values)
   }
-  const summing = begun(sizesOfSet(sql, session.no, row))
-  const covering = begun(coveredSizes())
+  const summing = begun(figuresOfSet(sql, session.no, row))
+  const covering = begun(figuresOfCovered())
   if (!(yield* tagging)) return false
-  let sizes = yield* summing
+  const own = yield* summing
   const covered = yield* covering
   const inserted = row.inserted.length
-  sizes = isActive ? subtractSizes(sizes, covered) : subtractSizes(covered, sizes)
+  const [shown, gone] = isActive ? [own, covered] : [covered, own]
+  let sizes = subtractSizes(shown.sizes, gone.sizes)
   if (partsReplaced > 0) {
     if (checkReplacing !== undefined) yield* checkReplacing()
     sizes = addSizes(sizes, yield* refreshShown(sql, no, isActive))
   }
   const sign = isActive ? 1 : -1
   yield* moveCounters(sql, session.no, {
-    visible: isActive ? inserted - rows : rows - inserted,
+    visible: shown.sent - gone.sent,
     sizes,
     hidden: { kind, rows: sign * rows },
     retired: sign * -inserted,
@@ -363,7 +365,7 @@ function* redoOne(
   if (isReplacing) yield* checkReasoning(sql, session, compaction, estimators)
   if (rows > 0 && (coverage.openCalls || coverage.rewinds === true))
     yield* checkPairs(sql, session, compaction, estimators)
-  const covered = rows === 0 ? NO_SIZES : yield* sizesInSpan(sql, session, compaction)
+  const covered = rows === 0 ? NO_FIGURES : yield* figuresInSpan(sql, session, compaction)
   const isDone = yield* setActive(
     sql,
     session,

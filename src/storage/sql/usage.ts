@@ -27,7 +27,7 @@ import { columnsOf } from './compaction-row.ts'
 import { damaged, storedNumber } from './content-codec.ts'
 import { pointOf, readFiguresAt } from './moments.ts'
 import { noteRequest, type PastReport, reportOfView } from './requests.ts'
-import { encodeKind, encodeRole } from './row-codec.ts'
+import { COUNT_SENT, encodeKind, encodeRole } from './row-codec.ts'
 import { decodeFigures, FIGURE_COUNT, FIGURES_OF_S, requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { VISIBLE } from './view.ts'
@@ -302,7 +302,7 @@ function* sentRows(
     position === undefined ? yield* lastAsked(sql, no) : ([position, Number.MAX_SAFE_INTEGER] as const)
   if (last === undefined) return { sizes: visibleSizes, rows: visibleCount }
   const after = (yield* sql.get(
-    `select count(*), ${SIZE_TOTALS} from undertext_messages {index undertext_visible}
+    `select ${COUNT_SENT}, ${SIZE_TOTALS} from undertext_messages {index undertext_visible}
      where {family} session = ? and ${VISIBLE} and (anchor, ordinal) > (?, ?)`,
     no,
     ...last,

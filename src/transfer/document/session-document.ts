@@ -50,7 +50,7 @@ export function headingOf({ session: { id, title } }: SessionDocument, settings:
 
 /** The facts of the session itself; a title that is longer than the heading is one of them. */
 export function sessionFacts(
-  { session, stats, compactions }: SessionDocument,
+  { session, counts, stats, compactions }: SessionDocument,
   exportedAt: number | undefined,
 ): Fact[] {
   const { title } = session
@@ -63,8 +63,8 @@ export function sessionFacts(
     { name: 'Created', words: time(session.createdAt) },
     { name: 'Changed', words: time(session.updatedAt) },
     ...fact('Archived', session.archivedAt === undefined ? '' : time(session.archivedAt)),
-    { name: 'Messages', words: `${figure(session.messageCount)} in the log` },
-    { name: 'Sent now', words: `${figure(session.visibleCount)} messages, summaries and markers included` },
+    { name: 'Messages', words: `${figure(counts.messages)} in the log` },
+    { name: 'Sent now', words: `${figure(counts.visible)} messages, summaries and markers included` },
     ...fact('Hidden', hiddenWords(session.hidden)),
     ...fact('Tokens', stats === undefined ? '' : tokenWords(stats)),
     ...fact(
@@ -142,7 +142,7 @@ export function rowName(row: StoredMessage, by: DocumentCompaction | undefined):
 /** The methods of a store that a document needs. */
 export type DocumentStore = Pick<
   Store,
-  'getSession' | 'getMessages' | 'listCompactions' | 'getAuditLog' | 'getContextStats'
+  'getSession' | 'countMessages' | 'getMessages' | 'listCompactions' | 'getAuditLog' | 'getContextStats'
 >
 
 type Session = Awaited<ReturnType<DocumentStore['getSession']>>
@@ -161,6 +161,7 @@ export type DocumentCompaction = {
 /** The contents of a document before the conversation. */
 export type SessionDocument = {
   readonly session: Session
+  readonly counts: Awaited<ReturnType<DocumentStore['countMessages']>>
   /** Absent for a session without messages, and when the store does not have its estimator. */
   readonly stats: ContextStats | undefined
   readonly compactions: readonly DocumentCompaction[]
@@ -170,6 +171,7 @@ export type SessionDocument = {
 /** Reads the contents before the conversation. Throws `SESSION_NOT_FOUND`. */
 export async function readDocument(store: DocumentStore, sessionId: string): Promise<SessionDocument> {
   const session = await store.getSession(sessionId)
+  const counts = await store.countMessages(sessionId)
   const stats = await statsOf(store, session)
   const listed = await store.listCompactions(sessionId)
   const changes = listed.length === 0 ? new Map<string, never>() : await changesOf(store, sessionId)
@@ -180,7 +182,13 @@ export async function readDocument(store: DocumentStore, sessionId: string): Pro
     changes: changes.get(compaction.id) ?? [],
     standsFor: positionsOf(compaction),
   }))
-  return { session, stats, compactions, byId: new Map(compactions.map((one) => [one.compaction.id, one])) }
+  return {
+    session,
+    counts,
+    stats,
+    compactions,
+    byId: new Map(compactions.map((one) => [one.compaction.id, one])),
+  }
 }
 
 async function statsOf(store: DocumentStore, session: Session): Promise<ContextStats | undefined> {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { NewMessage } from '../../../src/index.ts'
 import { chat, say } from '../../support/conversation.ts'
 import { appendAll, type Contract, refusal, S } from './support.ts'
 
@@ -99,6 +100,65 @@ export function describeSessions({ open, openBoth, keeps }: Contract): void {
       await store.createSession({ id: 'empty' })
       expect(await store.countMessages('empty')).toEqual({ messages: 0, bookkeeping: 0, visible: 0 })
       await refusal(store.countMessages('nobody'), 'SESSION_NOT_FOUND')
+    })
+
+    test('silent messages count no tokens and no messages, whatever hides and shows them', async () => {
+      const store = await open()
+      const unsent = {
+        type: 'provider',
+        provider: 'undertext-unread',
+        data: { kept: 'x'.repeat(400) },
+      } as const
+      const silent: NewMessage[] = [
+        { role: 'tool', content: [] },
+        { role: 'user', content: [unsent] },
+        { role: 'assistant', content: [{ ...unsent, provider: 'chatgpt' }] },
+      ]
+      await store.append('none', silent)
+      expect(await store.getContextStats('none')).toMatchObject({
+        ...{ messageCount: 0, storedMessages: 3, estimated: 0, estimatedInputTokens: 0 },
+      })
+      // A session with silent rows has the figures of one without them, at each step.
+      const said = [...chat(2), say('user', 'x'.repeat(40))]
+      const ranges = { with: { from: 2, to: 6 }, without: { from: 1, to: 3 } }
+      const figures = async (id: string) => {
+        const { messageCount, estimated, breakdown, sizes } = (await store.getContextStats(id))!
+        const { messages, visible } = await store.countMessages(id)
+        return { messageCount, estimated, breakdown, sizes, messages, visible }
+      }
+      const expectSame = async () => {
+        expect(await figures('with')).toEqual(await figures('without'))
+        for (const id of ['with', 'without']) {
+          const { visible } = await store.countMessages(id)
+          expect((await store.getSession(id)).visibleCount).toBe(visible)
+          if (keeps.verify) expect((await store.verifySession(id)).findings).toEqual([])
+        }
+      }
+      await store.append('without', said)
+      await store.append('with', [silent[0]!, said[0]!, silent[1]!, said[1]!, silent[2]!])
+      for (const message of [said[2]!, silent[0]!, said[3]!, said[4]!, silent[1]!])
+        await store.append('with', [message])
+      await expectSame()
+      const ids: Record<string, string> = {}
+      for (const [id, range] of Object.entries(ranges))
+        ids[id] = (await store.compactSession(id, { range, summary: 'So.' }))!.compactions[0]!.id
+      await expectSame()
+      for (const id of Object.keys(ranges)) await store.undoCompaction(id, ids[id]!)
+      await expectSame()
+      for (const id of Object.keys(ranges)) await store.redoCompaction(id, ids[id]!)
+      await expectSame()
+      for (const id of Object.keys(ranges)) await store.undoCompaction(id, ids[id]!)
+      const made: string[] = []
+      for (const [id, fromPosition] of [
+        ['with', 6],
+        ['without', 3],
+      ] as const) {
+        const [row] = await store.getMessages(id, { after: fromPosition - 1, limit: 1 })
+        made.push((await store.rewind(id, { from: { messageId: row!.id } })).compactionId!)
+      }
+      await expectSame()
+      for (const [at, id] of ['with', 'without'].entries()) await store.undoCompaction(id, made[at]!)
+      await expectSame()
     })
 
     test('archived ones are listed apart; archiving twice is once', async () => {

@@ -126,9 +126,10 @@ async function stats({ store, conversation, reporter }: Chat): Promise<void> {
     return
   }
   const { estimatedInputTokens: tokens, availableInputTokens: available, breakdown, hidden } = stats
+  const { messages } = await store.countMessages(sessionId)
   const away = hidden.condensed + hidden.truncated + hidden.byHand
   const rows = listing(
-    `${counted(stats.messageCount, 'row')} of ${counted(stats.storedMessages, 'message')}`,
+    `${counted(stats.messageCount, 'row')} of ${counted(messages, 'message')}`,
     away > 0 && `${count(away)} hidden`,
   )
   reporter.result('/stats', stats, [

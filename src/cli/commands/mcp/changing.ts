@@ -332,6 +332,7 @@ const forkSession = tool({
       ...(given.title !== undefined && { title: given.title }),
     })
     const { position } = fork.forkedFrom!
+    const { messages } = await store.countMessages(fork.id)
     const names = new Names(await countingFor(store, id), call.maxTokens)
     return {
       data: {
@@ -340,7 +341,7 @@ const forkSession = tool({
         forked_from: { session_id: id, position },
         created_at: timeText(fork.createdAt),
       },
-      text: `Forked: session ${fork.id} has the first ${counted(position, 'message')} of ${names.id(id)}.`,
+      text: `Forked: session ${fork.id} has the first ${counted(messages, 'message')} of ${names.id(id)}.`,
     }
   },
 })

@@ -607,13 +607,15 @@ const listForks = tool({
     const forks = (await store.listForks(session.id)).filter((fork) => access.sees(fork))
     const placeOf = (fork: string): string => digestOf(session.id, fork)
     const gone = 'another session, or its fork is gone'
-    const shown = itemsAfter(forks, given.cursor, ({ id }) => placeOf(id), gone).map((fork) => ({
-      session_id: fork.id,
-      title: fork.title === undefined ? null : shownTitle(fork.title),
-      position: fork.forkedFrom!.position,
-      messages: fork.messageCount,
-      created_at: timeText(fork.createdAt),
-    }))
+    const shown = await Promise.all(
+      itemsAfter(forks, given.cursor, ({ id }) => placeOf(id), gone).map(async (fork) => ({
+        session_id: fork.id,
+        title: fork.title === undefined ? null : shownTitle(fork.title),
+        position: fork.forkedFrom!.position,
+        messages: (await store.countMessages(fork.id)).messages,
+        created_at: timeText(fork.createdAt),
+      })),
+    )
     const scope = await countingFor(store, session.id)
     const names = new Names(scope, maxTokens)
     const { taken, next, text } = pageOf(scope, maxTokens, {
