@@ -159,6 +159,11 @@ export function partsOf(message: { readonly content: string | readonly Part[] })
   return typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : message.content
 }
 
+/** Whether a message has only blank texts: nothing of it is sent to most providers. */
+export function isBlankMessage(message: { readonly content: string | readonly Part[] }): boolean {
+  return partsOf(message).every((part) => part.type === 'text' && part.text.trim() === '')
+}
+
 /** Whether a part is reasoning, readable or not. `thinking` and `redacted_thinking` are Anthropic's block types. */
 export function isReasoning(part: Part | undefined): boolean {
   if (part === undefined) return false

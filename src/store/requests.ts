@@ -5,13 +5,13 @@ import { RENDERING_KEYS } from '../config/settings.ts'
 import type { AppendOptions, UsageInput } from '../config/store-options.ts'
 import { invalid, isUndertextError, UndertextError } from '../errors.ts'
 import { check, readable } from '../messages/check.ts'
-import type { NewMessage } from '../messages/message.ts'
+import { isBlankMessage, type NewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import { nextStep } from '../messages/stop-reason.ts'
 import type { RenderOptions } from '../rendering/render.ts'
 import type { SessionSnapshot } from '../requests/draft.ts'
 import { promptMessages } from '../requests/draft.ts'
-import type { Prompt } from '../requests/options.ts'
+import type { CheckedPrepare } from '../requests/options.ts'
 import {
   figuresOf,
   modelOfResponse,
@@ -109,10 +109,20 @@ async function recordAlone(
   }
 }
 
-/** The messages of a prompt, checked as `append` checks them. */
-export function checkPrompt(prompt: Prompt | undefined): readonly NewMessage[] {
+/**
+ * The messages of a prompt, checked as `append` checks them. One in which a user says nothing, also with no files, would not be sent. Throws
+ * `INVALID_INPUT`.
+ */
+export function checkPrompt({
+  prompt,
+  files = [],
+}: Pick<CheckedPrepare, 'prompt' | 'files'>): readonly NewMessage[] {
   const messages = readable('prompt', () => promptMessages(prompt))
   if (messages.length > 0) checkMessages(messages, 'prompt')
+  const isSilent =
+    files.length === 0 && messages.some(({ role }) => role === 'user') && messages.every(isBlankMessage)
+  if (isSilent)
+    throw invalid('prompt: must have a text that is not blank, or another part; omit an empty prompt')
   return messages
 }
 

@@ -1096,7 +1096,7 @@ export class Store<S extends Storage = Storage> {
     const id = checkId(sessionId)
     const checked = check(prepareSchema, options, 'prepareRequest')
     this.#compactor.refuseReentry(id)
-    return this.#prepare(id, checked, checkPrompt(checked.prompt))
+    return this.#prepare(id, checked, checkPrompt(checked))
   }
 
   /** Notes go into the system prompt as a section of a persistent context does. */
@@ -1209,7 +1209,7 @@ export class Store<S extends Storage = Storage> {
       compact: this.compactSession.bind(this),
       stats: async (...args: Parameters<StoreContext['stats']>) => this.#context.stats(...args),
     }
-    return withRecovery(port, id, call, checked, checkPrompt(checked.prompt))
+    return withRecovery(port, id, call, checked, checkPrompt(checked))
   }
 
   /**

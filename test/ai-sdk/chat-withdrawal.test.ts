@@ -61,6 +61,7 @@ it('withdrawing a regeneration restores the answer, and keeps the question', asy
 it.each([
   ['no parts', []],
   ['an empty text', [{ type: 'text', text: '' }]],
+  ['a blank text', [{ type: 'text', text: ' \n' }]],
 ])('a message of the user with %s is refused before anything is stored', async (_, parts) => {
   const { chats, ids } = await chatOf(u1, a1)
   const given = { id: 'u2', role: 'user', parts }

@@ -241,3 +241,15 @@ it('an answer that cannot be stored ends the stream with an error after its text
   await expect(reading()).rejects.toMatchObject({ code: 'STORE_CLOSED' })
   expect(words.join('')).toBe('one')
 })
+
+it('a prompt in which the user says nothing is refused before the model is called, and nothing is stored', async () => {
+  const store = await openStore(':memory:')
+  for (const prompt of ['', ' \n']) {
+    const model = streaming(whole('never'))
+    const { errors } = await read(store, model, prompt)
+    expect(errors).toMatchObject([{ code: 'INVALID_INPUT' }])
+    expect(model.doStreamCalls).toEqual([])
+  }
+  expect(await store.listSessions()).toEqual([])
+  await store.close()
+})

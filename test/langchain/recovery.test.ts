@@ -221,3 +221,12 @@ it('a history compacts by default once usage has reached the threshold', async (
   expect(await add('default')).toBeGreaterThan(0)
   expect(await add('never', false)).toBe(0)
 })
+
+it('a model receives a blank question as it is', async () => {
+  await using store = await openStore(':memory:')
+  const model = new Refusing([])
+  const history = new UndertextChatMessageHistory({ store, sessionId: 's' })
+  for (const question of ['', ' \n'])
+    await recoveringModel(model, history).invoke([new HumanMessage(question)])
+  expect(model.asked.map((messages) => messages.map(({ text }) => text))).toEqual([[''], [' \n']])
+})

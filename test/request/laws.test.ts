@@ -46,6 +46,13 @@ const given = fc.record({
   files: fc.array(text, { maxLength: 3 }),
 })
 
+/** Whether the user says nothing in a prompt; an empty text is no prompt. */
+function isSilent(prompt: string | readonly NewMessage[]): boolean {
+  if (typeof prompt === 'string') return prompt !== '' && prompt.trim() === ''
+  const isBlank = ({ content }: NewMessage): boolean => typeof content === 'string' && content.trim() === ''
+  return prompt.some(({ role }) => role === 'user') && prompt.every(isBlank)
+}
+
 describe('a prepared request [S2-003]', () => {
   it('counted anew over what is rendered, is within the available tokens, or it is refused', async () => {
     let prepared = 0
@@ -57,6 +64,11 @@ describe('a prepared request [S2-003]', () => {
         const contextWindows = { [provider]: window }
         const store = await openStore(':memory:', { estimator, contextWindows, env: false })
         try {
+          if (files.length === 0 && isSilent(prompt)) {
+            const asked = store.prepareRequest('s', { provider, prompt })
+            await expect(asked).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+            return
+          }
           if (history.length > 0) await store.append('s', history)
           const ids = (await store.getMessages('s').catch(() => [])).map(({ id }) => id)
           const pinned = [...new Set(pins)].flatMap((at) => ids[at] ?? [])

@@ -230,6 +230,23 @@ describe('a request', () => {
   })
 })
 
+describe('a prompt in which the user says nothing', () => {
+  it('is refused, because the model would receive no message of it', async () => {
+    await store.append('s', [say('user', 'Hi'), say('assistant', 'Hello')])
+    const blank = [
+      say('user', ''),
+      say('user', ' \n'),
+      { role: 'user', content: [{ type: 'text', text: '' }] } as const,
+    ]
+    for (const prompt of ['  ', ...blank, blank, { role: 'user', content: [] } as const]) {
+      expectFailure(await failureOf(() => store.prepareRequest('s', { prompt })), 'INVALID_INPUT')
+      const sent = () => store.withOverflowRecovery('s', () => expect.fail('called'), { prompt })
+      expectFailure(await failureOf(sent), 'INVALID_INPUT')
+    }
+    expect((await store.prepareRequest('s', { prompt: '' })).messages).toHaveLength(2)
+  })
+})
+
 describe('waiting', () => {
   it('a summarizer that hangs holds a request no longer than waitMs [F4-06]', async () => {
     await store.append('s', LONG)

@@ -12,6 +12,7 @@ import type { RunnableConfig } from '@langchain/core/runnables'
 import { concat } from '@langchain/core/utils/stream'
 import { invalid } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
+import { isBlankMessage } from '../../messages/message.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import { readUsage } from '../../requests/provider-usage.ts'
 import { begunIterable, recordCallOf } from '../recovering.ts'
@@ -138,7 +139,9 @@ async function ask<R>(
     },
     {
       ...namesOf(model, call),
-      prompt: fromLangChain([...others, ...unstored], { lenient: true }),
+      prompt: fromLangChain([...others, ...unstored], { lenient: true }).filter(
+        (message) => !isBlankMessage(message),
+      ),
       pendingCalls: 'keep',
       alsoReads: [LANGCHAIN],
       ...(text !== '' && { system: text }),

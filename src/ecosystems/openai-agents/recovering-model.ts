@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../messages/defined.ts'
+import { isBlankMessage } from '../../messages/message.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import { readUsage } from '../../requests/provider-usage.ts'
 import {
@@ -138,7 +139,7 @@ async function ask<R>(
       return { asked: { request, answered }, result: await send(shorter) }
     },
     {
-      prompt: fromAgentItems(unstored, { lenient: true }),
+      prompt: fromAgentItems(unstored, { lenient: true }).filter((message) => !isBlankMessage(message)),
       pendingCalls: 'keep',
       ...(tools !== undefined && tools.length > 0 && { tools }),
       ...defined({ provider, model, system, maxOutputTokens, signal }),

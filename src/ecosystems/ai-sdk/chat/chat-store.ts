@@ -277,8 +277,8 @@ async function beginTurn(
   const message = lastMessageOf(request)
   if (message !== undefined) await validateMessages([message], validation, 'resume')
   const read = readRequest(request)
-  if (read.message?.message.role === 'user' && !hasContent(read.message.message))
-    throw invalid('resume: request.message.parts: must have a text that is not empty, or another part')
+  if (read.message?.message.role === 'user' && !hasContent(read.message.message, isBlank))
+    throw invalid('resume: request.message.parts: must have a text that is not blank, or another part')
   const { appended: _, ...saved } = await changeChat(chat, async ({ stored, isRewound }) => {
     const target = targetOfRequest(chatId, read, stored, isRewound)
     const toolCallIds = repeatApproved === true ? [] : approvedBefore(stored, target.messages)
@@ -432,12 +432,16 @@ function withoutEnd(message: UIMessageLike): UIMessageLike {
 }
 const SPOKEN: ReadonlySet<unknown> = new Set(['text', 'reasoning'])
 
-/** Whether an answer has more than step marks and empty texts. */
-function hasContent(message: unknown): boolean {
+function isBlank(text: unknown): boolean {
+  return typeof text === 'string' && text.trim() === ''
+}
+
+/** Whether a message has more than step marks and empty texts. */
+function hasContent(message: unknown, isEmpty = (text: unknown): boolean => text === ''): boolean {
   if (!isObject(message) || !Array.isArray(message.parts)) return true
   return message.parts.some((part) => {
     if (!isObject(part)) return true
-    if (part.type === 'text') return part.text !== ''
+    if (part.type === 'text') return !isEmpty(part.text)
     // A signature may replace text that is not shown.
     if (part.type === 'reasoning') return part.text !== '' || part.providerMetadata !== undefined
     return part.type !== 'step-start'
