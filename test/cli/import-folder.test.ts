@@ -327,9 +327,7 @@ describe('a folder', () => {
       columns: 80,
     })
     expect(lines.slice(0, 3)).toEqual(ids.map((id) => `✓ ${id}: 2 messages`))
-    expect(lines[3]).toBe(
-      '✓ projects/-home-someone…-a-long-name/list.json: 2 messages stored in 2 sessions',
-    )
+    expect(lines[3]).toBe('✓ projects/-home-someone…-a-long-name/list.json: 2 messages stored in 2 sessions')
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80)
   })
 

@@ -110,6 +110,15 @@ describe.skipIf(server === undefined)('over a server', () => {
     expect(plain(here.out)).toBe(plain(there.out))
   })
 
+  it('remembers what an import of a folder reported: exit 6, then 0', async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'bad.jsonl'), `{"role":"user","content":"${SAID}"}\n{"role":"alien"}\n`)
+    const database = await server!.newDatabase()
+    expect((await over(database, ['import', folder])).exit).toBe(6)
+    expect((await over(database, ['import', folder])).exit).toBe(0)
+    expect((await over(database, ['import', folder, '--prefix', 'p-'])).exit).toBe(6)
+  })
+
   it('is described by doctor', async () => {
     const { exit, out, lines } = await over(url, ['doctor'], { env: { UNDERTEXT_DB: url } })
     expect([exit, lines]).toEqual([0, expect.arrayContaining(['✓ opens: 1 session', '✓ nothing is wrong'])])

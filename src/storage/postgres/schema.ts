@@ -520,7 +520,7 @@ export const words = undertext.table(
   ],
 )
 
-/** The schema version. */
+/** The schema version, and marks: of moved copies, of reported files. */
 export const meta = undertext.table('meta', {
   key: text().primaryKey(),
   value: text().notNull(),

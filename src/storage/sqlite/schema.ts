@@ -500,7 +500,7 @@ export const searched = sqliteTable('undertext_searched', {
   ordinals: integer().notNull(),
 })
 
-/** The schema version, the permit of a purge for its own transaction, and the mark of files to clear. */
+/** The schema version, the permit of a purge for its own transaction, and marks: of files to clear, of moved copies, of reported files. */
 export const meta = sqliteTable('undertext_meta', {
   key: text().primaryKey(),
   value: text().notNull(),

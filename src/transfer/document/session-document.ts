@@ -2,7 +2,7 @@ import type { ContextStats } from '../../compaction/stats.ts'
 import { isUndertextError } from '../../errors.ts'
 import { listIn } from '../../messages/lists.ts'
 import type { PositionRange, StoredMessage } from '../../messages/message.ts'
-import { shownTitle } from '../../messages/typed-text.ts'
+import { shownTitle, titleFrom } from '../../messages/typed-text.ts'
 import { mergeRanges } from '../../model/expansion.ts'
 import type { AuditEntry, Compaction } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
@@ -44,8 +44,11 @@ export function sharesOf(
 }
 
 /** The heading of a document. */
-export function headingOf({ session: { id, title } }: SessionDocument, settings: DocumentSettings): string {
-  return settings.title ?? (title === undefined ? id : shownTitle(title))
+export function headingOf(
+  { session: { id, title = '' } }: SessionDocument,
+  settings: DocumentSettings,
+): string {
+  return settings.title ?? (shownTitle(title) || id)
 }
 
 /** The facts of the session itself; a title that is longer than the heading is one of them. */
@@ -53,10 +56,11 @@ export function sessionFacts(
   { session, counts, stats, compactions }: SessionDocument,
   exportedAt: number | undefined,
 ): Fact[] {
-  const { title } = session
+  const { title = '' } = session
+  const isCut = (titleFrom(title) ?? '') !== shownTitle(title)
   return [
     ...given('Session', session.id),
-    ...given('Title', title === undefined || title === shownTitle(title) ? undefined : title),
+    ...given('Title', isCut ? title : undefined),
     ...given('Owner', session.owner),
     ...given('Provider', session.provider),
     ...given('Model', session.model),

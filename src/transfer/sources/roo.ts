@@ -101,7 +101,7 @@ const HISTORY = 'api_conversation_history.json'
 const EARLIER = 'claude_messages.json'
 const SHOWN = 'ui_messages.json'
 
-const WHAT_WAS_SHOWN = `the displayed messages of Roo Code, not the conversation: import ${HISTORY} in the same folder`
+const WHAT_WAS_SHOWN = `the displayed messages of Cline or Roo Code, not the conversation: import ${HISTORY} in the same folder`
 
 const TAGS = [
   'condenseId',

@@ -420,7 +420,7 @@ it('reports what is wrong with a line, and continues after it', async () => {
     [5, 'an entry must have an id'],
   ])
   expect(notesOf(events)).toEqual([
-    expect.stringMatching(/^torn: it is no JSON from character \d+ on; the agent skips it too$/),
+    expect.stringMatching(/^torn: it is no JSON.*; the agent skips it too$/),
     'left-out: the last line is not finished: it waits for the next import',
   ])
   expect(shown(foldEvents(events)[0]!)).toEqual(['u1', 'a1'])

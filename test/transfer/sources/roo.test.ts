@@ -246,7 +246,7 @@ const head = (values: unknown[], name = 'x.json') => ({ name, shape: 'list' as c
 
 it('refuses what Roo Code only showed, and a form it does not know', async () => {
   const only = async (value: unknown, name?: string) => eventsOf(roo, told(value, name))
-  const shown = `the displayed messages of Roo Code, not the conversation: import ${NAME} in the same folder`
+  const shown = `the displayed messages of Cline or Roo Code, not the conversation: import ${NAME} in the same folder`
   const list = [{ ts: 1, type: 'say', say: 'text', text: 'x' }]
   for (const name of ['ui_messages.json', 'renamed.json']) {
     expect(roo.isBeside!(head(list, name))).toBe(shown)

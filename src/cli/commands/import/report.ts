@@ -210,13 +210,13 @@ export function textReporter(output: Output & Pick<Context, 'err'>): ImportRepor
 
 /** The outcome of a file. Notes of a file within a folder are only counted: there may be thousands. */
 function fileLines(output: Output, outcome: FileOutcome, isWithin: boolean): string[] {
-  const { style } = output
+  const { out, style } = output
   if ('failure' in outcome) return [`${style.red('✗')} ${outcome.failure.message}`]
   const { report } = outcome
   return [
     ...headLines(output, outcome),
     ...(report.conversations.length > 1 ? conversationTable(output, report) : []),
-    ...remarks(report, isWithin).map((line) => `  ${style.dim(line)}`),
+    ...remarks(report, isWithin).flatMap((line) => sentence(line, out, style.dim, '  ')),
   ]
 }
 
@@ -246,12 +246,13 @@ function headLines(
 }
 
 function folderLines(
-  { style }: Output,
+  output: Output,
   { path, files, unrecognised, named }: FolderOutcome,
   totals: Totals,
   listed: number,
   isWhole: boolean,
 ): string[] {
+  const { style } = output
   const { nothingNew, messages, stored, failed, filesBefore, namedBefore } = totals
   const unlisted = totals.files - nothingNew - listed
   const isEmpty = files === unrecognised
@@ -266,19 +267,19 @@ function folderLines(
   return [
     ...(unlisted > 0 ? [style.dim(`  and ${counted(unlisted, 'file')} more; --json lists all`)] : []),
     `${mark} ${path}: ${style.bold(`${counted(files, 'file')}: ${parts}`)}`,
-    ...otherFiles('refused before, and unchanged since', filesBefore, namedBefore).map(style.dim),
-    ...otherFiles('not recognised, and skipped', unrecognised, skipped).map(style.dim),
+    ...otherFiles(output, 'refused before, and unchanged since', filesBefore, namedBefore),
+    ...otherFiles(output, 'not recognised, and skipped', unrecognised, skipped),
   ]
 }
 
 /** The first of some files of a folder, one a line. */
-function otherFiles(what: string, files: number, lines: readonly string[]): string[] {
+function otherFiles({ out, style }: Output, what: string, files: number, lines: readonly string[]): string[] {
   if (files === 0) return []
   const shown = lines.slice(0, LISTED_OTHERS)
+  const more = files > shown.length ? [`and ${count(files - shown.length)} more`] : []
   return [
-    `  ${what}: ${counted(files, 'file')}`,
-    ...shown.map((line) => `    ${line}`),
-    ...(files > shown.length ? [`    and ${count(files - shown.length)} more`] : []),
+    style.dim(`  ${what}: ${counted(files, 'file')}`),
+    ...[...shown, ...more].flatMap((line) => sentence(line, out, style.dim, '    ')),
   ]
 }
 
