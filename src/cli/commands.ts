@@ -31,7 +31,7 @@ type CliCommand = {
   action(): Promise<(context: Context, ...given: never[]) => Promise<number>>
 }
 
-const SESSION = 'an id, the beginning of one, or @ for the session with the newest message'
+const SESSION = 'an id, the beginning or end of one, or @ for the session with the newest message'
 const COMPACTION =
   'a compaction or a run, as `undertext log` shows it: an id, the beginning or end of one, or @ for the newest run'
 const MOMENT =
