@@ -31,7 +31,7 @@ type CliCommand = {
   action(): Promise<(context: Context, ...given: never[]) => Promise<number>>
 }
 
-const SESSION = 'an id, the beginning of one, or @ for the session with the newest message'
+const SESSION = 'an id, the beginning or end of one, or @ for the session with the newest message'
 const COMPACTION =
   'a compaction or a run, as `undertext log` shows it: an id, the beginning or end of one, or @ for the newest run'
 const MOMENT =
@@ -359,7 +359,11 @@ export const COMMANDS: readonly CliCommand[] = [
         .option('--api-key-env <name>', 'the variable with the key for --url (default OPENAI_API_KEY)')
         .option('--echo', 'ask no model: repeat each prompt; --model selects the window that counts')
         .option('--context-window <tokens>', 'the window of the model, if it is not known', wholeNumber(1))
-        .option('--compact-threshold <number>', 'usage at which to compact, 0 to 1 (default 0.8)', share)
+        .option(
+          '--compact-threshold <number>',
+          'usage at which to compact, such as 0.5 or 50% (default 0.8)',
+          share,
+        )
         .option('--disable-compaction', 'no automatic compaction, and no remarks on usage')
         .option(
           '--summary-model <name>',

@@ -33,7 +33,7 @@ Start here:
   $ undertext compact @ --dry-run      what a compaction would do
   $ undertext undo @ @                 undo the newest run
 
-A session is named by its id, by the beginning of an id that no other has, or by @ for the one with the newest message.
+A session is named by its id, by a beginning or end of an id that no other has, or by @ for the one with the newest message.
 \`undertext help COMMAND\` explains a command, with examples.
 `
 

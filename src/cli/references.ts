@@ -4,6 +4,7 @@ import { headOf } from '../messages/characters.ts'
 import type { ListedSession } from '../storage/storage.ts'
 import type { Store } from '../store/store.ts'
 import { CliError } from './errors.ts'
+import { sessionsNamed, shortSessionIds } from './output/ids.ts'
 
 /** Sessions of the first page and of the largest: the store sorts all sessions for each page, so pages grow. */
 const FIRST_PAGE = 500
@@ -40,9 +41,25 @@ export async function* allSessions(
   }
 }
 
+/** Sessions among which short ids are looked for. */
+const MOST_SHORTENED = 10_000
+
+/** Short texts that name sessions; in a store of very many sessions, the ids themselves. */
+export async function shortSessions(
+  store: Store,
+  shown: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids: string[] = []
+  for await (const { id } of allSessions(store)) if (ids.push(id) > MOST_SHORTENED) return new Map()
+  return shortSessionIds(
+    shown.filter((id) => ids.includes(id)),
+    ids,
+  )
+}
+
 /**
- * The id of a session: the given id, the only one that begins so, or for `@` the one with the newest message. Throws `SESSION_NOT_FOUND`,
- * and `AMBIGUOUS` naming some of those that begin so.
+ * The id of a session: the given id, the only one that begins so, else the only one that ends so, or for `@` the one with the newest
+ * message. A session goes before its subagents. Throws `SESSION_NOT_FOUND`, and `AMBIGUOUS` naming some.
  */
 export async function findSession(store: Store, given: string): Promise<string> {
   if (given !== '' && (await isSession(store, given))) return given
@@ -52,10 +69,10 @@ export async function findSession(store: Store, given: string): Promise<string> 
     if (newest !== undefined) found.push(newest)
   } else if (given !== '') {
     for await (const { id } of allSessions(store, { search: headOf(given, LONGEST_BEGINNING) }))
-      if (id.startsWith(given)) found.push(id)
+      if (id.startsWith(given) || id.endsWith(given)) found.push(id)
   }
   return onlyOne(
-    found,
+    given === '@' ? found : sessionsNamed(given, found),
     given,
     'sessions',
     () => new UndertextError('SESSION_NOT_FOUND', { sessionId: given }),

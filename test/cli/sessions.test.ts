@@ -94,8 +94,7 @@ it('prints a line for each session at 80 columns and in a pipe, however long ids
     expect(lines).toHaveLength(4)
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns ?? 120)
     const ids = lines.slice(1).map((line) => line.split(/ +/)[0]!)
-    if (columns === undefined) expect(ids[2]).toBe('0d4e5f60-1111-4222-8333-abcdefabcdef')
-    else expect(ids[2]).toMatch(/^0d4e5f60-11.*…$/)
+    expect(ids[2]).toBe(columns === undefined ? '0d4e5f60-1111-4222-8333-abcdefabcdef' : '0d4e5f60-1111')
   }
 })
 
@@ -176,4 +175,33 @@ it('prints what to do when there is no store', async () => {
       err: expect.stringContaining('There is no session yet.'),
     })
   expect((await run('verify')).out).toBe('✓ 0 sessions checked, nothing found\n')
+})
+
+it('gives the room of 80 columns to the titles, and shows long ids by what a command takes for them', async () => {
+  const path = `${small.folder}/long-ids.db`
+  const store = await openStore(path, { env: false })
+  const caller = '0d4e5f60-1111-4222-8333-abcdefabcdef'
+  const ids = [caller, `${caller}/agent-1a2b3c4d`, '0d4e5f60-2222-4222-8333-abcdefabcdef', 'billing']
+  for (const [at, id] of ids.entries()) {
+    await store.createSession({ id, title: `Why is the kettle cold? ${id.slice(-3)}` })
+    await store.append(id, [{ role: 'user', content: 'x', createdAt: Date.UTC(2026, 0, 9 - at) }])
+  }
+  await store.close()
+  const list = async (columns?: number) =>
+    (await runCli(['sessions', '--db', path], columns === undefined ? {} : { columns })).lines
+  const narrow = (await list(80)).slice(1)
+  expect(narrow.map((line) => line.split(/ {2,}/).slice(0, 2))).toEqual([
+    ['0d4e5f60-1', 'Why is the kettle cold…'],
+    ['1a2b3c4d', 'Why is the kettle cold…'],
+    ['0d4e5f60-2', 'Why is the kettle cold…'],
+    ['billing', 'Why is the kettle cold…'],
+  ])
+  // The other columns take 57 of the 80.
+  for (const line of narrow) expect(line.length).toBeLessThanOrEqual(80)
+  for (const [at, line] of narrow.entries()) {
+    const { json } = await runCli(['show', line.split(' ')[0]!, '--db', path, '--json'])
+    expect(json).toMatchObject({ session: ids[at] })
+  }
+  expect((await list(160))[1]!.split(/ {2,}/).slice(0, 2)).toEqual([caller, 'Why is the kettle cold? def'])
+  expect((await list()).map((line) => line.split(' ')[0])).toEqual(['ID', ...ids])
 })

@@ -9,7 +9,7 @@ import { EXIT } from '../errors.ts'
 import { count, counted, time } from '../output/figures.ts'
 import { writeLines } from '../output/layout.ts'
 import { type Column, table } from '../output/table.ts'
-import { allSessions } from '../references.ts'
+import { allSessions, shortSessions } from '../references.ts'
 
 type SessionsOptions = {
   readonly owner?: string
@@ -43,7 +43,7 @@ export async function listSessions(context: Context, options: SessionsOptions): 
     found.push(await listed(store, session))
   }
   if (context.json) context.printJson({ sessions: found.map(jsonOf), more })
-  else write(context, found, more, options)
+  else write(context, found, more, options, await shortOf(context, store, found))
   return EXIT.done
 }
 
@@ -107,6 +107,18 @@ function jsonOf(session: Listed) {
   }
 }
 
+/** Ids of more characters are shortened where the table does not fit. */
+const LONG_ID = 12
+
+function shortOf(
+  { out }: Context,
+  store: Store,
+  found: readonly Listed[],
+): Promise<ReadonlyMap<string, string>> | ReadonlyMap<string, string> {
+  const long = found.map(({ id }) => id).filter((id) => id.length > LONG_ID)
+  return out.isTerminal && long.length > 0 ? shortSessions(store, long) : new Map()
+}
+
 const COLUMNS: readonly Column[] = [
   { title: 'ID', flexible: 'clip', isName: true },
   { title: 'TITLE', flexible: 'clip' },
@@ -123,6 +135,7 @@ function write(
   found: readonly Listed[],
   more: boolean,
   { owner, archived, search, after }: SessionsOptions,
+  short: ReadonlyMap<string, string>,
 ): void {
   if (found.length === 0) {
     const isFiltered = search !== undefined || owner !== undefined || after !== undefined
@@ -131,7 +144,7 @@ function write(
     return
   }
   const rows = belowParents(found).map(({ session, isBelow }) => [
-    { text: session.id, style: style.cyan },
+    { text: session.id, short: short.get(session.id), style: style.cyan },
     (isBelow ? '└ ' : '') + shownTitle(session.title ?? ''),
     count(session.counts.messages),
     count(session.counts.visible),

@@ -1,3 +1,5 @@
+import { headOf } from '../../messages/characters.ts'
+
 /** Fewest characters that an id is shown by. */
 const LEAST = 8
 
@@ -30,6 +32,61 @@ function tally(ids: readonly string[], pieceOf: (id: string) => string): Readonl
     counts.set(piece, (counts.get(piece) ?? 0) + 1)
   }
   return counts
+}
+
+/**
+ * The ids of sessions that a command takes a text for, in this order: the id itself; those that begin so, of which a session goes before
+ * its subagents (`id/agent-1`); those that end so.
+ */
+export function sessionsNamed(given: string, ids: readonly string[]): readonly string[] {
+  if (ids.includes(given)) return [given]
+  const begun = ids.filter((id) => id.startsWith(given))
+  const above = begun.find((id) => begun.every((other) => other === id || other.startsWith(`${id}/`)))
+  if (begun.length > 0) return above === undefined ? begun : [above]
+  return ids.filter((id) => id.endsWith(given))
+}
+
+/** Each shown id of a session by the shortest text that `sessionsNamed` takes for it alone: a beginning, or an end if that is shorter. */
+export function shortSessionIds(
+  shown: readonly string[],
+  ids: readonly string[],
+): ReadonlyMap<string, string> {
+  const beginnings = sharedLengths(shown, ids, (id, other) => other.startsWith(`${id}/`))
+  const mirrored = (id: string): string => [...id].reverse().join('')
+  const ends = sharedLengths(shown.map(mirrored), ids.map(mirrored), () => false)
+  return new Map(
+    shown.map((id) => {
+      const units = Math.max(LEAST, beginnings.get(id)! + 1)
+      const beginning = headOf(id, headOf(id, units).length < units ? units + 1 : units)
+      const end = id.slice(-Math.max(LEAST, ends.get(mirrored(id))! + 1))
+      if (end.length >= beginning.length || !end.isWellFormed()) return [id, beginning]
+      return [id, ids.some((other) => other.startsWith(end)) ? beginning : end]
+    }),
+  )
+}
+
+/** How many units the beginning of each shown id has in common with another one. In sorted order that is one of its neighbours. */
+function sharedLengths(
+  shown: readonly string[],
+  ids: readonly string[],
+  isBelow: (id: string, other: string) => boolean,
+): ReadonlyMap<string, number> {
+  const sorted = [...new Set(ids)].sort()
+  const places = new Map(sorted.map((id, at) => [id, at]))
+  return new Map(
+    shown.map((id) => {
+      const at = places.get(id)!
+      let next = at + 1
+      while (next < sorted.length && isBelow(id, sorted[next]!)) next++
+      return [id, Math.max(commonLength(id, sorted[at - 1]), commonLength(id, sorted[next]))]
+    }),
+  )
+}
+
+function commonLength(one: string, other: string | undefined): number {
+  let length = 0
+  while (other !== undefined && length < one.length && one[length] === other[length]) length++
+  return length
 }
 
 /** Words that a shell does not interpret. */

@@ -14,7 +14,14 @@ export type Column = {
 }
 
 /** A cell: stored text, made safe here, and its style. */
-type Cell = string | { readonly text: string; readonly style: (text: string) => string }
+type Cell =
+  | string
+  | {
+      readonly text: string
+      readonly style: (text: string) => string
+      /** What is shown instead where the table is too wide for a terminal. */
+      readonly short?: string | undefined
+    }
 
 const GAP = 2
 /** Columns of a line in a pipe. */
@@ -39,11 +46,18 @@ export function table(
     const isFixed = flexible === undefined || (column.isName === true && !sink.isTerminal)
     return isFixed ? column : { ...column, flexible }
   })
-  const texts = rows.map((row) => row.map((cell) => safeLine(typeof cell === 'string' ? cell : cell.text)))
-  const natural = columns.map(({ title }, at) =>
-    texts.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), widthOf(title)),
-  )
-  const { widths, excess } = fitted(columns, natural, sink.isTerminal ? sink.columns : PIPE)
+  const most = sink.isTerminal ? sink.columns : PIPE
+  let texts = rows.map((row) => row.map((cell) => safeLine(typeof cell === 'string' ? cell : cell.text)))
+  const naturalOf = (): number[] =>
+    columns.map(({ title }, at) =>
+      texts.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), widthOf(title)),
+    )
+  let natural = naturalOf()
+  if (sink.isTerminal && natural.reduce((sum, width) => sum + width + GAP, -GAP) > most) {
+    texts = texts.map((row, no) => row.map((text, at) => shortOf(rows[no]![at]!) ?? text))
+    natural = naturalOf()
+  }
+  const { widths, excess } = fitted(columns, natural, most)
   if (excess > 0 && sink.isTerminal) return blocks(columns, rows, texts, sink, style)
   const shown = columns.flatMap((column, at) => {
     const width = widths[at]
@@ -66,6 +80,10 @@ export function table(
     return Array.from({ length: height }, (_, line) => lineOf(row.map((lines) => lines[line] ?? '')))
   })
   return [titles, ...body]
+}
+
+function shortOf(cell: Cell): string | undefined {
+  return typeof cell === 'string' || cell.short === undefined ? undefined : safeLine(cell.short)
 }
 
 /** Names that their beginnings do not tell apart keep their ends as well. */

@@ -248,6 +248,38 @@ describe('undertext chat without a terminal', () => {
     expect(ends).toEqual({ exit: 0, out: '', err: '' })
   })
 
+  it('takes a target as a share or in percent, and names its own commands where a model lacks a provider', async () => {
+    await chat(['--echo'], `${'kettle '.repeat(200)}\nand then?\n`)
+    const compacted = async (target: string) => {
+      const { out } = await chat(['@', '--echo', '--json'], `/compact ${target}\n`)
+      const [, result] = out.split('\n').map((line) => (line === '' ? {} : JSON.parse(line)))
+      return (result as { value: { target: unknown } }).value
+    }
+    expect(await compacted('30%')).toEqual(await compacted('0.3'))
+    expect(await compacted('30 %')).toEqual(await compacted('.3'))
+    expect(await compacted('30%')).not.toEqual(await compacted('40%'))
+    const beyond = await chat(['@'], '/compact 120%\n')
+    expect(beyond).toMatchObject({ exit: 2, err: expect.stringContaining('The target must be a share') })
+    const model = await chat(['@'], '/model gpt-4o\n')
+    expect(model).toMatchObject({
+      ...{ exit: 2, out: '' },
+      err: 'undertext: The echo has no provider. Name one: /model PROVIDER/MODEL.\n',
+    })
+  })
+
+  it('writes answers and results of commands to the output, and events alone with --json', async () => {
+    const { out, err } = await chat(['--echo'], 'hello\n/system Be kind.\n/undo\n')
+    expect([out, err]).toEqual(['hello\nBe kind.\n', 'No compaction is in force.\n'])
+    const json = await chat(['@', '--echo', '--json'], '/undo\n/system\n')
+    const events = json.out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).event)
+    expect(events).toEqual(['session', 'result', 'end'])
+    const early = await chat(['none', '--json'], 'hello\n')
+    expect(JSON.parse(early.out)).toMatchObject({ error: { code: 'SESSION_NOT_FOUND' } })
+  })
+
   it('lets a model write summaries, and continues offline if that fails', async () => {
     server.script(({ stream, body }) =>
       JSON.stringify(body.messages).includes('answer me') && stream

@@ -33,21 +33,21 @@ export const SLASH_COMMANDS: readonly SlashCommand[] = [
   {
     name: '/compact',
     takes: '[target]',
-    does: 'make room now, down to a share of the window',
+    does: 'make room now, down to a share of the input',
     needsSession: true,
     run: compact,
   },
   {
     name: '/undo',
     takes: '[id]',
-    does: 'undo a compaction; the newest in force',
+    does: 'undo a compaction or a run; the newest run in force',
     needsSession: true,
     run: (chat, argument) => undoOrRedo(chat, 'undo', argument),
   },
   {
     name: '/redo',
     takes: '[id]',
-    does: 'redo a compaction; the one undone last',
+    does: 'redo a compaction or a run; the run undone last',
     needsSession: true,
     run: (chat, argument) => undoOrRedo(chat, 'redo', argument),
   },
@@ -166,9 +166,8 @@ async function compact(
 }
 
 function targetOf(argument: string): number {
-  const text = argument.endsWith('%') ? String(Number(argument.slice(0, -1)) / 100) : argument
   try {
-    return share(text)
+    return share(argument)
   } catch {
     throw new CliError('WRONG_USE', 'The target must be a share from 0 to 1, or a percentage such as 40%.')
   }
@@ -212,6 +211,9 @@ function countOf(argument: string): number {
 async function model(chat: Chat, argument: string): Promise<void> {
   const { context, conversation, reporter } = chat
   if (argument !== '') {
+    const { kind } = conversation.backend
+    if (kind === 'echo' && chat.choice.echo !== true && !argument.includes('/'))
+      throw new CliError('WRONG_USE', 'The echo has no provider. Name one: /model PROVIDER/MODEL.')
     const namesProvider = argument.includes('/') && chat.choice.url === undefined
     const choice = { ...chat.choice, model: argument, ...(namesProvider && { provider: undefined }) }
     conversation.backend = await chooseBackend(choice, conversation.backend, context)
