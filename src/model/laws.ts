@@ -171,7 +171,7 @@ export function checkStale(sessionId: string, before: View, now: View, plan: Pla
 
 /**
  * Checks the steps of a run again, in order, on a view that has changed since they were planned. Messages after `lastPosition` are
- * ignored. Throws what `checkStale` and `checkLaws` throw.
+ * ignored. Throws `STALE_PLAN`, also where the plan no longer obeys the laws.
  */
 export function recheckSteps(
   sessionId: string,

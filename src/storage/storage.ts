@@ -377,8 +377,8 @@ export interface Storage {
   /** The texts shown in place of parts, by key and part, of rows of a snapshot. */
   shownTexts(id: string, keys: readonly number[]): Awaitable<ReadonlyMap<number, ReadonlyMap<number, string>>>
   /**
-   * Commits a run, all or nothing, and ends its job. Throws `STALE_PLAN`, `ILLEGAL_BOUNDARY`, `PENDING_TOOL_CALLS`, and `ABORTED` when
-   * the job no longer belongs to the run.
+   * Commits a run, all or nothing, and ends its job. Throws `STALE_PLAN`, also when its plans no longer obey the laws, and `ABORTED`
+   * when the job no longer belongs to the run.
    */
   commit(snapshot: Snapshot, run: RunCommit, lease: Lease | undefined): Awaitable<void>
 

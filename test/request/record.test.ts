@@ -52,6 +52,39 @@ describe('a response', () => {
     ])
   })
 
+  it('that is refused and whose usage throws rejects once, and nothing is left unhandled', async () => {
+    const unhandled: unknown[] = []
+    const listen = (reason: unknown): unknown => unhandled.push(reason)
+    process.on('unhandledRejection', listen)
+    await store.append('s', [say('user', 'Hi')])
+    const throwing = {
+      get inputTokens(): number {
+        throw new Error('not ready')
+      },
+    }
+    const usages = [
+      () => throwing,
+      () => ({ usage: throwing }),
+      () => ({
+        get usage(): number {
+          throw new Error('no')
+        },
+      }),
+      () => ({ usage: Promise.reject(new Error('lost')) }),
+    ]
+    for (const usageOf of usages) {
+      const usage = usageOf()
+      const messages = [say('assistant', 'Hi.')]
+      const refused = () => store.recordResponse('s', { messages, usage, expectedPosition: 7 })
+      expectFailure(await failureOf(refused), 'POSITION_CONFLICT')
+    }
+    // Node reports a rejection after the microtasks.
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    process.off('unhandledRejection', listen)
+    expect(unhandled).toEqual([])
+    expect(await store.getMessages('s')).toHaveLength(1)
+  })
+
   it('that calls tools continues the turn, and its calls wait', async () => {
     const recorded = await store.recordResponse('s', {
       prompt: 'Read it.',

@@ -139,6 +139,8 @@ export class PostgresSql implements Sql {
   readonly readonly: boolean
   readonly isDistributed: boolean
   #clockOffset = 0
+  /** How many numbers of sessions the next fork skips: those that row-level security hides are taken. */
+  #skipped = 0
   /** The last answer that the clock was read from. */
   #look: Promise<boolean> | undefined
   readonly #database: PostgresDatabase
@@ -210,7 +212,10 @@ export class PostgresSql implements Sql {
   *admit(id: string, isFork = false): Work<number> {
     const scope = this.#current()
     const address = isFork
-      ? { family: scope.session!.family, number: (yield* this.get(NEXT_SESSION))![0] as number }
+      ? {
+          family: scope.session!.family,
+          number: ((yield* this.get(NEXT_SESSION))![0] as number) + this.#skipped,
+        }
       : { family: randomFamily(), number: 1 }
     scope.hasWritten = true
     const held = this.#ask(scope, INSERT_NAME, [id, address.family, address.number])
@@ -346,6 +351,7 @@ export class PostgresSql implements Sql {
         } catch (error) {
           if (scope.isStale) continue
           if (scope.failure?.isLost) losses++
+          if (scope.failure?.constraint?.startsWith('sessions_pkey')) this.#skipped = 2 * this.#skipped + 1
           // Row-level security hides the session that has the id, so no repetition finds it.
           if (attempt >= MOST_TAKEN && scope.failure?.constraint?.startsWith('names_pkey'))
             throw new UndertextError('SESSION_EXISTS', { sessionId: scope.entered.at(-1)?.id ?? '' })

@@ -159,7 +159,7 @@ export function* moveCounters(sql: Sql, session: number, change: CounterChange):
  * Commits a run in one transaction, all steps or none.
  *
  * When the view epoch is that of the snapshot, there were only appends since, and the plans are valid. Otherwise they are checked
- * again, step by step, on the current view. Throws `STALE_PLAN` and what `checkLaws` throws; then nothing is changed.
+ * again, step by step, on the current view. Throws `STALE_PLAN`; then nothing is changed.
  */
 export function* commitRun(
   sql: Sql,

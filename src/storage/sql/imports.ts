@@ -132,10 +132,8 @@ export function* discardImport(sql: Sql, id: string, rows: number): Work<boolean
       const isEmpty = keys.length < rows
       if (isEmpty) {
         addReferences(references, yield* requestBlobs(sql, no))
-        yield* dropSession(sql, id, no)
-      }
-      // After the locks of other sessions, as in a purge.
-      yield* dropReferences(sql, references)
+        yield* dropSession(sql, id, no, references)
+      } else yield* dropReferences(sql, references)
       return isEmpty
     })
   })

@@ -62,9 +62,7 @@ function* removeOne(sql: Sql, { id }: StoredSession, { actor, reason }: Authorsh
     yield* sql.change(`delete from undertext_replacements where {family} message ${inSession}`, no)
     yield* sql.change(`delete from undertext_contents where {family} key ${inSession}`, no)
     yield* sql.change('delete from undertext_messages where {family} session = ?', no)
-    const compactions = yield* dropSession(sql, id, no)
-    // Last: by now all sessions of the family are locked, and writers lock their session before its blobs.
-    return { compactions, blobs: yield* dropReferences(sql, references) }
+    return yield* dropSession(sql, id, no, references)
   })
   const removed = { messages: session.messageCount, compactions, blobs }
   const detail = { sessionId: id, reason: reason ?? null, ...removed }
@@ -183,13 +181,21 @@ function* leaveTexts(sql: Sql, session: number, forks: readonly StoredSession[])
 /** Tables with rows of a session besides its messages and compactions. */
 const DEPENDENT = 'searched measurements usage jobs circuits operations requests notes audit'.split(' ')
 
-/** Removes what is left of a session without messages, itself last; returns the number of compactions. Within `unguarded`. */
-export function* dropSession(sql: Sql, id: string, no: number): Work<number> {
+/** Removes what is left of a session without messages, and its references to blobs; returns what it removed. Within `unguarded`. */
+export function* dropSession(
+  sql: Sql,
+  id: string,
+  no: number,
+  references: ReadonlyMap<string, number>,
+): Work<{ readonly compactions: number; readonly blobs: number }> {
   const compactions = yield* sql.change('delete from undertext_compactions where {family} session = ?', no)
   yield* forgetWords(sql, no)
   for (const table of DEPENDENT)
     yield* sql.run(`delete from undertext_${table} where {family} session = ?`, no)
-  yield* sql.run('delete from undertext_sessions where {family} no = ?', no)
   yield* sql.leave(id)
-  return compactions
+  // Now all sessions of the family are locked, and writers lock their session before its blobs.
+  const blobs = yield* dropReferences(sql, references)
+  // Last: with row-level security, the other rows are visible because of this one.
+  yield* sql.run('delete from undertext_sessions where {family} no = ?', no)
+  return { compactions, blobs }
 }

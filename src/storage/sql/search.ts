@@ -19,7 +19,7 @@ import { decodeContent, parseStoredObject } from './content-codec.ts'
 import { decodeKind, decodeRole, encodeKind, encodeRole, rowId } from './row-codec.ts'
 import { requireHead } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
-import { M_VISIBLE } from './view.ts'
+import { KEY_OF_CONTENT, M_VISIBLE } from './view.ts'
 import {
   addWords,
   countRows,
@@ -214,8 +214,7 @@ function* readIndexPage(
   return { id, before, positions, ordinals, rows, isLast }
 }
 
-const WITH_CONTENT =
-  'from undertext_messages m join undertext_contents c on {same c m} c.key = coalesce(m.source, m.key)'
+const WITH_CONTENT = `from undertext_messages m join undertext_contents c on {same c m} c.key = ${KEY_OF_CONTENT}`
 /** The text of a marker is ours. */
 const MARKER = encodeKind('marker')
 
@@ -560,7 +559,7 @@ const FOUND = `m.session, m.kind, m.role, m.position, m.ordinal, m.anchor, m.id,
   c.key`
 /** The places of some columns in a row; the family is the first. */
 const [KIND, ROLE, CREATED_AT, TOOLS, CONTENT, HIDDEN_BY, CONTENT_KEY, ADDED] = [2, 3, 8, 9, 10, 14, 15, 16]
-const JOINED = `{cross} undertext_contents c on {same c m} c.key = coalesce(m.source, m.key) {cross} undertext_sessions s on {same s m} s.no = m.session`
+const JOINED = `{cross} undertext_contents c on {same c m} c.key = ${KEY_OF_CONTENT} {cross} undertext_sessions s on {same s m} s.no = m.session`
 /** By position, or by ordinal for inserted rows. */
 const SQLITE_ROWS = [
   ['m.position = {int k 2} and m.ordinal = 0', 0],

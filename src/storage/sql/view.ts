@@ -37,8 +37,14 @@ export const VISIBLE = 'condense_parent is null and truncation_parent is null an
 /** The same for a table alias `m`. */
 export const M_VISIBLE = 'm.condense_parent is null and m.truncation_parent is null and m.retired_by is null'
 
+/**
+ * The key of the content of a row `m`. Not `coalesce`, which PostgreSQL takes for an expression that may leak: with row-level security
+ * it would not look such a key up in an index.
+ */
+export const KEY_OF_CONTENT = 'case when m.source is null then m.key else m.source end'
+
 /** SQL: the content of the row `m`, which is that of the row that a fork copied. */
-export const CONTENT_OF_M = 'undertext_contents c on {family c} c.key = coalesce(m.source, m.key)'
+export const CONTENT_OF_M = `undertext_contents c on {family c} c.key = ${KEY_OF_CONTENT}`
 
 /** SQL: the text of the replacement `r`. A fork has a long one by reference: a list of its compaction and its row. */
 export const TEXT_OF_R = `case when substr(r.text, 1, 1) = '[' then (select o.text from undertext_replacements o

@@ -6,7 +6,9 @@ import { fromUrl } from '../../../src/storage/postgres/drivers.ts'
 import { guardReport } from '../../../src/storage/postgres/guards.ts'
 import { migrate } from '../../../src/storage/postgres/migrate.ts'
 import type { PostgresDriver } from '../../../src/storage/postgres/port.ts'
-import { say } from '../../support/conversation.ts'
+import { KEY_OF_CONTENT } from '../../../src/storage/sql/view.ts'
+import { call, result, say, units } from '../../support/conversation.ts'
+import { failureOf } from '../../support/failures.ts'
 import { type Database, databaseOn, postgresServer, query } from '../../support/postgres.ts'
 import { PERMITTED, ROWS, TABLES, WRITTEN_ONCE } from './rows.ts'
 
@@ -34,11 +36,12 @@ describe.skipIf(installed === undefined)('a role of PostgreSQL', () => {
     }
   }
 
-  const driverAs = (role: string): Promise<PostgresDriver> => {
+  const urlAs = (role: string): string => {
     const url = new URL(server.url!)
     url.username = url.password = role
-    return fromUrl(url.href)
+    return url.href
   }
+  const driverAs = (role: string): Promise<PostgresDriver> => fromUrl(urlAs(role))
 
   beforeEach(async () => {
     server = await databaseOn(installed!)
@@ -141,13 +144,8 @@ describe.skipIf(installed === undefined)('a role of PostgreSQL', () => {
   it('keeps a fork of another owner whole, and its contents apart, with row-level security', async () => {
     await query(server.url!, script(purging), script(byOwner))
     await server.sql("create role someone login password 'someone' in role undertext_app")
-    const urlOf = (role: string): string => {
-      const url = new URL(server.url!)
-      url.username = url.password = role
-      return url.href
-    }
     const [root, mine, theirs] = await Promise.all(
-      [server.url!, urlOf('app'), urlOf('someone')].map((url) => openStore(url, { env: false })),
+      [server.url!, urlAs('app'), urlAs('someone')].map((url) => openStore(url, { env: false })),
     )
     await root!.createSession({ id: 'origin', owner: 'app' })
     await mine!.append('origin', [say('user', 'template'), say('assistant', 'yes')])
@@ -176,7 +174,118 @@ describe.skipIf(installed === undefined)('a role of PostgreSQL', () => {
     expect(await server.sql('select 1 from undertext.contents')).toEqual([])
     for (const store of [root, mine, theirs]) await store!.close()
   })
+
+  it('sees of a fork of another owner only the contents and texts that its own session uses, with row-level security', async () => {
+    // A later version of the script replaces the policies: to run it again changes nothing.
+    for (let times = 0; times < 2; times++)
+      await query(server.url!, script(basic), script(purging), script(byOwner))
+    await server.sql("create role someone login password 'someone' in role undertext_app")
+    const [root, mine, theirs] = await Promise.all(
+      [server.url!, urlAs('app'), urlAs('someone')].map((url) => openStore(url, { env: false })),
+    )
+    /** A pruned result with a long placeholder, and a summary. */
+    const compacted = async (store: Store, id: string, text: string): Promise<void> => {
+      await store.append(id, [
+        say('user', text),
+        call(text, 'read'),
+        result(text, units(3_000), 'read'),
+        say('user', text),
+      ])
+      await store.compactSession(id, {
+        ...{ enableDeduplicate: false, enableSummarize: false, enableTruncate: false, targetTokens: 0 },
+        ...{
+          pruneProtectTokens: 0,
+          pruneMinimumSavings: 0,
+          prunePlaceholder: `placeholder ${text} ${units(50)}`,
+        },
+      })
+      const [first] = await store.getMessages(id, { limit: 1 })
+      await store.compactSession(id, {
+        range: { from: first!.position!, to: first!.position! },
+        summary: `summary ${text}`,
+        reason: text,
+      })
+    }
+    await root!.createSession({ id: 'origin', owner: 'app' })
+    await compacted(mine!, 'origin', 'shared')
+    await mine!.remember('note of mine', { session: 'origin' })
+    await root!.forkSession('origin', { id: 'fork' })
+    await root!.updateSession('fork', { owner: 'someone' })
+    await theirs!.append('fork', [say('user', 'alone theirs')])
+    await theirs!.remember('note of theirs', { session: 'fork' })
+    await compacted(mine!, 'origin', 'alone mine')
+
+    for (const id of ['origin', 'fork']) {
+      const [own, other] = id === 'origin' ? [mine!, theirs!] : [theirs!, mine!]
+      expect(await own.getEffectiveHistory(id)).toEqual(await root!.getEffectiveHistory(id))
+      expect((await own.verifySession(id)).findings).toEqual([])
+      expect(await other.getSession(id).catch((error) => error.code)).toBe('SESSION_NOT_FOUND')
+    }
+    const seen = async (driver: PostgresDriver, condition: string): Promise<string[]> => {
+      const found: string[] = []
+      for (const table of ['messages', 'compactions', 'audit', 'notes', 'words', 'searched', 'names'])
+        if ((await as(driver, `select 1 from ${table} where session = ${condition}`)) > 0) found.push(table)
+      for (const [table, key] of [
+        ['contents', 'key'],
+        ['replacements', 'compaction'],
+      ] as const)
+        if ((await as(driver, `select 1 from ${table} where (${key} >> 34) + 1 = ${condition}`)) > 0)
+          found.push(table)
+      return found
+    }
+    const someone = await driverAs('someone')
+    const [[origin], [fork]] = (await server.sql('select no from undertext.sessions order by no')) as [
+      [number],
+      [number],
+    ]
+    expect(await seen(app, String(fork))).toEqual([])
+    expect(await seen(app, '0')).toEqual([])
+    expect(await seen(someone, String(origin))).toEqual(['contents', 'replacements'])
+    expect(await as(someone, "select 1 from contents where content like '%alone mine%'")).toBe(0)
+    expect(await as(someone, "select 1 from replacements where text like '%alone mine%'")).toBe(0)
+    expect(await as(someone, "select 1 from replacements where text like '%placeholder shared%'")).toBe(1)
+
+    // An expression that the planner takes for leaking would read all contents of the family for each row.
+    const plan = await query(
+      urlAs('app'),
+      'set search_path = undertext',
+      'set enable_seqscan = off',
+      `explain select c.content from messages m
+         cross join lateral (select * from contents c where c.family = 1 and c.key = ${KEY_OF_CONTENT} offset 0) c
+       where m.family = 1 and m.session = 1`,
+    )
+    expect(plan.join('\n')).toMatch(/Index Cond: \(\(family = \S+\) AND \(key = CASE/)
+
+    // What a role could do with the permit of a purge.
+    for (const table of ['contents', 'replacements']) {
+      const statements = ['begin', "set local undertext.purging = 'on'", `delete from undertext.${table}`]
+      expect(await failureOf(() => query(urlAs('app'), ...statements)), table).toMatchObject({
+        code: 'UT002',
+      })
+    }
+    expect(await contentsAndView(theirs!, 'fork')).toEqual(await contentsAndView(root!, 'fork'))
+
+    // The number of the other's fork is taken, though it is not visible.
+    await mine!.forkSession('origin', { id: 'second' })
+    expect((await mine!.verifySession('second')).findings).toEqual([])
+    await mine!.purgeSession('second')
+    await mine!.createSession({ id: 'second', owner: 'app' })
+
+    await root!.purgeSession('origin', { forks: 'keep' })
+    expect((await theirs!.verifySession('fork')).findings).toEqual([])
+    await theirs!.purgeSession('fork')
+    const left = ['names', 'contents', 'replacements', 'blobs'].map(
+      (table) => `(select count(*) from undertext.${table})::int`,
+    )
+    expect(await server.sql(`select ${left}`)).toEqual([[1, 0, 0, 0]])
+    for (const store of [root, mine, theirs]) await store!.close()
+    await someone.end()
+  })
 })
+
+async function contentsAndView(store: Store, id: string): Promise<unknown> {
+  return [(await store.getMessages(id)).map(({ content }) => content), await store.getEffectiveHistory(id)]
+}
 
 const DROP_TRIGGERS = `do $$ declare one record; begin
   for one in select tgname, tgrelid::regclass as of from pg_trigger where not tgisinternal loop
