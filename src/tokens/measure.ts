@@ -1,4 +1,5 @@
 import { invalid } from '../errors.ts'
+import { readable } from '../messages/check.ts'
 import { compactionBlock } from '../messages/compaction-block.ts'
 import { stringifyJson } from '../messages/json.ts'
 import type { Message, Part, ToolResultContent, ToolResultOutput } from '../messages/message.ts'
@@ -222,7 +223,7 @@ export function estimateMessagesTokens(
     throw invalid(`${what}: the estimator must be an estimator or the name of a built-in one`)
   const sizes = new SizesSum()
   for (const [index, message] of messages.entries()) {
-    const problem = contentProblem(message.content)
+    const problem = readable(what, () => contentProblem(message.content))
     if (problem !== undefined) {
       const advice = 'fromOpenAI and fromAnthropic convert messages of other forms'
       throw invalid(`${what}: messages[${index}].content${problem} (${advice})`)
