@@ -284,7 +284,7 @@ export function standingFor<E extends UndertextError>(error: E, original: unknow
  * quote the conversation.
  */
 export function originalErrorOf(error: unknown): unknown {
-  return error instanceof UndertextError ? originals.get(error) : undefined
+  return isUndertextError(error) ? originals.get(error) : undefined
 }
 
 /**
@@ -331,12 +331,17 @@ export class ContextBudgetExceededError extends UndertextError<'CONTEXT_BUDGET_E
 
 /** Whether a value is an error of this package, of any copy of it; with `code`, an error with that code. */
 export function isUndertextError<C extends ErrorCode>(value: unknown, code?: C): value is UndertextError<C> {
-  return (
-    value instanceof Error &&
-    (NAMES as readonly string[]).includes(value.name) &&
-    typeof (value as { code?: unknown }).code === 'string' &&
-    (code === undefined || (value as { code?: unknown }).code === code)
-  )
+  try {
+    return (
+      value instanceof Error &&
+      (NAMES as readonly string[]).includes(value.name) &&
+      typeof (value as { code?: unknown }).code === 'string' &&
+      (code === undefined || (value as { code?: unknown }).code === code)
+    )
+  } catch {
+    // A value that throws while it is read, such as a revoked proxy, is not one.
+    return false
+  }
 }
 
 /**

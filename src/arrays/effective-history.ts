@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../errors.ts'
-import { check } from '../messages/check.ts'
+import { check, readable } from '../messages/check.ts'
 import { type ChatMessage, hasParent, isMarker, isSummary, requireMessages } from '../model/message-parts.ts'
 
 /*
@@ -33,7 +33,9 @@ export function tagForCondensation<M extends ChatMessage>(
   toIndex: number,
   condenseId: string,
 ): (M & ChatMessage)[] {
-  return addTags('tagForCondensation', CONDENSATION, messages, fromIndex, toIndex, condenseId)
+  return readable('tagForCondensation', () => {
+    return addTags('tagForCondensation', CONDENSATION, messages, fromIndex, toIndex, condenseId)
+  })
 }
 
 /**
@@ -46,7 +48,9 @@ export function tagForTruncation<M extends ChatMessage>(
   toIndex: number,
   truncationId: string,
 ): (M & ChatMessage)[] {
-  return addTags('tagForTruncation', TRUNCATION, messages, fromIndex, toIndex, truncationId)
+  return readable('tagForTruncation', () => {
+    return addTags('tagForTruncation', TRUNCATION, messages, fromIndex, toIndex, truncationId)
+  })
 }
 
 /**
@@ -57,7 +61,9 @@ export function removeCondensationTags<M extends ChatMessage>(
   messages: readonly M[],
   condenseId: string,
 ): (M & ChatMessage)[] {
-  return removeTags('removeCondensationTags', CONDENSATION, messages, condenseId)
+  return readable('removeCondensationTags', () => {
+    return removeTags('removeCondensationTags', CONDENSATION, messages, condenseId)
+  })
 }
 
 /**
@@ -68,7 +74,9 @@ export function removeTruncationTags<M extends ChatMessage>(
   messages: readonly M[],
   truncationId: string,
 ): (M & ChatMessage)[] {
-  return removeTags('removeTruncationTags', TRUNCATION, messages, truncationId)
+  return readable('removeTruncationTags', () => {
+    return removeTags('removeTruncationTags', TRUNCATION, messages, truncationId)
+  })
 }
 
 function addTags<M extends ChatMessage>(
@@ -134,11 +142,13 @@ export function getEffectiveHistory<M extends ChatMessage>(
   messages: readonly M[],
   options: EffectiveHistoryFilter = {},
 ): M[] {
-  requireMessages(messages, 'getEffectiveHistory')
-  const { danglingParents } = check(optionsSchema, options, 'getEffectiveHistory')
-  if (danglingParents !== 'visible') return messages.filter(isVisible)
-  const untagged = removeDanglingTags(messages)
-  return messages.filter((_, index) => isVisible(untagged[index]!))
+  return readable('getEffectiveHistory', () => {
+    requireMessages(messages, 'getEffectiveHistory')
+    const { danglingParents } = check(optionsSchema, options, 'getEffectiveHistory')
+    if (danglingParents !== 'visible') return messages.filter(isVisible)
+    const untagged = removeDanglingTags(messages)
+    return messages.filter((_, index) => isVisible(untagged[index]!))
+  })
 }
 
 /**
@@ -146,17 +156,19 @@ export function getEffectiveHistory<M extends ChatMessage>(
  * compaction this way, by deleting its summary. Returns a new list; unchanged messages are the same objects.
  */
 export function removeDanglingTags<M extends ChatMessage>(messages: readonly M[]): M[] {
-  requireMessages(messages, 'removeDanglingTags')
-  return [CONDENSATION, TRUNCATION].reduce<M[]>(
-    (list, { id, parent, isInserted }) => {
-      // A hidden summary or marker counts too.
-      const inserted = new Set(messages.filter(isInserted).map((message) => message[id]))
-      return list.map((message) =>
-        message[parent] && !inserted.has(message[parent]) ? without(message, parent) : message,
-      )
-    },
-    [...messages],
-  )
+  return readable('removeDanglingTags', () => {
+    requireMessages(messages, 'removeDanglingTags')
+    return [CONDENSATION, TRUNCATION].reduce<M[]>(
+      (list, { id, parent, isInserted }) => {
+        // A hidden summary or marker counts too.
+        const inserted = new Set(messages.filter(isInserted).map((message) => message[id]))
+        return list.map((message) =>
+          message[parent] && !inserted.has(message[parent]) ? without(message, parent) : message,
+        )
+      },
+      [...messages],
+    )
+  })
 }
 
 /** Whether a message is in the effective history, by its own tags alone. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { check } from '../messages/check.ts'
+import { check, readable } from '../messages/check.ts'
 import { listIn } from '../messages/lists.ts'
 import { type CallRef, type Pairing, pairToolUse } from '../messages/pairing.ts'
 import { joinNeighbours } from '../model/join-neighbours.ts'
@@ -119,20 +119,22 @@ export function repairToolPairs<M extends PlainMessage = ChatMessage>(
   messages: readonly M[],
   options: RepairOptions = {},
 ): RepairResult<M> {
-  requireMessages(messages, 'repairToolPairs')
-  const checked = check(optionsSchema, options, 'repairToolPairs')
-  let list = [...messages]
-  let orphanedCallsFixed = 0
-  let orphanedResultsFixed = 0
-  for (let pass = 0; pass < MAX_PASSES; pass++) {
-    const { repaired, calls, results } = repairOnce(list, checked)
-    if (calls + results === 0) break
-    list = repaired
-    orphanedCallsFixed += calls
-    orphanedResultsFixed += results
-  }
-  const repaired = orphanedCallsFixed + orphanedResultsFixed > 0
-  return { repaired, messages: list, orphanedCallsFixed, orphanedResultsFixed }
+  return readable('repairToolPairs', () => {
+    requireMessages(messages, 'repairToolPairs')
+    const checked = check(optionsSchema, options, 'repairToolPairs')
+    let list = [...messages]
+    let orphanedCallsFixed = 0
+    let orphanedResultsFixed = 0
+    for (let pass = 0; pass < MAX_PASSES; pass++) {
+      const { repaired, calls, results } = repairOnce(list, checked)
+      if (calls + results === 0) break
+      list = repaired
+      orphanedCallsFixed += calls
+      orphanedResultsFixed += results
+    }
+    const repaired = orphanedCallsFixed + orphanedResultsFixed > 0
+    return { repaired, messages: list, orphanedCallsFixed, orphanedResultsFixed }
+  })
 }
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { check } from '../messages/check.ts'
+import { check, readable } from '../messages/check.ts'
 import {
   type ChatMessage,
   isSummary,
@@ -63,17 +63,19 @@ export function validateRoleAlternation(
   messages: readonly PlainMessage[],
   options: RoleAlternationOptions = {},
 ): RoleProblem[] {
-  requireMessages(messages, 'validateRoleAlternation')
-  const { firstMustBeUser = false } = check(validationSchema, options, 'validateRoleAlternation')
-  const turns = turnsOf(messages, 'validateRoleAlternation')
-  return turns.flatMap((turn, at): RoleProblem[] => {
-    const { index } = turn
-    const { role } = messages[index]!
-    const before = turns[at - 1]
-    if (before === undefined)
-      return firstMustBeUser && turn.first !== 'user' ? [{ code: 'FIRST_NOT_USER', index, role }] : []
-    if (!clash(before, turn)) return []
-    return [{ code: 'SAME_ROLE_TWICE', index, role, previousIndex: before.index }]
+  return readable('validateRoleAlternation', () => {
+    requireMessages(messages, 'validateRoleAlternation')
+    const { firstMustBeUser = false } = check(validationSchema, options, 'validateRoleAlternation')
+    const turns = turnsOf(messages, 'validateRoleAlternation')
+    return turns.flatMap((turn, at): RoleProblem[] => {
+      const { index } = turn
+      const { role } = messages[index]!
+      const before = turns[at - 1]
+      if (before === undefined)
+        return firstMustBeUser && turn.first !== 'user' ? [{ code: 'FIRST_NOT_USER', index, role }] : []
+      if (!clash(before, turn)) return []
+      return [{ code: 'SAME_ROLE_TWICE', index, role, previousIndex: before.index }]
+    })
   })
 }
 
@@ -94,35 +96,37 @@ export function repairRoleAlternation<M extends PlainMessage = ChatMessage>(
   messages: readonly M[],
   options: RoleRepairOptions = {},
 ): RoleRepairResult<M> {
-  requireMessages(messages, 'repairRoleAlternation')
-  const { how = 'merge', firstMustBeUser = false } = check(repairSchema, options, 'repairRoleAlternation')
-  const turns = turnsOf(messages, 'repairRoleAlternation')
-  const dropped = new Set<number>()
-  const groups = groupTurns(turns, how === 'drop' ? (index) => dropped.add(index) : undefined)
-  /** What is shown instead of a message, by its index. */
-  const shown = new Map<number, readonly M[]>()
-  for (const group of groups.filter(({ length }) => length > 1)) {
-    const [head, ...rest] = group
-    for (const { index } of rest) shown.set(index, [])
-    shown.set(head!.index, [mergeTurns(group.map(({ index }) => messages[index]!)) as M])
-  }
-  for (const group of firstMustBeUser ? groups : []) {
-    const { first, index } = group[0]!
-    if (first === 'user') break
-    if (how === 'merge' || !group.every((turn) => turn.isDroppable)) {
-      const opening = synthesized({ role: 'user', content: CONTINUATION_TEXT }) as M
-      shown.set(index, [opening, ...(shown.get(index) ?? [messages[index]!])])
-      break
+  return readable('repairRoleAlternation', () => {
+    requireMessages(messages, 'repairRoleAlternation')
+    const { how = 'merge', firstMustBeUser = false } = check(repairSchema, options, 'repairRoleAlternation')
+    const turns = turnsOf(messages, 'repairRoleAlternation')
+    const dropped = new Set<number>()
+    const groups = groupTurns(turns, how === 'drop' ? (index) => dropped.add(index) : undefined)
+    /** What is shown instead of a message, by its index. */
+    const shown = new Map<number, readonly M[]>()
+    for (const group of groups.filter(({ length }) => length > 1)) {
+      const [head, ...rest] = group
+      for (const { index } of rest) shown.set(index, [])
+      shown.set(head!.index, [mergeTurns(group.map(({ index }) => messages[index]!)) as M])
     }
-    for (const turn of group) dropped.add(turn.index)
-  }
-  for (const index of dropped) shown.set(index, [])
-  return {
-    repaired: shown.size > 0,
-    messages: messages.flatMap((message, index) => shown.get(index) ?? [message]),
-    merged: [...shown.values()].filter(({ length }) => length === 0).length - dropped.size,
-    dropped: dropped.size,
-  }
+    for (const group of firstMustBeUser ? groups : []) {
+      const { first, index } = group[0]!
+      if (first === 'user') break
+      if (how === 'merge' || !group.every((turn) => turn.isDroppable)) {
+        const opening = synthesized({ role: 'user', content: CONTINUATION_TEXT }) as M
+        shown.set(index, [opening, ...(shown.get(index) ?? [messages[index]!])])
+        break
+      }
+      for (const turn of group) dropped.add(turn.index)
+    }
+    for (const index of dropped) shown.set(index, [])
+    return {
+      repaired: shown.size > 0,
+      messages: messages.flatMap((message, index) => shown.get(index) ?? [message]),
+      merged: [...shown.values()].filter(({ length }) => length === 0).length - dropped.size,
+      dropped: dropped.size,
+    }
+  })
 }
 
 type Side = 'user' | 'assistant' | 'aside'

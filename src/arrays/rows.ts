@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readable } from '../messages/check.ts'
 import { isJsonObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
 import { textsByRow, withReplacements } from '../messages/overlay.ts'
@@ -107,11 +108,15 @@ export function rowsOf(
   what: string,
   estimator: ArrayEstimator = neurolinkEstimator,
 ): ArrayRows {
-  requireMessages(messages, what)
-  const visible = messages.flatMap((message, index) => (isVisible(message) ? [{ message, index }] : []))
-  const contents = joinByNeighbourhood(
-    visible.map(({ message, index }) => partsOfMessage(message, `${what}: messages[${index}]`)),
-  )
+  const { visible, contents } = readable(what, () => {
+    requireMessages(messages, what)
+    // Copies: what is read later has been read here.
+    const shown = messages.flatMap((message, index) =>
+      isVisible(message) ? [{ message: { ...message }, index }] : [],
+    )
+    const parts = shown.map(({ message, index }) => partsOfMessage(message, `${what}: messages[${index}]`))
+    return { visible: shown, contents: joinByNeighbourhood(parts) }
+  })
   const parts = new Map<number, readonly Part[]>()
   const rows = visible.map(({ message, index }, at) => {
     const content = contents[at]!

@@ -1,4 +1,5 @@
 import { invalid, isUndertextError, type UndertextError } from '../errors.ts'
+import { callOut, readable } from '../messages/check.ts'
 import { type Json, type JsonObject, jsonProblem } from '../messages/json.ts'
 import {
   type Message,
@@ -100,7 +101,7 @@ export class Conversion {
 
   /** Sends a note about a place. */
   note(kind: ConversionNoteKind, place: string, why: string): void {
-    this.#onNote?.({ kind, messageIndex: this.#messageIndex, place, why })
+    callOut(() => this.#onNote?.({ kind, messageIndex: this.#messageIndex, place, why }))
   }
 
   /** Reports that a place is not sent. */
@@ -159,9 +160,9 @@ export class Conversion {
    * kept as an unread part and reported; every other error is rethrown.
    */
   reading<T>(value: unknown, place: string, read: () => T): T | ProviderPart {
-    if (!this.#lenient) return read()
+    if (!this.#lenient) return readable(place, read)
     try {
-      return read()
+      return readable(place, read)
     } catch (error) {
       if (!isUndertextError(error, 'INVALID_INPUT')) throw error
       const [refused, why] = splitProblem(error.facts.problems, place)

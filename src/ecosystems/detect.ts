@@ -1,3 +1,4 @@
+import { readable } from '../messages/check.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { isObject } from './wire.ts'
 
@@ -96,44 +97,46 @@ function isItem({ type }: JsonObject): boolean {
  * messages contradict each other. Never throws.
  */
 export function detectFormat(messages: readonly unknown[]): MessageFormat | undefined {
-  if (!Array.isArray(messages) || messages.length === 0) return undefined
-  if (Array.from(messages).every(isGeminiContent)) return 'gemini'
-  const seen = new Set<MessageFormat>()
-  let hasUnknown = false
-  let isOpenAI = false
-  let isTyped = false
+  return readable('detectFormat', () => {
+    if (!Array.isArray(messages) || messages.length === 0) return undefined
+    if (Array.from(messages).every(isGeminiContent)) return 'gemini'
+    const seen = new Set<MessageFormat>()
+    let hasUnknown = false
+    let isOpenAI = false
+    let isTyped = false
 
-  for (const message of messages as readonly unknown[]) {
-    if (!isObject(message)) return undefined
-    if (message.role === undefined && isItem(message)) {
-      seen.add('openai-responses')
-      continue
+    for (const message of messages as readonly unknown[]) {
+      if (!isObject(message)) return undefined
+      if (message.role === undefined && isItem(message)) {
+        seen.add('openai-responses')
+        continue
+      }
+      if (typeof message.role !== 'string' || !ROLES_ANYWHERE.has(message.role)) return undefined
+      const roleFormat = ROLE_FORMATS.get(message.role)
+      if (roleFormat !== undefined) seen.add(roleFormat)
+      if (message.role === 'developer') isOpenAI = true
+      if (message.type === 'additional_tools') seen.add('openai-responses')
+      // Anthropic's responses have that type too, but their content is a list.
+      if (message.type === 'message' && typeof message.content === 'string') isTyped = true
+      for (const [field, format] of FIELD_FORMATS) if (message[field] !== undefined) seen.add(format)
+      const { metadata } = message
+      if (isObject(metadata) && METADATA_NAMES.some((name) => name in metadata)) {
+        seen.add('neutral')
+      }
+      const { content } = message
+      for (const part of Array.isArray(content) ? (content as readonly unknown[]) : []) {
+        const format = formatOfPart(part)
+        if (isObject(part) && part.type === 'refusal') isOpenAI = true
+        else if (format !== undefined) seen.add(format)
+        else if (!isObject(part) || part.type !== 'text') hasUnknown = true
+      }
     }
-    if (typeof message.role !== 'string' || !ROLES_ANYWHERE.has(message.role)) return undefined
-    const roleFormat = ROLE_FORMATS.get(message.role)
-    if (roleFormat !== undefined) seen.add(roleFormat)
-    if (message.role === 'developer') isOpenAI = true
-    if (message.type === 'additional_tools') seen.add('openai-responses')
-    // Anthropic's responses have that type too, but their content is a list.
-    if (message.type === 'message' && typeof message.content === 'string') isTyped = true
-    for (const [field, format] of FIELD_FORMATS) if (message[field] !== undefined) seen.add(format)
-    const { metadata } = message
-    if (isObject(metadata) && METADATA_NAMES.some((name) => name in metadata)) {
-      seen.add('neutral')
-    }
-    const { content } = message
-    for (const part of Array.isArray(content) ? (content as readonly unknown[]) : []) {
-      const format = formatOfPart(part)
-      if (isObject(part) && part.type === 'refusal') isOpenAI = true
-      else if (format !== undefined) seen.add(format)
-      else if (!isObject(part) || part.type !== 'text') hasUnknown = true
-    }
-  }
-  if (isTyped && seen.size === 0) seen.add('openai-responses')
-  // Both of OpenAI's formats have developers and refusals.
-  if (isOpenAI && !seen.has('openai-responses')) seen.add('openai')
-  const [format = 'openai'] = seen
-  return seen.size > 1 || (seen.size === 0 && hasUnknown) ? undefined : format
+    if (isTyped && seen.size === 0) seen.add('openai-responses')
+    // Both of OpenAI's formats have developers and refusals.
+    if (isOpenAI && !seen.has('openai-responses')) seen.add('openai')
+    const [format = 'openai'] = seen
+    return seen.size > 1 || (seen.size === 0 && hasUnknown) ? undefined : format
+  })
 }
 
 const GEMINI_ROLES: ReadonlySet<unknown> = new Set([undefined, 'user', 'model', 'function'])

@@ -1,14 +1,11 @@
 import { invalid } from '../errors.ts'
 import { listIn } from '../messages/lists.ts'
 import type { Message, Part, ToolCallPart, ToolResultPart } from '../messages/message.ts'
-import { checkMessageList } from '../messages/message-check.ts'
 import { Conversion, type ConversionOptions } from './conversion.ts'
 import { isBlank, isResult } from './wire.ts'
 
 /** A format with a separate system prompt and two roles, user and model. */
 type PromptedFormat<Flag extends string> = {
-  /** The name of the function that writes it. */
-  readonly writer: string
   readonly name: string
   /** Its own option, and the default of that. */
   readonly flag: Flag
@@ -22,9 +19,8 @@ type PromptedFormat<Flag extends string> = {
 export function beginWriting<Flag extends string>(
   messages: readonly Message[],
   options: ConversionOptions & { readonly [name in Flag]?: boolean | undefined },
-  { writer, name, flag, byDefault }: PromptedFormat<Flag>,
+  { name, flag, byDefault }: PromptedFormat<Flag>,
 ): { conversion: Conversion; isSet: boolean; leading: number } {
-  checkMessageList(messages, writer)
   const conversion = new Conversion(name, options)
   const given: unknown = options[flag]
   const isSet = given === undefined ? byDefault : given

@@ -13,13 +13,36 @@ export function check<S extends z.ZodType>(schema: S, value: unknown, what: stri
 
 /**
  * Returns what `read` returns. A value that throws while it is read (a getter, a proxy), or is nested too deeply, is refused with
- * `INVALID_INPUT`. For everything that reads an argument before it is checked, and for checks that are not schemas.
+ * `INVALID_INPUT`. For everything that reads an argument before it is checked, and for checks that are not schemas. `problem` looks for
+ * what is wrong, when something is.
  */
-export function readable<T>(what: string, read: () => T): T {
+export function readable<T>(
+  what: string,
+  read: () => T,
+  problem: () => string | undefined = () => undefined,
+): T {
   try {
     return read()
   } catch (error) {
-    throw error instanceof UndertextError ? error : invalid(`${what}: ${UNREADABLE}`)
+    if (error instanceof UndertextError || isPassedOn(error)) throw error
+    throw invalid(`${what}: ${readable(what, problem, () => UNREADABLE) ?? UNREADABLE}`)
+  }
+}
+
+/** Errors of functions of the application, which are not those of an argument. */
+const passedOn = new WeakSet<object>()
+
+function isPassedOn(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && passedOn.has(error)
+}
+
+/** Calls a function of the application while an argument is read: `readable` passes its error on. */
+export function callOut<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (typeof error === 'object' && error !== null) passedOn.add(error)
+    throw error
   }
 }
 
@@ -42,7 +65,7 @@ export function problemOf(schema: z.ZodType, value: unknown): string | undefined
   }
 }
 
-const UNREADABLE = 'its properties cannot be read'
+const UNREADABLE = 'it cannot be read: a property throws, has another type, or is nested too deeply'
 
 /** The most characters of one issue: enough for a list of all stages. */
 const MOST_CHARACTERS = 300

@@ -243,6 +243,21 @@ function refuseShapeless(messages: unknown, what: string): void {
   }
 }
 
+/**
+ * Reads messages of which only the list was checked, because most come from a store. When that fails, the first content that is not of
+ * the neutral form is named.
+ */
+export function readMessages<T>(messages: readonly unknown[], what: string, read: () => T): T {
+  checkMessageList(messages, what)
+  return readable(what, read, () => {
+    for (const [index, message] of messages.entries()) {
+      const problem = contentProblem((message as { readonly content: unknown }).content)
+      if (problem !== undefined) return `messages[${index}].content${problem}`
+    }
+    return undefined
+  })
+}
+
 /** Checks an optional provider name. Throws `INVALID_INPUT`. */
 export function checkProviderName(provider: unknown, what: string): void {
   if (provider !== undefined && typeof provider !== 'string')

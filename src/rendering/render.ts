@@ -1,6 +1,6 @@
 import { invalid } from '../errors.ts'
 import type { Message, ViewMessage } from '../messages/message.ts'
-import { checkMessageList } from '../messages/message-check.ts'
+import { readMessages } from '../messages/message-check.ts'
 import { providerProfile } from '../tokens/providers.ts'
 import { arrangeTurns, cleanContents, settleReasoning } from './contents.ts'
 import type { Mend } from './draft.ts'
@@ -57,32 +57,34 @@ export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
  * Takes linear time. Throws `INVALID_INPUT` for a view or options of another form.
  */
 export function renderView(view: readonly ViewMessage[], options: RenderOptions): Rendering {
-  checkMessageList(view, 'renderView')
-  if (typeof options !== 'object' || options === null) throw invalid('renderView: options must be an object')
-  if (typeof options.provider !== 'string') throw invalid('renderView: options.provider must be a text')
-  if (options.summaryPlace !== undefined && !SUMMARY_PLACES.includes(options.summaryPlace))
-    throw invalid(`renderView: options.summaryPlace must be one of ${SUMMARY_PLACES.join(', ')}`)
-  const { alsoReads = [] } = options
-  if (!Array.isArray(alsoReads) || alsoReads.some((name) => typeof name !== 'string'))
-    throw invalid('renderView: options.alsoReads must be a list of texts')
-  const profile = providerProfile(options.provider)
-  const mends: Mend[] = []
-  const note = (mend: Mend): void => {
-    mends.push(mend)
-  }
-  const rules = {
-    callIds: profile.callIds,
-    keepWaiting: options.pendingCalls === 'keep',
-    afterHidden: afterHidden(view),
-  }
+  return readMessages(view, 'renderView', () => {
+    if (typeof options !== 'object' || options === null)
+      throw invalid('renderView: options must be an object')
+    if (typeof options.provider !== 'string') throw invalid('renderView: options.provider must be a text')
+    if (options.summaryPlace !== undefined && !SUMMARY_PLACES.includes(options.summaryPlace))
+      throw invalid(`renderView: options.summaryPlace must be one of ${SUMMARY_PLACES.join(', ')}`)
+    const { alsoReads = [] } = options
+    if (!Array.isArray(alsoReads) || alsoReads.some((name) => typeof name !== 'string'))
+      throw invalid('renderView: options.alsoReads must be a list of texts')
+    const profile = providerProfile(options.provider)
+    const mends: Mend[] = []
+    const note = (mend: Mend): void => {
+      mends.push(mend)
+    }
+    const rules = {
+      callIds: profile.callIds,
+      keepWaiting: options.pendingCalls === 'keep',
+      afterHidden: afterHidden(view),
+    }
 
-  const readable = withoutForeignParts(view, options, note)
-  const presented = presentRows(readable, profile, options, note)
-  const cleaned = cleanContents(presented, profile, note)
-  const paired = arrangeToolUse(cleaned, rules, note)
-  const settled = settleReasoning(paired, profile, note)
-  const turns = arrangeTurns(settled, profile, note)
-  return { messages: turns.map(({ message }) => message), mends }
+    const readable = withoutForeignParts(view, options, note)
+    const presented = presentRows(readable, profile, options, note)
+    const cleaned = cleanContents(presented, profile, note)
+    const paired = arrangeToolUse(cleaned, rules, note)
+    const settled = settleReasoning(paired, profile, note)
+    const turns = arrangeTurns(settled, profile, note)
+    return { messages: turns.map(({ message }) => message), mends }
+  })
 }
 
 /** Ids of the rows after the first summary or marker. */

@@ -1,7 +1,7 @@
 import { compactionBlock, lastBlockOf } from '../messages/compaction-block.ts'
 import { defined } from '../messages/defined.ts'
 import { endsInResult, type Message, type Part, partsOf } from '../messages/message.ts'
-import { checkMessageList, checkProviderName } from '../messages/message-check.ts'
+import { checkProviderName, readMessages } from '../messages/message-check.ts'
 import { type CallRef, pairToolUse, toolUseOf } from '../messages/pairing.ts'
 import {
   CALL_ID_FORMS,
@@ -52,16 +52,17 @@ export type Problem = {
  * linear time. Throws `INVALID_INPUT` for a list that holds something else than messages.
  */
 export function validateHistory(messages: readonly Message[], provider?: string): Problem[] {
-  checkMessageList(messages, 'validateHistory')
-  checkProviderName(provider, 'validateHistory')
-  const profile = providerProfile(provider)
-  const found = [
-    ...findContentProblems(messages, profile),
-    ...findToolProblems(messages),
-    ...findIdProblems(messages, profile),
-    ...findTurnProblems(messages, profile, provider),
-  ]
-  return found.sort((a, b) => a.index - b.index)
+  return readMessages(messages, 'validateHistory', () => {
+    checkProviderName(provider, 'validateHistory')
+    const profile = providerProfile(provider)
+    const found = [
+      ...findContentProblems(messages, profile),
+      ...findToolProblems(messages),
+      ...findIdProblems(messages, profile),
+      ...findTurnProblems(messages, profile, provider),
+    ]
+    return found.sort((a, b) => a.index - b.index)
+  })
 }
 
 function problem(code: ProblemCode, index: number, toolCallId?: string): Problem {

@@ -231,7 +231,11 @@ export function specProblem(value: unknown): string | undefined {
 
 /** Whether a value is a stage: a name, and a function that plans. */
 export function isStage(value: unknown): value is Stage {
-  return isStageWithin(value, MOST_DEPTH)
+  try {
+    return isStageWithin(value, MOST_DEPTH)
+  } catch {
+    return false
+  }
 }
 
 function isStageWithin(value: unknown, depth: number): boolean {

@@ -1,4 +1,5 @@
 import { invalid } from '../errors.ts'
+import { readable } from '../messages/check.ts'
 import { compactionBlock } from '../messages/compaction-block.ts'
 import { stringifyJson } from '../messages/json.ts'
 import {
@@ -231,7 +232,7 @@ export function estimateMessagesTokens(
   const sizes = new SizesSum()
   let rows = 0
   for (const [index, message] of messages.entries()) {
-    const problem = contentProblem(message.content)
+    const problem = readable(what, () => contentProblem(message.content))
     if (problem !== undefined) {
       const advice = 'fromOpenAI and fromAnthropic convert messages of other forms'
       throw invalid(`${what}: messages[${index}].content${problem} (${advice})`)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { check } from '../messages/check.ts'
+import { invalid } from '../errors.ts'
+import { check, readable } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
 import { packageWindow } from './package-windows.ts'
 import { canonicalProvider } from './providers.ts'
@@ -294,15 +295,22 @@ function longestOf(
  * overrides.
  */
 export function getContextWindowSize(provider: string, model?: string, overrides?: ContextWindows): number {
-  const store = overrides === undefined ? undefined : check(contextWindowsSchema, overrides, 'overrides')
-  return resolveContextWindow(provider, model, { store }, 'founding').tokens
+  return readable('getContextWindowSize', () => {
+    const store = overrides === undefined ? undefined : check(contextWindowsSchema, overrides, 'overrides')
+    return resolveContextWindow(provider, model, { store }, 'founding').tokens
+  })
 }
 
 /** Tokens reserved for the answer: `maxTokens` when given, else 35 % of the window, rounded up, at most 64,000. */
 export function getOutputReserve(contextWindow: number, maxTokens?: number): number {
-  return (
-    maxTokens ?? Math.min(MAX_DEFAULT_OUTPUT_RESERVE, Math.ceil(contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO))
-  )
+  return readable('getOutputReserve', () => {
+    if (maxTokens !== undefined && typeof maxTokens !== 'number')
+      throw invalid('getOutputReserve: maxTokens must be a number')
+    return (
+      maxTokens ??
+      Math.min(MAX_DEFAULT_OUTPUT_RESERVE, Math.ceil(contextWindow * DEFAULT_OUTPUT_RESERVE_RATIO))
+    )
+  })
 }
 
 /** The available input of a window, tokens: minus the output reserve, and at most the provider's input limit. */
@@ -324,5 +332,7 @@ export function getAvailableInputTokens(
   maxTokens?: number,
   overrides?: ContextWindows,
 ): number {
-  return availableInput(getContextWindowSize(provider, model, overrides), maxTokens)
+  return readable('getAvailableInputTokens', () => {
+    return availableInput(getContextWindowSize(provider, model, overrides), maxTokens)
+  })
 }

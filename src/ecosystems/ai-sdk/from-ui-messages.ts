@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
+import { readable } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import type {
@@ -59,12 +60,16 @@ export function fromUIMessages(
   messages: readonly UIMessageLike[],
   options?: ConversionOptions,
 ): NewMessage[] {
-  const conversion = new Conversion('ai-sdk UIMessage', options)
-  return listAt(messages, 'messages').flatMap((message, index) => {
-    conversion.at(index)
-    const place = `[${index}]`
-    const read = conversion.reading(message, place, () => rowsOfUIMessage(message, place, conversion))
-    return Array.isArray(read) ? (read as NewMessage[]) : [{ role: 'user' as const, content: [read as Part] }]
+  return readable('fromUIMessages', () => {
+    const conversion = new Conversion('ai-sdk UIMessage', options)
+    return listAt(messages, 'messages').flatMap((message, index) => {
+      conversion.at(index)
+      const place = `[${index}]`
+      const read = conversion.reading(message, place, () => rowsOfUIMessage(message, place, conversion))
+      return Array.isArray(read)
+        ? (read as NewMessage[])
+        : [{ role: 'user' as const, content: [read as Part] }]
+    })
   })
 }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
+import { readable } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import {
@@ -9,7 +10,7 @@ import {
   type ProviderPart,
   partsOf,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-check.ts'
+import { readMessages } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions, isSilent, UNREAD } from '../conversion.ts'
 import { listAt, withoutUndefined } from '../wire.ts'
 import {
@@ -89,12 +90,14 @@ export function fromModelMessages(
   messages: readonly SdkMessageLike[],
   options?: ConversionOptions,
 ): NewMessage[] {
-  const conversion = new Conversion('ai-sdk ModelMessage', options)
-  return listAt(messages, 'messages').map((message, index) => {
-    conversion.at(index)
-    const place = `[${index}]`
-    const read = conversion.reading(message, place, () => fromMessage(message, place, conversion))
-    return 'role' in read ? read : { role: 'user', content: [read] }
+  return readable('fromModelMessages', () => {
+    const conversion = new Conversion('ai-sdk ModelMessage', options)
+    return listAt(messages, 'messages').map((message, index) => {
+      conversion.at(index)
+      const place = `[${index}]`
+      const read = conversion.reading(message, place, () => fromMessage(message, place, conversion))
+      return 'role' in read ? read : { role: 'user', content: [read] }
+    })
   })
 }
 
@@ -203,14 +206,15 @@ export function toModelMessages(
   messages: readonly Message[],
   options: ModelMessageOptions = {},
 ): SdkModelMessage[] {
-  checkMessageList(messages, 'toModelMessages')
-  const conversion = new Conversion('ai-sdk ModelMessage', options)
-  const { version = 'v3' } = options
-  if (version !== 'v2' && version !== 'v3' && version !== 'v4')
-    throw invalid('toModelMessages: options.version must be v2, v3 or v4')
-  const writer = new MessageWriter(conversion, version)
-  // The parts are those of `SdkModelMessage`, or exist in one version only and were read from it.
-  return messages.flatMap((message, index) => writer.write(message, index) as SdkModelMessage[])
+  return readMessages(messages, 'toModelMessages', () => {
+    const conversion = new Conversion('ai-sdk ModelMessage', options)
+    const { version = 'v3' } = options
+    if (version !== 'v2' && version !== 'v3' && version !== 'v4')
+      throw invalid('toModelMessages: options.version must be v2, v3 or v4')
+    const writer = new MessageWriter(conversion, version)
+    // The parts are those of `SdkModelMessage`, or exist in one version only and were read from it.
+    return messages.flatMap((message, index) => writer.write(message, index) as SdkModelMessage[])
+  })
 }
 
 type Written = { readonly role: string; readonly content: string | readonly SdkPart[] }

@@ -1,3 +1,4 @@
+import { readable } from '../../messages/check.ts'
 import { compactionBlock } from '../../messages/compaction-block.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
 import {
@@ -7,6 +8,7 @@ import {
   type ProviderPart,
   partsOf,
 } from '../../messages/message.ts'
+import { readMessages } from '../../messages/message-check.ts'
 import {
   AI_SDK,
   fileFrom,
@@ -204,13 +206,15 @@ export function runsByRole(parts: readonly SdkPart[]) {
  * name of the model's provider. Fields without a place in the neutral form are kept under `ai-sdk`.
  */
 export function fromSdkPrompt(prompt: readonly SdkMessageLike[], provider: string): NewMessage[] {
-  return prompt.map((message) => {
-    const { role, content, providerOptions } = message as SdkMessage
-    const { providerOptions: options } = keptOptions(providerOptions)
-    const metadata = options && { metadata: { [AI_SDK]: { options: options as JsonObject } } }
-    if (typeof content === 'string') return { role, content, ...metadata }
-    const parts = markReasoned(content.map((part) => partFrom(part, provider)))
-    return { role, content: contentOf(parts), ...metadata }
+  return readable('fromSdkPrompt', () => {
+    return prompt.map((message) => {
+      const { role, content, providerOptions } = message as SdkMessage
+      const { providerOptions: options } = keptOptions(providerOptions)
+      const metadata = options && { metadata: { [AI_SDK]: { options: options as JsonObject } } }
+      if (typeof content === 'string') return { role, content, ...metadata }
+      const parts = markReasoned(content.map((part) => partFrom(part, provider)))
+      return { role, content: contentOf(parts), ...metadata }
+    })
   })
 }
 
@@ -220,27 +224,30 @@ export function fromSdkPrompt(prompt: readonly SdkMessageLike[], provider: strin
  */
 export function toSdkPrompt(
   messages: readonly Message[],
-  { version, provider }: { readonly version: SdkVersion; readonly provider: string },
+  target: { readonly version: SdkVersion; readonly provider: string },
 ): SdkMessage[] {
-  const names = new Map<string, string>()
-  const target: Target = { version, provider, names }
-  const prompt: SdkMessage[] = []
-  for (const message of messages) {
-    const { role, metadata } = message
-    const options = sentOptions(messageOptions(metadata))
-    const parts = partsOf(message)
-    for (const part of parts) if (part.type === 'tool-call') names.set(part.toolCallId, part.toolName)
-    if (role === 'system') {
-      const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
-      prompt.push({ role, content: text, ...options })
-      continue
+  return readMessages(messages, 'toSdkPrompt', () => {
+    const { version, provider } = target
+    const names = new Map<string, string>()
+    const writing: Target = { version, provider, names }
+    const prompt: SdkMessage[] = []
+    for (const message of messages) {
+      const { role, metadata } = message
+      const options = sentOptions(messageOptions(metadata))
+      const parts = partsOf(message)
+      for (const part of parts) if (part.type === 'tool-call') names.set(part.toolCallId, part.toolName)
+      if (role === 'system') {
+        const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+        prompt.push({ role, content: text, ...options })
+        continue
+      }
+      const hasReasoning = hasReasoningItem(parts)
+      const content = parts.flatMap((part) => partTo(part, writing, hasReasoning))
+      if (role !== 'assistant') for (const run of runsByRole(content)) addRun(prompt, run, options)
+      else if (content.length > 0) prompt.push({ role, content, ...options })
     }
-    const hasReasoning = hasReasoningItem(parts)
-    const content = parts.flatMap((part) => partTo(part, target, hasReasoning))
-    if (role !== 'assistant') for (const run of runsByRole(content)) addRun(prompt, run, options)
-    else if (content.length > 0) prompt.push({ role, content, ...options })
-  }
-  return prompt
+    return prompt
+  })
 }
 
 function addRun(

@@ -12,7 +12,7 @@ import type {
   ToolResultOutput,
   ToolResultPart,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-check.ts'
+import { readMessages } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { mediaOf } from '../wire.ts'
 import { AI_SDK, jsonOf, keptPartTo, ownOf, ownOfMessage, sentOptions } from './fields.ts'
@@ -54,9 +54,14 @@ export function toUIMessages<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
   messages: readonly Message[],
   options: UIMessageOptions = {},
 ): UI_MESSAGE[] {
-  checkMessageList(messages, 'toUIMessages')
-  const conversion = new Conversion('ai-sdk UIMessage', options)
-  return uiMessagesOf(groupsOf(messages as readonly AnyRow[]), options, conversion) as unknown as UI_MESSAGE[]
+  return readMessages(messages, 'toUIMessages', () => {
+    const conversion = new Conversion('ai-sdk UIMessage', options)
+    return uiMessagesOf(
+      groupsOf(messages as readonly AnyRow[]),
+      options,
+      conversion,
+    ) as unknown as UI_MESSAGE[]
+  })
 }
 
 /** Converts each group to a message, in order, with a unique id. */

@@ -1,3 +1,4 @@
+import { readable } from '../../messages/check.ts'
 import { canonicalProvider, isKnownProvider } from '../../tokens/providers.ts'
 
 /** Gateways to other providers, whose model ids begin with the provider. */
@@ -12,18 +13,20 @@ export function namesOf(model: { readonly provider: string; readonly modelId: st
   readonly provider: string
   readonly model: string
 } {
-  const name = model.provider.trim().toLowerCase()
-  const slash = model.modelId.indexOf('/')
-  const first = name.split('.', 1)[0]!
-  if (GATEWAYS.has(first) && slash > 0) {
-    const provider = canonicalProvider(model.modelId.slice(0, slash))
-    if (isKnownProvider(provider)) return { provider, model: model.modelId.slice(slash + 1) }
-  }
-  const provider = canonicalProvider(name)
-  return {
-    provider: (isKnownProvider(provider) ? provider : first) || 'openai',
-    model: model.modelId || 'unknown',
-  }
+  return readable('namesOf', () => {
+    const name = model.provider.trim().toLowerCase()
+    const slash = model.modelId.indexOf('/')
+    const first = name.split('.', 1)[0]!
+    if (GATEWAYS.has(first) && slash > 0) {
+      const provider = canonicalProvider(model.modelId.slice(0, slash))
+      if (isKnownProvider(provider)) return { provider, model: model.modelId.slice(slash + 1) }
+    }
+    const provider = canonicalProvider(name)
+    return {
+      provider: (isKnownProvider(provider) ? provider : first) || 'openai',
+      model: model.modelId || 'unknown',
+    }
+  })
 }
 
 /*

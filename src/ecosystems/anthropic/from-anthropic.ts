@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
+import { readable } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type {
@@ -120,13 +121,15 @@ export function fromAnthropic(
   input: readonly object[] | { readonly messages: readonly object[]; readonly system?: unknown },
   options?: ConversionOptions,
 ): Message[] {
-  const reader = anthropicReader(options)
-  const list = Array.isArray(input)
-  const { system, messages } = list ? { system: undefined, messages: input } : objectAt(input, 'input')
-  const head = list ? '' : 'messages'
-  const turns = listAt(messages, list ? 'input' : 'messages')
-  const leading = system === undefined ? [] : [reader.system(system)]
-  return [...leading, ...turns.map((message, i) => reader.message(message, i, `${head}[${i}]`))]
+  return readable('fromAnthropic', () => {
+    const reader = anthropicReader(options)
+    const list = Array.isArray(input)
+    const { system, messages } = list ? { system: undefined, messages: input } : objectAt(input, 'input')
+    const head = list ? '' : 'messages'
+    const turns = listAt(messages, list ? 'input' : 'messages')
+    const leading = system === undefined ? [] : [reader.system(system)]
+    return [...leading, ...turns.map((message, i) => reader.message(message, i, `${head}[${i}]`))]
+  })
 }
 
 /**

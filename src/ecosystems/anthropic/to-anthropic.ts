@@ -11,6 +11,7 @@ import {
   type ToolResultOutput,
   type ToolResultPart,
 } from '../../messages/message.ts'
+import { readMessages } from '../../messages/message-check.ts'
 import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import {
   answeredRunsOf,
@@ -44,7 +45,7 @@ export type AnthropicOptions = ConversionOptions & {
   readonly forRequest?: boolean | undefined
 }
 
-const FORMAT = { writer: 'toAnthropic', name: ANTHROPIC, flag: 'forRequest', byDefault: false } as const
+const FORMAT = { name: ANTHROPIC, flag: 'forRequest', byDefault: false } as const
 
 /**
  * Converts neutral messages to the form of the Messages API: `toAnthropic(fromAnthropic(x))` is x.
@@ -64,24 +65,26 @@ export function toAnthropic(
   messages: readonly Message[],
   options: AnthropicOptions = {},
 ): AnthropicConversation {
-  const { conversion, isSet, leading } = beginWriting(messages, options, FORMAT)
-  const system = toSystem(messages.slice(0, leading), conversion)
-  const turns: AnthropicMessage[] = []
-  /** Whether the last turn holds results from within an assistant message: the next user content joins them. */
-  let ownResults = false
-  for (const [index, message] of messages.entries()) {
-    if (index < leading) continue
-    const [first, ...others] = toMessages(message, index, conversion)
-    if (first === undefined) continue
-    const last = turns.at(-1)
-    if (ownResults && first.role === 'user' && last !== undefined)
-      turns[turns.length - 1] = joined(last, first)
-    else turns.push(first)
-    for (const other of others) turns.push(other)
-    ownResults = message.role === 'assistant' && turns.at(-1)?.role === 'user'
-  }
-  const sent = isSet ? turns.map(({ role, content }) => ({ role, content })) : turns
-  return system === undefined ? { messages: sent } : { system, messages: sent }
+  return readMessages(messages, 'toAnthropic', () => {
+    const { conversion, isSet, leading } = beginWriting(messages, options, FORMAT)
+    const system = toSystem(messages.slice(0, leading), conversion)
+    const turns: AnthropicMessage[] = []
+    /** Whether the last turn holds results from within an assistant message: the next user content joins them. */
+    let ownResults = false
+    for (const [index, message] of messages.entries()) {
+      if (index < leading) continue
+      const [first, ...others] = toMessages(message, index, conversion)
+      if (first === undefined) continue
+      const last = turns.at(-1)
+      if (ownResults && first.role === 'user' && last !== undefined)
+        turns[turns.length - 1] = joined(last, first)
+      else turns.push(first)
+      for (const other of others) turns.push(other)
+      ownResults = message.role === 'assistant' && turns.at(-1)?.role === 'user'
+    }
+    const sent = isSet ? turns.map(({ role, content }) => ({ role, content })) : turns
+    return system === undefined ? { messages: sent } : { system, messages: sent }
+  })
 }
 
 function joined(results: AnthropicMessage, words: AnthropicMessage): AnthropicMessage {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { invalid, isUndertextError } from '../../errors.ts'
-import { MAX_NAME_LENGTH } from '../../messages/check.ts'
+import { MAX_NAME_LENGTH, readable } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import { canonicalJson, isObject, type JsonObject, jsonProblem } from '../../messages/json.ts'
 import type { Message, NewMessage } from '../../messages/message.ts'
@@ -92,14 +92,20 @@ const EMPTY = '%'
  * unit.
  */
 export function encodeName(text: string): string {
-  if (text === '') return EMPTY
-  return text.replace(ESCAPED, (unit) => `%${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return readable('encodeName', () => {
+    if (text === '') return EMPTY
+    return text.replace(ESCAPED, (unit) => `%${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  })
 }
 
 /** The text of a name: `decodeName(encodeName(text))` is the text. */
 export function decodeName(name: string): string {
-  if (name === EMPTY) return ''
-  return name.replace(/%([0-9a-f]{4})/g, (_, unit: string) => String.fromCharCode(Number.parseInt(unit, 16)))
+  return readable('decodeName', () => {
+    if (name === EMPTY) return ''
+    return name.replace(/%([0-9a-f]{4})/g, (_, unit: string) =>
+      String.fromCharCode(Number.parseInt(unit, 16)),
+    )
+  })
 }
 
 /** Reads a key. Throws `INVALID_INPUT` for a key that names no transcript, or that is too long. */
@@ -134,14 +140,16 @@ function idOf(projectKey: string, sessionId: string, subpath: string | undefined
 
 /** The key of a session of the store; `undefined` for one that holds no transcript. */
 export function keyOfSession(id: string): SessionKey | undefined {
-  const [head, projectKey, sessionId, subpath, ...more] = id.split('/')
-  if (head !== CLAUDE_AGENT_SDK || projectKey === undefined || sessionId === undefined || more.length > 0)
-    return undefined
-  return {
-    projectKey: decodeName(projectKey),
-    sessionId: decodeName(sessionId),
-    ...(subpath !== undefined && { subpath: decodeName(subpath) }),
-  }
+  return readable('keyOfSession', () => {
+    const [head, projectKey, sessionId, subpath, ...more] = id.split('/')
+    if (head !== CLAUDE_AGENT_SDK || projectKey === undefined || sessionId === undefined || more.length > 0)
+      return undefined
+    return {
+      projectKey: decodeName(projectKey),
+      sessionId: decodeName(sessionId),
+      ...(subpath !== undefined && { subpath: decodeName(subpath) }),
+    }
+  })
 }
 
 /*

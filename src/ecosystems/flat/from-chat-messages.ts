@@ -1,4 +1,5 @@
 import { invalid } from '../../errors.ts'
+import { readable } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import {
@@ -96,14 +97,16 @@ export function readChatMessages(
   first: number,
   options?: ConversionOptions,
 ): NewMessage[] {
-  const conversion = new Conversion(FLAT, options)
-  const read = listAt(messages, 'messages').map((message, i): NewMessage => {
-    const index = first + i
-    conversion.at(index)
-    const place = `[${index}]`
-    return messageRead(conversion.reading(message, place, () => fromMessage(message, place)))
+  return readable('fromChatMessages', () => {
+    const conversion = new Conversion(FLAT, options)
+    const read = listAt(messages, 'messages').map((message, i): NewMessage => {
+      const index = first + i
+      conversion.at(index)
+      const place = `[${index}]`
+      return messageRead(conversion.reading(message, place, () => fromMessage(message, place)))
+    })
+    return withIds(read, first)
   })
-  return withIds(read, first)
 }
 
 function fromMessage(value: unknown, path: string): NewMessage {

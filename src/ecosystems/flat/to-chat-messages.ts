@@ -11,7 +11,7 @@ import {
   type ToolCallPart,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-check.ts'
+import { readMessages } from '../../messages/message-check.ts'
 import type { ChatMessage } from '../../model/message-parts.ts'
 import { argumentsIn } from '../../model/message-parts.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
@@ -36,13 +36,14 @@ type Row = Message & { readonly id?: string; readonly kind?: string; readonly pi
  * Throws `INVALID_INPUT` for an unknown role or a part of an unknown type.
  */
 export function toChatMessages(messages: readonly Message[], options?: ConversionOptions): ChatMessage[] {
-  checkMessageList(messages, 'toChatMessages')
-  const conversion = new Conversion(FLAT, options)
-  return messages.flatMap((message, index) => {
-    conversion.at(index)
-    if (!(ROLES as readonly string[]).includes(message.role))
-      throw invalid(`[${index}].role: must be one of ${ROLES.join(', ')}`)
-    return fromRow(message, `[${index}]`, conversion)
+  return readMessages(messages, 'toChatMessages', () => {
+    const conversion = new Conversion(FLAT, options)
+    return messages.flatMap((message, index) => {
+      conversion.at(index)
+      if (!(ROLES as readonly string[]).includes(message.role))
+        throw invalid(`[${index}].role: must be one of ${ROLES.join(', ')}`)
+      return fromRow(message, `[${index}]`, conversion)
+    })
   })
 }
 

@@ -1,4 +1,5 @@
 import { invalid } from '../../errors.ts'
+import { readable } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type {
@@ -221,30 +222,32 @@ export function fromGemini(
   input: readonly object[] | { readonly contents: readonly object[]; readonly systemInstruction?: unknown },
   options?: ConversionOptions,
 ): Message[] {
-  const conversion = new Conversion(GOOGLE, options)
-  const list = Array.isArray(input)
-  const { systemInstruction, contents } = list
-    ? { systemInstruction: undefined, contents: input }
-    : objectAt(input, 'input')
-  const head = list ? '' : 'contents'
-  const given = listAt(contents, list ? 'input' : 'contents')
-  const reading: Reading = { conversion, calls: new Calls(given) }
-  const leading = systemInstruction === undefined ? [] : [readInstruction(systemInstruction, reading)]
-  let lastCalls: readonly string[] = []
-  let followsAnswers = false
-  const turns = given.map((content, i) => {
-    const path = `${head}[${i}]`
-    const read = (fields: JsonObject): Message => readContent(fields, path, reading)
-    const message = conversion.message(asPlainContent(content), i, path, read)
-    const calls = idsOf(message, 'tool-call')
-    const answers = idsOf(message, 'tool-result')
-    if (calls.length > 0) lastCalls = calls
-    const isInOrder = orderOf(answers, lastCalls).every((from, to) => from === to)
-    const isOdd = answers.length > 0 && (followsAnswers || !isInOrder)
-    followsAnswers = answers.length > 0
-    return isOdd && message.metadata === undefined ? { ...message, metadata: { [GOOGLE]: {} } } : message
+  return readable('fromGemini', () => {
+    const conversion = new Conversion(GOOGLE, options)
+    const list = Array.isArray(input)
+    const { systemInstruction, contents } = list
+      ? { systemInstruction: undefined, contents: input }
+      : objectAt(input, 'input')
+    const head = list ? '' : 'contents'
+    const given = listAt(contents, list ? 'input' : 'contents')
+    const reading: Reading = { conversion, calls: new Calls(given) }
+    const leading = systemInstruction === undefined ? [] : [readInstruction(systemInstruction, reading)]
+    let lastCalls: readonly string[] = []
+    let followsAnswers = false
+    const turns = given.map((content, i) => {
+      const path = `${head}[${i}]`
+      const read = (fields: JsonObject): Message => readContent(fields, path, reading)
+      const message = conversion.message(asPlainContent(content), i, path, read)
+      const calls = idsOf(message, 'tool-call')
+      const answers = idsOf(message, 'tool-result')
+      if (calls.length > 0) lastCalls = calls
+      const isInOrder = orderOf(answers, lastCalls).every((from, to) => from === to)
+      const isOdd = answers.length > 0 && (followsAnswers || !isInOrder)
+      followsAnswers = answers.length > 0
+      return isOdd && message.metadata === undefined ? { ...message, metadata: { [GOOGLE]: {} } } : message
+    })
+    return [...leading, ...turns]
   })
-  return [...leading, ...turns]
 }
 
 function idsOf({ content }: Message, type: 'tool-call' | 'tool-result'): string[] {

@@ -11,6 +11,7 @@ import {
   type ToolResultOutput,
   type ToolResultPart,
 } from '../../messages/message.ts'
+import { readMessages } from '../../messages/message-check.ts'
 import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import {
   answeredRunsOf,
@@ -191,7 +192,7 @@ export type GeminiOptions = ConversionOptions & {
  */
 export const DUMMY_SIGNATURE = 'skip_thought_signature_validator'
 
-const FORMAT = { writer: 'toGemini', name: GOOGLE, flag: 'dummySignatures', byDefault: true } as const
+const FORMAT = { name: GOOGLE, flag: 'dummySignatures', byDefault: true } as const
 
 /**
  * Converts neutral messages to contents of Gemini: `toGemini(fromGemini(x))` is x. Leading system messages
@@ -208,15 +209,17 @@ const FORMAT = { writer: 'toGemini', name: GOOGLE, flag: 'dummySignatures', byDe
  * part of an unknown type, and for invalid options.
  */
 export function toGemini(messages: readonly Message[], options: GeminiOptions = {}): GeminiConversation {
-  const { conversion, isSet: dummySignatures, leading } = beginWriting(messages, options, FORMAT)
-  const systemInstruction = writeInstruction(messages.slice(0, leading), conversion)
-  const drafts = messages.slice(leading).flatMap((message, i) => {
-    for (const part of partsOf(message))
-      if (part.type === 'tool-call') conversion.toolNames.set(part.toolCallId, part.toolName)
-    return writeMessage(message, leading + i, conversion, dummySignatures)
+  return readMessages(messages, 'toGemini', () => {
+    const { conversion, isSet: dummySignatures, leading } = beginWriting(messages, options, FORMAT)
+    const systemInstruction = writeInstruction(messages.slice(0, leading), conversion)
+    const drafts = messages.slice(leading).flatMap((message, i) => {
+      for (const part of partsOf(message))
+        if (part.type === 'tool-call') conversion.toolNames.set(part.toolCallId, part.toolName)
+      return writeMessage(message, leading + i, conversion, dummySignatures)
+    })
+    const contents = withAnswersTogether(drafts)
+    return systemInstruction === undefined ? { contents } : { systemInstruction, contents }
   })
-  const contents = withAnswersTogether(drafts)
-  return systemInstruction === undefined ? { contents } : { systemInstruction, contents }
 }
 
 /** A part to send, and the neutral part it was. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
+import { readable } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type {
@@ -43,17 +44,19 @@ import { type Envelope, LANGCHAIN, openEnvelope, usualFields } from './types.ts'
  * unread parts and reported.
  */
 export function fromLangChain(messages: readonly object[], options?: ConversionOptions): Message[] {
-  const conversion = new Conversion(LANGCHAIN, options)
-  const calls: KnownCalls = { names: new Map(), functionCallIds: new FunctionCallIds() }
-  return listAt(messages, 'messages').map((message, i) => {
-    conversion.at(i)
-    const path = `[${i}]`
-    const read = conversion.reading(message, path, () => {
-      const inexact = (place: string): void =>
-        conversion.note('changed', place, 'is not JSON throughout, and is kept as far as JSON allows')
-      return new MessageReader(conversion, calls, openEnvelope(message, path, inexact), path).read()
+  return readable('fromLangChain', () => {
+    const conversion = new Conversion(LANGCHAIN, options)
+    const calls: KnownCalls = { names: new Map(), functionCallIds: new FunctionCallIds() }
+    return listAt(messages, 'messages').map((message, i) => {
+      conversion.at(i)
+      const path = `[${i}]`
+      const read = conversion.reading(message, path, () => {
+        const inexact = (place: string): void =>
+          conversion.note('changed', place, 'is not JSON throughout, and is kept as far as JSON allows')
+        return new MessageReader(conversion, calls, openEnvelope(message, path, inexact), path).read()
+      })
+      return messageRead(read)
     })
-    return messageRead(read)
   })
 }
 

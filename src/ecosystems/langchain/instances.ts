@@ -15,6 +15,7 @@ import {
   ToolMessageChunk,
 } from '@langchain/core/messages'
 import type { Message } from '../../messages/message.ts'
+import { readMessages } from '../../messages/message-check.ts'
 import type { ConversionOptions } from '../conversion.ts'
 import { writeMessages } from './to-langchain.ts'
 
@@ -44,9 +45,11 @@ const CLASSES: ReadonlyMap<string, MessageClass> = new Map<string, MessageClass>
  * Throws `INVALID_INPUT` for an invalid list and for a part of an unknown type.
  */
 export function toLangChain(messages: readonly Message[], options?: ConversionOptions): BaseMessage[] {
-  return writeMessages(messages, options).map(({ type, data, className }) => {
-    const Class = CLASSES.get(className ?? type) ?? HumanMessage
-    // The constructors add absent fields to the object itself: this one is not shared.
-    return new Class(data as never)
+  return readMessages(messages, 'toLangChain', () => {
+    return writeMessages(messages, options).map(({ type, data, className }) => {
+      const Class = CLASSES.get(className ?? type) ?? HumanMessage
+      // The constructors add absent fields to the object itself: this one is not shared.
+      return new Class(data as never)
+    })
   })
 }

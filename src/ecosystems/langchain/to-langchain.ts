@@ -10,7 +10,7 @@ import {
   type ToolCallPart,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-check.ts'
+import { readMessages } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions, isSilent, unknownPart, whyNotSent } from '../conversion.ts'
 import { runsOf } from '../runs.ts'
 import { isEmpty, isObject, isResult, keptFor, textBlocks } from '../wire.ts'
@@ -130,12 +130,13 @@ export function toLangChainStored(
 
 /** The same, with the classes of streamed pieces, for making instances. */
 export function writeMessages(messages: readonly Message[], options?: ConversionOptions): WrittenMessage[] {
-  const conversion = new Conversion(LANGCHAIN, options)
-  checkMessageList(messages, 'toLangChain')
-  const writer = new Writer(conversion)
-  return messages.flatMap((message, i) => {
-    conversion.at(i)
-    return writer.write(message, `[${i}]`)
+  return readMessages(messages, 'toLangChain', () => {
+    const conversion = new Conversion(LANGCHAIN, options)
+    const writer = new Writer(conversion)
+    return messages.flatMap((message, i) => {
+      conversion.at(i)
+      return writer.write(message, `[${i}]`)
+    })
   })
 }
 

@@ -1,4 +1,5 @@
 import { invalid } from '../../errors.ts'
+import { readable } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type {
@@ -56,12 +57,14 @@ import {
  * kept as unread parts.
  */
 export function fromAgentItems(items: readonly object[], options?: ConversionOptions): Message[] {
-  const conversion = new Conversion(AGENTS, options)
-  return listAt(items, 'items').map((item, i) => {
-    const place = `[${i}]`
-    conversion.at(i)
-    const read = conversion.reading(item, place, () => fromItem(item, place, conversion))
-    return messageRead(read)
+  return readable('fromAgentItems', () => {
+    const conversion = new Conversion(AGENTS, options)
+    return listAt(items, 'items').map((item, i) => {
+      const place = `[${i}]`
+      conversion.at(i)
+      const read = conversion.reading(item, place, () => fromItem(item, place, conversion))
+      return messageRead(read)
+    })
   })
 }
 

@@ -16,7 +16,7 @@ import {
   type ToolResultOutput,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-check.ts'
+import { readMessages } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import { audioFormatOf } from '../openai/chat-types.ts'
 import { argumentsText, isObject, keptFor, mediaOf, textBlocks } from '../wire.ts'
@@ -128,15 +128,16 @@ export function toAgentItems(messages: readonly Message[], options?: ConversionO
 
 /** `toAgentItems` with a list of items per message. */
 export function toItemsOfEach(messages: readonly Message[], options?: ConversionOptions): AgentItem[][] {
-  const conversion = new Conversion(AGENTS, options)
-  checkMessageList(messages, 'toAgentItems')
-  const writing = { conversion, names: new Map<string, string>(), place: '' }
-  const items = messages.map((message, i) => {
-    conversion.at(i)
-    return toItems(message, `[${i}]`, writing)
+  return readMessages(messages, 'toAgentItems', () => {
+    const conversion = new Conversion(AGENTS, options)
+    const writing = { conversion, names: new Map<string, string>(), place: '' }
+    const items = messages.map((message, i) => {
+      conversion.at(i)
+      return toItems(message, `[${i}]`, writing)
+    })
+    // Items that were read were checked then; all others are made here.
+    return items as unknown as AgentItem[][]
   })
-  // Items that were read were checked then; all others are made here.
-  return items as unknown as AgentItem[][]
 }
 
 function toItems(message: Message, place: string, writing: Writing): Item[] {

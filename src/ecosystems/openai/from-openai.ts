@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from '../../errors.ts'
+import { readable } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type {
@@ -146,8 +147,10 @@ function fromAnswer(
  * such a part or message is kept as an unread part.
  */
 export function fromOpenAI(input: readonly object[], options?: ConversionOptions): Message[] {
-  const read = openAIReader(options)
-  return listAt(input, 'input').map((message, i) => read(message, i, `[${i}]`))
+  return readable('fromOpenAI', () => {
+    const read = openAIReader(options)
+    return listAt(input, 'input').map((message, i) => read(message, i, `[${i}]`))
+  })
 }
 
 /**

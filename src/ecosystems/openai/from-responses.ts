@@ -1,4 +1,5 @@
 import { invalid } from '../../errors.ts'
+import { readable } from '../../messages/check.ts'
 import type { Json, JsonObject } from '../../messages/json.ts'
 import type { Message, Part, Role, ToolCallPart, ToolResultOutput } from '../../messages/message.ts'
 import { addressAt, base64At, Conversion, type ConversionOptions, UNREAD } from '../conversion.ts'
@@ -168,12 +169,14 @@ function fromScreenshot(output: JsonObject, path: string, reading: Reading): Too
  * such a part or item is kept as an unread part.
  */
 export function fromOpenAIResponses(input: ResponsesInput, options?: ConversionOptions): Message[] {
-  const reading = new Reading(RESPONSES, options)
-  if (Array.isArray(input)) return fromItems(input, '', true, reading)
-  const { input: value, instructions } = objectAt(input, 'input')
-  if (typeof value !== 'string' && !Array.isArray(value)) throw invalid('input: must be a text or an array')
-  const leading = fromText(instructions, 'instructions', 'system', false, reading)
-  return [...leading, ...fromText(value, 'input', 'user', true, reading)]
+  return readable('fromOpenAIResponses', () => {
+    const reading = new Reading(RESPONSES, options)
+    if (Array.isArray(input)) return fromItems(input, '', true, reading)
+    const { input: value, instructions } = objectAt(input, 'input')
+    if (typeof value !== 'string' && !Array.isArray(value)) throw invalid('input: must be a text or an array')
+    const leading = fromText(instructions, 'instructions', 'system', false, reading)
+    return [...leading, ...fromText(value, 'input', 'user', true, reading)]
+  })
 }
 
 /**

@@ -13,7 +13,7 @@ import {
   type ToolResultOutput,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-check.ts'
+import { readMessages } from '../../messages/message-check.ts'
 import { Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import { answeredRunsOf, placesOf } from '../runs.ts'
 import { argumentsText, isEmpty, isObject, isResult, keptFor, mediaOf, textBlocks } from '../wire.ts'
@@ -123,18 +123,19 @@ function answerContent(
  * not name it, so that the SDK accepts the list. Throws `INVALID_INPUT` for a part of an unknown type.
  */
 export function toOpenAI(messages: readonly Message[], options?: ConversionOptions): OpenAIMessage[] {
-  const writing = new Writing(OPENAI, options)
-  checkMessageList(messages, 'toOpenAI')
-  const sent = messages.flatMap((message, index): (WireMessage | JsonObject)[] => {
-    writing.at(index)
-    const path = `[${index}]`
-    if (message.role === 'assistant') {
-      return [...compactionsOf(message), ...toAssistant(message, path, writing)]
-    }
-    return toOthers(message, path, writing)
+  return readMessages(messages, 'toOpenAI', () => {
+    const writing = new Writing(OPENAI, options)
+    const sent = messages.flatMap((message, index): (WireMessage | JsonObject)[] => {
+      writing.at(index)
+      const path = `[${index}]`
+      if (message.role === 'assistant') {
+        return [...compactionsOf(message), ...toAssistant(message, path, writing)]
+      }
+      return toOthers(message, path, writing)
+    })
+    // A message that was read may be looser than the SDK type; it is written as it was.
+    return sent as OpenAIMessage[]
   })
-  // A message that was read may be looser than the SDK type; it is written as it was.
-  return sent as OpenAIMessage[]
 }
 
 /** A system, user or tool message: its results, then its other content. */

@@ -13,7 +13,7 @@ import {
   type ToolResultOutput,
   type ToolResultPart,
 } from '../../messages/message.ts'
-import { checkMessageList } from '../../messages/message-check.ts'
+import { readMessages } from '../../messages/message-check.ts'
 import {
   Conversion,
   type ConversionNote,
@@ -81,18 +81,19 @@ export function toOpenAIResponses(
   messages: readonly Message[],
   options: ConversionOptions = {},
 ): ResponsesItem[] {
-  // This only checks the options: notes are sent in the order of the messages, once all items are settled.
-  new Conversion(RESPONSES, options)
-  const notes: ConversionNote[] = []
-  checkMessageList(messages, 'toOpenAIResponses')
-  const writer = new Writer(RESPONSES, { onNote: (note) => notes.push(note) })
-  for (const [index, message] of messages.entries()) writer.add(message, index)
-  const items = settledItems(writer.drafts, ({ messageIndex, place }, kind, why) =>
-    notes.push({ kind, messageIndex, place, why }),
-  )
-  for (const note of notes.sort((a, b) => a.messageIndex - b.messageIndex)) options.onNote?.(note)
-  // An item that was read may be of any type; it is written as it was.
-  return items as ResponsesItem[]
+  return readMessages(messages, 'toOpenAIResponses', () => {
+    // This only checks the options: notes are sent in the order of the messages, once all items are settled.
+    new Conversion(RESPONSES, options)
+    const notes: ConversionNote[] = []
+    const writer = new Writer(RESPONSES, { onNote: (note) => notes.push(note) })
+    for (const [index, message] of messages.entries()) writer.add(message, index)
+    const items = settledItems(writer.drafts, ({ messageIndex, place }, kind, why) =>
+      notes.push({ kind, messageIndex, place, why }),
+    )
+    for (const note of notes.sort((a, b) => a.messageIndex - b.messageIndex)) options.onNote?.(note)
+    // An item that was read may be of any type; it is written as it was.
+    return items as ResponsesItem[]
+  })
 }
 
 /** Converts messages to items, one after another. */

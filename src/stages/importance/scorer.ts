@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
-import { check, nameSchema } from '../../messages/check.ts'
+import { check, nameSchema, readable } from '../../messages/check.ts'
 import { type Message, type Part, partsOf } from '../../messages/message.ts'
 import { checkMessageList, contentProblem } from '../../messages/message-check.ts'
 import { indexMessage } from '../../model/message-parts.ts'
@@ -134,7 +134,7 @@ const uncounted: Estimator = {
 function viewOf(messages: readonly MessageToScore[], what: string) {
   checkMessageList(messages, what)
   const contents = messages.map(({ content }, index): readonly Part[] => {
-    const problem = contentProblem(content)
+    const problem = readable(what, () => contentProblem(content))
     if (problem !== undefined)
       throw invalid(
         `${what}: messages[${index}].content${problem} (fromOpenAI and fromAnthropic convert messages of other forms)`,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
-import { check } from '../../messages/check.ts'
+import { check, readable } from '../../messages/check.ts'
 import { canonicalProvider } from '../providers.ts'
 import type { Estimator } from './estimator-schema.ts'
 
@@ -44,23 +44,25 @@ for (const sign of '{}[]<>=_\\|&*$#+@') signs[sign.charCodeAt(0)] = 1
  * prose full of links or tables may pass for code, and sparse code for prose.
  */
 export function looksLikeCode(text: string): boolean {
-  const { length } = text
-  const starts = length <= 3 * WINDOW ? [0] : [0, (length - WINDOW) >> 1, length - WINDOW]
-  const size = length <= 3 * WINDOW ? length : WINDOW
-  let found = 0
-  let seen = 0
-  for (const start of starts) {
-    let before = 0x20
-    for (let at = start; at < start + size; at++) {
-      const unit = text.charCodeAt(at)
-      if (unit > 0x20) {
-        seen++
-        if (unit < 128 && (signs[unit] === 1 || isCodeSign(text, at, unit, before))) found++
+  return readable('looksLikeCode', () => {
+    const { length } = text
+    const starts = length <= 3 * WINDOW ? [0] : [0, (length - WINDOW) >> 1, length - WINDOW]
+    const size = length <= 3 * WINDOW ? length : WINDOW
+    let found = 0
+    let seen = 0
+    for (const start of starts) {
+      let before = 0x20
+      for (let at = start; at < start + size; at++) {
+        const unit = text.charCodeAt(at)
+        if (unit > 0x20) {
+          seen++
+          if (unit < 128 && (signs[unit] === 1 || isCodeSign(text, at, unit, before))) found++
+        }
+        before = unit
       }
-      before = unit
     }
-  }
-  return seen > 0 && found / seen >= LEAST_SHARE
+    return seen > 0 && found / seen >= LEAST_SHARE
+  })
 }
 
 /** Signs of prose in places of code: a bracket right after a word, a semicolon at the end of a line, quotes around a key. */
