@@ -72,16 +72,20 @@ class RunPlanner {
   readonly #draft: RunDraft
   /** Whether the run summarizes: then nothing is hidden after a summary without being in one. */
   readonly #summarizes: boolean
+  /** The number of summarizing stages that are still to come: their summaries may be placed before what an earlier stage hides. */
+  #toCome: number
 
   constructor(draft: RunDraft) {
     this.#draft = draft
     this.#summarizes = draft.config.pipeline.some(requestsSummaries)
+    this.#toCome = summarizingAmong(draft.config.pipeline)
   }
 
   /** Runs stages in order, each only while the history is over the budget. */
   async runStages(stages: readonly Stage[], budget: number): Promise<void> {
     for (const stage of stages) {
       const limit = 'until' in stage && stage.until === 'limit' ? this.#draft.settings.limitTokens : budget
+      if (!('stages' in stage) || this.#draft.view.tokens <= limit) this.#toCome -= summarizingAmong([stage])
       if (this.#draft.view.tokens <= limit) continue
       if ('stages' in stage) await this.runStages(stage.stages, stage.budget ?? budget)
       else if ('plan' in stage) await this.#runPlanning(stage, budget)
@@ -141,11 +145,12 @@ class RunPlanner {
   }
 
   /**
-   * Whether a run that summarizes would hide messages after the newest summary, so that they would be in no summary and not in the view.
-   * What a stage of the application hides is its decision.
+   * Whether a run that summarizes would hide messages after the newest summary, or before a stage that may summarize those before them, so
+   * that they would be in no summary and not in the view. What a stage of the application hides is its decision.
    */
   #leavesHole(plan: Plan, stage: Stage): boolean {
     if (!this.#summarizes || plan.hide.length === 0 || !isOurs(stage)) return false
+    if (this.#toCome > 0) return true
     const { rows } = this.#draft.view
     const hidden = new Set(plan.hide)
     const left = rows.filter((row) => !hidden.has(row))
@@ -305,6 +310,13 @@ class RunPlanner {
       else return
     }
   }
+}
+
+function summarizingAmong(stages: readonly Stage[]): number {
+  return stages.reduce(
+    (sum, stage) => sum + ('stages' in stage ? summarizingAmong(stage.stages) : Number('summaries' in stage)),
+    0,
+  )
 }
 
 /** Names the stage for the audit, unless it is one of the pipeline. */
