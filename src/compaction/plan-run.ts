@@ -13,7 +13,7 @@ import { errorName, isUndertextError, standingFor, UndertextError } from '../err
 import type { JsonObject } from '../messages/json.ts'
 import { type Part, partsOf } from '../messages/message.ts'
 import { checkLaws, missingAfterSummary } from '../model/laws.ts'
-import { COMPACTION_STAGES, type Plan } from '../model/plan.ts'
+import { applyPlan, COMPACTION_STAGES, type Plan } from '../model/plan.ts'
 import { firstChangedOf, isWorthIt } from '../model/prompt-cache.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { cut } from '../stages/cut.ts'
@@ -72,6 +72,8 @@ class RunPlanner {
   readonly #draft: RunDraft
   /** Whether the run summarizes: then nothing is hidden after a summary without being in one. */
   readonly #summarizes: boolean
+  /** The stages after the current one and their budgets: their summaries may be placed before what the current one hides. */
+  #toCome: readonly { readonly stages: readonly Stage[]; readonly budget: number }[] = []
 
   constructor(draft: RunDraft) {
     this.#draft = draft
@@ -80,13 +82,16 @@ class RunPlanner {
 
   /** Runs stages in order, each only while the history is over the budget. */
   async runStages(stages: readonly Stage[], budget: number): Promise<void> {
-    for (const stage of stages) {
+    const outer = this.#toCome
+    for (const [at, stage] of stages.entries()) {
+      this.#toCome = [...outer, { stages: stages.slice(at + 1), budget }]
       const limit = 'until' in stage && stage.until === 'limit' ? this.#draft.settings.limitTokens : budget
       if (this.#draft.view.tokens <= limit) continue
       if ('stages' in stage) await this.runStages(stage.stages, stage.budget ?? budget)
       else if ('plan' in stage) await this.#runPlanning(stage, budget)
       else if (this.#draft.mode !== 'skip') await this.#runSummarizing(stage, budget)
     }
+    this.#toCome = outer
   }
 
   /** Replaces the visible rows between two positions by a summary: the given one, or one by the summarizer. */
@@ -141,15 +146,19 @@ class RunPlanner {
   }
 
   /**
-   * Whether a run that summarizes would hide messages after the newest summary, so that they would be in no summary and not in the view.
-   * What a stage of the application hides is its decision.
+   * Whether a run that summarizes would hide messages after the newest summary, or before a stage that may summarize those before them, so
+   * that they would be in no summary and not in the view. What a stage of the application hides is its decision.
    */
   #leavesHole(plan: Plan, stage: Stage): boolean {
     if (!this.#summarizes || plan.hide.length === 0 || !isOurs(stage)) return false
     const { rows } = this.#draft.view
-    const hidden = new Set(plan.hide)
-    const left = rows.filter((row) => !hidden.has(row))
-    return missingAfterSummary(rows, left).length > 0
+    const { after } = applyPlan(this.#draft.view, plan, Number.MIN_SAFE_INTEGER, 0)
+    // Where it reaches the budget, no summary follows.
+    const isFollowed = this.#toCome.some(
+      ({ stages, budget }) => after.tokens > budget && stages.some(requestsSummaries),
+    )
+    if (isFollowed) return true
+    return missingAfterSummary(rows, after.rows).length > 0
   }
 
   /**

@@ -34,7 +34,7 @@ import { MAX_RETAINED_MESSAGES } from './stages.ts'
 
 /** Target size of a context of nca, tokens. */
 export const NCA_CONTEXT_WINDOW_TARGET = 32_000
-/** Target of the three other systems, and of NeuroLink's `compactSession`, at the default threshold; with a lower threshold it is lower. */
+/** Target of the three other systems at the default threshold; with a lower threshold it is lower. */
 const OTHERS_TARGET = 0.6
 
 /** Percent of the target at which nca summarizes. */
@@ -124,11 +124,11 @@ export const PRESETS: { readonly [P in PresetName]: LayerValues } = {
 }
 
 /**
- * What a preset changes for the runs that a caller requests. NeuroLink compacts to its threshold before a request; a requested run must
- * also do something below the threshold.
+ * Share of the preset's target that a requested run aims at when the request is within the target already. The target of NeuroLink is its
+ * threshold, and its `compactSession` aims at 60 %: otherwise a requested run would do nothing below the threshold.
  */
-const PRESETS_ON_REQUEST: { readonly [P in PresetName]?: LayerValues } = {
-  neurolink: { target: OTHERS_TARGET },
+const REQUESTED_SHARES: { readonly [P in PresetName]?: number } = {
+  neurolink: 0.75,
 }
 
 /** Usage levels at which an application is warned. */
@@ -202,6 +202,8 @@ export type ResolvedSettings = LayerValues & Defaulted
 export type ResolvedConfig = {
   readonly settings: ResolvedSettings
   readonly sources: { readonly [K in SettingName]: SettingSource }
+  /** The target of a requested run whose request is within the target already; `undefined`: it has nothing to do. */
+  readonly requestedTarget?: number | undefined
 }
 
 /** Settings that express the same in two ways: the one with higher precedence applies, the other does not. */
@@ -217,14 +219,13 @@ const DEFAULT_LAYER: Layer = { source: 'default', values: DEFAULTS }
  * Resolves layers, highest precedence first: each setting has the value of the first layer that gives it. Below them are the
  * preset that they choose and the defaults. Tables of context windows are merged, so that one layer can add a model to another's.
  *
- * `isRequested`: for a run that a caller requests.
- *
  * `autoSummarizeThreshold` is also the `threshold`, unless a threshold is given with at least the same precedence, because nca has no other threshold.
  */
-export function resolveLayers(layers: readonly Layer[], isRequested = false): ResolvedConfig {
+export function resolveLayers(layers: readonly Layer[]): ResolvedConfig {
   const preset = layers.find(({ values }) => values.preset !== undefined)?.values.preset ?? DEFAULTS.preset
-  const values = { ...PRESETS[preset], ...(isRequested && PRESETS_ON_REQUEST[preset]) }
-  const all = [...layers, { source: 'preset' as const, values }, DEFAULT_LAYER].map(withThreshold)
+  const all = [...layers, { source: 'preset' as const, values: PRESETS[preset] }, DEFAULT_LAYER].map(
+    withThreshold,
+  )
   const settings: Record<string, unknown> = {}
   const sources: Record<string, SettingSource> = {}
   for (const name of SETTING_NAMES) {
@@ -232,6 +233,7 @@ export function resolveLayers(layers: readonly Layer[], isRequested = false): Re
     sources[name] = layer?.source ?? 'default'
     if (layer !== undefined) settings[name] = layer.values[name]
   }
+  const requestedShare = sources.target === 'preset' ? REQUESTED_SHARES[preset] : undefined
   adjustTarget(settings, sources)
   adjustAuto(settings, sources)
   adjustTruncation(settings, sources)
@@ -240,7 +242,13 @@ export function resolveLayers(layers: readonly Layer[], isRequested = false): Re
   )
   if (windows.length > 1)
     settings.contextWindows = windows.reduceRight((low, high) => mergeWindows(high, low))
-  return { settings: settings as ResolvedSettings, sources: sources as ResolvedConfig['sources'] }
+  const { target } = settings
+  return {
+    settings: settings as ResolvedSettings,
+    sources: sources as ResolvedConfig['sources'],
+    ...(requestedShare !== undefined &&
+      typeof target === 'number' && { requestedTarget: requestedShare * target }),
+  }
 }
 
 /** With a threshold below the default one, the target of the preset or the default is lowered in proportion. */
@@ -359,10 +367,10 @@ export class Configuration {
     return config === undefined ? this.ofStore : this.#session(config).resolved
   }
 
-  /** The settings of one run for a session with this config. `isRequested`: a caller requests it. */
-  ofCall(config: JsonObject | undefined, values: LayerValues, isRequested: boolean): ResolvedConfig {
+  /** The settings of one call for a session with this config. */
+  ofCall(config: JsonObject | undefined, values: LayerValues): ResolvedConfig {
     const session = config === undefined ? [] : [this.#session(config).layer]
-    return resolveLayers([{ source: 'call', values }, ...session, ...this.#layers], isRequested)
+    return resolveLayers([{ source: 'call', values }, ...session, ...this.#layers])
   }
 
   /** The provider and model of a session, or those of the store where it has none. A model is only used with its provider. */

@@ -64,6 +64,8 @@ export type RunConfig = Omit<CompactionOptions, StageOption> & {
   readonly insteadOf?: string
   /** Tokens at which compaction is due, where they lower the target: no target is given. */
   readonly dueTokens?: number | undefined
+  /** The target where the request is within `target` already: the run was requested. */
+  readonly requestedTarget?: number | undefined
   /** The background job that the run is made for. */
   readonly job?: RunOfJob | undefined
   /** Tables of context windows, by the preset. Default: those of the preset `default`. */
@@ -83,7 +85,7 @@ export function runConfig(
   call: CheckedCall,
 ): RunConfig | undefined {
   const { trigger = 'manual' } = call
-  const resolved = configuration.ofCall(session.config, pick(call, CALL_SETTINGS), trigger === 'manual')
+  const resolved = configuration.ofCall(session.config, pick(call, CALL_SETTINGS))
   const { settings } = resolved
   if (!settings.enabled) return undefined
   const { sources } = resolved
@@ -100,6 +102,7 @@ export function runConfig(
     minimumSavings: isAutomatic ? values.minimumSavings : call.minimumSavings,
     windows: registryOf(settings.preset),
     ...(!isTargetGiven && defined({ dueTokens: settings.thresholdTokens })),
+    ...(trigger === 'manual' && defined({ requestedTarget: resolved.requestedTarget })),
     // A session that does not summarize automatically still does so on request.
     pipeline: pipelineOf(resolved, call, isAutomatic && !settings.enableAutoSummarize),
     ...chosenSummarizer(settings.summarizer, settings.summarizationProvider, settings.summarizationModel),
@@ -213,9 +216,14 @@ export function resolveSettings(config: RunConfig, subject: RunSubject): RunSett
   const scale = found.ratio * overflowScale(config, expectedTokens(found, estimate))
   const { dueTokens, target: given = DEFAULT_COMPACTION_TARGET } = config
   const isDueByTokens = dueTokens !== undefined && available > 0
-  const share = Math.floor((isDueByTokens ? targetAt(dueTokens / available, given) : given) * available)
-  const target = config.targetTokens ?? share - others
-  const targetTokens = Math.max(0, Math.floor(target / scale))
+  const historyAt = (target: number): number => {
+    const share = Math.floor((isDueByTokens ? targetAt(dueTokens / available, target) : target) * available)
+    return Math.max(0, Math.floor((config.targetTokens ?? share - others) / scale))
+  }
+  const usual = historyAt(given)
+  const { requestedTarget } = config
+  const targetTokens =
+    requestedTarget === undefined || historyTokens > usual ? usual : historyAt(requestedTarget)
   return {
     availableTokens: available,
     targetTokens: mustShrink(config, found)

@@ -93,3 +93,20 @@ it('a caller that asks for truncation alone gets it', async () => {
   expect(missing).toBeGreaterThan(0)
   await store.close()
 })
+
+it.each([
+  ['truncate', 'summarize'],
+  ['truncate', 'summarize_older'],
+  ['composite', 'summarize_older'],
+])('a run that hides by %s before it summarizes by %s leaves no hole', async (first, then) => {
+  const store = await openStore(':memory:')
+  await store.append('s', turns(1, 8))
+  const before = first === 'composite' ? { stage: first, stages: ['prune', 'truncate'] } : first
+  const after = then === 'summarize_older' ? { stage: then, keepLast: 3 } : then
+  for (const targetTokens of [1_000, 600, 300]) {
+    const run = () => store.compactSession('s', { stages: [before, after], targetTokens })
+    expect(await missingAfter(store, run)).toBe(0)
+    await store.append('s', turns(20, 3))
+  }
+  await store.close()
+})

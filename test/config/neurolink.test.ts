@@ -67,7 +67,7 @@ describe('the preset neurolink', () => {
     await store.append(S, outputs(15))
     const before = (await store.getContextStats(S))!
     expect([before.availableInputTokens, before.shouldCompact]).toEqual([46_592, true])
-    const run = (await store.compactSession(S, { trigger: 'auto' }))!
+    const run = (await store.compactSession(S))!
     expect(run.targetTokens).toBe(37_273)
     expect(run.stagesUsed).toEqual(['prune', 'summarize'])
     // With a larger window pruning is enough.
@@ -99,18 +99,21 @@ describe('a run that a caller requests with the preset neurolink', () => {
     expect(await store.getEffectiveHistory(S)).toHaveLength(10)
   })
 
-  it('aims at a target that any layer gives, and at a threshold below 0.8 in proportion', async () => {
+  it('aims at a target that any layer gives, and below a threshold at three quarters of it', async () => {
     const targetOf = async (config: Settings, options: CompactOptions = {}): Promise<number> => {
       await using store = await neurolink(config)
       await store.createSession({ id: S, model: 'gpt-4' })
       await store.append(S, talk)
       return (await store.compactSession(S, options))!.targetTokens
     }
-    // floor(0.5 × 5,324), and floor(0.6 × 0.4 / 0.8 × 5,324).
+    // floor(0.5 × 5,324), also where the request is within the target.
     expect(await targetOf({ target: 0.5 })).toBe(2_662)
     expect(await targetOf({}, { target: 0.5 })).toBe(2_662)
-    expect(await targetOf({ threshold: 0.4 })).toBe(1_597)
-    expect(await targetOf({}, { threshold: 0.4 })).toBe(1_597)
+    expect(await targetOf({ target: 0.75 })).toBe(3_993)
+    // The talk is below 0.7 and above 0.4: floor(0.75 × 0.7 × 5,324), and floor(0.4 × 5,324).
+    expect(await targetOf({ threshold: 0.7 })).toBe(2_795)
+    expect(await targetOf({}, { threshold: 0.7 })).toBe(2_795)
+    expect(await targetOf({ threshold: 0.4 })).toBe(2_129)
   })
 })
 
