@@ -29,6 +29,6 @@ export function shownName(name: string): string {
 /** A text without the addresses that someone typed where they do not belong, such as in place of a session. */
 export function withoutAddresses(text: string): string {
   const typed =
-    /\b[a-z][\w+.-]*:\/+(?!user:password@host)[^\s"'`]*@[^\s"'`]*|postgres(?:ql)?:\/+[^\s"'`]*\?[^\s"'`]*/gi
+    /\b[a-z][\w+.-]{0,200}:\/{1,9}(?!user:password@host)[^\s"'`@]{0,2000}@[^\s"'`]*|postgres(?:ql)?:\/{1,9}[^\s"'`?]{0,2000}\?[^\s"'`]*/gi
   return text.replace(typed, (address) => locationOf(address))
 }

@@ -60,13 +60,28 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return isObject(value) && jsonProblem(value) === undefined
 }
 
-/** The value of a JSON text; `undefined` for any other text. */
+/** The deepest nesting of a text that is read as JSON: of a request with parts that are nested as deep as is accepted. */
+const MAX_READ_DEPTH = 2 * MAX_JSON_DEPTH
+
+/** The value of a JSON text; `undefined` for any other text, and for one that is nested too deep to be written again. */
 export function parsedJson(text: string): Json | undefined {
   try {
-    return JSON.parse(text) as Json
+    const value = JSON.parse(text) as Json
+    return text.length > 2 * MAX_READ_DEPTH && isDeeper(value, MAX_READ_DEPTH) ? undefined : value
   } catch {
     return undefined
   }
+}
+
+/** Whether a value is nested deeper than so many levels. `JSON.parse` reads any depth, and recursions over it do not. */
+function isDeeper(value: Json, levels: number): boolean {
+  const isNested = (inner: unknown): inner is object => typeof inner === 'object' && inner !== null
+  let level: object[] = isNested(value) ? [value] : []
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth >= levels) return true
+    level = level.flatMap((one) => Object.values(one).filter(isNested))
+  }
+  return false
 }
 
 /**

@@ -70,7 +70,7 @@ export const PRINTED = ['output', 'stdout', 'stderr', 'message', 'content', 'tex
 export const FAILED_STATUS =
   /^(?:error|errored|fail|failed|failure|timeout|timed[ _-]?out|denied|rejected|aborted|crashed|killed|exception)$/i
 export const OK_STATUS = /^(?:ok|okay|success|successful|succeeded|done|completed?|passed)$/i
-export const NO_ERROR = /^\s*(?:\(?(?:none|null|nil|no|no errors?|empty|false|0)\)?)?\s*$/i
+export const NO_ERROR = /^(?:\(?(?:none|null|nil|no|no errors?|empty|false|0)\)?)?$/i
 
 /*
  * Frames around a result

@@ -211,13 +211,14 @@ function ofStatus(fields: Fields, status: Json | undefined): Outcome | undefined
 
 function isErrorCode(code: Json | undefined): boolean {
   return (
-    (typeof code === 'number' && code !== 0) || (typeof code === 'string' && !wording.NO_ERROR.test(code))
+    (typeof code === 'number' && code !== 0) ||
+    (typeof code === 'string' && !wording.NO_ERROR.test(code.trim()))
   )
 }
 
 /** Whether the field of an error has one. */
 function isTold(error: Json | undefined): boolean {
-  if (typeof error === 'string') return !wording.NO_ERROR.test(error)
+  if (typeof error === 'string') return !wording.NO_ERROR.test(error.trim())
   if (Array.isArray(error)) return error.length > 0
   return error === true || (isObject(error) && Object.keys(error).length > 0)
 }

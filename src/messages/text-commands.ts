@@ -323,7 +323,7 @@ function hasThought(text: string): boolean {
  */
 function actionCall(given: string, isThought: boolean, block: Block | undefined): TextCall | undefined {
   const [line = ''] = given.split('\n', 1)
-  const named = /^[ \t]*([\w .-]{1,60}?)[ \t*]*$/.exec(line)?.[1]
+  const named = /^([\w .-]{1,60}?)[ \t*]*$/.exec(line)?.[1]
   const input = /^[ \t*]*(?:action[ _]input|行动输入|动作输入|输入)(?: \d{1,4})?[ \t*]*[:：]([\s\S]*)/im
     .exec(given)?.[1]
     ?.trim()

@@ -34,6 +34,22 @@ export function complete<T>(work: Work<T>): T {
   return value
 }
 
+/** Runs work, and waits for what it yields. */
+export async function drive<T>(work: Work<T>, first = work.next()): Promise<T> {
+  let step = first
+  while (step.done !== true) {
+    let answer: unknown
+    try {
+      answer = await step.value
+    } catch (error) {
+      step = work.throw(error)
+      continue
+    }
+    step = work.next(answer)
+  }
+  return step.value
+}
+
 /** Begins work, which sends what it can, and returns the rest of it: works that were begun wait together. */
 export function begun<T>(rest: Step<T>): Step<T> {
   const work = rest[Symbol.iterator]()

@@ -31,10 +31,13 @@ export function wordsOf(text: string): string[] {
 /** Distinct words of one text in the index: a text of many megabytes must not fill the memory. */
 const MOST_DISTINCT = 1_000_000
 
-/** The distinct words of a text in the order of their first places, up to a million: what the index has of it. */
-export function distinctWordsOf(text: string): string[] {
+/**
+ * The distinct words of a text in the order of their first places, up to a million: what the index has of it. Pauses after each
+ * `UNITS_AT_ONCE` units.
+ */
+export function* distinctWordsOf(text: string): Generator<void, string[]> {
   const words = new Set<string>()
-  eachWord(text, (word) => {
+  yield* readWords(text, (word) => {
     if (words.size < MOST_DISTINCT) words.add(word)
   })
   return [...words]
@@ -48,16 +51,33 @@ type PieceWords = readonly (readonly [word: string, start: number, end: number])
 /** The words of pieces, and their places: conversations repeat most pieces. */
 const pieces = new Map<string, PieceWords>()
 
+/** UTF-16 units that are read between two pauses: some ten milliseconds of work. */
+export const UNITS_AT_ONCE = 20_000
+
 /** Passes each word of the index with its place in the text. */
 export function eachWord(text: string, found: FoundWord): void {
-  let end = 0
+  finish(readWords(text, found))
+}
+
+function finish(reading: Generator<void>): void {
+  while (reading.next().done !== true);
+}
+
+function* readWords(text: string, found: FoundWord): Generator<void> {
+  let [end, pausedAt] = [0, 0]
   for (let start = 0; start < text.length; start = end + 1) {
     end = start
     // No word has a space or a control character.
     while (end < text.length && text.charCodeAt(end) > 0x20) end++
     if (end === start) continue
-    if (end - start > MAX_PIECE) readPiece(text, start, end, found)
-    else
+    if (start - pausedAt > UNITS_AT_ONCE) {
+      yield
+      pausedAt = start
+    }
+    if (end - start > MAX_PIECE) {
+      yield* readPiece(text, start, end, found)
+      pausedAt = Math.max(pausedAt, end - UNITS_AT_ONCE)
+    } else
       for (const [word, from, to] of wordsOfPiece(text.slice(start, end)))
         found(word, start + from, start + to)
   }
@@ -67,23 +87,28 @@ function wordsOfPiece(piece: string): PieceWords {
   const known = pieces.get(piece)
   if (known !== undefined) return known
   const words: [string, number, number][] = []
-  readPiece(piece, 0, piece.length, (word, start, end) => {
+  const keepWord: FoundWord = (word, start, end) => {
     words.push([copyOf(word), start, end])
-  })
+  }
+  finish(readPiece(piece, 0, piece.length, keepWord))
   if (pieces.size >= MAX_KEPT) pieces.clear()
   pieces.set(copyOf(piece), words)
   return words
 }
 
 /** Reads a text from a place to another, which is its end or followed by a space. */
-function readPiece(text: string, from: number, to: number, found: FoundWord): void {
-  let at = from
+function* readPiece(text: string, from: number, to: number, found: FoundWord): Generator<void> {
+  let [at, pausedAt] = [from, from]
   while (at < to) {
+    if (at - pausedAt > UNITS_AT_ONCE) {
+      yield
+      pausedAt = at
+    }
     const end = runEnd(text, at)
     if (end === at) at++
-    else if (isJoiner(text, end)) at = readNames(text, at, end, found)
+    else if (isJoiner(text, end)) at = yield* readNames(text, at, end, found)
     else {
-      readRun(text, at, end, found)
+      yield* readRun(text, at, end, found)
       at = end
     }
   }
@@ -96,6 +121,7 @@ for (const unit of '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 for (const unit of '-./:\\@#') KINDS[unit.charCodeAt(0)] = 2
 
 const NEXT_IN_WORD = /[\p{L}\p{N}\p{M}]/uy
+const REST_OF_WORD = /[\p{L}\p{N}\p{M}]{1,4000}/uy
 const EMOJI = /\p{Extended_Pictographic}/uy
 const PICTURE = /^\p{Extended_Pictographic}/u
 const APOSTROPHES = new Set(["'", '’'])
@@ -109,9 +135,9 @@ function runEnd(text: string, at: number): number {
     else if (unit < 128 && unit !== 0x27) break
     else if (end > at && APOSTROPHES.has(text[end]!) && wordUnits(text, end + 1) > 0) end++
     else {
-      const units = wordUnits(text, end)
-      if (units === 0) break
-      end += units
+      REST_OF_WORD.lastIndex = end
+      if (!REST_OF_WORD.test(text)) break
+      end = REST_OF_WORD.lastIndex
     }
   }
   if (end > at || text.charCodeAt(at) < 128) return end
@@ -133,7 +159,7 @@ function isJoiner(text: string, at: number): boolean {
 }
 
 /** Reads `src/a/b.ts`: each name, each file name as a whole (`bts`), and all of it (`srcabts`). Returns the end. */
-function readNames(text: string, from: number, firstEnd: number, found: FoundWord): number {
+function* readNames(text: string, from: number, firstEnd: number, found: FoundWord): Generator<void, number> {
   let [start, end] = [from, firstEnd]
   let [all, file, fileStart, fileNames] = ['', '', from, 0]
   let names = 0
@@ -141,8 +167,16 @@ function readNames(text: string, from: number, firstEnd: number, found: FoundWor
     if (fileNames > 1) foundWhole(file, fileStart, end, found)
   }
   while (true) {
-    readRun(text, start, end, found)
-    const name = plainOf(text.slice(start, end))
+    const run = text.slice(start, end)
+    let name: string
+    if (run.length > MAX_PIECE) {
+      yield* readRun(text, start, end, found)
+      name = plainOf(run)
+    } else {
+      const { words, plain } = nameOf(run)
+      for (const [word, wordStart, wordEnd] of words) found(word, start + wordStart, start + wordEnd)
+      name = plain
+    }
     file = joined(file, name)
     all = joined(all, name)
     fileNames++
@@ -158,6 +192,25 @@ function readNames(text: string, from: number, firstEnd: number, found: FoundWor
   endFile()
   if (fileNames < names) foundWhole(all, from, end, found)
   return end
+}
+
+type Name = { readonly words: PieceWords; readonly plain: string }
+
+/** What the names of paths are read as: conversations repeat them. */
+const names = new Map<string, Name>()
+
+function nameOf(run: string): Name {
+  const known = names.get(run)
+  if (known !== undefined) return known
+  const words: [string, number, number][] = []
+  const keepWord: FoundWord = (word, start, end) => {
+    words.push([copyOf(word), start, end])
+  }
+  finish(readRun(run, 0, run.length, keepWord))
+  const name = { words, plain: copyOf(plainOf(run)) }
+  if (names.size >= MAX_KEPT) names.clear()
+  names.set(copyOf(run), name)
+  return name
 }
 
 /** Two names as one word: numbers stay apart, as in `2_5`. Of a long path the end is kept. */
@@ -197,7 +250,7 @@ const UNSPACED = new RegExp(`[${UNSPACED_CHARACTERS}]{1,4000}[${JOINED}]{0,8}`, 
 const LOWER_CASE = /^[a-z]+$/
 const NOT_ASCII = /\P{ASCII}/u
 
-function readRun(text: string, start: number, end: number, found: FoundWord): void {
+function* readRun(text: string, start: number, end: number, found: FoundWord): Generator<void> {
   const run = text.slice(start, end)
   if (end - start <= MAX_WORD) {
     const known = simple.get(run)
@@ -210,9 +263,13 @@ function readRun(text: string, start: number, end: number, found: FoundWord): vo
     readSpaced(run, start, found)
     return
   }
-  let at = 0
+  let [at, pausedAt] = [0, 0]
   let before: PlacedCharacter | undefined
   for (const { 0: pairs, index } of run.matchAll(UNSPACED)) {
+    if (index - pausedAt > UNITS_AT_ONCE) {
+      yield
+      pausedAt = index
+    }
     if (index > at) {
       readSpaced(run.slice(at, index), start + at, found)
       before = undefined

@@ -1,8 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { stemOf } from '../../src/search/stem.ts'
-import { distinctWordsOf, eachWord, searchedText, wordsOf } from '../../src/search/words.ts'
+import { distinctWordsOf, eachWord, searchedText, UNITS_AT_ONCE, wordsOf } from '../../src/search/words.ts'
 import { growth } from '../support/growth.ts'
+
+/** What a reading returns, and how often it paused. */
+function wordsIn(reading: Generator<void, string[]>): { readonly words: string[]; readonly pauses: number } {
+  for (let pauses = 0; ; pauses++) {
+    const { done, value } = reading.next()
+    if (done === true) return { words: value, pauses }
+  }
+}
 
 describe('the words of a text', () => {
   it.each([
@@ -58,10 +66,25 @@ describe('the words of a text', () => {
   it.each(['漢', 'Ж', 'a\u0301'])(
     'of five million times %s are read',
     (unit) => {
-      expect(distinctWordsOf(unit.repeat(5_000_000 / unit.length)).length).toBeLessThan(10)
+      expect(wordsIn(distinctWordsOf(unit.repeat(5_000_000 / unit.length))).words.length).toBeLessThan(10)
     },
     60_000,
   )
+
+  it.each([
+    ['different words', Array.from({ length: 20_000 }, (_, at) => `w${at.toString(36)}`).join(' ')],
+    ['words after a long piece', `${'a.b/'.repeat(40_000)} ${'one two '.repeat(10_000)}`],
+    ['a path', 'src/漢/'.repeat(20_000)],
+    ['a run of a script without spaces', '漢字'.repeat(60_000)],
+    ['such a run within a path', `a/${'漢字'.repeat(60_000)}.ts`],
+    ['signs', '=('.repeat(60_000)],
+  ])('are the same of %s, which is read in bounded pieces', (_, text) => {
+    const { words, pauses } = wordsIn(distinctWordsOf(text))
+    expect(words).toEqual([...new Set(wordsOf(text))])
+    // A piece ends at the next place where no word is cut, at most 4,000 units later.
+    expect(pauses).toBeGreaterThanOrEqual(Math.floor(text.length / (UNITS_AT_ONCE + 5_000)) - 1)
+    expect(pauses).toBeGreaterThan(1)
+  })
 
   it('are letters, digits and _ only, at most 40, and the same when the text is read again', () => {
     const texts = fc.string({ unit: 'binary', maxLength: 200 })

@@ -1,7 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
-import { complete } from '../../src/model/work.ts'
+import { complete, drive } from '../../src/model/work.ts'
 import { readQuery } from '../../src/search/query.ts'
 import { find, indexSessions } from '../../src/storage/sql/search.ts'
 import type { Row, Sql } from '../../src/storage/sql/sql.ts'
@@ -96,7 +96,7 @@ test('of 80 outputs of 1 MB never more than one is read at a time', async () => 
       return done
     },
   }))
-  while (complete(indexSessions(sql, ['s'])).sessions === 0);
+  while ((await drive(indexSessions(sql, ['s']))).sessions === 0);
   expect(most).toBeLessThan(2_000_000)
   most = 0
   const { hits } = complete(
@@ -153,4 +153,21 @@ test('pages return each hit once, whatever is appended between them', async () =
   } while (cursor !== undefined)
   expect(new Set(seen).size).toBe(seen.length)
   expect(seen).toHaveLength(8 * 30)
+})
+
+test('other work of the process goes on while a long text is split, and its words are all in the index', async () => {
+  const words = Array.from({ length: 20_000 }, (_, at) => `word${at.toString(36)}`)
+  await store.append('long', [say('user', words.join(' '))])
+  const { searching } = storageOf(store)
+  let isOver = false
+  const indexing = Promise.resolve(searching.index(['long'])).then((done) => {
+    isOver = true
+    return done
+  })
+  await store.append('other', [say('user', 'meanwhile')])
+  expect(isOver).toBe(false)
+  expect(await indexing).toBe(1)
+  expect(await searching.unindexed(10)).toEqual(['other'])
+  for (const word of [words[0]!, words[10_000]!, words.at(-1)!])
+    expect((await store.search(word)).hits).toMatchObject([{ sessionId: 'long' }])
 })

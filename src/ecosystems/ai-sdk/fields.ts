@@ -241,13 +241,16 @@ type FoundData = { readonly data: string | Uint8Array; readonly own: JsonObject 
 
 /** Returns `undefined` unless a value is bytes, base64 or an address: only its provider, or a later version, knows other values. */
 export function dataFrom(value: unknown): FoundData | undefined {
+  if (!isObject(value) || (value.type !== 'data' && value.type !== 'url')) return plainData(value)
+  const found = plainData(value[value.type])
+  return found && { data: found.data, own: { tagged: true, ...found.own } }
+}
+
+function plainData(value: unknown): FoundData | undefined {
   if (typeof value === 'string') return { data: value, own: {} }
   const bytes = bytesOf(value)
   if (bytes !== undefined) return { data: bytes, own: {} }
-  if (value instanceof URL) return { data: value.href, own: { url: true } }
-  if (!isObject(value) || (value.type !== 'data' && value.type !== 'url')) return undefined
-  const found = dataFrom(value[value.type])
-  return found && { data: found.data, own: { tagged: true, ...found.own } }
+  return value instanceof URL ? { data: value.href, own: { url: true } } : undefined
 }
 
 /** An image or a file as a model receives it: always as a file. */

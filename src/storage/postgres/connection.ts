@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UndertextError } from '../../errors.ts'
-import { Done, type Step, type Work } from '../../model/work.ts'
+import { Done, drive, type Step, type Work } from '../../model/work.ts'
 import type { GuardProblems, Numbered, OnceStatement, Row, Sql } from '../sql/sql.ts'
 import { type Failure, isTooLarge, NO_CONNECTION_FREE, readFailure, tooLarge } from './failure.ts'
 import { guardProblems } from './guards.ts'
@@ -58,7 +58,7 @@ export class PostgresDatabase {
   /** Runs a verb. Its code up to its first step is run at once. */
   async perform<T>(work: (sql: PostgresSql) => Work<T>): Promise<T> {
     try {
-      return await drive(() => work(new PostgresSql(this)))
+      return await drive(work(new PostgresSql(this)))
     } catch (error) {
       throw isTooLarge(error) ? tooLarge() : error
     }
@@ -320,12 +320,12 @@ export class PostgresSql implements Sql {
 
   async #outside<T>(verb: string, work: () => Work<T>): Promise<T> {
     this.#check('outside', verb)
-    if (this.#scope !== undefined) return drive(work)
+    if (this.#scope !== undefined) return drive(work())
     for (;;) {
       const scope = scopeOf('outside', verb)
       this.#scope = scope
       try {
-        const result = await drive(work)
+        const result = await drive(work())
         if (!(await this.#isStale(scope))) return result
       } catch (error) {
         if (!(await this.#isStale(scope))) throw error
@@ -367,7 +367,7 @@ export class PostgresSql implements Sql {
     if (scope.kind === 'read') this.#send(scope, 'begin isolation level repeatable read, read only')
     else this.#begin(scope, deadline)
     try {
-      const result = await drive(work)
+      const result = await drive(work())
       if (await this.#isStale(scope)) throw new Error('a session is at another address')
       if (scope.failure !== undefined) throw scope.failure.error
       // What was read is true, whatever becomes of the transaction.
@@ -651,23 +651,6 @@ const UPDATE_SESSION = `update undertext_sessions set last_write = ?, compacted 
 const NEXT_SESSION = 'select 1 + max(greatest(no, purged_no)) from undertext_sessions where {family} true'
 const KEEP_NUMBER = 'update undertext_sessions set purged_no = greatest(purged_no, ?) where {family} no <> ?'
 const INSERT_NAME = 'insert into undertext_names (id, family, session) values (?, ?, ?)'
-
-/** Runs a work to its end. */
-async function drive<T>(work: () => Work<T>): Promise<T> {
-  const steps = work()
-  let step = steps.next()
-  while (!step.done) {
-    let answer: unknown
-    try {
-      answer = await step.value
-    } catch (error) {
-      step = steps.throw(error)
-      continue
-    }
-    step = steps.next(answer)
-  }
-  return step.value
-}
 
 function* waitFor<T>(answer: Promise<PostgresResult>, pick: (result: PostgresResult) => T): Work<T> {
   return pick((yield answer) as PostgresResult)

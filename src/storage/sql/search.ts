@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { isUndertextError } from '../../errors.ts'
 import { codePointStart } from '../../messages/characters.ts'
 import type { Part } from '../../messages/message.ts'
@@ -13,7 +14,7 @@ import {
   tellingWords,
 } from '../../search/rank.ts'
 import { snippetOf } from '../../search/snippet.ts'
-import { distinctWordsOf, searchedText, wordsOf } from '../../search/words.ts'
+import { distinctWordsOf, searchedText, UNITS_AT_ONCE, wordsOf } from '../../search/words.ts'
 import type { Indexed, SearchFilter, SearchHit, SearchPage, SearchRequest } from '../search.ts'
 import { decodeContent, parseStoredObject } from './content-codec.ts'
 import { decodeKind, decodeRole, encodeKind, encodeRole, rowId } from './row-codec.ts'
@@ -134,13 +135,11 @@ export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = tru
   })
   // Rows of FTS5 are added fastest in the order of their rowids.
   pages.sort((a, b) => a.before.no - b.before.no)
-  const words = pages.map(({ rows }) =>
-    rows.map(({ place, content }) => ({
-      place,
-      words: distinctWordsOf(searchedText({ content: contentOf(content, place) })),
-    })),
-  )
   if (pages.length === 0) return { sessions: done, rows: 0 }
+  const reading = wordsOfPages(pages)
+  let step = reading.next()
+  for (; step.done !== true; step = reading.next()) yield turn()
+  const words = step.value
   const { unwritten, rows } = yield* sql.write(
     'search',
     function* () {
@@ -159,6 +158,28 @@ export function* indexSessions(sql: Sql, ids: readonly string[], isPatient = tru
   // Where another process added rows meanwhile, some may still be missing: the caller asks again.
   const first = ids.findIndex((id) => unwritten.has(id))
   return { sessions: first === -1 ? done : Math.min(done, first), rows }
+}
+
+type RowWords = { readonly place: number; readonly words: readonly string[] }
+
+/** The words of each row. Pauses, so that other work of the process goes on while a page or a long text is split. */
+function* wordsOfPages(pages: readonly IndexPage[]): Generator<void, RowWords[][]> {
+  const words: RowWords[][] = []
+  let units = 0
+  for (const { rows } of pages) {
+    const found: RowWords[] = []
+    for (const { place, content } of rows) {
+      const text = searchedText({ content: contentOf(content, place) })
+      units += text.length
+      if (units > UNITS_AT_ONCE) {
+        yield
+        units = text.length % UNITS_AT_ONCE
+      }
+      found.push({ place, words: yield* distinctWordsOf(text) })
+    }
+    words.push(found)
+  }
+  return words
 }
 
 /** Reduces the room by what it reads. */
@@ -238,11 +259,7 @@ function* readProgress(
 }
 
 /** Returns `false` when nothing was written, because the session changed since its page was read. */
-function* writeIndexPage(
-  sql: Sql,
-  page: IndexPage,
-  rows: readonly { readonly place: number; readonly words: readonly string[] }[],
-): Work<boolean> {
+function* writeIndexPage(sql: Sql, page: IndexPage, rows: readonly RowWords[]): Work<boolean> {
   const { before, positions, ordinals } = page
   const now = yield* readProgress(sql, page.id)
   // Another process may have added these rows, or removed the session.

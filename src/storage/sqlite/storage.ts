@@ -1,22 +1,23 @@
-import { complete } from '../../model/work.ts'
+import { drive, type Work } from '../../model/work.ts'
 import { type Engine, storageOver } from '../sql/storage.ts'
 import type { Awaitable, Estimators, Storage } from '../storage.ts'
 import { finishClearing } from './residue.ts'
 import type { SqliteSql } from './sqlite-sql.ts'
 
-/** A storage whose verbs return at once. */
+/** Verbs that return at once. */
 type Synchronous<T> = {
   readonly [K in keyof T]: T[K] extends (...parameters: infer P) => Awaitable<infer R>
     ? (...parameters: P) => R
     : Synchronous<T[K]>
 }
 
-export type SqliteStorage = Synchronous<Storage>
+/** A storage whose verbs return at once, except for the index of long texts. */
+export type SqliteStorage = Synchronous<Omit<Storage, 'searching'>> & Pick<Storage, 'searching'>
 
 /** `Storage` over a connection to SQLite. */
 export function sqliteStorage(connection: SqliteSql, estimators: Estimators): SqliteStorage {
   const engine: Engine = {
-    perform: (work) => complete(work(connection)),
+    perform: (work) => performed(work(connection)),
     close: () => {
       try {
         finishClearing(connection, 'close')
@@ -33,4 +34,10 @@ export function sqliteStorage(connection: SqliteSql, estimators: Estimators): Sq
       return storage.verify(id, repair)
     },
   }
+}
+
+/** Runs a verb: outside of its transactions it may wait. */
+function performed<T>(work: Work<T>): Awaitable<T> {
+  const step = work.next()
+  return step.done === true ? step.value : drive(work, step)
 }

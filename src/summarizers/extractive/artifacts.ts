@@ -164,8 +164,8 @@ export class Artifacts {
       if (artifact.last < 0 && artifact.age < 0) artifact.age = this.#carried++
       const { deeds } = artifact
       deeds.created ||= done.startsWith('written')
-      deeds.edits += Number(/(\d+) edit/.exec(done)?.[1] ?? 0)
-      deeds.reads += Number(/(\d+) read/.exec(done)?.[1] ?? 0)
+      deeds.edits += Number(/(\d{1,9}) edit/.exec(done)?.[1] ?? 0)
+      deeds.reads += Number(/(\d{1,9}) read/.exec(done)?.[1] ?? 0)
       if (about !== '') deeds.about = about
       this.#names.carry(namesOfFile, id)
       return true

@@ -9,7 +9,7 @@ const DESCRIPTIONS: readonly RegExp[] = [
   /^Traceback.*\n(?:[ \t].*\n)*([A-Za-z_][\w.]*(?::.*)?)$/m,
   // Rust: the place of the panic and its message. Go: a failed test, and a file that does not compile.
   /^thread '.*' panicked at .*\n?.*/m,
-  /^\s+[\w.-]+_test\.go:\d+: \S.*/m,
+  /^[ \t]{1,40}[\w.-]{1,200}_test\.go:\d+: \S.*/m,
   /^[\w./-]+\.go:\d+:\d+: \S.*/m,
   /^.*\bexpected:? ?[<[(].*\bbut (?:was|found|got)\b.*/im,
   /^.*\b\w*(?:Error|Exception)\b\s*[:(].*/m,

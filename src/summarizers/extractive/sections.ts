@@ -84,7 +84,7 @@ const CODE_SHARE = 0.35
 /** A request on one line: whole when it fits, else the beginnings of its text and of its first code. */
 function requestWords(text: string, max: number): string {
   if (text.length <= max) return oneLine(text)
-  const [, code = ''] = /```[^\n]*\n([\s\S]*?)(?:```|$)/.exec(text) ?? []
+  const [, code = ''] = /```[^\n]{0,200}\n([\s\S]*?)(?:```|$)/.exec(text) ?? []
   if (code.trim() === '') return informative(text, max)
   const shown = shorten(oneLine(headOf(code, max)), Math.floor(max * CODE_SHARE))
   return `${informative(text, max - shown.length - 10)} … \`\`\`${shown}\`\`\``

@@ -47,7 +47,12 @@ export function commitSubject(command: string): string | undefined {
 
 /** A shell command without the change of directory before it and the filter of its output after it. */
 export function gistOf(command: string): string {
-  return withoutPrelude(command).replace(/\s*\|\s*(?:head|tail)\b[^|]{0,30}$/, '')
+  const text = withoutPrelude(command)
+  const pipe = text.lastIndexOf('|')
+  // Looked for from the last pipe: a pattern that begins with spaces would take the square of their number.
+  return pipe >= 0 && /^\|\s*(?:head|tail)\b[^|]{0,30}$/.test(text.slice(pipe))
+    ? text.slice(0, pipe).trimEnd()
+    : text
 }
 
 /** A call as text: its name and its target. */
