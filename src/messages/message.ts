@@ -131,7 +131,8 @@ export type NewMessage = Message & {
 export const UNREAD = 'undertext-unread'
 
 /** The names under which imports keep what only an application shows. */
-export const UNSENT_SOURCES = ['chatgpt', 'claude', 'cline', 'pi', 'roo'] as const
+const UNSENT_SOURCES = ['chatgpt', 'claude', 'cline', 'pi', 'roo'] as const
+export type UnsentSource = (typeof UNSENT_SOURCES)[number]
 
 /** No provider has these names, so their parts are stored and never sent. */
 const UNSENT: ReadonlySet<string> = new Set([UNREAD, ...UNSENT_SOURCES])

@@ -1,4 +1,5 @@
 import type { Json } from '../messages/json.ts'
+import { listIn } from '../messages/lists.ts'
 import type { ToolCallPart, ToolResultOutput, ToolResultPart } from '../messages/message.ts'
 import { type Outcome, outcomeOf } from '../messages/outcome.ts'
 import { type CallRef, pairToolUse } from '../messages/pairing.ts'
@@ -55,6 +56,8 @@ export type ToolRow = {
   readonly messageId: string
   readonly position: number
   readonly hidden: boolean
+  /** The manual compaction that hides it (a rewind): a name or a number; `undefined` for any other message. */
+  readonly rewoundBy: string | number | undefined
   readonly shown: readonly ShownReplacement[]
   readonly calls: readonly CallEntry[]
   readonly results: readonly ResultEntry[]
@@ -68,12 +71,46 @@ type ToolPair = {
 /** An entry with a call. */
 export type CalledPair = ToolPair & { readonly call: NonNullable<ToolPair['call']> }
 
-/** All calls of some rows in order with their results, and the results without one of these calls. */
-export function pairCalls(rows: readonly ToolRow[]): {
+type PairedCalls = {
   readonly calls: readonly CalledPair[]
-  /** Each with the call that has another result already, if there is one. */
+  /** Each with the call that has another result already, or that was rewound, if there is one. */
   readonly strays: readonly ToolPair[]
-} {
+}
+
+/**
+ * All calls of some rows in order with their results, and the results without one of these calls. What a rewind hides is paired apart,
+ * as the view is: a call takes no result from another branch of the conversation that repeats its id, and is open again when its result
+ * was rewound.
+ */
+export function pairCalls(rows: readonly ToolRow[]): PairedCalls {
+  const branches = new Map<string | number | undefined, ToolRow[]>()
+  for (const row of rows) listIn(branches, row.rewoundBy).push(row)
+  const paired = [...branches.values()].map(pairBranch)
+  if (paired.length === 1) return paired[0]!
+  const calls = paired.flatMap((branch) => branch.calls).sort(byCall)
+  const strays = paired.flatMap((branch) => branch.strays)
+  strays.sort(({ result: a }, { result: b }) => a!.row.position - b!.row.position)
+  return { calls, strays: withCalls(strays, calls) }
+}
+
+/** Results without a call in their own branch, each with the newest call of its id before it. */
+function withCalls(strays: readonly ToolPair[], calls: readonly CalledPair[]): ToolPair[] {
+  const newest = new Map<string, CalledPair['call']>()
+  let next = 0
+  return strays.map((stray) => {
+    const { row, entry } = stray.result!
+    for (; next < calls.length && calls[next]!.call.row.position <= row.position; next++)
+      newest.set(calls[next]!.call.entry.id, calls[next]!.call)
+    const call = stray.call ?? newest.get(entry.id)
+    return call === undefined ? stray : { ...stray, call }
+  })
+}
+
+function byCall({ call: a }: CalledPair, { call: b }: CalledPair): number {
+  return a.row.position - b.row.position || a.entry.part - b.entry.part
+}
+
+function pairBranch(rows: readonly ToolRow[]): PairedCalls {
   const { pairs, unanswered, orphans } = pairToolUse(rows)
   const callEntry = entriesByPart(rows, ({ calls }) => calls)
   const resultEntry = entriesByPart(rows, ({ results }) => results)
@@ -84,7 +121,7 @@ export function pairCalls(rows: readonly ToolRow[]): {
   })
   const calls: CalledPair[] = unanswered.map((call) => ({ call: callAt(call) }))
   for (const { call, result } of pairs) calls.push({ call: callAt(call), result: resultAt(result) })
-  calls.sort(({ call: a }, { call: b }) => a.row.position - b.row.position || a.entry.part - b.entry.part)
+  calls.sort(byCall)
   const strays = orphans.map(({ result, duplicateOf }) => ({
     ...(duplicateOf !== undefined && { call: callAt(duplicateOf) }),
     result: resultAt(result),
@@ -121,7 +158,12 @@ export function withoutOtherIds(row: ToolRow, isWanted: (id: string) => boolean)
  */
 export function findCall(rows: readonly ToolRow[], position: number | undefined): ToolPair | undefined {
   const { calls, strays } = pairCalls(rows)
-  if (position === undefined) return calls.at(-1) ?? strays.at(-1)
+  if (position === undefined) {
+    const newest = calls.at(-1)
+    if (newest?.result !== undefined) return newest
+    // The result of a rewound call may have come later.
+    return strays.findLast(({ call }) => call?.row === newest?.call.row) ?? newest
+  }
   return (
     calls.findLast(
       ({ call, result }) => call.row.position === position || result?.row.position === position,

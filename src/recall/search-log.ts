@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { searchSchema } from '../config/store-options.ts'
 import { isUndertextError } from '../errors.ts'
 import { check, nameSchema } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import { listIn } from '../messages/lists.ts'
 import type { StoredMessage } from '../messages/message.ts'
 import { readQuery } from '../search/query.ts'
@@ -84,7 +85,10 @@ async function search(
   const wordless = wordlessAnswer(scope, maxTokens, query)
   if (wordless !== undefined) return wordless
   const digest = digestOf([query, searched, hidden])
-  const start = cursor === undefined ? FIRST_PLACE : readCursor(cursor, digest, searched.length)
+  const start =
+    cursor === undefined
+      ? FIRST_PLACE
+      : readCursor(cursor, digest, searched.length, readQuery(query).words.length)
   for (let place = start; ; ) {
     const pool = await readPool(scope, searched, { query, hidden }, place)
     const passages = passagesIn(pool, query).slice(place.skip)
@@ -149,6 +153,11 @@ type Place = {
   readonly moment: number | undefined
   /** Where the pool begins in the search of each session; `OVER` where it has no further hits. Empty for the first pool. */
   readonly pages: readonly (Page | typeof OVER)[]
+  /**
+   * The counts of rows by which the first page was ordered, as the cursor of the store has them. Of one search only: the cursor of twenty
+   * sessions is short.
+   */
+  readonly counts?: readonly number[] | undefined
 }
 type Page = { readonly block: number; readonly skip: number }
 const OVER = '-'
@@ -165,7 +174,7 @@ async function readPool(
   const hits: SearchHit[] = []
   const pages = searched.map((_, at) => place.pages[at] ?? FIRST_PAGE)
   const next: (Page | typeof OVER)[] = []
-  let { moment } = place
+  let { moment, counts } = place
   let complete = true
   const limit = Math.max(8, Math.floor(POOL / searched.length))
   const optionsOf = (one: Scope['searched'][number]) => ({ ...one, ...(hidden !== undefined && { hidden }) })
@@ -180,7 +189,11 @@ async function readPool(
     const result = await store.search(query, {
       ...options,
       ...(place.moment !== undefined && {
-        cursor: searchCursor(query, options, { ...page, moment: place.moment }),
+        cursor: searchCursor(query, options, {
+          ...page,
+          moment: place.moment,
+          ...defined({ counts: place.counts }),
+        }),
       }),
     })
     complete &&= result.complete
@@ -188,12 +201,17 @@ async function readPool(
     if (result.hits.length > 1) withMoreHits = one
     const after = result.cursor === undefined ? undefined : searchPlace(result.cursor)
     next.push(after === undefined ? OVER : { block: after.block, skip: after.skip })
-    if (place.moment === undefined && after !== undefined) moment = Math.max(moment ?? 0, after.moment)
+    if (place.moment === undefined && after !== undefined) {
+      moment = Math.max(moment ?? 0, after.moment)
+      if (searched.length === 1) counts = after.counts
+    }
   }
   if (moment === undefined && withMoreHits !== undefined) {
     // A list that is over names no moment, but its first page does.
     const { cursor } = await store.search(query, { ...optionsOf(withMoreHits), limit: 1 })
-    moment = cursor === undefined ? undefined : searchPlace(cursor).moment
+    const first = cursor === undefined ? undefined : searchPlace(cursor)
+    moment = first?.moment
+    if (searched.length === 1) counts = first?.counts
   }
   if (searched.length > 1) hits.sort((a, b) => b.score - a.score)
   const rows = await rowsOfHits(store, hits)
@@ -202,8 +220,8 @@ async function readPool(
     return row === undefined ? [] : [{ hit, row, text: rowText(row).text }]
   })
   return {
-    ...{ found, complete, start: { skip: 0, moment, pages } },
-    next: next.every((one) => one === OVER) ? undefined : { skip: 0, moment, pages: next },
+    ...{ found, complete, start: { skip: 0, moment, pages, counts } },
+    next: next.every((one) => one === OVER) ? undefined : { skip: 0, moment, pages: next, counts },
   }
 }
 
@@ -323,7 +341,7 @@ function digestOf(value: unknown): string {
 }
 
 /** The pages of the sessions that are alike are written once, so that the cursor of a search of twenty sessions is short. */
-function writeCursor({ skip, moment, pages }: Place, digest: string): string {
+function writeCursor({ skip, moment, pages, counts = [] }: Place, digest: string): string {
   const runs: { text: string; count: number }[] = []
   for (const page of pages) {
     const text = page === OVER ? OVER : `${page.block.toString(36)}.${page.skip.toString(36)}`
@@ -332,13 +350,14 @@ function writeCursor({ skip, moment, pages }: Place, digest: string): string {
     else runs.push({ text, count: 1 })
   }
   const written = runs.map(({ text, count }) => (count === 1 ? text : `${text}*${count}`))
-  return [digest, skip.toString(36), moment?.toString(36) ?? '', written.join('_')].join('~')
+  const counted = counts.map((count) => count.toString(36)).join('_')
+  return [digest, skip.toString(36), moment?.toString(36) ?? '', written.join('_'), counted].join('~')
 }
 
 /** Throws `INVALID_INPUT` for a cursor of another search. */
-function readCursor(cursor: string, digest: string, sessions: number): Place {
-  const [, own, skip, moment, written] =
-    /^([\w-]{6})~([0-9a-z]{1,6})~([0-9a-z]{0,10})~([0-9a-z.*_-]*)$/.exec(cursor) ?? []
+function readCursor(cursor: string, digest: string, sessions: number, words: number): Place {
+  const [, own, skip, moment, written, counted = ''] =
+    /^([\w-]{6})~([0-9a-z]{1,6})~([0-9a-z]{0,10})~([0-9a-z.*_-]*)~([0-9a-z_]*)$/.exec(cursor) ?? []
   const pages = (written ?? '').split('_').flatMap((run): (Page | typeof OVER)[] => {
     const parts = /^(?:-|([0-9a-z]{1,8})\.([0-9a-z]{1,8}))(?:\*(\d{1,2}))?$/.exec(run)
     if (parts === null) return []
@@ -347,10 +366,14 @@ function readCursor(cursor: string, digest: string, sessions: number): Place {
       block === undefined ? OVER : { block: Number.parseInt(block, 36), skip: Number.parseInt(after!, 36) }
     return Array.from({ length: Number(count) }, () => page)
   })
-  if (own !== digest || pages.length !== sessions) throw wrong(BAD_CURSOR)
+  const counts = counted === '' ? undefined : counted.split('_').map((count) => Number.parseInt(count, 36))
+  const isCounted =
+    counts === undefined || (counts.length === words + 1 && counts.every(Number.isSafeInteger))
+  if (own !== digest || pages.length !== sessions || !isCounted) throw wrong(BAD_CURSOR)
   return {
     skip: Number.parseInt(skip!, 36),
     moment: moment === '' ? undefined : Number.parseInt(moment!, 36),
     pages,
+    counts,
   }
 }

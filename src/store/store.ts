@@ -600,7 +600,8 @@ export class Store<S extends Storage = Storage> {
   /**
    * Lists the tool calls in the order of the log, hidden ones included: how each ended, its size, and what the view shows of its
    * output. A page ends with the message in which `limit` (1,000) calls are reached, so it may hold a few more; for the next page
-   * pass the position of the last call's message as `after`. Results without a call are not listed. Throws `ESTIMATOR_UNKNOWN`.
+   * pass the position of the last call's message as `after`. Results without a call are not listed. What a rewind hides is paired
+   * apart: a call is pending again when its result was rewound, and takes no result of another branch that repeats its id. Throws `ESTIMATOR_UNKNOWN`.
    */
   async listToolCalls(sessionId: string, options: ListToolCallsOptions = {}): Promise<ToolCall[]> {
     return this.#context.storage.toolCalls(

@@ -52,6 +52,14 @@ it('is in no diff and no document', async () => {
   }
 })
 
+it('is no row of a difference between two moments, and no token of the view', async () => {
+  const { json } = await run('diff', 'talk', 'position:1', 'now', '--json')
+  // Position 1 is silent, and so are 3 and 6: the first view has nothing, the second the summary and one message.
+  expect(json).toMatchObject({ rows: { before: 0, after: 2 }, tokens: { before: 0 } })
+  const { changes } = json as { changes: { position: number | null }[] }
+  expect(changes.map(({ position }) => position ?? null)).toEqual([null, 5])
+})
+
 it('is counted by no command: three messages', async () => {
   expect((await run('sessions', '--json')).json).toMatchObject({
     sessions: [{ messages: 3 }, { messages: 3 }],

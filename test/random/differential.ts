@@ -646,10 +646,7 @@ async function checkOpenCalls(store: Store, index: number): Promise<void> {
     (await store.listCompactions(SESSION)).flatMap(({ id, coverage }) => (coverage.rewinds ? [id] : [])),
   )
   const rows = new Map((await rowsOf(store)).map((row) => [row.id, row] as const))
-  const calls = await store.listToolCalls(SESSION)
-  for (const { status, callId, call: place } of calls) {
-    // The list pairs within the whole log, where a rewound call may have the result of another one with its id.
-    if (calls.filter((one) => one.callId === callId).length > 1) continue
+  for (const { status, call: place } of await store.listToolCalls(SESSION)) {
     const { hidden, truncationParent = '' } = rows.get(place.messageId)!
     if (status === 'pending' && hidden)
       expect(rewinds.has(truncationParent), `open call at ${place.position} after step ${index}`).toBe(true)

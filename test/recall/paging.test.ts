@@ -227,3 +227,32 @@ it('the output of one of several parallel calls is opened up to its end, on all 
   expect(asked.pieces[0]!.passages[0]!.from).toBe(end + 1)
   await store.close()
 })
+
+it('a search continues in the order of its first page, though its words have become more frequent since', async () => {
+  // Of two words the rarer counts more; what is appended after the first page makes the rarer one the more common.
+  const pagesOf = async (isGrowing: boolean): Promise<RecallAnswer[]> => {
+    await using store = await openStore(':memory:')
+    for (const id of ['s', 't']) await store.createSession({ id, owner: 'ann' })
+    await store.append('t', [say('user', 'Hello')])
+    const texts = Array.from({ length: 60 }, (_, at) => `${at % 4 === 0 ? 'Lantern' : 'Harbour'} no. ${at}`)
+    await store.append(
+      's',
+      texts.map((text) => say('user', text)),
+    )
+    const find = (input: object): Promise<RecallAnswer> =>
+      searchLog(store, { owner: 'ann' }, { query: 'lantern harbour', ...input }, { maxTokens: 300 })
+    const first = await find({})
+    if (isGrowing) {
+      await store.append(
+        's',
+        Array.from({ length: 400 }, (_, at) => say('user', `Lantern again ${at}`)),
+      )
+      // Another search adds them to the index.
+      await store.search('again')
+    }
+    return await pagesFrom(first, ({ cursor }) => (cursor === undefined ? undefined : find({ cursor })))
+  }
+  const still = positionsOf(await pagesOf(false))
+  expect(new Set(still).size).toBe(60)
+  expect(positionsOf(await pagesOf(true))).toEqual(still)
+})

@@ -870,6 +870,8 @@ export class ModelStorage implements Storage {
         messageId: row.id,
         position: row.position!,
         hidden: !isVisible(tags),
+        rewoundBy: log.compactions.find(({ no, kind }) => no === tags.truncationParent && kind === 'manual')
+          ?.no,
         shown,
         calls,
         results,

@@ -29,7 +29,8 @@ import { CONTENT_OF_M, M_VISIBLE } from './view.ts'
 /** Rows of the first page. */
 const PAGE = 200
 
-const TOOL_ROWS = `select m.key, m.position, m.id, m.tools, m.shown, ${M_VISIBLE}
+const TOOL_ROWS = `select m.key, m.position, m.id, m.tools, m.shown, ${M_VISIBLE},
+    (select c.no from undertext_compactions c where {family c} c.no = m.truncation_parent and c.kind = 'manual')
   from undertext_messages m {index undertext_log} where {family m} m.session = ? and m.tools is not null`
 
 /** The queries, exported for the test of their plans. `instr` may find other rows too: a path can contain an id. */
@@ -153,7 +154,7 @@ function* pageOfCalls(
 
 /** Throws `STORE_CORRUPT`, naming the message. */
 function decodeToolRow(session: StoredSession, row: Row): ToolRow {
-  const [key, position, ownId, tools, shown, isVisible] = row
+  const [key, position, ownId, tools, shown, isVisible, rewoundBy] = row
   const messageId = rowId(session.incarnation, ownId, position, 0)
   const values = parseStored(`[${tools}]`, 'index of calls and results', messageId) as unknown[]
   if (skipTools(values, 0) !== values.length) throw damaged('index of calls and results', messageId)
@@ -162,6 +163,7 @@ function decodeToolRow(session: StoredSession, row: Row): ToolRow {
     messageId,
     position: position as number,
     hidden: isVisible !== 1,
+    rewoundBy: (rewoundBy as number | null) ?? undefined,
     shown: decodeShown(shown, messageId),
     calls: decodeCalls(values, 0),
     results: decodeResults(values, 0),

@@ -7,13 +7,14 @@ import type {
   Role,
   TextPart,
   ToolResultOutput,
+  UnsentSource,
 } from '../../messages/message.ts'
 import type { NoteEvent, Place, SourceEvent } from '../source.ts'
 import { moment } from './claude-code-fields.ts'
 import type { BranchReader } from './tree-conversations.ts'
 
 /** The name of ChatGPT's metadata. */
-const CHATGPT = 'chatgpt'
+const CHATGPT = 'chatgpt' satisfies UnsentSource
 
 /** The content of a ChatGPT message. */
 type ChatgptContent = {

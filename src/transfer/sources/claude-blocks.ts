@@ -10,10 +10,11 @@ import {
   type TextPart,
   type ToolResultContent,
   type ToolResultOutput,
+  type UnsentSource,
 } from '../../messages/message.ts'
 
 /** The name of the metadata of Claude's page. */
-export const CLAUDE = 'claude'
+export const CLAUDE = 'claude' satisfies UnsentSource
 
 /** A block, except calls and results. */
 type BlockPart = TextPart | ReasoningPart | ImagePart | FilePart | ProviderPart

@@ -16,10 +16,11 @@ import type {
   ProviderPart,
   TextPart,
   ToolResultOutput,
+  UnsentSource,
 } from '../../messages/message.ts'
 
 /** The name of pi's metadata. */
-export const PI = 'pi'
+export const PI = 'pi' satisfies UnsentSource
 
 /** An entry as a message; `undefined` when it should have content and is unreadable. */
 export function messageOfEntry(entry: JsonObject): Message | undefined {

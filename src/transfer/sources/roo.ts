@@ -4,7 +4,7 @@ import { keptUnder } from '../../ecosystems/wire.ts'
 import { isUndertextError } from '../../errors.ts'
 import type { FieldsEvent } from '../../history/import/import-types.ts'
 import { isObject, type Json, type JsonObject, jsonProblem, parsedJson } from '../../messages/json.ts'
-import type { Message, Part } from '../../messages/message.ts'
+import type { Message, Part, UnsentSource } from '../../messages/message.ts'
 import { type JsonElement, placeOf, readElements } from '../json-elements.ts'
 import type { Head, Input, Source, SourceEvent } from '../source.ts'
 import { DEPTH_KEPT, nameOf, textIn, timeOf } from './claude-code-fields.ts'
@@ -20,7 +20,7 @@ import { textOf, useOfBlocks } from './transcript.ts'
  */
 
 /** The agents with this form of file. Cline is what Roo Code was made from. */
-type Agent = 'roo' | 'cline'
+type Agent = Extract<UnsentSource, 'roo' | 'cline'>
 
 /** The names of tools by the ids of their calls so far. */
 type ToolNames = Map<string, string>

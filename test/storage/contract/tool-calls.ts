@@ -233,6 +233,30 @@ export function describeToolCalls({ open, openBoth }: Contract): void {
       ])
     })
 
+    test('pairs what was rewound apart, so that a repeated id takes no result of another branch', async () => {
+      const store = await open()
+      await appendAll(store, [say('user', 'go'), calls(['x', 'one'])])
+      const { messages } = await store.append(S, [calls(['x', 'again'])])
+      await store.rewind(S, { from: { messageId: messages[0]!.id } })
+      // The nearest call of this id before the result is the rewound one.
+      await appendAll(store, [outputs('x')])
+      const short = async () =>
+        (await store.listToolCalls(S)).map(({ toolName, status, result }) => [
+          toolName,
+          status,
+          result?.position,
+        ])
+      expect(await short()).toEqual([
+        ['one', 'ok', 4],
+        ['again', 'pending', undefined],
+      ])
+      expect(await store.getToolOutput(S, 'x', { position: 4 })).toMatchObject({ toolName: 'one' })
+      // A call whose result was rewound is open again.
+      const { messages: late } = await store.append(S, [calls(['z', 'late']), outputs('z')])
+      await store.rewind(S, { from: { messageId: late.at(-1)!.id } })
+      expect((await short()).at(-1)).toEqual(['late', 'pending', undefined])
+    })
+
     test('comes in pages of whole messages, each pairing as the whole does', async () => {
       const store = await open()
       const messages: NewMessage[] = []
