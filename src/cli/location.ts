@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { isAddress, isPostgresUrl, locationOf } from '../storage/postgres/drivers.ts'
+import { isAddress, isPostgresUrl, locationOf, shownPath } from '../storage/postgres/drivers.ts'
 import type { Location } from './command.ts'
 import { CliError } from './errors.ts'
 
@@ -14,21 +14,27 @@ export const LOCATED_BY: { readonly [from in Location['from']]: string } = {
 export function locationNamed(name: string, from: Location['from'], cwd: string): Location {
   if (name === '') throw new CliError('WRONG_USE', `${LOCATED_BY[from]} names no store.`)
   if (isPostgresUrl(name)) return { path: locationOf(name), url: name, from }
-  if (isAddress(name))
+  if (isMeantAsAddress(name, cwd))
     throw new CliError('WRONG_USE', `${LOCATED_BY[from]} is an address of neither a file nor a server.`, {
       hint: 'A server is postgres://USER:PASSWORD@HOST:5432/DATABASE, without quotes.',
     })
   return { path: resolve(cwd, name), from }
 }
 
+/** Whether a name is an address, or has the form of one and no such file exists. */
+export function isMeantAsAddress(name: string, cwd: string): boolean {
+  const path = resolve(cwd, name)
+  return isAddress(name) || shownPath(path) !== path
+}
+
 /** A name as it may be printed. */
 export function shownName(name: string): string {
-  return isPostgresUrl(name) ? locationOf(name) : isAddress(name) ? 'an address' : name
+  return isPostgresUrl(name) ? locationOf(name) : isAddress(name) ? 'an address' : shownPath(name)
 }
 
 /** A text without the addresses that someone typed where they do not belong, such as in place of a session. */
 export function withoutAddresses(text: string): string {
   const typed =
-    /\b[a-z][\w+.-]{0,200}:\/{1,9}(?!user:password@host)[^\s"'`@]{0,2000}@[^\s"'`]*|postgres(?:ql)?:\/{1,9}[^\s"'`?]{0,2000}\?[^\s"'`]*/gi
+    /\b(?:[a-z][\w+.-]{0,200}:|postgres\w{0,20}\W?)\/{1,9}(?!user:password@host)[^\s"'`@]{0,2000}@[^\s"'`]*|postgres(?:ql)?:\/{1,9}[^\s"'`?]{0,2000}\?[^\s"'`]*|\b(?:password|pwd)=[^\s"'`]+/gi
   return text.replace(typed, (address) => locationOf(address))
 }

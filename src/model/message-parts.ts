@@ -187,7 +187,7 @@ export type MessageIndex = {
   readonly speaks: boolean
   /** Whether it has a block that only its provider can read. */
   readonly hasBlock: boolean
-  /** Whether nothing of it is sent, as \`isSilent\` returns it. */
+  /** Whether nothing of it is sent, as `isSilent` returns it. */
   readonly silent: boolean
 }
 

@@ -230,6 +230,25 @@ describe('failures', () => {
     expect(readonly).not.toContain('openStore')
   })
 
+  it('repeat no password of a mistyped address', async () => {
+    for (const address of [
+      'app:S3CRET@db/chats',
+      'a:S3CRET@db/chats',
+      'postgresql//a:S3CRET@db/chats',
+      'host=db password=S3CRET',
+    ])
+      for (const args of [
+        ['sessions', '--db', address],
+        ['import', address, '--db', small.path],
+        ['show', address, '--db', small.path],
+      ]) {
+        if (args[0] === 'show' && !/postgres|password/.test(address)) continue
+        const { out, err, exit } = await runCli(args)
+        expect(exit).not.toBe(0)
+        expect(out + err).not.toContain('S3CRET')
+      }
+  })
+
   it('show where they happened with UNDERTEXT_DEBUG=1 alone', async () => {
     const run = (env: Record<string, string>) => runCli(['show', 'nobody', '--db', small.path], { env })
     expect((await run({})).err).not.toContain('    at ')

@@ -6,6 +6,7 @@ import type { Database } from 'better-sqlite3'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
+import { translateFailure } from '../../src/storage/sqlite/connection.ts'
 import { chat, say } from '../support/conversation.ts'
 import { dumpOf, expectFailure, failureOf } from '../support/failures.ts'
 import { newFile } from '../support/temporary.ts'
@@ -185,6 +186,9 @@ describe('a location that is a mistyped address', () => {
     'psql://app@db.example/chats?password=S3CRET',
     'mysql:/app:S3CRET@db.example/chats',
     'app:S3CRET@db.example/chats',
+    'a:S3CRET@db.example/chats',
+    'host=db.example user=app password=S3CRET dbname=chats',
+    'jdbc:postgresql://db.example/chats?user=app&password=S3CRET',
   ])
     test(`${location} is refused, and its password is not repeated`, async () => {
       const error = await failureOf(() => openStore(location))
@@ -199,6 +203,20 @@ describe('a location that is a mistyped address', () => {
     await store.close()
     expect(existsSync(path)).toBe(true)
   })
+})
+
+test('a file or folder that cannot be written to is not reported as opened read-only', () => {
+  const failure = new BetterSqlite3.SqliteError(
+    'attempt to write a readonly database',
+    'SQLITE_READONLY_DIRECTORY',
+  )
+  const where = { location: 'chats.db', busyTimeoutMs: 0, verb: 'append' }
+  const error = translateFailure(failure, where) as Error
+  expectFailure(error, 'STORE_READONLY')
+  expect(error.message).toMatch(
+    /^The file, or the folder in which SQLite keeps its log, cannot be written to/,
+  )
+  expect(error.message).not.toContain('opened read-only')
 })
 
 describe('a file that is changed in place while it is open', () => {

@@ -2,7 +2,6 @@ import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { withoutTrailing } from '../../messages/characters.ts'
-import { isAddress } from '../../storage/postgres/drivers.ts'
 import { openStore } from '../../store/open.ts'
 import type { Store } from '../../store/store.ts'
 import { importFile, importStream } from '../../transfer/import-file.ts'
@@ -10,6 +9,7 @@ import type { ImportFileOptions, ImportProgress, ImportReport } from '../../tran
 import type { SourceName } from '../../transfer/source.ts'
 import type { Context, Progress } from '../command.ts'
 import { CliError, failureOf } from '../errors.ts'
+import { isMeantAsAddress } from '../location.ts'
 import { isNewStore } from '../open-store.ts'
 import { bytes, count } from '../output/figures.ts'
 import { filesIn, nameWithin } from './import/folder.ts'
@@ -57,7 +57,7 @@ async function refuseWrongUse(
   paths: readonly string[],
   { session }: ImportOptions,
 ): Promise<void> {
-  if (paths.some(isAddress))
+  if (paths.some((path) => isMeantAsAddress(path, cwd)))
     throw new CliError('WRONG_USE', 'An address is no file to import.', {
       hint: '--db names the store to import into, files and folders follow the command.',
     })

@@ -125,12 +125,15 @@ export function isPostgresUrl(location: string): boolean {
  * neither taken for a file nor repeated in a message.
  */
 export function isAddress(location: string): boolean {
-  return /:\/\/|^\W*(?:postgres\w*|pg|psql):|^\W*(?!file:)[a-z][\w+.-]+:\//i.test(location)
+  return /:\/\/|^\W*(?:postgres\w*|pg|psql):|^\W*(?!file:)[a-z][\w+.-]+:\/|(?:^|[\s;?&])(?:password|pwd)\s*=/i.test(
+    location,
+  )
 }
 
 /** A location that is the path of a file, for messages: without what may be a password when there is no such file. */
 export function shownPath(path: string): string {
-  const colon = path.indexOf(':', 2)
+  // After the drive of Windows.
+  const colon = path.indexOf(':', /^[a-z]:[\\/]/i.test(path) ? 2 : 0)
   return colon !== -1 && path.lastIndexOf('@') > colon && !existsSync(path) ? 'an address' : path
 }
 
