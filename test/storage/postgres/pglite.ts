@@ -23,7 +23,7 @@ const OF_ALL_FAMILIES = {
   'waiting jobs':
     /^select s\.id from "s"\.jobs j join "s"\.sessions s on s\.family = j\.family .* order by j\.no limit \$1$/,
   'sessions that are not in the index':
-    /^select s\.id from "s"\.sessions s left join "s"\.searched i on i\.family = s\.family and /,
+    /^select (?:s\.id|cast\(sum\(.*\) as bigint\)) from "s"\.sessions s left join "s"\.searched i on i\.family = s\.family and /,
   'whether the index is in use': /^select 1 from "s"\.searched as undertext_searched limit 1$/,
   'whether an import is in progress':
     /^select 1 from "s"\.sessions as undertext_sessions where staged_by is not null limit 1$/,
