@@ -123,7 +123,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'ID', flexible: 'clip', isName: true },
   { title: 'TITLE', flexible: 'clip' },
   { title: 'MESSAGES', align: 'right' },
-  { title: 'VISIBLE', align: 'right' },
+  { title: 'VISIBLE', align: 'right', isExtra: true },
   { title: 'TOKENS', align: 'right' },
   { title: 'IN FORCE', align: 'right', isExtra: true },
   { title: 'NEWEST' },

@@ -29,7 +29,7 @@ const PIPE = 120
 /** Least width of a flexible column. */
 const LEAST = 12
 /** Its least width while there are extra columns to leave out. */
-const COMFORTABLE = 16
+const COMFORTABLE = 24
 const LEAST_IN_BLOCK = 8
 
 /**
