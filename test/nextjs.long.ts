@@ -8,27 +8,37 @@ import { newFolder } from './support/temporary.ts'
 
 /*
  * The example for Next.js with the packed package, built by both of its bundlers. Installs Next.js from the registry, so this
- * is no part of the regular suite: `npm run example:next` runs it.
+ * is no part of the regular suite: `npm run example:next` runs it. It says what it does, because an installation that compiles the
+ * driver prints nothing for minutes.
  */
 
 const run = promisify(execFile)
 const REPOSITORY = join(import.meta.dirname, '..')
 const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' }
+/** Milliseconds for the installation, and for each bundler: ten times what they take. */
+const LIMIT = 1_200_000
 let app: string
+
+function say(what: string): void {
+  process.stderr.write(`example for Next.js: ${what}\n`)
+}
 
 beforeAll(async () => {
   app = newFolder()
   await cp(join(REPOSITORY, 'examples', 'nextjs'), app, { recursive: true })
+  say('packing undertext')
   const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', app], { cwd: REPOSITORY })
   const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as [{ filename: string }]
+  say('installing it with Next.js')
   await run('npm', ['install', '--no-fund', '--no-audit', '--ignore-scripts=false', join(app, filename)], {
     cwd: app,
   })
-}, 1_800_000)
+}, LIMIT)
 
 it.each(['turbopack', 'webpack'])(
   'is built by %s, and its route and its page use the store',
   async (bundler) => {
+    say(`building with ${bundler}`)
     await run('npx', ['next', 'build', `--${bundler}`], { cwd: app, env })
     const server = spawn(
       process.execPath,
@@ -53,7 +63,7 @@ it.each(['turbopack', 'webpack'])(
       await once(server, 'close')
     }
   },
-  1_800_000,
+  LIMIT,
 )
 
 async function addressOf(server: ChildProcess): Promise<string> {

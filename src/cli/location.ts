@@ -32,6 +32,12 @@ export function shownName(name: string): string {
   return isPostgresUrl(name) ? locationOf(name) : isAddress(name) ? 'an address' : shownPath(name)
 }
 
+/** What was typed to name something in a store, as an error repeats it: `user:password@host` is an address in the wrong place. */
+export function shownTyped(given: string): string {
+  const colon = given.indexOf(':')
+  return colon !== -1 && given.lastIndexOf('@') > colon ? 'an address' : given
+}
+
 /** A text without the addresses that someone typed where they do not belong, such as in place of a session. */
 export function withoutAddresses(text: string): string {
   const typed =

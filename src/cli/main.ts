@@ -20,7 +20,7 @@ import {
   type FlagOf,
   failureOf,
 } from './errors.ts'
-import { withoutAddresses } from './location.ts'
+import { shownTyped, withoutAddresses } from './location.ts'
 import { printable } from './output/safe-text.ts'
 import { createStyle, hasColours, sealed } from './output/style.ts'
 
@@ -122,7 +122,8 @@ function wrongUse({ message, code }: CommanderError, program: Command): Failure 
   const [name = '', unknown = ''] = program.args
   // For `help` with an unknown command commander has no message.
   const text = code === 'commander.help' ? `unknown command '${unknown}'` : message
-  const [sentence = '', suggestion] = text.replace(/^error: /, '').split('\n')
+  const shown = text.replaceAll(/'([^'\n]*)'/g, (_, typed: string) => `'${shownTyped(typed)}'`)
+  const [sentence = '', suggestion] = shown.replace(/^error: /, '').split('\n')
   const isCommand = program.commands.some((command) => command.name() === name)
   const help = `\`undertext ${isCommand ? `help ${name}` : '--help'}\` shows what there is.`
   const dashed = ' An id that begins with - goes after --: undertext show -- -x'

@@ -2,6 +2,7 @@ import type { Moment } from '../model/moment.ts'
 import type { Store } from '../store/store.ts'
 import type { Context } from './command.ts'
 import { CliError } from './errors.ts'
+import { shownTyped } from './location.ts'
 
 /* Moments on the command line: `kind:value`, or `now`. */
 
@@ -64,7 +65,7 @@ function timeOf(text: string): number {
 }
 
 function wrong(text: string): CliError {
-  return new CliError('WRONG_USE', `${JSON.stringify(text)} is not a moment.`, {
+  return new CliError('WRONG_USE', `${JSON.stringify(shownTyped(text))} is not a moment.`, {
     hint: `A moment is one of ${FORMS}.`,
   })
 }

@@ -4,6 +4,7 @@ import { headOf } from '../messages/characters.ts'
 import type { ListedSession } from '../storage/storage.ts'
 import type { Store } from '../store/store.ts'
 import { CliError } from './errors.ts'
+import { shownTyped } from './location.ts'
 import { sessionsNamed, shortSessionIds } from './output/ids.ts'
 
 /** Sessions of the first page and of the largest: the store sorts all sessions for each page, so pages grow. */
@@ -75,7 +76,7 @@ export async function findSession(store: Store, given: string): Promise<string> 
     given === '@' ? found : sessionsNamed(given, found),
     given,
     'sessions',
-    () => new UndertextError('SESSION_NOT_FOUND', { sessionId: given }),
+    () => new UndertextError('SESSION_NOT_FOUND', { sessionId: shownTyped(given) }),
   )
 }
 
@@ -105,12 +106,15 @@ export async function findCompaction(store: Store, sessionId: string, given: str
     if (newest !== undefined) found = [isAlone ? newest.id : newest.runId]
   } else if (ids.has(given)) found = [given]
   else if (given !== '') found = [...ids].filter((id) => id.startsWith(given) || id.endsWith(given))
-  const missing = () => new UndertextError('COMPACTION_NOT_FOUND', { sessionId, compactionId: given })
+  const missing = () =>
+    new UndertextError('COMPACTION_NOT_FOUND', { sessionId, compactionId: shownTyped(given) })
   return onlyOne(found, given, 'compactions', missing)
 }
 
 /** The id of a request: the given id, its number (`r12` or `12`), or for `@` the newest. Throws `REQUEST_NOT_FOUND`. */
 export async function findRequest(store: Store, sessionId: string, given: string): Promise<string> {
+  if (shownTyped(given) !== given)
+    throw new UndertextError('REQUEST_NOT_FOUND', { sessionId, request: shownTyped(given) })
   const { incarnation } = await store.getSession(sessionId)
   if (given !== '@') return /^r?[1-9]\d*$/.test(given) ? `${incarnation}:r${given.replace('r', '')}` : given
   let newest: string | undefined

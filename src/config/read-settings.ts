@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid, isUndertextError } from '../errors.ts'
-import { check, problemOf, readable } from '../messages/check.ts'
+import { check, problemOf, quotedKey, readable } from '../messages/check.ts'
 import { canonicalJson, isObject, type JsonObject, jsonProblem } from '../messages/json.ts'
 import { NEUROLINK_PARTS } from '../tokens/budget.ts'
 import {
@@ -270,7 +270,7 @@ function walk(
     const own = here.names.get(name) ?? (here.isOpen && known.has(name) ? name : undefined)
     if (own === undefined || !known.has(own)) {
       if (ignoresUnknown) continue
-      throw invalid(`${what}: Unrecognized key: "${`${path}${written}`.slice(0, 80)}"`)
+      throw invalid(`${what}: Unrecognized key: ${quotedKey(path + written)}`)
     }
     if (found.has(own) && !isSame(found.get(own), one))
       throw invalid(`${what}: ${own} is given twice, under two names and with different values`)

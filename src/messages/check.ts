@@ -70,17 +70,24 @@ const UNREADABLE = 'it cannot be read: a property throws, has another type, or i
 /** The most characters of one issue: enough for a list of all stages. */
 const MOST_CHARACTERS = 300
 
-/**
- * Formats the first issues. Paths are shortened, and only names of unknown keys are quoted (shortened), because an error must not
- * contain text of a conversation.
- */
+/** The names that an error of unknown keys quotes. */
+const QUOTED_KEYS = 5
+
+/** A key as messages quote it. One that is no name may be any text, such as an address with a password or a sentence, and is not quoted. */
+export function quotedKey(key: string): string {
+  return /^[\w$-][\w$.-]{0,63}$/.test(key) ? JSON.stringify(key) : '(not a name)'
+}
+
+/** Formats the first issues. Of a value only names of unknown keys are quoted, because an error must not contain text of a conversation. */
 function describeIssues(error: z.ZodError, quotesKeys = true): string {
   const lines = error.issues.slice(0, 5).map((issue) => {
     const path = issue.path
       .map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step).slice(0, 40)}`))
       .join('')
-    const isUnquoted = !quotesKeys && issue.code === 'unrecognized_keys'
-    const message = isUnquoted ? 'Unrecognized key' : issue.message.slice(0, MOST_CHARACTERS)
+    const message =
+      issue.code === 'unrecognized_keys'
+        ? `Unrecognized key${quotesKeys ? `: ${issue.keys.slice(0, QUOTED_KEYS).map(quotedKey).join(', ')}` : ''}`
+        : issue.message.slice(0, MOST_CHARACTERS)
     return `${path === '' ? '' : `${path.replace(/^\./, '')}: `}${message}`
   })
   const more = error.issues.length > 5 ? [`and ${error.issues.length - 5} more`] : []

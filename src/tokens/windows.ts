@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../errors.ts'
-import { check, readable } from '../messages/check.ts'
+import { check, quotedKey, readable } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
 import { packageWindow } from './package-windows.ts'
 import { canonicalProvider } from './providers.ts'
@@ -117,12 +117,11 @@ const windowSchema = z.int().positive()
 export function windowsProblem(value: unknown): string | undefined {
   if (!isObject(value)) return 'must be a table: provider to tokens, or provider to model to tokens'
   for (const [provider, entry] of Object.entries(value)) {
-    const name = JSON.stringify(provider.slice(0, 40))
     if (provider === '_default')
       return 'has "_default" in place of a provider; it belongs among the models of one'
     const windows = isObject(entry) ? Object.values(entry) : [entry]
     if (!windows.every((tokens) => windowSchema.safeParse(tokens).success))
-      return `of ${name} must be tokens: whole numbers above 0`
+      return `of ${quotedKey(provider)} must be tokens: whole numbers above 0`
   }
   return undefined
 }

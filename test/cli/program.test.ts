@@ -233,6 +233,7 @@ describe('failures', () => {
   it('repeat no password of a mistyped address', async () => {
     for (const address of [
       'app:S3CRET@db/chats',
+      'app:S3CRET:and@more@db',
       'a:S3CRET@db/chats',
       'postgresql//a:S3CRET@db/chats',
       'host=db password=S3CRET',
@@ -241,8 +242,13 @@ describe('failures', () => {
         ['sessions', '--db', address],
         ['import', address, '--db', small.path],
         ['show', address, '--db', small.path],
+        ['show', 'talk', '--at', address, '--db', small.path],
+        ['undo', 'talk', address, '--db', small.path],
+        ['requests', 'talk', address, '--db', small.path],
+        ['notes', 'forget', address, '--session', 'talk', '--db', small.path],
+        [address, '--db', small.path],
+        ['stats', `--provider=${address}`, `--${address}`, '--db', small.path],
       ]) {
-        if (args[0] === 'show' && !/postgres|password/.test(address)) continue
         const { out, err, exit } = await runCli(args)
         expect(exit).not.toBe(0)
         expect(out + err).not.toContain('S3CRET')

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { readConfigFile } from '../../src/config/environment.ts'
 import type { UndertextError } from '../../src/index.ts'
 import { openStore, type ResolvedConfig, SETTING_NAMES } from '../../src/index.ts'
 import { refusal } from '../storage/contract/support.ts'
@@ -26,6 +27,17 @@ async function configOf(text: string): Promise<ResolvedConfig> {
 
 async function refused(text: string): Promise<UndertextError<'INVALID_INPUT'>> {
   return refusal(openStore(':memory:', { env: false, configFile: await fileOf(text) }), 'INVALID_INPUT')
+}
+
+/** What an error of a file says with all its facts; nothing when the file can be read. */
+async function refusedOrRead(text: string): Promise<string> {
+  try {
+    await readConfigFile(await fileOf(text), 'configFile')
+    return ''
+  } catch (error) {
+    const { message, facts, cause } = error as UndertextError<'INVALID_INPUT'>
+    return [message, JSON.stringify(facts), String(cause)].join()
+  }
 }
 
 /** A value as TOML writes it. */
@@ -167,6 +179,26 @@ enable_auto_summarize = false
     expect(failure.message).toMatch(message)
     expect(failure.message).toContain('configFile')
     expect(failure.message).not.toMatch(/secret|settings'/)
+  })
+
+  it('is refused without a word of its values, and without a key that may be one', async () => {
+    const address = 'postgres://app:hunter-seventeen@db.example/chats'
+    const values = [address, [address], { a: address }, { [address]: 1 }, { openai: { [address]: -1 } }]
+    const stages = [
+      { stage: address },
+      { stage: 'prune', [address]: 1 },
+      { stage: 'composite', stages: [address] },
+    ]
+    const tables = ['memory', 'conversationMemory', 'contextCompaction', 'nobody', address]
+    for (const name of [...SETTING_NAMES, ...tables])
+      for (const value of [...values, ...stages.map((stage) => [stage])])
+        for (const text of [
+          JSON.stringify({ [name]: value }),
+          `${JSON.stringify(name)} = ${toml(value)}\n`,
+        ]) {
+          const failure = await refusedOrRead(text)
+          expect(failure).not.toMatch(/hunter|seventeen/)
+        }
   })
 
   it('takes two spellings that agree, a mark at the beginning of the file, and an empty file', async () => {

@@ -13,8 +13,11 @@ const SOURCE = join(import.meta.dirname, '..', '..', 'src')
 const ONE = String.raw`(?:\\[pP]\{[^}]*\}|\\.|\[(?:\\.|[^\]\\])+\]|[^\\[\](){}|^$*+?])`
 /** `=+$` and the like: what a text ends with. */
 const ENDLESS_RUN = new RegExp(String.raw`^${ONE}[+*]\$$`)
-/** `\s*\|` and the like: a run before something that must follow. A run alone, or before what may be absent, is matched at once. */
-const LEADING_RUN = new RegExp(String.raw`^(?:\(\?:|\()*${ONE}[+*](?!\??\)?$)(?!\(\?:[^()]*\)[*?]$).`)
+/**
+ * `\s*\|` and the like: a run before something that must follow. A run alone is matched at once, and so is one before a group that may be
+ * absent.
+ */
+const LEADING_RUN = new RegExp(String.raw`^(?:\(\?:|\()*${ONE}[+*](?!\??\)?$|\(\?:[^()]*\)[*?]$).`)
 /** Begins with a run of at most 160 units. */
 const SHORT: ReadonlySet<string> = new Set([
   String.raw`/\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}]+|\p{N}+/gu`,
@@ -48,18 +51,19 @@ it.each([
   '/(\\d+) edit/',
   '/(?:[\\w.]+\\/)?x/g',
   '/\\p{L}+:/u',
+  '/\\w+(?:-\\w+)*:/',
 ])('finds %s', (pattern) => {
   expect(isSquare(pattern)).toBe(true)
 })
 
 it.each([
   '/^\\s*a/',
-  '/\\w+(?:-\\w+)*/g',
   '/\\s+/g',
   '/(\\d+)/',
   '/a+b{0,9}x/y',
   '/[a-z]{1,9} x/',
   '/\\d{1,9}[ab]+/',
+  '/\\w+(?:-\\w+)*/g',
 ])('does not find %s', (pattern) => {
   expect(isSquare(pattern)).toBe(false)
 })

@@ -85,6 +85,7 @@ async function said(...nodeOptions: readonly string[]): Promise<string> {
   return sentence
 }
 
+const APPROVE = ' (npm 12 and later: first npm install-scripts approve better-sqlite3)'
 const UNAVAILABLE = 'DRIVER_UNAVAILABLE: better-sqlite3 cannot be loaded: '
 
 describe('a driver that cannot be loaded gives the reason, and advice', () => {
@@ -98,7 +99,7 @@ describe('a driver that cannot be loaded gives the reason, and advice', () => {
   it('installed without install scripts', async () => {
     installWithoutNative()
     expect(await said()).toBe(
-      `${UNAVAILABLE}its native part was not built, because install scripts did not run. Run them: npm rebuild better-sqlite3 --ignore-scripts=false`,
+      `${UNAVAILABLE}its native part was not built, because install scripts did not run or failed. Run them: npm rebuild better-sqlite3 --ignore-scripts=false${APPROVE}`,
     )
   })
 
@@ -109,7 +110,16 @@ describe('a driver that cannot be loaded gives the reason, and advice', () => {
       if (readdirSync(INSTALLED).includes(name)) symlinkSync(join(INSTALLED, name), join(folder, name))
     symlinkSync(join(folder, 'better-sqlite3'), join(modules, 'better-sqlite3'))
     expect(await said()).toBe(
-      `${UNAVAILABLE}its native part was not built, because install scripts did not run. Allow them: pnpm approve-builds, and choose better-sqlite3`,
+      `${UNAVAILABLE}its native part was not built, because install scripts did not run or failed. Allow them: pnpm approve-builds, and choose better-sqlite3`,
+    )
+  })
+
+  it('installed by yarn 4, which runs install scripts of packages that are marked in package.json only', async () => {
+    installWithoutNative()
+    writeFileSync(join(modules, '.yarn-state.yml'), '')
+    const sentence = await said().finally(() => rmSync(join(modules, '.yarn-state.yml')))
+    expect(sentence).toBe(
+      `${UNAVAILABLE}its native part was not built, because install scripts did not run or failed. Allow them: "dependenciesMeta": { "better-sqlite3": { "built": true } } in package.json, then yarn install`,
     )
   })
 
@@ -129,7 +139,7 @@ the module (for instance, using \\\`npm rebuild\\\` or \\\`npm install\\\`).\`),
        }`,
     )
     expect(await said('--require', hook)).toBe(
-      `${UNAVAILABLE}it was compiled for another version of Node (module version 137; Node ${versions.node} has ${versions.modules}). Compile it for this one: npm rebuild better-sqlite3`,
+      `${UNAVAILABLE}it was compiled for another version of Node (module version 137; Node ${versions.node} has ${versions.modules}). Compile it for this one: npm rebuild better-sqlite3${APPROVE}`,
     )
   })
 
@@ -145,7 +155,7 @@ the module (for instance, using \\\`npm rebuild\\\` or \\\`npm install\\\`).\`),
        }`,
     )
     expect(await said('--require', hook)).toBe(
-      `${UNAVAILABLE}its native part needs a newer C library than this system has. Compile it here: npm_config_build_from_source=true npm rebuild better-sqlite3`,
+      `${UNAVAILABLE}its native part needs a newer C library than this system has. Compile it here: npm_config_build_from_source=true npm rebuild better-sqlite3${APPROVE}`,
     )
   })
 

@@ -4,6 +4,7 @@ import type { RecalledNote } from '../../store/notes.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
+import { shownTyped } from '../location.ts'
 import { counted, time } from '../output/figures.ts'
 import { shortIds } from '../output/ids.ts'
 import { sentence, writeLines } from '../output/layout.ts'
@@ -119,7 +120,7 @@ async function noteNamed(
   const scope = await scopeOf(context, store, options)
   const all = await store.recall(undefined, { ...scope, all: true, limit: 10_000 })
   const found = all.filter(({ id }) => id.startsWith(given) || id.endsWith(given)).map(({ id }) => id)
-  if (found.length <= 1) return found[0] ?? given
+  if (found.length <= 1) return found[0] ?? shownTyped(given)
   throw new CliError(
     'AMBIGUOUS',
     `${JSON.stringify(given)} is part of the ids of ${counted(found.length, 'note')}.`,

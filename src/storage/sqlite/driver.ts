@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { isNotFound, UndertextError } from '../../errors.ts'
 
@@ -101,18 +102,46 @@ function notInstalled(): string {
   return `it is not installed where this program runs. Install it there: npm install better-sqlite3${version}`
 }
 
+/** How to allow the install script of the driver, and how to run it, by the package manager that installed it. */
+const INSTALLERS = {
+  // npm runs unapproved scripts up to version 11, which has no command to approve them in its older releases.
+  npm: {
+    allow: 'Run them: npm rebuild better-sqlite3 --ignore-scripts=false',
+    rebuild: 'npm rebuild better-sqlite3',
+    first: ' (npm 12 and later: first npm install-scripts approve better-sqlite3)',
+  },
+  pnpm: {
+    allow: 'Allow them: pnpm approve-builds, and choose better-sqlite3',
+    rebuild: 'pnpm rebuild better-sqlite3',
+    first: '',
+  },
+  yarn: {
+    allow:
+      'Allow them: "dependenciesMeta": { "better-sqlite3": { "built": true } } in package.json, then yarn install',
+    rebuild: 'yarn rebuild better-sqlite3',
+    first: '',
+  },
+} as const
+
+/** The package manager that installed the file of the driver. Yarn 1 has no command to build again; that of npm works in its folder. */
+function installerOf(file: string): keyof typeof INSTALLERS {
+  if (/[\\/]\.pnpm[\\/]/.test(file)) return 'pnpm'
+  const folder = /^.*[\\/]node_modules[\\/]/.exec(file)?.[0] ?? ''
+  const isYarn = process.versions.pnp !== undefined || existsSync(`${folder}.yarn-state.yml`)
+  return isYarn ? 'yarn' : 'npm'
+}
+
 /** The reason why the native part of the driver in `file` cannot be loaded, and what to do. */
 function nativeProblem(error: unknown, file: string): string {
   const message = error instanceof Error ? error.message : ''
-  const isPnpm = /[\\/]\.pnpm[\\/]/.test(file)
-  const rebuild = `${isPnpm ? 'pnpm' : 'npm'} rebuild better-sqlite3`
+  const { allow, rebuild, first } = INSTALLERS[installerOf(file)]
   const other = /NODE_MODULE_VERSION (\d+)/.exec(message)?.[1]
   if (other !== undefined || message.includes('did not self-register'))
-    return `it was compiled for another version of Node${other === undefined ? '' : ` (module version ${other}; Node ${process.versions.node} has ${process.versions.modules})`}. Compile it for this one: ${rebuild}`
+    return `it was compiled for another version of Node${other === undefined ? '' : ` (module version ${other}; Node ${process.versions.node} has ${process.versions.modules})`}. Compile it for this one: ${rebuild}${first}`
   if (message.includes('bindings file') || (isNotFound(error) && message.includes('.node')))
-    return `its native part was not built, because install scripts did not run. ${isPnpm ? 'Allow them: pnpm approve-builds, and choose better-sqlite3' : 'Run them: npm rebuild better-sqlite3 --ignore-scripts=false'}`
+    return `its native part was not built, because install scripts did not run or failed. ${allow}${first}`
   if (/\bGLIBC(?:XX)?_[\d.]+\W{1,3}not found/.test(message))
-    return `its native part needs a newer C library than this system has. Compile it here: npm_config_build_from_source=true ${rebuild}`
+    return `its native part needs a newer C library than this system has. Compile it here: npm_config_build_from_source=true ${rebuild}${first}`
   return brokenBy(error)
 }
 
