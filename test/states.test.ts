@@ -1,8 +1,14 @@
+import { HumanMessage } from '@langchain/core/messages'
 import BetterSqlite3 from 'better-sqlite3'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { chatStore } from '../src/ai-sdk.ts'
+import { undertextSessionStore } from '../src/claude-agent-sdk.ts'
 import { type ErrorCode, type HistoryRecord, openStore, type Store } from '../src/index.ts'
+import { UndertextChatMessageHistory } from '../src/langchain.ts'
+import { UndertextSession } from '../src/openai-agents.ts'
 import { chat, say } from './support/conversation.ts'
 import { dumpOf, expectFailure, failureOf } from './support/failures.ts'
+import { LISTENING, methodOfRow, STORE_METHODS, WRITING_ADAPTER_METHODS } from './support/methods.ts'
 import { newFile } from './support/temporary.ts'
 
 /*
@@ -103,8 +109,70 @@ const VERBS = {
   getJob: ({ store }) => store.getJob('none'),
   whenIdle: ({ store }) => store.whenIdle('s'),
   cancel: ({ store }) => store.cancel('s'),
+  search: ({ store }) => store.search('somebody', { session: 's' }),
+  countMessages: ({ store }) => store.countMessages('s'),
+  newestSession: ({ store }) => store.newestSession(),
+  getMoment: ({ store }) => store.getMoment('s', { afterMessage: 2 }),
+  diffViews: ({ store }) => store.diffViews('s', { afterMessage: 2 }),
+  getRequest: ({ store }) => store.getRequest('s', 'none'),
+  remember: ({ store }) => store.remember('a fact', { session: 's' }),
+  recall: ({ store }) => store.recall(undefined, { session: 's' }),
+  forget: ({ store }) => store.forget('none'),
   close: ({ store }) => store.close(),
+  'chatStore.create': ({ store }) => chatStore(store).create({ id: 'another' }),
+  'chatStore.save': ({ store }) => chatStore(store).save({ chatId: 's', messages: [UI_MESSAGE] }),
+  'chatStore.resume': ({ store }) => chatStore(store).resume({ id: 's', message: UI_MESSAGE }),
+  'chatStore.withdraw of nothing': async ({ store }) => (await chatStore(store).withdraw('s')) || null,
+  'chatStore.fork': ({ store }) => chatStore(store).fork('s', { id: 'fork' }),
+  'UndertextSession.addItems': ({ store }) => agents(store).addItems([ITEM]),
+  'UndertextSession.addItemsWithCompactionOwnership': ({ store }) =>
+    agents(store).addItemsWithCompactionOwnership([ITEM], null),
+  'UndertextSession.popItem': async ({ store }) => (await agents(store).popItem()) ?? null,
+  'UndertextSession.clearSession': ({ store }) => agents(store).clearSession(),
+  'UndertextSession.replaceHistoryWithCompaction': ({ store }) =>
+    agents(store).replaceHistoryWithCompaction([ITEM]),
+  'UndertextSession.applyHistoryMutations of nothing': ({ store }) =>
+    agents(store).applyHistoryMutations({
+      mutations: [
+        {
+          type: 'replace_function_call',
+          callId: 'c1',
+          replacement: { type: 'function_call', callId: 'c1', name: 'read', arguments: '{}' },
+        },
+      ],
+    }),
+  'UndertextSession.applyHistoryTransaction': ({ store }) =>
+    agents(store).applyHistoryTransaction({
+      operationId: 'op',
+      transaction: { type: 'append_items', items: [ITEM] },
+    }),
+  'UndertextSession.runCompaction of nothing': ({ store }) => agents(store).runCompaction({ force: true }),
+  'UndertextSession.fork': ({ store }) => agents(store).fork({ sessionId: 'fork' }),
+  'UndertextChatMessageHistory.addMessage': ({ store }) =>
+    langchain(store).addMessage(new HumanMessage('more')),
+  'UndertextChatMessageHistory.addMessages': ({ store }) =>
+    langchain(store).addMessages([new HumanMessage('more')]),
+  'UndertextChatMessageHistory.clear': ({ store }) => langchain(store).clear(),
+  'UndertextChatMessageHistory.fork': ({ store }) => langchain(store).fork({ sessionId: 'fork' }),
+  'UndertextSessionStore.append': ({ store }) =>
+    undertextSessionStore({ store }).append(TRANSCRIPT, [
+      { type: 'user', uuid: 'u1', message: { role: 'user', content: 'more' } },
+    ]),
+  'UndertextSessionStore.delete of nothing': ({ store }) =>
+    undertextSessionStore({ store }).delete(TRANSCRIPT),
+  'UndertextSessionStore.restore of nothing': async ({ store }) =>
+    (await undertextSessionStore({ store }).restore(TRANSCRIPT)) || null,
+  'UndertextSessionStore.listSessionSummaries of nothing': ({ store }) =>
+    undertextSessionStore({ store, foldSessionSummary: () => ({}) as never }).listSessionSummaries('p'),
 } satisfies Record<string, (fixture: Fixture) => unknown>
+
+const UI_MESSAGE = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'more' }] } as const
+const ITEM = { type: 'message', role: 'user', content: 'more' } as const
+/** No session of the fixture: those are no transcripts. */
+const TRANSCRIPT = { projectKey: 'p', sessionId: 't' } as const
+const agents = (store: Store): UndertextSession => new UndertextSession({ store, sessionId: 's' })
+const langchain = (store: Store): UndertextChatMessageHistory =>
+  new UndertextChatMessageHistory({ store, sessionId: 's' })
 
 /** The id of the summary among the rows, visible or not; some id where there is none. */
 async function summaryIn(store: Store): Promise<string> {
@@ -204,8 +272,47 @@ const TABLE: Record<Verb, Cells<typeof STATES>> = {
   getJob:                             [NO_JOB,    NO_JOB,                 NO_JOB,     NO_JOB,  NO_JOB,  NO_JOB,   CLOSED],
   whenIdle:                           ['works',   'works',                'works',    'works', 'works', 'works',  CLOSED],
   cancel:                             [NOT_FOUND, 'null',                 'null',     'null',  'null',  'null',   CLOSED],
+  search:                             [NOT_FOUND, 'works', 'works', 'works', 'works', 'works', CLOSED],
+  countMessages:                      [NOT_FOUND, 'works', 'works', 'works', 'works', 'works', CLOSED],
+  newestSession:                      ['works', 'works', 'works', 'works', 'works', 'works', CLOSED],
+  getMoment:                          [NOT_FOUND, 'MESSAGE_NOT_FOUND', 'works', 'works', 'works', 'works', CLOSED],
+  diffViews:                          [NOT_FOUND, 'MESSAGE_NOT_FOUND', 'works', 'works', 'works', 'works', CLOSED],
+  getRequest:                         [NOT_FOUND, 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', 'REQUEST_NOT_FOUND', CLOSED],
+  remember:                           [NOT_FOUND, 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  recall:                             [NOT_FOUND, 'works', 'works', 'works', 'works', 'works', CLOSED],
+  forget:                             ['NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', 'NOTE_NOT_FOUND', CLOSED],
   close:                              ['works',   'works',                'works',    'works', 'works', 'works',  'works'],
+  'chatStore.create':                 ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'chatStore.save':                   ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'chatStore.resume':                 ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'chatStore.withdraw of nothing':    [NOT_FOUND, 'null', 'null', 'null', 'null', 'null', CLOSED],
+  'chatStore.fork':                   [NOT_FOUND, 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'UndertextSession.addItems':        ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'UndertextSession.addItemsWithCompactionOwnership': ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'UndertextSession.popItem':         ['null', 'null', 'works', 'works', 'works', READONLY, CLOSED],
+  'UndertextSession.clearSession':    ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'UndertextSession.replaceHistoryWithCompaction': ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'UndertextSession.applyHistoryMutations of nothing': ['works', 'works', 'works', 'works', 'works', 'works', CLOSED],
+  'UndertextSession.applyHistoryTransaction': ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'UndertextSession.runCompaction of nothing':   ['null', 'null', 'null', 'null', 'null', 'null', CLOSED],
+  'UndertextSession.fork':            [NOT_FOUND, 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'UndertextChatMessageHistory.addMessage': ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'UndertextChatMessageHistory.addMessages': ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'UndertextChatMessageHistory.clear': ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'UndertextChatMessageHistory.fork': [NOT_FOUND, 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'UndertextSessionStore.append':     ['works', 'works', 'works', 'works', 'works', READONLY, CLOSED],
+  'UndertextSessionStore.delete of nothing': ['works', 'works', 'works', 'works', 'works', 'works', CLOSED],
+  'UndertextSessionStore.restore of nothing': ['null', 'null', 'null', 'null', 'null', 'null', CLOSED],
+  'UndertextSessionStore.listSessionSummaries of nothing': ['works', 'works', 'works', 'works', 'works', 'works', CLOSED],
 }
+
+test('every method of a store, and every writing method of an adapter, has a row', () => {
+  const rows = new Set(Object.keys(VERBS).map(methodOfRow))
+  const methods = STORE_METHODS.filter((name) => !LISTENING.includes(name))
+  const all = [...methods, ...WRITING_ADAPTER_METHODS]
+  expect(all.filter((name) => !rows.has(name))).toEqual([])
+  expect([...rows].filter((name) => !all.includes(name))).toEqual([])
+})
 
 let file: string
 beforeEach(() => {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../errors.ts'
-import { check } from '../messages/check.ts'
+import { check, readable } from '../messages/check.ts'
 
 /*
  * Triggers are plain values, so that rules can be kept as JSON and written in a configuration.
@@ -57,7 +57,11 @@ function fires(trigger: InjectionTrigger, turn: number, tokens: number): boolean
 }
 
 /** A frozen copy of a trigger. Throws `INVALID_INPUT`. */
-function checkTrigger(value: unknown, depth = 0): InjectionTrigger {
+function checkTrigger(value: unknown): InjectionTrigger {
+  return readable('trigger', () => triggerAt(value, 0))
+}
+
+function triggerAt(value: unknown, depth: number): InjectionTrigger {
   if (depth > MAX_DEPTH) throw invalid(`trigger: nested deeper than ${MAX_DEPTH}`)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw invalid('trigger: must be an object')
@@ -74,7 +78,7 @@ function checkTrigger(value: unknown, depth = 0): InjectionTrigger {
     case 'anyOf':
       return Object.freeze({ anyOf: several(given, name, depth) })
     case 'not':
-      return Object.freeze({ not: checkTrigger(given, depth + 1) })
+      return Object.freeze({ not: triggerAt(given, depth + 1) })
     default:
       throw invalid('trigger: must be everyNTurns, onTokenThreshold, allOf, anyOf or not')
   }
@@ -89,7 +93,7 @@ function whole(value: unknown, name: string): number {
 function several(value: unknown, name: string, depth: number): readonly InjectionTrigger[] {
   if (!Array.isArray(value) || value.length === 0)
     throw invalid(`trigger: ${name} must name at least one trigger`)
-  return Object.freeze(value.map((inner) => checkTrigger(inner, depth + 1)))
+  return Object.freeze(value.map((inner) => triggerAt(inner, depth + 1)))
 }
 
 /** A text, and when it is added to a request. */

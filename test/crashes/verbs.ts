@@ -1,3 +1,6 @@
+import { HumanMessage } from '@langchain/core/messages'
+import { chatStore } from '../../src/ai-sdk.ts'
+import { undertextSessionStore } from '../../src/claude-agent-sdk.ts'
 import type {
   CompactionConfig,
   HistoryRecord,
@@ -6,6 +9,8 @@ import type {
   Store,
   Summarizer,
 } from '../../src/index.ts'
+import { UndertextChatMessageHistory } from '../../src/langchain.ts'
+import { UndertextSession } from '../../src/openai-agents.ts'
 import type { Database } from '../../src/storage/sqlite/driver.ts'
 import { storageOf } from '../support/apply-stage.ts'
 import { call, calls, result, say, units } from '../support/conversation.ts'
@@ -182,6 +187,116 @@ const large = [
   result('large', `${CANARY} ${units(15_000)}`),
   result('larger', `${CANARY} ${units(16_000)}`),
 ]
+
+const item = (text: string) => ({ type: 'message', role: 'user', content: `${CANARY} ${text}` })
+const agents = (store: Store): UndertextSession => new UndertextSession({ store, sessionId: S })
+const langchain = (store: Store): UndertextChatMessageHistory =>
+  new UndertextChatMessageHistory({ store, sessionId: S, compact: false })
+const ui = (id: string, role: 'user' | 'assistant' = 'user') => ({
+  id,
+  role,
+  parts: [{ type: 'text' as const, text: `${CANARY} ${id}` }],
+})
+const TRANSCRIPT = { projectKey: 'p', sessionId: 't' }
+const entry = (uuid: string) => ({ type: 'user', uuid, message: { role: 'user', content: CANARY } })
+/** The writing methods of the adapters: `Class.method`. */
+const ADAPTER_VERBS: readonly WritingVerb[] = [
+  {
+    name: 'chatStore.create',
+    act: (store) => chatStore(store).create({ id: 'new' }),
+    again: 'SESSION_EXISTS',
+  },
+  {
+    name: 'chatStore.save',
+    arrange: (store) =>
+      chatStore(store).save({ chatId: 'chat', messages: [ui('u1'), ui('a1', 'assistant')] }),
+    act: (store) => chatStore(store).save({ chatId: 'chat', messages: [ui('u1'), ui('a2', 'assistant')] }),
+  },
+  {
+    name: 'chatStore.withdraw',
+    arrange: (store) =>
+      chatStore(store).save({ chatId: 'chat', messages: [ui('u1'), ui('a1', 'assistant'), ui('u2')] }),
+    act: async (store) => {
+      if (!(await chatStore(store).withdraw('chat'))) throw new Error('nothing to withdraw')
+    },
+    again: 'nothing to withdraw',
+  },
+  {
+    name: 'chatStore.fork',
+    act: (store) => chatStore(store).fork(S, { id: 'fork' }),
+    again: 'SESSION_EXISTS',
+  },
+  { name: 'UndertextSession.addItems', act: (store) => agents(store).addItems([item('more')]) },
+  {
+    name: 'UndertextSession.addItemsWithCompactionOwnership',
+    act: (store) => agents(store).addItemsWithCompactionOwnership([item('more')], null),
+  },
+  { name: 'UndertextSession.popItem', act: (store) => agents(store).popItem() },
+  { name: 'UndertextSession.clearSession', act: (store) => agents(store).clearSession() },
+  {
+    name: 'UndertextSession.replaceHistoryWithCompaction',
+    act: (store) => agents(store).replaceHistoryWithCompaction([item('in short')]),
+  },
+  {
+    name: 'UndertextSession.applyHistoryMutations',
+    arrange: (store) => agents(store).addItems([agentCall('{}'), item('then')]),
+    act: (store) =>
+      agents(store).applyHistoryMutations({
+        mutations: [{ type: 'replace_function_call', callId: 'own', replacement: agentCall('{"a":1}') }],
+      }),
+  },
+  {
+    name: 'UndertextSession.applyHistoryTransaction',
+    act: (store) =>
+      agents(store).applyHistoryTransaction({
+        operationId: 'op',
+        transaction: { type: 'append_items', items: [item('more')] },
+      }),
+  },
+  {
+    name: 'UndertextSession.runCompaction',
+    act: (store) =>
+      new UndertextSession({
+        store,
+        sessionId: S,
+        compact: { ...PIPELINE, waitMs: 0 } as never,
+      }).runCompaction({
+        force: true,
+      }),
+  },
+  {
+    name: 'UndertextSession.fork',
+    act: (store) => agents(store).fork({ sessionId: 'fork' }),
+    again: 'SESSION_EXISTS',
+  },
+  {
+    name: 'UndertextChatMessageHistory.addMessage',
+    act: (store) => langchain(store).addMessage(new HumanMessage(CANARY)),
+  },
+  {
+    name: 'UndertextChatMessageHistory.addMessages',
+    act: (store) =>
+      langchain(store).addMessages([
+        new HumanMessage({ id: 'h1', content: CANARY }),
+        new HumanMessage(CANARY),
+      ]),
+  },
+  {
+    name: 'UndertextSessionStore.append',
+    arrange: (store) => undertextSessionStore({ store }).append(TRANSCRIPT, [entry('u1')]),
+    act: (store) => undertextSessionStore({ store }).append(TRANSCRIPT, [entry('u1'), entry('u2')]),
+  },
+  { name: 'UndertextChatMessageHistory.clear', act: (store) => langchain(store).clear() },
+  {
+    name: 'UndertextChatMessageHistory.fork',
+    act: (store) => langchain(store).fork({ sessionId: 'fork' }),
+    again: 'SESSION_EXISTS',
+  },
+]
+
+function agentCall(args: string) {
+  return { type: 'function_call', callId: 'own', name: 'read', arguments: args } as const
+}
 
 export const VERBS: readonly WritingVerb[] = [
   { name: 'append one', act: (store) => store.append(S, [say('user', CANARY)]) },
@@ -431,6 +546,10 @@ export const VERBS: readonly WritingVerb[] = [
     act: (store, id) => store.forget(id, { purge: true }),
     again: 'NOTE_NOT_FOUND',
   },
+  {
+    name: 'record an overflow',
+    act: (store) => store.recordOverflow(S, 'prompt is too long: 900 tokens > 800 maximum'),
+  },
   { name: 'purge', act: (store) => store.purgeSession(S), again: 'SESSION_NOT_FOUND' },
   {
     name: 'fork',
@@ -562,4 +681,5 @@ export const VERBS: readonly WritingVerb[] = [
     repairs: true,
     again: 'nothing to repair',
   },
+  ...ADAPTER_VERBS,
 ]

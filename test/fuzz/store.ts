@@ -45,6 +45,15 @@ export function describeSpoiledCalls(newGround: () => Promise<Ground>, runsEach:
     }
   })
 
+  it('the state of the database shows what a call writes', async () => {
+    const { fixture, stateOf, close } = await newGround()
+    const before = await stateOf()
+    expect(await stateOf()).toBe(before)
+    await fixture.store.append(fixture.s, [{ role: 'user', content: 'more' }])
+    expect(await stateOf()).not.toBe(before)
+    await close()
+  })
+
   describe('spoiled arguments give a result or an UndertextError, and a refused call writes nothing:', () => {
     for (const [row, argsOf] of Object.entries(CALLS)) {
       const method = methodOf(row)

@@ -15,6 +15,7 @@ import { describePromptCache } from './contract/prompt-cache.ts'
 import { describeProvider } from './contract/provider.ts'
 import { describeReading } from './contract/reading.ts'
 import { describeReadings } from './contract/readings.ts'
+import { describeRepetitions } from './contract/repetitions.ts'
 import { describeRequests } from './contract/requests.ts'
 import { describeRewinds } from './contract/rewinds.ts'
 import { describeSearch } from './contract/search.ts'
@@ -49,6 +50,7 @@ export const CONTRACT: readonly Part[] = [
   describeProvider,
   describeUndo,
   describeRewinds,
+  describeRepetitions,
   describeForks,
   describeToolCalls,
   describeExpand,

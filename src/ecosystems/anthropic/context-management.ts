@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
-import { check } from '../../messages/check.ts'
+import { check, readable } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import { type Json, type JsonObject, jsonProblem } from '../../messages/json.ts'
 import { ANTHROPIC_EDITS, canonicalProvider, OPENAI_COMPACTION } from '../../tokens/providers.ts'
@@ -83,13 +83,17 @@ export function contextManagement(
   given: ContextManagement,
   provider = 'anthropic',
 ): JsonObject | readonly Json[] {
+  return readable('contextManagement', () => built(given, provider))
+}
+
+function built(given: ContextManagement, provider: string): JsonObject | readonly Json[] {
   const what = 'contextManagement'
   const edits = isObject(given) ? given.edits : undefined
   if (!Array.isArray(edits)) throw invalid(`${what}: edits must be a list`)
   const to = canonicalProvider(provider)
   if (to !== 'anthropic' && to !== 'openai')
     throw invalid(`${what}: the provider must be anthropic or openai`)
-  const built = edits.map((edit: unknown, index): JsonObject => {
+  const all = edits.map((edit: unknown, index): JsonObject => {
     const path = `${what}: edits[${index}]`
     if (!isObject(edit) || typeof edit.type !== 'string' || jsonProblem(edit) !== undefined)
       throw invalid(`${path} must be a JSON object with a type`)
@@ -98,7 +102,7 @@ export function contextManagement(
     const checked = check(schema, edit, path) as CompactEdit | ClearToolUsesEdit | ClearThinkingEdit
     return to === 'anthropic' ? anthropicEdit(checked, path) : openaiEdit(checked, path)
   })
-  return to === 'anthropic' ? { edits: built } : built
+  return to === 'anthropic' ? { edits: all } : all
 }
 
 function anthropicEdit(edit: CompactEdit | ClearToolUsesEdit | ClearThinkingEdit, path: string): JsonObject {
@@ -149,8 +153,10 @@ function openaiEdit(edit: CompactEdit | ClearToolUsesEdit | ClearThinkingEdit, p
 
 /** Returns the beta headers that Anthropic requires for these edits, in either spelling; none for no edits. */
 export function contextManagementBetas(given: ContextManagement): string[] {
-  const edits = isObject(given) && Array.isArray(given.edits) ? (given.edits as readonly unknown[]) : []
-  const types = edits.map((edit) => (isObject(edit) && typeof edit.type === 'string' ? edit.type : ''))
+  const types = readable('contextManagementBetas', () => {
+    const edits = isObject(given) && Array.isArray(given.edits) ? (given.edits as readonly unknown[]) : []
+    return edits.map((edit) => (isObject(edit) && typeof edit.type === 'string' ? edit.type : ''))
+  })
   return [
     ...(types.some((type) => type.startsWith('compact')) ? [ANTHROPIC_BETAS.compaction] : []),
     ...(types.some((type) => type.startsWith('clear_')) ? [ANTHROPIC_BETAS.contextManagement] : []),
