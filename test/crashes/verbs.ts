@@ -334,6 +334,10 @@ export const VERBS: readonly WritingVerb[] = [
     name: 'update a session',
     act: (store) => store.updateSession(S, { model: 'm', title: null, config: { a: 1 } }),
   },
+  {
+    name: 'update a session with much metadata',
+    act: (store) => store.updateSession(S, { metadata: { notes: 'x'.repeat(20_000) } }),
+  },
   { name: 'archive a session', act: (store) => store.archiveSession(S) },
   {
     name: 'pin',
