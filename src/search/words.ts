@@ -86,13 +86,20 @@ function* readWords(text: string, found: FoundWord): Generator<void> {
 function wordsOfPiece(piece: string): PieceWords {
   const known = pieces.get(piece)
   if (known !== undefined) return known
-  const words: [string, number, number][] = []
-  const keepWord: FoundWord = (word, start, end) => {
-    words.push([copyOf(word), start, end])
-  }
-  finish(readPiece(piece, 0, piece.length, keepWord))
+  const words = collected((found) => readPiece(piece, 0, piece.length, found))
   if (pieces.size >= MAX_KEPT) pieces.clear()
   pieces.set(copyOf(piece), words)
+  return words
+}
+
+/** The words that a reading finds, as copies that do not keep its text in memory. */
+function collected(read: (found: FoundWord) => Generator<void>): PieceWords {
+  const words: [string, number, number][] = []
+  finish(
+    read((word, start, end) => {
+      words.push([copyOf(word), start, end])
+    }),
+  )
   return words
 }
 
@@ -202,11 +209,7 @@ const names = new Map<string, Name>()
 function nameOf(run: string): Name {
   const known = names.get(run)
   if (known !== undefined) return known
-  const words: [string, number, number][] = []
-  const keepWord: FoundWord = (word, start, end) => {
-    words.push([copyOf(word), start, end])
-  }
-  finish(readRun(run, 0, run.length, keepWord))
+  const words = collected((found) => readRun(run, 0, run.length, found))
   const name = { words, plain: copyOf(plainOf(run)) }
   if (names.size >= MAX_KEPT) names.clear()
   names.set(copyOf(run), name)

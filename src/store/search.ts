@@ -14,7 +14,7 @@ export type SearchResult = {
   readonly cursor?: string
   /** `false` when rows were not searched: they are not in the index, and the store is read-only, full, or locked by another process. */
   readonly complete: boolean
-  /** Words of the query, as written, that were not looked for: they are too common to be in the index. Absent when there are none. */
+  /** Words of the query, as written, that were not looked for: they are too common to be in the index. Absent when no word was left out. */
   readonly leftOut?: readonly string[]
   /** `true` when no word of the query was looked for, so that there are no hits: it has none, or all were left out. */
   readonly noWords?: true
