@@ -33,7 +33,7 @@ export function contextManagementTypes(provider: string, model?: string): readon
   if (OPENAI_HOSTS.has(name)) return [OPENAI_COMPACTION]
   if (!CLAUDE_HOSTS.has(name)) return []
   if (model === undefined) return name === 'anthropic' ? [...CLEARING_EDITS, ANTHROPIC_EDITS.compact] : []
-  const version = claudeVersion(model)
+  const version = claudeModel(model)?.version
   if (version === undefined || version < EDITS_FROM) return []
   return version < COMPACTS_FROM ? CLEARING_EDITS : [...CLEARING_EDITS, ANTHROPIC_EDITS.compact]
 }
@@ -43,11 +43,19 @@ export function compactsHistory(types: readonly string[]): boolean {
   return types.some((type) => COMPACTIONS.has(type))
 }
 
-/** A Claude model's version as major × 100 + minor; `undefined` for another model, or a name of the old form (`claude-3-5-sonnet`). */
-function claudeVersion(model: string): number | undefined {
-  if (model.includes('claude-mythos-preview')) return COMPACTS_FROM
-  const found = /claude-[a-z]{3,12}-(\d{1,2})(?:-(\d{1,2}))?(?!\d)/.exec(model.toLowerCase())
-  return found === null ? undefined : Number(found[1]) * 100 + Number(found[2] ?? 0)
+/**
+ * The family and version of a Claude model, the version as major × 100 + minor; `undefined` for another model, or a name of the old form
+ * (`claude-3-5-sonnet`). Prefixes and suffixes of hosts, gateways and snapshots are ignored; a date is not a minor version.
+ */
+export function claudeModel(
+  model: string,
+): { readonly family: string; readonly version: number } | undefined {
+  const name = model.toLowerCase()
+  if (name.includes('claude-mythos-preview')) return { family: 'mythos', version: COMPACTS_FROM }
+  const found = /claude-([a-z]{3,12})-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/.exec(name)
+  return found === null
+    ? undefined
+    : { family: found[1]!, version: Number(found[2]) * 100 + Number(found[3] ?? 0) }
 }
 
 /**

@@ -232,6 +232,7 @@ describe('what servers compact by themselves', () => {
     ['anthropic', 'claude-sonnet-4-6', 3],
     ['anthropic', 'claude-opus-4-7-20260401', 3],
     ['anthropic', 'claude-sonnet-5', 3],
+    ['anthropic', 'anthropic/claude-opus-4.6', 3],
     ['anthropic', 'claude-mythos-preview', 3],
     ['anthropic', 'claude-opus-4-5-20251101', 2],
     ['anthropic', 'claude-haiku-4-5-20251001', 2],
