@@ -115,6 +115,7 @@ import {
 } from '../requests/options.ts'
 import { RequestPreparer } from '../requests/prepare.ts'
 import type { PreparedRequest } from '../requests/prepared.ts'
+import { bindsReasoning } from '../requests/reasoning.ts'
 import {
   type RecordedResponse,
   type ResponseInput,
@@ -128,7 +129,6 @@ import {
   recordedRequest,
   renderedRequest,
 } from '../requests/recorded.ts'
-import { bindsReasoning } from '../requests/reasoning.ts'
 import { withRecovery } from '../requests/recovery.ts'
 import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
 import { withUndoEvent } from '../requests/undo-events.ts'
