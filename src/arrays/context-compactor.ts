@@ -253,6 +253,7 @@ async function runPipeline(
     viewEpoch: 0,
     readings: { measurement: undefined, calibration: undefined },
     historyTokens: rows.view.tokens,
+    sizes: rows.view.sizes,
     estimator: rows.view.estimator,
   })
   const contents: ContentReader = {

@@ -7,6 +7,7 @@ import type { ChatMessage } from '../model/message-parts.ts'
 import type { Plan, PlannedReplacement } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import { DEDUP_THRESHOLD, deduplicate } from '../stages/deduplicate.ts'
+import { KEEP_RECENT_MEDIA } from '../stages/media.ts'
 import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS, prune } from '../stages/prune.ts'
 import type { PlanningStage, StageSettings } from '../stages/stage.ts'
 import { KEEP_RECENT_RATIO } from '../stages/summarize.ts'
@@ -178,6 +179,7 @@ function savedTokens({ estimator, provider }: View, { row, part, text }: Planned
 
 /** Default settings, not scaled: an array has no window. */
 export const DEFAULT_SETTINGS: StageSettings = {
+  keepRecentMedia: KEEP_RECENT_MEDIA,
   pruneProtectTokens: PRUNE_PROTECT_TOKENS,
   pruneMinimumSavings: PRUNE_MINIMUM_SAVINGS,
   pruneProtectedTools: PRUNE_PROTECTED_TOOLS,

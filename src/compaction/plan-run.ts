@@ -15,11 +15,13 @@ import { type Part, partsOf } from '../messages/message.ts'
 import { checkLaws, missingAfterSummary } from '../model/laws.ts'
 import { applyPlan, COMPACTION_STAGES, type Plan } from '../model/plan.ts'
 import { firstChangedOf, isWorthIt } from '../model/prompt-cache.ts'
+import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { cut } from '../stages/cut.ts'
 import {
   type CompositeStage,
   isOurs,
+  type MediaNeed,
   type PlanDraft,
   type PlanningStage,
   type SlowPlanningStage,
@@ -30,6 +32,7 @@ import {
 } from '../stages/stage.ts'
 import { bareCondensePlan, planFurtherSummaries, summarize } from '../stages/summarize.ts'
 import type { CommitStep, Snapshot, Storage } from '../storage/storage.ts'
+import { isMediaDue, type MediaFigures, mediaFigures, withPending } from '../tokens/media-limits.ts'
 import {
   completePlan,
   completeTask,
@@ -85,13 +88,20 @@ class RunPlanner {
     const outer = this.#toCome
     for (const [at, stage] of stages.entries()) {
       this.#toCome = [...outer, { stages: stages.slice(at + 1), budget }]
-      const limit = 'until' in stage && stage.until === 'limit' ? this.#draft.settings.limitTokens : budget
-      if (this.#draft.view.tokens <= limit) continue
+      if (!this.#isNeeded(stage, budget)) continue
       if ('stages' in stage) await this.runStages(stage.stages, stage.budget ?? budget)
       else if ('plan' in stage) await this.#runPlanning(stage, budget)
       else if (this.#draft.mode !== 'skip') await this.#runSummarizing(stage, budget)
     }
     this.#toCome = outer
+  }
+
+  #isNeeded(stage: Stage, budget: number): boolean {
+    const { view, settings } = this.#draft
+    if ('stages' in stage) return stage.stages.some((one) => this.#isNeeded(one, stage.budget ?? budget))
+    const until = 'until' in stage ? stage.until : 'target'
+    if (until === 'media') return true
+    return !settings.isForMedia && view.tokens > (until === 'limit' ? settings.limitTokens : budget)
   }
 
   /** Replaces the visible rows between two positions by a summary: the given one, or one by the summarizer. */
@@ -209,7 +219,8 @@ class RunPlanner {
   /** The contents and metadata of the rows that a stage asks for, with the changes of this run. */
   async #contextFor(stage: Exclude<Stage, CompositeStage>, budget: number): Promise<StageContext> {
     const { stages: settings, limitTokens } = this.#draft.settings
-    const bare = { settings, targetTokens: budget, limitTokens }
+    const media = mediaNeed(this.#draft.view, this.#draft.settings)
+    const bare = { settings, targetTokens: budget, limitTokens, media }
     const named = (await this.#call(stage, () => stage.reads?.(this.#draft.view, bare))) ?? []
     this.#refuse(stage, readsProblem(named))
     const needed = named.map((row) => rowOf(this.#draft.view, row))
@@ -316,6 +327,35 @@ class RunPlanner {
   }
 }
 
+/** The images and bytes of a request with this view. */
+export function mediaIn(
+  { sizes, tokens }: View,
+  { scale, othersTokens, pendingMedia }: RunSettings,
+): MediaFigures {
+  return mediaFigures(withPending(sizes, pendingMedia), scale * tokens + othersTokens)
+}
+
+function mediaNeed(view: View, settings: RunSettings): MediaNeed {
+  const { images, bytes } = mediaIn(view, settings)
+  const above = (most: MediaFigures): MediaFigures => ({
+    images: images - most.images,
+    bytes: bytes - most.bytes,
+  })
+  const { media } = settings
+  return {
+    isDue: isMediaDue({ images, bytes }, media),
+    aboveTarget: above(media.target),
+    aboveLimit: above(media.limit),
+  }
+}
+
+/** Whether a run reduces images or bytes that were due, whatever it saves in tokens. */
+function savesDueMedia({ snapshot, settings, after }: PlannedRun): boolean {
+  const { sizes } = snapshot.view
+  const isLess = after.sizes.images < sizes.images || after.sizes.mediaBytes < sizes.mediaBytes
+  return isLess && isMediaDue(mediaIn(snapshot.view, settings), settings.media)
+}
+
 /** Names the stage for the audit, unless it is one of the pipeline. */
 function named<T extends { readonly params?: JsonObject }>(planned: T, { name }: Stage): T {
   const isOurs = name === 'cut' || (COMPACTION_STAGES as readonly string[]).includes(name)
@@ -338,6 +378,7 @@ export async function planSession(
   const chosen = resolveModel(configuration.modelOf(session), config.provider, config.model)
   const readings = await storage.readings(session.id, chosen.key, chosen.model ?? '')
   const settings = resolveSettings(config, {
+    sizes: view.sizes,
     chosen,
     contextWindow: windowOf(
       chosen,
@@ -403,6 +444,6 @@ function dropUnlessWorthIt(planned: PlannedRun, { summarizer }: RunConfig): Plan
     tokensAfter: Math.max(0, after.tokens - atMost),
     minimum: settings.minimumSavings,
   }
-  if (isPaid || isWorthIt(worth)) return planned
+  if (isPaid || isWorthIt(worth) || savesDueMedia(planned)) return planned
   return { ...withoutSteps(planned), heldBack: true }
 }

@@ -7,6 +7,8 @@ import { type CompactionKind, type CompactionStage, stageOf } from '../model/pla
 import { type FirstChanged, firstChangedOf } from '../model/prompt-cache.ts'
 import type { CommitStep, FailedAttempt, RunStart, SummaryRecord } from '../storage/storage.ts'
 import type { SummaryUsage } from '../summarizers/summarizer.ts'
+import { isMediaDue, isWithinMedia } from '../tokens/media-limits.ts'
+import { mediaIn } from './plan-run.ts'
 import type { PendingSummary, PlannedRun } from './run-draft.ts'
 import { SummaryCost, type SummaryNotes } from './write-summary.ts'
 
@@ -124,7 +126,7 @@ export type CompactionResult = {
   readonly reachedTarget: boolean
   /** Why the history ends more than 5 % above or below the target. Absent otherwise, and when nothing was applied. */
   readonly offTarget?: OffTarget
-  /** Whether the whole request fits the window. */
+  /** Whether the whole request fits the window, and the provider's limits of images and bytes. */
   readonly fits: boolean
   /** Why nothing was applied. */
   readonly reason?: IdleReason
@@ -187,7 +189,8 @@ function figuresOf(planned: PlannedRun, idle?: IdleReason) {
     tokensSaved: tokensBefore - after.tokens,
     targetTokens: settings.targetTokens,
     reachedTarget: after.tokens <= settings.targetTokens,
-    fits: after.tokens <= settings.limitTokens,
+    fits:
+      after.tokens <= settings.limitTokens && isWithinMedia(mediaIn(after, settings), settings.media.limit),
     ...defined({
       reason: idle ?? idleReason(planned),
       offTarget: idle === undefined ? offTarget(planned) : undefined,
@@ -265,7 +268,8 @@ export function idleReason(planned: PlannedRun): IdleReason | undefined {
   if (steps.length > 0) return undefined
   if (failed.length > 0) return 'SUMMARY_FAILED'
   if (heldBack === true) return 'SAVES_TOO_LITTLE'
-  return snapshot.view.tokens <= settings.targetTokens ? 'NOTHING_TO_COMPACT' : 'NO_PROGRESS'
+  const isDue = isMediaDue(mediaIn(snapshot.view, settings), settings.media)
+  return snapshot.view.tokens <= settings.targetTokens && !isDue ? 'NOTHING_TO_COMPACT' : 'NO_PROGRESS'
 }
 
 /** Why a planned run ends off its target; `undefined` when it does not, or changes nothing. */

@@ -23,6 +23,15 @@ import {
 } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { type Sizes, tokensOf } from '../tokens/measure.ts'
+import {
+  isMediaDue,
+  isWithinMedia,
+  type MediaUse,
+  mediaBudget,
+  mediaFigures,
+  mediaLimitsOf,
+  withPending,
+} from '../tokens/media-limits.ts'
 import { type ModelProfile, type ProfileSubject, profileOf } from '../tokens/profiles.ts'
 import {
   availableInput,
@@ -41,7 +50,7 @@ export type ContextStats = {
   readonly estimatedInputTokens: number
   readonly availableInputTokens: number
   readonly usageRatio: number
-  /** Whether compaction is due: usage has reached the threshold, and `heldBack` is absent. */
+  /** Whether compaction is due: tokens, images or bytes have reached the threshold, and `heldBack` is absent. */
   readonly shouldCompact: boolean
   /**
    * Present when usage has reached the threshold but a user undid an automatic compaction. Compaction is due again when the request
@@ -50,7 +59,12 @@ export type ContextStats = {
   readonly heldBack?: true
   /** Messages of the view that are sent: without silent ones (an agent's bookkeeping). */
   readonly messageCount: number
+  /** Whether the request fits: its tokens, and its images and bytes where the provider's limits of these are known. */
   readonly withinBudget: boolean
+  /** Images of the request, and their limit where it is known. */
+  readonly images: MediaUse
+  /** Bytes of the request: images and files in base64, and an estimate of the text, four bytes for each token. */
+  readonly bytes: MediaUse
   readonly breakdown: BudgetCheckResult['breakdown']
   /** Provider of the limits and token counts. */
   readonly provider: string
@@ -155,14 +169,24 @@ export function contextStats(
     threshold,
   })
   const { calibration = NO_CALIBRATION, measurement } = readings
-  const isHeldBack = figures.undoneAutomatic > 0 && budget.shouldCompact && budget.withinBudget
+  const limits = mediaLimitsOf(chosen.key, contextWindow.tokens, settings.mediaLimits)
+  // A threshold in tokens says nothing about media.
+  const share = request.threshold ?? settings.threshold ?? DEFAULT_COMPACTION_THRESHOLD
+  const media = mediaBudget(limits, share, 0)
+  const sizes = withPending(figures.visibleSizes, request.pendingMedia)
+  const used = mediaFigures(sizes, budget.estimatedInputTokens)
+  const withinBudget = budget.withinBudget && isWithinMedia(used, media.limit)
+  const isDue = budget.shouldCompact || isMediaDue(used, media)
+  const isHeldBack = figures.undoneAutomatic > 0 && isDue && withinBudget
   const stats: { -readonly [K in keyof ContextStats]: ContextStats[K] } = {
     estimatedInputTokens: budget.estimatedInputTokens,
     availableInputTokens: budget.availableInputTokens,
     usageRatio: budget.usageRatio,
-    shouldCompact: budget.shouldCompact && !isHeldBack,
+    shouldCompact: isDue && !isHeldBack,
     messageCount: figures.visibleCount,
-    withinBudget: budget.withinBudget,
+    withinBudget,
+    images: useOf(used.images, limits.images),
+    bytes: useOf(used.bytes, limits.bytes),
     breakdown: budget.breakdown,
     provider: chosen.provider,
     estimator: figures.estimator,
@@ -197,6 +221,10 @@ export function contextStats(
   if (readings.learned.input !== undefined) stats.inputLimit = readings.learned.input
   if (target > 0) stats.contextWindowTarget = target
   return stats
+}
+
+function useOf(used: number, limit: number | undefined): MediaUse {
+  return limit === undefined ? { used } : { used, limit }
 }
 
 /** The usage at which compaction is due; a number of tokens is converted to a share of the available tokens. */

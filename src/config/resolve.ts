@@ -4,6 +4,7 @@ import type { JsonObject } from '../messages/json.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
 import { CLEARED_PLACEHOLDER } from '../stages/clear-tool-results.ts'
 import { DEDUP_THRESHOLD } from '../stages/deduplicate.ts'
+import { KEEP_RECENT_MEDIA } from '../stages/media.ts'
 import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../stages/prune.ts'
 import { KEEP_RECENT_RATIO } from '../stages/summarize.ts'
 import { TRUNCATION_FRACTION, TRUNCATION_MARKER } from '../stages/truncate.ts'
@@ -156,6 +157,7 @@ export const DEFAULTS = frozenCopy({
   enableSummarize: true,
   enableTruncate: true,
   emergencyCut: true,
+  keepRecentMedia: KEEP_RECENT_MEDIA,
   pruneProtectedTools: PRUNE_PROTECTED_TOOLS,
   prunePlaceholder: PRUNE_PLACEHOLDER,
   pruneFailedResults: false,

@@ -4,6 +4,7 @@ import type { JsonObject } from '../messages/json.ts'
 import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
 import { minimumSavingsOf } from '../model/prompt-cache.ts'
 import { DEDUP_THRESHOLD } from '../stages/deduplicate.ts'
+import { KEEP_RECENT_MEDIA } from '../stages/media.ts'
 import { PRUNE_PLACEHOLDER, PRUNE_PROTECTED_TOOLS } from '../stages/prune.ts'
 import type { Stage, StageSettings } from '../stages/stage.ts'
 import { TRUNCATION_MARKER } from '../stages/truncate.ts'
@@ -12,6 +13,7 @@ import { chosenSummarizer } from '../summarizers/judge-answer.ts'
 import { SUMMARY_SECTIONS } from '../summarizers/summarizer.ts'
 import {
   DEFAULT_COMPACTION_TARGET,
+  DEFAULT_COMPACTION_THRESHOLD,
   estimateOf,
   estimateRequest,
   offlineSummaryTokens,
@@ -21,6 +23,16 @@ import {
 } from '../tokens/budget.ts'
 import { expectedTokens, type Outlook, outlook, type Readings } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import type { Sizes } from '../tokens/measure.ts'
+import {
+  isMediaDue,
+  type MediaBudget,
+  type MediaFigures,
+  mediaBudget,
+  mediaFigures,
+  mediaLimitsOf,
+  withPending,
+} from '../tokens/media-limits.ts'
 import { availableInput, lowerLimit, registryOf, type WindowRegistry } from '../tokens/windows.ts'
 import type { ChosenModel } from './model.ts'
 import { type Configuration, nonDefaults, pick, type ResolvedConfig } from './resolve.ts'
@@ -64,6 +76,8 @@ export type RunConfig = Omit<CompactionOptions, StageOption> & {
   readonly insteadOf?: string
   /** Tokens at which compaction is due, where they lower the target: no target is given. */
   readonly dueTokens?: number | undefined
+  /** Usage at which compaction is due. */
+  readonly threshold?: number | undefined
   /** The target where the request is within `target` already: the run was requested. */
   readonly requestedTarget?: number | undefined
   /** The background job that the run is made for. */
@@ -102,6 +116,7 @@ export function runConfig(
     minimumSavings: isAutomatic ? values.minimumSavings : call.minimumSavings,
     windows: registryOf(settings.preset),
     ...(!isTargetGiven && defined({ dueTokens: settings.thresholdTokens })),
+    threshold: settings.threshold,
     ...(trigger === 'manual' && defined({ requestedTarget: resolved.requestedTarget })),
     // A session that does not summarize automatically still does so on request.
     pipeline: pipelineOf(resolved, call, isAutomatic && !settings.enableAutoSummarize),
@@ -180,6 +195,12 @@ export type RunSettings = {
   readonly scale: number
   /** Minimum tokens of history to save, in tokens of the estimator; 0 for no minimum. */
   readonly minimumSavings: number
+  /** The limits of images and bytes, and the usage at which they are due. */
+  readonly media: MediaBudget
+  /** Whether an automatic run was started for images or bytes alone: then stages that only save tokens leave the history as it is. */
+  readonly isForMedia: boolean
+  /** Media of the request besides the history. */
+  readonly pendingMedia: MediaFigures | undefined
   readonly stages: StageSettings
 }
 
@@ -194,6 +215,8 @@ type RunSubject = {
   readonly readings: Pick<Readings, 'measurement' | 'calibration'>
   /** Estimated tokens of the history, not calibrated: all planning counts in these. */
   readonly historyTokens: number
+  /** Sizes of the history. */
+  readonly sizes: Sizes
   readonly estimator: Estimator
 }
 
@@ -224,7 +247,22 @@ export function resolveSettings(config: RunConfig, subject: RunSubject): RunSett
   const { requestedTarget } = config
   const targetTokens =
     requestedTarget === undefined || historyTokens > usual ? usual : historyAt(requestedTarget)
+  const { threshold = DEFAULT_COMPACTION_THRESHOLD } = config
+  const media = mediaBudget(
+    mediaLimitsOf(chosen.key, contextWindow, config.mediaLimits),
+    threshold,
+    targetAt(threshold, given),
+  )
+  const expectedNow = others + scale * historyTokens
+  const isTokensDue = expectedNow >= (dueTokens ?? threshold * available)
   return {
+    media,
+    pendingMedia: config.pendingMedia,
+    isForMedia:
+      config.trigger === 'auto' &&
+      config.job === undefined &&
+      !isTokensDue &&
+      isMediaDue(mediaFigures(withPending(subject.sizes, config.pendingMedia), expectedNow), media),
     availableTokens: available,
     targetTokens: mustShrink(config, found)
       ? Math.min(targetTokens, Math.floor(historyTokens * (1 - OVERFLOW_SHARE)))
@@ -264,6 +302,7 @@ function stageSettings(config: RunConfig, available: number, targetTokens: numbe
   const scaled = scaledFigures(available, targetTokens)
   const { truncationMarker = TRUNCATION_MARKER } = config
   return {
+    keepRecentMedia: config.keepRecentMedia ?? KEEP_RECENT_MEDIA,
     pruneProtectTokens: config.pruneProtectTokens ?? scaled.pruneProtectTokens,
     pruneMinimumSavings: config.pruneMinimumSavings ?? scaled.pruneMinimumSavings,
     pruneProtectedTools: config.pruneProtectedTools ?? PRUNE_PROTECTED_TOOLS,

@@ -6,6 +6,7 @@ import type { Placeholder } from '../stages/stage.ts'
 import { TRIGGERS } from '../storage/storage.ts'
 import { summarizerSchema } from '../summarizers/summarizer.ts'
 import { requestSchema } from '../tokens/budget.ts'
+import { mediaLimitsSchema } from '../tokens/media-limits.ts'
 import { contextWindowsSchema } from '../tokens/windows.ts'
 import { stagesSchema } from './stages.ts'
 
@@ -48,6 +49,10 @@ export const compactionConfigSchema = z
      * of the application. Each runs only while the history is over the target.
      */
     stages: stagesSchema.optional(),
+    /** Limits of a request besides tokens: `images` and `bytes`. Default: those of the provider (docs/limits.md). */
+    mediaLimits: mediaLimitsSchema.optional(),
+    /** The newest so many images and files that stay when older ones are shown as a text. Default 3. */
+    keepRecentMedia: z.int().nonnegative().optional(),
     /** Tokens of recent tool outputs to protect. Default 40,000, at most a quarter of the available input. */
     pruneProtectTokens: tokens.optional(),
     /** Minimum tokens that pruning must save. Default 20,000, at most a tenth of the available input. */
@@ -152,6 +157,7 @@ const callFacts = {
   tools: true,
   files: true,
   pendingTokens: true,
+  pendingMedia: true,
   range: true,
   summary: true,
   trigger: true,

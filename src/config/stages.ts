@@ -16,6 +16,7 @@ const MAX_DEPTH = 11
 
 /** The stages of a run for which none are given. */
 export const DEFAULT_STAGES: readonly StageSetting[] = [
+  'media',
   'prune',
   'deduplicate',
   'summarize',

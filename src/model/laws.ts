@@ -219,6 +219,8 @@ function sameTags(a: ViewRow, b: ViewRow): boolean {
     a.sizes.toolCalls === b.sizes.toolCalls &&
     a.sizes.toolResults === b.sizes.toolResults &&
     a.sizes.media === b.sizes.media &&
+    a.sizes.images === b.sizes.images &&
+    a.sizes.mediaBytes === b.sizes.mediaBytes &&
     a.shown.length === b.shown.length &&
     a.shown.every(
       (shown, at) => shown.part === b.shown[at]!.part && shown.compaction === b.shown[at]!.compaction,

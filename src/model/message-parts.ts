@@ -227,6 +227,8 @@ export function indexMessage(
     sum.toolCalls += sizes.toolCalls
     sum.toolResults += sizes.toolResults
     sum.media += sizes.media
+    sum.images += sizes.images
+    sum.mediaBytes += sizes.mediaBytes
     if (entry.type === 'tool-call') calls.push(indexCall(entry, part))
     else if (entry.type === 'tool-result') results.push(indexResult(entry, part, sizes))
     else if (isUnsentPart(entry)) continue
@@ -249,13 +251,15 @@ function indexCall(call: Extract<Part, { type: 'tool-call' }>, part: number): In
 function indexResult(
   result: Extract<Part, { type: 'tool-result' }>,
   part: number,
-  { toolResults, media }: Sizes,
+  { toolResults, media, images, mediaBytes }: Sizes,
 ): ResultEntry {
   const { toolCallId: id, toolName: name } = result
   const failed = isFailed(result.output)
-  return name === undefined
-    ? { part, id, units: toolResults, media, failed }
-    : { part, id, units: toolResults, media, failed, name }
+  const entry =
+    name === undefined
+      ? { part, id, units: toolResults, media, failed }
+      : { part, id, units: toolResults, media, failed, name }
+  return media === 0 ? entry : { ...entry, attached: { images, mediaBytes } }
 }
 
 /*

@@ -272,12 +272,12 @@ export function savedBy(original: Sizes, shownAs: 'text' | 'toolResults', units:
  */
 export function replaceResult(
   row: ViewRow,
-  { part, units: originalUnits, media }: ResultEntry,
+  { part, units: originalUnits, media, attached }: ResultEntry,
   text: string,
   units: number,
   instead?: Sizes,
 ): PlannedReplacement {
-  const original = { ...NO_SIZES, toolResults: originalUnits, media }
+  const original = { ...NO_SIZES, toolResults: originalUnits, media, ...attached }
   const saved = savedBy(original, 'toolResults', units)
   return instead === undefined ? { row, part, text, saved } : { row, part, text, saved, instead }
 }

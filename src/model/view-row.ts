@@ -23,6 +23,8 @@ export type ResultEntry = {
   readonly units: number
   readonly media: number
   readonly failed: boolean
+  /** Its images and the bytes of its media; absent for a result without media. */
+  readonly attached?: Pick<Sizes, 'images' | 'mediaBytes'>
 }
 
 /** A part of a row that shows a replacement, with its compaction. */

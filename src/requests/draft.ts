@@ -10,6 +10,7 @@ import { type Mend, type RenderOptions, renderBoundView, renderView } from '../r
 import type { ReasoningRecord } from '../storage/storage.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { measureMessage, type Sizes, SizesSum, tokensOf, tokensOfText } from '../tokens/measure.ts'
+import type { MediaFigures } from '../tokens/media-limits.ts'
 import { fileRoom, type RequestFiles } from './files.ts'
 import type { CheckedPrepare, Prompt } from './options.ts'
 import type { PreparedFiles, RenderedMessage } from './prepared.ts'
@@ -132,8 +133,19 @@ export function roomForFiles(
   snapshot: SessionSnapshot,
   request: CheckedStats,
 ): number {
-  const stats = snapshot.stats({ ...request, pendingTokens: promptTokens(snapshot, prompt) })
+  const stats = snapshot.stats({ ...request, ...promptSize(snapshot, prompt) })
   return fileRoom(stats, snapshot.settings.fileReadBudgetPercent, options.summarizeFile !== undefined)
+}
+
+/** What a prompt adds to a view: its tokens, by the estimator, and its media. */
+export function promptSize(
+  snapshot: SessionSnapshot,
+  prompt: readonly NewMessage[],
+): { readonly pendingTokens: number; readonly pendingMedia?: MediaFigures } {
+  const { images, mediaBytes } = sizesOf(prompt, snapshot.estimator)
+  const pendingTokens = promptTokens(snapshot, prompt)
+  if (images === 0 && mediaBytes === 0) return { pendingTokens }
+  return { pendingTokens, pendingMedia: { images, bytes: mediaBytes } }
 }
 
 /** Tokens that a prompt adds to a view, by the estimator. */
@@ -171,10 +183,12 @@ function rendered(
   const { messages, mends, bound } = sent
   const history = tokensOf(snapshot.sizes, snapshot.rows, estimator, chosen.key)
   const whole = tokensOf(sizesOf(messages, estimator), messages.length, estimator, chosen.key)
-  const pendingTokens = Math.max(0, promptTokens(snapshot, prompt), whole - history)
+  const own = promptSize(snapshot, prompt)
+  const pendingTokens = Math.max(0, own.pendingTokens, whole - history)
   const fileTokens = section === '' ? 0 : tokensOfText(section, estimator, chosen.key)
   const counted = {
     ...request,
+    ...own,
     pendingTokens: Math.max(0, pendingTokens - fileTokens),
     ...(section !== '' && { files: [{ content: section }] }),
   }

@@ -9,6 +9,7 @@ import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
 import { overflowRulesSchema } from '../overflow/overflow.ts'
 import { type NeurolinkRequest, requestSchema } from '../tokens/budget.ts'
+import type { MediaFigures } from '../tokens/media-limits.ts'
 
 /* Options of the calls around a request. */
 
@@ -158,8 +159,9 @@ export function requestParts({
   ...others
 }: Pick<CheckedPrepare, 'system' | 'tools' | 'maxOutputTokens' | 'contextWindowTarget' | 'threshold'> & {
   readonly pendingTokens?: number
+  readonly pendingMedia?: MediaFigures
 }) {
-  const { contextWindowTarget, threshold, pendingTokens } = others
+  const { contextWindowTarget, threshold, pendingTokens, pendingMedia } = others
   return defined({
     system,
     tools: tools && [...tools],
@@ -167,6 +169,7 @@ export function requestParts({
     contextWindowTarget,
     threshold,
     pendingTokens,
+    pendingMedia,
   })
 }
 

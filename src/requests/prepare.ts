@@ -10,7 +10,7 @@ import {
   addedTo,
   type Draft,
   draftRequest,
-  promptTokens,
+  promptSize,
   questionOf,
   type ReadSnapshot,
   type RequestParts,
@@ -110,13 +110,15 @@ export class RequestPreparer {
   ): Promise<BeforeTurnResult> {
     const { sessionId, options, prompt, files, auto } = preparing
     const request = requestParts(options)
+    const own = promptSize(snapshot, prompt)
     const fileTokens = files?.tokensIn(roomForFiles(preparing, snapshot, request)) ?? 0
     const { provider, model, warningLevels, injector, turnNumber, persistentContext, compaction } = options
     return this.#port.turns.before(
       sessionId,
       {
         ...request,
-        pendingTokens: promptTokens(snapshot, prompt) + fileTokens,
+        ...own,
+        pendingTokens: own.pendingTokens + fileTokens,
         provider,
         model,
         auto: auto && !ignoresThreshold,
@@ -198,6 +200,7 @@ export class RequestPreparer {
     for (let runs = 0; !draft.stats.withinBudget; runs++) {
       deadline.throwIfAborted()
       const { stats } = draft
+      const hasTokensFor = stats.estimatedInputTokens <= stats.availableInputTokens
       const canShrink = fixedTokens(stats) <= stats.availableInputTokens && stats.messageCount > 0
       const madeRoom =
         auto &&
@@ -208,6 +211,8 @@ export class RequestPreparer {
           const now = hasWaited ? await draftNow() : draft
           return now.stats.withinBudget || this.#escalate(preparing, now, runs > 0)
         }))
+      // Media that must stay are sent: the provider knows its limits best, and an application may have others.
+      if (!madeRoom && hasTokensFor) return draft
       if (!madeRoom) throw exceeded(stats, tried)
       draft = await draftNow()
     }
@@ -229,7 +234,7 @@ export class RequestPreparer {
   async #escalate(preparing: Preparing, { snapshot, ...draft }: Draft, isAgain: boolean): Promise<boolean> {
     const { sessionId, options, deadline, runs, tried } = preparing
     const { estimatedInputTokens, availableInputTokens } = draft.stats
-    const over = estimatedInputTokens - availableInputTokens
+    const over = Math.max(0, estimatedInputTokens - availableInputTokens)
     const { threshold: _share, thresholdTokens: _tokens, ...pending } = draft.request
     const own = { ...options, compaction: automaticSettings(options.compaction) }
     const last = lastResort(options, snapshot.settings)

@@ -7,7 +7,10 @@ import type { CheckedStats, CompactOptions, OverflowInput } from '../config/stor
 import { isUndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
+import { type MediaRefusal, mediaRefusal } from '../overflow/media.ts'
 import { isContextOverflowError } from '../overflow/overflow.ts'
+import { KEEP_RECENT_MEDIA } from '../stages/media.ts'
+import { FEW_IMAGES } from '../tokens/media-limits.ts'
 import { type CheckedPrepare, requestParts, runOptions } from './options.ts'
 import { describedBy, exceeded, type PreparedRequest } from './prepared.ts'
 import { automaticSettings, Deadline, lastResort, WITHOUT_WAITING } from './room.ts'
@@ -16,6 +19,8 @@ import { automaticSettings, Deadline, lastResort, WITHOUT_WAITING } from './room
 export const OVERFLOW_TARGET = 0.7
 /** The same for the steps after it; docs/decisions.md has the reasons. */
 const LOWER_TARGETS = [0.5, 0.35] as const
+/** Share of the images that a provider accepts to which a request is brought down after a refusal. */
+const MEDIA_TARGET = 0.7
 
 /** What recovery needs of a store. */
 type RecoveryPort = {
@@ -64,16 +69,19 @@ export async function withRecovery<T>(
       error = thrown
     }
     const { provider } = request
-    if (!isOn || options.signal?.aborted || !isContextOverflowError(error, { ...options.overflow, provider }))
-      throw error
-    const reported = await recovery.recordOverflow(request, error)
-    const next = await recovery.shorten(request, reported)
+    const isOverflow = isContextOverflowError(error, { ...options.overflow, provider })
+    const refusal = mediaRefusal(error)
+    if (!isOn || options.signal?.aborted || (!isOverflow && refusal === undefined)) throw error
+    const lighter = refusal === undefined ? undefined : await recovery.showLessMedia(request, refusal)
+    const reported =
+      isOverflow && lighter === undefined ? await recovery.recordOverflow(request, error) : undefined
+    const next = lighter ?? (isOverflow ? await recovery.shorten(request, reported) : undefined)
     if (next !== undefined) {
       request = next
       continue
     }
     // Nothing made the request smaller: the provider's own error has the reason of the refusal.
-    if (attempt === 1 || options.signal?.aborted) throw error
+    if (attempt === 1 || !isOverflow || options.signal?.aborted) throw error
     throw exceeded(request.stats, recovery.stagesUsed, { cause: error, reportedTokens: reported ?? 0 })
   }
 }
@@ -88,6 +96,8 @@ class Recovery {
   /** Index of the next step. */
   #step = 0
   readonly stagesUsed: string[] = []
+  /** How many of the newest media the next steps keep, after a refusal of media. */
+  #keeps: number[] | undefined
 
   constructor(
     port: RecoveryPort,
@@ -115,6 +125,29 @@ class Recovery {
       }),
     )
     return outcome?.isOverflow ? reportedSize(outcome.details) : undefined
+  }
+
+  /** A request with fewer media, by the media steps that are left; `undefined` when none of them changed it. */
+  async showLessMedia(request: PreparedRequest, refusal: MediaRefusal): Promise<PreparedRequest | undefined> {
+    const { provider, model, compaction, signal } = this.#options
+    const { images } = request.stats
+    if (images.used === 0 && request.stats.sizes.mediaBytes === 0) return undefined
+    const own = { provider, model, compaction: automaticSettings(compaction) }
+    this.#keeps ??= mediaSteps(images.used, refusal)
+    for (let keep = this.#keeps.shift(); keep !== undefined; keep = this.#keeps.shift()) {
+      const run = await this.#compact({
+        ...runOptions(own, {}),
+        ...WITHOUT_WAITING,
+        trigger: 'overflow',
+        stages: [{ stage: 'media', keep }],
+      })
+      if (signal?.aborted) return undefined
+      if (run?.compacted !== true) continue
+      for (const stage of run.stagesUsed) this.stagesUsed.push(stage)
+      const next = await this.#prepare()
+      if (next !== undefined && next.viewEpoch !== request.viewEpoch) return next
+    }
+    return undefined
   }
 
   /** A shorter request, by the steps that are left; `undefined` when none of them made it shorter. */
@@ -185,6 +218,16 @@ class Recovery {
     )
     return typeof run === 'object' ? run : null
   }
+}
+
+/**
+ * How many of the newest media each step keeps after a refusal: what the provider accepts, else half and no more than may have any pixels;
+ * then a few; then none, because one of those that stay may be too large.
+ */
+function mediaSteps(images: number, { mostImages }: MediaRefusal): number[] {
+  const half = Math.min(FEW_IMAGES, Math.floor(images / 2))
+  const first = mostImages === undefined ? half : Math.floor(MEDIA_TARGET * mostImages)
+  return [first, KEEP_RECENT_MEDIA, 0].filter((keep, at, all) => at === 0 || keep < all[at - 1]!)
 }
 
 /** A request of another view, when it is smaller than the one before. */

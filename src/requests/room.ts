@@ -67,7 +67,7 @@ export function lastResort(
     summarize: (call.enableSummarize ?? settings.enableSummarize) !== false,
   })
   const room = (call.emergencyCut ?? settings.emergencyCut) === false ? ['truncate'] : ['truncate', 'cut']
-  return stages.some(requestsSummaries) ? ['summarize', ...room] : room
+  return ['media', ...(stages.some(requestsSummaries) ? ['summarize'] : []), ...room]
 }
 
 /** The caller's settings of a compaction without a range and a target, which only a manual run has. */

@@ -261,8 +261,12 @@ export class TurnHooks {
 
 /** The request besides the history. */
 function pendingOf(turn: Turn): CheckedStats {
-  const { contextWindowTarget, maxOutputTokens, system, prompt, tools, files, pendingTokens } = turn
-  return defined({ contextWindowTarget, maxOutputTokens, system, prompt, tools, files, pendingTokens })
+  const { contextWindowTarget, maxOutputTokens, system, prompt, tools, files } = turn
+  const { pendingTokens, pendingMedia } = turn
+  return defined({
+    ...{ contextWindowTarget, maxOutputTokens, system, prompt, tools, files },
+    ...{ pendingTokens, pendingMedia },
+  })
 }
 
 /** How full the context is, by its stats. */

@@ -11,6 +11,7 @@ import { cut } from './cut.ts'
 import { findCut } from './cut-points.ts'
 import { deduplicate } from './deduplicate.ts'
 import { dropReasoningStage } from './drop-reasoning.ts'
+import { type MediaStageOptions, mediaStage } from './media.ts'
 import { type PriorityStageOptions, priorityStage } from './priority.ts'
 import { prune } from './prune.ts'
 import { type SlidingWindowStageOptions, slidingWindowStage } from './sliding-window.ts'
@@ -173,6 +174,7 @@ function makeComposite(options: Record<string, unknown>, what: string, depth: nu
 for (const stage of [prune, deduplicate, truncate, cut]) ours(stage)
 
 const MAKERS: ReadonlyMap<string, Maker> = new Map<string, Maker>([
+  ['media', (options, what) => mediaStage(options as MediaStageOptions, what)],
   ['prune', without(prune)],
   ['deduplicate', without(deduplicate)],
   ['summarize', without(summarize)],

@@ -3,6 +3,7 @@ import type { Part } from '../messages/message.ts'
 import type { Plan, PlannedInsert, PlannedReplacement, RequiredPart } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
+import type { MediaFigures } from '../tokens/media-limits.ts'
 
 /*
  * The stages of this package. The figures of their plans are trusted, because computing the savings of thousands of placeholders would
@@ -21,8 +22,20 @@ export function isOurs(stage: Stage): boolean {
   return 'plan' in stage && OURS.has(stage.plan)
 }
 
+/** What a run has to take out of a request besides tokens: images, and bytes in base64. */
+export type MediaNeed = {
+  /** Whether images or bytes have reached the usage at which compaction is due. */
+  readonly isDue: boolean
+  /** What is above the target of the run; negative below it. */
+  readonly aboveTarget: MediaFigures
+  /** What is above the limit of the provider; negative below it. */
+  readonly aboveLimit: MediaFigures
+}
+
 /** The resolved settings of the stages: plain values, defaults filled in and scaled to the window. */
 export type StageSettings = {
+  /** The newest so many images and files that the stage `media` keeps. */
+  readonly keepRecentMedia: number
   readonly pruneProtectTokens: number
   readonly pruneMinimumSavings: number
   readonly pruneProtectedTools: readonly string[]
@@ -55,6 +68,8 @@ export type StageContext = {
   readonly targetTokens: number
   /** The largest history with which the request fits the window, tokens. */
   readonly limitTokens: number
+  /** What media are too many; absent where the limits of the provider are unknown. */
+  readonly media?: MediaNeed
   /** The original parts of a row. Only for the rows of `reads`. */
   readonly contentOf: (row: ViewRow) => readonly Part[]
   /** The metadata of a row, such as the level of a summary. Only for the rows of `reads`. */
@@ -124,8 +139,11 @@ type Planned = PlanDraft | undefined
 
 /** A stage: a pure function from a view to a plan. It returns `undefined` when it has nothing to do. */
 export interface PlanningStage<A = Planned> extends Reading {
-  /** The limit above which the stage runs: the run's target, or the room of the window. Default `target`. */
-  readonly until?: 'target' | 'limit'
+  /**
+   * The limit above which the stage runs: the run's target, or the room of the window. Default `target`. `media`: at any size, because it
+   * decides by `context.media`.
+   */
+  readonly until?: 'target' | 'limit' | 'media'
   /** Returns the changes to the view, or `undefined` for none. */
   plan(view: View, context: StageContext): A
 }

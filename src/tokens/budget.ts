@@ -11,6 +11,7 @@ import {
   neurolinkEstimator,
   tokensOfText,
 } from './measure.ts'
+import { pendingMediaSchema } from './media-limits.ts'
 import { canonicalProvider } from './providers.ts'
 import { availableInput, getContextWindowSize } from './windows.ts'
 
@@ -131,6 +132,8 @@ export const requestSchema = z.strictObject({
   files: z.array(z.looseObject({ content: z.string() })).optional(),
   /** Estimated tokens of other content of the request, such as messages that are not appended yet. */
   pendingTokens: z.int().nonnegative().optional(),
+  /** Images of that content, and the bytes of its media in base64. */
+  pendingMedia: pendingMediaSchema.optional(),
 })
 /** The rest of a request besides the stored history. */
 export type PendingRequest = z.input<typeof requestSchema>

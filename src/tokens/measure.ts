@@ -30,7 +30,8 @@ export {
 
 /**
  * Provider-neutral sizes by category: whole, additive numbers. The four text categories are in units of the estimator (for `neurolink`:
- * Σ ceil(length / 4)); `media` is in tokens without a multiplier.
+ * Σ ceil(length / 4)); `media` is in tokens without a multiplier. The last two are not tokens: providers also limit the number of images
+ * and the bytes of a request.
  */
 export type Sizes = {
   readonly text: number
@@ -38,9 +39,21 @@ export type Sizes = {
   readonly toolCalls: number
   readonly toolResults: number
   readonly media: number
+  /** The number of images, those with a URL included. */
+  readonly images: number
+  /** Bytes of images and files as a request carries them, in base64. Those with a URL are not in it, and text files count as text. */
+  readonly mediaBytes: number
 }
 
-export const NO_SIZES: Sizes = { text: 0, reasoning: 0, toolCalls: 0, toolResults: 0, media: 0 }
+export const NO_SIZES: Sizes = {
+  text: 0,
+  reasoning: 0,
+  toolCalls: 0,
+  toolResults: 0,
+  media: 0,
+  images: 0,
+  mediaBytes: 0,
+}
 
 export function addSizes(a: Sizes, b: Sizes): Sizes {
   return {
@@ -49,6 +62,8 @@ export function addSizes(a: Sizes, b: Sizes): Sizes {
     toolCalls: a.toolCalls + b.toolCalls,
     toolResults: a.toolResults + b.toolResults,
     media: a.media + b.media,
+    images: a.images + b.images,
+    mediaBytes: a.mediaBytes + b.mediaBytes,
   }
 }
 
@@ -59,6 +74,8 @@ export function subtractSizes(a: Sizes, b: Sizes): Sizes {
     toolCalls: a.toolCalls - b.toolCalls,
     toolResults: a.toolResults - b.toolResults,
     media: a.media - b.media,
+    images: a.images - b.images,
+    mediaBytes: a.mediaBytes - b.mediaBytes,
   }
 }
 
@@ -69,6 +86,8 @@ export class SizesSum {
   #toolCalls = 0
   #toolResults = 0
   #media = 0
+  #images = 0
+  #mediaBytes = 0
 
   constructor(start: Sizes = NO_SIZES) {
     this.add(start)
@@ -80,6 +99,8 @@ export class SizesSum {
     this.#toolCalls += sizes.toolCalls
     this.#toolResults += sizes.toolResults
     this.#media += sizes.media
+    this.#images += sizes.images
+    this.#mediaBytes += sizes.mediaBytes
   }
 
   subtract(sizes: Sizes): void {
@@ -88,6 +109,8 @@ export class SizesSum {
     this.#toolCalls -= sizes.toolCalls
     this.#toolResults -= sizes.toolResults
     this.#media -= sizes.media
+    this.#images -= sizes.images
+    this.#mediaBytes -= sizes.mediaBytes
   }
 
   get value(): Sizes {
@@ -97,6 +120,8 @@ export class SizesSum {
       toolCalls: this.#toolCalls,
       toolResults: this.#toolResults,
       media: this.#media,
+      images: this.#images,
+      mediaBytes: this.#mediaBytes,
     }
   }
 }
@@ -161,7 +186,7 @@ function measureItem(item: ToolResultContent, estimator: Estimator, kind: TextKi
     case 'text':
       return { ...NO_SIZES, text: estimator.measureText(item.text, kind) }
     case 'image':
-      return { ...NO_SIZES, media: estimator.mediaTokens }
+      return { ...NO_SIZES, media: estimator.mediaTokens, images: 1, mediaBytes: sentBytes(item.image) }
     case 'file':
       return measureFile(item.data, item.mediaType, estimator, kind)
     case 'provider':
@@ -184,19 +209,15 @@ export function measureOutput(output: ToolResultOutput, estimator: Estimator): S
     case 'error-json':
       return { ...NO_SIZES, toolResults: estimator.measureText(stringifyJson(output.value), 'toolResult') }
     case 'content': {
-      let text = 0
-      let media = 0
-      for (const item of output.value) {
-        const sizes = measureItem(item, estimator, 'toolResult')
-        text += sizes.text
-        media += sizes.media
-      }
-      return { ...NO_SIZES, toolResults: text, media }
+      const sum = new SizesSum()
+      for (const item of output.value) sum.add(measureItem(item, estimator, 'toolResult'))
+      const { text, ...media } = sum.value
+      return { ...media, text: 0, toolResults: text }
     }
   }
 }
 
-/** Text files count as their text; all others by the estimator's figure for files. */
+/** Text files count as their text; all others by the estimator's figure for files. An image that came as a file is an image. */
 function measureFile(
   data: string | Uint8Array,
   mediaType: string,
@@ -204,9 +225,20 @@ function measureFile(
   kind: TextKind,
 ): Sizes {
   if (!mediaType.startsWith('text/') || isUrl(data))
-    return { ...NO_SIZES, media: estimator.fileTokens ?? estimator.mediaTokens }
+    return {
+      ...NO_SIZES,
+      media: estimator.fileTokens ?? estimator.mediaTokens,
+      images: mediaType.startsWith('image/') ? 1 : 0,
+      mediaBytes: sentBytes(data),
+    }
   const text = typeof data === 'string' ? data : Buffer.from(data).toString('utf8')
   return { ...NO_SIZES, text: estimator.measureText(text, kind) }
+}
+
+/** The bytes of base64, which requests carry. A data URL's few characters before its base64 count too. */
+function sentBytes(data: string | Uint8Array): number {
+  if (typeof data !== 'string') return 4 * Math.ceil(data.length / 3)
+  return isUrl(data) ? 0 : data.length
 }
 
 function isUrl(data: string | Uint8Array): boolean {

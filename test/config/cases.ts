@@ -79,6 +79,11 @@ const WORDED = [
 /** Larger than gpt-4's window, 8,192, and one turn, so that only a cut helps. */
 const HUGE = [say('user', units(5_000)), say('assistant', units(5_000))]
 
+const PICTURES = Array.from({ length: 5 }, () => [
+  { role: 'user' as const, content: [{ type: 'image' as const, image: 'aGk=' }] },
+  say('assistant', 'seen'),
+]).flat()
+
 const PRUNING = { enableDeduplicate: false, enableSummarize: false, enableTruncate: false, targetTokens: 100 }
 const PRUNES = { ...PRUNING, pruneProtectTokens: 0, pruneMinimumSavings: 0 }
 const DEDUPLICATES = { enablePrune: false, enableSummarize: false, enableTruncate: false, targetTokens: 10 }
@@ -455,6 +460,22 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
   },
   // 1,000 tokens less 600 for the summary have room for three messages of 119, 500 for two whole turns.
   keepRecentTokens: { value: 500, see: (trial) => left(summarized({})(trial)), expected: [3, 4] },
+  mediaLimits: {
+    value: { images: 2 },
+    talk: PICTURES,
+    see: async (trial) => (await run(trial, { trigger: 'auto' })).stagesUsed,
+    expected: [[], ['media']],
+  },
+  keepRecentMedia: {
+    value: 1,
+    talk: PICTURES,
+    see: async (trial) => {
+      const { messages } = await run(trial, { trigger: 'auto', mediaLimits: { images: 5 } })
+      return messages.flatMap(partsOf).filter(({ type }) => type === 'image').length
+    },
+    // Two of five are the target.
+    expected: [3, 2],
+  },
   keepRecentRatio: { value: 0.5, see: (trial) => left(summarized({})(trial)), expected: [3, 10] },
 
   enableTruncate: { value: false, see: stagesUsed(TRUNCATES), expected: [['truncate'], []] },

@@ -26,7 +26,7 @@ const PIPELINE = ['prune', 'deduplicate', 'summarize', 'truncate', 'cut']
 describe('the stages of a run', () => {
   it('are the given composition, without what is switched off', () => {
     const layer = (values: object): Layer[] => [{ source: 'store', values }]
-    expect(namesOf([])).toEqual(PIPELINE)
+    expect(namesOf([])).toEqual(['media', ...PIPELINE])
     expect(namesOf(layer({ stages: PIPELINE }))).toEqual(PIPELINE)
     expect(namesOf(layer({ stages: PIPELINE, enablePrune: false, enableSummarize: false }))).toEqual([
       'deduplicate',

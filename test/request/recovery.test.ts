@@ -347,3 +347,91 @@ describe('the wordings of providers', () => {
     })
   }
 })
+
+describe('a refusal for images or bytes', () => {
+  const picture = (bytes: number) => ({
+    role: 'user' as const,
+    content: [{ type: 'image' as const, image: Buffer.alloc(bytes, 'p').toString('base64') }],
+  })
+  const pictures = (count: number, bytes: number) =>
+    Array.from({ length: count }, () => [picture(bytes), say('assistant', 'ok')]).flat()
+  const imagesOf = ({ messages }: PreparedRequest): string[] =>
+    messages.flatMap(({ content }) =>
+      typeof content === 'string'
+        ? []
+        : content.flatMap((part) => (part.type === 'image' ? [part.image as string] : [])),
+    )
+  /** A server that accepts so many images, and so many bytes of them. */
+  const server = (most: number, bytes: number, error: (images: number) => unknown) => {
+    const sent: number[] = []
+    return {
+      sent,
+      call: (request: PreparedRequest): string => {
+        const images = imagesOf(request)
+        sent.push(images.length)
+        if (images.length > most || images.join('').length > bytes) throw error(images.length)
+        return 'answer'
+      },
+    }
+  }
+
+  it('shows text in place of older images, and the call is repeated; undo shows them again', async () => {
+    await store.append('s', pictures(41, 30))
+    const refused = () =>
+      Object.assign(
+        new Error(
+          'messages.38.content.1.image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels',
+        ),
+        { status: 400 },
+      )
+    const { sent, call } = server(20, 1_000_000, refused)
+    expect(await store.withOverflowRecovery('s', call, { provider: 'anthropic', prompt: 'Go on.' })).toBe(
+      'answer',
+    )
+    // Half of 41 is 20.
+    expect(sent).toEqual([41, 20])
+    const [compaction] = await store.listCompactions('s')
+    expect(compaction).toMatchObject({ kind: 'prune', trigger: 'overflow' })
+    await store.undoCompaction('s', compaction!.id)
+    expect((await store.getContextStats('s'))!.images.used).toBe(41)
+  })
+
+  it('goes by the number that the provider names, then down to a few and to none, and no further', async () => {
+    await store.append('s', pictures(30, 30))
+    const named = server(10, 1_000_000, () => new Error('Too many images in request. Max is 10.'))
+    await store.withOverflowRecovery('s', named.call, { provider: 'acme' })
+    // Seven tenths of 10.
+    expect(named.sent).toEqual([30, 7])
+    const tooLarge = Object.assign(new Error('Request exceeds the maximum size'), { status: 413 })
+    const never = server(-1, 0, () => tooLarge)
+    const caught = await failing(() => store.withOverflowRecovery('s', never.call, { provider: 'acme' }))
+    expect(caught).toBe(tooLarge)
+    // Half of seven, which is no more than a few; then none.
+    expect(never.sent).toEqual([7, 3, 0])
+  })
+
+  it('is passed on at once when there are no media, and with auto: false', async () => {
+    await store.append('s', LONG)
+    const tooLarge = Object.assign(new Error('Payload Too Large'), { status: 413 })
+    const { sent, call } = server(-1, 0, () => tooLarge)
+    expect(await failing(() => store.withOverflowRecovery('s', call, { provider: 'acme' }))).toBe(tooLarge)
+    await store.append('s', pictures(4, 30))
+    const off = { provider: 'acme', auto: false }
+    expect(await failing(() => store.withOverflowRecovery('s', call, off))).toBe(tooLarge)
+    expect(sent).toEqual([0, 4])
+  })
+
+  it('does not come about where the limits are known: 105 images, and 42 screenshots of 34 MB', async () => {
+    const anthropic = { provider: 'anthropic', model: 'claude-sonnet-4-20250514', prompt: 'Go on.' }
+    await store.append('s', pictures(105, 30))
+    const { sent, call } = server(100, 32_000_000, () => new Error('Request exceeds the maximum size'))
+    await store.withOverflowRecovery('s', call, anthropic)
+    // Due from 80 on, then two fifths of 100.
+    expect(sent).toEqual([40])
+    await store.append('t', pictures(42, 600_000))
+    const large = server(100, 32_000_000, () => new Error('Request exceeds the maximum size'))
+    await store.withOverflowRecovery('t', large.call, anthropic)
+    // 800,000 of base64 each: 12.8 MB is the target, 15 × 0.8 = 12.0, and their text.
+    expect(large.sent).toEqual([15])
+  })
+})

@@ -22,6 +22,7 @@ import { describeSearch } from './contract/search.ts'
 import { describeSessions } from './contract/sessions.ts'
 import { describeDeduplicate } from './contract/stages-deduplicate.ts'
 import { describeDropReasoning } from './contract/stages-drop-reasoning.ts'
+import { describeMedia } from './contract/stages-media.ts'
 import { describePrune } from './contract/stages-prune.ts'
 import { describeSummarize } from './contract/stages-summarize.ts'
 import { describeTruncate } from './contract/stages-truncate.ts'
@@ -41,6 +42,7 @@ export const CONTRACT: readonly Part[] = [
   describeAppendPreviews,
   describeLossless,
   describeReading,
+  describeMedia,
   describePrune,
   describeDeduplicate,
   describeDropReasoning,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { NO_SIZES } from '../../src/tokens/measure.ts'
 import { mediaOf } from '../../src/transfer/document/blocks.ts'
 import {
   figure,
@@ -51,13 +52,13 @@ it('contain figures, sizes, times and places', () => {
 })
 
 it('shares a whole out to the last thousandth', () => {
-  const sizes = { text: 1, reasoning: 1, toolCalls: 0, toolResults: 1, media: 0 }
+  const sizes = { ...NO_SIZES, text: 1, reasoning: 1, toolResults: 1 }
   expect(sharesOf(sizes).map(({ key, share }) => [key, share])).toEqual([
     ['text', 333],
     ['reasoning', 334],
     ['toolResults', 333],
   ])
-  expect(sharesOf({ text: 0, reasoning: 0, toolCalls: 0, toolResults: 0, media: 0 })).toEqual([])
+  expect(sharesOf(NO_SIZES)).toEqual([])
 })
 
 describe('pictures', () => {

@@ -99,6 +99,8 @@ function jsonOf({ stats, breakdown, free, target, due }: RequestFigures) {
     inputLimit: stats.inputLimit ?? null,
     available: stats.availableInputTokens,
     usageRatio: stats.usageRatio,
+    images: { used: stats.images.used, limit: stats.images.limit ?? null },
+    bytes: { used: stats.bytes.used, limit: stats.bytes.limit ?? null },
     fits: stats.withinBudget,
     compactionDue: stats.shouldCompact,
     compactionHeldBack: stats.heldBack === true,

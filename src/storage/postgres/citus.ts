@@ -1,5 +1,6 @@
 import { UndertextError } from '../../errors.ts'
 import type { Sizes } from '../../tokens/measure.ts'
+import { SIZE_COLUMNS, sizeColumns } from '../sql/columns.ts'
 import type { OnceStatement } from '../sql/sql.ts'
 import { MIGRATIONS } from './migrations.ts'
 import type { PostgresConnection, PostgresDriver } from './port.ts'
@@ -122,8 +123,9 @@ const ARGUMENTS = [
   ['texts', 'text[]'],
 ] as const
 
-/** Values of each message in `texts`. */
+/** Values of each message in `texts`, and in `numbers`: role, flags, its sizes and the time. */
 const TEXTS = 4
+const NUMBERS = 3 + SIZE_COLUMNS.length
 
 /**
  * Appends messages on the worker that has the session, in one call: the coordinator takes a statement with several inserts apart. It does
@@ -142,9 +144,8 @@ begin
       return;
     end if;
   end if;
-  update {schema}.sessions s set messages = s.messages + rows, visible = s.visible + sent, size_text = s.size_text + sizes[1],
-      size_reasoning = s.size_reasoning + sizes[2], size_calls = s.size_calls + sizes[3], size_results = s.size_results + sizes[4],
-      size_media = s.size_media + sizes[5], updated_at = now, version = s.version + 1, last_write = token
+  update {schema}.sessions s set messages = s.messages + rows, visible = s.visible + sent,
+      ${SIZE_COLUMNS.map((name, at) => `${name} = s.${name} + sizes[${at + 1}]`).join(', ')}, updated_at = now, version = s.version + 1, last_write = token
     where s.family = of_family and s.no = of_session and s.id = of_id and s.estimator = of_estimator
       and (expected is null or s.messages = expected)
     returning s.messages, s.incarnation into last, incarnation;
@@ -152,11 +153,10 @@ begin
     return;
   end if;
   for i in 1..rows loop
-    insert into {schema}.messages (family, key, session, anchor, position, role, flags, size_text, size_reasoning, size_calls,
-        size_results, size_media, created_at, tools, idempotency_key)
+    insert into {schema}.messages (family, key, session, anchor, position, role, flags, ${SIZE_COLUMNS.join(', ')},
+        created_at, tools, idempotency_key)
       values (of_family, (of_session - 1) * 17179869184 + 2 * (last - rows + i), of_session, last - rows + i, last - rows + i,
-        numbers[8 * i - 7], numbers[8 * i - 6], numbers[8 * i - 5], numbers[8 * i - 4], numbers[8 * i - 3], numbers[8 * i - 2],
-        numbers[8 * i - 1], numbers[8 * i], texts[4 * i - 3], texts[4 * i]);
+        ${Array.from({ length: NUMBERS }, (_, at) => `numbers[${NUMBERS} * i - ${NUMBERS - 1 - at}]`).join(', ')}, texts[4 * i - 3], texts[4 * i]);
     insert into {schema}.contents (family, key, content, metadata)
       values (of_family, (of_session - 1) * 17179869184 + 2 * (last - rows + i), texts[4 * i - 2], texts[4 * i - 1]);
   end loop;
@@ -173,7 +173,7 @@ export type AppendCall = {
   readonly sizes: Sizes
   /** How many of the messages are not silent. */
   readonly sent: number
-  /** Role, flags, the five sizes and the time of each message. */
+  /** Role, flags, the sizes and the time of each message. */
   readonly numbers: readonly number[]
   /** Tools, content, metadata and idempotency key of each message. */
   readonly texts: readonly (string | null)[]
@@ -193,14 +193,13 @@ export function appendCall({
   keys,
   ...batch
 }: AppendCall): OnceStatement {
-  const { text, reasoning, toolCalls, toolResults, media } = batch.sizes
   return {
     text: CALL,
     readsRows: false,
     values: (session, token, lockTimeoutMs) => [
       ...[session, id, estimator, expectedPosition ?? null, token, lockTimeoutMs, now, sent],
       keys.length === 0 ? null : arrayOf(keys),
-      arrayOf([text, reasoning, toolCalls, toolResults, media]),
+      arrayOf(sizeColumns(batch.sizes)),
       arrayOf(batch.numbers),
       arrayOf(batch.texts),
     ],

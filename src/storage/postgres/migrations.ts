@@ -123,4 +123,13 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "DROP FUNCTION {schema}.forget_statistics();",
     "SELECT set_config('citus.enable_ddl_propagation', 'on', true);",
   ], // 0006_no_statistics_of_texts
+  [
+    "ALTER TABLE {schema}.\"messages\" ADD COLUMN \"size_images\" bigint DEFAULT 0 NOT NULL;",
+    "ALTER TABLE {schema}.\"messages\" ADD COLUMN \"size_bytes\" bigint DEFAULT 0 NOT NULL;",
+    "ALTER TABLE {schema}.\"replacements\" ADD COLUMN \"saved_images\" bigint DEFAULT 0 NOT NULL;",
+    "ALTER TABLE {schema}.\"replacements\" ADD COLUMN \"saved_bytes\" bigint DEFAULT 0 NOT NULL;",
+    "ALTER TABLE {schema}.\"sessions\" ADD COLUMN \"size_images\" bigint DEFAULT 0 NOT NULL;",
+    "ALTER TABLE {schema}.\"sessions\" ADD COLUMN \"size_bytes\" bigint DEFAULT 0 NOT NULL;",
+    "-- The new columns of existing sessions are counted when the store is opened (recount.ts).\nINSERT INTO {schema}.\"meta\" (key, value) SELECT 'uncounted media', '1' WHERE EXISTS (SELECT 1 FROM {schema}.\"sessions\");",
+  ], // 0007_media_sizes
 ]

@@ -63,6 +63,9 @@ export const sessions = undertext.table(
     sizeCalls: long('size_calls').notNull().default(0),
     sizeResults: long('size_results').notNull().default(0),
     sizeMedia: long('size_media').notNull().default(0),
+    sizeImages: long('size_images').notNull().default(0),
+    /** Of images and files, in base64. */
+    sizeBytes: long('size_bytes').notNull().default(0),
     hiddenCondensed: long('hidden_condensed').notNull().default(0),
     hiddenTruncated: long('hidden_truncated').notNull().default(0),
     hiddenByHand: long('hidden_by_hand').notNull().default(0),
@@ -121,6 +124,9 @@ export const messages = undertext.table(
     sizeCalls: long('size_calls').notNull(),
     sizeResults: long('size_results').notNull(),
     sizeMedia: long('size_media').notNull(),
+    sizeImages: long('size_images').notNull().default(0),
+    /** Of images and files, in base64. */
+    sizeBytes: long('size_bytes').notNull().default(0),
     tools: text(),
     createdAt: long('created_at').notNull(),
     idempotencyKey: text('idempotency_key'),
@@ -240,6 +246,8 @@ export const replacements = undertext.table(
     savedReasoning: long('saved_reasoning').notNull().default(0),
     savedResults: long('saved_results').notNull(),
     savedMedia: long('saved_media').notNull(),
+    savedImages: long('saved_images').notNull().default(0),
+    savedBytes: long('saved_bytes').notNull().default(0),
   },
   (table) => [
     primaryKey({

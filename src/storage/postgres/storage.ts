@@ -1,3 +1,4 @@
+import { countMedia } from '../sql/recount.ts'
 import { storageOver } from '../sql/storage.ts'
 import type { Estimators, Storage } from '../storage.ts'
 import { isDistributed } from './citus.ts'
@@ -53,6 +54,7 @@ export async function openPostgres(
     throw readFailure(error, { location, busyTimeoutMs, verb: 'openStore' }).error
   }
   const database = new PostgresDatabase(driver, { ...options, location, isDistributed: isSpread })
+  await database.perform((sql) => countMedia(sql, estimators))
   return storageOver(database, estimators)
 }
 

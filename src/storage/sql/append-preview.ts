@@ -5,6 +5,7 @@ import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { NO_SIZES, type Sizes, SizesSum, subtractSizes, tokensOf } from '../../tokens/measure.ts'
 import type { AppendPreview, PreviewRun } from '../storage.ts'
 import { writeAudit } from './audit.ts'
+import { ADD_SIZES, sizeColumns } from './columns.ts'
 import { writeCompaction } from './compaction-row.ts'
 import { insertReplacement, showOnNew } from './replacements.ts'
 import { requireSession } from './sessions.ts'
@@ -72,19 +73,13 @@ export function addToCounters(
   session: number,
   { rows, sent, sizes, activeCompactions }: Added,
 ): Step<void> {
-  const { text, reasoning, toolCalls, toolResults, media } = sizes
   return sql.run(
-    `update undertext_sessions set messages = messages + ?, visible = visible + ?, size_text = size_text + ?,
-       size_reasoning = size_reasoning + ?, size_calls = size_calls + ?, size_results = size_results + ?,
-       size_media = size_media + ?, active_compactions = active_compactions + ?, updated_at = ?, version = version + 1
+    `update undertext_sessions set messages = messages + ?, visible = visible + ?, ${ADD_SIZES},
+       active_compactions = active_compactions + ?, updated_at = ?, version = version + 1
      where {family} no = ?`,
     rows,
     sent,
-    text,
-    reasoning,
-    toolCalls,
-    toolResults,
-    media,
+    ...sizeColumns(sizes),
     activeCompactions,
     Date.now(),
     session,

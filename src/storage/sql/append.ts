@@ -21,7 +21,7 @@ import type {
   SessionSettings,
 } from '../storage.ts'
 import { addToCounters, commitPreviews, type RowPreview } from './append-preview.ts'
-import { CONTENT_COLUMNS, INSERT_CONTENT, insertInto } from './columns.ts'
+import { CONTENT_COLUMNS, INSERT_CONTENT, insertInto, SIZE_COLUMNS, SIZES, sizeColumns } from './columns.ts'
 import {
   decodeContent,
   type EncodedContent,
@@ -126,12 +126,11 @@ function* appendAtOnce(
     text: atOnce(rows.length, expectedPosition !== undefined, keyed > 0, hasTools, hasMetadata),
     readsRows: keyed > 0,
     values: (session, token, lockTimeoutMs) => {
-      const { text, reasoning, toolCalls, toolResults, media } = sum.value
       const key = sql.keyOf(session, { position: 0 })
-      let numbers = `{${session},${key},${now},${expectedPosition ?? 0},${text},${reasoning},${toolCalls},${toolResults},${media},${sent}`
+      let numbers = `{${session},${key},${now},${expectedPosition ?? 0},${sent},${sizeColumns(sum.value).join()}`
       const values: unknown[] = [String(lockTimeoutMs), '', token, sessionId, estimator.name]
       for (const { message, sizes, encoded, ...one } of rows) {
-        numbers += `,${one.role},${one.flags},${sizes.text},${sizes.reasoning},${sizes.toolCalls},${sizes.toolResults},${sizes.media},${message.createdAt ?? now}`
+        numbers += `,${one.role},${one.flags},${sizeColumns(sizes).join()},${message.createdAt ?? now}`
         values.push(encoded.content)
         if (hasTools) values.push(one.tools)
         if (hasMetadata) values.push(one.metadata)
@@ -153,8 +152,7 @@ function* appendAtOnce(
         sent,
       },
       numbers: rows.flatMap(({ message, role, flags, sizes }) => [
-        ...[role, flags, sizes.text, sizes.reasoning, sizes.toolCalls, sizes.toolResults, sizes.media],
-        message.createdAt ?? now,
+        ...[role, flags, ...sizeColumns(sizes), message.createdAt ?? now],
       ]),
       texts: rows.flatMap(({ message, encoded, tools, metadata }) => [
         ...[tools, encoded.content, metadata],
@@ -193,7 +191,9 @@ function writeAtOnce(
   hasMetadata: boolean,
 ): string {
   const number = (at: number): string => `(cast(?2 as bigint[]))[${at}]`
-  const ofRow = (row: number, at: number): string => number(10 + 8 * row + at)
+  const ofSession = 5 + SIZES.length
+  const given = ['role', 'flags', ...SIZES, 'at']
+  const ofRow = (row: number, at: number): string => number(ofSession + given.length * row + at + 1)
   let parameters = 5
   const rows = Array.from({ length: count }, () => {
     const text = (isGiven: boolean): string => (isGiven ? `cast(?${++parameters} as text)` : 'null')
@@ -202,25 +202,21 @@ function writeAtOnce(
   const isNew = `and not exists (select 1 from undertext_messages
         where {family} session = ${number(1)} and idempotency_key in (${rows.map(({ key }) => key).join(', ')}))`
   return `with head as (
-      update undertext_sessions set messages = messages + ${count}, visible = visible + ${number(10)}, size_text = size_text + ${number(5)},
-        size_reasoning = size_reasoning + ${number(6)}, size_calls = size_calls + ${number(7)},
-        size_results = size_results + ${number(8)}, size_media = size_media + ${number(9)}, updated_at = ${number(3)},
+      update undertext_sessions set messages = messages + ${count}, visible = visible + ${number(5)},
+        ${SIZE_COLUMNS.map((name, at) => `${name} = ${name} + ${number(6 + at)}`).join(', ')}, updated_at = ${number(3)},
         version = version + 1, last_write = ?3
       where {family} no = ${number(1)} and id = ?4 and estimator = ?5 and set_config('lock_timeout', ?1, true) <> ''
         ${isExpected ? `and messages = ${number(4)}` : ''} ${isKeyed ? isNew : ''}
       returning messages as last, messages - ${count} as before, incarnation),
-    own as (insert into undertext_messages ({family,} key, session, anchor, position, role, flags, size_text, size_reasoning, size_calls,
-        size_results, size_media, tools, created_at, idempotency_key)
-      select {?,} ${number(2)} + 2 * (before + i), ${number(1)}, before + i, before + i, role, flags, units, reasoning, calls, results, media,
-        tools, at, own_key
+    own as (insert into undertext_messages ({family,} key, session, anchor, position, role, flags, ${SIZE_COLUMNS.join(', ')},
+        created_at, tools, idempotency_key)
+      select {?,} ${number(2)} + 2 * (before + i), ${number(1)}, before + i, before + i, ${given.join(', ')}, tools, own_key
       from head, (values ${rows
         .map(({ tools, key }, row) => {
-          const [role, flags, units, reasoning, calls, results, media, at] = [1, 2, 3, 4, 5, 6, 7, 8].map(
-            (n) => ofRow(row, n),
-          )
-          return `(${[row + 1, role, flags, units, reasoning, calls, results, media, tools, at, key].join(', ')})`
+          const numbers = given.map((_, at) => ofRow(row, at))
+          return `(${[row + 1, ...numbers, tools, key].join(', ')})`
         })
-        .join(', ')}) as given (i, role, flags, units, reasoning, calls, results, media, tools, at, own_key)),
+        .join(', ')}) as given (i, ${given.join(', ')}, tools, own_key)),
     shared as (insert into undertext_contents ({family,} key, content, metadata)
       select {?,} ${number(2)} + 2 * (before + i), json, meta
       from head, (values ${rows.map(({ json, meta }, row) => `(${row + 1}, ${json}, ${meta})`).join(', ')}) as given (i, json, meta))
@@ -528,7 +524,7 @@ function* storedUnder(
 
 const MESSAGE_COLUMNS = [
   ...['key', 'session', 'anchor', 'position', 'role', 'flags', 'id'],
-  ...['size_text', 'size_reasoning', 'size_calls', 'size_results', 'size_media'],
+  ...SIZE_COLUMNS,
   ...['tools', 'created_at', 'idempotency_key'],
 ]
 
@@ -583,6 +579,8 @@ function* insertMessages(
         sizes.toolCalls,
         sizes.toolResults,
         sizes.media,
+        sizes.images,
+        sizes.mediaBytes,
         one.tools,
         message.createdAt ?? now,
         message.idempotencyKey ?? null,
@@ -612,7 +610,7 @@ function* insertMany(
     insertInto('undertext_messages', MESSAGE_COLUMNS, rows.length),
     ...rows.flatMap(({ message, sizes, ...row }, at) => [
       ...[keyAt(at), head.no, after + at + 1, after + at + 1, row.role, row.flags],
-      ...[message.id ?? null, sizes.text, sizes.reasoning, sizes.toolCalls, sizes.toolResults, sizes.media],
+      ...[message.id ?? null, ...sizeColumns(sizes)],
       ...[row.tools, message.createdAt ?? now, message.idempotencyKey ?? null],
     ]),
   )

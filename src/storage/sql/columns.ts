@@ -2,6 +2,7 @@ import { defined } from '../../messages/defined.ts'
 import { type JsonObject, stringifyJson } from '../../messages/json.ts'
 import type { CompactionStatus } from '../../model/nesting.ts'
 import type { CompactionKind } from '../../model/plan.ts'
+import type { Sizes } from '../../tokens/measure.ts'
 import type { JobState } from '../jobs.ts'
 import {
   damaged,
@@ -12,6 +13,48 @@ import {
   storedText,
 } from './content-codec.ts'
 import type { Row } from './sql.ts'
+
+/** The columns of sizes, without their prefix, in the order of `sizeColumns`. */
+export const SIZES = ['text', 'reasoning', 'calls', 'results', 'media', 'images', 'bytes'] as const
+export const SIZE_COLUMNS = SIZES.map((size) => `size_${size}`)
+/** The sizes that a replacement changes, and their columns: calls are never replaced. */
+export const SAVED_SIZES = SIZES.filter((size) => size !== 'calls')
+export const SAVED_COLUMNS = SAVED_SIZES.map((size) => `saved_${size}`)
+
+/** Sizes from the values of `SIZE_COLUMNS` that begin at an index. */
+export function sizesOf(values: readonly unknown[], from = 0): Sizes {
+  const at = (index: number): number => values[from + index] as number
+  return {
+    text: at(0),
+    reasoning: at(1),
+    toolCalls: at(2),
+    toolResults: at(3),
+    media: at(4),
+    images: at(5),
+    mediaBytes: at(6),
+  }
+}
+
+/** The values of `SIZE_COLUMNS`. */
+export function sizeColumns(sizes: Sizes): number[] {
+  const { text, reasoning, toolCalls, toolResults, media, images, mediaBytes } = sizes
+  return [text, reasoning, toolCalls, toolResults, media, images, mediaBytes]
+}
+
+/** Sizes from the values of `SAVED_COLUMNS` that begin at an index. */
+export function savedSizes(values: readonly unknown[], from = 0): Sizes {
+  const [text, reasoning, ...rest] = values.slice(from, from + SAVED_COLUMNS.length)
+  return sizesOf([text, reasoning, 0, ...rest])
+}
+
+/** The values of `SAVED_COLUMNS`. */
+export function savedColumns(saved: Sizes): number[] {
+  const { text, reasoning, toolResults, media, images, mediaBytes } = saved
+  return [text, reasoning, toolResults, media, images, mediaBytes]
+}
+
+/** SQL that adds given sizes to the counters of a session. */
+export const ADD_SIZES = SIZE_COLUMNS.map((name) => `${name} = ${name} + ?`).join(', ')
 
 /** How the value of a field is stored in its column. `read` throws `STORE_CORRUPT`, naming the row. */
 type Codec<T> = {

@@ -7,6 +7,7 @@ import { begun, type Work } from '../../model/work.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/measure.ts'
 import type { CommitStep, Estimators, Lease, RunCommit, RunStart, Snapshot } from '../storage.ts'
 import { writeAudit } from './audit.ts'
+import { ADD_SIZES, SIZE_COLUMNS, sizeColumns, sizesOf } from './columns.ts'
 import { type CompactionRow, stale, writeCompaction } from './compaction-row.ts'
 import { settleJob } from './jobs.ts'
 import {
@@ -93,19 +94,7 @@ export function* setTags(
 }
 
 /** The sums that `sizesOf` reads. */
-export const SIZE_TOTALS = ['text', 'reasoning', 'calls', 'results', 'media']
-  .map((size) => `coalesce(sum(size_${size}), 0)`)
-  .join(', ')
-
-export function sizesOf(totals: readonly unknown[]): Sizes {
-  const [text, reasoning, toolCalls, toolResults, media] = totals as [number, number, number, number, number]
-  return { text, reasoning, toolCalls, toolResults, media }
-}
-
-/** The values of the columns size_text, size_reasoning, size_calls, size_results, size_media. */
-export function sizeColumns({ text, reasoning, toolCalls, toolResults, media }: Sizes): number[] {
-  return [text, reasoning, toolCalls, toolResults, media]
-}
+export const SIZE_TOTALS = SIZE_COLUMNS.map((name) => `coalesce(sum(${name}), 0)`).join(', ')
 
 /** The figures of some rows as they are shown now: how many are not silent, and their sizes. */
 export type RowFigures = { readonly sent: number; readonly sizes: Sizes }
@@ -140,9 +129,7 @@ type CounterChange = {
 export function* moveCounters(sql: Sql, session: number, change: CounterChange): Work<void> {
   const counter = hiddenCounter(change.hidden?.kind ?? 'condense')
   yield* sql.run(
-    `update undertext_sessions set visible = visible + ?, size_text = size_text + ?, size_reasoning = size_reasoning + ?,
-       size_calls = size_calls + ?, size_results = size_results + ?, size_media = size_media + ?, ${counter} = ${counter} + ?,
-       inserted = inserted + ?, retired = retired + ?, active_compactions = active_compactions + ?, updated_at = ?,
+    `update undertext_sessions set visible = visible + ?, ${ADD_SIZES}, ${counter} = ${counter} + ?, inserted = inserted + ?, retired = retired + ?, active_compactions = active_compactions + ?, updated_at = ?,
        version = version + 1, view_epoch = view_epoch + 1 where {family} no = ?`,
     change.visible,
     ...sizeColumns(change.sizes),
@@ -351,8 +338,8 @@ function* insertRow(
 ): Work<number> {
   const insert = step.plan.insert!
   const key = yield* sql.insert(
-    `insert into undertext_messages ({family,} key, session, anchor, ordinal, kind, role, flags, size_text, size_reasoning,
-       size_calls, size_results, size_media, created_at, inserted_by) values ({?,} ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `insert into undertext_messages ({family,} key, session, anchor, ordinal, kind, role, flags, ${SIZE_COLUMNS.join(', ')},
+       created_at, inserted_by) values ({?,} ?, ?, ?, ?, ?, ?, ?, ${SIZE_COLUMNS.map(() => '?').join(', ')}, ?, ?)`,
     sql.keyOf(session.no, { ordinal }),
     session.no,
     step.inserted!.anchor,

@@ -8,6 +8,7 @@ import type { CompactionKind } from '../../model/plan.ts'
 import type { PointerTarget, PreviewedPart } from '../../model/view.ts'
 import { begun, type Work } from '../../model/work.ts'
 import type { Compaction, Trigger } from '../storage.ts'
+import { SAVED_COLUMNS, savedSizes } from './columns.ts'
 import { columnsOf } from './compaction-row.ts'
 import { parseStoredLists } from './content-codec.ts'
 import { rowId } from './row-codec.ts'
@@ -158,18 +159,16 @@ export function* loadPointerTargets(sql: Sql, session: number): Work<PointerTarg
 /** The parts that active previews replace, within the caller's transaction. */
 export function* loadPreviews(sql: Sql, session: number): Work<PreviewedPart[]> {
   const rows = yield* sql.all(
-    `select r.message, r.part, r.compaction, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media
+    `select r.message, r.part, r.compaction, ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}
      from undertext_compactions c {cross} undertext_replacements r on {family r} r.compaction = c.no
      where {family c} c.session = ? and c.status = 'active' and c.kind = 'preview'`,
     session,
   )
   return rows.map((row) => {
-    const [key, part, compaction, text, reasoning, toolResults, media] = row as readonly number[] as Figures
-    return { key, part, compaction, saved: { text, reasoning, toolCalls: 0, toolResults, media } }
+    const [key, part, compaction] = row as [number, number, number]
+    return { key, part, compaction, saved: savedSizes(row, 3) }
   })
 }
-
-type Figures = readonly [number, number, number, number, number, number, number]
 
 /**
  * Returns a function with the positions of the log that the row inserted by a compaction replaces: those that the compaction hid, and

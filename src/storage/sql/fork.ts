@@ -7,7 +7,7 @@ import type { CompactionKind } from '../../model/plan.ts'
 import type { Work } from '../../model/work.ts'
 import type { ForkRequest, Session } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { insertInto } from './columns.ts'
+import { insertInto, SAVED_COLUMNS, SAVED_SIZES, SIZE_COLUMNS } from './columns.ts'
 import { placesIn, setTags } from './commit.ts'
 import { coverageOf, decodeTurned, requiredKeys } from './compactions.ts'
 import { damaged, parseStoredObject } from './content-codec.ts'
@@ -182,7 +182,7 @@ function* newKeys(sql: Sql, { fork, position }: Forking): Work<NewKeys> {
 
 const PLAIN = [
   ...['anchor', 'ordinal', 'position', 'kind', 'role', 'flags', 'id'],
-  ...['size_text', 'size_reasoning', 'size_calls', 'size_results', 'size_media'],
+  ...SIZE_COLUMNS,
   ...['tools', 'created_at', 'idempotency_key', 'pinned'],
 ]
 const TAGS = ['inserted_by', 'condense_parent', 'truncation_parent', 'retired_by']
@@ -431,16 +431,14 @@ function renamed(detail: JsonObject, named: ReadonlyMap<string, string>): JsonOb
   return Object.fromEntries(Object.entries(detail).map(([name, value]) => [name, rename(value)]))
 }
 
-const SAVED = ['saved_text', 'saved_reasoning', 'saved_results', 'saved_media']
-
 function* copyReplacements(sql: Sql, { copied, position }: Forking, keys: NewKeys): Work<void> {
   const replacing = copied.filter(({ row }) => (row[COMPACTION.indexOf('parts_replaced')] as number) > 0)
   if (replacing.length === 0) return
   yield* sql.run(
-    `${RENUMBERED} insert into undertext_replacements ({family,} compaction, message, part, text, ${SAVED.join(', ')})
+    `${RENUMBERED} insert into undertext_replacements ({family,} compaction, message, part, text, ${SAVED_COLUMNS.join(', ')})
      select {?,} k.new_no, ${keys.sql}, r.part,
        case when octet_length(r.text) <= ${COPIED_BYTES} then r.text else '[' || r.compaction || ',' || r.message || ']' end,
-       ${SAVED.map((name) => `r.${name}`).join(', ')}
+       ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}
      from renumbered k {cross} undertext_replacements r on {family r} r.compaction = k.no
        join undertext_messages m on {family m} m.key = r.message
      where m.position is null or m.position <= ?`,
@@ -489,8 +487,8 @@ function* goBack(
     throw damaged('coverage', `compaction ${id}`)
   }
   yield* sql.run(
-    `update undertext_messages set ${['text', 'reasoning', 'results', 'media'].map((size) => `size_${size} = size_${size} + was.saved_${size}`).join(', ')}
-     from (select ${keys.sql} as new_key, ${SAVED.map((name) => `sum(r.${name}) as ${name}`).join(', ')}
+    `update undertext_messages set ${SAVED_SIZES.map((size) => `size_${size} = size_${size} + was.saved_${size}`).join(', ')}
+     from (select ${keys.sql} as new_key, ${SAVED_COLUMNS.map((name) => `sum(r.${name}) as ${name}`).join(', ')}
        from undertext_messages m cross join {elements m.shown} s {cross} undertext_replacements r
          on {family r} r.message = m.key and r.part = {int s 0} and r.compaction = {int s 1}
        where {family m} m.session = ? and m.shown is not null and (m.position is null or m.position <= ?)

@@ -19,7 +19,8 @@ import { type CompactionKind, isCondensing } from '../../model/plan.ts'
 import type { Work } from '../../model/work.ts'
 import { addSizes, NO_SIZES, type Sizes, SizesSum, subtractSizes } from '../../tokens/measure.ts'
 import type { MessageQuery, PastDiff, PastFigures, ViewChange } from '../storage.ts'
-import { SIZE_TOTALS, sizesOf } from './commit.ts'
+import { SAVED_COLUMNS, savedSizes, sizesOf } from './columns.ts'
+import { SIZE_TOTALS } from './commit.ts'
 import { compactionsNumbered, findTargets, type StoredCompaction } from './compactions.ts'
 import { ORIGINAL, parseStoredObject } from './content-codec.ts'
 import { requireKey } from './pins.ts'
@@ -467,20 +468,12 @@ function* savedSince(
   inForce: readonly StoredCompaction[],
 ): Work<Sizes[]> {
   const then = new Set(inForce.map(({ no }) => no))
-  const select = `select r.message, r.part, r.compaction, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media,
-    (select c.status from undertext_compactions c where {family c} c.no = r.compaction)`
+  const select = `select r.message, r.part, r.compaction, (select c.status from undertext_compactions c where {family c} c.no = r.compaction),
+    ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}`
   const byRow = new Map<number, Saving[]>()
   for (const row of yield* rowsOf(sql, session, set, select, JOIN_REPLACEMENTS)) {
-    const [key, part, compaction, text, reasoning, toolResults, media] = row as readonly number[]
-    const saved = {
-      ...NO_SIZES,
-      text: text!,
-      reasoning: reasoning!,
-      toolResults: toolResults!,
-      media: media!,
-    }
-    const one = { part: part!, compaction: compaction!, saved, isActive: row[7] === 'active' }
-    listIn(byRow, key!).push(one)
+    const [key, part, compaction, status] = row as [number, number, number, string]
+    listIn(byRow, key).push({ part, compaction, saved: savedSizes(row, 4), isActive: status === 'active' })
   }
   const savedBy = (all: readonly Saving[]): Sizes =>
     newestByPart(all).reduce((sum, { saved }) => addSizes(sum, saved), NO_SIZES)

@@ -49,7 +49,8 @@ const TOOLS_NAME = 'index of calls and results'
 /** The columns that few rows have, by the key of the row. */
 const RARE_ROWS =
   'm.ordinal > 0 or m.id is not null or m.shown is not null or m.size_reasoning <> 0 or m.size_media <> 0'
-const RARE_COLUMNS = 'm.key, m.ordinal, m.id, cast(m.shown as text), m.size_reasoning, m.size_media'
+const RARE_COLUMNS =
+  'm.key, m.ordinal, m.id, cast(m.shown as text), m.size_reasoning, m.size_media, m.size_images, m.size_bytes'
 
 /**
  * One page of the index, between two anchors; exported for the test of its plan. Reads no content. The rows are in the order of the
@@ -132,6 +133,8 @@ type Rare = readonly [
   shown: string | null,
   reasoning: number,
   media: number,
+  images: number,
+  mediaBytes: number,
 ]
 
 /** Throws `STORE_CORRUPT`. */
@@ -171,6 +174,8 @@ function appendPage(
       toolCalls: calls[index]!,
       toolResults: results[index]!,
       media: rare === undefined ? 0 : rare[5],
+      images: rare === undefined ? 0 : rare[6],
+      mediaBytes: rare === undefined ? 0 : rare[7],
     }
     const row = new IndexedRow(key, sizes, rare, page, index)
     const before = rows.at(-1)

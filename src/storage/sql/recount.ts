@@ -1,16 +1,19 @@
+import { isDeepStrictEqual } from 'node:util'
 import { isUndertextError, type UndertextError } from '../../errors.ts'
 import { listIn } from '../../messages/lists.ts'
 import { type Part, partsOf } from '../../messages/message.ts'
 import { indexMessage, type MessageIndex } from '../../model/message-parts.ts'
 import { savedBy } from '../../model/plan.ts'
-import type { Step, Work } from '../../model/work.ts'
+import { Done, type Step, type Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { addSizes, measurePart, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
+import type { Estimators } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { SIZE_TOTALS, sizeColumns } from './commit.ts'
+import { SAVED_COLUMNS, SIZE_COLUMNS, savedColumns, sizeColumns } from './columns.ts'
+import { SIZE_TOTALS } from './commit.ts'
 import { decodeContent, parseReplacement, parseStoredObject, readBlobs } from './content-codec.ts'
 import { COUNT_SENT, encodeShown, encodeTools } from './row-codec.ts'
-import { requireSession, type StoredSession } from './sessions.ts'
+import { readSession, requireSession, type StoredSession } from './sessions.ts'
 import type { Row, Sql } from './sql.ts'
 import { CONTENT_OF_M, TEXT_OF_R, VISIBLE } from './view.ts'
 
@@ -84,8 +87,7 @@ export function* recountRows(
 /** The replacements of some rows, by row, in order of parts and compactions. `keys` are JSON. */
 function* replacementsOf(sql: Sql, keys: string): Work<ReadonlyMap<number, Row[]>> {
   const found = yield* sql.all(
-    `select r.message, r.compaction, r.part, ${TEXT_OF_R}, c.status, r.saved_text, r.saved_reasoning, r.saved_results,
-       r.saved_media
+    `select r.message, r.compaction, r.part, ${TEXT_OF_R}, c.status, ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}
      from {list ?} k {cross} undertext_replacements r on {family r} r.message = k.value
      left join undertext_compactions c on {family c} c.no = r.compaction order by r.message, r.part, r.compaction`,
     keys,
@@ -106,11 +108,7 @@ function recount(
   const replacements = rows.map(([, compaction, part, text, status, ...stored]): RecountedReplacement => {
     const shownText = parseReplacement(text, key)
     const saved = savedOf(parts[part as number], shownText, estimator)
-    const isRight =
-      stored[0] === saved.text &&
-      stored[1] === saved.reasoning &&
-      stored[2] === saved.toolResults &&
-      stored[3] === saved.media
+    const isRight = isDeepStrictEqual(stored, savedColumns(saved))
     return {
       compaction: compaction as number,
       part: part as number,
@@ -169,14 +167,64 @@ export function* reestimate(sql: Sql, id: string, estimator: Estimator): Work<St
   })
 }
 
+/** The mark of a store whose sessions were written before images and bytes were counted. A migration sets it. */
+const UNCOUNTED = 'uncounted media'
+
+/**
+ * Counts the images and bytes of sessions that an earlier version wrote, when a store is opened. The mark stays while a session cannot be
+ * counted, because its estimator is unknown or another connection writes.
+ */
+export function* countMedia(sql: Sql, { byName }: Estimators): Work<void> {
+  if (sql.readonly || !(yield* sql.outside('openStore', () => hasUncounted(sql)))) return
+  const sessions = yield* sql.outside('openStore', function* () {
+    return yield* sql.all('select id, estimator from undertext_sessions order by id')
+  })
+  let isComplete = true
+  for (const [id, name] of sessions) {
+    const estimator = byName.get(name as string)
+    const isCounted = estimator !== undefined && (yield* countMediaOf(sql, id as string, estimator))
+    isComplete &&= isCounted
+  }
+  if (!isComplete) return
+  yield* sql.write('openStore', function* () {
+    yield* sql.run('delete from undertext_meta where key = ?', UNCOUNTED)
+  })
+}
+
+function* hasUncounted(sql: Sql): Work<boolean> {
+  return (yield* sql.get('select 1 from undertext_meta where key = ?', UNCOUNTED)) !== undefined
+}
+
+function* countMediaOf(sql: Sql, id: string, estimator: Estimator): Work<boolean> {
+  try {
+    return yield* sql.write('openStore', function* () {
+      const session = yield* readSession(sql, id)
+      if (session === undefined) return true
+      const { no } = session
+      const write = (row: Recounted): Step<void> =>
+        row.index.sizes.media === 0 ? new Done(undefined) : writeRecounted(sql, row)
+      yield* recountRows(sql, no, estimator, write, () => {})
+      yield* sql.run(
+        `update undertext_sessions set (size_images, size_bytes) = (select coalesce(sum(size_images), 0), coalesce(sum(size_bytes), 0)
+           from undertext_messages where {family} session = ? and ${VISIBLE}) where {family} no = ?`,
+        no,
+        no,
+      )
+      return true
+    })
+  } catch (error) {
+    if (isUndertextError(error, 'STORE_BUSY')) return false
+    throw error
+  }
+}
+
 /** Writes the recounted figures of a row, within the caller's transaction. */
 export function* writeRecounted(
   sql: Sql,
   { key, index, replacements, shown, shownSizes }: Recounted,
 ): Work<void> {
   yield* sql.run(
-    `update undertext_messages set tools = ?, shown = ?, size_text = ?, size_reasoning = ?, size_calls = ?, size_results = ?,
-       size_media = ? where {family} key = ?`,
+    `update undertext_messages set tools = ?, shown = ?, ${SIZE_COLUMNS.map((name) => `${name} = ?`).join(', ')} where {family} key = ?`,
     encodeTools(index),
     shown,
     ...sizeColumns(shownSizes),
@@ -184,12 +232,9 @@ export function* writeRecounted(
   )
   for (const { compaction, part, saved } of replacements) {
     yield* sql.run(
-      `update undertext_replacements set saved_text = ?, saved_reasoning = ?, saved_results = ?, saved_media = ?
+      `update undertext_replacements set ${SAVED_COLUMNS.map((name) => `${name} = ?`).join(', ')}
        where {family} compaction = ? and message = ? and part = ?`,
-      saved.text,
-      saved.reasoning,
-      saved.toolResults,
-      saved.media,
+      ...savedColumns(saved),
       compaction,
       key,
       part,
@@ -197,7 +242,7 @@ export function* writeRecounted(
   }
 }
 
-export const COUNTERS = `messages, inserted, visible, size_text, size_reasoning, size_calls, size_results, size_media, hidden_condensed,
+export const COUNTERS = `messages, inserted, visible, ${SIZE_COLUMNS.join(', ')}, hidden_condensed,
   hidden_truncated, hidden_by_hand, retired, active_compactions`
 
 const IN_SESSION = 'session = ?'

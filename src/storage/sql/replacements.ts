@@ -1,6 +1,7 @@
 import type { PlannedReplacement } from '../../model/plan.ts'
 import type { Work } from '../../model/work.ts'
 import { NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
+import { SAVED_SIZES, savedColumns, savedSizes } from './columns.ts'
 import { ORIGINAL } from './content-codec.ts'
 import type { Sql } from './sql.ts'
 import { M_VISIBLE } from './view.ts'
@@ -12,12 +13,12 @@ import { M_VISIBLE } from './view.ts'
 
 /** The sizes that a replacement changes: SQL for each, as a list. */
 function eachSize(statement: (size: string) => string): string {
-  return ['text', 'reasoning', 'results', 'media'].map(statement).join(', ')
+  return SAVED_SIZES.map(statement).join(', ')
 }
 
 const SAVED = eachSize((size) => `saved_${size}`)
 const SUMS = eachSize((size) => `sum(saved_${size}) as saved_${size}`)
-export const INSERT_REPLACEMENT = `insert into undertext_replacements ({family,} compaction, message, part, text, ${SAVED}) values ({?,} ?, ?, ?, ?, ?, ?, ?, ?)`
+export const INSERT_REPLACEMENT = `insert into undertext_replacements ({family,} compaction, message, part, text, ${SAVED}) values ({?,} ?, ?, ?, ?, ${eachSize(() => '?')})`
 
 /** Stores the text that a compaction shows in place of a part of a row, within the caller's transaction. */
 export function* insertReplacement(
@@ -32,8 +33,7 @@ export function* insertReplacement(
   }: Pick<PlannedReplacement, 'part' | 'text' | 'saved'> & { original?: boolean },
 ): Work<void> {
   const json = original === true ? ORIGINAL : JSON.stringify(text)
-  const { text: savedText, reasoning, toolResults, media } = saved
-  yield* sql.run(INSERT_REPLACEMENT, compaction, key, part, json, savedText, reasoning, toolResults, media)
+  yield* sql.run(INSERT_REPLACEMENT, compaction, key, part, json, ...savedColumns(saved))
 }
 
 /**
@@ -125,8 +125,7 @@ function* visibleTotals(
      from ${rows} join undertext_messages m on {family m} m.key = r.message where ${M_VISIBLE}`,
     compaction,
   )
-  const [text, reasoning, toolResults, media] = row as [number, number, number, number]
-  return { ...NO_SIZES, text, reasoning, toolResults, media }
+  return savedSizes(row!)
 }
 
 /** Up to this number of others in force, it is not checked whether they replace parts of the same rows. */

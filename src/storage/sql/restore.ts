@@ -26,6 +26,8 @@ import {
   NOTE,
   OPERATION,
   type References,
+  SIZE_COLUMNS,
+  sizeColumns,
   USAGE,
 } from './columns.ts'
 import { encodeContent, keepBlobs } from './content-codec.ts'
@@ -224,8 +226,8 @@ export function* writeSettled(sql: Sql, restoring: Restoring, counted: Row): Wor
   for (const note of head.notes) yield* sql.run(INSERT_NOTE, no, '', ...NOTE.write(note, references))
   const { version, viewEpoch, archivedAt, undoneAutomatic = 0 } = head.session
   yield* sql.run(
-    `update undertext_sessions set messages = ?, inserted = ?, visible = ?, size_text = ?, size_reasoning = ?, size_calls = ?,
-         size_results = ?, size_media = ?, hidden_condensed = ?, hidden_truncated = ?, hidden_by_hand = ?, retired = ?,
+    `update undertext_sessions set messages = ?, inserted = ?, visible = ?, ${SIZE_COLUMNS.map((name) => `${name} = ?`).join(', ')},
+         hidden_condensed = ?, hidden_truncated = ?, hidden_by_hand = ?, retired = ?,
          active_compactions = ?, version = ?, view_epoch = ?, undone_automatic = ?, archived_at = ?, updated_at = ? where {family} no = ?`,
     ...counted,
     version,
@@ -306,16 +308,7 @@ function prepare(
 
 const INSERT_ROW = insertInto('undertext_messages', [
   ...['key', 'session', 'anchor', 'ordinal', 'position', 'kind', 'role', 'flags', 'id'],
-  ...[
-    'size_text',
-    'size_reasoning',
-    'size_calls',
-    'size_results',
-    'size_media',
-    'tools',
-    'created_at',
-    'idempotency_key',
-  ],
+  ...[...SIZE_COLUMNS, 'tools', 'created_at', 'idempotency_key'],
   ...['inserted_by', 'condense_parent', 'truncation_parent', 'retired_by', 'pinned', 'shown'],
 ])
 
@@ -336,11 +329,7 @@ function* insertRow(sql: Sql, restoring: Restoring, session: number, prepared: P
       encodeRole(row.role),
       encodeFlags(index),
       isMessage ? (row.id ?? null) : null,
-      sizes.text,
-      sizes.reasoning,
-      sizes.toolCalls,
-      sizes.toolResults,
-      sizes.media,
+      ...sizeColumns(sizes),
       encodeTools(index),
       row.createdAt,
       isMessage ? (row.idempotencyKey ?? null) : null,

@@ -15,6 +15,7 @@ import { mapped, type Work } from '../../model/work.ts'
 import { NO_SIZES, type Sizes, tokensOf } from '../../tokens/measure.ts'
 import type { Estimators, Previewing, RewindOperation, RewindRequest, Rewound } from '../storage.ts'
 import { writeMessages } from './append.ts'
+import { SAVED_COLUMNS, savedSizes } from './columns.ts'
 import { commitStep } from './commit.ts'
 import { stale } from './compaction-row.ts'
 import {
@@ -306,16 +307,16 @@ type ShownPart = {
 /** The replaced parts of a row, and the shown texts. */
 function* shownParts(sql: Sql, session: StoredSession, row: ViewRow): Work<ShownPart[]> {
   const replacements = (yield* sql.all(
-    `select r.compaction, r.part, ${TEXT_OF_R}, r.saved_text, r.saved_reasoning, r.saved_results, r.saved_media,
-         c.id, c.kind, c.requires, c.rows_inserted
+    `select r.compaction, r.part, ${TEXT_OF_R}, c.id, c.kind, c.requires, c.rows_inserted,
+         ${SAVED_COLUMNS.map((name) => `r.${name}`).join(', ')}
        from undertext_replacements r join undertext_compactions c on {family c} c.no = r.compaction
        where {family r} r.message = ? and c.session = ? and c.status = 'active' order by r.part`,
     row.key,
     session.no,
-  )).map(([compaction, part, stored, text, reasoning, toolResults, media, id, kind, requires, inserted]) => ({
+  )).map(([compaction, part, stored, id, kind, requires, inserted, ...saved]) => ({
     ...{ row, compaction, kind, part: part as number },
     text: parseReplacement(stored, row.id),
-    saved: { ...NO_SIZES, ...({ text, reasoning, toolResults, media } as Partial<Sizes>) },
+    saved: savedSizes(saved),
     copies: requiredKeys(id as string, requires).map(([key]) => key),
     isMoved: inserted !== 0,
   }))

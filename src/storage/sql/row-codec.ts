@@ -8,7 +8,7 @@ import { damaged, parseStoredLists } from './content-codec.ts'
  * The `tools` column: the calls and results of a row, as a JSON array without its brackets, so that the columns of many rows can be
  * joined and parsed as one flat array. First the number of entries, then each entry:
  * a call: -1 - part, id, name, 0 or [path, from?, to?, variant?] (the variant is last, and the only text after the path);
- * a result: part, id, units, media, 1 when it failed else 0, name or 0.
+ * a result: part, id, units, 0 or [tokens, images, bytes] of its media, 1 when it failed else 0, name or 0.
  */
 
 const CALL_FIELDS = 4
@@ -21,9 +21,16 @@ export function encodeTools({ calls, results }: Pick<MessageIndex, 'calls' | 're
   if (calls.length === 0 && results.length === 0) return null
   const values: unknown[] = [calls.length + results.length]
   for (const call of calls) values.push(-1 - call.part, call.id, call.name, encodeFile(call))
-  for (const { part, id, units, media, failed, name } of results)
-    values.push(part, id, units, media, failed ? 1 : 0, name ?? 0)
+  for (const { part, id, units, media, attached, failed, name } of results)
+    values.push(part, id, units, encodeMedia(media, attached), failed ? 1 : 0, name ?? 0)
   return JSON.stringify(values).slice(1, -1)
+}
+
+/** A row of an earlier version has the tokens alone, until `countMedia`. */
+type EncodedMedia = number | readonly [media: number, images: number, mediaBytes: number]
+
+function encodeMedia(media: number, attached: ResultEntry['attached']): EncodedMedia {
+  return attached === undefined ? media : [media, attached.images, attached.mediaBytes]
 }
 
 function encodeFile({ path, range, variant }: IndexedCall): EncodedFile | 0 {
@@ -67,10 +74,15 @@ function isSoundResult(values: readonly unknown[], at: number): boolean {
     Number.isInteger(values[at]) &&
     typeof values[at + 1] === 'string' &&
     typeof values[at + 2] === 'number' &&
-    typeof values[at + 3] === 'number' &&
+    isSoundMedia(values[at + 3]) &&
     typeof values[at + 4] === 'number' &&
     (name === 0 || typeof name === 'string')
   )
+}
+
+function isSoundMedia(media: unknown): boolean {
+  if (typeof media === 'number') return true
+  return Array.isArray(media) && media.length === 3 && media.every((one) => typeof one === 'number')
 }
 
 /** The calls among the values from `start` on. Most rows have one entry, which needs no loop. */
@@ -131,12 +143,14 @@ function decodeResult(values: readonly unknown[], at: number): ResultEntry {
   const part = values[at] as number
   const id = values[at + 1] as string
   const units = values[at + 2] as number
-  const media = values[at + 3] as number
+  const encoded = values[at + 3] as EncodedMedia
   const failed = values[at + 4] === 1
   const name = values[at + 5]
-  return name === 0
-    ? { part, id, units, media, failed }
-    : { part, id, units, media, failed, name: name as string }
+  const media = typeof encoded === 'number' ? encoded : encoded[0]
+  const entry =
+    name === 0 ? { part, id, units, media, failed } : { part, id, units, media, failed, name: name as string }
+  if (typeof encoded === 'number') return entry
+  return { ...entry, attached: { images: encoded[1], mediaBytes: encoded[2] } }
 }
 
 /** The bits of `flags`. */

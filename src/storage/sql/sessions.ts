@@ -16,7 +16,7 @@ import {
   type SessionSettings,
 } from '../storage.ts'
 import { writeAudit } from './audit.ts'
-import { insertInto } from './columns.ts'
+import { insertInto, SIZE_COLUMNS, sizesOf } from './columns.ts'
 import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
 import { SILENT } from './row-codec.ts'
 import type { Row, Sql } from './sql.ts'
@@ -29,8 +29,7 @@ export type StoredSession = Session & {
 }
 
 /** The columns that stats need. */
-const FIGURES = `provider, model, config, estimator, messages, visible, size_text, size_reasoning, size_calls, size_results,
-  size_media, hidden_condensed, hidden_truncated, hidden_by_hand, active_compactions, view_epoch, undone_automatic`
+const FIGURES = `provider, model, config, estimator, messages, visible, ${SIZE_COLUMNS.join(', ')}, hidden_condensed, hidden_truncated, hidden_by_hand, active_compactions, view_epoch, undone_automatic`
 const FIGURE_NAMES = FIGURES.split(',').map((name) => name.trim())
 /** The same of the alias `s`. */
 export const FIGURES_OF_S = FIGURE_NAMES.map((name) => `s.${name}`).join(', ')
@@ -94,22 +93,16 @@ export function decodeFigures(row: Row, name: string): SessionFigures {
     estimator: row[3] as string,
     messageCount: number(4),
     visibleCount: number(5),
-    visibleSizes: {
-      text: number(6),
-      reasoning: number(7),
-      toolCalls: number(8),
-      toolResults: number(9),
-      media: number(10),
-    },
-    hidden: { condensed: number(11), truncated: number(12), byHand: number(13) },
-    activeCompactions: number(14),
-    viewEpoch: number(15),
-    undoneAutomatic: number(16),
+    visibleSizes: sizesOf(SIZE_COLUMNS.map((_, at) => number(6 + at))),
+    hidden: { condensed: number(13), truncated: number(14), byHand: number(15) },
+    activeCompactions: number(16),
+    viewEpoch: number(17),
+    undoneAutomatic: number(18),
   }
 }
 
 function decodeSession(row: Row): StoredSession {
-  const name = `session no. ${row[17]}`
+  const name = `session no. ${row[19]}`
   const text = (at: number): string | undefined => storedText(row[at], name)
   const number = (at: number): number => storedNumber(row[at], name)
   // The config of the figures is shared by all its readers; this one is returned to callers.
@@ -123,26 +116,26 @@ function decodeSession(row: Row): StoredSession {
     ...counters
   } = decodeFigures(row, name)
   return {
-    no: number(17),
-    id: row[18] as string,
-    incarnation: row[19] as string,
-    owner: text(20),
-    title: text(21),
+    no: number(19),
+    id: row[20] as string,
+    incarnation: row[21] as string,
+    owner: text(22),
+    title: text(23),
     provider,
     model,
     config: parseJson(row[2], name),
-    metadata: parseJson(row[22], name),
+    metadata: parseJson(row[24], name),
     estimator,
-    createdAt: number(23),
-    updatedAt: number(24),
-    archivedAt: (row[25] as number | null) ?? undefined,
+    createdAt: number(25),
+    updatedAt: number(26),
+    archivedAt: (row[27] as number | null) ?? undefined,
     ...counters,
-    inserted: number(26),
-    retired: number(27),
-    version: number(28),
+    inserted: number(28),
+    retired: number(29),
+    version: number(30),
     viewEpoch,
     undoneAutomatic,
-    ...(row[30] !== null && { forkedFrom: { sessionId: row[30] as string, position: number(29) } }),
+    ...(row[32] !== null && { forkedFrom: { sessionId: row[32] as string, position: number(31) } }),
   }
 }
 

@@ -17,7 +17,8 @@ import { DEFAULT_PROVIDER } from '../../tokens/budget.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { addSizes, measureMessage, NO_SIZES, type Sizes, tokensOf } from '../../tokens/measure.ts'
 import type { SourceQuery } from '../storage.ts'
-import { SIZE_TOTALS, sizesOf } from './commit.ts'
+import { SAVED_COLUMNS, SIZE_COLUMNS, savedSizes, sizesOf } from './columns.ts'
+import { SIZE_TOTALS } from './commit.ts'
 import { damaged, decodeContent, parseStoredObject, readBlobs } from './content-codec.ts'
 import { requireKey } from './pins.ts'
 import { decodeKind, decodeRole, rowId } from './row-codec.ts'
@@ -31,7 +32,7 @@ import { CONTENT_OF_M, readRange } from './view.ts'
 export const SOURCE_QUERIES = {
   own: `select count(*), min(created_at), max(created_at), ${SIZE_TOTALS} from undertext_messages
     where {family} session = ? and position between ? and ?`,
-  saved: `select coalesce(sum(r.saved_text), 0), coalesce(sum(r.saved_results), 0), coalesce(sum(r.saved_media), 0)
+  saved: `select ${SAVED_COLUMNS.map((name) => `coalesce(sum(r.${name}), 0)`).join(', ')}
     from undertext_messages m cross join {elements m.shown} s {cross} undertext_replacements r
       on {family r} r.message = m.key and r.part = {int s 0} and r.compaction = {int s 1}
     where {family m} m.session = ? and m.position between ? and ? and m.shown is not null`,
@@ -43,7 +44,7 @@ export const SOURCE_QUERIES = {
 /** Rows with their contents. A row without a content is returned too, and fails to decode, so that no message is silently left out. */
 function rowsWhere(condition: string): string {
   return `select m.key, m.kind, m.role, m.position, m.ordinal, m.anchor, m.id, m.created_at, m.shown is not null, m.inserted_by,
-      c.content, c.blobs, c.metadata, m.size_text, m.size_reasoning, m.size_calls, m.size_results, m.size_media
+      c.content, c.blobs, c.metadata, ${SIZE_COLUMNS.map((name) => `m.${name}`).join(', ')}
     from undertext_messages m left join ${CONTENT_OF_M} where {family m} m.session = ? and ${condition}`
 }
 
@@ -146,8 +147,7 @@ function* sourcesOf(sql: Sql, session: number, { positions }: RowSet): Work<Sour
   for (const [from, to] of positions) {
     const [count, earliest, latest, ...totals] = (yield* sql.get(SOURCE_QUERIES.own, session, from, to))!
     if (count === 0) continue
-    const [text, toolResults, media] = (yield* sql.get(SOURCE_QUERIES.saved, session, from, to)) as number[]
-    const saved = { ...NO_SIZES, text: text!, toolResults: toolResults!, media: media! }
+    const saved = savedSizes((yield* sql.get(SOURCE_QUERIES.saved, session, from, to))!)
     const sizes = addSizes(sizesOf(totals), saved)
     const [first, last] = [earliest as number, latest as number]
     all = {

@@ -22,7 +22,8 @@ import {
   type UsageReport,
 } from '../storage.ts'
 import { addBilled } from './billing.ts'
-import { SIZE_TOTALS, sizesOf } from './commit.ts'
+import { sizesOf } from './columns.ts'
+import { SIZE_TOTALS } from './commit.ts'
 import { columnsOf } from './compaction-row.ts'
 import { damaged, storedNumber } from './content-codec.ts'
 import { pointOf, readFiguresAt } from './moments.ts'

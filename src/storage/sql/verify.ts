@@ -8,7 +8,7 @@ import { isCondensing } from '../../model/plan.ts'
 import { Done, type Step, type Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
 import { writeAudit } from './audit.ts'
-import { sizeColumns } from './commit.ts'
+import { SIZE_COLUMNS, sizeColumns } from './columns.ts'
 import { loadCompactions, type StoredCompaction } from './compactions.ts'
 import { blobPlaces } from './content-codec.ts'
 import { endDead } from './lease.ts'
@@ -93,7 +93,7 @@ class Check {
   static *of(sql: Sql, session: StoredSession, estimator: Estimator): Work<Check> {
     const rows = yield* sql.all(
       `select key, id, position, ordinal, inserted_by, condense_parent, truncation_parent, retired_by, tools, shown,
-           size_text, size_reasoning, size_calls, size_results, size_media
+           ${SIZE_COLUMNS.join(', ')}
          from undertext_messages where {family} session = ? order by anchor, ordinal`,
       session.no,
     )

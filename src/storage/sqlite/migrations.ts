@@ -131,4 +131,13 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE TRIGGER undertext_requests_are_not_replaced BEFORE INSERT ON undertext_requests\nWHEN EXISTS (SELECT 1 FROM undertext_requests WHERE session = NEW.session AND no = NEW.no)\nBEGIN SELECT RAISE(ABORT, 'undertext: this request is there already'); END;",
     "CREATE TRIGGER undertext_requests_are_kept BEFORE DELETE ON undertext_requests\nWHEN NOT EXISTS (SELECT 1 FROM undertext_meta WHERE key = 'purging')\nBEGIN SELECT RAISE(ABORT, 'undertext: requests are kept; purgeSession is the one way to remove them'); END;",
   ], // 0013_guards_of_requests
+  [
+    "ALTER TABLE `undertext_messages` ADD `size_images` integer DEFAULT 0 NOT NULL;",
+    "ALTER TABLE `undertext_messages` ADD `size_bytes` integer DEFAULT 0 NOT NULL;",
+    "ALTER TABLE `undertext_replacements` ADD `saved_images` integer DEFAULT 0 NOT NULL;",
+    "ALTER TABLE `undertext_replacements` ADD `saved_bytes` integer DEFAULT 0 NOT NULL;",
+    "ALTER TABLE `undertext_sessions` ADD `size_images` integer DEFAULT 0 NOT NULL;",
+    "ALTER TABLE `undertext_sessions` ADD `size_bytes` integer DEFAULT 0 NOT NULL;",
+    "-- The new columns of existing sessions are counted when the store is opened (recount.ts).\nINSERT INTO undertext_meta (key, value) SELECT 'uncounted media', '1' WHERE EXISTS (SELECT 1 FROM undertext_sessions);",
+  ], // 0014_media_sizes
 ]

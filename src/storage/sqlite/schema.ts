@@ -44,6 +44,9 @@ export const sessions = sqliteTable(
     sizeCalls: integer('size_calls').notNull().default(0),
     sizeResults: integer('size_results').notNull().default(0),
     sizeMedia: integer('size_media').notNull().default(0),
+    sizeImages: integer('size_images').notNull().default(0),
+    /** Of images and files, in base64. */
+    sizeBytes: integer('size_bytes').notNull().default(0),
     hiddenCondensed: integer('hidden_condensed').notNull().default(0),
     hiddenTruncated: integer('hidden_truncated').notNull().default(0),
     hiddenByHand: integer('hidden_by_hand').notNull().default(0),
@@ -100,6 +103,9 @@ export const messages = sqliteTable(
     sizeCalls: integer('size_calls').notNull(),
     sizeResults: integer('size_results').notNull(),
     sizeMedia: integer('size_media').notNull(),
+    sizeImages: integer('size_images').notNull().default(0),
+    /** Of images and files, in base64. */
+    sizeBytes: integer('size_bytes').notNull().default(0),
     /** Calls and results, with the facts for planning, as JSON arrays. */
     tools: text(),
     createdAt: integer('created_at').notNull(),
@@ -233,6 +239,8 @@ export const replacements = sqliteTable(
     savedReasoning: integer('saved_reasoning').notNull().default(0),
     savedResults: integer('saved_results').notNull(),
     savedMedia: integer('saved_media').notNull(),
+    savedImages: integer('saved_images').notNull().default(0),
+    savedBytes: integer('saved_bytes').notNull().default(0),
   },
   (table) => [
     primaryKey({ columns: [table.compaction, table.message, table.part] }),

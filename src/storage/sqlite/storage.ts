@@ -1,4 +1,5 @@
-import { drive, type Work } from '../../model/work.ts'
+import { complete, drive, type Work } from '../../model/work.ts'
+import { countMedia } from '../sql/recount.ts'
 import { type Engine, storageOver } from '../sql/storage.ts'
 import type { Awaitable, Estimators, Storage } from '../storage.ts'
 import { finishClearing } from './residue.ts'
@@ -26,6 +27,7 @@ export function sqliteStorage(connection: SqliteSql, estimators: Estimators): Sq
       }
     },
   }
+  complete(countMedia(connection, estimators))
   const storage = storageOver(engine, estimators) as SqliteStorage
   return {
     ...storage,

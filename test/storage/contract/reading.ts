@@ -281,7 +281,15 @@ export function describeReading({ open, keeps }: Contract): void {
       ])
       const stats = await store.getContextStats(S)
       expect(stats).toMatchObject({
-        sizes: { text: 5, reasoning: 2, toolCalls: 4, toolResults: 3, media: 1_024 },
+        sizes: {
+          text: 5,
+          reasoning: 2,
+          toolCalls: 4,
+          toolResults: 3,
+          media: 1_024,
+          images: 1,
+          mediaBytes: 4,
+        },
         messageCount: 4,
         storedMessages: 4,
         activeCompactions: 0,

@@ -3,6 +3,7 @@ import { dropReasoning } from '../../../src/arrays.ts'
 import { type NewMessage, type Part, validateHistory } from '../../../src/index.ts'
 import type { Plan } from '../../../src/model/plan.ts'
 import type { View } from '../../../src/model/view.ts'
+import { NO_SIZES } from '../../../src/tokens/measure.ts'
 import { applyPlanned, applyStage } from '../../support/apply-stage.ts'
 import { result, say, units } from '../../support/conversation.ts'
 import { appendAll, type Contract, historyTokens, refusal, S } from './support.ts'
@@ -47,7 +48,7 @@ const emptying =
       row: view.rows[index]!,
       part,
       text: '',
-      saved: { text: 0, reasoning, toolCalls: 0, toolResults: 0, media: 0 },
+      saved: { ...NO_SIZES, reasoning },
     })),
     requires: [],
     params: {},
@@ -170,7 +171,7 @@ export function describeDropReasoning({ open, openBoth, keeps }: Contract): void
       const first = await applyPlanned(store, S, emptying([5, 0, 2]))
       const again = (view: View): Plan => {
         const plan = emptying([5, 0, 2])(view)
-        const none = { text: 0, reasoning: 2, toolCalls: 0, toolResults: 0, media: 0 }
+        const none = { ...NO_SIZES, reasoning: 2 }
         return { ...plan, replace: plan.replace.map((one) => ({ ...one, instead: none })) }
       }
       const second = await applyPlanned(store, S, again)

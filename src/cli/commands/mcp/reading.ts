@@ -143,6 +143,10 @@ const breakdownShape = z
     'tokens by category: system, text, reasoning, calls, results, media, prompt, tools, files, unseen, free',
   )
 
+const mediaUse = z
+  .strictObject({ used: z.int(), limit: z.int().nullable() })
+  .describe('of the request, and the limit of the provider; null where it is unknown')
+
 const getStats = tool({
   name: 'get_stats',
   title: 'Figures of a session',
@@ -168,6 +172,8 @@ const getStats = tool({
         window_tokens: z.int(),
         available_tokens: z.int(),
         usage_ratio: z.number(),
+        images: mediaUse,
+        bytes: mediaUse,
         fits: z.boolean(),
         compaction_due: z.boolean(),
         compaction_due_at: z.int(),
@@ -209,6 +215,8 @@ const getStats = tool({
               window_tokens: stats.contextWindow.tokens,
               available_tokens: stats.availableInputTokens,
               usage_ratio: stats.usageRatio,
+              images: { used: stats.images.used, limit: stats.images.limit ?? null },
+              bytes: { used: stats.bytes.used, limit: stats.bytes.limit ?? null },
               fits: stats.withinBudget,
               compaction_due: stats.shouldCompact,
               compaction_due_at: figures.due,

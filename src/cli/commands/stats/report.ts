@@ -3,7 +3,16 @@ import type { SessionUsage } from '../../../compaction/usage.ts'
 import { shownTitle } from '../../../messages/typed-text.ts'
 import type { MessageCounts, Session } from '../../../storage/storage.ts'
 import type { Output, Sink, Style } from '../../command.ts'
-import { count, counted, listing, money, percent, shares, time } from '../../output/figures.ts'
+import {
+  bytes as bytesText,
+  count,
+  counted,
+  listing,
+  money,
+  percent,
+  shares,
+  time,
+} from '../../output/figures.ts'
 import { sentence } from '../../output/layout.ts'
 import { type Column, table } from '../../output/table.ts'
 import { TOLD_ABOVE } from '../chat/reporter.ts'
@@ -186,6 +195,7 @@ function oneModel({ out, style }: Output, figures: RequestFigures): string[] {
       : [
           `Input: at most ${count(stats.inputLimit)} tokens, according to an overflow error of the provider.`,
         ]),
+    ...mediaLines(stats),
     `Compaction: due at ${count(due)} tokens, then down to ${count(target)}.`,
   ]
   return [
@@ -199,6 +209,18 @@ function oneModel({ out, style }: Output, figures: RequestFigures): string[] {
     '',
     ...sources.flatMap((line) => sentence(line, out, style.dim)),
   ]
+}
+
+/** The images and bytes of a request that has any media. */
+function mediaLines({ images, bytes, sizes }: ContextStats): string[] {
+  if (images.used === 0 && sizes.mediaBytes === 0) return []
+  const ofMost = (used: string, limit: string | undefined): string =>
+    limit === undefined ? used : `${used} of ${limit}`
+  const shown = [
+    `${ofMost(count(images.used), images.limit === undefined ? undefined : count(images.limit))} images`,
+    ofMost(bytesText(bytes.used), bytes.limit === undefined ? undefined : bytesText(bytes.limit)),
+  ]
+  return [`Media: ${shown.join(', ')}.`]
 }
 
 function stateOf({ withinBudget, heldBack, shouldCompact }: ContextStats): string {

@@ -1,0 +1,165 @@
+import { z } from 'zod'
+import { check } from '../messages/check.ts'
+import type { FilePart, ImagePart, Part } from '../messages/message.ts'
+import { RECALL_TOOLS } from '../messages/tool-names.ts'
+import { type Plan, type PlannedReplacement, savedBy } from '../model/plan.ts'
+import type { View } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
+import { measurePart, type Sizes } from '../tokens/measure.ts'
+import type { MediaFigures } from '../tokens/media-limits.ts'
+import type { BareContext, PlanningStage } from './stage.ts'
+
+const optionsSchema = z.strictObject({
+  /**
+   * The newest so many parts with media stay, and all others are shown as a text, whatever the limits are. Default: the stage acts when images
+   * or bytes are due, and reduces them to the target.
+   */
+  keep: z.int().nonnegative().optional(),
+})
+
+/** Options of the stage `media`. */
+export type MediaStageOptions = z.input<typeof optionsSchema>
+
+/** Images and files that stay when older ones are shown as a text. */
+export const KEEP_RECENT_MEDIA = 3
+
+/** The longest file name in a text. */
+const LONGEST_NAME = 200
+
+/** A message part with media: an image, a file, or a tool result with some. */
+type Medium = { readonly row: ViewRow; readonly part: number; readonly original: Part; readonly sizes: Sizes }
+
+/**
+ * Makes a stage that shows a short text in place of the oldest images and files, in messages and in tool results, whose own text stays.
+ * It acts when the images or the bytes of the request are due, whatever its tokens are, and down to their target, so that the
+ * cached prefix is seldom invalidated. The newest stay, and those of the current turn and of pinned messages; when the request would
+ * be refused, only those of pinned messages do. Name: `media`.
+ *
+ * Throws `INVALID_INPUT`.
+ */
+export function mediaStage(options: MediaStageOptions = {}, what = 'media'): PlanningStage<Plan | undefined> {
+  const { keep } = check(optionsSchema, options, what)
+  return {
+    name: 'media',
+    until: 'media',
+
+    reads(view, { media }) {
+      if (keep === undefined && media?.isDue !== true) return []
+      return view.rows.filter((row, index) => isChangeable(view, row, index))
+    },
+
+    plan(view, context) {
+      const { contentOf } = context
+      const rows = view.rows.filter((row, index) => isChangeable(view, row, index))
+      const media = rows.flatMap((row) => mediaOf(view, row, contentOf(row)))
+      const chosen = keep === undefined ? dueMedia(view, media, context) : oldest(view, media, keep)
+      if (chosen.length === 0) return undefined
+      return {
+        kind: 'prune',
+        hide: [],
+        replace: chosen.map((medium) => replacementOf(view, medium)),
+        requires: [],
+        params: { stage: 'media', ...(keep !== undefined && { keep }) },
+      }
+    },
+  }
+}
+
+function isChangeable(view: View, { kind, pinned, sizes }: ViewRow, index: number): boolean {
+  const hasMedia = sizes.images > 0 || sizes.mediaBytes > 0
+  return hasMedia && kind === 'message' && !pinned && !view.turns.pending.has(index)
+}
+
+/** The parts of a row that show media. Text files and files with a URL are none: they cost tokens only. */
+function mediaOf({ estimator }: View, row: ViewRow, parts: readonly Part[]): Medium[] {
+  return parts.flatMap((original, part): Medium[] => {
+    if (row.shown.some((entry) => entry.part === part)) return []
+    const sizes = measurePart(original, estimator)
+    return sizes.images > 0 || sizes.mediaBytes > 0 ? [{ row, part, original, sizes }] : []
+  })
+}
+
+/** All but the newest `keep`, without those that other rows point to, unless none stays. */
+function oldest(view: View, media: readonly Medium[], keep: number): readonly Medium[] {
+  if (keep === 0) return media
+  return media.slice(0, -keep).filter(({ row, part }) => !view.isPointerTarget(row.key, part))
+}
+
+/**
+ * The oldest media down to the target, except the newest and those after the last answer, which the model has not seen; and more of them
+ * while the request would be refused.
+ */
+function dueMedia(
+  view: View,
+  media: readonly Medium[],
+  { media: need, settings }: BareContext,
+): readonly Medium[] {
+  if (need?.isDue !== true) return []
+  const answer = view.rows.findLast(({ kind, role }) => kind === 'message' && role === 'assistant')
+  const isSeen = ({ row }: Medium): boolean => answer !== undefined && row.anchor < answer.anchor
+  const rest = { ...need.aboveTarget }
+  const chosen = new Set<Medium>()
+  const take = (from: readonly Medium[], above: Mutable): void => {
+    for (const medium of from) {
+      if (above.images <= 0 && above.bytes <= 0) return
+      if (chosen.has(medium)) continue
+      chosen.add(medium)
+      above.images -= medium.sizes.images
+      above.bytes -= medium.sizes.mediaBytes
+    }
+  }
+  const { keepRecentMedia } = settings
+  const old = keepRecentMedia === 0 ? media : media.slice(0, -keepRecentMedia)
+  take(
+    old.filter((one) => isSeen(one) && !view.isPointerTarget(one.row.key, one.part)),
+    rest,
+  )
+  const overLimit = { ...need.aboveLimit }
+  for (const { sizes } of chosen) {
+    overLimit.images -= sizes.images
+    overLimit.bytes -= sizes.mediaBytes
+  }
+  take(media, overLimit)
+  return media.filter((one) => chosen.has(one))
+}
+
+type Mutable = { -readonly [K in keyof MediaFigures]: number }
+
+function replacementOf({ estimator }: View, { row, part, original, sizes }: Medium): PlannedReplacement {
+  const text = textFor(row, original)
+  const shownAs = original.type === 'tool-result' ? 'toolResults' : 'text'
+  const units = estimator.measureText(text, original.type === 'tool-result' ? 'toolResult' : 'text')
+  return { row, part, text, saved: savedBy(sizes, shownAs, units) }
+}
+
+/** The text in place of a part. A tool result keeps its texts, and each of its images and files becomes a line. */
+function textFor(row: ViewRow, part: Part): string {
+  if (part.type === 'image' || part.type === 'file') return notice(row, part)
+  if (part.type !== 'tool-result' || part.output.type !== 'content') return ''
+  return part.output.value
+    .flatMap((item) => {
+      if (item.type === 'text') return [item.text]
+      return item.type === 'image' || item.type === 'file' ? [notice(row, item)] : []
+    })
+    .join('\n')
+}
+
+const [, READ] = RECALL_TOOLS
+
+/** It depends on nothing but the part and its place, so that a cached prefix stays valid. */
+function notice({ position }: ViewRow, item: ImagePart | FilePart): string {
+  const data = item.type === 'image' ? item.image : item.data
+  const name = item.type === 'file' ? item.filename?.slice(0, LONGEST_NAME) : undefined
+  const facts = [
+    `${item.type} ${item.mediaType ?? ''}`.trim(),
+    ...(name === undefined ? [] : [JSON.stringify(name)]),
+    ...(typeof data === 'string' && /^https?:/i.test(data) ? ['by URL'] : [sizeOf(data)]),
+    `position ${position}`,
+  ]
+  return `[${facts.join(', ')}: no longer sent, to stay within the provider's limits. It is still stored; ${READ} at position ${position} returns the messages around it.]`
+}
+
+function sizeOf(data: string | Uint8Array): string {
+  const bytes = typeof data === 'string' ? Math.floor((data.length * 3) / 4) : data.length
+  return bytes < 1_000_000 ? `${Math.ceil(bytes / 1_000)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`
+}
