@@ -7,6 +7,7 @@ import {
   outputText,
   type Part,
   type ToolResultPart,
+  type ViewMessage,
 } from '../messages/message.ts'
 import type { ProviderProfile } from '../tokens/providers.ts'
 import { type Draft, draftOf, type Note, redraft } from './draft.ts'
@@ -75,10 +76,17 @@ function isSystem({ message }: Draft): boolean {
 function mergeRun(run: readonly Draft[]): Draft {
   const { id, message } = run[0]!
   const content = run.flatMap((draft) => draft.parts)
+  const rows = rowsOf(run)
   if (run.every((draft) => draft.message.role === message.role))
-    return draftOf(id, { role: message.role, content })
+    return draftOf(id, { role: message.role, content }, rows)
   const words = content.filter((part) => !isResult(part))
-  return draftOf(id, { role: 'user', content: [...content.filter(isResult), ...words] })
+  return draftOf(id, { role: 'user', content: [...content.filter(isResult), ...words] }, rows)
+}
+
+/** The rows of drafts; `undefined` when one of them shows something else. */
+function rowsOf(drafts: readonly Draft[]): readonly ViewMessage[] | undefined {
+  const rows = drafts.flatMap((draft) => draft.rows ?? [])
+  return drafts.every((draft) => draft.rows !== undefined) ? rows : undefined
 }
 
 function isResult({ type }: Part): boolean {
@@ -224,7 +232,8 @@ export function settleReasoning(drafts: readonly Draft[], profile: ProviderProfi
     } else if (draft.message.role === 'assistant' && waiting.length > 0) {
       for (const { id } of waiting) note({ kind: 'merged', messageId: id })
       const lead = waiting.flatMap(({ parts }) => parts.filter((part) => part.type === 'reasoning'))
-      kept.push(draftOf(draft.id, { role: 'assistant', content: [...lead, ...draft.parts] }))
+      const content = [...lead, ...draft.parts]
+      kept.push(draftOf(draft.id, { role: 'assistant', content }, rowsOf([...waiting, draft])))
       waiting = []
     } else {
       dropWaiting()

@@ -66,6 +66,8 @@ function isMovable(row: ViewMessage): boolean {
  * - `call-renamed`: a call and its result got an id that the provider accepts.
  * - `call-as-text`: a call outside an assistant message became plain text.
  * - `reasoning-dropped`: reasoning that no message follows, or outside an assistant message, was dropped.
+ * - `reasoning-invalid`: a block of reasoning was left out, because its model accepts it only after exactly what it was made after, and
+ *   something before it has changed since. One for each block.
  * - `empty-message-dropped`, `empty-text-dropped`: an empty message or text was dropped.
  * - `foreign-part-dropped`: a part that only another provider reads was dropped.
  * - `media-as-text`: an image or file of the assistant became a text, where the provider accepts none from it.
@@ -87,6 +89,7 @@ export type MendKind =
   | 'call-renamed'
   | 'call-as-text'
   | 'reasoning-dropped'
+  | 'reasoning-invalid'
   | 'empty-message-dropped'
   | 'empty-text-dropped'
   | 'foreign-part-dropped'
@@ -113,16 +116,22 @@ export type Mend = {
 export type Note = (mend: Mend) => void
 
 /** A message being rendered, with the id of its message in the view. */
-export type Draft = { readonly id: string; readonly message: Message; readonly parts: readonly Part[] }
+export type Draft = {
+  readonly id: string
+  readonly message: Message
+  readonly parts: readonly Part[]
+  /** The messages of the view that it shows, in order; absent for what was added, and for summaries and markers. */
+  readonly rows?: readonly ViewMessage[]
+}
 
-export function draftOf(id: string, message: Message): Draft {
-  return { id, message, parts: partsOf(message) }
+export function draftOf(id: string, message: Message, rows?: readonly ViewMessage[]): Draft {
+  return { id, message, parts: partsOf(message), ...(rows !== undefined && { rows }) }
 }
 
 /** The draft with another role or other parts; the same draft, with its metadata, when nothing differs. */
 export function redraft(draft: Draft, role: Role, parts: readonly Part[]): Draft {
   const same = role === draft.message.role && sameParts(parts, draft.parts)
-  return same ? draft : draftOf(draft.id, { role, content: parts })
+  return same ? draft : draftOf(draft.id, { role, content: parts }, draft.rows)
 }
 
 function sameParts(parts: readonly Part[], before: readonly Part[]): boolean {

@@ -2,8 +2,15 @@ import { invalid } from '../errors.ts'
 import type { Message, ViewMessage } from '../messages/message.ts'
 import { readMessages } from '../messages/message-check.ts'
 import { providerProfile } from '../tokens/providers.ts'
+import {
+  type BoundPrefix,
+  type LeftOut,
+  type ReasoningFacts,
+  repeatLeftOut,
+  settleBoundReasoning,
+} from './bound-reasoning.ts'
 import { arrangeTurns, cleanContents, settleReasoning } from './contents.ts'
-import type { Mend } from './draft.ts'
+import type { Draft, Mend } from './draft.ts'
 import { SUMMARY_PLACES, withoutForeignParts } from './draft.ts'
 import { arrangeToolUse } from './repair-tool-use.ts'
 import { type InsertedRowOptions, presentRows } from './rows.ts'
@@ -57,6 +64,43 @@ export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
  * Takes linear time. Throws `INVALID_INPUT` for a view or options of another form.
  */
 export function renderView(view: readonly ViewMessage[], options: RenderOptions): Rendering {
+  const { drafts, mends } = renderedDrafts(view, options)
+  return { messages: drafts.map(({ message }) => message), mends }
+}
+
+/** A rendering for a model that binds its reasoning to what precedes it. */
+export type BoundRendering = Rendering & { readonly bound: BoundPrefix }
+
+/**
+ * Renders a view for a model that binds its reasoning: as `renderView` does, without the blocks that the model would refuse. The same view
+ * and the same facts give the same bytes. Returns `undefined` when the facts of the newest answer are not enough.
+ */
+export function renderBoundView(
+  view: readonly ViewMessage[],
+  options: RenderOptions,
+  facts: ReasoningFacts,
+): BoundRendering | undefined {
+  const { drafts, mends } = renderedDrafts(view, options)
+  const settled = settleBoundReasoning(drafts, view, facts, RENDERER_VERSION, (mend) => mends.push(mend))
+  if (settled === undefined) return undefined
+  return { messages: settled.drafts.map(({ message }) => message), mends, bound: settled.bound }
+}
+
+/** Renders a view as a recorded request was: without what it left out. */
+export function renderRecorded(
+  view: readonly ViewMessage[],
+  options: RenderOptions,
+  leftOut: readonly LeftOut[],
+): Rendering {
+  const { drafts, mends } = renderedDrafts(view, options)
+  const sent = leftOut.length === 0 ? drafts : repeatLeftOut(drafts, view, leftOut, (mend) => mends.push(mend))
+  return { messages: sent.map(({ message }) => message), mends }
+}
+
+function renderedDrafts(
+  view: readonly ViewMessage[],
+  options: RenderOptions,
+): { readonly drafts: readonly Draft[]; readonly mends: Mend[] } {
   return readMessages(view, 'renderView', () => {
     if (typeof options !== 'object' || options === null)
       throw invalid('renderView: options must be an object')
@@ -83,7 +127,7 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
     const paired = arrangeToolUse(cleaned, rules, note)
     const settled = settleReasoning(paired, profile, note)
     const turns = arrangeTurns(settled, profile, note)
-    return { messages: turns.map(({ message }) => message), mends }
+    return { drafts: turns, mends }
   })
 }
 

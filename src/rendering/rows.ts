@@ -94,7 +94,7 @@ export function presentRows(
     return presentInPlace(view, { atHead: true, isFirst: true }, profile, options, note)
 
   const { leading, summaries, rest } = parted
-  const system = leading.map((row) => draftOf(row.id, plainMessage(row)))
+  const system = leading.map((row) => draftOf(row.id, plainMessage(row), [row]))
   const present = (row: ViewMessage): Draft => draftOf(row.id, presentSummary(row, role, options))
   // A system message after a user message would be sent as a user message, so system messages come first.
   const isFirst = place === 'first' && (role === 'system' || profile.systemInside)
@@ -152,11 +152,11 @@ function presentInPlace(
     atHead &&= row.role === 'system'
     if (atHead) head += 1
     if (row.role !== 'system' || atHead || profile.systemInside) {
-      drafts.push(draftOf(row.id, plainMessage(row)))
+      drafts.push(draftOf(row.id, plainMessage(row), [row]))
       continue
     }
     note({ kind: 'role-changed', messageId: row.id })
-    drafts.push(draftOf(row.id, { role: 'user', content: row.content }))
+    drafts.push(draftOf(row.id, { role: 'user', content: row.content }, [row]))
   }
   return native === undefined ? drafts : blockFirst(drafts, native, head, note)
 }

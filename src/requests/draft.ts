@@ -5,12 +5,15 @@ import { RENDERING_KEYS } from '../config/settings.ts'
 import type { CheckedStats } from '../config/store-options.ts'
 import { defined } from '../messages/defined.ts'
 import { type Message, type NewMessage, type Part, partsOf, type ViewMessage } from '../messages/message.ts'
-import { type Mend, type RenderOptions, renderView } from '../rendering/render.ts'
+import { type BoundPrefix, frameOf } from '../rendering/bound-reasoning.ts'
+import { type Mend, type RenderOptions, renderBoundView, renderView } from '../rendering/render.ts'
+import type { ReasoningRecord } from '../storage/storage.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { measureMessage, type Sizes, SizesSum, tokensOf, tokensOfText } from '../tokens/measure.ts'
 import { fileRoom, type RequestFiles } from './files.ts'
 import type { CheckedPrepare, Prompt } from './options.ts'
 import type { PreparedFiles, RenderedMessage } from './prepared.ts'
+import { reasoningFacts } from './reasoning.ts'
 
 /** How often files are made smaller for the lines around them before they are left out. */
 const MOST_FITTINGS = 8
@@ -31,14 +34,17 @@ export type SessionSnapshot = {
   readonly settings: ResolvedSettings
   /** How the session renders its view. */
   readonly manner: RenderOptions
+  /** For a model that binds its reasoning to what precedes it. */
+  readonly reasoning: ReasoningRecord | undefined
   readonly stats: (request: CheckedStats) => ContextStats
 }
 
-/** Reads a session at one moment. */
+/** Reads a session at one moment; with `whole`, all that is known of its reasoning. */
 export type ReadSnapshot = (
   sessionId: string,
   provider: string | undefined,
   model: string | undefined,
+  whole?: boolean,
 ) => Promise<SessionSnapshot>
 
 /** The parts of a request besides its history. */
@@ -55,6 +61,7 @@ export type Draft = {
   readonly messages: readonly RenderedMessage[]
   readonly mends: readonly Mend[]
   readonly rendering: RenderOptions
+  readonly bound: BoundPrefix | undefined
   /** The messages that are not stored, with the section of files. */
   readonly prompt: readonly NewMessage[]
   readonly files: PreparedFiles | undefined
@@ -64,23 +71,32 @@ export type Draft = {
   readonly pendingTokens: number
 }
 
-/** Reads the session once, renders and counts; files are fitted to the room that is left. */
+/** Reads the session once, or again for all of its reasoning; renders and counts; files are fitted to the room that is left. */
 export async function draftRequest(
   read: ReadSnapshot,
   parts: RequestParts,
   request: CheckedStats,
 ): Promise<Draft> {
-  const { sessionId, options, prompt, files } = parts
+  const { sessionId, options } = parts
   const snapshot = await read(sessionId, options.provider, options.model)
-  const draft = (section: string, fitted?: PreparedFiles): Draft => ({
-    ...rendered(snapshot, options, withSection(prompt, section), section, request),
-    files: fitted,
-  })
+  const drafted = draftFrom(snapshot, parts, request)
+  if (drafted !== undefined) return drafted
+  return draftFrom(await read(sessionId, options.provider, options.model, true), parts, request)!
+}
+
+/** `undefined` when the snapshot does not have all that is known of the reasoning, and it is needed. */
+function draftFrom(snapshot: SessionSnapshot, parts: RequestParts, request: CheckedStats): Draft | undefined {
+  const { options, prompt, files } = parts
+  const draft = (section: string, fitted?: PreparedFiles): Draft | undefined => {
+    const drafted = rendered(snapshot, options, withSection(prompt, section), section, request)
+    return drafted && { ...drafted, files: fitted }
+  }
   if (files === undefined) return draft('')
   let room = roomForFiles(parts, snapshot, request)
   for (let attempt = 1; ; attempt++) {
     const fitted = files.fit(room)
     const drafted = draft(fitted.section, fitted.files)
+    if (drafted === undefined) return undefined
     const over = drafted.stats.estimatedInputTokens - drafted.stats.availableInputTokens
     if (over <= 0) return drafted
     // Not even the lines that name the files left out fit: only the result names them.
@@ -134,7 +150,7 @@ function rendered(
   prompt: readonly NewMessage[],
   section: string,
   request: CheckedStats,
-): Omit<Draft, 'files'> {
+): Omit<Draft, 'files'> | undefined {
   const { view, estimator, chosen } = snapshot
   const given = Object.fromEntries(
     [...RENDERING_KEYS, 'preset', 'pendingCalls', 'alsoReads'].map((name) => [
@@ -142,9 +158,11 @@ function rendered(
       options[name as keyof CheckedPrepare],
     ]),
   )
-  const shown = prompt.length === 0 ? view : view.concat(asRows(prompt))
+  const shown = prompt.length === 0 ? view : view.concat(asRows(prompt, snapshot.position))
   const rendering: RenderOptions = { ...snapshot.manner, ...defined(given) }
-  const { messages, mends } = renderView(shown, rendering)
+  const sent = renderedFor(snapshot, shown, rendering, request)
+  if (sent === undefined) return undefined
+  const { messages, mends, bound } = sent
   const history = tokensOf(snapshot.sizes, snapshot.rows, estimator, chosen.key)
   const whole = tokensOf(sizesOf(messages, estimator), messages.length, estimator, chosen.key)
   const pendingTokens = Math.max(0, promptTokens(snapshot, prompt), whole - history)
@@ -155,7 +173,17 @@ function rendered(
     ...(section !== '' && { files: [{ content: section }] }),
   }
   const stats = snapshot.stats(counted)
-  return { snapshot, messages, mends, rendering, prompt, stats, request: counted, pendingTokens }
+  return { snapshot, messages, mends, rendering, bound, prompt, stats, request: counted, pendingTokens }
+}
+
+function renderedFor(
+  { reasoning }: SessionSnapshot,
+  shown: readonly ViewMessage[],
+  rendering: RenderOptions,
+  { system, tools }: CheckedStats,
+) {
+  if (reasoning === undefined) return { ...renderView(shown, rendering), bound: undefined }
+  return renderBoundView(shown, rendering, reasoningFacts(reasoning, frameOf(system, tools)))
 }
 
 function sizesOf(messages: readonly Pick<NewMessage, 'content'>[], estimator: Estimator): Sizes {
@@ -191,12 +219,13 @@ function withSection(prompt: readonly NewMessage[], section: string): readonly N
   return prompt.with(at, { ...asked, content })
 }
 
-/** Messages that are not stored, as rows after a view. */
-export function asRows(prompt: readonly NewMessage[]): ViewMessage[] {
+/** Messages that are not stored, as rows after a view: at the positions that they get if they are stored next. */
+export function asRows(prompt: readonly NewMessage[], last: number): ViewMessage[] {
   return prompt.map(({ idempotencyKey: _key, id, createdAt = 0, ...message }, index) => ({
     ...(message as Message),
     id: id ?? `prompt-${index + 1}`,
     kind: 'message' as const,
+    position: last + 1 + index,
     createdAt,
   }))
 }

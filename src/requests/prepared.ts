@@ -6,6 +6,7 @@ import type { ProcessedFile } from '../files/file-summarization-service.ts'
 import { defined } from '../messages/defined.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import type { Message, NewMessage } from '../messages/message.ts'
+import type { BoundPrefix } from '../rendering/bound-reasoning.ts'
 import type { Mend, RenderOptions } from '../rendering/render.ts'
 import type { PreparedNotes } from './notes.ts'
 import { requestParts } from './options.ts'
@@ -67,6 +68,8 @@ export type PreparedRequest = {
   readonly audit: number
   /** How view and prompt were rendered. */
   readonly rendering: RenderOptions
+  /** For a model that binds its reasoning to what precedes it: what the answer is bound to. `recordResponse` records it. */
+  readonly bound?: BoundPrefix
   /** The epoch of the view in the request, as in `getSession`. */
   readonly viewEpoch: number
   /** Whether automatic runs are allowed for this request, in the background too. */

@@ -7,6 +7,7 @@ import { defined } from '../messages/defined.ts'
 import { isObject } from '../messages/json.ts'
 import type { NewMessage } from '../messages/message.ts'
 import type { NextStep } from '../messages/stop-reason.ts'
+import type { BoundPrefix } from '../rendering/bound-reasoning.ts'
 import type { RenderOptions } from '../rendering/render.ts'
 import { type Prompt, requestParts } from './options.ts'
 import { describedBy, type PreparedFiles, type PreparedRequest, type RenderedMessage } from './prepared.ts'
@@ -28,6 +29,7 @@ export const requestSchema = z.looseObject({
   position: z.int().nonnegative(),
   audit: z.int().nonnegative().optional(),
   rendering: z.custom<RenderOptions>(isObject, 'must be an object').optional(),
+  bound: z.custom<BoundPrefix>(isObject, 'must be an object').optional(),
   messages: listOf<RenderedMessage>().optional(),
   files: z.custom<PreparedFiles>(isObject, 'must be an object').optional(),
   viewEpoch: z.int().nonnegative(),

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { defined } from '../messages/defined.ts'
-import { parsedJson, stringifyJson } from '../messages/json.ts'
+import { isObject, parsedJson, stringifyJson } from '../messages/json.ts'
 import type { NewMessage, PositionRange } from '../messages/message.ts'
-import { RENDERER_VERSION, type RenderOptions, renderView } from '../rendering/render.ts'
+import { type BoundPrefix, frameOf } from '../rendering/bound-reasoning.ts'
+import { RENDERER_VERSION, type RenderOptions, renderRecorded } from '../rendering/render.ts'
 import { withBytes, withoutBytes } from '../storage/records/row-fields.ts'
 import type {
   AppendedMessage,
@@ -14,6 +15,7 @@ import type {
 } from '../storage/storage.ts'
 import { asRows } from './draft.ts'
 import type { PreparedFiles, PreparedRequest, RenderedMessage } from './prepared.ts'
+import { boundPrefixOf } from './reasoning.ts'
 
 /*
  * Recorded requests. The messages of a request are not stored: they are rendered again from the view of its moment, and a hash tells
@@ -79,7 +81,7 @@ type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined }
 
 /** The part of a prepared request that is recorded; it may come back from JSON. */
 export type RecordableRequest = Pick<PreparedRequest, 'provider' | 'position' | 'prompt'> &
-  Optional<Pick<PreparedRequest, 'model' | 'audit' | 'rendering' | 'messages' | 'system' | 'tools' | 'files'>>
+  Optional<Pick<PreparedRequest, 'model' | 'audit' | 'rendering' | 'messages' | 'system' | 'tools' | 'files' | 'bound'>>
 
 /** What was appended after a request. */
 export type AppendedAfter = {
@@ -112,7 +114,7 @@ export function newRequest(
     const isStored = promptRange !== undefined || request.prompt.length === 0
     return {
       ...{ position, audit, provider, model, renderer: RENDERER_VERSION },
-      rendering: renderingText(rendering),
+      rendering: renderingText(rendering, boundOf(request, after)),
       hash: hashOf(system, tools, messages),
       system: system === undefined ? undefined : piecesOf(JSON.stringify(system)),
       tools: tools === undefined ? undefined : piecesOf(tools),
@@ -156,9 +158,39 @@ function messageOf(line: string): NewMessage {
   return { ...message, content: withBytes(content, bytes) ?? content }
 }
 
-/** Rendering settings besides the provider, which has a column of its own. */
-function renderingText({ provider: _, preset, ...rest }: RenderOptions): string | undefined {
-  const settings = { ...(preset !== 'default' && defined({ preset })), ...defined(rest) }
+/** The prefix of nothing that is in the log. */
+const NO_PREFIX = ''
+
+/**
+ * The prefix of the answer, with the system prompt and the tools that are recorded. It counts the prompt as it is in the log, so it is
+ * void where the application stored another one.
+ */
+function boundOf(
+  { bound, system, tools, prompt }: RecordableRequest,
+  { messages, prompt: count }: AppendedAfter,
+): BoundPrefix | undefined {
+  if (bound === undefined) return undefined
+  const isStoredAsSent =
+    count === 0 ||
+    (count === prompt.length && prompt.every((sent, at) => withoutMarks(sent) === withoutMarks(messages[at]!)))
+  return { ...bound, prefix: isStoredAsSent ? bound.prefix : NO_PREFIX, frame: frameOf(system, tools) }
+}
+
+/** What a model is sent of a message, without the marks of the prompt cache, which providers do not compare. */
+function withoutMarks({ role, content }: NewMessage): string {
+  const { content: rest, bytes } = withoutBytes(content)
+  const isMark = (key: string): boolean => key === 'cacheControl' || key === 'cache_control'
+  const marks = (key: string, value: unknown): unknown =>
+    isMark(key) || (isObject(value) && Object.keys(value).every(isMark)) ? undefined : value
+  return JSON.stringify([role, rest, bytes], marks)
+}
+
+/** Rendering settings besides the provider, which has a column of its own, and the prefix that bound reasoning had. */
+function renderingText(
+  { provider: _, preset, ...rest }: RenderOptions,
+  bound: BoundPrefix | undefined,
+): string | undefined {
+  const settings = { ...(preset !== 'default' && defined({ preset })), ...defined({ ...rest, bound }) }
   return Object.keys(settings).length === 0 ? undefined : JSON.stringify(settings)
 }
 
@@ -240,7 +272,10 @@ export function recordedRequest(sessionId: string, stored: StoredRequest): Recor
 }
 
 function renderingOf({ rendering, provider }: StoredRequest): RenderOptions {
-  const settings = rendering === undefined ? {} : (parsed(rendering) as Partial<RenderOptions>)
+  const { bound: _, ...settings } =
+    rendering === undefined
+      ? {}
+      : (parsed(rendering) as Partial<RenderOptions> & { readonly bound?: BoundPrefix })
   return { ...settings, provider }
 }
 
@@ -252,8 +287,8 @@ export function renderedRequest(sessionId: string, found: FoundRequest): Rendere
   const tools = texts.tools === undefined ? undefined : (parsed(texts.tools) as readonly unknown[])
   const lines = texts.prompt?.split('\n').slice(0, -1) ?? []
   const prompt = stored.length > 0 ? stored.map(sentMessage) : lines.map(messageOf)
-  const shown = prompt.length === 0 ? view : view.concat(asRows(prompt))
-  const { messages } = renderView(shown, rendering)
+  const shown = prompt.length === 0 ? view : view.concat(asRows(prompt, request.position))
+  const { messages } = renderRecorded(shown, rendering, boundPrefixOf(request.rendering)?.leftOut ?? [])
   const reason = problemOf(found, () => hashOf(system, texts.tools, messages))
   return {
     ...recordedRequest(sessionId, request),

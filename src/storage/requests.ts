@@ -1,4 +1,5 @@
 import type { PositionRange, StoredMessage, ViewMessage } from '../messages/message.ts'
+import type { Turnings } from '../model/reasoning.ts'
 
 /* Requests to a model: a moment of a session's view, how it was rendered, and what was sent with it. */
 
@@ -71,4 +72,20 @@ export type FoundRequest = {
   readonly stored: readonly StoredMessage[]
   /** The view of its moment. */
   readonly view: readonly ViewMessage[]
+}
+
+/** An answer in the log whose request was recorded: its first and last position, and how the view of the request was rendered. */
+export type AnsweredRequest = Pick<RequestFields, 'provider' | 'model' | 'rendering'> & {
+  readonly first: number
+  readonly last: number
+}
+
+/** What tells whether reasoning may be sent again. */
+export type ReasoningRecord = Turnings & {
+  /** Whether these are all answers and turnings. Else: the newest answer, and what happened since its request. */
+  readonly isWhole: boolean
+  /** By position. */
+  readonly answers: readonly AnsweredRequest[]
+  /** Requests after the newest answer whose answers are not stored, newest first. */
+  readonly open: readonly Pick<RequestFields, 'rendering'>[]
 }

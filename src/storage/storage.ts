@@ -16,6 +16,7 @@ import type {
   BilledTokens,
   FoundRequest,
   NewRequest,
+  ReasoningRecord,
   RequestKey,
   RequestQuery,
   SessionPoint,
@@ -433,6 +434,11 @@ export interface Storage {
   requests(id: string, query: RequestQuery): Awaitable<StoredRequest[]>
   /** A request and what it was made of. Throws `SESSION_NOT_FOUND`, `REQUEST_NOT_FOUND`, `MESSAGE_NOT_FOUND`. */
   request(id: string, key: RequestKey): Awaitable<FoundRequest>
+  /**
+   * The newest answer whose request was recorded, and what happened since; with `whole`, or when there is none, all of them. Throws
+   * `SESSION_NOT_FOUND`.
+   */
+  reasoning(id: string, whole: boolean): Awaitable<ReasoningRecord>
   /** The billed tokens so far, by provider and model. Throws `SESSION_NOT_FOUND`. */
   usage(id: string): Awaitable<RecordedUsage>
   /**

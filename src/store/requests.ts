@@ -8,7 +8,7 @@ import { check, readable } from '../messages/check.ts'
 import { isBlankMessage, type NewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import { nextStep } from '../messages/stop-reason.ts'
-import type { RenderOptions } from '../rendering/render.ts'
+import { type BoundRendering, type Rendering, type RenderOptions, renderBoundView } from '../rendering/render.ts'
 import type { SessionSnapshot } from '../requests/draft.ts'
 import { promptMessages } from '../requests/draft.ts'
 import type { CheckedPrepare } from '../requests/options.ts'
@@ -21,11 +21,18 @@ import {
   recordSchema,
   usageOfResponse,
 } from '../requests/record.ts'
+import { bindsReasoning, reasoningFacts } from '../requests/reasoning.ts'
 import { newRequest } from '../requests/recorded.ts'
-import type { BilledTokens, NewRequest, Session, SessionFigures } from '../storage/storage.ts'
+import type { BilledTokens, NewRequest, ReasoningRecord, Session, SessionFigures } from '../storage/storage.ts'
 import { NO_SIZES } from '../tokens/measure.ts'
 import type { AppendResult } from './append.ts'
 import type { StoreContext } from './context.ts'
+
+/** What is known of the reasoning of a session that does not exist yet. */
+const NO_REASONING: ReasoningRecord = {
+  ...{ isWhole: true, answers: [], open: [] },
+  ...{ turnings: [], touches: new Map(), unknownTo: 0 },
+}
 
 /** How often a session is read again when another writer changes it between the reads. */
 const MAX_READS = 100
@@ -132,12 +139,13 @@ export async function readSnapshot(
   id: string,
   provider: string | undefined,
   model: string | undefined,
+  whole = false,
 ): Promise<SessionSnapshot> {
   const { storage } = context
   const started = Date.now()
   for (let attempt = 0; attempt < MAX_READS; attempt++) {
     const session = await storage.session(id)
-    const snapshot = await snapshotOf(context, id, session, provider, model)
+    const snapshot = await snapshotOf(context, id, session, { provider, model, whole })
     const now = await storage.present(id)
     const isSame = now?.incarnation === session?.incarnation && now?.version === session?.version
     // An entry of the audit that was written since without a change of the session changes no view.
@@ -151,15 +159,21 @@ async function snapshotOf(
   context: StoreContext,
   id: string,
   session: Session | undefined,
-  provider: string | undefined,
-  model: string | undefined,
+  asked: { readonly provider: string | undefined; readonly model: string | undefined; readonly whole: boolean },
 ): Promise<Omit<SessionSnapshot, 'audit'> | undefined> {
+  const { provider, model, whole } = asked
   const { storage, configuration } = context
   const figures = session ?? noFigures(context)
   const chosen = context.modelFor(figures, provider, model)
   const config = configuration.ofSession(figures.config)
   try {
     const view = session === undefined ? [] : await context.namedView(id, await storage.view(id, false))
+    const binds = bindsReasoning(chosen.provider, chosen.model)
+    const reasoning = !binds
+      ? undefined
+      : session === undefined
+        ? NO_REASONING
+        : await storage.reasoning(id, whole)
     const readings = await storage.readings(id, chosen.key, chosen.model ?? '')
     return {
       position: figures.messageCount,
@@ -175,12 +189,28 @@ async function snapshotOf(
         ...nonDefaults(config, RENDERING_KEYS),
         provider: chosen.provider,
       } as RenderOptions,
+      reasoning,
       stats: (request) => context.statsOf(id, figures, readings, { provider, model, request }),
     }
   } catch (error) {
     if (isUndertextError(error, 'SESSION_NOT_FOUND')) return undefined
     throw error
   }
+}
+
+/** The history for a model that binds its reasoning to what precedes it. */
+export async function renderBoundHistory(
+  context: StoreContext,
+  id: string,
+  provider: string | undefined,
+  options: RenderOptions,
+): Promise<Rendering> {
+  const render = async (whole: boolean): Promise<BoundRendering | undefined> => {
+    const { view, reasoning = NO_REASONING } = await readSnapshot(context, id, provider, undefined, whole)
+    return renderBoundView(view, options, reasoningFacts(reasoning, undefined))
+  }
+  const { messages, mends } = (await render(false)) ?? (await render(true))!
+  return { messages, mends }
 }
 
 /** The figures of a session that does not exist yet. */

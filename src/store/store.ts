@@ -128,6 +128,7 @@ import {
   recordedRequest,
   renderedRequest,
 } from '../requests/recorded.ts'
+import { bindsReasoning } from '../requests/reasoning.ts'
 import { withRecovery } from '../requests/recovery.ts'
 import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
 import { withUndoEvent } from '../requests/undo-events.ts'
@@ -174,7 +175,7 @@ import { checkId, checkStats, isEmptyObject } from './arguments.ts'
 import { type BringBackResult, bringBack } from './bring-back.ts'
 import { StoreContext, type StoreSettings, when } from './context.ts'
 import { notesForRequest, type RecalledNote, recallNotes, rememberNote } from './notes.ts'
-import { checkPrompt, readSnapshot, recordResponse } from './requests.ts'
+import { checkPrompt, readSnapshot, recordResponse, renderBoundHistory } from './requests.ts'
 import { type RewindOptions, type RewindResult, rewind } from './rewind.ts'
 import { Searcher, type SearchResult } from './search.ts'
 import { recordOverflow, recordUsage } from './usage.ts'
@@ -556,7 +557,8 @@ export class Store<S extends Storage = Storage> {
 
   /**
    * Returns the effective history in a form that is valid for a provider, and the list of repairs that this took. Default provider:
-   * the session's own, else "openai". Changes no row. With `at`, the view at a moment of the past, and `moment` in the result.
+   * the session's own, else "openai". Changes no row. For a model that binds its reasoning to what precedes it, reasoning that it would
+   * refuse is left out; system prompt and tools are taken to be those of the last recorded request. With `at`, the view at a moment of the past, and `moment` in the result.
    */
   async renderHistory(
     sessionId: string,
@@ -567,9 +569,11 @@ export class Store<S extends Storage = Storage> {
     const session = await this.#context.requireSession(id)
     const config = this.#context.configuration.ofSession(session.config)
     const ofSession = { preset: config.settings.preset, ...nonDefaults(config, RENDERING_KEYS) }
-    const chosen = this.#context.modelFor(session, provider).provider
-    const rendering = { ...ofSession, ...rest, provider: chosen } as RenderOptions
+    const chosen = this.#context.modelFor(session, provider)
+    const rendering = { ...ofSession, ...rest, provider: chosen.provider } as RenderOptions
     const { storage } = this.#context
+    if (at === undefined && bindsReasoning(chosen.provider, chosen.model))
+      return renderBoundHistory(this.#context, id, provider, rendering)
     const render = async (view: readonly ViewMessage[]): Promise<Rendering> =>
       renderView(await this.#context.namedView(id, view), rendering)
     if (at === undefined) return render(await storage.view(id, false))

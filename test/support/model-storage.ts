@@ -296,6 +296,10 @@ export class ModelStorage implements Storage {
     return false
   }
 
+  reasoning(): never {
+    throw new Error('the model keeps no requests')
+  }
+
   requests(): never {
     throw new Error('the model keeps no requests')
   }

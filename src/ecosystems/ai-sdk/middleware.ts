@@ -287,8 +287,9 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
           chatId,
           async (request, attempt) => {
             const rules = { ...options.overflow, provider: request.provider }
-            if (attempt === 1 && !request.compacted) return { request, result: await work(params, rules) }
-            // The shorter history replaces the messages that the turn returned.
+            const isAsReturned = attempt === 1 && !request.compacted && request.bound === undefined
+            if (isAsReturned) return { request, result: await work(params, rules) }
+            // What was prepared with the tools of the call replaces the messages that the turn returned.
             const { system, messages } = request
             const prompt = [
               ...(system === undefined ? [] : [{ role: 'system' as const, content: system }]),
@@ -299,7 +300,7 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
           {
             ...options,
             ...(steps.length > 0 && { prompt: fromSdkPrompt(steps, provider) }),
-            ...defined({ signal: params.abortSignal }),
+            ...defined({ tools: params.tools, signal: params.abortSignal }),
           },
         ),
       whole: async (answer, request) => {

@@ -134,6 +134,9 @@ async function ask<R>(
   return store.withOverflowRecovery(
     sessionId,
     async (request, attempt) => {
+      // For reasoning that is bound, exactly what was prepared is sent, because that is what is recorded.
+      if (request.bound !== undefined && others.length === 0)
+        return { request, result: await send([...system, ...history.sent(request.messages)]) }
       if (attempt === 1 && !request.compacted) return { request, result: await send([...messages]) }
       return { request, result: await send([...before, ...(await history.getMessages()), ...unstored]) }
     },

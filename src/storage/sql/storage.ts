@@ -66,6 +66,7 @@ import { pinMessages, requireMessages } from './pins.ts'
 import { readSnapshot } from './planning.ts'
 import { purgeSession } from './purge.ts'
 import { reestimate } from './recount.ts'
+import { readReasoning } from './reasoning.ts'
 import { readPresent, readRequest, readRequests, recordAnswer, recordRequest } from './requests.ts'
 import {
   reserveCompactions,
@@ -154,6 +155,7 @@ export function storageOver(engine: Engine, estimators: Estimators): Storage {
       recordAnswer,
       requests: readRequests,
       request: readRequest,
+      reasoning: readReasoning,
     }),
     ...bound({ usage: readUsage, learnLimit, forgetLimit, limits: readLimits }),
     ...bound({

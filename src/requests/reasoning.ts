@@ -1,0 +1,38 @@
+import { isObject, parsedJson } from '../messages/json.ts'
+import { prefixLaw } from '../model/reasoning.ts'
+import type { BoundPrefix, LeftOut, ReasoningFacts } from '../rendering/bound-reasoning.ts'
+import type { ReasoningRecord, StoredRequest } from '../storage/storage.ts'
+import { reasoningBinding } from '../tokens/reasoning-bindings.ts'
+
+/** Whether a model checks that its reasoning comes back after what it was made after. */
+export function bindsReasoning(provider: string, model: string | undefined): boolean {
+  return reasoningBinding(provider, model === '' ? undefined : model).kind === 'prefix'
+}
+
+/** What a rendering needs to know of the reasoning of a session. `frame`: that of the request, where it is known. */
+export function reasoningFacts(record: ReasoningRecord, frame: string | undefined): ReasoningFacts {
+  const { answers, open, isWhole } = record
+  return {
+    answers: answers.map(({ first, last, provider, model, rendering }) => ({
+      ...{ first, last },
+      bound: boundPrefixOf(rendering),
+      isFree: !bindsReasoning(provider, model),
+    })),
+    open: open.flatMap(({ rendering }) => boundPrefixOf(rendering) ?? []),
+    isWhole,
+    frame,
+    law: prefixLaw(record),
+  }
+}
+
+/** The prefix in the stored rendering of a request; `undefined` for none. */
+export function boundPrefixOf(rendering: StoredRequest['rendering']): BoundPrefix | undefined {
+  const settings = rendering === undefined ? undefined : parsedJson(rendering)
+  const bound = isObject(settings) ? settings.bound : undefined
+  if (!isObject(bound) || typeof bound.prefix !== 'string') return undefined
+  return {
+    prefix: bound.prefix,
+    ...(typeof bound.frame === 'string' && { frame: bound.frame }),
+    ...(Array.isArray(bound.leftOut) && { leftOut: bound.leftOut as unknown as LeftOut[] }),
+  }
+}

@@ -1,0 +1,150 @@
+import type { Turning } from '../../model/reasoning.ts'
+import { TRANSITIONS, type Transition } from '../../model/moment.ts'
+import type { Work } from '../../model/work.ts'
+import type { AnsweredRequest, ReasoningRecord } from '../requests.ts'
+import { compactionsNumbered, type StoredCompaction } from './compactions.ts'
+import { parseStoredObject, storedNumber, storedText } from './content-codec.ts'
+import { requireSession, type StoredSession } from './sessions.ts'
+import type { Row, Sql } from './sql.ts'
+
+/*
+ * What tells whether reasoning may be sent again: the answers of recorded requests, and the compactions that turned.
+ */
+
+const EVENTS = TRANSITIONS.map((event) => `'${event}'`).join(', ')
+/** The most requests without a stored answer that are read: turns that ended without one. */
+const MOST_OPEN = 100
+const REQUEST = 'select no, answer_first, answer_last, provider, model, rendering, audit from undertext_requests'
+
+/**
+ * Reads the newest answer with a recorded request, and what happened since; with `whole`, or without such an answer, all answers and
+ * turnings. Throws `SESSION_NOT_FOUND`.
+ */
+export function* readReasoning(sql: Sql, id: string, whole: boolean): Work<ReasoningRecord> {
+  return yield* sql.read('prepareRequest', function* () {
+    const session = yield* requireSession(sql, id)
+    const newest = yield* sql.get(
+      `${REQUEST} where {family} session = ? and answer_last is not null order by answer_last desc limit 1`,
+      session.no,
+    )
+    const isWhole = whole || newest === undefined
+    const answers = isWhole ? yield* answersOf(sql, session) : [answered(newest)]
+    const open = yield* sql.all(
+      `${REQUEST} where {family} session = ? and no > ? and answer_last is null order by no desc limit ?`,
+      ...[session.no, newest?.[0] ?? 0, MOST_OPEN],
+    )
+    return {
+      isWhole,
+      answers,
+      open: open.map((row) => ({ rendering: renderingOf(row) })),
+      ...(yield* turningsSince(sql, session.no, isWhole ? 0 : (newest[6] as number))),
+      unknownTo: isWhole ? yield* unknownTo(sql, session) : 0,
+    }
+  })
+}
+
+/** The answers of a session, and of those that it is a fork of up to where it left them, by position. */
+function* answersOf(sql: Sql, session: StoredSession): Work<AnsweredRequest[]> {
+  const answers: AnsweredRequest[] = []
+  let [no, last]: [number | undefined, number] = [session.no, Number.MAX_SAFE_INTEGER]
+  while (no !== undefined) {
+    const rows: Row[] = yield* sql.all(
+      `${REQUEST} where {family} session = ? and answer_last is not null and answer_first <= ? order by answer_first`,
+      no,
+      last,
+    )
+    answers.push(...rows.map(answered).reverse())
+    const origin: Row | undefined = yield* sql.get(
+      'select forked_from, forked_at from undertext_sessions where {family} no = ?',
+      no,
+    )
+    no = (origin?.[0] as number | null | undefined) ?? undefined
+    last = Math.min(last, (origin?.[1] as number | null | undefined) ?? last)
+  }
+  return answers.sort((a, b) => a.first - b.first)
+}
+
+function answered(row: Row): AnsweredRequest {
+  const name = `request no. ${row[0]}`
+  return {
+    first: storedNumber(row[1], name),
+    last: storedNumber(row[2], name),
+    provider: storedText(row[3], name) ?? '',
+    model: storedText(row[4], name) ?? '',
+    rendering: renderingOf(row),
+  }
+}
+
+function renderingOf(row: Row): string | undefined {
+  return storedText(row[5], `request no. ${row[0]}`)
+}
+
+/** The compactions that came into force or ceased to be since an entry of the audit, and what each touches. */
+function* turningsSince(
+  sql: Sql,
+  session: number,
+  audit: number,
+): Work<Pick<ReasoningRecord, 'turnings' | 'touches'>> {
+  const rows = yield* sql.all(
+    `select no, compaction, event, position from undertext_audit
+     where {family} session = ? and no > ? and compaction is not null and event in (${EVENTS}) order by no`,
+    session,
+    audit,
+  )
+  const numbers = [...new Set(rows.map(([, compaction]) => compaction as number))]
+  const compactions = new Map(
+    (yield* compactionsNumbered(sql, session, numbers)).map((one) => [one.no, one] as const),
+  )
+  const turnings = rows.flatMap(([, compaction, event, position]): readonly Turning[] => {
+    const known = compactions.get(compaction as number)
+    // The texts of a preview are there from the moment its messages are.
+    if (known === undefined || (known.kind === 'preview' && event === 'created')) return []
+    const inForce = (event as Transition['event']) !== 'undone'
+    return [{ compaction: known.no, inForce, position: (position as number | null) ?? undefined }]
+  })
+  const replaced = yield* firstReplaced(sql, [...compactions.values()])
+  const touches = new Map(
+    [...compactions.values()].map(({ no, coverage: { hidden, inserted } }) => {
+      const places = [hidden.positions[0]?.[0], ...hidden.inserted.map(({ anchor }) => anchor)]
+      const all = [...places, inserted?.anchor, replaced.get(no)].filter((place) => place !== undefined)
+      return [no, all.length === 0 ? 0 : Math.min(...all)] as const
+    }),
+  )
+  return { turnings, touches }
+}
+
+/** The first place of the rows whose parts each compaction replaces. */
+function* firstReplaced(
+  sql: Sql,
+  compactions: readonly StoredCompaction[],
+): Work<ReadonlyMap<number, number>> {
+  const replacing = compactions.filter(({ partsReplaced }) => partsReplaced > 0).map(({ no }) => no)
+  if (replacing.length === 0) return new Map()
+  const rows = yield* sql.all(
+    `select r.compaction, min(m.anchor) from {list ?} k {cross} undertext_replacements r on {family r} r.compaction = k.value
+     {cross} undertext_messages m on {family m} m.key = r.message group by r.compaction`,
+    JSON.stringify(replacing),
+  )
+  return new Map(rows.map(([no, anchor]) => [no as number, anchor as number]))
+}
+
+/** Up to where nobody recorded the requests: imported messages, and those of a fork whose original is gone. */
+function* unknownTo(sql: Sql, session: StoredSession): Work<number> {
+  const rows = yield* sql.all(
+    `select no, event, position, detail from undertext_audit
+     where {family} session = ? and event in ('imported', 'forked') order by no`,
+    session.no,
+  )
+  let last = 0
+  for (const [no, event, position, detail] of rows) {
+    const found = detail === null ? {} : parseStoredObject(detail, 'detail', `audit entry ${no}`)
+    if (event === 'imported') last = Math.max(last, (position as number | null) ?? 0)
+    // A fork has this entry for its original, an original for each of its forks.
+    else if (typeof found.from === 'string' && typeof found.position === 'number') {
+      const { forkedFrom } = session
+      const isThere = forkedFrom !== undefined && forkedFrom.position >= found.position
+      if (!isThere) last = Math.max(last, found.position)
+    }
+  }
+  return last
+}
