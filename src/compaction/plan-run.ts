@@ -12,12 +12,16 @@ import {
 import { errorName, isUndertextError, standingFor, UndertextError } from '../errors.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { type Part, partsOf } from '../messages/message.ts'
+import { type InvalidatedReasoning, ReasoningLoss } from '../model/invalidated-reasoning.ts'
 import { checkLaws, missingAfterSummary } from '../model/laws.ts'
 import { applyPlan, COMPACTION_STAGES, type Plan } from '../model/plan.ts'
 import { firstChangedOf, isWorthIt } from '../model/prompt-cache.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
 import { cut } from '../stages/cut.ts'
+import { deduplicate } from '../stages/deduplicate.ts'
+import { latestPart } from '../stages/latest-part.ts'
+import { prune } from '../stages/prune.ts'
 import {
   type CompositeStage,
   isOurs,
@@ -33,6 +37,7 @@ import {
 import { bareCondensePlan, planFurtherSummaries, summarize } from '../stages/summarize.ts'
 import type { CommitStep, Snapshot, Storage } from '../storage/storage.ts'
 import { isMediaDue, type MediaFigures, mediaFigures, withPending } from '../tokens/media-limits.ts'
+import { reasoningBinding } from '../tokens/reasoning-bindings.ts'
 import {
   completePlan,
   completeTask,
@@ -44,7 +49,14 @@ import {
   rowsToMeasure,
   tasksProblem,
 } from './draft-plan.ts'
-import { type ContentReader, type PlannedRun, RunDraft, type SummaryMode, withoutSteps } from './run-draft.ts'
+import {
+  type ContentReader,
+  PAGE_ROWS,
+  type PlannedRun,
+  RunDraft,
+  type SummaryMode,
+  withoutSteps,
+} from './run-draft.ts'
 import type { RunEvents } from './run-progress.ts'
 import { SummaryMaterial } from './summary-chunks.ts'
 import { givenSummary, type WrittenSummary } from './write-summary.ts'
@@ -52,6 +64,7 @@ import { givenSummary, type WrittenSummary } from './write-summary.ts'
 /**
  * Plans a run over a snapshot: the stages in order, each on the view that the one before left, until the target is reached.
  * Nothing is written, and no transaction is open while a summarizer works. `onStage` is called for each plan that was added.
+ * `bindsReasoning`: the model checks what precedes its reasoning, so old rows are changed as late in the view as that is enough.
  *
  * Throws what `checkLaws` throws for a range of the caller, and `ABORTED`.
  */
@@ -62,9 +75,10 @@ export async function planRun(
   config: RunConfig,
   mode: SummaryMode,
   onStage?: (step: CommitStep) => void,
+  bindsReasoning = false,
 ): Promise<PlannedRun> {
   const draft = new RunDraft(storage, snapshot, settings, config, mode, onStage)
-  const run = new RunPlanner(draft)
+  const run = new RunPlanner(draft, bindsReasoning)
   if (config.range !== undefined) await run.condenseRange(config.range)
   else await run.runStages(config.pipeline, settings.targetTokens)
   return draft.result()
@@ -75,11 +89,13 @@ class RunPlanner {
   readonly #draft: RunDraft
   /** Whether the run summarizes: then nothing is hidden after a summary without being in one. */
   readonly #summarizes: boolean
+  readonly #bindsReasoning: boolean
   /** The stages after the current one and their budgets: their summaries may be placed before what the current one hides. */
   #toCome: readonly { readonly stages: readonly Stage[]; readonly budget: number }[] = []
 
-  constructor(draft: RunDraft) {
+  constructor(draft: RunDraft, bindsReasoning: boolean) {
     this.#draft = draft
+    this.#bindsReasoning = bindsReasoning
     this.#summarizes = draft.config.pipeline.some(requestsSummaries)
   }
 
@@ -142,8 +158,9 @@ class RunPlanner {
     const draft = await this.#call<PlanDraft | undefined>(stage, () => stage.plan(this.#draft.view, context))
     // A stage of the application may return null instead of undefined.
     if (draft === undefined || draft === null) return
-    const plan = isWholePlan(draft, stage) ? named(draft, stage) : await this.#complete(draft, stage)
-    if (plan === undefined) return
+    const whole = isWholePlan(draft, stage) ? named(draft, stage) : await this.#complete(draft, stage)
+    if (whole === undefined) return
+    const plan = this.#bindsReasoning && changesOldRows(stage) ? this.#latestPart(whole, budget) : whole
     this.#checkLaws(plan, stage)
     if (plan.insert?.kind === 'summary') return this.#addSummary(plan, stage)
     const isWhole = !this.#leavesHole(plan, stage)
@@ -153,6 +170,16 @@ class RunPlanner {
       this.#draft.markUsed(stage === cut ? 'truncate' : stage.name)
     }
     if (!isWhole) await this.#summarizeFurther(budget)
+  }
+
+  #latestPart(plan: Plan, targetTokens: number): Plan {
+    const { view, settings, changedFrom } = this.#draft
+    return latestPart(view, plan, {
+      changedFrom,
+      targetTokens,
+      minimumWorth: settings.minimumSavings,
+      minimumSavings: settings.stages.pruneMinimumSavings,
+    })
   }
 
   /**
@@ -356,6 +383,11 @@ function savesDueMedia({ snapshot, settings, after }: PlannedRun): boolean {
   return isLess && isMediaDue(mediaIn(snapshot.view, settings), settings.media)
 }
 
+/** Whether a stage is a built-in one that shortens what old rows show, wherever they are. */
+function changesOldRows(stage: Stage): boolean {
+  return stage === prune || stage === deduplicate
+}
+
 /** Names the stage for the audit, unless it is one of the pipeline. */
 function named<T extends { readonly params?: JsonObject }>(planned: T, { name }: Stage): T {
   const isOurs = name === 'cut' || (COMPACTION_STAGES as readonly string[]).includes(name)
@@ -395,8 +427,9 @@ export async function planSession(
   })
   events?.planning(snapshot, settings)
   const cachedTokens = await cachedTokensOf(storage, snapshot, settings, chosen)
+  const bindsReasoning = reasoningBinding(chosen.provider, chosen.model).kind === 'prefix'
   const plan = async (how: SummaryMode, onStage?: (step: CommitStep) => void): Promise<PlannedRun> => {
-    const planned = await planRun(storage, snapshot, settings, config, how, onStage)
+    const planned = await planRun(storage, snapshot, settings, config, how, onStage, bindsReasoning)
     return dropUnlessWorthIt(dropUnlessSummarized({ ...planned, cachedTokens }, config), config)
   }
   // Before a model is paid: an estimate that saves too little ends the run.
@@ -404,7 +437,28 @@ export async function planSession(
     const bound = await plan('estimate')
     if (bound.heldBack === true) return bound
   }
-  return plan(mode, (step) => events?.stage(step))
+  const planned = await plan(mode, (step) => events?.stage(step))
+  return bindsReasoning
+    ? { ...planned, invalidatedReasoning: await invalidatedReasoningOf(storage, planned) }
+    : planned
+}
+
+/** The reasoning that a run makes invalid. Only contents with reasoning are read, where that can be invalid. */
+async function invalidatedReasoningOf(
+  storage: ContentReader,
+  { snapshot, steps, after }: PlannedRun,
+): Promise<InvalidatedReasoning | undefined> {
+  if (steps.length === 0) return undefined
+  const loss = new ReasoningLoss(snapshot.view, after)
+  for (let from = 0; from < loss.rows.length; from += PAGE_ROWS) {
+    const page = loss.rows.slice(from, from + PAGE_ROWS)
+    const contents = await storage.contents(
+      snapshot.session.id,
+      page.map(({ row }) => row.key),
+    )
+    for (const one of page) loss.add(one, contents.get(one.row.key) ?? [])
+  }
+  return loss.value
 }
 
 /** Tokens of the history that the provider reported as cached, in those of the estimator. */

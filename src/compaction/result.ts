@@ -3,6 +3,7 @@ import { defined } from '../messages/defined.ts'
 import type { JsonObject } from '../messages/json.ts'
 import type { ViewMessage } from '../messages/message.ts'
 import { textsByRow, withReplacements } from '../messages/overlay.ts'
+import type { InvalidatedReasoning } from '../model/invalidated-reasoning.ts'
 import { type CompactionKind, type CompactionStage, stageOf } from '../model/plan.ts'
 import { type FirstChanged, firstChangedOf } from '../model/prompt-cache.ts'
 import type { CommitStep, FailedAttempt, RunStart, SummaryRecord } from '../storage/storage.ts'
@@ -50,6 +51,8 @@ export class CompactionPreview {
   declare readonly summaryPending?: readonly PendingSummary[]
   /** The first row of the view that would change: a provider's cached prefix ends before it. */
   declare readonly firstChanged?: FirstChanged
+  /** Reasoning that would stay and no longer be sent, for models that check what precedes it (docs/prompt-cache.md). */
+  declare readonly invalidatedReasoning?: InvalidatedReasoning
 
   /** @internal */
   constructor(run: PlannedRun, config: RunConfig, start: RunStart, view: readonly ViewMessage[]) {
@@ -132,6 +135,11 @@ export type CompactionResult = {
   readonly reason?: IdleReason
   /** The first row of the view that changed: a provider's cached prefix ends before it. Absent when nothing was applied. */
   readonly firstChanged?: FirstChanged
+  /**
+   * Reasoning that stays and is no longer sent, because the model checks what precedes it (docs/prompt-cache.md). Absent for other models,
+   * and when nothing was applied.
+   */
+  readonly invalidatedReasoning?: InvalidatedReasoning
 }
 
 /** The figures of one compaction of a run. */
@@ -195,6 +203,7 @@ function figuresOf(planned: PlannedRun, idle?: IdleReason) {
       reason: idle ?? idleReason(planned),
       offTarget: idle === undefined ? offTarget(planned) : undefined,
       firstChanged: firstChangedOf(snapshot.view, after, planned.cachedTokens),
+      invalidatedReasoning: planned.invalidatedReasoning,
     }),
   }
 }

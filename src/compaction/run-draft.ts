@@ -6,6 +6,7 @@ import type { JsonObject } from '../messages/json.ts'
 import { listIn } from '../messages/lists.ts'
 import { type Message, type Part, partsOf } from '../messages/message.ts'
 import { overlaid } from '../messages/overlay.ts'
+import { firstChange, type InvalidatedReasoning } from '../model/invalidated-reasoning.ts'
 import { checkLaws } from '../model/laws.ts'
 import {
   applyPlan,
@@ -55,6 +56,8 @@ export type PlannedRun = {
   readonly ownTexts: ReadonlyMap<string, string>
   /** Tokens of the view, by the estimator, that its provider reported as cached; `undefined` without a report. */
   readonly cachedTokens?: number | undefined
+  /** Present when the model checks what precedes its reasoning and the run changes something. */
+  readonly invalidatedReasoning?: InvalidatedReasoning | undefined
   /** The run would save less than its minimum, so its plans were dropped. */
   readonly heldBack?: true
 }
@@ -72,7 +75,7 @@ export type ContentReader = Pick<Storage, 'contents' | 'metadata' | 'shownTexts'
 const MOST_SHORTENED = 3
 
 /** Rows whose contents are read at once. */
-const PAGE_ROWS = 500
+export const PAGE_ROWS = 500
 
 /**
  * How a run gets its summaries. An object: from the summarizer, and the object is notified. `estimate`: from summarizers without a
@@ -139,6 +142,12 @@ export class RunDraft {
   /** The view after the steps so far. */
   get view(): View {
     return this.#view
+  }
+
+  /** The index of the first row that the steps so far change; the length of the view when there is none. */
+  get changedFrom(): number {
+    const first = firstChange(this.#snapshot.view, this.#view)
+    return first < 0 ? this.#view.rows.length : first
   }
 
   /** The run with the steps so far. */

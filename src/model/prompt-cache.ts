@@ -1,3 +1,4 @@
+import { firstChange } from './invalidated-reasoning.ts'
 import type { View } from './view.ts'
 import type { ViewRow } from './view-row.ts'
 
@@ -45,7 +46,7 @@ type Cached = number | undefined
  */
 export function firstChangedOf(before: View, after: View, cached?: Cached): FirstChanged | undefined {
   const { rows } = before
-  const index = rows.findIndex((row, at) => after.rows[at] !== row)
+  const index = firstChange(before, after)
   const row = rows[index]
   if (row === undefined) return undefined
   const tokensBefore = before.tokensOfRows(rows.slice(0, index))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { CompactOptions, Store } from '../../../src/index.ts'
+import type { CompactOptions, NewMessage, Part, Stage, Store } from '../../../src/index.ts'
 import { say, units } from '../../support/conversation.ts'
 import { appendAll, type Contract, S } from './support.ts'
 
@@ -75,6 +75,106 @@ export function describePromptCache({ open }: Contract): void {
       expect(run!.reason).toBe('NOTHING_TO_COMPACT')
       const preview = await store.previewCompaction(S, { targetTokens: 50_000 })
       expect(preview!.firstChanged).toBeUndefined()
+    })
+  })
+
+  describe('reasoning that a run makes invalid', () => {
+    const CHECKS = { provider: 'anthropic', model: 'claude-opus-5-5' } as const
+    const SIGNATURE = { anthropic: { signature: 'sig' } }
+    const thought = (size: number, providerOptions?: typeof SIGNATURE): Part => ({
+      type: 'reasoning',
+      text: units(size, 'r'),
+      ...(providerOptions && { providerOptions }),
+    })
+    /** 39 characters of JSON: 10 units. */
+    const redacted: Part = {
+      type: 'provider',
+      provider: 'anthropic',
+      data: { type: 'redacted_thinking', data: 'x' },
+    }
+    const text: Part = { type: 'text', text: units(50) }
+    const answer = (...content: Part[]): NewMessage => ({ role: 'assistant', content })
+    /** Five exchanges. What has no signature was not sent before either. */
+    const THINKING: readonly NewMessage[] = [
+      say('user', units(50)),
+      answer(thought(10, SIGNATURE), text),
+      say('user', units(50)),
+      answer(thought(10, SIGNATURE), text),
+      say('user', units(50)),
+      answer(thought(10, SIGNATURE), text),
+      say('user', units(50)),
+      answer(thought(10, SIGNATURE), thought(20), text),
+      say('user', units(50)),
+      answer(thought(10, SIGNATURE), redacted, text),
+    ]
+    /** The second and the third exchange. */
+    const RANGE = { range: { from: 3, to: 6 }, summary: 'Two questions.' } as const
+
+    test('is what stays after the first change, in the preview and in the result', async () => {
+      const store = await open()
+      await appendAll(store, THINKING)
+      // 10 units in the fourth exchange, 10 and 10 in the fifth; 30 × 1.23 × 1.15 = 42.4.
+      const lost = { blocks: 3, tokens: 43 }
+      const preview = await store.previewCompaction(S, { ...CHECKS, ...RANGE })
+      expect(preview!.invalidatedReasoning).toEqual(lost)
+      expect((await store.compactSession(S, preview!))!.invalidatedReasoning).toEqual(lost)
+    })
+
+    test('is not reported for other models, and when nothing changes', async () => {
+      const store = await open()
+      await appendAll(store, THINKING)
+      for (const model of ['claude-opus-4-8', 'claude-opus-5'])
+        expect(
+          await store.previewCompaction(S, { ...RANGE, provider: 'anthropic', model }),
+        ).not.toHaveProperty('invalidatedReasoning')
+      expect(await store.compactSession(S, { ...CHECKS, targetTokens: 50_000 })).not.toHaveProperty(
+        'invalidatedReasoning',
+      )
+    })
+
+    test('is not what the run itself leaves out from the beginning', async () => {
+      const store = await open()
+      await appendAll(store, THINKING)
+      const run = await store.compactSession(S, { ...CHECKS, stages: ['drop_reasoning'], targetTokens: 0 })
+      expect(run!.compactions[0]!.partsReplaced).toBe(5)
+      expect(run!.invalidatedReasoning).toEqual({ blocks: 0, tokens: 0 })
+    })
+
+    test('is what follows reasoning that was left out between two blocks', async () => {
+      const store = await open()
+      const ids = await appendAll(store, THINKING)
+      await store.pin(S, [ids[3]!])
+      // The second block stays; the third and fourth go; the fifth and its redacted one stay: 20 units × 1.23 × 1.15 = 28.3.
+      const run = await store.compactSession(S, { ...CHECKS, stages: ['drop_reasoning'], targetTokens: 0 })
+      expect(run!.compactions[0]!.partsReplaced).toBe(4)
+      expect(run!.invalidatedReasoning).toEqual({ blocks: 2, tokens: 29 })
+    })
+
+    test('is only what follows the changed part within its message', async () => {
+      const store = await open()
+      await appendAll(store, [
+        ...THINKING.slice(0, 1),
+        answer(thought(10, SIGNATURE), text, thought(5, SIGNATURE), text),
+        ...THINKING.slice(2, 4),
+      ])
+      const stage: Stage = {
+        name: 'shorten',
+        plan: ({ rows }) => ({ replace: [{ row: rows[1]!, part: 1, text: 'short' }] }),
+      }
+      // 5 and 10 units × 1.23 × 1.15 = 21.2.
+      const run = await store.compactSession(S, { ...CHECKS, stages: [stage], targetTokens: 0 })
+      expect(run!.invalidatedReasoning).toEqual({ blocks: 2, tokens: 22 })
+    })
+
+    test('is nothing where no message of the model follows', async () => {
+      const store = await open()
+      await appendAll(store, [...THINKING.slice(0, 2), say('user', units(900))])
+      const stage: Stage = {
+        name: 'shorten',
+        plan: ({ rows }) => ({ replace: [{ row: rows[2]!, part: 0, text: 'short' }] }),
+      }
+      const run = await store.compactSession(S, { ...CHECKS, stages: [stage], targetTokens: 0 })
+      expect(run!.invalidatedReasoning).toEqual({ blocks: 0, tokens: 0 })
     })
   })
 

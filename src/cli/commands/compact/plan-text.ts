@@ -171,10 +171,11 @@ const WHY_OFF_TARGET: { readonly [W in OffTarget]: string } = {
   REMOVED_MORE: 'a stage removes more than needed, or the settings keep less',
 }
 
-/** Tokens before and after, the target, whether the request fits, and what the prompt cache loses. */
+/** Tokens before and after, the target, whether the request fits, and what the run invalidates. */
 function totalLines(preview: CompactionPreview, output: Output): string[] {
   const { bold, green, yellow, red, dim } = output.style
-  const { tokensBefore, tokensAfter, tokensSaved, targetTokens, reachedTarget, fits, firstChanged } = preview
+  const { tokensBefore, tokensAfter, tokensSaved, targetTokens, reachedTarget, fits } = preview
+  const { firstChanged, invalidatedReasoning } = preview
   const share = tokensBefore === 0 ? 0 : tokensSaved / tokensBefore
   const figures = `  history ${fromTo(tokensBefore, tokensAfter)}, saves ${count(tokensSaved)} (${percent(share)})`
   const target: Piece = reachedTarget ? [green, 'reached'] : [yellow, 'not reached']
@@ -188,11 +189,18 @@ function totalLines(preview: CompactionPreview, output: Output): string[] {
       '  ',
     ),
   ]
-  if (firstChanged === undefined || firstChanged.tokensGivenUp === 0) return lines
-  const { position, cachedTokens, tokensGivenUp, source } = firstChanged
-  const known = source === 'reported' ? 'as its provider reported' : 'as far as can be known'
-  const text = `prompt cache: the history changes from position ${position} on; ${count(tokensGivenUp)} of ${count(cachedTokens)} cached tokens are invalidated (${known})`
-  return [...lines, ...sentence(text, output.out, dim, '  ')]
+  if (firstChanged !== undefined && firstChanged.tokensGivenUp > 0) {
+    const { position, cachedTokens, tokensGivenUp, source } = firstChanged
+    const known = source === 'reported' ? 'as its provider reported' : 'as far as can be known'
+    const text = `prompt cache: the history changes from position ${position} on; ${count(tokensGivenUp)} of ${count(cachedTokens)} cached tokens are invalidated (${known})`
+    lines.push(...sentence(text, output.out, dim, '  '))
+  }
+  if (invalidatedReasoning !== undefined && invalidatedReasoning.blocks > 0) {
+    const { blocks, tokens } = invalidatedReasoning
+    const text = `reasoning: ${counted(blocks, 'block')} (${count(tokens)} tokens) after that place ${blocks === 1 ? 'is' : 'are'} not sent any more: this model checks what precedes its reasoning`
+    lines.push(...sentence(text, output.out, dim, '  '))
+  }
+  return lines
 }
 
 /** A piece of a line: stored text, made safe here, and its style. */

@@ -231,6 +231,7 @@ export function planJson({ sessionId, provider, model, preview }: ShownPlan, pla
             tokensGivenUp: first.tokensGivenUp,
             source: first.source,
           },
+    invalidatedReasoning: preview.invalidatedReasoning ?? null,
     stages: plan.stages.map(({ compactionId, rows, inserts, ...stage }) => ({
       compaction: compactionId,
       ...stage,

@@ -56,6 +56,10 @@ const outcomeShape = {
   target_tokens: z.int(),
   reached_target: z.boolean(),
   fits: z.boolean(),
+  invalidated_reasoning: z
+    .strictObject({ blocks: z.int(), tokens: z.int() })
+    .nullable()
+    .describe('reasoning that stays and is no longer sent, where the model checks what precedes it'),
   compactions: z.array(stepShape),
 }
 
@@ -75,7 +79,7 @@ function outcomeOf({ id, messageCount }: Session, found: CompactionPreview | Com
         tokens_before: 0,
         tokens_after: 0,
       },
-      ...{ target_tokens: 0, reached_target: true, fits: true, compactions: [] },
+      ...{ target_tokens: 0, reached_target: true, fits: true, invalidated_reasoning: null, compactions: [] },
     }
   const { compacted, reason: why, tokensBefore, tokensAfter, targetTokens, reachedTarget, fits } = found
   return {
@@ -87,6 +91,7 @@ function outcomeOf({ id, messageCount }: Session, found: CompactionPreview | Com
     target_tokens: targetTokens,
     reached_target: reachedTarget,
     fits,
+    invalidated_reasoning: found.invalidatedReasoning ?? null,
     compactions: found.compactions.slice(0, MOST_STEPS).map((one) => ({
       compaction_id: one.id,
       kind: one.kind,
@@ -109,7 +114,9 @@ async function outcomeText(
   if (!outcome.compacted) return `Nothing to compact: ${outcome.why_not}.`
   const scope = await countingFor(access.store, outcome.session_id)
   const names = new Names(scope, maxTokens)
-  const first = `${done}: ${fromTo(outcome.tokens_before, outcome.tokens_after)}.`
+  const { invalidated_reasoning: lost } = outcome
+  const isLost = lost !== null && lost.blocks > 0
+  const first = `${done}: ${fromTo(outcome.tokens_before, outcome.tokens_after)}.${isLost ? ` ${counted(lost.blocks, 'block')} of reasoning (${lost.tokens} tokens) that stay can no longer be sent.` : ''}`
   const steps = outcome.compactions.map(
     (one) =>
       `${names.name(one.stage)}: ${counted(one.rows_hidden, 'row')} hidden, ${counted(one.parts_replaced, 'part')} replaced, ${counted(one.rows_inserted, 'row')} inserted; ${fromTo(one.tokens_before, one.tokens_after)}`,

@@ -1,0 +1,72 @@
+import type { Plan, PlannedReplacement } from '../model/plan.ts'
+import { worthOf } from '../model/prompt-cache.ts'
+import type { View } from '../model/view.ts'
+import type { ViewRow } from '../model/view-row.ts'
+import { SizesSum, tokensOf } from '../tokens/measure.ts'
+
+/** What a part of a plan must achieve to be used in place of the whole. */
+export type Enough = {
+  /** The size that the view is to have, tokens. */
+  readonly targetTokens: number
+  /** The least that a run must be worth, and that it must save, tokens. */
+  readonly minimumWorth: number
+  readonly minimumSavings: number
+  /** From this index on, earlier steps of the run have changed the view: there is no reasoning to keep valid. */
+  readonly changedFrom: number
+}
+
+/**
+ * The newest replacements of a plan that are enough alone; the whole plan where there are none, or where no reasoning is between its first
+ * row and theirs. For models that check what precedes their reasoning: the later the first change, the more of it stays valid. All parts of a
+ * row are replaced together.
+ */
+export function latestPart(view: View, plan: Plan, enough: Enough): Plan {
+  const first = firstIndex(view, plan.replace)
+  const chosen = newestThatAreEnough(view, plan.replace, enough)
+  if (chosen === undefined || first === undefined) return plan
+  const from = firstIndex(view, chosen)!
+  const spared = view.rows.slice(first, Math.min(from, enough.changedFrom))
+  if (!spared.some(({ hasReasoning }) => hasReasoning)) return plan
+  const keys = new Set(chosen.map(({ row }) => row.key))
+  const requires = plan.requires.flatMap((required) => {
+    const by = required.by.filter((key) => keys.has(key))
+    return by.length === 0 ? [] : [{ ...required, by }]
+  })
+  // The figure of the whole plan.
+  const { files: _, ...params } = plan.params
+  return { ...plan, replace: chosen, requires, params }
+}
+
+function firstIndex(view: View, replace: readonly PlannedReplacement[]): number | undefined {
+  return replace.reduce<number | undefined>((least, { row }) => {
+    const index = view.indexOf(row.key)
+    return index === undefined || (least !== undefined && least < index) ? least : index
+  }, undefined)
+}
+
+function newestThatAreEnough(
+  view: View,
+  replace: readonly PlannedReplacement[],
+  { targetTokens, minimumWorth, minimumSavings }: Enough,
+): PlannedReplacement[] | undefined {
+  const byRow = new Map<ViewRow, PlannedReplacement[]>()
+  for (const one of replace) byRow.set(one.row, [...(byRow.get(one.row) ?? []), one])
+  const newestFirst = [...byRow].sort(([a], [b]) => view.indexOf(b.key)! - view.indexOf(a.key)!)
+  const { estimator, provider } = view
+  const left = new SizesSum(view.sizes)
+  const rows = new Set<ViewRow>()
+  for (const [row, own] of newestFirst) {
+    rows.add(row)
+    for (const { saved, instead } of own) {
+      left.subtract(saved)
+      if (instead !== undefined) left.add(instead)
+    }
+    const tokens = tokensOf(left.value, view.sent, estimator, provider)
+    const saved = view.tokens - tokens
+    // At most what is left is written into the prompt cache again.
+    const isEnough =
+      tokens <= targetTokens && saved >= minimumSavings && worthOf(saved, tokens) >= minimumWorth
+    if (isEnough) return rows.size === byRow.size ? undefined : replace.filter((one) => rows.has(one.row))
+  }
+  return undefined
+}
