@@ -21,7 +21,7 @@ import { randomFrom } from './random.ts'
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json | undefined }
 export type Block = { readonly type: string; readonly [name: string]: unknown }
-type WireMessage = { readonly role: string; readonly content: string | readonly Block[] }
+export type WireMessage = { readonly role: string; readonly content: string | readonly Block[] }
 export type MessagesBody = {
   readonly model?: string
   readonly system?: unknown
@@ -66,6 +66,8 @@ export type PrefixRuleOptions = {
   readonly seed?: number
   /** Whether a block that fails is dropped and only counted, so that a session goes on. Default: the request is refused. */
   readonly lenient?: boolean
+  /** The share of answers without reasoning: models think adaptively. Default 1/6. */
+  readonly silent?: number
   /** Calls of tools in a turn, at most. Default 3. */
   readonly calls?: number
   /** Characters of filler in texts. Default 40. */
@@ -91,7 +93,7 @@ export class PrefixRule {
   #answers = 0
 
   constructor(options: PrefixRuleOptions = {}) {
-    this.#options = { seed: 1, lenient: false, calls: 3, words: 40, ...options }
+    this.#options = { seed: 1, lenient: false, silent: 1 / 6, calls: 3, words: 40, ...options }
     this.#random = randomFrom(this.#options.seed)
   }
 
@@ -157,7 +159,9 @@ export class PrefixRule {
     for (let content: readonly string[] | undefined = before; content !== undefined; ) {
       if (isDeepStrictEqual(made.before, content)) return true
       const summarized: readonly string[] | undefined = this.#summaries.get(content[0] ?? '')
-      content = summarized === undefined ? undefined : [...summarized, ...content.slice(1)]
+      // Turns of one role would become one with the last that it summarizes.
+      const joins: boolean = summarized?.at(-1)?.split(' ', 1)[0] === content[1]?.split(' ', 1)[0]
+      content = summarized === undefined || joins ? undefined : [...summarized, ...content.slice(1)]
     }
     return false
   }
@@ -218,8 +222,7 @@ export class PrefixRule {
   #parts({ tools = [], messages }: MessagesBody, number: number): Block[] {
     const calls = tools.length > 0 && callsOfTurn(messages) < this.#options.calls && this.#random() < 0.6
     const parts: Block[] = []
-    // Models think adaptively: one answer in six has no reasoning.
-    if (this.#random() > 1 / 6) parts.push(this.#thought(number))
+    if (this.#random() >= this.#options.silent) parts.push(this.#thought(number))
     if (!calls || this.#random() < 0.5) parts.push({ type: 'text', text: this.#text(number, 'Answer') })
     if (!calls) return parts
     const count = 1 + Math.floor(this.#random() * 2)

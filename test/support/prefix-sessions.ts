@@ -1,6 +1,7 @@
+import { fromAnthropic } from '../../src/anthropic.ts'
 import { isUndertextError, openStore, type Store } from '../../src/index.ts'
 import { MODEL, type Path } from './prefix-paths.ts'
-import type { PrefixServer } from './prefix-server.ts'
+import { type PrefixServer, startPrefixServer, type WireMessage } from './prefix-server.ts'
 import { randomFrom } from './random.ts'
 import { newFile } from './temporary.ts'
 
@@ -18,6 +19,10 @@ export type SessionOptions = {
   readonly stores?: number
   /** Whether only automatic compaction changes the view. */
   readonly calm?: boolean
+  /** Whether two users sometimes speak at once. The store must know what each request contained. */
+  readonly crowded?: boolean
+  /** Whether the session begins with an imported conversation, which had another system prompt. */
+  readonly imported?: boolean
 }
 
 /** Verbs may refuse what chance asks of them. */
@@ -30,11 +35,43 @@ const LEGITIMATE = [
   'STALE_PLAN',
 ] as const
 
-/** Runs a session on a path, and returns its stores' last session. The server counts what it refuses. */
+/** What a server saw: what it refused, and the requests that sent less reasoning than they could. */
+export type Outcome = {
+  readonly refusals: readonly string[]
+  readonly short: readonly string[]
+  readonly requests: number
+  readonly kept: number
+}
+
+/** Runs sessions on a path, with servers that count what they refuse. */
+export async function runSessions(path: Path, sessions: readonly SessionOptions[]): Promise<Outcome> {
+  const refusals: string[] = []
+  const short: string[] = []
+  let requests = 0
+  let kept = 0
+  for (const options of sessions) {
+    const server = await startPrefixServer({ seed: options.seed, lenient: true, calls: 2 })
+    try {
+      await runSession(path, server, options)
+    } finally {
+      await server.close()
+    }
+    for (const [at, seen] of server.rule.requests.entries()) {
+      const where = `${JSON.stringify(options)} request ${at + 1}`
+      if (seen.refusal !== undefined) refusals.push(`${where}: ${seen.refusal.slice(0, 90)}`)
+      else if (seen.kept < seen.most) short.push(`${where}: ${seen.kept} of ${seen.most}`)
+    }
+    requests += server.rule.requests.length
+    kept += server.rule.kept
+  }
+  return { refusals, short, requests, kept }
+}
+
+/** Runs a session on a path. */
 export async function runSession(
   path: Path,
   server: PrefixServer,
-  { seed, turns, stores: count = 1, calm = false }: SessionOptions,
+  { seed, turns, stores: count = 1, calm = false, crowded = false, imported = false }: SessionOptions,
 ): Promise<void> {
   const random = randomFrom(seed)
   const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!
@@ -44,14 +81,12 @@ export async function runSession(
     stores.push(await openStore(file, { env: false, contextWindows: { anthropic: WINDOW } }))
   try {
     let id = 's'
-    await stores[0]!.createSession({ id, provider: 'anthropic', model: MODEL })
+    if (imported) await importElsewhere(stores[0]!, server, id)
+    else await stores[0]!.createSession({ id, provider: 'anthropic', model: MODEL })
     for (let turn = 1; turn <= turns; turn++) {
-      await path(
-        pick(stores),
-        server,
-        id,
-        `Question ${turn} of ${id}: ${'and so on '.repeat(pick([1, 5, 40]))}`,
-      )
+      const say = (who: string): Promise<void> =>
+        path(pick(stores), server, id, `${who} ${turn} in ${id}: ${'and so on '.repeat(pick([1, 5, 40]))}`)
+      await (crowded && pick([true, false, false]) ? Promise.all([say('Ann'), say('Ben')]) : say('Ann'))
       if (calm) continue
       for (let changes = pick([0, 0, 1, 1, 2]); changes > 0; changes--)
         id = await change(pick(stores), id, pick, `f${turn}-${changes}`)
@@ -61,6 +96,21 @@ export async function runSession(
   } finally {
     for (const store of stores) await store.close()
   }
+}
+
+/** A conversation of another program, with reasoning that is bound to that program's system prompt. */
+async function importElsewhere(store: Store, server: PrefixServer, id: string): Promise<void> {
+  const messages: WireMessage[] = []
+  for (const text of ['What is a folio?', 'And a quarto?']) {
+    messages.push({ role: 'user', content: text })
+    const { content } = server.rule.answer({ model: MODEL, system: 'You are another clerk.', messages })
+    messages.push({ role: 'assistant', content })
+  }
+  const events = fromAnthropic(messages).map((message, at) => {
+    return { type: 'message', message: { ...message, idempotencyKey: `import-${at}` } } as const
+  })
+  await store.importSession(id, events, { source: 'another-program' })
+  await store.updateSession(id, { provider: 'anthropic', model: MODEL })
 }
 
 type Pick = <T>(all: readonly T[]) => T
