@@ -9,6 +9,7 @@ import {
   DEFAULT_COMPACTION_THRESHOLD,
   estimateOf,
   estimateRequest,
+  hasFixedPart,
   weighRequest,
 } from '../tokens/budget.ts'
 import {
@@ -52,6 +53,12 @@ export type ContextStats = {
   readonly messageCount: number
   readonly withinBudget: boolean
   readonly breakdown: BudgetCheckResult['breakdown']
+  /**
+   * Tokens of the system prompt and tools, as far as they are known, and their source. `given`: the call. `last-request`: the session's
+   * last request whose usage was recorded, for a call with neither `system` nor `tools`. `none`: neither; what reports show besides the
+   * history is then in `breakdown.unseen`.
+   */
+  readonly fixed: { readonly tokens: number; readonly source: 'given' | 'last-request' | 'none' }
   /** Provider of the limits and token counts. */
   readonly provider: string
   readonly model?: string
@@ -129,7 +136,7 @@ export function contextStats(
   const { request, settings, estimator } = given
   const chosen = resolveModel(given.own, given.provider, given.model)
   const history = tokensOf(figures.visibleSizes, figures.visibleCount, estimator, chosen.key)
-  const raw = estimateRequest(chosen.key, request, history, estimator)
+  const raw = estimateRequest(chosen.key, request, history, estimator, readings.fixed)
   const estimate = estimateOf(raw)
   const { viewEpoch } = figures
   const expected = outlook(readings, { viewEpoch, estimator: estimator.name, estimate })
@@ -164,6 +171,7 @@ export function contextStats(
     messageCount: figures.visibleCount,
     withinBudget: budget.withinBudget,
     breakdown: budget.breakdown,
+    fixed: fixedPart(request, budget.breakdown, Math.round(expected.ratio * (raw.unseen ?? 0))),
     provider: chosen.provider,
     estimator: figures.estimator,
     storedMessages: figures.messageCount,
@@ -197,6 +205,15 @@ export function contextStats(
   if (readings.learned.input !== undefined) stats.inputLimit = readings.learned.input
   if (target > 0) stats.contextWindowTarget = target
   return stats
+}
+
+function fixedPart(
+  request: CheckedStats,
+  { systemPrompt, toolDefinitions }: BudgetCheckResult['breakdown'],
+  last: number,
+): ContextStats['fixed'] {
+  if (hasFixedPart(request)) return { tokens: systemPrompt + toolDefinitions, source: 'given' }
+  return last > 0 ? { tokens: last, source: 'last-request' } : { tokens: 0, source: 'none' }
 }
 
 /** The usage at which compaction is due; a number of tokens is converted to a share of the available tokens. */

@@ -179,6 +179,9 @@ function oneModel({ out, style }: Output, figures: RequestFigures): string[] {
   ]
   const sources = [
     `Tokens: ${sourceOfEstimate(stats, out)}.`,
+    ...(stats.fixed.source === 'last-request'
+      ? [`System prompt and tools: ${count(stats.fixed.tokens)} tokens, as in the last request.`]
+      : []),
     `Window: ${count(stats.contextWindow.tokens)} tokens, ${sourceOfWindow(stats)}.`,
     `Answer: ${count(stats.outputReserve.tokens)} tokens kept free, ${RESERVE_SOURCES[stats.outputReserve.source]}.`,
     ...(stats.inputLimit === undefined
