@@ -176,12 +176,23 @@ export type UsageWarningEvent = UsageWarning & {
   readonly model?: string
 }
 
+/** The window of a model is not known: what is assumed. Emitted once per model and store. */
+export type WindowAssumedEvent = {
+  readonly sessionId: string
+  readonly provider: string
+  readonly model: string
+  /** The assumed context window, tokens. */
+  readonly tokens: number
+  readonly message: string
+}
+
 /** The events of a store, by name. */
 export type StoreEvents = {
   readonly contextWarning: ContextWarningEvent
   readonly compaction: CompactionEvent
   readonly turnComplete: TurnCompleteEvent
   readonly usageWarning: UsageWarningEvent
+  readonly windowAssumed: WindowAssumedEvent
   readonly indexing: IndexingEvent
   readonly job: JobEvent
   readonly circuit: CircuitEvent
@@ -194,6 +205,7 @@ export const STORE_EVENTS = [
   'compaction',
   'turnComplete',
   'usageWarning',
+  'windowAssumed',
   'indexing',
   'job',
   'circuit',
@@ -281,6 +293,10 @@ export class Events {
       if (registration.once) this.#remove(name, (one) => one === registration)
       this.#call(name, () => registration.listener(event as never))
     }
+  }
+
+  has(name: StoreEventName): boolean {
+    return this.#listeners.has(name)
   }
 
   /** Calls the hooks in order. Returns whether none of them vetoes. */

@@ -126,6 +126,7 @@ export {
   type TurnCompleteEvent,
   type UsageWarning,
   type UsageWarningEvent,
+  type WindowAssumedEvent,
 } from './events.ts'
 export type { AskFailure, FileSummaryFailure, ProcessedFile } from './files/file-summarization-service.ts'
 export { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from './files/tool-output/cut-output.ts'

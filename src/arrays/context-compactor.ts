@@ -251,7 +251,7 @@ async function runPipeline(
     chosen,
     contextWindow: getContextWindowSize(chosen.key, chosen.model),
     viewEpoch: 0,
-    readings: { measurement: undefined, calibration: undefined },
+    readings: { measurement: undefined, calibration: undefined, fixed: undefined },
     historyTokens: rows.view.tokens,
     sizes: rows.view.sizes,
     estimator: rows.view.estimator,

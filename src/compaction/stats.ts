@@ -9,6 +9,7 @@ import {
   DEFAULT_COMPACTION_THRESHOLD,
   estimateOf,
   estimateRequest,
+  hasFixedPart,
   weighRequest,
 } from '../tokens/budget.ts'
 import {
@@ -66,6 +67,12 @@ export type ContextStats = {
   /** Bytes of the request: images and files in base64, and an estimate of the text, four bytes for each token. */
   readonly bytes: MediaUse
   readonly breakdown: BudgetCheckResult['breakdown']
+  /**
+   * Tokens of the system prompt and tools, as far as they are known, and their source. `given`: the call. `last-request`: the session's
+   * last request whose usage was recorded, for a call with neither `system` nor `tools`. `none`: neither; what reports show besides the
+   * history is then in `breakdown.unseen`.
+   */
+  readonly fixed: { readonly tokens: number; readonly source: 'given' | 'last-request' | 'none' }
   /** Provider of the limits and token counts. */
   readonly provider: string
   readonly model?: string
@@ -143,7 +150,7 @@ export function contextStats(
   const { request, settings, estimator } = given
   const chosen = resolveModel(given.own, given.provider, given.model)
   const history = tokensOf(figures.visibleSizes, figures.visibleCount, estimator, chosen.key)
-  const raw = estimateRequest(chosen.key, request, history, estimator)
+  const raw = estimateRequest(chosen.key, request, history, estimator, readings.fixed)
   const estimate = estimateOf(raw)
   const { viewEpoch } = figures
   const expected = outlook(readings, { viewEpoch, estimator: estimator.name, estimate })
@@ -188,6 +195,7 @@ export function contextStats(
     images: useOf(used.images, limits.images),
     bytes: useOf(used.bytes, limits.bytes),
     breakdown: budget.breakdown,
+    fixed: fixedPart(request, budget.breakdown, Math.round(expected.ratio * (raw.unseen ?? 0))),
     provider: chosen.provider,
     estimator: figures.estimator,
     storedMessages: figures.messageCount,
@@ -225,6 +233,15 @@ export function contextStats(
 
 function useOf(used: number, limit: number | undefined): MediaUse {
   return limit === undefined ? { used } : { used, limit }
+}
+
+function fixedPart(
+  request: CheckedStats,
+  { systemPrompt, toolDefinitions }: BudgetCheckResult['breakdown'],
+  last: number,
+): ContextStats['fixed'] {
+  if (hasFixedPart(request)) return { tokens: systemPrompt + toolDefinitions, source: 'given' }
+  return last > 0 ? { tokens: last, source: 'last-request' } : { tokens: 0, source: 'none' }
 }
 
 /** The usage at which compaction is due; a number of tokens is converted to a share of the available tokens. */

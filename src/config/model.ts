@@ -19,6 +19,20 @@ export type ChosenModel = {
   readonly model: string | undefined
 }
 
+/**
+ * The names of a call that its session does not have; `undefined` when it has them. What a session has is never replaced: a call of
+ * another model (for a title, say) does not change the session's. A model is of use only with its provider.
+ */
+export function missingNames(
+  session: Pick<Session, 'provider' | 'model'>,
+  { provider, model }: { readonly provider?: string | undefined; readonly model?: string | undefined },
+): { readonly provider?: string; readonly model?: string } | undefined {
+  if (provider === undefined || provider === '') return undefined
+  if (session.provider === undefined) return { provider, ...(model !== undefined && { model }) }
+  const isSame = canonicalProvider(provider) === canonicalProvider(session.provider)
+  return isSame && session.model === undefined && model !== undefined ? { model } : undefined
+}
+
 /** The provider and model of the call, else of the session, else the default. A session's model is used only with its provider. */
 export function resolveModel(
   session: Pick<Session, 'provider' | 'model'> | undefined,

@@ -212,7 +212,7 @@ type RunSubject = {
   /** The maximum input that the provider accepts, tokens, where it was learned. */
   readonly inputLimit?: number | undefined
   readonly viewEpoch: number
-  readonly readings: Pick<Readings, 'measurement' | 'calibration'>
+  readonly readings: Pick<Readings, 'measurement' | 'calibration' | 'fixed'>
   /** Estimated tokens of the history, not calibrated: all planning counts in these. */
   readonly historyTokens: number
   /** Sizes of the history. */
@@ -226,7 +226,7 @@ type RunSubject = {
  */
 export function resolveSettings(config: RunConfig, subject: RunSubject): RunSettings {
   const { chosen, contextWindow, historyTokens, estimator } = subject
-  const raw = estimateRequest(chosen.key, config, historyTokens, estimator)
+  const raw = estimateRequest(chosen.key, config, historyTokens, estimator, subject.readings.fixed)
   const estimate = estimateOf(raw)
   const found = outlook(subject.readings, {
     viewEpoch: subject.viewEpoch,

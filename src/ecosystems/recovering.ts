@@ -1,3 +1,4 @@
+import { missingNames } from '../config/model.ts'
 import type { AppendOptions } from '../config/store-options.ts'
 import { errorName, isUndertextError } from '../errors.ts'
 import { taken } from '../messages/check.ts'
@@ -48,9 +49,8 @@ async function complete(
   session: Awaited<ReturnType<Store['getSession']>>,
   { provider, model, owner }: SessionNames,
 ): Promise<void> {
-  const isNewModel = provider !== undefined && session.provider === undefined
   const change = {
-    ...(isNewModel && { provider, ...(model !== undefined && { model }) }),
+    ...missingNames(session, { provider, model }),
     ...(owner !== undefined && session.owner !== owner && { owner }),
   }
   // Of two owners who claim a session at once, the second finds none.

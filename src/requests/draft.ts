@@ -45,7 +45,7 @@ export type ReadSnapshot = (
   sessionId: string,
   provider: string | undefined,
   model: string | undefined,
-  whole?: boolean,
+  how?: { readonly whole: boolean },
 ) => Promise<SessionSnapshot>
 
 /** The parts of a request besides its history. */
@@ -84,7 +84,7 @@ export async function draftRequest(
   const snapshot = await read(sessionId, options.provider, options.model)
   const drafted = draftFrom(snapshot, parts, request)
   if (drafted !== undefined) return drafted
-  return draftFrom(await read(sessionId, options.provider, options.model, true), parts, request)!
+  return draftFrom(await read(sessionId, options.provider, options.model, { whole: true }), parts, request)!
 }
 
 /** `undefined` when the snapshot does not have all that is known of the reasoning, and it is needed. */

@@ -112,8 +112,8 @@ export const prepareSchema = z
     ...beforeShape,
     /** The system prompt; sections of `persistentContext` and texts of `injector` come after it. */
     system: z.string().optional(),
-    /** Definitions of tools, as they go to the provider: counted, and returned as they are. */
-    tools: z.array(z.unknown().transform(taken)).readonly().optional(),
+    /** Definitions of tools, as they go to the provider, or the tools of the AI SDK: counted, and returned as definitions. */
+    tools: requestSchema.shape.tools.readonly(),
     /** The next message. Counted, at the end of `messages`, and not stored. */
     prompt: promptSchema.optional(),
     /** Files, as text, for the prompt. What does not fit is summarized, cut or left out. */
@@ -164,7 +164,8 @@ export function requestParts({
   const { contextWindowTarget, threshold, pendingTokens, pendingMedia } = others
   return defined({
     system,
-    tools: tools && [...tools],
+    // A request that is made here is whole: the tools of the last one are not added.
+    tools: tools === undefined ? [] : [...tools],
     maxOutputTokens,
     contextWindowTarget,
     threshold,

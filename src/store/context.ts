@@ -13,6 +13,7 @@ import type { Awaitable } from '../storage/jobs.ts'
 import type { Estimators, Session, SessionFigures, Storage } from '../storage/storage.ts'
 import type { Readings } from '../tokens/calibration.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import { isAssumed } from '../tokens/windows.ts'
 
 /** The options of `openStore` that concern all sessions. */
 export type StoreSettings = {
@@ -32,6 +33,8 @@ export class StoreContext<S extends Storage = Storage> {
   readonly events = new Events()
   /** The models of the last stats of sessions, where they are not that of the settings. */
   readonly #models = new Map<string, ChosenModel>()
+  /** Models whose assumed windows were reported. */
+  readonly #assumed = new Set<string>()
 
   constructor(storage: S, { estimators, layers = [] }: StoreSettings) {
     this.storage = storage
@@ -113,6 +116,23 @@ export class StoreContext<S extends Storage = Storage> {
     model?: string,
   ): ChosenModel {
     return resolveModel(session && this.configuration.modelOf(session), provider, model)
+  }
+
+  /**
+   * Warns once per model that its window is only assumed: a request that is too large for the real one fails, or is cut without an error.
+   * Without a listener it is a warning of the process.
+   */
+  warnOfWindow(sessionId: string, stats: ContextStats | null): void {
+    if (stats?.model === undefined || !isAssumed(stats.contextWindow)) return
+    const { provider, model, contextWindow } = stats
+    const name = `${provider}/${model}`
+    if (this.#assumed.has(name) || this.#assumed.size >= MOST_MODELS) return
+    this.#assumed.add(name)
+    const { tokens } = contextWindow
+    const message = `The context window of ${name} is not known, and ${tokens} tokens are assumed: pass contextWindows to openStore.`
+    if (this.events.has('windowAssumed'))
+      this.events.emit('windowAssumed', { sessionId, provider, model, tokens, message })
+    else process.emitWarning(message, { type: 'UndertextWarning', code: 'UNDERTEXT_WINDOW' })
   }
 
   estimatorNamed(name: string, sessionId: string): Estimator {

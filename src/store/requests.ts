@@ -1,10 +1,12 @@
 import type { ContextStats } from '../compaction/stats.ts'
 import type { UsageResult } from '../compaction/usage.ts'
+import { missingNames } from '../config/model.ts'
 import { nonDefaults } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
 import type { AppendOptions, UsageInput } from '../config/store-options.ts'
 import { invalid, isUndertextError, UndertextError } from '../errors.ts'
 import { check, readable } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
 import { isBlankMessage, type NewMessage } from '../messages/message.ts'
 import { checkMessages } from '../messages/message-check.ts'
 import { nextStep } from '../messages/stop-reason.ts'
@@ -36,6 +38,7 @@ import type {
   SessionFigures,
 } from '../storage/storage.ts'
 import { NO_SIZES } from '../tokens/measure.ts'
+import { canonicalProvider } from '../tokens/providers.ts'
 import type { AppendResult } from './append.ts'
 import type { StoreContext } from './context.ts'
 
@@ -78,13 +81,14 @@ export async function recordResponse(
   const appended = await verbs.append(messages, {
     ...(expectedPosition !== undefined && { expectedPosition }),
   })
+  const viewEpoch = await noteModel(context, sessionId, checked)
   const usage = await reading
   const isNew = appended.messages.some(({ existing }) => !existing)
   const requestOf = (billed?: BilledTokens): NewRequest | undefined =>
     request && newRequest(request, billed, { messages, appended: appended.messages, prompt: prompt.length })
   const reported =
     usage !== undefined && isNew
-      ? await verbs.recordUsage(usageOfResponse(checked, usage), requestOf)
+      ? await verbs.recordUsage({ ...usageOfResponse(checked, usage), ...defined({ viewEpoch }) }, requestOf)
       : undefined
   const requestId =
     reported?.requestId ?? (isNew ? await recordAlone(context, sessionId, requestOf, reported) : undefined)
@@ -108,6 +112,45 @@ export async function recordResponse(
     final: next === 'final',
     stats,
   }
+}
+
+/** Another process has the database, it cannot be written, or the session was purged: the request goes on without its names being stored. */
+const UNWRITABLE = ['STORE_READONLY', 'STORE_BUSY', 'STORE_FULL', 'SESSION_NOT_FOUND'] as const
+
+/** Stores provider and model of a session that has none; returns the session after that, and `undefined` when nothing was stored. */
+async function noteNames(
+  { storage }: StoreContext,
+  session: Session,
+  given: Parameters<typeof missingNames>[1],
+): Promise<Session | undefined> {
+  const missing = missingNames(session, given)
+  if (missing === undefined) return undefined
+  try {
+    return await storage.updateSession(session.id, missing)
+  } catch (error) {
+    if (UNWRITABLE.some((code) => isUndertextError(error, code))) return undefined
+    throw error
+  }
+}
+
+/**
+ * The same after an answer. Names that only the settings gave stay with them. The names begin a new epoch of the same view: it is returned
+ * when the request was of the one before, so that its usage counts.
+ */
+async function noteModel(
+  context: StoreContext,
+  sessionId: string,
+  response: Parameters<typeof modelOfResponse>[0],
+): Promise<number | undefined> {
+  const names = modelOfResponse(response)
+  if (names.provider === undefined) return undefined
+  const session = await context.storage.session(sessionId)
+  if (session === undefined) return undefined
+  const usual = context.modelFor(session)
+  const isUsual = canonicalProvider(names.provider) === usual.key && names.model === usual.model
+  if (isUsual && response.provider === undefined) return undefined
+  const named = await noteNames(context, session, names)
+  return response.request?.viewEpoch === session.viewEpoch ? named?.viewEpoch : undefined
 }
 
 /** Records a request without a usage. The answer is stored, so a failure leaves no record and is not thrown. */
@@ -144,18 +187,21 @@ export function checkPrompt({
   return messages
 }
 
-/** Reads view, figures and position of one moment: again when the session changed between the reads. */
+/** Reads view, figures and position of one moment, after the names of the call were stored: again when the session changed between the reads. */
 export async function readSnapshot(
   context: StoreContext,
   id: string,
   provider: string | undefined,
   model: string | undefined,
-  whole = false,
+  { whole = false, keepsNames = false }: { readonly whole?: boolean; readonly keepsNames?: boolean } = {},
 ): Promise<SessionSnapshot> {
   const { storage } = context
   const started = Date.now()
   for (let attempt = 0; attempt < MAX_READS; attempt++) {
-    const session = await storage.session(id)
+    const found = await storage.session(id)
+    const named =
+      keepsNames || found === undefined ? found : await noteNames(context, found, { provider, model })
+    const session = named ?? found
     const snapshot = await snapshotOf(context, id, session, { provider, model, whole })
     const now = await storage.present(id)
     const isSame = now?.incarnation === session?.incarnation && now?.version === session?.version
@@ -221,7 +267,10 @@ export async function renderBoundHistory(
   options: RenderOptions,
 ): Promise<Rendering> {
   const render = async (whole: boolean): Promise<BoundRendering | undefined> => {
-    const { view, reasoning = NO_REASONING } = await readSnapshot(context, id, provider, undefined, whole)
+    const { view, reasoning = NO_REASONING } = await readSnapshot(context, id, provider, undefined, {
+      whole,
+      keepsNames: true,
+    })
     return renderBoundView(view, options, reasoningFacts(reasoning, undefined))
   }
   const { messages, mends } = (await render(false)) ?? (await render(true))!

@@ -1112,7 +1112,11 @@ export class Store<S extends Storage = Storage> {
     ...[id, options, ...rest]: Parameters<RequestPreparer['prepare']>
   ): Promise<PreparedRequest> {
     const section = await notesForRequest(this.#context, id, options)
-    if (section === undefined) return this.#preparer.prepare(id, options, ...rest)
+    if (section === undefined) {
+      const request = await this.#preparer.prepare(id, options, ...rest)
+      this.#context.warnOfWindow(id, request.stats)
+      return request
+    }
     const { persistentContext } = options
     const texts = (): string[] => [persistentContext?.render() ?? '', section.text]
     const render = (): string =>
@@ -1120,6 +1124,7 @@ export class Store<S extends Storage = Storage> {
         .filter((text) => text !== '')
         .join('\n\n')
     const request = await this.#preparer.prepare(id, { ...options, persistentContext: { render } }, ...rest)
+    this.#context.warnOfWindow(id, request.stats)
     return { ...request, notes: section.notes }
   }
 
@@ -1229,10 +1234,13 @@ export class Store<S extends Storage = Storage> {
    * Throws what `compactSession` throws. An unknown session, or one without messages, is not an error.
    */
   async beforeTurn(sessionId: string, options: BeforeTurnOptions = {}): Promise<BeforeTurnResult> {
-    return this.#turns.before(
-      checkId(sessionId),
+    const id = checkId(sessionId)
+    const result = await this.#turns.before(
+      id,
       check(beforeTurnSchema, withRequestNames(options), 'beforeTurn'),
     )
+    this.#context.warnOfWindow(id, result.stats)
+    return result
   }
 
   /**

@@ -6,7 +6,7 @@ import {
   type UsageResult,
   usageResult,
 } from '../compaction/usage.ts'
-import type { CheckedOverflow, CheckedUsage, OverflowInput } from '../config/store-options.ts'
+import type { CheckedOverflow, CheckedUsage } from '../config/store-options.ts'
 import { overflowReader } from '../overflow/overflow.ts'
 import type { BilledTokens, NewRequest, Session, UsageReport } from '../storage/storage.ts'
 import { estimateOf, estimateRequest } from '../tokens/budget.ts'
@@ -73,7 +73,7 @@ async function report(
   context: StoreContext,
   session: Session,
   tokens: number,
-  request: OverflowInput,
+  request: CheckedOverflow,
   outcome: Pick<UsageReport, 'wentThrough' | 'limit' | 'billed' | 'request'>,
 ): Promise<{ readonly result: UsageResult; readonly learned: LearnedTokens }> {
   const { id, estimator } = session

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../errors.ts'
-import { check, readable, shareSchema, taken } from '../messages/check.ts'
+import { check, readable, shareSchema } from '../messages/check.ts'
 import { isObject } from '../messages/json.ts'
 import type { Part } from '../messages/message.ts'
 import { type Estimate, expectedTokens, type Outlook, PLAIN_OUTLOOK } from './calibration.ts'
@@ -13,6 +13,7 @@ import {
 } from './measure.ts'
 import { pendingMediaSchema } from './media-limits.ts'
 import { canonicalProvider } from './providers.ts'
+import { type ToolSet, toolsSchema } from './tool-definitions.ts'
 import { availableInput, getContextWindowSize } from './windows.ts'
 
 /** Fractions and limits of settings that scale with the window. */
@@ -128,7 +129,8 @@ export const requestSchema = z.strictObject({
   system: z.string().optional(),
   /** A prompt that is not appended yet. */
   prompt: z.string().optional(),
-  tools: z.array(z.unknown().transform(taken)).optional(),
+  /** Definitions of tools, or the tools of the AI SDK (name to tool). */
+  tools: toolsSchema.optional(),
   files: z.array(z.looseObject({ content: z.string() })).optional(),
   /** Estimated tokens of other content of the request, such as messages that are not appended yet. */
   pendingTokens: z.int().nonnegative().optional(),
@@ -137,6 +139,7 @@ export const requestSchema = z.strictObject({
 })
 /** The rest of a request besides the stored history. */
 export type PendingRequest = z.input<typeof requestSchema>
+export type CheckedRequest = Readonly<z.output<typeof requestSchema>>
 
 /** NeuroLink's names of the parts of a request, which are accepted in their place. */
 export const NEUROLINK_PARTS = {
@@ -154,7 +157,7 @@ export type NeurolinkRequest = {
   readonly maxTokens?: number | undefined
   readonly systemPrompt?: string | undefined
   readonly currentPrompt?: string | undefined
-  readonly toolDefinitions?: unknown[] | undefined
+  readonly toolDefinitions?: unknown[] | ToolSet | undefined
   readonly fileAttachments?: { content: string; [field: string]: unknown }[] | undefined
 }
 
@@ -183,7 +186,10 @@ export type BudgetBreakdown = {
   readonly currentPrompt: number
   readonly toolDefinitions: number
   readonly fileAttachments: number
-  /** Tokens that only the provider counted: an unknown system prompt and tools. Present only when its reports showed any. */
+  /**
+   * Tokens of what the call does not contain: the system prompt and tools of the session's last request, and what only the provider
+   * counted. Present only when there are any.
+   */
   readonly unseen?: number
 }
 
@@ -244,15 +250,21 @@ export function checkContextBudget(params: BudgetCheckParams): BudgetCheckResult
   })
 }
 
+/** Whether a request has its fixed part: its system prompt and tools, also when they are empty. */
+export function hasFixedPart({ system, tools }: Pick<CheckedRequest, 'system' | 'tools'>): boolean {
+  return system !== undefined || tools !== undefined
+}
+
 /**
  * Estimated tokens of a request by category. A prompt adds the framing of a message. Tool definitions count by their own rule with
- * `neurolink`, as a text with other estimators.
+ * `neurolink`, as a text with other estimators. `lastFixed` is the fixed part of the last request, for one without its own.
  */
 export function estimateRequest(
   provider: string,
-  request: PendingRequest,
+  request: CheckedRequest,
   conversationHistory: number,
   estimator: Estimator = neurolinkEstimator,
+  lastFixed = 0,
 ): BudgetBreakdown {
   const textTokens = (text: string): number => tokensOfText(text, estimator, provider)
   const prompt = (text: string | undefined): number =>
@@ -265,6 +277,7 @@ export function estimateRequest(
     currentPrompt: prompt(request.prompt) + (request.pendingTokens ?? 0),
     toolDefinitions: sumOf(request.tools, tool),
     fileAttachments: sumOf(request.files, ({ content }) => textTokens(content)),
+    ...(lastFixed > 0 && !hasFixedPart(request) && { unseen: lastFixed }),
   }
 }
 
@@ -272,7 +285,7 @@ export function estimateRequest(
 export function estimateOf(raw: BudgetBreakdown): Estimate {
   return {
     history: raw.conversationHistory,
-    standing: raw.systemPrompt + raw.toolDefinitions,
+    standing: raw.systemPrompt + raw.toolDefinitions + (raw.unseen ?? 0),
     pending: raw.currentPrompt + raw.fileAttachments,
   }
 }
@@ -318,7 +331,7 @@ function calibrated(raw: BudgetBreakdown, outlook: Outlook): BudgetBreakdown {
   const currentPrompt = scaled(raw.currentPrompt)
   const toolDefinitions = scaled(raw.toolDefinitions)
   const fileAttachments = scaled(raw.fileAttachments)
-  const unseen = Math.round(outlook.unseen)
+  const unseen = Math.round(outlook.unseen) + scaled(raw.unseen ?? 0)
   const total = Math.round(expectedTokens(outlook, estimateOf(raw)))
   const others = systemPrompt + currentPrompt + toolDefinitions + fileAttachments + unseen
   return {

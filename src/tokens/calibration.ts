@@ -95,6 +95,8 @@ export type Readings = {
   readonly measurement: Measurement | undefined
   readonly calibration: Calibration | undefined
   readonly learned: LearnedTokens
+  /** Estimated tokens of the system prompt and tools of the session's last reported request, of any model. */
+  readonly fixed: number | undefined
 }
 
 /**

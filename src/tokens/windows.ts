@@ -84,8 +84,13 @@ export const MODEL_CONTEXT_WINDOWS: Readonly<Record<string, Readonly<Record<stri
   sagemaker: { _default: 128_000 },
 }
 
-/** Corrections of the table for current models and confusable names (`gpt-4.5` begins with `gpt-4`), from the providers' pages. */
+/**
+ * Corrections of the table for current models and confusable names (`gpt-4.5` begins with `gpt-4`), from the providers' pages. Ollama gives
+ * every model the same window, whatever the model could read: 4,096 tokens below 24 GiB of video memory (docs.ollama.com/context-length), and
+ * it cuts a longer prompt without an error. Too small a figure compacts early; too large a one loses messages.
+ */
 const CORRECTIONS: typeof MODEL_CONTEXT_WINDOWS = {
+  ollama: { _default: 4_096 },
   openai: { 'gpt-5': 400_000, 'gpt-4.5': 128_000 },
   mistral: { 'mistral-medium-latest': 128_000 },
 }
@@ -147,6 +152,11 @@ export type ContextWindow = {
   readonly entry?: string
 }
 
+/** Whether no table has the model: the window is what is assumed for every model, of its provider or of all. */
+export function isAssumed({ source, entry }: ContextWindow): boolean {
+  return source === 'default' || (source === 'registry' && entry === '_default')
+}
+
 /** What takes precedence over the tables of this package: the caller's tables, and a limit in a provider's error, tokens. */
 type WindowTables = {
   readonly session?: ContextWindows | undefined
@@ -189,7 +199,14 @@ type Lookup = (provider: string, model: string | undefined) => ContextWindow | u
 
 const printed: Lookup = (provider, model) => windowIn(MODEL_CONTEXT_WINDOWS, 'registry', provider, model)
 const corrected: Lookup = (provider, model) =>
-  windowIn(CORRECTED_CONTEXT_WINDOWS, 'registry', provider, model)
+  isOllamaCloud(provider, model)
+    ? printed(provider, model)
+    : windowIn(CORRECTED_CONTEXT_WINDOWS, 'registry', provider, model)
+
+/** Ollama's models in its cloud, such as `qwen3-coder:480b-cloud`, have their whole window. */
+function isOllamaCloud(provider: string, model: string | undefined): boolean {
+  return model !== undefined && /[:-]cloud$/.test(model) && canonicalProvider(provider) === 'ollama'
+}
 
 const LOOKUPS: { readonly [R in WindowRegistry]: readonly Lookup[] } = {
   maintained: [inPackage, corrected],

@@ -57,6 +57,20 @@ describe('append', () => {
     expect(await undertextSessionStore({ store }).load(MAIN)).toStrictEqual(before)
   })
 
+  it('stores provider and model of the first answer, and not the name of a synthetic one', async () => {
+    const names = async (): Promise<unknown> => {
+      const { provider, model = null } = await store.getSession(SESSION_ID)
+      return { provider, model }
+    }
+    await transcripts.append(MAIN, [
+      asks('Hi'),
+      { ...says('Stopped.'), message: { role: 'assistant', model: '<synthetic>', content: [] } },
+    ])
+    expect(await names()).toEqual({ provider: 'anthropic', model: null })
+    await transcripts.append(MAIN, [says('Hello.')])
+    expect(await names()).toEqual({ provider: 'anthropic', model: 'claude-sonnet-4-5' })
+  })
+
   it('takes an entry of ten megabytes', async () => {
     const entry = asks('x'.repeat(10_000_000), { toolUseResult: 'y\0'.repeat(100_000) })
     await transcripts.append(MAIN, [entry])

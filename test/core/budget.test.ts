@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { checkContextBudget, getAvailableInputTokens } from '../../src/tokens.ts'
 
 /*
@@ -110,5 +111,45 @@ describe('checkContextBudget', () => {
     }
     const tools = [circle, { big: 10n }, undefined, () => 1, throwing]
     expect(checkContextBudget({ provider: 'openai', tools: tools }).breakdown.toolDefinitions).toBe(1_000)
+  })
+
+  it('counts the tools of the AI SDK as the definitions that a model receives', () => {
+    // {"type":"function","name":"f","description":"d","inputSchema":{"type":"object"}}: 80 characters.
+    const json = { description: 'd', inputSchema: { type: 'object' } }
+    expect(checkContextBudget({ provider: 'openai', tools: { f: json } }).breakdown.toolDefinitions).toBe(20)
+    // The function that runs the tool is not sent.
+    const withCode = { f: { ...json, execute: () => 'x'.repeat(1_000), title: 'F' } }
+    expect(checkContextBudget({ provider: 'openai', tools: withCode }).breakdown.toolDefinitions).toBe(20)
+    const tokens = (inputSchema: unknown): number =>
+      checkContextBudget({ provider: 'openai', tools: { f: { description: 'd', inputSchema } } }).breakdown
+        .toolDefinitions
+    // 80 characters, and those of the schema beyond {"type":"object"}.
+    const schema = {
+      $schema: 'http://json-schema.org/draft-07/schema#',
+      type: 'object',
+      properties: { at: { type: 'string' } },
+      required: ['at'],
+      additionalProperties: false,
+    }
+    const more = JSON.stringify(schema).length - JSON.stringify({ type: 'object' }).length
+    expect(tokens({ jsonSchema: schema, validate: () => true })).toBe(Math.ceil((80 + more) / 4))
+    const standard = { '~standard': { vendor: 'x', jsonSchema: { input: () => schema } } }
+    expect(tokens(standard)).toBe(Math.ceil((80 + more) / 4))
+    // With $schema first, and the other fields in another order.
+    expect(tokens(z.object({ at: z.string() }))).toBe(Math.ceil((80 + more) / 4))
+    const provided = { search: { type: 'provider', id: 'openai.web_search', args: {} } }
+    // {"type":"provider","name":"search","id":"openai.web_search","args":{}}: 70 characters.
+    expect(checkContextBudget({ provider: 'openai', tools: provided }).breakdown.toolDefinitions).toBe(18)
+  })
+
+  it('refuses a tool whose schema only the AI SDK can convert, with the way to do it', () => {
+    for (const inputSchema of [{ _def: {}, parse: () => 1 }, { jsonSchema: Promise.resolve({}) }, 5])
+      expect(() => checkContextBudget({ provider: 'openai', tools: { f: { inputSchema } } })).toThrow(
+        /tools\.f: has an input schema .* asSchema/,
+      )
+    for (const tools of ['f', { f: 'x' }, 5])
+      expect(() => checkContextBudget({ provider: 'openai', tools: tools as never })).toThrow(
+        /tools: must be a list of definitions/,
+      )
   })
 })

@@ -215,3 +215,52 @@ describe('a response', () => {
     expect(stats).toMatchObject({ threshold: 0.5, outputReserve: { tokens: 100, source: 'maxTokens' } })
   })
 })
+
+describe('provider and model of a session', () => {
+  const names = async (id: string): Promise<unknown> => {
+    const { provider = null, model = null } = await store.getSession(id)
+    return { provider, model }
+  }
+  const answer = { messages: [say('assistant', 'Yes.')] }
+
+  it('are those of its first request, also where the answer creates it; its usage counts', async () => {
+    const request = await store.prepareRequest('s', {
+      ...{ provider: 'anthropic', model: 'claude-sonnet-4-5', prompt: 'Hi', system: 'Be brief.' },
+    })
+    const { usage } = await store.recordResponse('s', { ...answer, request, usage: { inputTokens: 50 } })
+    expect(usage!.recorded).toBe(true)
+    expect(await names('s')).toEqual({ provider: 'anthropic', model: 'claude-sonnet-4-5' })
+    expect(await store.getContextStats('s')).toMatchObject({
+      provider: 'anthropic',
+      model: 'claude-sonnet-4-5',
+      measured: { inputTokens: 50, isCurrent: true },
+    })
+    expect((await store.verifySession('s')).findings).toEqual([])
+  })
+
+  it('are stored by prepareRequest, and by recordResponse alone', async () => {
+    await store.append('s', [say('user', 'Hi')])
+    const { viewEpoch } = await store.prepareRequest('s', { provider: 'google-ai', model: 'gemini-2.5-pro' })
+    expect(await names('s')).toEqual({ provider: 'google-ai', model: 'gemini-2.5-pro' })
+    expect(viewEpoch).toBe((await store.getSession('s')).viewEpoch)
+    await store.recordResponse('t', { ...answer, provider: 'openai', model: 'gpt-4o' })
+    expect(await names('t')).toEqual({ provider: 'openai', model: 'gpt-4o' })
+  })
+
+  it('stay when a request is of another model; a model alone completes its provider', async () => {
+    await store.createSession({ id: 's', provider: 'openai' })
+    await store.append('s', [say('user', 'Hi')])
+    await store.prepareRequest('s', { provider: 'anthropic', model: 'claude-haiku-4-5' })
+    expect(await names('s')).toEqual({ provider: 'openai', model: null })
+    await store.prepareRequest('s', { provider: 'OpenAI', model: 'gpt-4o' })
+    expect(await names('s')).toEqual({ provider: 'openai', model: 'gpt-4o' })
+    await store.prepareRequest('s', { provider: 'openai', model: 'gpt-4o-mini' })
+    expect(await names('s')).toEqual({ provider: 'openai', model: 'gpt-4o' })
+  })
+
+  it('are not stored where no call named them', async () => {
+    const request = await store.prepareRequest('s', { prompt: 'Hi' })
+    await store.recordResponse('s', { ...answer, request })
+    expect(await names('s')).toEqual({ provider: null, model: null })
+  })
+})

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isUndertextError, openStore } from '../../src/index.ts'
+import { isUndertextError, openStore, type WindowAssumedEvent } from '../../src/index.ts'
 import { chat, say, units } from '../support/conversation.ts'
 
 const windows = { openai: { 'gpt-4o': 60_000 }, ollama: 8_000 }
@@ -49,5 +49,54 @@ it('rejects invalid windows', async () => {
       (e: unknown) => e,
     )
     expect(isUndertextError(error, 'INVALID_INPUT')).toBe(true)
+  }
+})
+
+it('an assumed window is reported once per model and store, when a request is made', async () => {
+  await using store = await openStore(':memory:', { contextWindows: { 'my-gateway': 9_000 } })
+  const events: WindowAssumedEvent[] = []
+  store.on('windowAssumed', (event) => events.push(event))
+  const prepare = (provider: string, model?: string) =>
+    store.prepareRequest('s', { provider, prompt: 'Hi', ...(model !== undefined && { model }) })
+  // Figures alone warn of nothing.
+  await store.append('s', [say('user', 'x')])
+  await store.getContextStats('s', 'ollama', 'llama3.2')
+  expect(events).toEqual([])
+  for (let turn = 0; turn < 2; turn++) {
+    await prepare('ollama', 'llama3.2')
+    await store.beforeTurn('s', { provider: 'lm-studio', model: 'qwen' })
+    // Known: by the package, the store's own table, and without a model.
+    await prepare('openai', 'gpt-4o')
+    await prepare('my-gateway', 'any')
+    await prepare('ollama')
+  }
+  expect(
+    events.map(({ sessionId, provider, model, tokens }) => [sessionId, provider, model, tokens]),
+  ).toEqual([
+    ['s', 'ollama', 'llama3.2', 4_096],
+    ['s', 'lm-studio', 'qwen', 128_000],
+  ])
+  expect(events[0]!.message).toContain('pass contextWindows to openStore')
+  // After an overflow error the window is known.
+  await store.learnLimit({ provider: 'other', model: 'm', tokens: 8_000 })
+  await prepare('other', 'm')
+  expect(events).toHaveLength(2)
+})
+
+it('without a listener it is one warning of the process', async () => {
+  const warnings: Error[] = []
+  const listen = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', listen)
+  try {
+    await using store = await openStore(':memory:')
+    for (let turn = 0; turn < 2; turn++)
+      await store.prepareRequest('s', { provider: 'ollama', model: 'llama3.2', prompt: 'Hi' })
+    await new Promise((resolve) => setImmediate(resolve))
+    const own = warnings.filter((one) => (one as { code?: string }).code === 'UNDERTEXT_WINDOW')
+    expect(own.map(({ message }) => message)).toEqual([
+      'The context window of ollama/llama3.2 is not known, and 4096 tokens are assumed: pass contextWindows to openStore.',
+    ])
+  } finally {
+    process.off('warning', listen)
   }
 })

@@ -33,7 +33,7 @@ const READING = new Set([
   ...['getToolOutput', 'listToolCalls', 'expand', 'getSources', 'getImportance'],
   ...['getContextStats', 'needsCompaction', 'getUsage', 'listLimits', 'listRequests', 'getRequest'],
   ...['listCompactions', 'getCompaction', 'getAuditLog', 'listJobs', 'getJob', 'whenIdle', 'recall', 'close'],
-  ...['chatStore.load'],
+  ...['chatStore.load', 'chatStore.stats'],
   ...['getSessionId', 'getItems', 'recovering', 'prepareHistoryItemForModelInput'].map(ofAgents),
   ...['prepareHistoryItemsForPersistenceComparison', 'preserveReasoningItemIdsForPersistence'].map(ofAgents),
   ofAgents('getItemsWithCompactionOwnership'),

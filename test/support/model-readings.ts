@@ -29,6 +29,8 @@ export class ModelReadings {
   readonly #calibrations = new Map<string, Calibration>()
   readonly #usage = new Map<string, ModelUsage>()
   readonly #limits = new Map<string, LearnedLimit>()
+  /** The system prompt and tools of the last report of each session. */
+  readonly #fixed = new Map<string, number>()
 
   constructor(estimator: Estimator) {
     this.#estimator = estimator
@@ -36,6 +38,7 @@ export class ModelReadings {
 
   read(session: Session, provider: string, model: string): Readings {
     return {
+      fixed: this.#fixed.get(session.incarnation),
       measurement: this.#measurements.get(key(session.incarnation, provider, model)),
       calibration: this.#calibrations.get(key(provider, model, session.estimator)),
       learned: {
@@ -69,6 +72,7 @@ export class ModelReadings {
     })
     this.#measurements.set(key(session.incarnation, provider, model), measurement)
     this.#calibrations.set(key(provider, model, estimator), calibration)
+    this.#fixed.set(session.incarnation, standing)
     return { recorded: true, before, after: this.read(session, provider, model), estimate }
   }
 

@@ -1269,7 +1269,7 @@ export class ModelStorage implements Storage {
   readings(id: string, provider: string, model: string): Readings {
     const session = this.session(id)
     return session === undefined
-      ? { measurement: undefined, calibration: undefined, learned: NOTHING_LEARNED }
+      ? { measurement: undefined, calibration: undefined, learned: NOTHING_LEARNED, fixed: undefined }
       : this.#readings.read(session, provider, model)
   }
 

@@ -69,7 +69,10 @@ it('a store has the windows that providers document for their current models', a
     // The founding table, where it is corrected.
     ['mistral', 'mistral-medium-latest', 128_000, 'registry', 'mistral-medium-latest'],
     ['openai', 'gpt-5-of-tomorrow', 400_000, 'registry', 'gpt-5'],
-    ['ollama', 'gpt-oss:20b', 128_000, 'registry', '_default'],
+    // Ollama's own default, whatever the model could read; its cloud gives the whole window.
+    ['ollama', 'llama3.2', 4_096, 'registry', '_default'],
+    ['ollama', 'gpt-oss:20b', 4_096, 'registry', '_default'],
+    ['ollama', 'gpt-oss:120b-cloud', 128_000, 'registry', '_default'],
   ] as const
   for (const [provider, model, tokens, source, entry] of cases)
     expect(await windowIn({}, provider, model), `${provider} ${model}`).toEqual({ tokens, source, entry })

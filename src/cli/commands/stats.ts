@@ -1,4 +1,5 @@
 import type { StatsOptions } from '../../config/store-options.ts'
+import { toolsSchema } from '../../tokens/tool-definitions.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT } from '../errors.ts'
 import { INEXACT, momentOf } from '../moments.ts'
@@ -69,7 +70,7 @@ async function requestOf({ cwd }: Context, options: StatsCommandOptions): Promis
   }
 }
 
-async function readTools(cwd: string, path: string): Promise<unknown[]> {
+async function readTools(cwd: string, path: string): Promise<StatsOptions['tools']> {
   const text = await readTextFile(cwd, path)
   let tools: unknown
   try {
@@ -77,8 +78,15 @@ async function readTools(cwd: string, path: string): Promise<unknown[]> {
   } catch {
     throw new CliError('BAD_DATA', `${path} is not JSON.`, { facts: { path } })
   }
-  if (Array.isArray(tools)) return tools
-  throw new CliError('BAD_DATA', `${path} must hold a list of tool definitions.`, { facts: { path } })
+  const read = toolsSchema.safeParse(tools)
+  if (read.success) return read.data
+  throw new CliError(
+    'BAD_DATA',
+    `${path} must hold a list of tool definitions, or an object of name to tool.`,
+    {
+      facts: { path },
+    },
+  )
 }
 
 function jsonOf({ stats, breakdown, free, target, due }: RequestFigures) {
@@ -108,5 +116,6 @@ function jsonOf({ stats, breakdown, free, target, due }: RequestFigures) {
     dueAt: due,
     target,
     breakdown: { ...breakdown, free },
+    fixed: stats.fixed,
   }
 }

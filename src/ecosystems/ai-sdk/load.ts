@@ -1,6 +1,8 @@
 import { invalid, isNotFound, standingFor, UndertextError } from '../../errors.ts'
+import { check } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import { isObject } from '../../messages/json.ts'
+import { type ToolSet, toolsSchema } from '../../tokens/tool-definitions.ts'
 import type { LoadOptions } from './options.ts'
 import type { LanguageModelLike } from './types.ts'
 
@@ -63,8 +65,26 @@ function placeOf(error: unknown): string {
   return place
 }
 
+/**
+ * The definitions of a chat's tools, as the AI SDK passes them to a model. Schemas that only the AI SDK converts (of zod 3, or ones that are
+ * read later) are converted by it. Throws `INVALID_INPUT`, `AI_SDK_UNAVAILABLE`.
+ */
+export async function toolDefinitions(tools: object | undefined): Promise<readonly unknown[] | undefined> {
+  if (tools === undefined) return undefined
+  const read = toolsSchema.safeParse(tools)
+  if (read.success) return read.data
+  const { asSchema } = await loadAiSdk()
+  const converted: { [name: string]: object } = {}
+  for (const [name, tool] of Object.entries(tools as ToolSet)) {
+    const { inputSchema } = tool as { readonly inputSchema?: unknown }
+    converted[name] = { ...tool, inputSchema: await asSchema(inputSchema).jsonSchema }
+  }
+  return check(toolsSchema, converted, 'tools')
+}
+
 /** The functions of the AI SDK that are called here, as versions 5 to 7 have them. */
 export type AiSdk = {
+  asSchema(schema: unknown): { readonly jsonSchema: unknown }
   generateText(options: {
     readonly model: LanguageModelLike
     readonly system: string

@@ -299,14 +299,15 @@ export function recoveringModel<M extends SdkModel>(model: M, turn: RecoveringTu
           },
           {
             ...options,
+            // The tools of this call: a step may have others, and a turn that was not given its tools has none.
+            ...defined({ tools: params.tools }),
             ...(steps.length > 0 && { prompt: fromSdkPrompt(steps, provider) }),
             ...defined({ tools: params.tools, signal: params.abortSignal }),
           },
         ),
       whole: async (answer, request) => {
         lastCall.isWhole = true
-        const sent = { ...request, ...defined({ tools: params.tools }) }
-        const requestId = await recordCall(store, sent, usageIn(answer, provider))
+        const requestId = await recordCall(store, request, usageIn(answer, provider))
         const message = messageOfAnswer(answer, provider)
         if (requestId !== undefined && message !== undefined) answered(requestId, message)
       },

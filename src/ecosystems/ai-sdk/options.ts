@@ -114,7 +114,10 @@ export function callOptions({ providerOptions }: SdkParams): UndertextCallOption
 }
 
 const validationShape = {
-  /** Tools of the chat, as in `streamText`: their inputs and outputs are validated, and their calls of other origins become `tool-<name>`. */
+  /**
+   * Tools of the chat, as in `streamText`: a turn counts them, their inputs and outputs are validated, and their calls of other origins
+   * become `tool-<name>`.
+   */
   tools: objectSchema.optional(),
   /** A schema of the messages' metadata. */
   metadataSchema: z.custom<unknown>((value) => value !== null, 'must be a schema').optional(),
@@ -201,5 +204,14 @@ export const turnSchema = z.strictObject({
     .pipe(prepareSchema as unknown as z.ZodType<TurnRequestOptions, TurnRequestOptions>)
     .optional(),
 })
+const { model, provider, system, maxOutputTokens } = turnSchema.shape
+export const chatStatsSchema = z.strictObject({
+  ...{ model, provider, system, maxOutputTokens, ...ownerShape },
+  /** The tools, as in `streamText`. Default of `system` and `tools`: those of the last turn. */
+  tools: objectSchema.optional(),
+})
+/** The request of a chat's stats, and the owner of the chat. */
+export type ChatStatsOptions = z.input<typeof chatStatsSchema>
+
 /** Options of a turn. */
 export type TurnOptions = z.input<typeof turnSchema>

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { isNotFound, isUndertextError, standingFor, UndertextError } from '../../errors.ts'
 import { check, nameSchema, taken } from '../../messages/check.ts'
+import { isObject } from '../../messages/json.ts'
 import type { Session, ListedSession as SessionInList } from '../../storage/storage.ts'
 import { storeSchema, unlessUnknown } from '../../store/arguments.ts'
 import { ownedStore } from '../../store/owned.ts'
@@ -116,13 +117,16 @@ export class UndertextSessionStore {
    */
   async append(key: SessionKey, entries: readonly SessionStoreEntry[]): Promise<void> {
     const transcript = transcriptOf(key)
-    const messages = messagesOf(taken(entries), transcript.isMain)
+    const given = taken(entries)
+    const messages = messagesOf(given, transcript.isMain)
     if (messages.length === 0) return
     const { id, owner } = transcript
     const store = ownedStore(this.#store, owner)
     await this.#inOrder(id, async () => {
       const session = await this.#ensure(transcript)
-      if (session.owner === undefined) await store.updateSession(id, { owner }, { owner })
+      const model = session.model === undefined ? modelIn(given) : undefined
+      const change = { ...(session.owner === undefined && { owner }), ...(model !== undefined && { model }) }
+      if (Object.keys(change).length > 0) await store.updateSession(id, change, { owner })
       await appendNew(store, transcript, session, messages)
       const now = await store.getSession(id)
       // Without visible rows, it was deleted again meanwhile.
@@ -294,6 +298,15 @@ export class UndertextSessionStore {
       if (this.#last.get(id) === done) this.#last.delete(id)
     }
   }
+}
+
+/** The model of the newest answer. Claude Code names the author of a synthetic one `<synthetic>`. */
+function modelIn(entries: readonly SessionStoreEntry[]): string | undefined {
+  for (const { type, message } of entries.toReversed()) {
+    const model = type === 'assistant' && isObject(message) ? message.model : undefined
+    if (nameSchema.safeParse(model).success && model !== '<synthetic>') return model as string
+  }
+  return undefined
 }
 
 type Listed = Transcript & { readonly session: Session }

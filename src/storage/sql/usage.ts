@@ -43,8 +43,12 @@ const MEASUREMENT = `m.estimator, m.view_epoch, m.tokens, m.held, m.history, m.s
 const CALIBRATION_COLUMNS = 6
 const CALIBRATION = `c.grown_samples, c.grown_measured, c.grown_estimated, c.whole_samples, c.whole_measured, c.whole_estimated`
 
+/** The system prompt and tools of the last reported request of the session: they are the same for all its models. */
+const FIXED = `(select f.standing from undertext_measurements f where {family f} f.session = s.no and f.estimator = s.estimator
+     order by f.at desc limit 1)`
+
 /** The columns of the readings, from `s` for a provider and model, each given four times. */
-const READINGS = `w.tokens, i.tokens, ${CALIBRATION}, ${MEASUREMENT}`
+const READINGS = `${FIXED}, w.tokens, i.tokens, ${CALIBRATION}, ${MEASUREMENT}`
 const OF_MODEL = `from undertext_sessions s
      left join undertext_limits w on w.provider = ? and w.model = ? and w.kind = 'window'
      left join undertext_limits i on i.provider = ? and i.model = ? and i.kind = 'input'
@@ -98,7 +102,7 @@ export function* readPastStats(
     const reported = yield* reportOfView(sql, session, point, { provider, model, request })
     const measurement =
       reported && (yield* pastMeasurement(sql, session, reported, estimatorOf(session), provider))
-    return { point, figures, readings: { ...now.readings, measurement } }
+    return { point, figures, readings: { ...now.readings, measurement, fixed: undefined } }
   })
 }
 
@@ -140,7 +144,7 @@ export function* readReadings(sql: Sql, id: string, provider: string, model: str
  */
 function* distributedStats(sql: Sql, id: string, provider: string, model: string): Work<Row | undefined> {
   const ofSession = sql.get(
-    `select ${FIGURES_OF_S}, s.estimator, ${MEASUREMENT} from undertext_sessions s
+    `select ${FIGURES_OF_S}, s.estimator, ${FIXED}, ${MEASUREMENT} from undertext_sessions s
      left join undertext_measurements m on {family m} m.session = s.no and m.provider = ? and m.model = ?
      where {family s} s.id = ?`,
     ...[provider, model, id],
@@ -154,20 +158,22 @@ function* distributedStats(sql: Sql, id: string, provider: string, model: string
   )
   const session = yield* ofSession
   if (session === undefined) return undefined
-  const [estimator, ...measurement] = session.slice(FIGURE_COUNT)
+  const [estimator, fixed, ...measurement] = session.slice(FIGURE_COUNT)
   const calibrated = ofModel.find((row) => row[0] === estimator)
   const [, window, input] = ofModel[0]!
   const calibration = calibrated?.slice(3) ?? Array<null>(CALIBRATION_COLUMNS).fill(null)
-  return [...session.slice(0, FIGURE_COUNT), window, input, ...calibration, ...measurement]
+  return [...session.slice(0, FIGURE_COUNT), fixed, window, input, ...calibration, ...measurement]
 }
 
 function decodeReadings(row: Row | undefined): Readings {
-  if (row === undefined) return { learned: NOTHING_LEARNED, calibration: undefined, measurement: undefined }
+  if (row === undefined)
+    return { learned: NOTHING_LEARNED, calibration: undefined, measurement: undefined, fixed: undefined }
   const { optional } = columnsOf(row, 'limit')
-  const calibration = row.slice(2, 2 + CALIBRATION_COLUMNS)
-  const measurement = row.slice(2 + CALIBRATION_COLUMNS)
+  const calibration = row.slice(3, 3 + CALIBRATION_COLUMNS)
+  const measurement = row.slice(3 + CALIBRATION_COLUMNS)
   return {
-    learned: { window: optional(0), input: optional(1) },
+    fixed: optional(0),
+    learned: { window: optional(1), input: optional(2) },
     calibration: calibration[0] === null ? undefined : decodeCalibration(calibration),
     measurement: measurement[0] === null ? undefined : decodeMeasurement(measurement),
   }
@@ -248,7 +254,13 @@ function* noteReport(
   const report = { tokens, viewEpoch, estimator, estimate, at: Date.now() }
   const { measurement } = recordReport(before, report)
   yield* writeMeasurement(sql, session.no, usage, measurement)
-  const outcome = { recorded: true, before, after: { ...before, measurement }, estimate, requestId }
+  const outcome = {
+    recorded: true,
+    before,
+    after: { ...before, measurement, fixed: usage.standing },
+    estimate,
+    requestId,
+  }
   return { outcome, report }
 }
 

@@ -38,6 +38,50 @@ export function describeReadings({ open, openBoth }: Contract): void {
       })
     })
 
+    test('the system prompt and tools of the last request count where the call names none', async () => {
+      const store = await open()
+      await store.append(S, [say('user', units(1_000)), say('assistant', units(10))])
+      expect((await store.getContextStats(S))!.fixed).toEqual({ tokens: 0, source: 'none' })
+      const system = units(100) // 115 + 4
+      const tools = [{ name: 'x'.repeat(89) }] // 100 characters of JSON: 25
+      await store.recordUsage(S, { model: 'small', inputTokens: ASKED + 144, system, tools })
+      // Of another model, whose reports are unknown: the estimate and the fixed part of the session.
+      const whole = historyTokens(1_010, 2)
+      expect(await store.getContextStats(S)).toMatchObject({
+        estimatedInputTokens: whole + 144,
+        estimated: whole + 144,
+        breakdown: { conversationHistory: whole, systemPrompt: 0, toolDefinitions: 0, unseen: 144 },
+        fixed: { tokens: 144, source: 'last-request' },
+      })
+      // What the call names is what counts, also when it is empty.
+      expect(await store.getContextStats(S, 'openai', undefined, { system: units(20) })).toMatchObject({
+        estimatedInputTokens: whole + 27,
+        fixed: { tokens: 27, source: 'given' },
+      })
+      expect(await store.getContextStats(S, 'openai', undefined, { tools: [] })).toMatchObject({
+        estimatedInputTokens: whole,
+        fixed: { tokens: 0, source: 'given' },
+      })
+      // A request that is prepared without tools has none.
+      const { stats } = await store.prepareRequest(S)
+      expect(stats).toMatchObject({ estimatedInputTokens: whole, fixed: { tokens: 0, source: 'given' } })
+    })
+
+    test('the fixed part is as large after a compaction as it was before', async () => {
+      const store = await open()
+      await store.append(S, [say('user', units(1_000)), say('assistant', units(10)), say('user', units(10))])
+      const tools = [{ name: 'x'.repeat(39_989) }] // 40,000 characters of JSON: 10,000
+      const asked = historyTokens(1_020, 3)
+      await store.recordUsage(S, { inputTokens: asked + 10_000, tools })
+      expect((await store.getContextStats(S))!.estimatedInputTokens).toBe(asked + 10_000)
+      const [first] = await store.getMessages(S)
+      await store.hideMessages(S, [first!.id])
+      expect(await store.getContextStats(S)).toMatchObject({
+        estimatedInputTokens: historyTokens(20, 2) + 10_000,
+        fixed: { tokens: 10_000, source: 'last-request' },
+      })
+    })
+
     test('what is appended afterwards is estimated on top of it', async () => {
       const store = await open()
       await store.append(S, [say('user', units(1_000))])

@@ -2,6 +2,7 @@ import type { ContextStats } from '../../../compaction/stats.ts'
 import type { SessionUsage } from '../../../compaction/usage.ts'
 import { shownTitle } from '../../../messages/typed-text.ts'
 import type { MessageCounts, Session } from '../../../storage/storage.ts'
+import { isAssumed } from '../../../tokens/windows.ts'
 import type { Output, Sink, Style } from '../../command.ts'
 import {
   bytes as bytesText,
@@ -188,6 +189,9 @@ function oneModel({ out, style }: Output, figures: RequestFigures): string[] {
   ]
   const sources = [
     `Tokens: ${sourceOfEstimate(stats, out)}.`,
+    ...(stats.fixed.source === 'last-request'
+      ? [`System prompt and tools: ${count(stats.fixed.tokens)} tokens, as in the last request.`]
+      : []),
     `Window: ${count(stats.contextWindow.tokens)} tokens, ${sourceOfWindow(stats)}.`,
     `Answer: ${count(stats.outputReserve.tokens)} tokens kept free, ${RESERVE_SOURCES[stats.outputReserve.source]}.`,
     ...(stats.inputLimit === undefined
@@ -311,15 +315,21 @@ function sourceOfEstimate(
   }[source]
 }
 
-function sourceOfWindow({ contextWindow: { source, entry } }: ContextStats): string {
+/** Where a window that only the application knows comes from. */
+const OWN_WINDOW = 'contextWindows in the session, the settings file or openStore sets it'
+
+function sourceOfWindow({ contextWindow, provider }: ContextStats): string {
+  const { source, entry } = contextWindow
   const name = entry === undefined ? '' : `, entry ${entry}`
   return {
     learned: 'learned from an overflow error of the provider',
     session: `the session's own table${name}`,
     store: `the settings of the store${name}`,
     package: `the package @pydantic/genai-prices${name}`,
-    registry: `the founding table of models${name}`,
-    default: 'the default, because the model is unknown',
+    registry: isAssumed(contextWindow)
+      ? `assumed for ${provider}, because the window of this model is not known; ${OWN_WINDOW}`
+      : `the founding table of models${name}`,
+    default: `assumed, because the window of this model is not known; ${OWN_WINDOW}`,
   }[source]
 }
 

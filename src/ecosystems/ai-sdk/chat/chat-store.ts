@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
+import type { ContextStats } from '../../../compaction/stats.ts'
 import type { SessionInput } from '../../../config/store-options.ts'
 import { invalid, UndertextError } from '../../../errors.ts'
 import { check, nameSchema, ownerOption, taken } from '../../../messages/check.ts'
@@ -13,14 +14,16 @@ import { ownedStore } from '../../../store/owned.ts'
 import { besideRows, type MessagePlace } from '../../fork-options.ts'
 import { noteSession, recordAnswers } from '../../recovering.ts'
 import { AI_SDK, keptPartTo } from '../fields.ts'
-import { validateMessages } from '../load.ts'
+import { toolDefinitions, validateMessages } from '../load.ts'
 import { recoveringModel } from '../middleware.ts'
 import { toModelMessages } from '../model-messages.ts'
 import {
   type ChatForkOptions,
+  type ChatStatsOptions,
   type ChatStoreOptions,
   chatForkSchema,
   chatOptionsSchema,
+  chatStatsSchema,
   type LoadOptions,
   loadSchema,
   type TurnOptions,
@@ -111,6 +114,11 @@ export type ChatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage> = {
    * Throws `SESSION_NOT_FOUND`, `SESSION_EXISTS`, `MESSAGE_NOT_FOUND` for a message that the chat does not show, `INVALID_INPUT`.
    */
   fork(chatId: string, options?: ChatForkOptions): Promise<string>
+  /**
+   * How full the context of a chat is, for a meter: `getContextStats` of the store, for the chat's own provider and model, with the system
+   * prompt and tools of its last turn. `null` for a chat without messages. Throws `SESSION_NOT_FOUND`.
+   */
+  stats(chatId: string, options?: ChatStatsOptions): Promise<ContextStats | null>
 }
 
 /**
@@ -173,6 +181,16 @@ export function chatStore<UI_MESSAGE extends UIMessageLike = SdkUIMessage>(
       const fork = await own.forkSession(id, defined({ ...named, at: moment }))
       await noteSession(own, fork.id, { owner })
       return fork.id
+    },
+    async stats(chatId, given = {}) {
+      const id = check(nameSchema, chatId, 'stats: chatId')
+      const { owner, tools, system, maxOutputTokens, ...chosen } = check(chatStatsSchema, given, 'stats')
+      const own = ownedStore(store, owner)
+      await own.getSession(id)
+      const { provider, model } = namesIn(chosen)
+      const definitions = await toolDefinitions(tools)
+      const request = defined({ system, tools: definitions && [...definitions], maxOutputTokens })
+      return own.getContextStats(id, provider, model, request)
     },
   }
 }
@@ -291,7 +309,9 @@ async function beginTurn(
   })
   const { stored } = await readChat(chat, validation.tools)
   const { version, ...names } = namesIn(options)
+  const definitions = await toolDefinitions(validation.tools)
   const preparation = {
+    ...defined({ tools: definitions }),
     ...options.request,
     ...defined({ ...names, system, maxOutputTokens, signal }),
     alsoReads: [AI_SDK],
@@ -335,7 +355,7 @@ function approvedBefore(stored: readonly StoredUIMessage[], wanted: readonly Tar
   return approved(former).filter((id) => now.has(id))
 }
 
-function namesIn({ model, provider, version }: TurnOptions): {
+function namesIn({ model, provider, version }: Pick<TurnOptions, 'model' | 'provider' | 'version'>): {
   readonly provider?: string | undefined
   readonly model?: string | undefined
   readonly version: SdkVersion

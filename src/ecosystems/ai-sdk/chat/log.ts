@@ -19,6 +19,7 @@ export type ChatStorage = Pick<
   | 'append'
   | 'createSession'
   | 'forkSession'
+  | 'getContextStats'
   | 'getMessages'
   | 'getSession'
   | 'hideMessages'

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { taken } from '../messages/check.ts'
+import { defined } from '../messages/defined.ts'
+import { isObject } from '../messages/json.ts'
+
+/** The tools of the AI SDK's `streamText`: name to tool. */
+export type ToolSet = { readonly [name: string]: object }
+
+/** Definitions of tools, as they go to the provider, or the tools of the AI SDK, whose definitions are read. */
+export const toolsSchema = z
+  .union(
+    [z.array(z.unknown().transform(taken)), z.custom<ToolSet>(isToolSet)],
+    'must be a list of definitions, or the tools of the AI SDK: name to tool',
+  )
+  .transform((tools, context): unknown[] => {
+    if (Array.isArray(tools)) return tools
+    const unreadable: string[] = []
+    const definitions = Object.entries(tools).map(([name, tool]) => definitionOf(name, tool, unreadable))
+    for (const name of unreadable) context.addIssue({ code: 'custom', path: [name], message: UNREADABLE })
+    return definitions
+  })
+
+function isToolSet(value: unknown): boolean {
+  return isObject(value) && !Array.isArray(value) && Object.values(value).every(isObject)
+}
+
+const UNREADABLE =
+  'has an input schema that cannot be read here; pass `await asSchema(inputSchema).jsonSchema` of the AI SDK as its inputSchema'
+
+/** The definition of a tool of the AI SDK, in the form in which it passes it to a model. */
+function definitionOf(name: string, tool: object, unreadable: string[]): object {
+  const { type, id, args, description, inputSchema, parameters } = tool as { readonly [key: string]: unknown }
+  // A provider runs such a tool and knows its schema.
+  if (typeof id === 'string' && typeof type === 'string' && type.startsWith('provider'))
+    return { type, name, id, ...defined({ args: taken(args) }) }
+  let schema: unknown
+  try {
+    schema = jsonSchemaOf(inputSchema ?? parameters)
+  } catch {
+    // A converter of another package may throw anything.
+  }
+  if (schema === undefined) unreadable.push(name)
+  return {
+    type: 'function',
+    name,
+    ...(typeof description === 'string' && { description }),
+    inputSchema: schema,
+  }
+}
+
+/** The JSON schema of a tool's input: of zod 4, of a schema of the AI SDK, of a standard schema, or the given one; else `undefined`. */
+function jsonSchemaOf(given: unknown): unknown {
+  const schema: unknown = typeof given === 'function' ? given() : given
+  if (schema === undefined || schema === null) return { type: 'object', properties: {} }
+  if (!isObject(schema)) return undefined
+  // As the AI SDK converts it, so that the figures are those of its request.
+  if ('_zod' in schema)
+    return z.toJSONSchema(schema as unknown as z.ZodType, {
+      ...{ target: 'draft-7', io: 'input', reused: 'inline', unrepresentable: 'any' },
+      override: ({ jsonSchema: { type, additionalProperties }, jsonSchema }) => {
+        if (type === 'object' && typeof additionalProperties !== 'object')
+          jsonSchema.additionalProperties = false
+      },
+    })
+  if ('jsonSchema' in schema) {
+    const { jsonSchema } = schema
+    return isObject(jsonSchema) && typeof jsonSchema.then !== 'function' ? taken(jsonSchema) : undefined
+  }
+  const standard = schema['~standard']
+  if (standard === undefined) return '_def' in schema ? undefined : taken(schema)
+  const converter = isObject(standard) ? standard.jsonSchema : undefined
+  return isObject(converter) && typeof converter.input === 'function'
+    ? converter.input({ target: 'draft-07' })
+    : undefined
+}
