@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { check } from '../../messages/check.ts'
+import { SUMMARY_TAGS, withoutTags } from '../../messages/frame-tags.ts'
 import { type Json, jsonProblem } from '../../messages/json.ts'
 import type { Message, ToolResultOutput } from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-check.ts'
@@ -55,7 +56,7 @@ function blockOf(message: MaterialMessage, maxOutputChars: number, calls: CallsB
         )
   const text = [...parts, ...callsText(message.tool_calls)].filter((some) => some !== '').join('\n')
   const who = message.kind === 'summary' ? 'earlier summary' : oneLine(role).slice(0, ROLE_CHARS)
-  return { from: who, text }
+  return { from: who, text: withoutTags(text, SUMMARY_TAGS) }
 }
 
 type AnyPart = { readonly type: string; readonly [field: string]: unknown }
@@ -186,6 +187,8 @@ const RETRY: { readonly [P in AnswerProblem]: string } = {
   EMPTY_SUMMARY: 'An earlier answer to this was empty. Answer with the text of the summary.',
   SUMMARY_REFUSED:
     'An earlier answer to this declined. Nothing is asked for but a factual record of what was said, for the people who said it. Where something may not be repeated, say in a few words what it was about, and go on with the rest.',
+  SUMMARY_NOT_A_RECORD:
+    'An earlier answer to this called a tool or gave an instruction. No tool is there, and nobody acts on your answer: write what was said and done, as a record.',
   SUMMARY_REASONING_ONLY:
     'An earlier answer to this was thought about and never written. Think briefly, then write the summary as the text of your answer.',
   SUMMARY_CUT:
@@ -259,7 +262,8 @@ export function summarizationPrompt(
   const { files = { read: [], modified: [] }, rules = [], maxOutputChars = MAX_OUTPUT_CHARS } = options
   const sections = (options.sections ?? SUMMARY_SECTIONS).map(oneLine)
   const hasPrevious = previousSummary.trim() !== ''
-  const material = { messages, previousSummary: hasPrevious ? previousSummary : '', files, rules }
+  const earlier = hasPrevious ? withoutTags(previousSummary, SUMMARY_TAGS) : ''
+  const material = { messages, previousSummary: earlier, files, rules }
   const { text, mark } = renderMaterial(material, maxOutputChars)
   const maxWords = wordsFor(maxTokens)
   const named = files.read.length + files.modified.length > 0
