@@ -1,7 +1,7 @@
 import { detached, headOf } from '../../messages/characters.ts'
+import { wordsOf } from '../../messages/client-markup.ts'
 import type { Message, RowKind } from '../../messages/message.ts'
 import { TEST_COMMAND } from '../../messages/outcome-wordings.ts'
-import { isNotice } from '../../messages/text-agent.ts'
 import type { Call, CallsRead } from '../calls.ts'
 import { ends } from '../text.ts'
 import { Artifacts } from './artifacts.ts'
@@ -9,7 +9,7 @@ import { CheckBoxes } from './boxes.ts'
 import type { Conversation, Exchange, Failure, TodoItem, Utterance } from './conversation.ts'
 import { errorLine } from './error-line.ts'
 import { Names } from './names.ts'
-import { ownWords, withoutInserts } from './own-words.ts'
+import { ownWords } from './own-words.ts'
 import { branchOf, callLabel, commitSubject, directoryOf, gistOf, shellCommand } from './shell.ts'
 import { todoItems } from './tasks.ts'
 
@@ -62,11 +62,10 @@ export class ConversationReader {
       this.#boxes.add(shown)
       this.#names.add(text, 'assistant', at, this.#artifacts.ofSpeaker('Assistant'))
     } else {
-      const written = withoutInserts(text)
+      const written = wordsOf(text)
       const shown = endsOf(written, USER_ENDS)
       if (shown.trim() === '') return
       this.#names.add(written, 'user', at, this.#artifacts.ofSpeaker('User'))
-      if (isNotice(written)) return
       this.#boxes.add(shown)
       // Of the whole text: a block that is cut would stay open.
       const own = ownWords(written)
