@@ -12,6 +12,7 @@ import {
   type ToolResultPart,
 } from '../messages/message.ts'
 import { messageProblem } from '../messages/message-check.ts'
+import { isSpoken } from '../messages/user-answers.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { addSizes, measurePart, NO_SIZES, type Sizes } from '../tokens/measure.ts'
 import { type IndexedCall, readOf } from './line-range.ts'
@@ -253,9 +254,15 @@ function indexResult(
 ): ResultEntry {
   const { toolCallId: id, toolName: name } = result
   const failed = isFailed(result.output)
-  return name === undefined
-    ? { part, id, units: toolResults, media, failed }
-    : { part, id, units: toolResults, media, failed, name }
+  const entry = {
+    part,
+    id,
+    units: toolResults,
+    media,
+    failed,
+    ...(isSpoken(result) && { spoken: true as const }),
+  }
+  return name === undefined ? entry : { ...entry, name }
 }
 
 /*

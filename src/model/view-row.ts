@@ -23,6 +23,8 @@ export type ResultEntry = {
   readonly units: number
   readonly media: number
   readonly failed: boolean
+  /** Whether it has words of a person: the reason of a refusal. Absent when it has none. */
+  readonly spoken?: true
 }
 
 /** A part of a row that shows a replacement, with its compaction. */

@@ -382,6 +382,7 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
     see: stagesUsed(DEDUPLICATES),
     expected: [['deduplicate'], []],
   },
+  userTools: { value: ['run'], talk: TOOLS, see: stagesUsed(PRUNES), expected: [['prune'], []] },
   readTools: { value: ['look'], talk: READS, see: stagesUsed(DEDUPLICATES), expected: [['deduplicate'], []] },
   pathArguments: {
     value: ['where'],
