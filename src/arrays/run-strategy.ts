@@ -15,7 +15,7 @@ import type { ChatMessage } from '../model/message-parts.ts'
 import type { Plan, PlannedInsert, PlannedStep } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
-import { MANNERS, type Manner } from '../rendering/rows.ts'
+import { framedText, MANNERS, type Manner } from '../rendering/rows.ts'
 import type {
   CompositeStage,
   PlanDraft,
@@ -289,14 +289,14 @@ function afterStep(items: readonly Item[], { plan, after }: PlannedStep, manner:
 function insertedItem(
   insert: PlannedInsert,
   origins: readonly number[],
-  { role, before, after }: Manner,
+  manner: Manner,
   ownText = insert.text,
 ): Item {
   const id = uuidv7()
   if (insert.kind === 'marker') return { message: insertedMessage(insert, id), origins: [] }
-  const text = `${before}${insert.text}${after}`
+  const text = framedText(insert.text, manner)
   const metadata = { ...insert.metadata, isSummary: true }
-  const message = insertedMessage({ ...insert, role, text, metadata }, id)
+  const message = insertedMessage({ ...insert, role: manner.role, text, metadata }, id)
   return { message, origins, summary: ownText }
 }
 

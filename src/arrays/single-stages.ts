@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { check, shareSchema } from '../messages/check.ts'
 import { defined } from '../messages/defined.ts'
-import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
+import { PATH_ARGUMENTS, READ_TOOLS, USER_TOOLS } from '../messages/tool-names.ts'
 import type { ChatMessage } from '../model/message-parts.ts'
 import type { Plan, PlannedReplacement } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
@@ -186,6 +186,7 @@ export const DEFAULT_SETTINGS: StageSettings = {
   prunePlaceholder: PRUNE_PLACEHOLDER,
   pruneFailedResults: false,
   readTools: READ_TOOLS,
+  userTools: USER_TOOLS,
   pathArguments: PATH_ARGUMENTS,
   deduplicateMinimumSavings: DEDUP_THRESHOLD,
   deduplicateByText: true,

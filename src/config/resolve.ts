@@ -1,7 +1,7 @@
 import { FILE_READ_BUDGET_PERCENT } from '../files/file-budget.ts'
 import { MAX_TOOL_OUTPUT_BYTES, MAX_TOOL_OUTPUT_LINES } from '../files/tool-output/cut-output.ts'
 import type { JsonObject } from '../messages/json.ts'
-import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
+import { PATH_ARGUMENTS, READ_TOOLS, USER_TOOLS } from '../messages/tool-names.ts'
 import { CLEARED_PLACEHOLDER } from '../stages/clear-tool-results.ts'
 import { DEDUP_THRESHOLD } from '../stages/deduplicate.ts'
 import { KEEP_RECENT_MEDIA } from '../stages/media.ts'
@@ -162,6 +162,7 @@ export const DEFAULTS = frozenCopy({
   prunePlaceholder: PRUNE_PLACEHOLDER,
   pruneFailedResults: false,
   readTools: READ_TOOLS,
+  userTools: USER_TOOLS,
   pathArguments: PATH_ARGUMENTS,
   deduplicateMinimumSavings: DEDUP_THRESHOLD,
   deduplicateByText: true,

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { defined } from '../messages/defined.ts'
 import type { JsonObject } from '../messages/json.ts'
-import { PATH_ARGUMENTS, READ_TOOLS } from '../messages/tool-names.ts'
+import { PATH_ARGUMENTS, READ_TOOLS, USER_TOOLS } from '../messages/tool-names.ts'
 import { minimumSavingsOf } from '../model/prompt-cache.ts'
 import { DEDUP_THRESHOLD } from '../stages/deduplicate.ts'
 import { KEEP_RECENT_MEDIA } from '../stages/media.ts'
@@ -309,6 +309,7 @@ function stageSettings(config: RunConfig, available: number, targetTokens: numbe
     prunePlaceholder: config.prunePlaceholder ?? PRUNE_PLACEHOLDER,
     pruneFailedResults: config.pruneFailedResults ?? false,
     readTools: config.readTools ?? READ_TOOLS,
+    userTools: config.userTools ?? USER_TOOLS,
     pathArguments: config.pathArguments ?? PATH_ARGUMENTS,
     deduplicateMinimumSavings: config.deduplicateMinimumSavings ?? DEDUP_THRESHOLD,
     deduplicateByText: config.deduplicateByText ?? true,

@@ -96,6 +96,8 @@ export const compactionConfigSchema = z
     prunePlaceholder: z.union([z.string().min(1), placeholderSchema]).optional(),
     /** Tools whose results show files. Default: the usual names. */
     readTools: z.array(z.string()).readonly().optional(),
+    /** Tools with which a person answers: their results stay as the user's messages do. Default: the usual names. */
+    userTools: z.array(z.string()).readonly().optional(),
     /** Arguments that name the file. Default: the usual names. */
     pathArguments: z.array(z.string()).readonly().optional(),
     /** Share of the size of re-read files that deduplication must save. Default 0.3. */

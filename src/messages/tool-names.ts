@@ -92,6 +92,42 @@ const LISTING_TOOLS: readonly string[] = [
 /** Tools that return stored text of a conversation: those of `undertext/recall`. Compared like `READ_TOOLS`. */
 export const RECALL_TOOLS = ['search_history', 'read_history', 'open_history', 'history_notes'] as const
 
+/**
+ * Tools with which a person answers: the questions of current agents (Claude Code, Codex, Cline, Roo Code, Copilot, Cursor, Gemini CLI,
+ * opencode, LangChain) and MCP's elicitation. Compared like `READ_TOOLS`.
+ */
+export const USER_TOOLS: readonly string[] = [
+  'ask',
+  'ask_user',
+  'ask_human',
+  'ask_question',
+  'ask_questions',
+  'ask_user_question',
+  'ask_user_questions',
+  'ask_user_input',
+  'ask_followup_question',
+  'ask_follow_up_question',
+  'ask_clarification',
+  'ask_for_approval',
+  'ask_for_confirmation',
+  'plan_mode_respond',
+  'question',
+  'questions',
+  'user_input',
+  'get_user_input',
+  'request_user_input',
+  'request_input',
+  'request_approval',
+  'request_confirmation',
+  'human',
+  'human_input',
+  'human_feedback',
+  'approval',
+  'elicit',
+  'elicitation',
+  'exit_plan_mode',
+]
+
 /** Arguments with the path of the file that a tool works on, most specific first. Compared like `READ_TOOLS`. */
 export const PATH_ARGUMENTS: readonly string[] = [
   'path',
@@ -128,6 +164,11 @@ export function isListingTool(name: string, listingTools: readonly string[] = LI
   return isNamed(name, listingTools)
 }
 
+/** Whether a person gives the results of a tool of this name. */
+export function isUserTool(name: string, userTools: readonly string[] = USER_TOOLS): boolean {
+  return isNamed(name, userTools)
+}
+
 /** Whether a tool of this name returns stored text of a conversation. */
 export function isRecallTool(name: string): boolean {
   return isNamed(name, RECALL_TOOLS)
@@ -137,7 +178,12 @@ export function isRecallTool(name: string): boolean {
 export type Effect = 'read' | 'write' | 'other'
 
 /** Names of tools that read and write files, instead of the default lists. */
-export type ToolNames = { readonly readTools?: readonly string[]; readonly writeTools?: readonly string[] }
+export type ToolNames = {
+  readonly readTools?: readonly string[]
+  readonly writeTools?: readonly string[]
+  /** The tools with which a person answers. */
+  readonly userTools?: readonly string[]
+}
 
 /** Values of `command` with which an editor with several commands only reads. */
 const VIEW_COMMANDS: ReadonlySet<unknown> = new Set(['view', 'read', 'show'])

@@ -12,6 +12,7 @@ import {
   type ToolResultPart,
 } from '../messages/message.ts'
 import { messageProblem } from '../messages/message-check.ts'
+import { isSpoken } from '../messages/user-answers.ts'
 import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
 import { addSizes, measurePart, NO_SIZES, type Sizes } from '../tokens/measure.ts'
 import { type IndexedCall, readOf } from './line-range.ts'
@@ -255,10 +256,15 @@ function indexResult(
 ): ResultEntry {
   const { toolCallId: id, toolName: name } = result
   const failed = isFailed(result.output)
-  const entry =
-    name === undefined
-      ? { part, id, units: toolResults, media, failed }
-      : { part, id, units: toolResults, media, failed, name }
+  const entry = {
+    part,
+    id,
+    units: toolResults,
+    media,
+    failed,
+    ...(name !== undefined && { name }),
+    ...(isSpoken(result) && { spoken: true as const }),
+  }
   return media === 0 ? entry : { ...entry, attached: { images, mediaBytes } }
 }
 

@@ -25,6 +25,8 @@ export type ResultEntry = {
   readonly failed: boolean
   /** Its images and the bytes of its media; absent for a result without media. */
   readonly attached?: Pick<Sizes, 'images' | 'mediaBytes'>
+  /** Whether it has words of a person: the reason of a refusal. Absent when it has none. */
+  readonly spoken?: true
 }
 
 /** A part of a row that shows a replacement, with its compaction. */

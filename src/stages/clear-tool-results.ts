@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { check } from '../messages/check.ts'
 import { type Plan, type PlannedReplacement, replaceResult } from '../model/plan.ts'
-import { placeholders, recalledIn } from './prune.ts'
+import { isUserWord, placeholders, recalledIn } from './prune.ts'
 import type { Placeholder, PlanningStage } from './stage.ts'
 
 /** The default text of a cleared result, as in neuron. */
@@ -34,7 +34,7 @@ export type ClearToolResultsStageOptions = z.input<typeof optionsSchema>
 /**
  * Shows a placeholder in place of all tool results but the newest `keep`, including short and failed ones, as in neuron. Calls, ids and
  * order stay. These results stay too: those in pinned messages, those that already show a replacement other than a preview, those that
- * other rows point to, and those of `protectedTools`; they count among the newest. Outputs of recall tools before the newest turn do not:
+ * other rows point to, words of a person, and those of `protectedTools`; they count among the newest. Outputs of recall tools before the newest turn do not:
  * they are cleared whatever `keep` is.
  *
  * In a store a replacement is a text over the output, so a failed result stays marked as failed. Throws `INVALID_INPUT`.
@@ -52,7 +52,7 @@ export function clearToolResultsStage(
   }
   return {
     name: 'clear_tool_results',
-    plan(view) {
+    plan(view, { settings }) {
       const placeholderOf = placeholders(view, placeholder)
       const isRecalled = recalledIn(view)
       const replace: PlannedReplacement[] = []
@@ -69,6 +69,7 @@ export function clearToolResultsStage(
           if ((!isFirst && seen <= keep) || isFixed || preview === false) continue
           if (view.isPointerTarget(row.key, result.part)) continue
           if (tool !== undefined && protectedTools.includes(tool)) continue
+          if (isUserWord(result, tool, settings)) continue
           const tokens = view.estimator.toTokens(result.units, view.provider) + result.media
           const { text, units } = placeholderOf(result, tool, tokens)
           replace.push(replaceResult(row, result, text, units, preview))

@@ -14,6 +14,7 @@ import {
   unitsOf,
 } from '../tokens/measure.ts'
 import { keepsGroups } from './cut-points.ts'
+import { isUserWord } from './prune.ts'
 import type { PlanningStage, StageContext } from './stage.ts'
 /*
  * The start of the kept end of a window. A cut is an index: the rows from it on stay, and of those before it the ones in `staying`. Cuts
@@ -56,9 +57,12 @@ export const cut: PlanningStage<Plan | undefined> = {
 
   plan(view, context) {
     if (view.tokens <= context.limitTokens) return undefined
-    const groups = cuttableRows(view).flatMap((row) =>
+    const all = cuttableRows(view).flatMap((row) =>
       cuttableGroups(row, context.contentOf(row), view.estimator),
     )
+    // What a person said through a tool is cut only when nothing else makes the request fit.
+    const others = all.filter(({ texts }) => !texts.some((text) => isAnswer(view, text, context)))
+    const groups = others.length < all.length && canFit(view, others, context) ? others : all
     const level = findLevel(view, groups, context)
     const replace = groups
       .filter((group) => savingOf(group, level) > 0)
@@ -72,6 +76,26 @@ export const cut: PlanningStage<Plan | undefined> = {
       params: { limitTokens: context.limitTokens, units: level },
     }
   },
+}
+
+function isAnswer(view: View, { row, part, shownAs }: Cuttable, { settings }: StageContext): boolean {
+  if (shownAs !== 'toolResults') return false
+  const result = row.results.find((one) => one.part === part)
+  const call = view.turns.callOf(view.indexOf(row.key)!, part)
+  return result !== undefined && isUserWord(result, result.name ?? call?.name, settings)
+}
+
+function canFit(view: View, groups: readonly CuttableGroup[], context: StageContext): boolean {
+  const shortest = shortestUnits(view.estimator)
+  return groups.length > 0 && tokensCut(view, groups, shortest) <= context.limitTokens
+}
+
+/** The tokens of the history when every longer text is cut to a length, in units. */
+function tokensCut(view: View, groups: readonly CuttableGroup[], level: number): number {
+  const total = unitsOf(view.sizes)
+  const framing = view.tokens - view.estimator.toTokens(total, view.provider)
+  const saved = groups.reduce((sum, group) => sum + savingOf(group, level), 0)
+  return framing + view.estimator.toTokens(total - saved, view.provider)
 }
 
 function shortestUnits({ unitsPerToken = 1 }: Estimator): number {
@@ -131,12 +155,7 @@ function savingOf({ texts, shown }: CuttableGroup, level: number): number {
 
 /** The greatest length, in units, with which the history fits when every longer text is cut to it. */
 function findLevel(view: View, groups: readonly CuttableGroup[], { limitTokens }: StageContext): number {
-  const total = unitsOf(view.sizes)
-  const framing = view.tokens - view.estimator.toTokens(total, view.provider)
-  const fits = (level: number): boolean => {
-    const saved = groups.reduce((sum, group) => sum + savingOf(group, level), 0)
-    return framing + view.estimator.toTokens(total - saved, view.provider) <= limitTokens
-  }
+  const fits = (level: number): boolean => tokensCut(view, groups, level) <= limitTokens
   const shortest = shortestUnits(view.estimator)
   let low = shortest
   let high = groups.reduce((most, { shown }) => Math.max(most, unitsOf(shown)), shortest)

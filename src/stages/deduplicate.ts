@@ -406,7 +406,7 @@ function visibleResults(view: View): ResultPlace[] {
     const row = view.rows[index]!
     for (const result of row.results) {
       const preview = view.previewOf(row, result.part)
-      if (result.failed || preview === false) continue
+      if (result.failed || result.spoken === true || preview === false) continue
       places.push({ index, row, result, preview })
     }
   }

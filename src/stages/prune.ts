@@ -1,11 +1,20 @@
-import { isRecallTool } from '../messages/tool-names.ts'
+import { isRecallTool, isUserTool } from '../messages/tool-names.ts'
 import { type Plan, type PlannedReplacement, replaceResult } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ResultEntry, ViewRow } from '../model/view-row.ts'
 import { NO_SIZES } from '../tokens/measure.ts'
-import type { ClearedOutput, Placeholder, PlanningStage } from './stage.ts'
+import type { ClearedOutput, Placeholder, PlanningStage, StageSettings } from './stage.ts'
 /** The placeholder with the size, from NeuroLink's article. */
 export const PRUNE_PLACEHOLDER_WITH_SIZE = '[Output pruned to save context. Original size: {tokens} tokens.]'
+
+/** Whether a result is the word of a person: an answer, or the reason of a refusal. Stages leave it as they leave a user's message. */
+export function isUserWord(
+  { spoken }: ResultEntry,
+  tool: string | undefined,
+  { userTools }: Pick<StageSettings, 'userTools'>,
+): boolean {
+  return spoken === true || (tool !== undefined && isUserTool(tool, userTools))
+}
 
 /** A placeholder and its size. */
 type MeasuredPlaceholder = { readonly text: string; readonly units: number; readonly tokens: number }
@@ -77,6 +86,7 @@ export const prune: PlanningStage<Plan | undefined> = {
     forResultsFromNewest(view, (index, row, result) => {
       const tool = result.name ?? view.turns.callOf(index, result.part)?.name
       if (tool !== undefined && settings.pruneProtectedTools.includes(tool)) return
+      if (isUserWord(result, tool, settings)) return
       const preview = view.previewOf(row, result.part)
       const tokens = tokensOfResult(view, result, preview || undefined)
       const isFirst = isRecalled(index, tool)

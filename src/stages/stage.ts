@@ -42,6 +42,7 @@ export type StageSettings = {
   readonly prunePlaceholder: Placeholder
   readonly pruneFailedResults: boolean
   readonly readTools: readonly string[]
+  readonly userTools: readonly string[]
   readonly pathArguments: readonly string[]
   readonly deduplicateMinimumSavings: number
   readonly deduplicateByText: boolean

@@ -10,6 +10,7 @@ import {
   pathsArgument,
   type ToolNames,
 } from '../messages/tool-names.ts'
+import { type Answer, answerIn } from '../messages/user-answers.ts'
 import { oneLine, shorten, shortenPath } from './text.ts'
 
 /** A tool call and its result. */
@@ -24,7 +25,13 @@ export type Call = {
   readonly at: number
   /** Its index among the calls. */
   readonly number: number
-  result?: { readonly output: ToolResultOutput; readonly outcome: Outcome; readonly at: number }
+  result?: {
+    readonly output: ToolResultOutput
+    readonly outcome: Outcome
+    readonly at: number
+    /** The words of a person in it. */
+    readonly answer?: Answer
+  }
 }
 
 /** The calls in a message, and the calls whose results it contains. */
@@ -74,17 +81,16 @@ export class CallReader {
     return call
   }
 
-  #end({ toolCallId, output }: ToolResultPart, at: number): Call | undefined {
+  #end(part: ToolResultPart, at: number): Call | undefined {
+    const { toolCallId, output } = part
     const open = this.#open.get(toolCallId)
     if (open === undefined) return undefined
     const { call, earlier } = open
     if (earlier === undefined) this.#open.delete(toolCallId)
     else this.#open.set(toolCallId, earlier)
-    call.result = {
-      output,
-      outcome: outcomeOf({ toolName: call.name, input: call.input }, output, this.#names),
-      at,
-    }
+    const outcome = outcomeOf({ toolName: call.name, input: call.input }, output, this.#names)
+    const answer = answerIn(part, call.name, this.#names.userTools)
+    call.result = answer === undefined ? { output, outcome, at } : { output, outcome, at, answer }
     return call
   }
 }
@@ -178,6 +184,18 @@ export function mainArgument(input: Json): string | undefined {
     if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value.join(' ')
   }
   return pathArgument(input, FILE_ARGUMENTS)
+}
+
+/** The question of a call that asks a person: its own, or that of the first of several. */
+export function questionOf(input: Json): string | undefined {
+  const [first] = [field(input, 'questions') ?? []].flat() as readonly Json[]
+  const text = [
+    field(input, 'question'),
+    field(first ?? null, 'question'),
+    field(input, 'message'),
+    first,
+  ].find((one) => typeof one === 'string' && one.trim() !== '')
+  return text === undefined ? undefined : headOf(text as string, 4 * TARGET_UNITS)
 }
 
 /** A single scalar argument by itself, several as `name=value`. */

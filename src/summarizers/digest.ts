@@ -204,7 +204,8 @@ export function filesOf(
 function entryOf(call: Call): DigestEntry {
   const { name, effect, id, result } = call
   const target = targetOf(call)
-  const first = result === undefined ? '' : firstLine(outputHead(result.output, 2_000), FIRST_LINE_UNITS)
+  const shown = result && (result.answer?.text ?? outputHead(result.output, 2_000))
+  const first = shown === undefined ? '' : firstLine(shown, FIRST_LINE_UNITS)
   return {
     name,
     ...(target !== undefined && { target: detached(target.toWellFormed()) }),

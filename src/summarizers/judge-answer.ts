@@ -1,7 +1,8 @@
+import { commandsIn } from '../messages/text-commands.ts'
 import { extractiveSummarizer } from './extractive.ts'
 import type { AnswerProblem, Summarizer, SummaryAnswer } from './summarizer.ts'
 
-/** Only a text up to this many characters counts as a refusal: a longer one has content. */
+/** Only a text up to this many characters counts as a refusal, or as an instruction: a longer one has content. */
 const REFUSAL_CHARS = 400
 /** The beginnings of a refusal, in English. */
 const REFUSAL =
@@ -9,8 +10,23 @@ const REFUSAL =
 /** A line of a summary: a heading or an item of a list. */
 const SUMMARY_LINE = /^\s{0,3}(?:#{1,6}\s|[-*•]\s|\d{1,3}[.)]\s|\*\*)/m
 
+/** What a writer announces or demands instead of a record: "I'll summarize …", "Continue with …", "You are a …", "Ignore all …". */
+const INSTRUCTION = new RegExp(
+  [
+    '^(?:(?:ok(?:ay)?|sure|certainly|understood|got it|alright|of course|now|first)[,.!:]? {0,3}){0,3}(?:',
+    "(?:i['’]ll|i will|i(?:['’]m| am) going to|i (?:need|have|want|should) ?(?:to)?|let me|let['’]s|we (?:need|have|should|must) ?(?:to)?) {0,3}(?:now |first |just |then ){0,2}(?:summari[sz]e|write|produce|create|provide|generate|read|look|check|review|analy[sz]e|start|begin|continue|think|call|use|output|answer|respond)\\b",
+    '|(?:please )?(?:summari[sz]e|write (?:a|the) summary|continue (?:with|working|the|from|where)|proceed (?:with|to)|follow (?:the|these)|ignore (?:all|any|the|your|previous)|disregard)\\b',
+    '|you (?:are (?:an? |the |now )|must\\b|should\\b|will now\\b|need to\\b)|your (?:task|job|role) is\\b',
+    ')',
+  ].join(''),
+  'i',
+)
+/** The beginning of a call in the notation of a model's template, or of a message in the name of the system. */
+const PROTOCOL =
+  /^(?:<\/?(?:function_calls|tool_calls?|tool_use|invoke|function|antml:|system|system-reminder|tool_response|tool_result)[\s=:>]|\[TOOL_CALLS\]|<[|｜](?:tool|python_tag|im_start|start|channel|system|recipient)|✿FUNCTION✿|```tool_(?:code|call)|(?:assistant )?to=[\w.]{1,80}|functions\.\w)/i
+
 /** The tags around reasoning that a model writes into its text. */
-const THINKING = ['think', 'thinking'] as const
+const THINKING = ['think', 'thinking', 'thought', 'reasoning', 'analysis', 'scratchpad'] as const
 
 /**
  * Judges a model's answer: returns the text without the reasoning that some models write before it, or the reason why it is not a
@@ -32,6 +48,7 @@ export function judgeAnswer(
   }
   if (reason === 'length') return { problem: 'SUMMARY_CUT' }
   if (isRefusal(text)) return { problem: 'SUMMARY_REFUSED' }
+  if (isProtocol(text) || isInstruction(text)) return { problem: 'SUMMARY_NOT_A_RECORD' }
   return { text }
 }
 
@@ -74,6 +91,18 @@ function closing(text: string, tag: string): number | undefined {
 
 function isRefusal(text: string): boolean {
   return text.length <= REFUSAL_CHARS && REFUSAL.test(text) && !SUMMARY_LINE.test(text)
+}
+
+/** Whether a text is the call of a tool, or a message of the system, with at most a short sentence beside it. */
+function isProtocol(text: string): boolean {
+  if (PROTOCOL.test(text)) return true
+  const { form, text: rest } = commandsIn(text, undefined)
+  return (form === 'marked' || form === 'thought') && rest.length <= REFUSAL_CHARS && !SUMMARY_LINE.test(rest)
+}
+
+/** Whether a short text tells someone what to do, or what the writer is about to do. */
+function isInstruction(text: string): boolean {
+  return text.length <= REFUSAL_CHARS && INSTRUCTION.test(text) && !SUMMARY_LINE.test(text)
 }
 
 /** The summarizer of a run, and the requested model when it cannot be used. */

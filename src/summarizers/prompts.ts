@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { headOf } from '../messages/characters.ts'
 import { check } from '../messages/check.ts'
+import { CONVERSATION_TAGS, withoutTags } from '../messages/frame-tags.ts'
 import { jsonProblem, stringifyJson } from '../messages/json.ts'
 import { outputText, type ToolResultOutput } from '../messages/message.ts'
 import { checkMessageList } from '../messages/message-check.ts'
@@ -134,7 +135,7 @@ export function neuronSummaryRequest(
 }
 
 function conversation(prepared: readonly PreparedMessage[]): string {
-  const lines = prepared.map(({ role, content }) => `[${role}] ${content}`)
+  const lines = prepared.map(({ role, content }) => `[${role}] ${withoutTags(content, CONVERSATION_TAGS)}`)
   return ['<conversation>', ...lines, '</conversation>'].join('\n')
 }
 

@@ -49,6 +49,8 @@ export const ANSWER_PROBLEMS = [
   'EMPTY_SUMMARY',
   /** The model, or a filter of its provider, refused. */
   'SUMMARY_REFUSED',
+  /** The answer is the call of a tool or an instruction, and not a record of the conversation. */
+  'SUMMARY_NOT_A_RECORD',
   /** The answer contains reasoning only. */
   'SUMMARY_REASONING_ONLY',
   /** The answer reached its limit: the rules, which come last, would be missing. */

@@ -1,6 +1,7 @@
 import { detached } from '../messages/characters.ts'
+import { typedText } from '../messages/client-markup.ts'
 import { partsOf, type StoredMessage } from '../messages/message.ts'
-import { shownTitle, typedText } from '../messages/typed-text.ts'
+import { shownTitle } from '../messages/title.ts'
 import type { Code } from './document/blocks.ts'
 import { type DocumentOptions, time } from './document/options.ts'
 import { type PrintedRow, type Printer, printDocument, type ToolName } from './document/print.ts'

@@ -272,13 +272,20 @@ describe('system messages', () => {
       const provider = modelId === 'gpt-4o' ? 'openai.chat' : 'anthropic.messages'
       const model = scripted([[text('Right.')]], { provider, modelId })
       const turn = await chat.chats.resume({ id, message: user('u3', 'so?') }, { model, system: 'Be brief.' })
-      expect(turn.system).toMatch(/^Be brief\.\n\nRhyme\./)
+      expect(turn.system).toBe('Be brief.\n\nRhyme.')
       expect(turn.messages.map(({ role }) => role)).not.toContain('system')
-      expect(`${turn.system} ${JSON.stringify(turn.messages[0])}`).toContain('They said hello.')
+      expect(JSON.stringify(turn.messages[0])).toContain('They said hello.')
       // One that stands further on stays where it is.
       await chat.save(rules, ...CHAT, user('u3', 'so?'), { ...rules, id: 't' })
       const later = await chat.chats.resume({ id, message: user('u4', 'and?') }, { provider: 'openai' })
-      expect(later.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'user', 'user'])
+      expect(later.messages.map(({ role }) => role)).toEqual([
+        'user',
+        'user',
+        'assistant',
+        'user',
+        'user',
+        'user',
+      ])
       const { text: said } = streamText({
         model,
         messages: turn.messages,

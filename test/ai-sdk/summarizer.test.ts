@@ -36,7 +36,7 @@ describe('any language model of the AI SDK', () => {
     expect(call!.providerOptions).toMatchObject({ openai: { user: 'u' } })
     const [compaction] = await store.listCompactions('s')
     expect(compaction).toMatchObject({
-      promptVersion: 'undertext-2',
+      promptVersion: 'undertext-3',
       usage: { inputTokens: 100, outputTokens: 20 },
     })
     expect(compaction!.cost).toBeUndefined()

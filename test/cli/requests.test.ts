@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runCli } from '../support/cli-run.ts'
 import { type SmallStore, smallStore } from '../support/cli-store.ts'
 import { call, result, say } from '../support/conversation.ts'
+import { asRecord } from '../support/record.ts'
 
 let small: SmallStore
 let ids: string[]
@@ -56,10 +57,10 @@ it('shows what a model was sent, by number, by id, and by a message that it prod
     'tools',
     '  look',
     '',
-    'system',
-    '  Previous conversation summary:',
-    '  ',
-    '  The plug was out.',
+    'user',
+    ...asRecord('The plug was out.')
+      .split('\n')
+      .map((line) => `  ${line}`),
     '',
     'user',
     '  Put it in.',

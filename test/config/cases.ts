@@ -18,6 +18,7 @@ import {
 import { partsOf } from '../../src/messages/message.ts'
 import { STAGE_NAMES } from '../../src/stages/registry.ts'
 import { chat, failure, result, say, call as toolCall, units } from '../support/conversation.ts'
+import { asRecord } from '../support/record.ts'
 
 /*
  * Every setting once: a value that is not the default, and what a store does without and with it. A setting without a
@@ -159,7 +160,7 @@ async function withSummary({ store }: Trial): Promise<Rendering['messages']> {
   return (await store.renderHistory(S)).messages
 }
 const summaryIn = (messages: Rendering['messages']): number =>
-  messages.findIndex(({ content }) => typeof content === 'string' && content.endsWith('They talked.'))
+  messages.findIndex(({ content }) => typeof content === 'string' && content.includes('They talked.'))
 
 async function marker(trial: Trial): Promise<Rendering['messages'][number]> {
   await trial.store.compactSession(S, TRUNCATES)
@@ -386,6 +387,7 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
     see: stagesUsed(DEDUPLICATES),
     expected: [['deduplicate'], []],
   },
+  userTools: { value: ['run'], talk: TOOLS, see: stagesUsed(PRUNES), expected: [['prune'], []] },
   readTools: { value: ['look'], talk: READS, see: stagesUsed(DEDUPLICATES), expected: [['deduplicate'], []] },
   pathArguments: {
     value: ['where'],
@@ -504,14 +506,14 @@ export const CASES: { readonly [K in SettingName]-?: Case & { readonly value: La
   },
 
   summaryRole: {
-    value: 'user',
+    value: 'assistant',
     see: async (trial) => (await withSummary(trial))[2]!.role,
-    expected: ['system', 'user'],
+    expected: ['user', 'assistant'],
   },
   summaryHeader: {
     value: 'Before:',
     see: async (trial) => (await withSummary(trial))[2]!.content,
-    expected: ['Previous conversation summary:\n\nThey talked.', 'Before:\n\nThey talked.'],
+    expected: [asRecord('They talked.'), 'Before:\n\nThey talked.'],
   },
   summaryPlace: {
     value: 'first',

@@ -11,6 +11,7 @@ import {
 import { STAGE_NAMES } from '../../src/stages/registry.ts'
 import { estimatorNamed } from '../../src/tokens.ts'
 import { chat, say } from '../support/conversation.ts'
+import { asRecord } from '../support/record.ts'
 import { S } from './cases.ts'
 
 /** Whether the stages a preset names are there. */
@@ -59,7 +60,7 @@ describe('a summary, as a preset shows it', () => {
   const SUMMARY = { range: { from: 2, to: 5 }, summary: 'They talked.' }
 
   it.each([
-    ['default', ['system Be brief.', 'system Previous conversation summary:\n\nThey talked.']],
+    ['default', ['system Be brief.', `user ${asRecord('They talked.')}`]],
     ['neurolink', ['system Be brief.', 'system Previous conversation summary:\n\nThey talked.']],
     ['neuron', ['system Be brief.', 'user [Summary of earlier conversation]\nThey talked.']],
     ['nca', ['system Be brief.', 'system ## Conversation Summary (Earlier Context)\n\nThey talked.']],

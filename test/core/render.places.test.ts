@@ -30,19 +30,17 @@ describe('the place of a summary', () => {
       'system: s',
       'user: q1',
       'assistant: a1',
-      'system: One.',
-      'system: Two.',
+      'user: One.',
+      'user: Two.',
       'system: […]',
       'user: q2',
     ]
     expect(shown(rows, bare)).toEqual(expected)
-    expect(shown(rows, { ...bare, preset: 'neuron', summaryPlace: 'inline', summaryRole: 'system' })).toEqual(
-      expected,
-    )
+    expect(shown(rows, { ...bare, preset: 'neuron', summaryPlace: 'inline' })).toEqual(expected)
   })
 
   it('is after the system messages at the head', () => {
-    const options = { ...bare, summaryPlace: 'after-system' as const }
+    const options = { ...bare, summaryPlace: 'after-system' as const, summaryRole: 'system' as const }
     const expected = [
       'system: s',
       'system: One.',
@@ -58,7 +56,7 @@ describe('the place of a summary', () => {
   })
 
   it('is first of all, but parts no system message from the head', () => {
-    const options = { ...bare, summaryPlace: 'first' as const }
+    const options = { ...bare, summaryPlace: 'first' as const, summaryRole: 'system' as const }
     expect(shown(rows, options).slice(0, 4)).toEqual([
       'system: One.',
       'system: Two.',

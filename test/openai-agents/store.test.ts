@@ -97,7 +97,7 @@ describe('what the store does to a history', () => {
     expect(await session.popItem()).toEqual(large)
   })
 
-  it('a summary is a system message, and the full view has the messages that it replaces', async () => {
+  it('a summary is a record from the user’s side, and the full view has the messages that it replaces', async () => {
     const talk = Array.from({ length: 12 }, (_, i) =>
       i % 2 === 0 ? said(`Question ${i}`) : answer(`Answer ${i} ${'word '.repeat(150)}`),
     )
@@ -112,7 +112,7 @@ describe('what the store does to a history', () => {
     expect(items.length).toBeLessThan(12)
     expect(items[0]).toMatchObject({
       type: 'message',
-      role: 'system',
+      role: 'user',
       content: expect.stringContaining('They talked.'),
     })
     expect(items.at(-1)).toEqual(talk.at(-1))

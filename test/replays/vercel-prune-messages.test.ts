@@ -65,7 +65,7 @@ function withOutput(part: ToolResultPart, change: (text: string) => string): Too
  */
 function pruneConfig({ messages, toolCalls = [] }: Input): CompactionConfig {
   const stages = { enableDeduplicate: false, enableSummarize: false, enableTruncate: false }
-  const all = { targetTokens: 0, pruneMinimumSavings: 0, ...stages }
+  const all = { targetTokens: 0, pruneMinimumSavings: 0, userTools: [], ...stages }
   if (typeof toolCalls === 'string') {
     const kept = messages.slice(messages.length - KEPT_MESSAGES[toolCalls])
     const outputs = resultsOf(kept).map(({ output }) => String(output.value) + PADDING)

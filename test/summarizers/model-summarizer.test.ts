@@ -70,7 +70,7 @@ describe('a summarizer by a function', () => {
       finishReason: 'stop',
       usage,
       model: 'm-1',
-      promptVersion: 'undertext-2',
+      promptVersion: 'undertext-3',
       cost: 0.0166,
     })
     // The summary's own tokens, and 4,000 to think.

@@ -1,7 +1,7 @@
 import { isUndertextError } from '../../errors.ts'
 import { defined } from '../../messages/defined.ts'
 import { isObject } from '../../messages/json.ts'
-import { shownTitle } from '../../messages/typed-text.ts'
+import { shownTitle } from '../../messages/title.ts'
 import type { ListedSession, MessageCounts, Session } from '../../storage/storage.ts'
 import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'

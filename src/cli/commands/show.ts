@@ -5,7 +5,7 @@ import {
   type Role,
   type StoredMessage,
 } from '../../messages/message.ts'
-import { shownTitle } from '../../messages/typed-text.ts'
+import { shownTitle } from '../../messages/title.ts'
 import type { Moment } from '../../model/moment.ts'
 import type { CompactionKind } from '../../model/plan.ts'
 import type { Compaction, MessageCounts, Session } from '../../storage/storage.ts'

@@ -48,7 +48,7 @@ export type UndertextSessionOptions = {
   readonly model?: string | undefined
   /** The owner. A session of another owner is unknown; the first item that is added gives one without an owner to this one. */
   readonly owner?: string
-  /** How a summary is shown. Default: a system message under "Previous conversation summary:". */
+  /** How a summary is shown. Default: a user's message, marked as a record of the earlier conversation. */
   readonly summaryRole?: InsertedRole | undefined
   readonly summaryHeader?: string | undefined
   readonly preset?: SummaryPreset | undefined

@@ -1,4 +1,5 @@
 import { type Message, outputText } from '../../messages/message.ts'
+import { answerIn } from '../../messages/user-answers.ts'
 import { type PlannedReplacement, savedBy } from '../../model/plan.ts'
 import type { ResultEntry } from '../../model/view-row.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
@@ -46,7 +47,8 @@ export function previewsOf(
     const { type, value } = result.output
     if (type === 'content' && value.some((item) => item.type !== 'text')) continue
     const output = outputText(result.output)
-    if (!isLarge(output, limits)) continue
+    // What a person said is shown whole, as a message of the user is.
+    if (!isLarge(output, limits) || answerIn(result, result.toolName) !== undefined) continue
     const { preview: text } = previewWithin(
       output,
       { ...limits, ...PREVIEW_SHARES },

@@ -8,7 +8,7 @@ import { damaged, parseStoredLists } from './content-codec.ts'
  * The `tools` column: the calls and results of a row, as a JSON array without its brackets, so that the columns of many rows can be
  * joined and parsed as one flat array. First the number of entries, then each entry:
  * a call: -1 - part, id, name, 0 or [path, from?, to?, variant?] (the variant is last, and the only text after the path);
- * a result: part, id, units, 0 or [tokens, images, bytes] of its media, 1 when it failed else 0, name or 0.
+ * a result: part, id, units, 0 or [tokens, images, bytes] of its media, 1 when it failed plus 2 when it has words of a person, name or 0.
  */
 
 const CALL_FIELDS = 4
@@ -21,8 +21,10 @@ export function encodeTools({ calls, results }: Pick<MessageIndex, 'calls' | 're
   if (calls.length === 0 && results.length === 0) return null
   const values: unknown[] = [calls.length + results.length]
   for (const call of calls) values.push(-1 - call.part, call.id, call.name, encodeFile(call))
-  for (const { part, id, units, media, attached, failed, name } of results)
-    values.push(part, id, units, encodeMedia(media, attached), failed ? 1 : 0, name ?? 0)
+  for (const { part, id, units, media, attached, failed, spoken, name } of results) {
+    const bits = (failed ? FAILED : 0) | (spoken === true ? SPOKEN : 0)
+    values.push(part, id, units, encodeMedia(media, attached), bits, name ?? 0)
+  }
   return JSON.stringify(values).slice(1, -1)
 }
 
@@ -139,18 +141,25 @@ function decodeCall(values: readonly unknown[], at: number): IndexedCall {
 
 const WHOLE_FILE: LineRange = { from: 1 }
 
+/** The bits of a result. */
+const FAILED = 1
+const SPOKEN = 2
+
 function decodeResult(values: readonly unknown[], at: number): ResultEntry {
   const part = values[at] as number
   const id = values[at + 1] as string
   const units = values[at + 2] as number
   const encoded = values[at + 3] as EncodedMedia
-  const failed = values[at + 4] === 1
+  const bits = values[at + 4] as number
+  const failed = (bits & FAILED) !== 0
   const name = values[at + 5]
   const media = typeof encoded === 'number' ? encoded : encoded[0]
-  const entry =
-    name === 0 ? { part, id, units, media, failed } : { part, id, units, media, failed, name: name as string }
-  if (typeof encoded === 'number') return entry
-  return { ...entry, attached: { images: encoded[1], mediaBytes: encoded[2] } }
+  return {
+    ...{ part, id, units, media, failed },
+    ...(name !== 0 && { name: name as string }),
+    ...((bits & SPOKEN) !== 0 && { spoken: true as const }),
+    ...(typeof encoded !== 'number' && { attached: { images: encoded[1], mediaBytes: encoded[2] } }),
+  }
 }
 
 /** The bits of `flags`. */

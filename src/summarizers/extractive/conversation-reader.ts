@@ -1,15 +1,16 @@
 import { detached, headOf } from '../../messages/characters.ts'
+import { typedText, wordsOf } from '../../messages/client-markup.ts'
 import type { Message, RowKind } from '../../messages/message.ts'
 import { TEST_COMMAND } from '../../messages/outcome-wordings.ts'
-import { isNotice } from '../../messages/text-agent.ts'
-import type { Call, CallsRead } from '../calls.ts'
-import { ends } from '../text.ts'
+import type { Answer } from '../../messages/user-answers.ts'
+import { type Call, type CallsRead, questionOf } from '../calls.ts'
+import { ends, oneLine, shorten } from '../text.ts'
 import { Artifacts } from './artifacts.ts'
 import { CheckBoxes } from './boxes.ts'
 import type { Conversation, Exchange, Failure, TodoItem, Utterance } from './conversation.ts'
 import { errorLine } from './error-line.ts'
 import { Names } from './names.ts'
-import { ownWords, withoutInserts } from './own-words.ts'
+import { ownWords } from './own-words.ts'
 import { branchOf, callLabel, commitSubject, directoryOf, gistOf, shellCommand } from './shell.ts'
 import { todoItems } from './tasks.ts'
 
@@ -45,7 +46,19 @@ export class ConversationReader {
     const text = message.role === 'system' || message.role === 'tool' ? '' : textOf(message)
     if (text.trim() !== '') this.#addText(message, text, at, position)
     for (const call of made) this.#begin(call, text)
-    for (const call of ended) this.#end(call)
+    for (const call of ended) {
+      this.#end(call)
+      if (call.result?.answer !== undefined) this.#addAnswer(call, call.result.answer, at, position)
+    }
+  }
+
+  /** What a person said through a tool is quoted like a message of the user. */
+  #addAnswer(call: Call, { text, isRefusal }: Answer, at: number, position: number | undefined): void {
+    const shown = endsOf(text, USER_ENDS)
+    this.#names.add(text, 'user', at, this.#artifacts.ofSpeaker('User'))
+    const asked = isRefusal ? callLabel(call, shellCommand(call)) : (questionOf(call.input) ?? call.name)
+    const reply = detached(`${isRefusal ? 'refused' : 'asked'}: ${shorten(oneLine(asked), 120)}`)
+    this.#texts.push({ by: 'user', text: shown, at, position, own: endsOf(ownWords(text), USER_ENDS), reply })
   }
 
   #addText(
@@ -54,7 +67,7 @@ export class ConversationReader {
     at: number,
     position: number | undefined,
   ): void {
-    if (kind === 'marker') return
+    if (kind === 'marker' || (role === 'assistant' && typedText(headOf(text, 400)) === '')) return
     if (kind === 'summary') this.#summaries.push(text)
     else if (role === 'assistant') {
       const shown = endsOf(text, ASSISTANT_ENDS)
@@ -62,11 +75,10 @@ export class ConversationReader {
       this.#boxes.add(shown)
       this.#names.add(text, 'assistant', at, this.#artifacts.ofSpeaker('Assistant'))
     } else {
-      const written = withoutInserts(text)
+      const written = wordsOf(text)
       const shown = endsOf(written, USER_ENDS)
       if (shown.trim() === '') return
       this.#names.add(written, 'user', at, this.#artifacts.ofSpeaker('User'))
-      if (isNotice(written)) return
       this.#boxes.add(shown)
       // Of the whole text: a block that is cut would stay open.
       const own = ownWords(written)

@@ -2,12 +2,7 @@
  * The user's own words, without quoted, pasted or forwarded text: rules of other people are not the user's.
  */
 
-/** Blocks that programs add to a user's message: reminders, notifications, commands of the client and what they printed. */
-const INSERTS =
-  /^(?:environment_details|file_content|\w+[-_](?:reminder|notification)|(?:local-)?command-(?!args$)[a-z]+|bash-[a-z]+)$/
-/** The marks around what the user wrote after a command. */
-const ARGUMENTS = /<\/?command-args>/g
-/** Tags that clients put around the user's own words. */
+/** Tags that people put around their own words. */
 const OWN_TAGS =
   /^(?:task|query|question|request|user\w*|message|prompt|goal|instructions?|rules?|requirements|feedback|answer|important)$/
 
@@ -53,11 +48,6 @@ export function ownWords(text: string): string {
   const mail = bare.search(FORWARDED)
   const lines = (mail < 0 ? bare : bare.slice(0, mail)).split('\n')
   return lines.filter((line) => !FOREIGN_LINE.test(line.slice(0, 400))).join('\n')
-}
-
-/** A text without the blocks that programs added. */
-export function withoutInserts(text: string): string {
-  return withoutBlocks(text, (name) => INSERTS.test(name)).replaceAll(ARGUMENTS, '')
 }
 
 const TAG = /<(\/?)([A-Za-z][\w:.-]{0,60})(?:\s[^<>\n]{0,300})?>/g

@@ -24,6 +24,9 @@ const REPLY_UNITS = 700
 
 const FIRST = 'First request: '
 const NEWEST = 'Newest request: '
+const SINCE = 'Said since: '
+/** The number of answers and reasons after the newest request that are quoted beside it. */
+const MOST_REPLIES = 5
 
 /** What the lines are made from. `after`: the messages that the view shows after the summary. */
 export type Material = {
@@ -58,7 +61,9 @@ function carried(previous: Previous, topic: Topic): readonly string[] {
 /** The first and the newest request in the words of the user. Those between them are part of the evolution. */
 function requests({ conversation, previous }: Material): Bullet[] {
   const [before, ...others] = carried(previous, 'request')
-  const asked = conversation.exchanges.filter(({ request }) => !isSmallTalk(request.text))
+  const asked = conversation.exchanges.filter(
+    ({ request }) => request.reply === undefined && !isSmallTalk(request.text),
+  )
   const first = before ?? (asked[0] && quoted(FIRST, asked[0].request, FIRST_REQUEST))
   const last = asked.length > (before === undefined ? 1 : 0) ? asked.at(-1) : undefined
   const newest =
@@ -70,7 +75,16 @@ function requests({ conversation, previous }: Material): Bullet[] {
     ...(first === undefined ? [] : [{ text: first, rank: 1_000, cut: true, must: REQUEST } as const]),
     ...older(kept, 700),
     ...(newest === undefined ? [] : [{ text: newest, rank: 990, cut: true, must: REQUEST } as const]),
+    ...newestReplies(conversation).map(({ request }): Bullet => {
+      return { text: `${quoted(SINCE, request, NEWEST_REQUEST)} (${request.reply})`, rank: 985, cut: true }
+    }),
   ]
+}
+
+/** What the user said through tools after the newest request. */
+function newestReplies({ exchanges }: Conversation): Conversation['exchanges'] {
+  const last = exchanges.findLastIndex(({ request }) => request.reply === undefined)
+  return exchanges.slice(last + 1).slice(-MOST_REPLIES)
 }
 
 /** A request with its label and its position. */
@@ -144,18 +158,22 @@ function answer({ conversation, after }: Material): Bullet[] {
 }
 
 /** One line for each request, oldest first: the request, its outcome, its commits. */
-function evolution({ conversation: { exchanges }, previous }: Material): Bullet[] {
+function evolution({ conversation, previous }: Material): Bullet[] {
+  const { exchanges } = conversation
+  const quotedAbove = new Set(newestReplies(conversation))
   const before = carried(previous, 'evolution')
   const history = before.map((text, i): Bullet => {
     return { text, rank: 720 - Math.min(250, 4 * (before.length - i)), cut: true }
   })
-  const fresh = exchanges.flatMap(({ request, replies, commits }, i): Bullet[] => {
+  const fresh = exchanges.flatMap((exchange, i): Bullet[] => {
+    const { request, replies, commits } = exchange
     const outcome = gist(replies.toReversed(), OUTCOME_LINE)
-    const isSmall = isSmallTalk(request.text)
+    const isSmall = request.reply === undefined && isSmallTalk(request.text)
+    const note = request.reply === undefined ? '' : ` (${request.reply})`
     const rank = 830 - Math.min(250, 8 * (exchanges.length - 1 - i)) - (isSmall ? 150 : 0)
-    const text = `"${informative(request.text, REQUEST_LINE)}"${outcome === '' ? '' : ` → ${outcome}`}`
+    const text = `"${informative(request.text, REQUEST_LINE)}"${note}${outcome === '' ? '' : ` → ${outcome}`}`
     return [
-      ...(isSmall && outcome === '' ? [] : [{ text, rank, cut: true }]),
+      ...((isSmall && outcome === '') || quotedAbove.has(exchange) ? [] : [{ text, rank, cut: true }]),
       ...commits.map((subject) => ({ text: `Commit: ${subject}`, rank: rank - 20, cut: true })),
     ]
   })

@@ -1,8 +1,9 @@
 import type { FieldsEvent } from '../../history/import/import-types.ts'
 import { isStorableText, MAX_NAME_LENGTH } from '../../messages/check.ts'
+import { typedText } from '../../messages/client-markup.ts'
 import { isObject, type JsonObject, jsonProblem } from '../../messages/json.ts'
 import type { PositionRange } from '../../messages/message.ts'
-import { titleFrom, typedText } from '../../messages/typed-text.ts'
+import { titleFrom } from '../../messages/title.ts'
 
 /** Fields with the time of a message in transcripts. */
 const FIELDS = ['createdAt', 'created_at', 'timestamp', 'create_time', 'created', 'ts'] as const

@@ -1,6 +1,6 @@
 import type { ContextStats } from '../../../compaction/stats.ts'
 import type { SessionUsage } from '../../../compaction/usage.ts'
-import { shownTitle } from '../../../messages/typed-text.ts'
+import { shownTitle } from '../../../messages/title.ts'
 import type { MessageCounts, Session } from '../../../storage/storage.ts'
 import { isAssumed } from '../../../tokens/windows.ts'
 import type { Output, Sink, Style } from '../../command.ts'

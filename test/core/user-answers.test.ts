@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest'
+import type { Part } from '../../src/index.ts'
+import { isUserTool } from '../../src/messages/tool-names.ts'
+import { answerIn, isSpoken, reasonIn } from '../../src/messages/user-answers.ts'
+import { growth } from '../support/growth.ts'
+
+describe('the reason of a refusal is the user’s word', () => {
+  it.each([
+    [
+      'Claude Code',
+      "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). The user provided the following reason for the rejection:  use pnpm",
+    ],
+    [
+      'Claude Code, later',
+      "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nuse pnpm",
+    ],
+    [
+      'Roo Code',
+      "[execute_command for 'npm i'] Result:\nThe user denied this operation and provided the following feedback:\n<feedback>\nuse pnpm\n</feedback>\n<environment_details>x</environment_details>",
+    ],
+    ['Cline', 'The user denied this operation and provided the following feedback:\n"use pnpm"'],
+    [
+      'opencode',
+      'The user rejected permission to use this specific tool call with the following feedback: use pnpm',
+    ],
+  ])('of %s', (_, text) => {
+    expect(reasonIn(text)).toBe('use pnpm')
+    const output = { type: 'error-text', value: text } as const
+    expect(isSpoken({ output })).toBe(true)
+    expect(answerIn({ output }, 'bash')).toEqual({ text: 'use pnpm', isRefusal: true })
+  })
+
+  it('and so is that of a denied approval in a chat of the AI SDK', () => {
+    const result = {
+      output: { type: 'error-text', value: 'use pnpm' },
+      providerOptions: { 'ai-sdk': { denied: true, reason: 'use pnpm' } },
+    } as const
+    expect(isSpoken(result)).toBe(true)
+    expect(answerIn(result, 'bash')).toEqual({ text: 'use pnpm', isRefusal: true })
+  })
+
+  it.each([
+    "The user doesn't want to proceed with this tool use.",
+    'Error: permission denied',
+    `${'line\n'.repeat(300)}To tell you how to proceed, the user said: x`,
+  ])('but %j has none', (text) => {
+    expect(reasonIn(text)).toBeUndefined()
+  })
+
+  it('takes time that grows with the text alone', () => {
+    const long = (n: number) =>
+      `The user denied this operation and provided the following feedback:\n${'<feedback>'.repeat(n)}`
+    expect(growth((n) => reasonIn(long(n)), 60_000)).toBeLessThan(3.5)
+  })
+})
+
+describe('an answer to a question is the user’s word', () => {
+  const given = (value: unknown): Pick<Extract<Part, { type: 'tool-result' }>, 'output'> =>
+    ({ output: typeof value === 'string' ? { type: 'text', value } : { type: 'json', value } }) as never
+
+  it.each([
+    ['ask_user', 'pnpm', 'pnpm'],
+    [
+      'AskUserQuestion',
+      'User has answered your questions: "Which one?"="pnpm". You can now continue with the user\'s answers in mind.',
+      '"Which one?"="pnpm"',
+    ],
+    ['ask_followup_question', '<answer>\npnpm\n</answer>', 'pnpm'],
+    ['request_user_input', { answers: { manager: 'pnpm' } }, 'manager: pnpm'],
+    ['mcp__forms__elicitation', { answer: 'pnpm' }, 'pnpm'],
+  ] as const)('to %s', (tool, value, text) => {
+    expect(answerIn(given(value), tool)).toEqual({ text, isRefusal: false })
+  })
+
+  it('and a program’s output is none', () => {
+    expect(answerIn(given('pnpm'), 'bash')).toBeUndefined()
+    expect(answerIn(given('pnpm'), 'my_form')).toBeUndefined()
+    expect(answerIn(given('pnpm'), 'my_form', ['my_form'])).toEqual({ text: 'pnpm', isRefusal: false })
+    expect(isUserTool('askUserQuestion')).toBe(true)
+  })
+})
