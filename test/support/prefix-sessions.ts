@@ -21,6 +21,8 @@ export type SessionOptions = {
   readonly calm?: boolean
   /** Whether two users sometimes speak at once. The store must know what each request contained. */
   readonly crowded?: boolean
+  /** Whether reasoning is sometimes dropped by a stage. It is then missing on purpose. */
+  readonly drops?: boolean
   /** Whether the session begins with an imported conversation, which had another system prompt. */
   readonly imported?: boolean
 }
@@ -59,7 +61,8 @@ export async function runSessions(path: Path, sessions: readonly SessionOptions[
     for (const [at, seen] of server.rule.requests.entries()) {
       const where = `${JSON.stringify(options)} request ${at + 1}`
       if (seen.refusal !== undefined) refusals.push(`${where}: ${seen.refusal.slice(0, 90)}`)
-      else if (seen.kept < seen.most) short.push(`${where}: ${seen.kept} of ${seen.most}`)
+      else if (options.drops !== true && seen.kept < seen.most)
+        short.push(`${where}: ${seen.kept} of ${seen.most}`)
     }
     requests += server.rule.requests.length
     kept += server.rule.kept
@@ -71,9 +74,18 @@ export async function runSessions(path: Path, sessions: readonly SessionOptions[
 export async function runSession(
   path: Path,
   server: PrefixServer,
-  { seed, turns, stores: count = 1, calm = false, crowded = false, imported = false }: SessionOptions,
+  {
+    seed,
+    turns,
+    stores: count = 1,
+    calm = false,
+    crowded = false,
+    imported = false,
+    drops = false,
+  }: SessionOptions,
 ): Promise<void> {
   const random = randomFrom(seed)
+  const kinds = [...CHANGES.keys(), 'compact', 'undo', 'fork', 'copy', ...(drops ? ['drop', 'drop'] : [])]
   const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!
   const file = newFile()
   const stores: Store[] = []
@@ -89,7 +101,7 @@ export async function runSession(
       await (crowded && pick([true, false, false]) ? Promise.all([say('Ann'), say('Ben')]) : say('Ann'))
       if (calm) continue
       for (let changes = pick([0, 0, 1, 1, 2]); changes > 0; changes--)
-        id = await change(pick(stores), id, pick, `f${turn}-${changes}`)
+        id = await change(pick(kinds), pick(stores), id, pick, `f${turn}-${changes}`)
     }
     const { findings } = await stores[0]!.verifySession(id)
     if (findings.length > 0) throw new Error(`the session is damaged: ${JSON.stringify(findings)}`)
@@ -116,8 +128,7 @@ async function importElsewhere(store: Store, server: PrefixServer, id: string): 
 type Pick = <T>(all: readonly T[]) => T
 
 /** Changes the view, and returns the session to go on with. */
-async function change(store: Store, id: string, pick: Pick, other: string): Promise<string> {
-  const kind = pick([...CHANGES.keys(), 'compact', 'undo', 'fork', 'copy'] as const)
+async function change(kind: string, store: Store, id: string, pick: Pick, other: string): Promise<string> {
   try {
     if (kind === 'fork') {
       await store.forkSession(id, { id: other })
@@ -127,7 +138,10 @@ async function change(store: Store, id: string, pick: Pick, other: string): Prom
       await store.restoreSession(store.exportSession(id), { id: other })
       return other
     }
-    await CHANGES.get(kind)!(store, id, pick)
+    if (kind === 'drop') {
+      const stages = [{ stage: 'drop_reasoning', keepTurns: 1 }]
+      await store.compactSession(id, { target: 0.2, stages })
+    } else await CHANGES.get(kind)!(store, id, pick)
   } catch (error) {
     if (!LEGITIMATE.some((code) => isUndertextError(error, code))) throw error
   }
@@ -139,14 +153,7 @@ type Change = (store: Store, id: string, pick: Pick) => Promise<void>
 const CHANGES: ReadonlyMap<string, Change> = new Map<string, Change>(
   Object.entries({
     compact: async (store, id, pick) => {
-      const stages = pick([
-        undefined,
-        ['prune'],
-        ['deduplicate'],
-        ['summarize'],
-        ['truncate'],
-        [{ stage: 'drop_reasoning', keepTurns: 1 }],
-      ] as const)
+      const stages = pick([undefined, ['prune'], ['deduplicate'], ['summarize'], ['truncate']] as const)
       await store.compactSession(id, {
         target: pick([0.2, 0.4]),
         ...(stages !== undefined && { stages: [...stages] as never }),
