@@ -5,6 +5,8 @@ import { LeaseTaken, OTHERS_WAIT_MS, PREPARE_WAIT_MS } from '../compaction/waiti
 import type { TurnSettings } from '../config/resolve.ts'
 import type { CheckedStats, CompactOptions } from '../config/store-options.ts'
 import { type ContextWarningEvent, type Events, percentOf } from '../events.ts'
+import { withStopReason } from '../messages/broken-off.ts'
+import { readable } from '../messages/check.ts'
 import { defined } from '../messages/defined.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import type { NewMessage } from '../messages/message.ts'
@@ -185,7 +187,8 @@ export class TurnHooks {
   /** Appends, and at the end of a turn compacts when that is due. */
   async after(sessionId: string, options: CheckedAfter): Promise<AfterTurnResult> {
     const { messages, stopReason } = options
-    const appended = messages && (await this.#port.append(sessionId, messages))
+    const answer = messages && readable('afterTurn: messages', () => withStopReason(messages, stopReason))
+    const appended = answer && (await this.#port.append(sessionId, answer))
     const next = nextStep(stopReason)
     const final = next === 'final'
     const settings = await this.#port.settings(sessionId)

@@ -5,6 +5,7 @@ import { nonDefaults } from '../config/resolve.ts'
 import { RENDERING_KEYS } from '../config/settings.ts'
 import type { AppendOptions, UsageInput } from '../config/store-options.ts'
 import { invalid, isUndertextError, UndertextError } from '../errors.ts'
+import { withStopReason } from '../messages/broken-off.ts'
 import { check, readable } from '../messages/check.ts'
 import { defined } from '../messages/defined.ts'
 import { isBlankMessage, type NewMessage } from '../messages/message.ts'
@@ -77,7 +78,7 @@ export async function recordResponse(
   // The append may be refused before this is waited for.
   reading?.catch(() => undefined)
   const prompt = readable('prompt', () => promptMessages(checked.prompt ?? request?.prompt))
-  const messages = readable('messages', () => prompt.concat(checked.messages))
+  const messages = readable('messages', () => prompt.concat(withStopReason(checked.messages, stopReason)))
   const appended = await verbs.append(messages, {
     ...(expectedPosition !== undefined && { expectedPosition }),
   })

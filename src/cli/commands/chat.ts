@@ -7,9 +7,9 @@ import type { Store } from '../../store/store.ts'
 import type { Context } from '../command.ts'
 import { CliError } from '../errors.ts'
 import { type SystemPromptOptions, systemPromptOf } from '../options.ts'
-import { counted } from '../output/figures.ts'
+import { count, counted } from '../output/figures.ts'
 import { shellWord } from '../output/ids.ts'
-import { writeLines } from '../output/layout.ts'
+import { sentence, writeLines } from '../output/layout.ts'
 import { safeLine } from '../output/safe-text.ts'
 import { type Backend, type BackendChoice, chooseBackend, summarizerBy } from './chat/backend.ts'
 import { chatLoop } from './chat/loop.ts'
@@ -65,6 +65,11 @@ export async function chat(
     if (event.sessionId === conversation.sessionId && event.phase !== 'undone' && event.phase !== 'redone')
       reporter.compaction(event)
   })
+  const stopWarning = store.on('windowAssumed', ({ provider, model, tokens }) => {
+    const name = safeLine(`${provider}/${model}`)
+    const text = `The context window of ${name} is not known, and ${count(tokens)} tokens are assumed: --context-window sets it.`
+    writeLines(context.err, sentence(text, context.err, context.style.yellow))
+  })
   await begin(chat, known, isTyped)
   const prompts = await promptsOf(chat, message, isTyped)
   try {
@@ -72,6 +77,7 @@ export async function chat(
   } finally {
     prompts.close()
     stopListening()
+    stopWarning()
     reporter.end(conversation.isStored ? conversation.sessionId : undefined)
   }
 }

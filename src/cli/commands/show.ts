@@ -1,3 +1,4 @@
+import { BROKEN_OFF, brokenOff } from '../../messages/broken-off.ts'
 import {
   type Part,
   type PositionRange,
@@ -154,6 +155,7 @@ function hiddenBy(row: StoredMessage, compactions: ReadonlyMap<string, Compactio
 function jsonOf({ row, content, hidden, standsFor, insertedBy }: Entry) {
   const { id, kind, role, position = null, createdAt, pinned, replacedParts = [] } = row
   const { compaction, kind: by = null, at = null, retired: undone } = hidden ?? {}
+  const why = brokenOff(row)
   return {
     id,
     kind,
@@ -165,6 +167,7 @@ function jsonOf({ row, content, hidden, standsFor, insertedBy }: Entry) {
     replacedParts,
     standsFor,
     insertedBy: insertedBy ?? null,
+    ...(why !== undefined && { brokenOff: why }),
     content,
   }
 }
@@ -222,10 +225,12 @@ function headingOf({ row, insertedBy, standsFor, hidden }: Entry, { out, shortId
   const { kind, position, role, createdAt, replacedParts = [], pinned } = row
   const by = insertedBy === undefined ? '' : ` by ${shortId(insertedBy)}`
   const of = standsFor.length === 0 ? '' : ` of ${positionWords(standsFor)}`
+  const why = brokenOff(row)
   return [
     kind === 'message' ? `${position} · ${role}` : `── ${kind}${of}${by}`,
     time(createdAt, out),
     pinned && 'pinned',
+    why !== undefined && BROKEN_OFF[why],
     replacedParts.length > 0 && `${counted(replacedParts.length, 'part')} replaced`,
     hidden !== undefined && reasonOf(hidden, kind, out, shortId),
   ]

@@ -1,3 +1,4 @@
+import { BROKEN_OFF, brokenOff } from '../../messages/broken-off.ts'
 import { compactionBlock } from '../../messages/compaction-block.ts'
 import { stringifyJson } from '../../messages/json.ts'
 import {
@@ -34,7 +35,7 @@ export type Block =
   | Code
   | { readonly type: 'reasoning'; readonly text: string }
   | { readonly type: 'picture'; readonly picture: Picture; readonly words: string }
-  /** An image or a file that is only named; its URL if it has one. */
+  /** An image or a file that is only named, with its URL if it has one; or that an answer was broken off. */
   | { readonly type: 'media'; readonly words: string; readonly address?: string | undefined }
   | { readonly type: 'call'; readonly name: string; readonly id: string; readonly input: Code }
   | {
@@ -58,11 +59,13 @@ export type Block =
 
 /** The blocks of a message, in order. */
 export function blocksOf(row: StoredMessage, settings: DocumentSettings): Block[] {
-  return partsOf(row).flatMap((part, index): Block[] => {
+  const why = brokenOff(row)
+  const blocks = partsOf(row).flatMap((part, index): Block[] => {
     const blocks = blocksOfPart(part, settings)
     const shown = row.shown?.find((one) => one.part === index)
     return shown === undefined ? blocks : [replacementOf(shown, part, blocks, settings)]
   })
+  return why === undefined ? blocks : [...blocks, { type: 'media', words: BROKEN_OFF[why] }]
 }
 
 function replacementOf(

@@ -83,7 +83,10 @@ describe('undertext chat without a terminal', () => {
       const choice = { message: { role: 'assistant', content: '' }, finish_reason: reason }
       server.script([{ raw: JSON.stringify({ choices: [choice] }) }])
       const { exit, err } = await chat(atServer('--message', 'hi'), '')
-      return [exit, err.split('\n')[0]]
+      const [window, sentence] = err.split('\n')
+      // The test's model is in no table.
+      expect(window).toContain('128,000 tokens are assumed: --context-window sets it')
+      return [exit, sentence]
     }
     expect(await endedBy('stop')).toEqual([7, 'The model answered without a word.'])
     expect(await endedBy('length')).toEqual([
