@@ -2,9 +2,12 @@ import { invalid } from '../errors.ts'
 import type { Message, ViewMessage } from '../messages/message.ts'
 import { readMessages } from '../messages/message-check.ts'
 import { providerProfile } from '../tokens/providers.ts'
-import { arrangeTurns, cleanContents, settleReasoning } from './contents.ts'
+import { arrangeTurns, cleanContents } from './contents.ts'
 import type { Mend } from './draft.ts'
 import { SUMMARY_PLACES, withoutForeignParts } from './draft.ts'
+import { withoutPartedUse } from './hosted-use.ts'
+import { markableRows, mendParts } from './parts.ts'
+import { endMessages, responsesOf, settleReasoning } from './reasoning.ts'
 import { arrangeToolUse } from './repair-tool-use.ts'
 import { type InsertedRowOptions, presentRows } from './rows.ts'
 
@@ -79,11 +82,16 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
 
     const readable = withoutForeignParts(view, options, note)
     const presented = presentRows(readable, profile, options, note)
-    const cleaned = cleanContents(presented, profile, note)
+    const partRules = { provider: options.provider, profile, alsoReads, markable: markableRows(view) }
+    const whole = mendParts(presented, partRules, note)
+    const answered = withoutPartedUse(whole, note)
+    const cleaned = cleanContents(answered, profile, note)
     const paired = arrangeToolUse(cleaned, rules, note)
-    const settled = settleReasoning(paired, profile, note)
-    const turns = arrangeTurns(settled, profile, note)
-    return { messages: turns.map(({ message }) => message), mends }
+    const responses = responsesOf(view)
+    const settled = settleReasoning(paired, profile, responses, note)
+    const turns = arrangeTurns(settled, profile, responses, note)
+    const ended = endMessages(turns, profile, note)
+    return { messages: ended.map(({ message }) => message), mends }
   })
 }
 

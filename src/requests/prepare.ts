@@ -3,7 +3,7 @@ import type { CompactionPreview, CompactionResult } from '../compaction/result.t
 import type { ContextStats } from '../compaction/stats.ts'
 import { LeaseTaken, OTHERS_WAIT_MS, PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { CheckedStats, CompactOptions } from '../config/store-options.ts'
-import { isUndertextError } from '../errors.ts'
+import { invalid, isUndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
 import {
@@ -94,6 +94,8 @@ export class RequestPreparer {
     const before = await this.#before(preparing, snapshot, ignoresThreshold)
     const request = requestParts({ ...options, system: before.systemPrompt })
     const draft = await this.#untilItFits(preparing, request)
+    if (draft.messages.every(({ role }) => role === 'system'))
+      throw invalid('the request has no message to send: append one, or pass a prompt that is not blank')
     return this.#result(preparing, before, draft)
   }
 
