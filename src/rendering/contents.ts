@@ -21,15 +21,17 @@ const RESULTS_READ_TEXT = '[Tool results received]'
 
 /**
  * Makes user and assistant take turns where the provider requires it: the first turn is from the user, and
- * consecutive messages of one side are merged, tool results first. System messages stay as they are.
+ * consecutive messages of one side are merged, tool results first. System messages stay as they are. `spoken` is the id of the last row
+ * that is no system message: when nothing of such rows is left, a list without messages would be refused.
  */
 export function arrangeTurns(
   drafts: readonly Draft[],
   profile: ProviderProfile,
   responses: Responses,
+  spoken: string | undefined,
   note: Note,
 ): readonly Draft[] {
-  const opened = profile.firstMustBeUser ? openWithUser(drafts, note) : drafts
+  const opened = profile.firstMustBeUser ? openWithUser(drafts, spoken, note) : drafts
   if (!profile.strictAlternation) return opened
   if (profile.userAfterResults)
     return mergeRuns(
@@ -41,9 +43,13 @@ export function arrangeTurns(
   return answerResults(mergeRuns(opened.flatMap(splitResults), sideWithResults, responses, note), note)
 }
 
-function openWithUser(drafts: readonly Draft[], note: Note): readonly Draft[] {
+function openWithUser(drafts: readonly Draft[], spoken: string | undefined, note: Note): readonly Draft[] {
   const first = drafts.findIndex(({ message }) => message.role !== 'system')
   const opening = drafts[first]
+  if (opening === undefined && spoken !== undefined) {
+    note({ kind: 'user-added', messageId: spoken })
+    return [...drafts, draftOf(spoken, { role: 'user', content: CONTINUATION_TEXT })]
+  }
   if (opening?.message.role !== 'assistant') return drafts
   // The provider of a compaction block accepts it as the first message. No other provider is sent one.
   if (lastBlockOf(opening.parts) !== undefined) return drafts
@@ -157,9 +163,7 @@ export function cleanContents(drafts: readonly Draft[], profile: ProviderProfile
 function cleanDraft(draft: Draft, profile: ProviderProfile, note: Note): Draft {
   if (draft.parts.every((part) => isClean(part, draft.message.role, profile))) return draft
   const { role } = draft.message
-  const hasWords = draft.parts.some((part) => part.type === 'text' && part.text.trim() !== '')
-  const isRefused = (text: string): boolean =>
-    !profile.emptyText && (text === '' || (text.trim() === '' && !hasWords))
+  const isRefused = (text: string): boolean => !profile.emptyText && text.trim() === ''
 
   const parts = draft.parts.flatMap((part): readonly Part[] => {
     if (part.type === 'text' && isRefused(part.text)) {
@@ -207,10 +211,10 @@ function isClean(part: Part, role: Role, profile: ProviderProfile): boolean {
   }
 }
 
-/** Whether a part is a result with an empty text. */
+/** Whether a part is a result with a text without a visible character. */
 export function holdsEmptyText(part: Part): boolean {
   if (part.type !== 'tool-result' || part.output.type !== 'content') return false
-  return part.output.value.some((item) => item.type === 'text' && item.text === '')
+  return part.output.value.some((item) => item.type === 'text' && item.text.trim() === '')
 }
 
 /** The result without empty texts. */
@@ -218,7 +222,7 @@ function cleanResult(result: ToolResultPart, messageId: string, note: Note): Too
   const { output } = result
   if (output.type !== 'content' || !holdsEmptyText(result)) return result
   note({ kind: 'empty-text-dropped', messageId, toolCallId: result.toolCallId })
-  const value = output.value.filter((item) => item.type !== 'text' || item.text !== '')
+  const value = output.value.filter((item) => item.type !== 'text' || item.text.trim() !== '')
   return { ...result, output: { ...output, value } }
 }
 

@@ -71,6 +71,7 @@ function isMovable(row: ViewMessage): boolean {
  * - `foreign-part-dropped`: a part that only another provider reads was dropped.
  * - `media-as-text`: an image or file became a text, because the provider does not read its type, cannot load it from
  *   its address, or accepts none from the assistant.
+ * - `media-type-changed`: the stated media type of an image became that of its bytes.
  * - `characters-replaced`: half a pair of surrogates (half an emoji) became U+FFFD.
  * - `input-as-object`: the input of a call became an object: an empty one, the one that its text describes, or
  *   `{ arguments }` with the text.
@@ -104,6 +105,7 @@ export type MendKind =
   | 'empty-text-dropped'
   | 'foreign-part-dropped'
   | 'media-as-text'
+  | 'media-type-changed'
   | 'characters-replaced'
   | 'input-as-object'
   | 'input-shortened'

@@ -15,7 +15,7 @@ import { objectInput } from '../messages/tool-input.ts'
 import { wellFormed } from '../messages/well-formed.ts'
 import { type MediaRules, type ProviderProfile, RESPONSES_MEDIA, readsPartsOf } from '../tokens/providers.ts'
 import { type Draft, draftOf, type MendKind, type Note } from './draft.ts'
-import { unreadableText } from './media.ts'
+import { trueType, unreadableText } from './media.ts'
 import { Numbers } from './numbers.ts'
 
 /*
@@ -176,6 +176,11 @@ class PartMender {
   }
 
   #media(part: ImagePart | FilePart): Part {
+    const type = trueType(part)
+    if (type !== undefined) {
+      this.#did('media-type-changed')
+      return this.#media({ ...part, mediaType: type })
+    }
     const text = unreadableText(part, this.#mediaRules)
     if (text !== undefined) {
       this.#did('media-as-text')
@@ -225,12 +230,11 @@ class PartMender {
 
   #toolName(name: string, toolCallId: string): string {
     const form = this.#rules.profile.toolNames
-    if (form === undefined) return this.#wellFormed(name, toolCallId)
     if (form.test(name)) return name
-    const fitted = name.toWellFormed().replace(/[^a-zA-Z0-9_-]/g, '_')
     this.#did('tool-renamed', toolCallId)
-    // The forms differ in their lengths only.
-    return form.test(fitted) ? fitted : fitted.slice(0, 64) || 'tool'
+    const fitted = name.toWellFormed().replace(/[^a-zA-Z0-9_-]/g, '_')
+    // Too long, empty, or with a digit where a letter must be.
+    return form.test(fitted) ? fitted : `tool_${fitted}`.slice(0, 64)
   }
 
   #result(result: ToolResultPart): ToolResultPart {

@@ -88,8 +88,9 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
     const cleaned = cleanContents(answered, profile, note)
     const paired = arrangeToolUse(cleaned, rules, note)
     const responses = responsesOf(view)
+    const spoken = view.findLast(({ role, kind }) => role !== 'system' && kind === 'message')?.id
     const settled = settleReasoning(paired, profile, responses, note)
-    const turns = arrangeTurns(settled, profile, responses, note)
+    const turns = arrangeTurns(settled, profile, responses, spoken, note)
     const ended = endMessages(turns, profile, note)
     return { messages: ended.map(({ message }) => message), mends }
   })

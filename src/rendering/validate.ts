@@ -40,6 +40,7 @@ const SENTENCES = {
   MALFORMED_TOOL_NAME: 'The name of a tool has a form this provider refuses.',
   FORMER_CACHE_MARK: 'A message that is not the newest holds a cache mark, of which a request may have few.',
   UNREADABLE_MEDIA: 'A message holds an image or a file that this provider cannot read or load.',
+  WRONG_MEDIA_TYPE: 'An image is of another media type than is stated.',
   REPEATED_NUMBER: 'A message holds an item id or a signature that an earlier message has.',
   PARTED_HOSTED_USE: "A call of a provider's own tool has no result, or a result no call.",
   REASONING_AT_END: 'A message ends in signed reasoning.',
@@ -93,6 +94,7 @@ const PROBLEM_OF: { readonly [K in MendKind]?: ProblemCode } = {
   'tool-renamed': 'MALFORMED_TOOL_NAME',
   'mark-dropped': 'FORMER_CACHE_MARK',
   'media-as-text': 'UNREADABLE_MEDIA',
+  'media-type-changed': 'WRONG_MEDIA_TYPE',
   'repetition-dropped': 'REPEATED_NUMBER',
   'hosted-use-dropped': 'PARTED_HOSTED_USE',
   'reasoning-dropped': 'REASONING_AT_END',
@@ -136,10 +138,7 @@ function findContentProblems(messages: readonly Message[], profile: ProviderProf
 
     if (others.every(isReasoning) && texts.every(isBlank)) {
       found.push(problem(others.length > 0 ? 'ORPHAN_REASONING' : 'EMPTY_MESSAGE', index))
-    } else if (
-      !emptyText &&
-      (texts.includes('') || (texts.length > 0 && texts.every(isBlank)) || parts.some(holdsEmptyText))
-    ) {
+    } else if (!emptyText && (texts.some(isBlank) || parts.some(holdsEmptyText))) {
       found.push(problem('EMPTY_TEXT', index))
     }
     if (parts.some((part) => isMisplaced(part, message.role, profile)))

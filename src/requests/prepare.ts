@@ -6,6 +6,7 @@ import type { CheckedStats, CompactOptions } from '../config/store-options.ts'
 import { invalid, isUndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
+import { CONTINUATION_TEXT } from '../rendering/contents.ts'
 import {
   type Draft,
   draftRequest,
@@ -94,7 +95,10 @@ export class RequestPreparer {
     const before = await this.#before(preparing, snapshot, ignoresThreshold)
     const request = requestParts({ ...options, system: before.systemPrompt })
     const draft = await this.#untilItFits(preparing, request)
-    if (draft.messages.every(({ role }) => role === 'system'))
+    const isEmpty = draft.messages.every(
+      ({ role, content }) => role === 'system' || content === CONTINUATION_TEXT,
+    )
+    if (isEmpty && draft.snapshot.view.length + prompt.length > 0)
       throw invalid('the request has no message to send: append one, or pass a prompt that is not blank')
     return this.#result(preparing, before, draft)
   }

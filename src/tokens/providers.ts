@@ -90,8 +90,8 @@ export type ProviderProfile = {
   /** An assistant's message may hold images and files. */
   readonly assistantMedia: boolean
   readonly callIds: CallIdRule
-  /** The names of tools in calls: an expression that they match; absent where no rule is known. */
-  readonly toolNames?: RegExp
+  /** The form of the names of tools in calls. */
+  readonly toolNames: RegExp
   /** The longest text of arguments, characters; absent where no limit is known. */
   readonly maxArguments?: number
   readonly media: MediaRules
@@ -116,9 +116,20 @@ export const COMMON_MEDIA: MediaRules = {
 }
 const CLAUDE_MEDIA: MediaRules = { types: [...CLAUDE_IMAGES, PDF, 'text/*'], schemes: WEB }
 const GEMINI_MEDIA: MediaRules = {
-  types: ['image/*', 'audio/*', 'video/*', 'text/*', PDF],
+  types: [
+    'image/jpeg',
+    'image/png',
+    'image/webp',
+    'image/heic',
+    'image/heif',
+    'audio/*',
+    'video/*',
+    'text/*',
+    PDF,
+  ],
   schemes: [...WEB, 'gs:'],
 }
+const VERTEX_MEDIA: MediaRules = { ...GEMINI_MEDIA, types: [...GEMINI_MEDIA.types, 'image/gif'] }
 const CHAT_MEDIA: MediaRules = {
   types: [...CLAUDE_IMAGES, PDF, 'audio/wav', 'audio/x-wav', 'audio/mpeg', 'audio/mp3'],
   schemes: WEB,
@@ -168,7 +179,11 @@ const MISTRAL_MEDIA: MediaRules = { types: ['image/*', PDF, 'audio/*'], schemes:
  * The forms of tool names. Sources: anthropics/claude-code#2673 (200 characters in a history), Amazon's `ToolUseBlock`, OpenAI's
  * "string does not match pattern", Mistral's "must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64".
  */
-const TOOL_NAMES = { claude: /^[a-zA-Z0-9_-]{1,200}$/, short: /^[a-zA-Z0-9_-]{1,64}$/ } as const
+const TOOL_NAMES = {
+  long: /^[a-zA-Z0-9_-]{1,200}$/,
+  short: /^[a-zA-Z0-9_-]{1,64}$/,
+  gemini: /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/,
+} as const
 /** OpenAI's limit for the arguments of a call in a request; its answers have none. Source: UKGovernmentBEIS/inspect_ai#4682. */
 const OPENAI_ARGUMENTS = 1_048_576
 
@@ -180,6 +195,7 @@ const LENIENT: ProviderProfile = {
   emptyText: true,
   assistantMedia: true,
   callIds: 'any',
+  toolNames: TOOL_NAMES.long,
   media: COMMON_MEDIA,
 }
 
@@ -191,13 +207,13 @@ const STRICT: ProviderProfile = {
   emptyText: false,
   assistantMedia: false,
   callIds: 'any',
+  toolNames: TOOL_NAMES.long,
   media: COMMON_MEDIA,
 }
 
 const CLAUDE: ProviderProfile = {
   ...STRICT,
   callIds: 'words',
-  toolNames: TOOL_NAMES.claude,
   media: CLAUDE_MEDIA,
 }
 const OPENAI: ProviderProfile = {
@@ -213,8 +229,8 @@ const PROFILES: ReadonlyMap<string, ProviderProfile> = new Map([
   ['anthropic', CLAUDE],
   ['bedrock', { ...CLAUDE, toolNames: TOOL_NAMES.short, media: CONVERSE_MEDIA }],
   // Vertex serves Claude as well as Gemini; Gemini reads no ids, and makes images.
-  ['vertex', { ...CLAUDE, assistantMedia: true, media: GEMINI_MEDIA }],
-  ['google-ai', { ...STRICT, assistantMedia: true, media: GEMINI_MEDIA }],
+  ['vertex', { ...CLAUDE, assistantMedia: true, media: VERTEX_MEDIA }],
+  ['google-ai', { ...STRICT, assistantMedia: true, toolNames: TOOL_NAMES.gemini, media: GEMINI_MEDIA }],
   [
     'mistral',
     {

@@ -193,7 +193,10 @@ class RowReader {
       // Only its page can load a relative address: models read that there is a file.
       const text = unreadableText({ type, data: url, ...named }, COMMON_MEDIA)
       if (text === undefined) this.#keep(part, place)
-      else this.#instead(text, part, place)
+      else {
+        this.#conversion.note('kept', place, 'models read a text that names it')
+        this.#instead(text, part, place)
+      }
     }
   }
 

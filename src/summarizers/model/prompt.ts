@@ -260,7 +260,8 @@ export function summarizationPrompt(
   const { files = { read: [], modified: [] }, rules = [], maxOutputChars = MAX_OUTPUT_CHARS } = options
   const sections = (options.sections ?? SUMMARY_SECTIONS).map(oneLine)
   const hasPrevious = previousSummary.trim() !== ''
-  const material = { messages, previousSummary: hasPrevious ? previousSummary : '', files, rules }
+  const earlier = hasPrevious ? previousSummary : ''
+  const material = wellFormed({ messages, previousSummary: earlier, files, rules })
   const { text, mark } = renderMaterial(material, maxOutputChars)
   const maxWords = wordsFor(maxTokens)
   const named = files.read.length + files.modified.length > 0
