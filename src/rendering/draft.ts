@@ -67,6 +67,7 @@ function isMovable(row: ViewMessage): boolean {
  * - `call-as-text`: a call outside an assistant message became plain text.
  * - `reasoning-dropped`: reasoning was dropped that no message follows, or outside an assistant message; signed
  *   reasoning also at the end of a message, and that of another response in a merged message.
+ * - `reasoning-moved`: signed reasoning came after a text in a message with a call, and leads it now.
  * - `empty-message-dropped`, `empty-text-dropped`: an empty message or text was dropped.
  * - `foreign-part-dropped`: a part that only another provider reads was dropped.
  * - `media-as-text`: an image or file became a text, because the provider does not read its type, cannot load it from
@@ -101,6 +102,7 @@ export type MendKind =
   | 'call-renamed'
   | 'call-as-text'
   | 'reasoning-dropped'
+  | 'reasoning-moved'
   | 'empty-message-dropped'
   | 'empty-text-dropped'
   | 'foreign-part-dropped'

@@ -24,8 +24,9 @@ type Look = {
 function lookAt(part: ImagePart | FilePart): Look {
   const { mediaType } = part
   const data = part.type === 'image' ? part.image : part.data
-  const isExact = mediaType?.includes('/') && !mediaType.endsWith('/*')
-  const stated = isExact ? mediaType.split(';', 1)[0]!.trim().toLowerCase() : undefined
+  const given = (mediaType ?? '').split(';', 1)[0]!.trim().toLowerCase()
+  // `image/*` says no type.
+  const stated = given.includes('/') && !given.endsWith('/*') ? given : undefined
   if (typeof data !== 'string')
     return { stated, base64: Buffer.from(data.subarray(0, 12)).toString('base64') }
   const start = data.slice(0, START)

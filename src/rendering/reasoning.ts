@@ -53,24 +53,16 @@ function responsesIn(drafts: readonly Draft[], responses: Responses): Draft[][] 
 
 /**
  * Messages of the assistant that will be one, with the signed reasoning of one response at most: of the last, if it called a tool, since
- * only an open tool loop needs its reasoning. What leads that response then leads the message.
+ * only an open tool loop needs its reasoning.
  */
 export function oneResponse(run: readonly Draft[], responses: Responses, note: Note): readonly Draft[] {
   const groups = responsesIn(run, responses)
   if (groups.length === 1 || !run.some(({ parts }) => parts.some(isSigned))) return run
   const last = groups.at(-1)!
   const isOpen = last.some(({ parts }) => parts.some(isApplicationCall))
-  const kept = groups.flatMap((group) =>
+  return groups.flatMap((group) =>
     isOpen && group === last ? group : group.map((draft) => withoutSigned(draft, note)),
   )
-  if (!isOpen) return kept
-  const [first] = last
-  const lead = first!.parts.findIndex((part) => !isReasoning(part))
-  if (lead <= 0) return kept
-  const rest = kept.map((draft) =>
-    draft === first ? redraft(draft, 'assistant', draft.parts.slice(lead)) : draft,
-  )
-  return [draftOf(first!.id, { role: 'assistant', content: first!.parts.slice(0, lead) }), ...rest]
 }
 
 function isApplicationCall(part: Part): boolean {
@@ -125,18 +117,14 @@ export function settleReasoning(
 }
 
 /**
- * Ends messages as providers accept it: no signed reasoning at the end of one, which a stop left, and no white space at the end of the
- * last, where it is the assistant's and the provider goes on writing it.
+ * The ends of messages as providers accept them: signed reasoning first where a tool is called, none at the end, which a stop left, and
+ * no white space at the end of the last message, where it is the assistant's and the provider goes on writing it.
  */
-export function endMessages(
-  drafts: readonly Draft[],
-  profile: ProviderProfile,
-  note: Note,
-): readonly Draft[] {
+export function settleEnds(drafts: readonly Draft[], profile: ProviderProfile, note: Note): readonly Draft[] {
   return drafts.map((draft, index) => {
     if (draft.message.role !== 'assistant') return draft
+    const parts = leadingFirst(draft, note)
     const isLast = index === drafts.length - 1 && !profile.emptyText
-    const parts = [...draft.parts]
     for (let last = parts.at(-1); last !== undefined; last = parts.at(-1)) {
       if (isSigned(last)) {
         note({ kind: 'reasoning-dropped', messageId: draft.id })
@@ -157,4 +145,15 @@ export function endMessages(
       ? draftOf(draft.id, { role: 'assistant', content: only.text })
       : changed
   })
+}
+
+/** The parts of a message; in one with a call, signed reasoning that follows other content than tool use comes first. */
+function leadingFirst({ id, parts }: Draft, note: Note): Part[] {
+  const from = parts.findIndex(isSigned)
+  const isLate = from > 0 && parts.slice(0, from).every(({ type }) => type === 'text' || type === 'reasoning')
+  if (!isLate || !parts.some(isApplicationCall)) return [...parts]
+  const length = parts.slice(from).findIndex((part) => !isSigned(part))
+  const to = length === -1 ? parts.length : from + length
+  note({ kind: 'reasoning-moved', messageId: id })
+  return [...parts.slice(from, to), ...parts.slice(0, from), ...parts.slice(to)]
 }

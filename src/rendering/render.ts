@@ -7,7 +7,7 @@ import type { Mend } from './draft.ts'
 import { SUMMARY_PLACES, withoutForeignParts } from './draft.ts'
 import { withoutPartedUse } from './hosted-use.ts'
 import { markableRows, mendParts } from './parts.ts'
-import { endMessages, responsesOf, settleReasoning } from './reasoning.ts'
+import { responsesOf, settleEnds, settleReasoning } from './reasoning.ts'
 import { arrangeToolUse } from './repair-tool-use.ts'
 import { type InsertedRowOptions, presentRows } from './rows.ts'
 
@@ -43,11 +43,12 @@ export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
  * - `validateHistory` finds no problem in the result (with `pendingCalls: 'keep'`, only the calls kept).
  * - A valid view is returned as it is, metadata included, with no mends. Two exceptions: a compaction block
  *   after messages that it could replace is dropped, since its provider would ignore those messages, and so are
- *   parts that only another provider reads. Messages that were changed, merged or added have no metadata.
+ *   parts that only another provider reads. Messages that were moved, merged or added have no metadata.
  * - Every part has a place in the provider's own form, so that the request is as valid as the rendering. Vertex
  *   serves two families, and parts of both are kept for it: pass `anthropic` or `google-ai` where a
  *   conversation mixes them.
- * - No text is lost except that of second results, of reasoning that no message follows, and of such blocks.
+ * - No text is lost except that of second results, of reasoning that providers refuse, of such blocks, and of the middle of inputs that
+ *   are longer than the provider accepts. A text names an image or a file that it cannot read.
  *   After a summary or a marker, a second result with other content is shown as text: its own call may be
  *   hidden.
  * - A summary may be shown elsewhere than in the view (`summaryPlace`), joined with others into one text; no
@@ -91,7 +92,7 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
     const spoken = view.findLast(({ role, kind }) => role !== 'system' && kind === 'message')?.id
     const settled = settleReasoning(paired, profile, responses, note)
     const turns = arrangeTurns(settled, profile, responses, spoken, note)
-    const ended = endMessages(turns, profile, note)
+    const ended = settleEnds(turns, profile, note)
     return { messages: ended.map(({ message }) => message), mends }
   })
 }

@@ -14,7 +14,7 @@ import { holdsEmptyText } from './contents.ts'
 import { draftOf, type Mend, type MendKind } from './draft.ts'
 import { withoutPartedUse } from './hosted-use.ts'
 import { markableRows, mendParts } from './parts.ts'
-import { endMessages } from './reasoning.ts'
+import { settleEnds } from './reasoning.ts'
 
 /** The problems of a history, as sentences for people. */
 const SENTENCES = {
@@ -43,6 +43,7 @@ const SENTENCES = {
   WRONG_MEDIA_TYPE: 'An image is of another media type than is stated.',
   REPEATED_NUMBER: 'A message holds an item id or a signature that an earlier message has.',
   PARTED_HOSTED_USE: "A call of a provider's own tool has no result, or a result no call.",
+  REASONING_NOT_FIRST: 'A message with a tool call holds signed reasoning after other content.',
   REASONING_AT_END: 'A message ends in signed reasoning.',
   SPACE_AT_END:
     'The last message is from the assistant and ends in white space, which this provider refuses.',
@@ -97,6 +98,7 @@ const PROBLEM_OF: { readonly [K in MendKind]?: ProblemCode } = {
   'media-type-changed': 'WRONG_MEDIA_TYPE',
   'repetition-dropped': 'REPEATED_NUMBER',
   'hosted-use-dropped': 'PARTED_HOSTED_USE',
+  'reasoning-moved': 'REASONING_NOT_FIRST',
   'reasoning-dropped': 'REASONING_AT_END',
   'space-trimmed': 'SPACE_AT_END',
 }
@@ -123,7 +125,7 @@ function findMends(
   const rules = { provider: provider ?? '', profile, markable: markableRows(rows) }
   mendParts(drafts, rules, note)
   withoutPartedUse(drafts, note)
-  endMessages(drafts, profile, note)
+  settleEnds(drafts, profile, note)
   return found
 }
 

@@ -7,7 +7,7 @@ import type { ViewMessage } from '../../src/messages/message.ts'
 import { renderView } from '../../src/rendering/render.ts'
 
 const user = (id: string, text: string): UIMessageLike =>
-  ({ id, role: 'user', parts: [{ type: 'text', text }] }) as UIMessageLike
+  ({ id, role: 'user', parts: [{ type: 'text', text }] }) as unknown as UIMessageLike
 
 function sent(messages: readonly UIMessageLike[], provider: string): unknown[] {
   const view = fromUIMessages(messages).map(

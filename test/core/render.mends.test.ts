@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/messages/json.ts'
@@ -206,7 +207,7 @@ describe('signed reasoning', () => {
     expect(messages).toEqual(
       plain(user('q'), assistant(thinking('B', 'sigB'), 'one', call('a')), tool(result('a'))),
     )
-    expect(mends).toEqual(['merged m2', 'reasoning-dropped m1'])
+    expect(mends).toEqual(['merged m2', 'reasoning-dropped m1', 'reasoning-moved m1'])
   })
 
   it('of two answers without an open call is left out', () => {
@@ -561,4 +562,14 @@ describe('a rendering of a view with such faults', () => {
       expect(rows).toEqual(before)
     })
   })
+})
+
+it('the table of the documentation lists every mend', () => {
+  const source = readFileSync(new URL('../../src/rendering/draft.ts', import.meta.url), 'utf8')
+  const kinds = /type MendKind =\n((?:\s*\| '[a-z-]+'\n)+)/.exec(source)![1]!.match(/[a-z-]+(?=')/g)!
+  const page = readFileSync(new URL('../../docs/validity.md', import.meta.url), 'utf8')
+  const [, section = ''] = page.split('## What is mended\n')
+  const rows = section.split('\n').filter((line) => line.startsWith('| `'))
+  const listed = rows.flatMap((row) => row.split('|')[1]!.match(/[a-z]+(?:-[a-z]+)*/g)!)
+  expect(listed.toSorted()).toEqual(kinds.toSorted())
 })

@@ -12,6 +12,7 @@ import {
 import { readMessages } from '../../messages/message-check.ts'
 import { objectInput } from '../../messages/tool-input.ts'
 import { wellFormedMessages } from '../../messages/well-formed.ts'
+import { CONTINUATION_TEXT } from '../../rendering/contents.ts'
 import {
   AI_SDK,
   fileFrom,
@@ -148,8 +149,12 @@ export function partTo(part: Part, target: Target, hasReasoning = false): readon
     case 'reasoning':
       return [{ type: 'reasoning', text: part.text, ...sentOptions(part.providerOptions) }]
     case 'image':
-    case 'file':
-      return [fileTo(part, version)]
+    case 'file': {
+      const file = fileTo(part, version)
+      // The AI SDK throws for other texts; Anthropic reads all of them as plain text.
+      const isText = provider === ANTHROPIC && part.mediaType?.startsWith('text/') === true
+      return [isText ? { ...file, mediaType: 'text/plain' } : file]
+    }
     case 'tool-call': {
       const { type, toolCallId, toolName, input } = part
       // An application's own messages are restored as they were.
@@ -250,6 +255,10 @@ export function toSdkPrompt(
       if (role !== 'assistant') for (const run of runsByRole(content)) addRun(prompt, run, options)
       else if (content.length > 0) prompt.push({ role, content, ...options })
     }
+    // A part that only Gemini's own format has may have been all there was.
+    const isEmpty = messages.length > 0 && prompt.every(({ role }) => role === 'system')
+    if (isEmpty && messages.some(({ role }) => role !== 'system'))
+      prompt.push({ role: 'user', content: [{ type: 'text', text: CONTINUATION_TEXT }] })
     return prompt
   })
 }
