@@ -30,9 +30,11 @@ function lookAt(part: ImagePart | FilePart): Look {
   if (typeof data !== 'string')
     return { stated, base64: Buffer.from(data.subarray(0, 12)).toString('base64') }
   const start = data.slice(0, START)
-  const url = /^data:([^;,]*)[^,]*,/i.exec(start)
-  if (url !== null)
-    return { stated: stated ?? (url[1]!.toLowerCase() || undefined), base64: start.slice(url[0].length) }
+  const comma = /^data:/i.test(start) ? start.indexOf(',') : -1
+  if (comma !== -1) {
+    const named = start.slice('data:'.length, comma).split(';', 1)[0]!.toLowerCase()
+    return { stated: stated ?? (named || undefined), base64: start.slice(comma + 1) }
+  }
   const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(start)?.[0].toLowerCase()
   if (scheme !== undefined) return { stated, address: data, scheme }
   return isRelative(data, start) ? { stated, address: data } : { stated, base64: start }
@@ -40,7 +42,7 @@ function lookAt(part: ImagePart | FilePart): Look {
 
 /** Whether data without a scheme is an address of the application's own site instead of base64. */
 function isRelative(data: string, start: string): boolean {
-  if (!/^[A-Za-z0-9+/_\-\s]*={0,2}\s*$/.test(start)) return true
+  if (!/^[A-Za-z0-9+/_=\-\s]*$/.test(start)) return true
   return data.startsWith('/') && !data.startsWith('/9j/') && data.length < SHORTEST_FILE
 }
 

@@ -98,8 +98,8 @@ export function settleReasoning(
     } else if (silent) {
       note({ kind: 'empty-text-dropped', messageId: draft.id })
     } else if (draft.message.role === 'assistant' && waiting.length > 0) {
-      const own = responsesIn([...waiting, draft], responses).at(-1)!
-      const isOwn = (one: Draft): boolean => own.includes(one) || !one.parts.some(isSigned)
+      const own = new Set(responsesIn([...waiting, draft], responses).at(-1))
+      const isOwn = (one: Draft): boolean => own.has(one) || !one.parts.some(isSigned)
       drop(waiting.filter((one) => !isOwn(one)))
       const merged = waiting.filter(isOwn)
       for (const { id } of merged) note({ kind: 'merged', messageId: id })
