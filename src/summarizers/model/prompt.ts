@@ -9,6 +9,7 @@ import { checkMessageList } from '../../messages/message-check.ts'
 import { outcomeOf } from '../../messages/outcome.ts'
 import { TextAgentReader } from '../../messages/text-agent.ts'
 import { type Answer, answerIn } from '../../messages/user-answers.ts'
+import { wellFormed } from '../../messages/well-formed.ts'
 import { estimateTokens } from '../../tokens/measure.ts'
 import { topicsOf } from '../extractive/topics.ts'
 import { callsText, type PromptMessage, partText, resultText } from '../prompts.ts'
@@ -300,7 +301,7 @@ export function summarizationPrompt(
   const sections = (options.sections ?? SUMMARY_SECTIONS).map(oneLine)
   const hasPrevious = previousSummary.trim() !== ''
   const earlier = hasPrevious ? withoutTags(previousSummary, SUMMARY_TAGS) : ''
-  const material = { messages, previousSummary: earlier, files, rules }
+  const material = wellFormed({ messages, previousSummary: earlier, files, rules })
   const { text, mark } = renderMaterial(material, maxOutputChars)
   const maxWords = wordsFor(maxTokens)
   const named = files.read.length + files.modified.length > 0
@@ -318,7 +319,7 @@ export function summarizationPrompt(
     ...(retryOf === undefined ? [] : [RETRY[retryOf]]),
     `Write at most ${maxWords} words.`,
   ].join('\n\n')
-  return { system: SYSTEM, prompt, promptVersion: PROMPT_VERSION, maxWords }
+  return { system: SYSTEM, prompt: wellFormed(prompt), promptVersion: PROMPT_VERSION, maxWords }
 }
 
 /** The words to request so that the text stays within this many tokens. */
