@@ -831,7 +831,7 @@ export class Store<S extends Storage = Storage> {
   }
 
   /**
-   * Runs the stages (by default prune, deduplicate, summarize, truncate and cut) in order, each only while the history is over the
+   * Runs the stages (by default media, prune, deduplicate, summarize, truncate and cut) in order, each only while the history is over the
    * target, and commits all changes in one transaction at the end. Given a preview, applies it instead. Returns `null` for a session
    * without messages and for an unknown one; a run with nothing to do returns a result with a `reason`.
    *

@@ -104,7 +104,7 @@ export type MediaBudget = {
 /** The budget by the limits of a provider, the usage at which compaction is due, and the share to which it reduces. */
 export function mediaBudget(limits: MediaLimits, threshold: number, target: number): MediaBudget {
   const { images = Number.POSITIVE_INFINITY, bytes = Number.POSITIVE_INFINITY } = limits
-  // No share of an unknown limit is a number: 0 × Infinity is none.
+  // 0 × Infinity is not a number.
   const of = (share: number, limit: number): number =>
     limit === Number.POSITIVE_INFINITY ? limit : share * limit
   return {

@@ -72,6 +72,7 @@ export const SAMPLE: readonly Part[] = [
   describeSessions,
   describeAppend,
   describeReading,
+  describeMedia,
   describePrune,
   describeSummarize,
   describePreview,

@@ -158,7 +158,7 @@ export function describeMedia({ open, keeps }: Contract): void {
 
     test('replaces even the newest when the request would be refused, and none when asked to keep all', async () => {
       const store = await open()
-      // 3 × 16 MB of base64 are above 32 MB, whatever stays.
+      // Three times 4 MB of base64 against 9 MB: two of them fit.
       await appendAll(store, pictures(3, 3_000_000))
       const small = { provider: 'acme', mediaLimits: { bytes: 9_000_000 }, trigger: 'auto' as const }
       await store.compactSession(S, small)
