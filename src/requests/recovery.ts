@@ -8,8 +8,10 @@ import { isUndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
 import { isContextOverflowError } from '../overflow/overflow.ts'
+import { readRefusal } from '../overflow/refusal.ts'
 import { type CheckedPrepare, requestParts, runOptions } from './options.ts'
 import { describedBy, exceeded, type PreparedRequest } from './prepared.ts'
+import { type RepairPort, Repairs } from './repairs.ts'
 import { automaticSettings, Deadline, lastResort, WITHOUT_WAITING } from './room.ts'
 
 /** Share of the room a provider has that a request is brought down to after an overflow. */
@@ -18,7 +20,7 @@ export const OVERFLOW_TARGET = 0.7
 const LOWER_TARGETS = [0.5, 0.35] as const
 
 /** What recovery needs of a store. */
-type RecoveryPort = {
+type RecoveryPort = RepairPort & {
   readonly settings: (sessionId: string) => Promise<ResolvedSettings>
   /** Prepares; with `ignoresThreshold` room is made only for what does not fit. */
   readonly prepare: (
@@ -43,7 +45,7 @@ type RecoveryPort = {
 
 /**
  * Prepares a request and makes the call; after an overflow shortens the history and calls again, once for each step: the session's
- * stages; the same without a model; truncation and the emergency cut.
+ * stages; the same without a model; truncation and the emergency cut. After a refusal of the content repairs what is refused.
  */
 export async function withRecovery<T>(
   port: RecoveryPort,
@@ -56,6 +58,8 @@ export async function withRecovery<T>(
   const settings = await port.settings(sessionId)
   const isOn = (options.auto ?? settings.auto) && settings.enabled
   const recovery = new Recovery(port, sessionId, options, prompt, settings)
+  const repairs = new Repairs(port, sessionId, options, () => recovery.prepare())
+  let shortened = 0
   for (let attempt = 1; ; attempt++) {
     let error: unknown
     try {
@@ -64,16 +68,26 @@ export async function withRecovery<T>(
       error = thrown
     }
     const { provider } = request
-    if (!isOn || options.signal?.aborted || !isContextOverflowError(error, { ...options.overflow, provider }))
-      throw error
+    if (!isOn || options.signal?.aborted) throw error
+    const rules = { ...options.overflow, provider }
+    if (!isContextOverflowError(error, rules)) {
+      const refusal = readRefusal(error, rules)
+      if (refusal === null) throw error
+      const sent = request
+      const repaired = await unlessOwnError(() => repairs.next(sent, refusal))
+      if (repaired === undefined) throw repairs.failure(request, refusal, error)
+      request = repaired
+      continue
+    }
     const reported = await recovery.recordOverflow(request, error)
     const next = await recovery.shorten(request, reported)
     if (next !== undefined) {
+      shortened += 1
       request = next
       continue
     }
     // Nothing made the request smaller: the provider's own error has the reason of the refusal.
-    if (attempt === 1 || options.signal?.aborted) throw error
+    if (shortened === 0 || options.signal?.aborted) throw error
     throw exceeded(request.stats, recovery.stagesUsed, { cause: error, reportedTokens: reported ?? 0 })
   }
 }
@@ -135,7 +149,7 @@ class Recovery {
     const target = Math.floor(OVERFLOW_TARGET * room)
     // Another call of the session may have shortened the history meanwhile.
     const isShorter = stats.estimated < request.stats.estimated
-    let best = isShorter ? ifSmaller(await this.#prepare(), request) : undefined
+    let best = isShorter ? ifSmaller(await this.prepare(), request) : undefined
     if (best !== undefined && best.stats.estimatedInputTokens <= target) return best
     const own = { provider, model, compaction: automaticSettings(compaction) }
     const config = {
@@ -148,7 +162,7 @@ class Recovery {
       if (signal?.aborted) return undefined
       if (run?.compacted !== true) continue
       for (const stage of run.stagesUsed) this.stagesUsed.push(stage)
-      const next = ifSmaller(await this.#prepare(), best ?? request)
+      const next = ifSmaller(await this.prepare(), best ?? request)
       if (next === undefined) continue
       best = next
       if (next.stats.estimatedInputTokens <= target) return next
@@ -169,7 +183,8 @@ class Recovery {
     return [...steps, { contextWindowTarget: least, target: 1, stages, ...WITHOUT_WAITING }]
   }
 
-  #prepare(): Promise<PreparedRequest | undefined> {
+  /** Prepares the request again; room is made only for what does not fit. */
+  prepare(): Promise<PreparedRequest | undefined> {
     return unlessOwnError(() => this.#port.prepare(this.#sessionId, this.#options, this.#prompt, true))
   }
 

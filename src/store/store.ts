@@ -3,9 +3,10 @@ import { z } from 'zod'
 import { Background } from '../compaction/background/background.ts'
 import { Guard } from '../compaction/background/guard.ts'
 import { Compactor } from '../compaction/compactor.ts'
-import { hideMessages, type ProviderCompactionResult } from '../compaction/direct-compactions.ts'
+import { hideMessages, type ProviderCompactionResult, repairParts } from '../compaction/direct-compactions.ts'
 import type { CompactionResult } from '../compaction/result.ts'
 import { CompactionPreview } from '../compaction/result.ts'
+import { beforeCompaction } from '../compaction/run-progress.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import { type UndoIfFitsResult, undoIfFits } from '../compaction/undo-if-fits.ts'
 import type { OverflowResult, UsageResult } from '../compaction/usage.ts'
@@ -105,6 +106,7 @@ import type { ExpandedSummary } from '../model/expansion.ts'
 import { type Moment, type MomentPoint, publicPoint } from '../model/moment.ts'
 import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
 import { type Rendering, type RenderOptions, renderView } from '../rendering/render.ts'
+import type { ReadSnapshot } from '../requests/draft.ts'
 import {
   type AfterTurnOptions,
   afterTurnSchema,
@@ -129,6 +131,7 @@ import {
   renderedRequest,
 } from '../requests/recorded.ts'
 import { withRecovery } from '../requests/recovery.ts'
+import type { RepairPort } from '../requests/repairs.ts'
 import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
 import { withUndoEvent } from '../requests/undo-events.ts'
 import {
@@ -1209,8 +1212,20 @@ export class Store<S extends Storage = Storage> {
       recordOverflow: this.recordOverflow.bind(this),
       compact: this.compactSession.bind(this),
       stats: async (...args: Parameters<StoreContext['stats']>) => this.#context.stats(...args),
+      read: (...args: Parameters<ReadSnapshot>) => readSnapshot(this.#context, ...args),
+      repair: (...args: Parameters<RepairPort['repair']>) => this.#repair(...args),
+      undo: (session: string, compactionId: string) => this.undoCompaction(session, compactionId),
     }
     return withRecovery(port, id, call, checked, checkPrompt(checked))
+  }
+
+  /** Shows parts differently that a provider refused, unless a hook refuses; returns the compaction's id. */
+  #repair(id: string, repair: Parameters<RepairPort['repair']>[1]): Promise<string | undefined> {
+    const providerOf = (session: Session): string => this.#context.modelFor(session).key
+    const { storage, events } = this.#context
+    return repairParts(storage, id, repair, { actor: undefined, reason: undefined }, providerOf, (run) =>
+      events.allows(beforeCompaction({ runId: run.runId, trigger: 'refusal' }, { ...run, after: run.view })),
+    )
   }
 
   /**
