@@ -11,7 +11,6 @@ import type { JsonObject } from '../../messages/json.ts'
 import { ROLES } from '../../messages/message.ts'
 import { COMPACTION_STATUSES } from '../../model/nesting.ts'
 import { COMPACTION_KINDS } from '../../model/plan.ts'
-import { TRIGGERS } from '../sessions.ts'
 
 /*
  * A session as a list of records, from which the same session can be restored: docs/history-format.md. Every record is plain JSON. Small and
@@ -97,7 +96,7 @@ const compaction = z.strictObject({
   run: nameSchema,
   kind: z.enum(COMPACTION_KINDS),
   status: z.enum(COMPACTION_STATUSES),
-  trigger: z.enum(TRIGGERS) as z.ZodType<string>,
+  trigger: z.enum(['manual', 'auto', 'overflow', 'import', 'provider', 'refusal']) as z.ZodType<string>,
   actor: note.optional(),
   reason: note.optional(),
   params: jsonObjectSchema.optional(),
