@@ -47,11 +47,12 @@ export function planRepair(
 ): RepairPlan | undefined {
   const repairs = REPAIRS[refusal.kind]
   if (repairs === undefined) return undefined
-  const rendered = renderMarked(view, request)
+  const marked = [...view, ...asRows(request.prompt)].map(withMarks)
+  const rendered = renderView(marked, request.rendering).messages
   const located = locate(rendered, request, refusal, repairs)
   const stored = located.filter(({ part }) => (originOf(part)?.row ?? 0) < view.length)
   if (located.length > 0 && stored.length === 0) return undefined
-  const steps = stepsOf(stored, placesIn(rendered), repairs)
+  const steps = stepsOf(stored, placesIn(marked.slice(0, view.length)), repairs)
   for (let step = from; step < steps.length; step++) {
     const [places, form] = steps[step]!
     const parts = places.flatMap((place) => repaired(view, place, form))
@@ -79,13 +80,15 @@ function stepsOf(
   ]
 }
 
-/** The rendering of the request with marks on its parts. */
-function renderMarked(view: readonly ViewMessage[], request: RefusedRequest): readonly Message[] {
-  const marked = [...view, ...asRows(request.prompt)].map((row, index) => ({
-    ...row,
-    content: partsOf(row).map((part, at) => ({ ...part, [ORIGIN]: { row: index, part: at } })),
-  }))
-  return renderView(marked, request.rendering).messages
+/** A row with marks on its parts, and on the contents of results, which the rendering may take out. */
+function withMarks(row: ViewMessage, index: number): ViewMessage {
+  const content = partsOf(row).map((part, at): Part => {
+    const origin = { [ORIGIN]: { row: index, part: at } }
+    if (part.type !== 'tool-result' || part.output.type !== 'content') return { ...part, ...origin }
+    const value = part.output.value.map((item) => ({ ...item, ...origin }))
+    return { ...part, output: { ...part.output, value }, ...origin }
+  })
+  return { ...row, content }
 }
 
 function originOf(part: Part): Origin | undefined {

@@ -1,10 +1,12 @@
+import { compactionBlock } from '../messages/compaction-block.ts'
 import { isReasoning, type Message, type Part, partsOf } from '../messages/message.ts'
 import type { WirePath } from '../overflow/refusal.ts'
 import { canonicalProvider } from '../tokens/providers.ts'
 
 /*
  * Where the parts of rendered messages are in the wire form of a request. Only lists and indexes matter here: the forms themselves belong
- * to the folders of the SDKs, which come later. Every converter of the package is compared with this in a test.
+ * to the folders of the SDKs, which come later. A test compares the converters of the package with this. Results within a message of the
+ * assistant (of tools that a provider ran) are moved by converters, so a path may lead beside them.
  */
 
 /** A part of a rendered message. */
@@ -82,12 +84,25 @@ function chatOf(messages: readonly Message[]): (readonly Place[])[] {
   return messages.flatMap((message, index) => {
     const places = partsOf(message).map((part) => ({ message: index, part }))
     const results = places.filter(({ part }) => part.type === 'tool-result')
-    const others = places.filter(({ part }) => part.type !== 'tool-result' && !isReasoning(part))
-    const own = others.length === 0 ? [] : [others]
+    const others = places.filter(
+      ({ part }) => part.type !== 'tool-result' && !isReasoning(part) && !isBesideResults(message, part),
+    )
+    // A compaction of OpenAI is an item of its own.
+    const blocks = others.filter(({ part }) => compactionBlock(part) !== undefined)
+    const spoken = others.filter(({ part }) => compactionBlock(part) === undefined)
+    const isEmptied =
+      blocks.length > 0 && spoken.every(({ part }) => part.type === 'text' && part.text === '')
+    const isSilent = spoken.length === 0 || isEmptied
+    const own = [...blocks.map((place) => [place]), ...(isSilent ? [] : [spoken])]
     return message.role === 'assistant'
       ? [...own, ...results.map((place) => [place])]
       : [...results.map((place) => [place]), ...own]
   })
+}
+
+/** Whether a part is one of a provider beside results, which has no place in OpenAI's forms. */
+function isBesideResults({ role }: Message, { type }: Part): boolean {
+  return role === 'tool' && type === 'provider'
 }
 
 /** Items of the Responses API: each call, each result and each reasoning is one, and texts that follow each other. */
@@ -95,15 +110,15 @@ function itemsOf(messages: readonly Message[]): (readonly Place[])[] {
   const items: Place[][] = []
   for (const [index, message] of messages.entries()) {
     let run: Place[] | undefined
-    const parts = partsOf(message)
-    for (const part of message.role === 'assistant' ? parts : resultsFirst(parts)) {
+    for (const part of partsOf(message)) {
       const place = { message: index, part }
       const isContent = part.type === 'text' || part.type === 'image' || part.type === 'file'
       if (isContent && run !== undefined) {
         run.push(place)
         continue
       }
-      if (isReasoning(part) && !isBlock(part)) continue
+      const isForeign = part.type === 'provider' && message.role !== 'assistant'
+      if ((isReasoning(part) && !isBlock(part)) || isForeign) continue
       const item = [place]
       items.push(item)
       run = isContent ? item : undefined

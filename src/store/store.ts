@@ -1193,6 +1193,10 @@ export class Store<S extends Storage = Storage> {
    * called again with the shorter request; then once more without a model and lower, and once with the emergency cut, each only when
    * the step made the request smaller.
    *
+   * When the provider refuses the request for its content (docs/validity.md), the part that it refuses is shown differently by a
+   * compaction of kind `repair`, and `call` is called again: at most three times, each with another request. A repair after which the
+   * provider refuses the same is undone. When none helps, `REQUEST_REFUSED` is thrown; `originalErrorOf` returns the provider's error.
+   *
    * Every other error is rethrown: rate limits, aborts, and overflows without a remedy (`auto: false`, a history that cannot get
    * shorter). When the history got shorter and the provider still refuses, `CONTEXT_BUDGET_EXCEEDED` is thrown; `originalErrorOf`
    * returns the provider's error. Throws what `prepareRequest` throws. `call` must be safe to repeat.
