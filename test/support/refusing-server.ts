@@ -273,8 +273,8 @@ function blocksOf(
   if (form === 'anthropic')
     return toAnthropic(messages, { forRequest: true }).messages.flatMap(({ content }, m) =>
       typeof content === 'string'
-        ? [{ path: `messages.${m}.content.0`, block: { type: 'text', text: content } }]
-        : content.map((block, b) => ({ path: `messages.${m}.content.${b}`, block })),
+        ? [{ path: `messages.${m}.content.0`, block: { type: 'text', text: content } as unknown }]
+        : content.map((block, b) => ({ path: `messages.${m}.content.${b}`, block: block as unknown })),
     )
   if (form === 'gemini')
     return toGemini(messages).contents.flatMap(({ parts }, m) =>
