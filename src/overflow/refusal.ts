@@ -127,7 +127,7 @@ function cutPath(path: string): string {
   return within === null ? path : path.slice(0, within.index + within[0].length)
 }
 
-/** Reads a path; `undefined` for a text that is none. */
+/** Reads a path; `undefined` for another text. */
 export function wirePathOf(path: string): WirePath | undefined {
   const steps = path.match(/\d{1,7}|[A-Za-z_]\w{0,40}/g) ?? []
   const [root = '', ...rest] = steps

@@ -200,7 +200,7 @@ function mediaText(part: ImagePart | FilePart): string {
 /** The beginnings of the formats that providers read, in base64. */
 const BEGINNINGS = /^(?:iVBORw0K|\/9j\/|R0lGOD|UklGR|JVBER)/
 
-/** Whether a medium looks as if no provider could read it: another format than providers read, or an address that is none. */
+/** Whether a medium looks as if no provider could read it: another format than providers read, or no address. */
 export function looksBroken(part: Part): boolean {
   return [...(isMedia(part) ? [part] : []), ...mediaIn(part)].some((one) => {
     const data = one.type === 'image' ? one.image : one.data
