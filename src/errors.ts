@@ -49,6 +49,7 @@ export interface Failures {
   /** Without `driver` it is better-sqlite3. */
   DRIVER_UNAVAILABLE: { detail: string; driver?: string }
   CONTEXT_BUDGET_EXCEEDED: ContextBudgetFacts
+  REQUEST_REFUSED: RefusalFacts
   OUTPUT_NOT_SAVED: { reason: string; originalSize: number }
   FILES_ABORTED: { files: number }
   MODEL_CALL_FAILED: { summarizer: string; error: string }
@@ -86,6 +87,23 @@ export type ContextBudgetFacts = {
   }
   readonly provider?: string
   readonly model?: string
+}
+
+/** The facts about a request whose content a provider refuses, whatever was repaired. */
+export type RefusalFacts = {
+  readonly sessionId: string
+  readonly provider: string
+  /** What is refused; docs/validity.md has the kinds. */
+  readonly kind: string
+  /** The place as the error names it. */
+  readonly path?: string
+  /** The repairs that were made, and whether they were undone because the provider refused the same again. */
+  readonly tried: readonly {
+    readonly kind: string
+    readonly path?: string
+    readonly messageIds: readonly string[]
+    readonly undone: boolean
+  }[]
 }
 
 /** The code of an `UndertextError`. Codes are stable. */
@@ -201,6 +219,12 @@ const SENTENCES: { readonly [C in ErrorCode]: (facts: Failures[C]) => string } =
   DRIVER_UNSUPPORTED: ({ driver, node, advice }) =>
     `better-sqlite3 ${driver} does not work on Node ${node}. ${advice}`,
   DRIVER_UNAVAILABLE: ({ detail, driver = 'better-sqlite3' }) => `${driver} cannot be loaded: ${detail}`,
+  REQUEST_REFUSED: ({ sessionId, provider, kind, path, tried }) => {
+    const place = path === undefined ? '' : ` at ${path}`
+    const ids = [...new Set(tried.flatMap(({ messageIds }) => messageIds))]
+    const about = ids.length === 0 ? '' : ` (messages ${named(ids)})`
+    return `The provider ${JSON.stringify(provider)} refuses a request of session ${JSON.stringify(sessionId)} for its content: ${kind}${place}. Repairs were tried${about}, and those that did not help were undone. Hide what it refuses with hideMessages, or use another model; originalErrorOf returns the provider's error.`
+  },
   CONTEXT_BUDGET_EXCEEDED: ({ estimatedTokens, availableTokens, stagesUsed, breakdown, provider, model }) => {
     const fixed = estimatedTokens - breakdown.conversationHistory
     const target = model === undefined ? (provider ?? 'the model') : JSON.stringify(model)

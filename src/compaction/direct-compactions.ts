@@ -5,7 +5,7 @@ import { isUndertextError, UndertextError } from '../errors.ts'
 import { lastBlockOf } from '../messages/compaction-block.ts'
 import type { Part, ProviderPart } from '../messages/message.ts'
 import { checkLaws } from '../model/laws.ts'
-import { applyPlan, type Plan, type PlannedStep } from '../model/plan.ts'
+import { applyPlan, type Plan, type PlannedReplacement, type PlannedStep } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import {
   type AppliedEdit,
@@ -18,9 +18,10 @@ import {
   rowsOfOldestReasoning,
 } from '../stages/provider-compaction.ts'
 import type { Authorship, Compaction, Session, Snapshot, Storage, Trigger } from '../storage/storage.ts'
+import { savingsOf } from './draft-plan.ts'
 
 /*
- * Compactions that no stage plans: messages that the application hides, and what a provider did itself.
+ * Compactions that no stage plans: messages that the application hides, parts that a provider refused, and what a provider did itself.
  */
 
 /** How often something is planned when other writers change the view in between. */
@@ -40,7 +41,7 @@ async function withReplans<T>(planAndCommit: () => Promise<T>): Promise<T> {
 }
 
 /** The steps of one run, each on the view that the one before left. */
-class DirectRun {
+export class DirectRun {
   readonly runId = uuidv7()
   readonly steps: (PlannedStep & { readonly id: string; readonly createdAt: number })[] = []
   readonly snapshot: Snapshot
@@ -106,6 +107,49 @@ export function hideMessages(
     }
     run.add({ kind: 'manual', hide, replace: [], requires: [], params: {} })
     await run.commit(storage, 'manual', authorship)
+    return run.steps[0]!.id
+  })
+}
+
+/** A part that a provider refused, what it shows, and the text to show. */
+export type PartRepair = {
+  readonly messageId: string
+  readonly part: number
+  readonly shown: Part
+  readonly text: string
+}
+
+/**
+ * Shows parts differently that a provider refused: a compaction of kind `repair`. Returns its id; `undefined` when `isAllowed` refuses.
+ *
+ * Throws `SESSION_NOT_FOUND`, and `STALE_PLAN` for messages that are hidden.
+ */
+export function repairParts(
+  storage: Storage,
+  sessionId: string,
+  { parts, params }: { readonly parts: readonly PartRepair[]; readonly params: Plan['params'] },
+  authorship: Authorship,
+  providerOf: (session: Session) => string,
+  isAllowed: (run: DirectRun) => Promise<boolean>,
+): Promise<string | undefined> {
+  return withReplans(async () => {
+    const run = await startRun(storage, sessionId, [], providerOf)
+    const wanted = new Set(parts.map(({ messageId }) => messageId))
+    const rows = new Map(run.view.rows.filter(({ id }) => wanted.has(id)).map((row) => [row.id, row]))
+    const missing = [...wanted].filter((id) => !rows.has(id))
+    if (missing.length > 0)
+      throw new UndertextError('STALE_PLAN', { sessionId, why: 'they are hidden', messageIds: missing })
+    const keys = [...rows.values()].map(({ key }) => key)
+    const contents = await storage.contents(sessionId, keys)
+    const replace = parts.flatMap(({ messageId, part, shown, text }): PlannedReplacement[] => {
+      const row = rows.get(messageId)!
+      const original = contents.get(row.key)?.[part]
+      if (original === undefined) return []
+      return [{ row, part, text, ...savingsOf(row, part, { original, shown, text }, run.view.estimator) }]
+    })
+    run.add({ kind: 'repair', hide: [], replace, requires: [], params })
+    if (!(await isAllowed(run))) return undefined
+    await run.commit(storage, 'refusal', authorship)
     return run.steps[0]!.id
   })
 }

@@ -6,7 +6,7 @@ import {
   type PlannedInsert,
   type PlannedReplacement,
   type RequiredPart,
-  savedBy,
+  savedOf,
 } from '../model/plan.ts'
 import type { View } from '../model/view.ts'
 import type { ViewRow } from '../model/view-row.ts'
@@ -19,7 +19,8 @@ import {
   type SummaryTask,
   type SummaryTaskDraft,
 } from '../stages/stage.ts'
-import { measureMessage, measurePart } from '../tokens/measure.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import { measureMessage } from '../tokens/measure.ts'
 
 /** The parts of a row as they are stored, and as the view shows them. */
 export type RowContents = { readonly original: readonly Part[]; readonly shown: readonly Part[] }
@@ -163,15 +164,21 @@ function replacementSizes(
 ): Pick<PlannedReplacement, 'saved' | 'instead'> | undefined {
   const [from, now] = [original[part], shown[part]]
   if (from === undefined || now === undefined || !mayShow(from, text)) return undefined
-  const sizes = measurePart(from, estimator)
-  // These parts are not shown at all, so all of it is saved.
-  if (from.type === 'reasoning' || from.type === 'provider') return { saved: sizes }
-  const isResult = from.type === 'tool-result'
-  const shownAs = isResult ? 'toolResults' : 'text'
-  const measure = (some: string): number => estimator.measureText(some, isResult ? 'toolResult' : undefined)
-  const saved = savedBy(sizes, shownAs, measure(text))
+  // Only a repair replaces a call.
+  if (from.type === 'tool-call') return undefined
+  return savingsOf(row, part, { original: from, shown: now, text }, estimator)
+}
+
+/** What a text saves in place of a part, and what its replacement saved until now. */
+export function savingsOf(
+  row: ViewRow,
+  part: number,
+  { original, shown, text }: { readonly original: Part; readonly shown: Part; readonly text: string },
+  estimator: Estimator,
+): Pick<PlannedReplacement, 'saved' | 'instead'> {
+  const saved = savedOf(original, text, estimator)
   if (row.shown.every((entry) => entry.part !== part)) return { saved }
-  return { saved, instead: savedBy(sizes, shownAs, measure(textOf(now))) }
+  return { saved, instead: savedOf(original, textOf(shown), estimator) }
 }
 
 function textOf(part: Part): string {

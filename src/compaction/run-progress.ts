@@ -2,7 +2,7 @@ import type { RunSettings } from '../config/run-config.ts'
 import { isUndertextError } from '../errors.ts'
 import { type BeforeCompaction, type CompactionEvent, percentOf } from '../events.ts'
 import { defined } from '../messages/defined.ts'
-import { stageOf } from '../model/plan.ts'
+import { type PlannedStep, stageOf } from '../model/plan.ts'
 import type {
   Attempt,
   CommitStep,
@@ -134,8 +134,14 @@ export class RunEvents {
 
 /** What a hook receives about a run before its commit. */
 export function beforeCompaction(
-  { runId, trigger }: RunStart,
-  { steps, snapshot, after }: PlannedRun,
+  { runId, trigger }: Pick<RunStart, 'runId' | 'trigger'>,
+  {
+    steps,
+    snapshot,
+    after,
+  }: Pick<PlannedRun, 'snapshot' | 'after'> & {
+    readonly steps: readonly (PlannedStep & { readonly id: string })[]
+  },
 ): BeforeCompaction {
   return {
     sessionId: snapshot.session.id,

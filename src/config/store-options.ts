@@ -206,8 +206,8 @@ export const statsSchema = z.strictObject({
   ...atShape,
   ...requestSchema.shape,
 })
-/** Kinds that `undoIfFits` does not undo: those made by users or providers, and shortened outputs, which save room by design. */
-const KEPT_KINDS: ReadonlySet<string> = new Set(['manual', 'provider', 'preview'])
+/** Kinds that `undoIfFits` does not undo: those made by users or for providers, and shortened outputs, which save room by design. */
+const KEPT_KINDS: ReadonlySet<string> = new Set(['manual', 'provider', 'preview', 'repair'])
 export const undoIfFitsSchema = z.strictObject({
   /** Provider whose context window applies. Default: that of the session, else "openai". */
   provider: nameSchema.optional(),
@@ -216,7 +216,7 @@ export const undoIfFitsSchema = z.strictObject({
   target: shareSchema.optional(),
   /** Usage at which compaction is due; the request stays below it. Default 0.8. */
   threshold: shareSchema.optional(),
-  /** Kinds to undo. Default: all but manual compactions, those of a provider, and shortened outputs. */
+  /** Kinds to undo. Default: all but manual compactions, those of a provider, repairs, and shortened outputs. */
   kinds: z
     .array(z.enum(COMPACTION_KINDS))
     .default(() => COMPACTION_KINDS.filter((kind) => !KEPT_KINDS.has(kind))),

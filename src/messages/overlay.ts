@@ -1,3 +1,4 @@
+import { isObject, parsedJson } from './json.ts'
 import { type Part, partsOf, withOutputText } from './message.ts'
 
 /** The texts that a plan shows in place of parts, by row and part. */
@@ -13,7 +14,7 @@ export function textsByRow<R extends { readonly key: number }>(
   return rows.values()
 }
 
-/** A content with texts in place of some parts. A part that cannot show a text stays. */
+/** A content with texts in place of some parts. */
 export function withReplacements(
   content: string | readonly Part[],
   textOf: (part: number) => string | undefined,
@@ -26,13 +27,14 @@ export function withReplacements(
 }
 
 /**
- * A part that shows a text in place of its content. Reasoning and provider parts become empty whatever the text; reasoning loses
- * its signature too, which is of its text. The part stays, so that indexes stay valid.
+ * A part that shows a text in place of its content. Reasoning and provider parts become empty whatever the text. Reasoning and texts lose
+ * what their provider noted about the original text: signatures, ids of items, citations, marks. A tool call shows its name and id with the text as its input, when the text is the JSON of an
+ * object, and otherwise becomes a text. The part stays, so that indexes stay valid.
  */
 export function overlaid(part: Part, text: string): Part {
   switch (part.type) {
     case 'text':
-      return { ...part, text }
+      return { type: 'text', text }
     case 'tool-result':
       return { ...part, output: withOutputText(part.output, text) }
     case 'reasoning':
@@ -42,14 +44,24 @@ export function overlaid(part: Part, text: string): Part {
     case 'image':
     case 'file':
       return { type: 'text', text }
-    case 'tool-call':
-      return part
+    case 'tool-call': {
+      const { type, toolCallId, toolName, providerExecuted } = part
+      const input = parsedJson(text)
+      if (!isObject(input)) return { type: 'text', text }
+      return {
+        type,
+        toolCallId,
+        toolName,
+        input,
+        ...(providerExecuted !== undefined && { providerExecuted }),
+      }
+    }
   }
 }
 
-/** Whether a part may show this text: any text for texts and tool results, a text for images and files, only the empty text for reasoning and provider parts. */
+/** Whether a part may show this text: any text for texts and tool results, a text for images, files and tool calls, only the empty text for reasoning and provider parts. */
 export function mayShow(part: Part, text: string): boolean {
   if (part.type === 'text' || part.type === 'tool-result') return true
-  if (part.type === 'image' || part.type === 'file') return text !== ''
+  if (part.type === 'image' || part.type === 'file' || part.type === 'tool-call') return text !== ''
   return text === '' && (part.type === 'reasoning' || part.type === 'provider')
 }

@@ -11,6 +11,8 @@ import type { ViewRow } from './view-row.ts'
  * A rewind hides the end of the conversation as a whole, pins, system messages, summaries and open calls included; its only law is
  * that no result is left without its call.
  *
+ * A repair shows parts differently that a provider refused, pinned and open ones too.
+ *
  * Throws `ILLEGAL_BOUNDARY`, `PENDING_TOOL_CALLS` or `STALE_PLAN` (a row is not there); changes nothing.
  */
 export function checkLaws(sessionId: string, view: View, plan: Plan): void {
@@ -35,6 +37,11 @@ export function checkLaws(sessionId: string, view: View, plan: Plan): void {
         'they answer tool calls that would be hidden',
         answers.map((at) => view.rows[at]!),
       )
+    return
+  }
+  // A repair hides nothing, and a provider refuses what it repairs wherever it is.
+  if (plan.kind === 'repair') {
+    if (plan.hide.length > 0) refuse('a repair hides no messages', plan.hide)
     return
   }
   const pinned = touched.filter((row) => row.pinned)

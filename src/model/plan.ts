@@ -1,13 +1,14 @@
 import { isUnreadable } from '../messages/compaction-block.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import { listIn } from '../messages/lists.ts'
-import { type ProviderPart, partsOf, type Role, type TextPart } from '../messages/message.ts'
-import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../tokens/measure.ts'
+import { type Part, type ProviderPart, partsOf, type Role, type TextPart } from '../messages/message.ts'
+import type { Estimator } from '../tokens/estimators/estimator-schema.ts'
+import { addSizes, measurePart, NO_SIZES, type Sizes, subtractSizes } from '../tokens/measure.ts'
 import { openLoopBefore } from './turns.ts'
 import { compareRows, type View } from './view.ts'
 import type { ResultEntry, ViewRow } from './view-row.ts'
 
-/** The stage of a plan: its name from the parameters, else by kind one of the four, `cut`, `manual` or `provider`. */
+/** The stage of a plan: its name from the parameters, else by kind one of the four, `cut`, `manual`, `provider` or `repair`. */
 export function stageOf({ kind, params }: Pick<Plan, 'kind' | 'params'>): string {
   if (typeof params.stage === 'string') return params.stage
   return kind === 'condense' ? 'summarize' : kind
@@ -20,7 +21,7 @@ export type CompactionStage = (typeof COMPACTION_STAGES)[number] | (string & {})
 
 /**
  * The kinds of compactions. `cut` is the emergency cut, `manual` hides messages on request, `provider` records what a provider did,
- * `preview` shortens large tool outputs of an append.
+ * `preview` shortens large tool outputs of an append, `repair` shows parts differently that a provider refused.
  */
 export const COMPACTION_KINDS = [
   'prune',
@@ -31,6 +32,7 @@ export const COMPACTION_KINDS = [
   'manual',
   'provider',
   'preview',
+  'repair',
 ] as const
 /** The kind of a compaction. */
 export type CompactionKind = (typeof COMPACTION_KINDS)[number]
@@ -40,14 +42,14 @@ export function isCondensing(kind: CompactionKind): boolean {
   return kind === 'condense' || kind === 'provider'
 }
 
-/** A text in place of a text part or a tool result, or `''` in place of reasoning or a provider's part. */
+/** A text in place of a part, or `''` in place of reasoning or a provider's part (`overlaid`). */
 export type PlannedReplacement = {
   readonly row: ViewRow
   readonly part: number
   readonly text: string
   /** The part shows its original again; `text` is empty and nothing is saved. */
   readonly original?: true
-  /** The saved sizes: those of the original part less those of the text. Tool calls are never replaced. */
+  /** The saved sizes: those of the original part less those of the text (`savedOf`). A replaced tool call saves nothing. */
   readonly saved: Sizes
   /**
    * The savings of the replacement that the part shows until now, which end with it. `saved` refers to the original, because only the
@@ -259,6 +261,18 @@ export function insertSpeaks(insert: PlannedInsert): boolean {
 /** The content of an inserted row. */
 export function contentOf({ text, content }: PlannedInsert): string | readonly (TextPart | ProviderPart)[] {
   return content ?? text
+}
+
+/**
+ * What a text saves that is shown in place of a part; without a text the original is shown, which saves nothing. A tool call counts as
+ * before: its sizes are those of the call in every index.
+ */
+export function savedOf(original: Part | undefined, text: string | null, estimator: Estimator): Sizes {
+  if (text === null || original?.type === 'tool-call') return NO_SIZES
+  const sizes = original === undefined ? NO_SIZES : measurePart(original, estimator)
+  const isResult = original?.type === 'tool-result'
+  const units = estimator.measureText(text, isResult ? 'toolResult' : 'text')
+  return savedBy(sizes, isResult ? 'toolResults' : 'text', units)
 }
 
 /** The sizes that a text saves in place of a part with the sizes `original`; 0 units save all of it. */

@@ -12,7 +12,7 @@ import {
 } from './contrary-signs.ts'
 import { figuresNear, type OverflowFigures } from './figures.ts'
 import { providerInText, providerOfHost, sayingProvider } from './providers.ts'
-import { type ErrorNode, readError } from './read-error.ts'
+import { type ErrorNode, readError, statusOf } from './read-error.ts'
 import { normalizeText } from './text.ts'
 import { OWN_PROTOCOLS, WORDINGS, type Wording } from './wordings.ts'
 
@@ -206,16 +206,6 @@ function holds(wording: Wording, text: string, at: number, node: ErrorNode, stri
     return false
   if (speaksAgainst(near) || isAboutAnswer(near)) return false
   return wording.trust === 'likely' || !isAboutOtherThing(text.slice(Math.max(0, at - 120), at + 200))
-}
-
-/** The status of an object: its own, else that of its parent, else that of its account. */
-function statusOf(node: ErrorNode): number | undefined {
-  let holder: ErrorNode | undefined = node
-  for (let steps = 0; holder !== undefined && steps < 50; steps++) {
-    if (holder.status !== undefined) return holder.status
-    holder = holder.parent
-  }
-  return node.group.status
 }
 
 function firstCustom(nodes: readonly ErrorNode[], patterns: readonly OverflowPattern[]): string | undefined {

@@ -134,6 +134,8 @@ export class ErrorNode {
   /** Codes, types and names, unchanged. */
   readonly codes: string[] = []
   status: number | undefined
+  /** Places in the request: OpenAI's `param`, and the `loc` of a validator. */
+  readonly params: string[] = []
   /** Host and port of the request. */
   host: string | undefined
   /** The provider in a field of the error. */
@@ -165,6 +167,16 @@ const REASON_PHRASE = /^(?:bad request|(?:payload|content|request entity) too la
 /** Endpoints without a conversation. */
 const OTHER_CALL =
   /\/(?:files|uploads|embeddings|moderations|batches|models|count_tokens)(?:$|[?#])|\/(?:images|audio|fine_tuning|files)\//i
+
+/** The status of an object: its own, else that of its parent, else that of its account. */
+export function statusOf(node: ErrorNode): number | undefined {
+  let holder: ErrorNode | undefined = node
+  for (let steps = 0; holder !== undefined && steps < 50; steps++) {
+    if (holder.status !== undefined) return holder.status
+    holder = holder.parent
+  }
+  return node.group.status
+}
 
 type Pending = { readonly value: unknown; readonly parent: ErrorNode | undefined; readonly listed: boolean }
 
@@ -235,6 +247,7 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
     if (typeof found === 'string' && found.length <= MAX_CODE_LENGTH) node.provider ??= found
   }
   if (typeof metadata === 'object' && name !== 'ModelError') node.provider ??= 'bedrock'
+  node.params.push(...paramsOf(value))
   const url = read(value, 'url')
   node.host = hostOf(url)
   node.isOtherCall = typeof url === 'string' && OTHER_CALL.test(url.slice(0, 1_000))
@@ -252,6 +265,17 @@ function readObject(value: object, node: ErrorNode, push: Push): void {
   }
   if (isChatMessage) return
   for (const key of INNER_KEYS) push(read(value, key), false)
+}
+
+function paramsOf(value: object): string[] {
+  const param = read(value, 'param')
+  const loc = read(value, 'loc')
+  const steps = isList(loc)
+    ? entriesOf(loc).filter((step) => typeof step === 'string' || typeof step === 'number')
+    : []
+  return [param, steps.join('.')].filter(
+    (place): place is string => typeof place === 'string' && place !== '' && place.length <= MAX_CODE_LENGTH,
+  )
 }
 
 /** Adds a text, or its content when it is JSON or an event stream. */

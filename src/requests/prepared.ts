@@ -6,6 +6,7 @@ import type { ProcessedFile } from '../files/file-summarization-service.ts'
 import { defined } from '../messages/defined.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import type { Message, NewMessage } from '../messages/message.ts'
+import type { RefusalKind } from '../overflow/refusal-wordings.ts'
 import type { BoundPrefix } from '../rendering/bound-reasoning.ts'
 import type { Mend, RenderOptions } from '../rendering/render.ts'
 import type { PreparedNotes } from './notes.ts'
@@ -26,6 +27,18 @@ export type PreparedFiles = {
   readonly budgetTokens: number
   /** Tokens of the included files, without the lines around them. */
   readonly tokens: number
+}
+
+/** A repair that was made because a provider refused a request for its content. */
+export type RequestRepair = {
+  /** The compaction of kind `repair`. */
+  readonly compactionId: string
+  /** What the provider refused. */
+  readonly kind: RefusalKind
+  /** The place as its error names it. */
+  readonly path?: string
+  /** The messages of which parts are shown differently. */
+  readonly messageIds: readonly string[]
 }
 
 /** A request that fits, ready to be sent. */
@@ -76,6 +89,8 @@ export type PreparedRequest = {
   readonly auto: boolean
   /** Tokens of the messages that are not stored, by the estimator; for `recordUsage`. */
   readonly pendingTokens: number
+  /** What was repaired for it after a refusal, in order; absent when nothing was. */
+  readonly repairs?: readonly RequestRepair[]
   /** The setting of that name: what the provider is to compact itself. */
   readonly contextManagement?: JsonObject | readonly Json[]
 }

@@ -9,10 +9,12 @@ import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
 import { type MediaRefusal, mediaRefusal } from '../overflow/media.ts'
 import { isContextOverflowError } from '../overflow/overflow.ts'
+import { readRefusal } from '../overflow/refusal.ts'
 import { KEEP_RECENT_MEDIA } from '../stages/media.ts'
 import { FEW_IMAGES } from '../tokens/media-limits.ts'
 import { type CheckedPrepare, requestParts, runOptions } from './options.ts'
 import { describedBy, exceeded, type PreparedRequest } from './prepared.ts'
+import { type RepairPort, Repairs } from './repairs.ts'
 import { automaticSettings, Deadline, lastResort, WITHOUT_WAITING } from './room.ts'
 
 /** Share of the room a provider has that a request is brought down to after an overflow. */
@@ -23,7 +25,7 @@ const LOWER_TARGETS = [0.5, 0.35] as const
 const MEDIA_TARGET = 0.7
 
 /** What recovery needs of a store. */
-type RecoveryPort = {
+type RecoveryPort = RepairPort & {
   readonly settings: (sessionId: string) => Promise<ResolvedSettings>
   /** Prepares; with `ignoresThreshold` room is made only for what does not fit. */
   readonly prepare: (
@@ -48,7 +50,7 @@ type RecoveryPort = {
 
 /**
  * Prepares a request and makes the call; after an overflow shortens the history and calls again, once for each step: the session's
- * stages; the same without a model; truncation and the emergency cut.
+ * stages; the same without a model; truncation and the emergency cut. After a refusal of the content repairs what is refused.
  */
 export async function withRecovery<T>(
   port: RecoveryPort,
@@ -61,6 +63,8 @@ export async function withRecovery<T>(
   const settings = await port.settings(sessionId)
   const isOn = (options.auto ?? settings.auto) && settings.enabled
   const recovery = new Recovery(port, sessionId, options, prompt, settings)
+  const repairs = new Repairs(port, sessionId, options, () => recovery.prepare())
+  let shortened = 0
   for (let attempt = 1; ; attempt++) {
     let error: unknown
     try {
@@ -69,19 +73,33 @@ export async function withRecovery<T>(
       error = thrown
     }
     const { provider } = request
-    const isOverflow = isContextOverflowError(error, { ...options.overflow, provider })
-    const refusal = mediaRefusal(error)
-    if (!isOn || options.signal?.aborted || (!isOverflow && refusal === undefined)) throw error
-    const lighter = refusal === undefined ? undefined : await recovery.showLessMedia(request, refusal)
-    const reported =
-      isOverflow && lighter === undefined ? await recovery.recordOverflow(request, error) : undefined
-    const next = lighter ?? (isOverflow ? await recovery.shorten(request, reported) : undefined)
+    if (!isOn || options.signal?.aborted) throw error
+    const rules = { ...options.overflow, provider }
+    const media = mediaRefusal(error)
+    const lighter = media === undefined ? undefined : await recovery.showLessMedia(request, media)
+    if (lighter !== undefined) {
+      shortened += 1
+      request = lighter
+      continue
+    }
+    if (!isContextOverflowError(error, rules)) {
+      const refusal = readRefusal(error, rules)
+      if (refusal === null) throw error
+      const sent = request
+      const repaired = await unlessOwnError(() => repairs.next(sent, refusal))
+      if (repaired === undefined) throw repairs.failure(request, refusal, error)
+      request = repaired
+      continue
+    }
+    const reported = await recovery.recordOverflow(request, error)
+    const next = await recovery.shorten(request, reported)
     if (next !== undefined) {
+      shortened += 1
       request = next
       continue
     }
     // Nothing made the request smaller: the provider's own error has the reason of the refusal.
-    if (attempt === 1 || !isOverflow || options.signal?.aborted) throw error
+    if (shortened === 0 || options.signal?.aborted) throw error
     throw exceeded(request.stats, recovery.stagesUsed, { cause: error, reportedTokens: reported ?? 0 })
   }
 }
@@ -144,7 +162,7 @@ class Recovery {
       if (signal?.aborted) return undefined
       if (run?.compacted !== true) continue
       for (const stage of run.stagesUsed) this.stagesUsed.push(stage)
-      const next = await this.#prepare()
+      const next = await this.prepare()
       if (next !== undefined && next.viewEpoch !== request.viewEpoch) return next
     }
     return undefined
@@ -168,7 +186,7 @@ class Recovery {
     const target = Math.floor(OVERFLOW_TARGET * room)
     // Another call of the session may have shortened the history meanwhile.
     const isShorter = stats.estimated < request.stats.estimated
-    let best = isShorter ? ifSmaller(await this.#prepare(), request) : undefined
+    let best = isShorter ? ifSmaller(await this.prepare(), request) : undefined
     if (best !== undefined && best.stats.estimatedInputTokens <= target) return best
     const own = { provider, model, compaction: automaticSettings(compaction) }
     const config = {
@@ -181,7 +199,7 @@ class Recovery {
       if (signal?.aborted) return undefined
       if (run?.compacted !== true) continue
       for (const stage of run.stagesUsed) this.stagesUsed.push(stage)
-      const next = ifSmaller(await this.#prepare(), best ?? request)
+      const next = ifSmaller(await this.prepare(), best ?? request)
       if (next === undefined) continue
       best = next
       if (next.stats.estimatedInputTokens <= target) return next
@@ -202,7 +220,8 @@ class Recovery {
     return [...steps, { contextWindowTarget: least, target: 1, stages, ...WITHOUT_WAITING }]
   }
 
-  #prepare(): Promise<PreparedRequest | undefined> {
+  /** Prepares the request again; room is made only for what does not fit. */
+  prepare(): Promise<PreparedRequest | undefined> {
     return unlessOwnError(() => this.#port.prepare(this.#sessionId, this.#options, this.#prompt, true))
   }
 

@@ -10,7 +10,7 @@ import type { RunOfJob } from './jobs.ts'
 /* The part of the storage interface for sessions: their fields, messages, rewinds and views. */
 
 /** The causes of a run. */
-export const TRIGGERS = ['manual', 'auto', 'overflow', 'import', 'provider'] as const
+export const TRIGGERS = ['manual', 'auto', 'overflow', 'import', 'provider', 'refusal'] as const
 /** The cause of a compaction. */
 export type Trigger = (typeof TRIGGERS)[number]
 

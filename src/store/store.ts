@@ -3,9 +3,10 @@ import { z } from 'zod'
 import { Background } from '../compaction/background/background.ts'
 import { Guard } from '../compaction/background/guard.ts'
 import { Compactor } from '../compaction/compactor.ts'
-import { hideMessages, type ProviderCompactionResult } from '../compaction/direct-compactions.ts'
+import { hideMessages, type ProviderCompactionResult, repairParts } from '../compaction/direct-compactions.ts'
 import type { CompactionResult } from '../compaction/result.ts'
 import { CompactionPreview } from '../compaction/result.ts'
+import { beforeCompaction } from '../compaction/run-progress.ts'
 import type { ContextStats } from '../compaction/stats.ts'
 import { type UndoIfFitsResult, undoIfFits } from '../compaction/undo-if-fits.ts'
 import type { OverflowResult, UsageResult } from '../compaction/usage.ts'
@@ -105,6 +106,7 @@ import type { ExpandedSummary } from '../model/expansion.ts'
 import { type Moment, type MomentPoint, publicPoint } from '../model/moment.ts'
 import type { ToolCall, ToolOutput } from '../model/tool-calls.ts'
 import { type Rendering, type RenderOptions, renderView } from '../rendering/render.ts'
+import type { ReadSnapshot } from '../requests/draft.ts'
 import {
   type AfterTurnOptions,
   afterTurnSchema,
@@ -130,6 +132,7 @@ import {
   renderedRequest,
 } from '../requests/recorded.ts'
 import { withRecovery } from '../requests/recovery.ts'
+import type { RepairPort } from '../requests/repairs.ts'
 import { type AfterTurnResult, type BeforeTurnResult, TurnHooks } from '../requests/turn-hooks.ts'
 import { withUndoEvent } from '../requests/undo-events.ts'
 import {
@@ -1202,6 +1205,10 @@ export class Store<S extends Storage = Storage> {
    * called again with the shorter request; then once more without a model and lower, and once with the emergency cut, each only when
    * the step made the request smaller.
    *
+   * When the provider refuses the request for its content (docs/validity.md), the part that it refuses is shown differently by a
+   * compaction of kind `repair`, and `call` is called again: at most three times, each with another request. A repair after which the
+   * provider refuses the same is undone. When none helps, `REQUEST_REFUSED` is thrown; `originalErrorOf` returns the provider's error.
+   *
    * Every other error is rethrown: rate limits, aborts, and overflows without a remedy (`auto: false`, a history that cannot get
    * shorter). When the history got shorter and the provider still refuses, `CONTEXT_BUDGET_EXCEEDED` is thrown; `originalErrorOf`
    * returns the provider's error. Throws what `prepareRequest` throws. `call` must be safe to repeat.
@@ -1221,8 +1228,20 @@ export class Store<S extends Storage = Storage> {
       recordOverflow: this.recordOverflow.bind(this),
       compact: this.compactSession.bind(this),
       stats: async (...args: Parameters<StoreContext['stats']>) => this.#context.stats(...args),
+      read: (...args: Parameters<ReadSnapshot>) => readSnapshot(this.#context, ...args),
+      repair: (...args: Parameters<RepairPort['repair']>) => this.#repair(...args),
+      undo: (session: string, compactionId: string) => this.undoCompaction(session, compactionId),
     }
     return withRecovery(port, id, call, checked, checkPrompt(checked))
+  }
+
+  /** Shows parts differently that a provider refused, unless a hook refuses; returns the compaction's id. */
+  #repair(id: string, repair: Parameters<RepairPort['repair']>[1]): Promise<string | undefined> {
+    const providerOf = (session: Session): string => this.#context.modelFor(session).key
+    const { storage, events } = this.#context
+    return repairParts(storage, id, repair, { actor: undefined, reason: undefined }, providerOf, (run) =>
+      events.allows(beforeCompaction({ runId: run.runId, trigger: 'refusal' }, { ...run, after: run.view })),
+    )
   }
 
   /**

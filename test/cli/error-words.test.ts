@@ -84,6 +84,15 @@ const SAMPLES: { readonly [C in ErrorCode]: readonly Failures[C][] } = {
       ...{ toolDefinitions: 0, fileAttachments: 0 },
     },
   })),
+  REQUEST_REFUSED: [
+    {
+      sessionId: 's',
+      provider: 'openai',
+      kind: 'media',
+      tried: [{ kind: 'media', messageIds: ['m'], undone: true }],
+    },
+    { sessionId: 's', provider: 'openai', kind: 'part', path: 'messages[1].content', tried: [] },
+  ],
   OUTPUT_NOT_SAVED: [{ reason: 'ENOSPC', originalSize: 5 }],
   FILES_ABORTED: [{ files: 2 }],
   MODEL_CALL_FAILED: [{ summarizer: 'own', error: 'TypeError' }],

@@ -82,6 +82,8 @@ function workOf(kind: CompactionKind, done: readonly CompactionOutline[], tense:
       return `${verb('hide', 'hid')} the oldest ${counted(hidden, 'message')}`
     case 'cut':
       return `${verb('shorten', 'shortened')} ${counted(replaced, 'long content')}`
+    case 'repair':
+      return `${verb('show', 'showed')} ${counted(replaced, 'part')} differently`
     case 'preview':
       return `${verb('show', 'showed')} head and tail of ${counted(replaced, 'tool result')}`
     case 'manual':

@@ -68,6 +68,15 @@ const CASES: { readonly [K in CompactionKind]: Case } = {
     messages: [say('user', 'Go'), call('a', 'ls'), result('a', 'line\n'.repeat(3_000), 'ls')],
     said: /Result of `ls`\*\* \(`a`\), shown differently by compaction 1 \(preview, in force\), in place of 15,000 characters/,
   },
+  repair: {
+    messages: [say('user', 'A \u0000 b.')],
+    compact: (store) =>
+      store.withOverflowRecovery('s', (_, attempt) => {
+        if (attempt === 1)
+          throw Object.assign(new Error('messages.0.content.0: invalid character'), { status: 400 })
+      }),
+    said: /\*\*Part\*\*, shown differently by compaction 1 \(repair, in force\), in place of 6 characters/,
+  },
 }
 
 it.each(COMPACTION_KINDS)('%s is listed, in force and undone', async (kind) => {

@@ -248,6 +248,7 @@ const PARTICIPLES: { readonly [kind in CompactionKind]: string } = {
   manual: 'taken out',
   provider: 'compacted by its provider',
   preview: 'shown as a preview',
+  repair: 'shown differently for a provider that refused it',
 }
 
 function reasonOf(

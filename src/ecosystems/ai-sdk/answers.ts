@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../../messages/json.ts'
 import type { NewMessage, Part } from '../../messages/message.ts'
 import { stopReasonOf } from '../../messages/stop-reason.ts'
 import { isContextOverflowError } from '../../overflow/overflow.ts'
+import { readRefusal } from '../../overflow/refusal.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import { type ReportedUsage, sdkUsage } from '../../requests/provider-usage.ts'
 import { parsedArguments } from '../wire.ts'
@@ -173,12 +174,12 @@ const PRELUDE: ReadonlySet<string> = new Set(['stream-start', 'response-metadata
 type PartReader = Pick<ReadableStreamDefaultReader<SdkPart>, 'read' | 'cancel'>
 
 /**
- * Reads the prelude of a stream. Throws an overflow error that precedes all content, so that a shorter request can be sent; other errors
- * stay in the stream.
+ * Reads the prelude of a stream. Throws an error that precedes all content and that another request may avoid; other errors stay in the
+ * stream.
  */
-async function readerUnlessOverflow(
+async function readerUnlessRefused(
   stream: ReadableStream<SdkPart>,
-  isOverflow: (error: unknown) => boolean,
+  isRefusal: (error: unknown) => boolean,
 ): Promise<PartReader> {
   const reader = stream.getReader()
   const ahead: ReturnType<PartReader['read']>[] = []
@@ -194,7 +195,7 @@ async function readerUnlessOverflow(
   } catch (error) {
     failure = error
   }
-  if (failure !== undefined && isOverflow(failure)) {
+  if (failure !== undefined && isRefusal(failure)) {
     await reader.cancel().catch(() => {})
     throw failure
   }
@@ -254,7 +255,7 @@ function watchedStream(reader: PartReader, end: StreamEnd): ReadableStream<SdkPa
   )
 }
 
-/** One attempt to call a model, and the rules that recognize its overflow errors. */
+/** One attempt to call a model, and the rules that recognize its refusals. */
 export type ModelWork<R> = (
   params: SdkParams,
   rules: Parameters<typeof isContextOverflowError>[1],
@@ -284,8 +285,9 @@ export async function callModel(
   }
   const { request, result } = await send(async (params, rules) => {
     const answer = (await model.doStream(params as never)) as SdkStreamAnswer
-    const isOverflow = (error: unknown): boolean => isContextOverflowError(error, rules)
-    return { answer, reader: await readerUnlessOverflow(answer.stream, isOverflow) }
+    const isRefusal = (error: unknown): boolean =>
+      isContextOverflowError(error, rules) || readRefusal(error, rules) !== null
+    return { answer, reader: await readerUnlessRefused(answer.stream, isRefusal) }
   })
   const end = { whole: (answer: Answer) => whole(answer, request), broken }
   return { ...result.answer, stream: watchedStream(result.reader, end) }

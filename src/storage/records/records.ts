@@ -96,7 +96,7 @@ const compaction = z.strictObject({
   run: nameSchema,
   kind: z.enum(COMPACTION_KINDS),
   status: z.enum(COMPACTION_STATUSES),
-  trigger: z.enum(['manual', 'auto', 'overflow', 'import', 'provider']) as z.ZodType<string>,
+  trigger: z.enum(['manual', 'auto', 'overflow', 'import', 'provider', 'refusal']) as z.ZodType<string>,
   actor: note.optional(),
   reason: note.optional(),
   params: jsonObjectSchema.optional(),

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isUndertextError, type UndertextError } from '../../errors.ts'
 import { listIn } from '../../messages/lists.ts'
-import { type Part, partsOf } from '../../messages/message.ts'
+import { partsOf } from '../../messages/message.ts'
 import { indexMessage, type MessageIndex } from '../../model/message-parts.ts'
-import { savedBy } from '../../model/plan.ts'
+import { savedOf } from '../../model/plan.ts'
 import { Done, type Step, type Work } from '../../model/work.ts'
 import type { Estimator } from '../../tokens/estimators/estimator-schema.ts'
-import { addSizes, measurePart, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
+import { addSizes, NO_SIZES, type Sizes, subtractSizes } from '../../tokens/measure.ts'
 import type { Estimators } from '../storage.ts'
 import { writeAudit } from './audit.ts'
 import { SAVED_COLUMNS, SIZE_COLUMNS, savedColumns, sizeColumns } from './columns.ts'
@@ -119,15 +119,6 @@ function recount(
     }
   })
   return { key, index, replacements, ...showing(index, replacements) }
-}
-
-/** What a text saves that is shown in place of a part; without a text the original is shown, which saves nothing. */
-export function savedOf(original: Part | undefined, text: string | null, estimator: Estimator): Sizes {
-  if (text === null) return NO_SIZES
-  const sizes = original === undefined ? NO_SIZES : measurePart(original, estimator)
-  const isResult = original?.type === 'tool-result'
-  const units = estimator.measureText(text, isResult ? 'toolResult' : 'text')
-  return savedBy(sizes, isResult ? 'toolResults' : 'text', units)
 }
 
 /** What a row shows: for each part the newest active replacement. They are in order of parts and compactions. */

@@ -361,7 +361,7 @@ function* redoOne(
   // The parts of a provider's block moved to the row that it inserted, and a rewind shows originals, also of pinned rows: neither
   // depends on what is pinned or required.
   const isMoving = kind === 'provider' && coverage.inserted !== undefined
-  const isReplacing = compaction.partsReplaced > 0 && !isMoving
+  const isReplacing = compaction.partsReplaced > 0 && !isMoving && kind !== 'repair'
   if (isReplacing) yield* checkReasoning(sql, session, compaction, estimators)
   if (rows > 0 && (coverage.openCalls || coverage.rewinds === true))
     yield* checkPairs(sql, session, compaction, estimators)
