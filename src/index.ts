@@ -348,3 +348,8 @@ export type { Estimator, TextKind } from './tokens/estimators/estimator-schema.t
 export type { Sizes } from './tokens/measure.ts'
 export type { Figure, FigureSource, ModelProfile } from './tokens/profiles.ts'
 export type { ContextWindow, WindowSource } from './tokens/windows.ts'
+export {
+  type RequestFinding,
+  type ValidateRequestOptions,
+  validateRequest,
+} from './validity/validate-request.ts'
