@@ -74,6 +74,7 @@ export const EXIT_OF: { readonly [code in ErrorCode]: ExitCode } = {
   DRIVER_UNSUPPORTED: EXIT.unusable,
   DRIVER_UNAVAILABLE: EXIT.unusable,
   CONTEXT_BUDGET_EXCEEDED: EXIT.refused,
+  REQUEST_INVALID: EXIT.refused,
   OUTPUT_NOT_SAVED: EXIT.failed,
   FILES_ABORTED: EXIT.interrupted,
   MODEL_CALL_FAILED: EXIT.failed,
@@ -292,6 +293,7 @@ const WORDS: { readonly [C in ErrorCode]: Words<C> } = {
   DRIVER_UNSUPPORTED: {},
   DRIVER_UNAVAILABLE: {},
   CONTEXT_BUDGET_EXCEEDED: {},
+  REQUEST_INVALID: {},
   OUTPUT_NOT_SAVED: {
     sentence: ({ reason, originalSize }) =>
       `A tool output of ${originalSize} bytes could not be saved (${reason}), so it was not truncated either.`,

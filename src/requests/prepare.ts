@@ -3,9 +3,10 @@ import type { CompactionPreview, CompactionResult } from '../compaction/result.t
 import type { ContextStats } from '../compaction/stats.ts'
 import { LeaseTaken, OTHERS_WAIT_MS, PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { CheckedStats, CompactOptions } from '../config/store-options.ts'
-import { isUndertextError } from '../errors.ts'
+import { isUndertextError, UndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
+import { validateRequest } from '../validity/validate-request.ts'
 import {
   type Draft,
   draftRequest,
@@ -94,7 +95,7 @@ export class RequestPreparer {
     const before = await this.#before(preparing, snapshot, ignoresThreshold)
     const request = requestParts({ ...options, system: before.systemPrompt })
     const draft = await this.#untilItFits(preparing, request)
-    return this.#result(preparing, before, draft)
+    return accepted(this.#result(preparing, before, draft), options.validate)
   }
 
   /** How full the context is, a warning, and a compaction when it is due: as `beforeTurn` does. */
@@ -286,4 +287,19 @@ export class RequestPreparer {
       contextManagement: before.contextManagement,
     })
   }
+}
+
+/** Throws `REQUEST_INVALID` for a request whose body the provider would refuse. */
+function accepted(request: PreparedRequest, bodyOf: CheckedPrepare['validate']): PreparedRequest {
+  if (bodyOf === undefined) return request
+  const { model, provider, sessionId } = request
+  const found = validateRequest(bodyOf(request), provider, defined({ model }))
+  if (found.length === 0) return request
+  const rules = found.map(({ rule }) => rule)
+  throw new UndertextError('REQUEST_INVALID', {
+    sessionId,
+    provider,
+    rules,
+    paths: found.map(({ path }) => path),
+  })
 }

@@ -8,8 +8,6 @@ import type { Json, JsonObject } from '../messages/json.ts'
 import type { Message, NewMessage } from '../messages/message.ts'
 import type { Mend, RenderOptions } from '../rendering/render.ts'
 import type { PreparedNotes } from './notes.ts'
-import { requestParts } from './options.ts'
-import type { TurnUsage } from './turn-hooks.ts'
 
 /** A message as it is to be sent. */
 export type RenderedMessage = Message
@@ -25,6 +23,17 @@ export type PreparedFiles = {
   readonly budgetTokens: number
   /** Tokens of the included files, without the lines around them. */
   readonly tokens: number
+}
+
+/** How full the context is. */
+export type TurnUsage = {
+  /** Tokens of the request. */
+  readonly tokens: number
+  /** The available input, or the `contextWindowTarget`, when that is less. */
+  readonly availableTokens: number
+  readonly ratio: number
+  /** Whole, at most 100. */
+  readonly percent: number
 }
 
 /** A request that fits, ready to be sent. */
@@ -75,20 +84,6 @@ export type PreparedRequest = {
   readonly pendingTokens: number
   /** The setting of that name: what the provider is to compact itself. */
   readonly contextManagement?: JsonObject | readonly Json[]
-}
-
-/** A request and its place in the session, for the verbs that record its usage or its overflow. */
-export function describedBy({
-  position,
-  viewEpoch,
-  pendingTokens,
-  system,
-  tools,
-}: Pick<PreparedRequest, 'position' | 'viewEpoch' | 'pendingTokens'> & {
-  readonly system?: string | undefined
-  readonly tools?: readonly unknown[] | undefined
-}) {
-  return { position, viewEpoch, pendingTokens, ...requestParts({ system, tools }) }
 }
 
 /** The error of a request that does not fit. */

@@ -8,8 +8,8 @@ import { isUndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
 import { isContextOverflowError } from '../overflow/overflow.ts'
-import { type CheckedPrepare, requestParts, runOptions } from './options.ts'
-import { describedBy, exceeded, type PreparedRequest } from './prepared.ts'
+import { type CheckedPrepare, describedBy, requestParts, runOptions } from './options.ts'
+import { exceeded, type PreparedRequest } from './prepared.ts'
 import { automaticSettings, Deadline, lastResort, WITHOUT_WAITING } from './room.ts'
 
 /** Share of the room a provider has that a request is brought down to after an overflow. */

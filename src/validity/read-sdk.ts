@@ -89,14 +89,12 @@ function partOf(raw: PlainObject, path: string, reading: Reading): Block {
         ? { kind: 'compaction', path, raw }
         : { kind: 'text', path, raw, text: raw.text, mayBeEmpty: carriesSignature(raw) }
     case 'reasoning': {
-      const { signature, redactedData } = optionsOf(raw, 'anthropic')
-      return {
-        kind: 'thinking',
-        path,
-        raw,
-        signature: signature ?? redactedData,
-        isPlain: redactedData === undefined,
-      }
+      const redacted = optionsOf(raw, 'anthropic').redactedData ?? optionsOf(raw, 'bedrock').redactedData
+      const signature =
+        optionsOf(raw, 'anthropic').signature ?? optionsOf(raw, 'bedrock').signature ?? redacted
+      // The SDK's providers of Claude do not send reasoning without a signature.
+      if (signature === undefined) return { kind: 'other', path, raw }
+      return { kind: 'thinking', path, raw, signature, isPlain: redacted === undefined }
     }
     case 'file':
       return { kind: 'media', path, raw, media: fileOf(raw) }

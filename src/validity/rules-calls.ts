@@ -130,10 +130,7 @@ export const CALL_RULES: readonly Rule[] = [
     scopes: EVERY_FORM,
     says: 'Every call has one result.',
     brokenBy: 'a tool that ran again after a crash, two processes that append the same result',
-    sources: [
-      'google-gemini/gemini-cli#4217',
-      'https://platform.claude.com/docs/es/agents-and-tools/tool-use/handle-tool-calls.md',
-    ],
+    sources: ['anthropics/claude-code#14110', 'sipeed/picoclaw#1793', 'google-gemini/gemini-cli#4217'],
     check: (request, report) => {
       for (const { path } of pairedCalls(request).repeated) report(path, 'a second result of a call')
     },
@@ -145,8 +142,8 @@ export const CALL_RULES: readonly Rule[] = [
     says: "In a user's message with results, the results come first.",
     brokenBy: "the user's words or a reminder before the results",
     sources: [
-      'https://platform.claude.com/docs/es/agents-and-tools/tool-use/handle-tool-calls.md',
-      'anthropics/claude-code#1237',
+      'anthropics/anthropic-sdk-typescript#653',
+      'https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls',
     ],
     check: ({ turns }, report) => {
       for (const { blocks, role } of turns) {
@@ -164,7 +161,7 @@ export const CALL_RULES: readonly Rule[] = [
     scopes: GEMINI,
     says: 'Results without ids are in the order of their calls, under the same names.',
     brokenBy: 'parallel calls whose results come in the order in which they ended',
-    sources: ['google-gemini/gemini-cli#16415', 'https://ai.google.dev/gemini-api/docs/function-calling'],
+    sources: ['router-for-me/CLIProxyAPI#5199', 'cloudwego/eino-ext#571'],
     check: ({ turns }, report) => {
       for (const [i, turn] of turns.entries()) {
         if (!isResultTurn(turn)) continue
@@ -324,7 +321,7 @@ export const CALL_RULES: readonly Rule[] = [
     scopes: MESSAGES,
     says: 'The result of a tool that failed is not empty.',
     brokenBy: 'a tool that failed and printed nothing',
-    sources: [],
+    sources: ['bytedance/trae-agent#231', 'jlevy/markform#153', 'can1357/oh-my-pi#2250'],
     check: ({ turns }, report) => {
       for (const { blocks } of turns)
         for (const block of blocks)

@@ -145,16 +145,21 @@ export const MEDIA_RULES: readonly Rule[] = [
     id: 'media-role',
     group: 'media',
     scopes: [...CLAUDE, CHAT_OPENAI, RESPONSES, SDK_OPENAI],
-    says: 'Pictures and files are in messages of the user or in results of tools.',
+    says: 'Pictures and files are in messages of the user or in results of tools; in Chat Completions of OpenAI, in messages of the user alone.',
     brokenBy: 'a picture that a model made, in an answer that is sent back to another model',
-    sources: ['https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html'],
+    sources: [
+      'openai/openai-node#1030',
+      'OpenHands/OpenHands#7700',
+      'https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html',
+    ],
     check: ({ form, system, turns }, report) => {
       for (const block of system)
         if (block.kind === 'media') report(block.path, 'a picture or a file in the system prompt')
       for (const { blocks, role } of turns) {
-        // The AI SDK leaves files of the assistant's out, but for Claude it throws.
-        if (role === 'user' || role === 'tool' || (form === 'sdk' && role === 'assistant')) continue
-        for (const block of blocks)
+        // The AI SDK leaves out the files of an assistant's message itself.
+        const isOutput = role === 'tool' && form !== 'chat'
+        if (role === 'user' || isOutput || (form === 'sdk' && role === 'assistant')) continue
+        for (const block of form === 'chat' ? deepBlocks(blocks) : blocks)
           if (block.kind === 'media') report(block.path, `a picture or a file in a message of the ${role}`)
       }
     },

@@ -216,6 +216,29 @@ export const REASONING_RULES: readonly Rule[] = [
     },
   },
   {
+    id: 'thought-signature-missing',
+    group: 'reasoning',
+    scopes: GEMINI,
+    says: 'For models from Gemini 3 on, the first call of every answer since the last words of the user has its signature of a thought.',
+    brokenBy: 'a history of another provider, a client that drops fields that it does not know',
+    sources: [
+      'mpfaffenberger/code_puppy#165',
+      'agentjido/req_llm#427',
+      'https://ai.google.dev/gemini-api/docs/thought-signatures',
+    ],
+    check: ({ model, turns }, report) => {
+      if (model === undefined || !/gemini-(?:[3-9]|\d\d)/i.test(model)) return
+      const words = turns.findLastIndex(
+        ({ blocks, role }) => role === 'user' && !blocks.some(({ kind }) => kind === 'result'),
+      )
+      for (const { blocks, role } of turns.slice(words + 1)) {
+        const first = role === 'model' ? blocks.find(({ kind }) => kind === 'call') : undefined
+        if (first !== undefined && !(first.raw.thoughtSignature ?? first.raw.thought_signature))
+          report(first.path, 'a call without the signature of its thought')
+      }
+    },
+  },
+  {
     id: 'numbered-once',
     group: 'numbers',
     scopes: [
@@ -287,7 +310,7 @@ export const REASONING_RULES: readonly Rule[] = [
     scopes: MESSAGES,
     says: 'No block of thinking has a mark that asks for a cache.',
     brokenBy: 'a mark that is set on the last block, whatever that is',
-    sources: ['https://platform.claude.com/docs/en/build-with-claude/prompt-caching'],
+    sources: ['UKGovernmentBEIS/inspect_ai#3967'],
     check: ({ marks }, report) => {
       for (const { on, path } of marks) if (THINKING_TYPES.has(on)) report(path, 'a mark on thinking')
     },

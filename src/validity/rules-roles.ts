@@ -90,9 +90,10 @@ export const ROLE_RULES: readonly Rule[] = [
     brokenBy: 'a system message that was appended later, a summary with the role system',
     sources: [
       'ianarawjo/ChainForge#271',
+      'midday-ai/ai-sdk-tools#121',
+      'TypeCellOS/BlockNote#1741',
+      'langchain-ai/langchain#38651',
       'https://platform.claude.com/docs/build-with-claude/mid-conversation-system-messages',
-      'https://docs.rs/gproxy-transform/2.5.2/gproxy_transform/transform/common/claude_mid_conv_system/index.html',
-      'https://github.com/vercel/ai/blob/main/packages/google/src/convert-to-google-generative-ai-messages.ts',
     ],
     check: ({ form, model, turns }, report) => {
       const isOwnField = form === 'messages' || form === 'converse'

@@ -29,11 +29,9 @@ export const TEXT_RULES: readonly Rule[] = [
     says: 'Messages, contents and blocks have the types that the API documents.',
     brokenBy: 'a message that is no object, a content that is neither a text nor a list',
     sources: [
-      'https://platform.claude.com/docs/en/api/messages',
-      'https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html',
-      'https://platform.openai.com/docs/api-reference/chat/create',
-      'https://platform.openai.com/docs/api-reference/responses/create',
-      'https://ai.google.dev/api/caching#Content',
+      'https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls',
+      'https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html',
+      'https://platform.openai.com/docs/api-reference/responses',
     ],
     check: ({ misshapen }, report) => {
       for (const { path, detail } of misshapen) report(path, detail)
@@ -89,7 +87,12 @@ export const TEXT_RULES: readonly Rule[] = [
     ],
     check: (request, report) => {
       for (const block of allBlocks(request))
-        if (block.kind === 'text' && block.text !== '' && block.text.trim() === '')
+        if (
+          block.kind === 'text' &&
+          block.mayBeEmpty !== true &&
+          block.text !== '' &&
+          block.text.trim() === ''
+        )
           report(block.path, 'a text of white space alone')
     },
   },

@@ -488,6 +488,35 @@ const CASES: readonly Case[] = [
     at: 'contents.1.parts.0',
   },
   {
+    rule: 'thought-signature-missing',
+    provider: 'gemini',
+    model: 'gemini-3-pro-preview',
+    body: {
+      contents: [
+        { role: 'user', parts: [{ text: 'x' }] },
+        geminiCall('f'),
+        { role: 'user', parts: [geminiAnswer('f')] },
+      ],
+    },
+    at: 'contents.1.parts.0',
+  },
+  {
+    rule: 'media-role',
+    provider: 'openai',
+    body: {
+      messages: [
+        said,
+        asks(chatCall('a')),
+        {
+          role: 'tool',
+          tool_call_id: 'a',
+          content: [{ type: 'image_url', image_url: { url: 'https://x.test/a.png' } }],
+        },
+      ],
+    },
+    at: 'messages.2.content.0',
+  },
+  {
     rule: 'numbered-once',
     provider: 'openai',
     body: {
