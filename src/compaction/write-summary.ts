@@ -5,6 +5,7 @@ import { isStorableText, MAX_NAME_LENGTH } from '../messages/check.ts'
 import { defined } from '../messages/defined.ts'
 import type { JsonObject } from '../messages/json.ts'
 import { MAX_TIMER_MS } from '../messages/timer.ts'
+import { wellFormed, wellFormedMessages } from '../messages/well-formed.ts'
 import type { View } from '../model/view.ts'
 import type { SummaryRecord } from '../storage/storage.ts'
 import { boundDigest, type Digest, filesOf, renderDigest } from '../summarizers/digest.ts'
@@ -180,9 +181,11 @@ export async function writeSummary(
     const answer = await summarizer.summarize({
       ...asked,
       ...(summarizer.announcesCalls === true && calling !== undefined && { calling }),
-      messages: chunk.map((source) => ({ ...readableSource(source, readsAll), kind: source.kind })),
-      files: filesOf(chunk.map(({ original }) => original)),
-      ...previous(),
+      messages: wellFormedMessages(
+        chunk.map((source) => ({ ...readableSource(source, readsAll), kind: source.kind })),
+      ),
+      files: wellFormed(filesOf(chunk.map(({ original }) => original))),
+      ...wellFormed(previous()),
     })
     const problem = await problemOf(answer)
     if (problem !== undefined) return noSummary(cost.total(''), problem)

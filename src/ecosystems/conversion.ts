@@ -8,6 +8,7 @@ import {
   type ToolResultOutput,
   UNREAD,
 } from '../messages/message.ts'
+import { wellFormedMessages } from '../messages/well-formed.ts'
 import { isTextBlock, joinBlocks, jsonMessageAt, listAt, messageRead, objectAt } from './wire.ts'
 
 /*
@@ -102,6 +103,14 @@ export class Conversion {
   /** Sends a note about a place. */
   note(kind: ConversionNoteKind, place: string, why: string): void {
     callOut(() => this.#onNote?.({ kind, messageIndex: this.#messageIndex, place, why }))
+  }
+
+  /** Messages without unpaired surrogates, which providers refuse; each change is reported. */
+  sendable<M extends Message>(messages: readonly M[]): readonly M[] {
+    return wellFormedMessages(messages, (index) => {
+      this.at(index)
+      this.note('changed', `[${index}]`, 'half a pair of surrogates is sent as U+FFFD')
+    })
   }
 
   /** Reports that a place is not sent. */

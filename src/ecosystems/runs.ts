@@ -17,16 +17,22 @@ type PromptedFormat<Flag extends string> = {
  * `INVALID_INPUT`.
  */
 export function beginWriting<Flag extends string>(
-  messages: readonly Message[],
+  given: readonly Message[],
   options: ConversionOptions & { readonly [name in Flag]?: boolean | undefined },
   { name, flag, byDefault }: PromptedFormat<Flag>,
-): { conversion: Conversion; isSet: boolean; leading: number } {
+): {
+  conversion: Conversion
+  isSet: boolean
+  leading: number
+  messages: readonly Message[]
+} {
   const conversion = new Conversion(name, options)
-  const given: unknown = options[flag]
-  const isSet = given === undefined ? byDefault : given
+  const chosen: unknown = options[flag]
+  const isSet = chosen === undefined ? byDefault : chosen
   if (typeof isSet !== 'boolean') throw invalid(`${name}: options.${flag} must be true or false`)
+  const messages = conversion.sendable(given)
   const firstTurn = messages.findIndex(({ role }) => role !== 'system')
-  return { conversion, isSet, leading: firstTurn === -1 ? messages.length : firstTurn }
+  return { conversion, isSet, leading: firstTurn === -1 ? messages.length : firstTurn, messages }
 }
 
 /** The conversion, and the place of what is written in the input. */

@@ -11,6 +11,7 @@ import {
   MAX_JSON_DEPTH,
   stringifyJson,
 } from '../messages/json.ts'
+import { imageTypeOf } from '../messages/media-type.ts'
 import type { Message, Part, ProviderOptions, ProviderPart, ToolResultPart } from '../messages/message.ts'
 
 /** Whether a value is an object: not an array, not null. */
@@ -177,15 +178,6 @@ function percentDecoded(text: string): string {
   } catch {
     return text // a stray percent sign: the unchanged text
   }
-}
-
-/** The media type of an image by its first bytes: the four types that models read. */
-function imageTypeOf(base64: string): string | undefined {
-  if (base64.startsWith('iVBORw0KGgo')) return 'image/png'
-  if (base64.startsWith('/9j/')) return 'image/jpeg'
-  if (base64.startsWith('R0lGOD')) return 'image/gif'
-  if (base64.startsWith('UklGR')) return 'image/webp'
-  return undefined
 }
 
 /** Whether a part is a tool result. */

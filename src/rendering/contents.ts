@@ -3,13 +3,16 @@ import { stringifyJson } from '../messages/json.ts'
 import {
   endsInResult,
   isFailed,
+  isReasoning,
   mediaWord,
   outputText,
   type Part,
+  type Role,
   type ToolResultPart,
 } from '../messages/message.ts'
 import type { ProviderProfile } from '../tokens/providers.ts'
 import { type Draft, draftOf, type Note, redraft } from './draft.ts'
+import { oneResponse, type Responses, saysSomething } from './reasoning.ts'
 
 /** The text of the user message that is added when the first message left is from the assistant. */
 export const CONTINUATION_TEXT = '[Conversation continues]'
@@ -18,23 +21,35 @@ const RESULTS_READ_TEXT = '[Tool results received]'
 
 /**
  * Makes user and assistant take turns where the provider requires it: the first turn is from the user, and
- * consecutive messages of one side are merged, tool results first. System messages stay as they are.
+ * consecutive messages of one side are merged, tool results first. System messages stay as they are. `spoken` is the id of the last row
+ * that is no system message: when nothing of such rows is left, a list without messages would be refused.
  */
 export function arrangeTurns(
   drafts: readonly Draft[],
   profile: ProviderProfile,
+  responses: Responses,
+  spoken: string | undefined,
   note: Note,
 ): readonly Draft[] {
-  const opened = profile.firstMustBeUser ? openWithUser(drafts, note) : drafts
+  const opened = profile.firstMustBeUser ? openWithUser(drafts, spoken, note) : drafts
   if (!profile.strictAlternation) return opened
   if (profile.userAfterResults)
-    return mergeRuns(opened, ({ message }) => (message.role === 'assistant' ? 'assistant' : 'user'), note)
-  return answerResults(mergeRuns(opened.flatMap(splitResults), sideWithResults, note), note)
+    return mergeRuns(
+      opened,
+      ({ message }) => (message.role === 'assistant' ? 'assistant' : 'user'),
+      responses,
+      note,
+    )
+  return answerResults(mergeRuns(opened.flatMap(splitResults), sideWithResults, responses, note), note)
 }
 
-function openWithUser(drafts: readonly Draft[], note: Note): readonly Draft[] {
+function openWithUser(drafts: readonly Draft[], spoken: string | undefined, note: Note): readonly Draft[] {
   const first = drafts.findIndex(({ message }) => message.role !== 'system')
   const opening = drafts[first]
+  if (opening === undefined && spoken !== undefined) {
+    note({ kind: 'user-added', messageId: spoken })
+    return [...drafts, draftOf(spoken, { role: 'user', content: CONTINUATION_TEXT })]
+  }
   if (opening?.message.role !== 'assistant') return drafts
   // The provider of a compaction block accepts it as the first message. No other provider is sent one.
   if (lastBlockOf(opening.parts) !== undefined) return drafts
@@ -53,7 +68,12 @@ function sideWithResults({ message, parts }: Draft): Side {
   return message.role === 'tool' || parts.every(isResult) ? 'results' : 'user'
 }
 
-function mergeRuns(drafts: readonly Draft[], sideOf: (draft: Draft) => Side, note: Note): Draft[] {
+function mergeRuns(
+  drafts: readonly Draft[],
+  sideOf: (draft: Draft) => Side,
+  responses: Responses,
+  note: Note,
+): Draft[] {
   const runs: Draft[][] = []
   for (const draft of drafts) {
     const run = runs.at(-1)
@@ -64,7 +84,10 @@ function mergeRuns(drafts: readonly Draft[], sideOf: (draft: Draft) => Side, not
     if (joins) run.push(draft)
     else runs.push([draft])
   }
-  return runs.map((run) => (run.length === 1 ? run[0]! : mergeRun(run)))
+  return runs.map((run) => {
+    if (run.length === 1) return run[0]!
+    return mergeRun(run[0]!.message.role === 'assistant' ? oneResponse(run, responses, note) : run)
+  })
 }
 
 function isSystem({ message }: Draft): boolean {
@@ -127,7 +150,7 @@ function answerResults(drafts: readonly Draft[], note: Note): Draft[] {
 export function cleanContents(drafts: readonly Draft[], profile: ProviderProfile, note: Note): Draft[] {
   const kept: Draft[] = []
   for (const draft of drafts) {
-    if (!draft.parts.some((part) => part.type === 'reasoning' || saysSomething(part, profile))) {
+    if (!draft.parts.some((part) => isReasoning(part) || saysSomething(part, profile))) {
       note({ kind: 'empty-message-dropped', messageId: draft.id })
       continue
     }
@@ -137,24 +160,17 @@ export function cleanContents(drafts: readonly Draft[], profile: ProviderProfile
   return kept
 }
 
-/** Whether a part is neither reasoning nor empty text. */
-function saysSomething(part: Part, profile: ProviderProfile): boolean {
-  if (part.type === 'text') return profile.emptyText ? part.text !== '' : part.text.trim() !== ''
-  return part.type !== 'reasoning'
-}
-
 function cleanDraft(draft: Draft, profile: ProviderProfile, note: Note): Draft {
+  if (draft.parts.every((part) => isClean(part, draft.message.role, profile))) return draft
   const { role } = draft.message
-  const hasWords = draft.parts.some((part) => part.type === 'text' && part.text.trim() !== '')
-  const isRefused = (text: string): boolean =>
-    !profile.emptyText && (text === '' || (text.trim() === '' && !hasWords))
+  const isRefused = (text: string): boolean => !profile.emptyText && text.trim() === ''
 
   const parts = draft.parts.flatMap((part): readonly Part[] => {
     if (part.type === 'text' && isRefused(part.text)) {
       note({ kind: 'empty-text-dropped', messageId: draft.id })
       return []
     }
-    if (part.type === 'reasoning' && role !== 'assistant') {
+    if (isReasoning(part) && role !== 'assistant') {
       note({ kind: 'reasoning-dropped', messageId: draft.id })
       return []
     }
@@ -177,10 +193,28 @@ function cleanDraft(draft: Draft, profile: ProviderProfile, note: Note): Draft {
   return redraft(draft, 'user', parts)
 }
 
-/** Whether a part is a result with an empty text. */
+/** Whether a part stays as it is, whatever is beside it. */
+function isClean(part: Part, role: Role, profile: ProviderProfile): boolean {
+  switch (part.type) {
+    case 'text':
+      return role !== 'tool' && (profile.emptyText || part.text.trim() !== '')
+    case 'reasoning':
+    case 'tool-call':
+      return role === 'assistant'
+    case 'image':
+    case 'file':
+      return role !== 'tool' && (role !== 'assistant' || profile.assistantMedia)
+    case 'tool-result':
+      return profile.emptyText || !holdsEmptyText(part)
+    case 'provider':
+      return role === 'assistant' || !isReasoning(part)
+  }
+}
+
+/** Whether a part is a result with a text without a visible character. */
 export function holdsEmptyText(part: Part): boolean {
   if (part.type !== 'tool-result' || part.output.type !== 'content') return false
-  return part.output.value.some((item) => item.type === 'text' && item.text === '')
+  return part.output.value.some((item) => item.type === 'text' && item.text.trim() === '')
 }
 
 /** The result without empty texts. */
@@ -188,7 +222,7 @@ function cleanResult(result: ToolResultPart, messageId: string, note: Note): Too
   const { output } = result
   if (output.type !== 'content' || !holdsEmptyText(result)) return result
   note({ kind: 'empty-text-dropped', messageId, toolCallId: result.toolCallId })
-  const value = output.value.filter((item) => item.type !== 'text' || item.text !== '')
+  const value = output.value.filter((item) => item.type !== 'text' || item.text.trim() !== '')
   return { ...result, output: { ...output, value } }
 }
 
@@ -201,36 +235,4 @@ export function resultAsParts({ toolName, output }: ToolResultPart): Part[] {
       ? output.value.filter((item) => item.type === 'image' || item.type === 'file')
       : []
   return [{ type: 'text', text }, ...media]
-}
-
-/**
- * Merges a message that holds only reasoning into the assistant message directly after it; drops it if there is
- * none.
- */
-export function settleReasoning(drafts: readonly Draft[], profile: ProviderProfile, note: Note): Draft[] {
-  const kept: Draft[] = []
-  let waiting: Draft[] = []
-  const dropWaiting = (): void => {
-    for (const { id } of waiting) note({ kind: 'reasoning-dropped', messageId: id })
-    waiting = []
-  }
-
-  for (const draft of drafts) {
-    const silent = !draft.parts.some((part) => saysSomething(part, profile))
-    if (silent && draft.parts.some((part) => part.type === 'reasoning')) {
-      waiting.push(draft)
-    } else if (silent) {
-      note({ kind: 'empty-text-dropped', messageId: draft.id })
-    } else if (draft.message.role === 'assistant' && waiting.length > 0) {
-      for (const { id } of waiting) note({ kind: 'merged', messageId: id })
-      const lead = waiting.flatMap(({ parts }) => parts.filter((part) => part.type === 'reasoning'))
-      kept.push(draftOf(draft.id, { role: 'assistant', content: [...lead, ...draft.parts] }))
-      waiting = []
-    } else {
-      dropWaiting()
-      kept.push(draft)
-    }
-  }
-  dropWaiting()
-  return kept
 }

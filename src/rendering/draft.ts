@@ -65,10 +65,25 @@ function isMovable(row: ViewMessage): boolean {
  * - `duplicate-dropped`: a second result of the same call was dropped.
  * - `call-renamed`: a call and its result got an id that the provider accepts.
  * - `call-as-text`: a call outside an assistant message became plain text.
- * - `reasoning-dropped`: reasoning that no message follows, or outside an assistant message, was dropped.
+ * - `reasoning-dropped`: reasoning was dropped that no message follows, or outside an assistant message; signed
+ *   reasoning also at the end of a message, and that of another response in a merged message.
+ * - `reasoning-moved`: signed reasoning came after a text in a message with a call, and leads it now.
  * - `empty-message-dropped`, `empty-text-dropped`: an empty message or text was dropped.
  * - `foreign-part-dropped`: a part that only another provider reads was dropped.
- * - `media-as-text`: an image or file of the assistant became a text, where the provider accepts none from it.
+ * - `media-as-text`: an image or file became a text, because the provider does not read its type, cannot load it from
+ *   its address, or accepts none from the assistant.
+ * - `media-type-changed`: the stated media type of an image became that of its bytes.
+ * - `characters-replaced`: half a pair of surrogates (half an emoji) became U+FFFD.
+ * - `input-as-object`: the input of a call became an object: an empty one, the one that its text describes, or
+ *   `{ arguments }` with the text.
+ * - `input-shortened`: an input is longer than the provider accepts; its long texts were cut.
+ * - `tool-renamed`: the name of a tool in a call or a result became one that the provider accepts.
+ * - `mark-dropped`: a cache mark of a former request was dropped.
+ * - `repetition-dropped`: an item id or a signature that an earlier message has was dropped, with its part where it
+ *   cannot be sent without it.
+ * - `hosted-use-dropped`: a call of a tool that the provider ran itself was dropped because its result is missing, or a
+ *   result because its call is.
+ * - `space-trimmed`: white space at the end of the last message was dropped, because it is the assistant's.
  * - `merged`: a message was merged into the one before it, or reasoning into the message after it.
  * - `role-changed`: a system message, or text in a tool message, became a user message.
  * - `block-dropped`: a compaction block of a provider was dropped, because the messages it replaces are shown
@@ -87,10 +102,20 @@ export type MendKind =
   | 'call-renamed'
   | 'call-as-text'
   | 'reasoning-dropped'
+  | 'reasoning-moved'
   | 'empty-message-dropped'
   | 'empty-text-dropped'
   | 'foreign-part-dropped'
   | 'media-as-text'
+  | 'media-type-changed'
+  | 'characters-replaced'
+  | 'input-as-object'
+  | 'input-shortened'
+  | 'tool-renamed'
+  | 'mark-dropped'
+  | 'repetition-dropped'
+  | 'hosted-use-dropped'
+  | 'space-trimmed'
   | 'merged'
   | 'role-changed'
   | 'block-dropped'
@@ -147,15 +172,28 @@ export function withoutForeignParts(
   reader: PartReader,
   note: Note,
 ): readonly ViewMessage[] {
+  if (!view.some(holdsProviderPart)) return view
   return view.flatMap((row) => {
     const { content } = row
-    if (typeof content === 'string' || blockOfSummary(row) !== undefined) return [row]
+    if (typeof content === 'string' || !holdsProviderPart(row) || blockOfSummary(row) !== undefined)
+      return [row]
     const parts = readableParts(row, content, reader, note)
     if (parts === content) return [row]
     if (parts.length > 0 || row.kind !== 'message') return [{ ...row, content: parts }]
     note({ kind: 'empty-message-dropped', messageId: row.id })
     return []
   })
+}
+
+function holdsProviderPart({ content }: Message): boolean {
+  if (typeof content === 'string') return false
+  return content.some(
+    (part) =>
+      part.type === 'provider' ||
+      (part.type === 'tool-result' &&
+        part.output.type === 'content' &&
+        part.output.value.some(({ type }) => type === 'provider')),
+  )
 }
 
 function readableParts(

@@ -2,9 +2,12 @@ import { invalid } from '../errors.ts'
 import type { Message, ViewMessage } from '../messages/message.ts'
 import { readMessages } from '../messages/message-check.ts'
 import { providerProfile } from '../tokens/providers.ts'
-import { arrangeTurns, cleanContents, settleReasoning } from './contents.ts'
+import { arrangeTurns, cleanContents } from './contents.ts'
 import type { Mend } from './draft.ts'
 import { SUMMARY_PLACES, withoutForeignParts } from './draft.ts'
+import { withoutPartedUse } from './hosted-use.ts'
+import { markableRows, mendParts } from './parts.ts'
+import { responsesOf, settleEnds, settleReasoning } from './reasoning.ts'
 import { arrangeToolUse } from './repair-tool-use.ts'
 import { type InsertedRowOptions, presentRows } from './rows.ts'
 
@@ -40,11 +43,12 @@ export type Rendering = { readonly messages: Message[]; readonly mends: Mend[] }
  * - `validateHistory` finds no problem in the result (with `pendingCalls: 'keep'`, only the calls kept).
  * - A valid view is returned as it is, metadata included, with no mends. Two exceptions: a compaction block
  *   after messages that it could replace is dropped, since its provider would ignore those messages, and so are
- *   parts that only another provider reads. Messages that were changed, merged or added have no metadata.
+ *   parts that only another provider reads. Messages that were moved, merged or added have no metadata.
  * - Every part has a place in the provider's own form, so that the request is as valid as the rendering. Vertex
  *   serves two families, and parts of both are kept for it: pass `anthropic` or `google-ai` where a
  *   conversation mixes them.
- * - No text is lost except that of second results, of reasoning that no message follows, and of such blocks.
+ * - No text is lost except that of second results, of reasoning that providers refuse, of such blocks, and of the middle of inputs that
+ *   are longer than the provider accepts. A text names an image or a file that it cannot read.
  *   After a summary or a marker, a second result with other content is shown as text: its own call may be
  *   hidden.
  * - A summary may be shown elsewhere than in the view (`summaryPlace`), joined with others into one text; no
@@ -79,11 +83,17 @@ export function renderView(view: readonly ViewMessage[], options: RenderOptions)
 
     const readable = withoutForeignParts(view, options, note)
     const presented = presentRows(readable, profile, options, note)
-    const cleaned = cleanContents(presented, profile, note)
+    const partRules = { provider: options.provider, profile, alsoReads, markable: markableRows(view) }
+    const whole = mendParts(presented, partRules, note)
+    const answered = withoutPartedUse(whole, note)
+    const cleaned = cleanContents(answered, profile, note)
     const paired = arrangeToolUse(cleaned, rules, note)
-    const settled = settleReasoning(paired, profile, note)
-    const turns = arrangeTurns(settled, profile, note)
-    return { messages: turns.map(({ message }) => message), mends }
+    const responses = responsesOf(view)
+    const spoken = view.findLast(({ role, kind }) => role !== 'system' && kind === 'message')?.id
+    const settled = settleReasoning(paired, profile, responses, note)
+    const turns = arrangeTurns(settled, profile, responses, spoken, note)
+    const ended = settleEnds(turns, profile, note)
+    return { messages: ended.map(({ message }) => message), mends }
   })
 }
 

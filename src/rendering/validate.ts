@@ -1,6 +1,6 @@
 import { compactionBlock, lastBlockOf } from '../messages/compaction-block.ts'
 import { defined } from '../messages/defined.ts'
-import { endsInResult, type Message, type Part, partsOf } from '../messages/message.ts'
+import { endsInResult, isReasoning, type Message, type Part, partsOf } from '../messages/message.ts'
 import { checkProviderName, readMessages } from '../messages/message-check.ts'
 import { type CallRef, pairToolUse, toolUseOf } from '../messages/pairing.ts'
 import {
@@ -11,6 +11,10 @@ import {
   wantsUniqueIds,
 } from '../tokens/providers.ts'
 import { holdsEmptyText } from './contents.ts'
+import { draftOf, type Mend, type MendKind } from './draft.ts'
+import { withoutPartedUse } from './hosted-use.ts'
+import { markableRows, mendParts } from './parts.ts'
+import { settleEnds } from './reasoning.ts'
 
 /** The problems of a history, as sentences for people. */
 const SENTENCES = {
@@ -30,6 +34,19 @@ const SENTENCES = {
     'A user message follows tool results without an assistant message between, which this provider refuses.',
   FIRST_NOT_USER: "The first message is not the user's, which this provider refuses.",
   SYSTEM_INSIDE: 'A system message comes after other messages, which this provider refuses.',
+  UNPAIRED_SURROGATE: 'A text holds half a pair of surrogates, such as half an emoji.',
+  INPUT_NOT_OBJECT: 'The input of a tool call is not an object.',
+  INPUT_TOO_LONG: 'The input of a tool call is longer than this provider accepts.',
+  MALFORMED_TOOL_NAME: 'The name of a tool has a form this provider refuses.',
+  FORMER_CACHE_MARK: 'A message that is not the newest holds a cache mark, of which a request may have few.',
+  UNREADABLE_MEDIA: 'A message holds an image or a file that this provider cannot read or load.',
+  WRONG_MEDIA_TYPE: 'An image is of another media type than is stated.',
+  REPEATED_NUMBER: 'A message holds an item id or a signature that an earlier message has.',
+  PARTED_HOSTED_USE: "A call of a provider's own tool has no result, or a result no call.",
+  REASONING_NOT_FIRST: 'A message with a tool call holds signed reasoning after other content.',
+  REASONING_AT_END: 'A message ends in signed reasoning.',
+  SPACE_AT_END:
+    'The last message is from the assistant and ends in white space, which this provider refuses.',
 } as const
 
 /** The code of a problem of a history. */
@@ -48,7 +65,7 @@ export type Problem = {
 
 /**
  * Returns what a provider would refuse in a history, in the order of the messages; without a provider, what
- * every provider would. Judges roles and kinds of parts, not models, sizes or media. Changes nothing and takes
+ * every provider would. Judges roles and parts, not models, or the number and the size of messages and media. Changes nothing and takes
  * linear time. Throws `INVALID_INPUT` for a list that holds something else than messages.
  */
 export function validateHistory(messages: readonly Message[], provider?: string): Problem[] {
@@ -60,6 +77,7 @@ export function validateHistory(messages: readonly Message[], provider?: string)
       ...findToolProblems(messages),
       ...findIdProblems(messages, profile),
       ...findTurnProblems(messages, profile, provider),
+      ...findMends(messages, profile, provider),
     ]
     return found.sort((a, b) => a.index - b.index)
   })
@@ -67,6 +85,48 @@ export function validateHistory(messages: readonly Message[], provider?: string)
 
 function problem(code: ProblemCode, index: number, toolCallId?: string): Problem {
   return { code, index, message: SENTENCES[code], ...defined({ toolCallId }) }
+}
+
+/** Problems that are found as they are repaired. */
+const PROBLEM_OF: { readonly [K in MendKind]?: ProblemCode } = {
+  'characters-replaced': 'UNPAIRED_SURROGATE',
+  'input-as-object': 'INPUT_NOT_OBJECT',
+  'input-shortened': 'INPUT_TOO_LONG',
+  'tool-renamed': 'MALFORMED_TOOL_NAME',
+  'mark-dropped': 'FORMER_CACHE_MARK',
+  'media-as-text': 'UNREADABLE_MEDIA',
+  'media-type-changed': 'WRONG_MEDIA_TYPE',
+  'repetition-dropped': 'REPEATED_NUMBER',
+  'hosted-use-dropped': 'PARTED_HOSTED_USE',
+  'reasoning-moved': 'REASONING_NOT_FIRST',
+  'reasoning-dropped': 'REASONING_AT_END',
+  'space-trimmed': 'SPACE_AT_END',
+}
+
+function findMends(
+  messages: readonly Message[],
+  profile: ProviderProfile,
+  provider: string | undefined,
+): Problem[] {
+  const found: Problem[] = []
+  const note = ({ kind, messageId, toolCallId }: Mend): void => {
+    const code = PROBLEM_OF[kind]
+    // What is read depends on the provider.
+    const isOpen = code === 'UNREADABLE_MEDIA' && provider === undefined
+    if (code !== undefined && !isOpen) found.push(problem(code, Number(messageId), toolCallId))
+  }
+  const rows = messages.map((message, index) => ({
+    ...message,
+    id: `${index}`,
+    kind: 'message' as const,
+    createdAt: 0,
+  }))
+  const drafts = messages.map((message, index) => draftOf(`${index}`, message))
+  const rules = { provider: provider ?? '', profile, markable: markableRows(rows) }
+  mendParts(drafts, rules, note)
+  withoutPartedUse(drafts, note)
+  settleEnds(drafts, profile, note)
+  return found
 }
 
 function findContentProblems(messages: readonly Message[], profile: ProviderProfile): Problem[] {
@@ -78,12 +138,9 @@ function findContentProblems(messages: readonly Message[], profile: ProviderProf
     const isBlank = (text: string): boolean => (emptyText ? text : text.trim()) === ''
     const others = parts.filter((part) => part.type !== 'text')
 
-    if (others.every((part) => part.type === 'reasoning') && texts.every(isBlank)) {
+    if (others.every(isReasoning) && texts.every(isBlank)) {
       found.push(problem(others.length > 0 ? 'ORPHAN_REASONING' : 'EMPTY_MESSAGE', index))
-    } else if (
-      !emptyText &&
-      (texts.includes('') || (texts.length > 0 && texts.every(isBlank)) || parts.some(holdsEmptyText))
-    ) {
+    } else if (!emptyText && (texts.some(isBlank) || parts.some(holdsEmptyText))) {
       found.push(problem('EMPTY_TEXT', index))
     }
     if (parts.some((part) => isMisplaced(part, message.role, profile)))
@@ -92,16 +149,17 @@ function findContentProblems(messages: readonly Message[], profile: ProviderProf
   })
 }
 
-function isMisplaced({ type }: Part, role: Message['role'], { assistantMedia }: ProviderProfile): boolean {
+function isMisplaced(part: Part, role: Message['role'], { assistantMedia }: ProviderProfile): boolean {
+  const { type } = part
   switch (role) {
     case 'assistant':
       return !assistantMedia && (type === 'image' || type === 'file')
     case 'tool':
       return type !== 'tool-result' && type !== 'provider'
     case 'user':
-      return type === 'tool-call' || type === 'reasoning'
+      return type === 'tool-call' || isReasoning(part)
     case 'system':
-      return type === 'tool-call' || type === 'reasoning' || type === 'tool-result'
+      return type === 'tool-call' || isReasoning(part) || type === 'tool-result'
   }
 }
 

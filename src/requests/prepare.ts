@@ -3,9 +3,10 @@ import type { CompactionPreview, CompactionResult } from '../compaction/result.t
 import type { ContextStats } from '../compaction/stats.ts'
 import { LeaseTaken, OTHERS_WAIT_MS, PREPARE_WAIT_MS } from '../compaction/waiting.ts'
 import type { CheckedStats, CompactOptions } from '../config/store-options.ts'
-import { isUndertextError, UndertextError } from '../errors.ts'
+import { invalid, isUndertextError, UndertextError } from '../errors.ts'
 import { defined } from '../messages/defined.ts'
 import type { NewMessage } from '../messages/message.ts'
+import { CONTINUATION_TEXT } from '../rendering/contents.ts'
 import { validateRequest } from '../validity/validate-request.ts'
 import {
   type Draft,
@@ -95,6 +96,11 @@ export class RequestPreparer {
     const before = await this.#before(preparing, snapshot, ignoresThreshold)
     const request = requestParts({ ...options, system: before.systemPrompt })
     const draft = await this.#untilItFits(preparing, request)
+    const isEmpty = draft.messages.every(
+      ({ role, content }) => role === 'system' || content === CONTINUATION_TEXT,
+    )
+    if (isEmpty && draft.snapshot.view.length + prompt.length > 0)
+      throw invalid('the request has no message to send: append one, or pass a prompt that is not blank')
     return accepted(this.#result(preparing, before, draft), options.validate)
   }
 

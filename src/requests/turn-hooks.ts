@@ -9,6 +9,7 @@ import { defined } from '../messages/defined.ts'
 import type { Json, JsonObject } from '../messages/json.ts'
 import type { NewMessage } from '../messages/message.ts'
 import { type NextStep, nextStep } from '../messages/stop-reason.ts'
+import { wellFormed } from '../messages/well-formed.ts'
 import type { AppendedMessage } from '../storage/storage.ts'
 import { type CheckedAfter, type CheckedBefore, runOptions } from './options.ts'
 import type { TurnUsage } from './prepared.ts'
@@ -165,7 +166,7 @@ export class TurnHooks {
       ...outcomeOf(sessionId, stats, request.stats, run),
       injected: request.injected,
       ...defined({
-        systemPrompt: request.turn.system,
+        systemPrompt: wellFormed(request.turn.system),
         contextManagement: settings.contextManagement,
       }),
       warning,

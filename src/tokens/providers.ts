@@ -62,6 +62,19 @@ export function wantsUniqueIds(rule: CallIdRule): boolean {
   return rule === 'words' || rule === 'nine'
 }
 
+/**
+ * The images and files that a provider reads. Sources: Anthropic's pages "Vision" and "PDF support"; Amazon's API reference, `ImageBlock`
+ * and `DocumentBlock`; OpenAI's guide "File inputs" (Chat Completions reads PDF only; the Responses API reads texts and documents too);
+ * Google's "Input file requirements" and googleapis/python-genai#829 (Word); Mistral's "Document AI"; code-yeongyu/oh-my-openagent#4249 and
+ * vercel/ai#7399 (the AI SDK throws for other types before it sends anything).
+ */
+export type MediaRules = {
+  /** Media types; `image/*` for all of a kind. */
+  readonly types: readonly string[]
+  /** Schemes of the addresses that it fetches. */
+  readonly schemes: readonly string[]
+}
+
 /** A provider's rules for roles and kinds of parts. */
 export type ProviderProfile = {
   /** User and assistant must alternate. */
@@ -77,6 +90,11 @@ export type ProviderProfile = {
   /** An assistant's message may hold images and files. */
   readonly assistantMedia: boolean
   readonly callIds: CallIdRule
+  /** The form of the names of tools in calls. */
+  readonly toolNames: RegExp
+  /** The longest text of arguments, characters; absent where no limit is known. */
+  readonly maxArguments?: number
+  readonly media: MediaRules
 }
 
 /** The pattern of ids under a rule. */
@@ -86,6 +104,89 @@ export const CALL_ID_FORMS: { readonly [R in Exclude<CallIdRule, 'any'>]: RegExp
   short: /^[\s\S]{1,40}$/,
 }
 
+const CLAUDE_IMAGES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const
+const PDF = 'application/pdf'
+const OFFICE = 'application/vnd.openxmlformats-officedocument'
+const WEB = ['https:', 'http:'] as const
+
+/** What a server of a format that many share reads at most. A file of another type would make every later request fail. */
+export const COMMON_MEDIA: MediaRules = {
+  types: ['image/*', 'audio/*', 'video/*', 'text/*', PDF],
+  schemes: [...WEB, 'gs:', 's3:'],
+}
+const CLAUDE_MEDIA: MediaRules = { types: [...CLAUDE_IMAGES, PDF, 'text/*'], schemes: WEB }
+const GEMINI_MEDIA: MediaRules = {
+  types: [
+    'image/jpeg',
+    'image/png',
+    'image/webp',
+    'image/heic',
+    'image/heif',
+    'audio/*',
+    'video/*',
+    'text/*',
+    PDF,
+  ],
+  schemes: [...WEB, 'gs:'],
+}
+const VERTEX_MEDIA: MediaRules = { ...GEMINI_MEDIA, types: [...GEMINI_MEDIA.types, 'image/gif'] }
+const CHAT_MEDIA: MediaRules = {
+  types: [...CLAUDE_IMAGES, PDF, 'audio/wav', 'audio/x-wav', 'audio/mpeg', 'audio/mp3'],
+  schemes: WEB,
+}
+/** The Responses API, which reads texts and documents too. */
+export const RESPONSES_MEDIA: MediaRules = {
+  types: [
+    ...CLAUDE_IMAGES,
+    PDF,
+    'text/*',
+    'application/json',
+    'application/xml',
+    'application/rtf',
+    'application/csv',
+    'application/javascript',
+    'application/typescript',
+    'application/x-sh',
+    'application/msword',
+    'application/vnd.ms-excel',
+    'application/vnd.ms-powerpoint',
+    `${OFFICE}.wordprocessingml.document`,
+    `${OFFICE}.spreadsheetml.sheet`,
+    `${OFFICE}.presentationml.presentation`,
+    'application/vnd.oasis.opendocument.text',
+  ],
+  schemes: WEB,
+}
+const CONVERSE_MEDIA: MediaRules = {
+  types: [
+    ...CLAUDE_IMAGES,
+    'video/*',
+    PDF,
+    'text/csv',
+    'text/html',
+    'text/plain',
+    'text/markdown',
+    'application/msword',
+    'application/vnd.ms-excel',
+    `${OFFICE}.wordprocessingml.document`,
+    `${OFFICE}.spreadsheetml.sheet`,
+  ],
+  schemes: ['s3:'],
+}
+const MISTRAL_MEDIA: MediaRules = { types: ['image/*', PDF, 'audio/*'], schemes: WEB }
+
+/**
+ * The forms of tool names. Sources: anthropics/claude-code#2673 (200 characters in a history), Amazon's `ToolUseBlock`, OpenAI's
+ * "string does not match pattern", Mistral's "must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64".
+ */
+const TOOL_NAMES = {
+  long: /^[a-zA-Z0-9_-]{1,200}$/,
+  short: /^[a-zA-Z0-9_-]{1,64}$/,
+  gemini: /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/,
+} as const
+/** OpenAI's limit for the arguments of a call in a request; its answers have none. Source: UKGovernmentBEIS/inspect_ai#4682. */
+const OPENAI_ARGUMENTS = 1_048_576
+
 const LENIENT: ProviderProfile = {
   strictAlternation: false,
   systemInside: true,
@@ -94,6 +195,8 @@ const LENIENT: ProviderProfile = {
   emptyText: true,
   assistantMedia: true,
   callIds: 'any',
+  toolNames: TOOL_NAMES.long,
+  media: COMMON_MEDIA,
 }
 
 const STRICT: ProviderProfile = {
@@ -104,17 +207,42 @@ const STRICT: ProviderProfile = {
   emptyText: false,
   assistantMedia: false,
   callIds: 'any',
+  toolNames: TOOL_NAMES.long,
+  media: COMMON_MEDIA,
+}
+
+const CLAUDE: ProviderProfile = {
+  ...STRICT,
+  callIds: 'words',
+  media: CLAUDE_MEDIA,
+}
+const OPENAI: ProviderProfile = {
+  ...LENIENT,
+  assistantMedia: false,
+  callIds: 'short',
+  toolNames: TOOL_NAMES.short,
+  maxArguments: OPENAI_ARGUMENTS,
+  media: CHAT_MEDIA,
 }
 
 const PROFILES: ReadonlyMap<string, ProviderProfile> = new Map([
-  ['anthropic', { ...STRICT, callIds: 'words' }],
-  ['bedrock', { ...STRICT, callIds: 'words' }],
+  ['anthropic', CLAUDE],
+  ['bedrock', { ...CLAUDE, toolNames: TOOL_NAMES.short, media: CONVERSE_MEDIA }],
   // Vertex serves Claude as well as Gemini; Gemini reads no ids, and makes images.
-  ['vertex', { ...STRICT, callIds: 'words', assistantMedia: true }],
-  ['google-ai', { ...STRICT, assistantMedia: true }],
-  ['mistral', { ...STRICT, userAfterResults: false, callIds: 'nine' }],
-  ['openai', { ...LENIENT, assistantMedia: false, callIds: 'short' }],
-  ['azure', { ...LENIENT, assistantMedia: false, callIds: 'short' }],
+  ['vertex', { ...CLAUDE, assistantMedia: true, media: VERTEX_MEDIA }],
+  ['google-ai', { ...STRICT, assistantMedia: true, toolNames: TOOL_NAMES.gemini, media: GEMINI_MEDIA }],
+  [
+    'mistral',
+    {
+      ...STRICT,
+      userAfterResults: false,
+      callIds: 'nine',
+      toolNames: TOOL_NAMES.short,
+      media: MISTRAL_MEDIA,
+    },
+  ],
+  ['openai', OPENAI],
+  ['azure', OPENAI],
   ['ollama', LENIENT],
   ['litellm', LENIENT],
   ['huggingface', { ...LENIENT, systemInside: false }],

@@ -324,14 +324,14 @@ describe('responses', () => {
     })
   })
 
-  it('arguments that are no JSON are kept as they came and sent as none', () => {
+  it('arguments that are no JSON are kept as they came and sent within an object', () => {
     const message = messageOfAnswer(
       answer([{ type: 'tool-call', toolCallId: '1', toolName: 'look', input: '{"a":' }]),
       'openai',
     )!
     expect((message.content[0] as Part & { input: unknown }).input).toBe('{"a":')
     expect(toSdkPrompt([message], { version: 'v3', provider: 'openai' })[0]!.content).toEqual([
-      { type: 'tool-call', toolCallId: '1', toolName: 'look', input: {} },
+      { type: 'tool-call', toolCallId: '1', toolName: 'look', input: { arguments: '{"a":' } },
     ])
   })
 

@@ -57,8 +57,8 @@ export const brings = (id: string, content: string): SessionStoreEntry => ({
 })
 
 export const says = (text: string): SessionStoreEntry => answers({ type: 'text', text })
-export const thinks = (thinking: string): SessionStoreEntry =>
-  answers({ type: 'thinking', thinking, signature: 'c2ln' })
+export const thinks = (thinking: string, signature = 'c2ln'): SessionStoreEntry =>
+  answers({ type: 'thinking', thinking, signature })
 export const calls = (id: string): SessionStoreEntry =>
   answers({ type: 'tool_use', id, name: 'Read', input: { file_path: '/work/a.txt' } })
 
@@ -103,7 +103,7 @@ export function turn(call = 'toolu_1'): SessionStoreEntry[] {
     asks('Read a.txt'),
     { ...beside.attachment, uuid: nextUuid() },
     beside.snapshot,
-    thinks('I should look.'),
+    thinks('I should look.', Buffer.from(call).toString('base64')),
     says('Reading.'),
     calls(call),
     beside.lastPrompt,

@@ -387,8 +387,9 @@ describe('contents', () => {
     const rows = [user('', 'a', ' '), assistant('\n\n', call('a')), user(result('a'), ' '), assistant(' ')]
     expect(render(rows.slice(0, 3)).mends).toEqual([])
     expect(render(rows, strict)).toEqual({
-      messages: plain(user('a', ' '), assistant(call('a')), user(result('a'))),
+      messages: plain(user(text('a')), assistant(call('a')), user(result('a'))),
       mends: [
+        'empty-text-dropped m0',
         'empty-text-dropped m0',
         'empty-text-dropped m1',
         'empty-text-dropped m2',
@@ -625,7 +626,7 @@ describe('summaries and markers', () => {
   })
 
   it('may hold several texts and pictures', () => {
-    const file: Part = { type: 'file', data: 'aGk=', mediaType: 'text/plain' }
+    const file: Part = { type: 'file', data: 'aGk=', mediaType: 'application/pdf' }
     const { messages } = render([summary([text('a'), image, text('b'), file, opaque])], { summaryHeader: '' })
     expect(messages).toEqual([{ role: 'system', content: [text('a\n\nb'), image, file, opaque] }])
   })

@@ -163,7 +163,7 @@ describe('validateHistory, for a provider', () => {
     ],
     ['system messages only', [system('s'), system('t')], {}],
     ['white space alone', [user(' ')], { strict: ['EMPTY_MESSAGE 0'] }],
-    ['white space beside words', [user(' ', 'a')], {}],
+    ['white space beside words', [user(' ', 'a')], { strict: ['EMPTY_TEXT 0'] }],
     ['white space beside a picture', [user(' ', image)], { strict: ['EMPTY_TEXT 0'] }],
     ['an empty text beside words', [user('', 'a')], { strict: ['EMPTY_TEXT 0'] }],
     [

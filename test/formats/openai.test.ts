@@ -296,7 +296,6 @@ describe('fromOpenAI', () => {
     ' ',
     '[]',
     '{"a":"\\u00e9"}',
-    '{"a":"\\ud800"}',
     `${'['.repeat(5_000)}${']'.repeat(5_000)}`,
   ])('keeps arguments to the byte (%#)', (args) => {
     expectSame([calling(call('a', args))])

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 /*
  * What a model says, and the JSON bodies and server-sent events by which three interfaces say it: OpenAI chat completions,
  * OpenAI responses, Anthropic messages. Forms as their providers document them and as @ai-sdk/openai and @ai-sdk/anthropic read them.
@@ -154,6 +155,11 @@ function incompleteOf(reply: ModelReply): Json | null {
   return finish === 'content-filter' ? { reason: 'content_filter' } : null
 }
 
+/** The id of an item: another one for each answer, as from OpenAI. */
+function itemId(kind: string, reply: ModelReply): string {
+  return `${kind}_${createHash('sha256').update(JSON.stringify(reply)).digest('hex').slice(0, 16)}`
+}
+
 function responsesOutput(reply: ModelReply): Json[] {
   const { text, refusal, reasoning, toolCalls = [] } = reply
   const content = [
@@ -163,13 +169,19 @@ function responsesOutput(reply: ModelReply): Json[] {
   return [
     ...(reasoning === undefined
       ? []
-      : [{ type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: reasoning }] }]),
+      : [
+          {
+            type: 'reasoning',
+            id: itemId('rs', reply),
+            summary: [{ type: 'summary_text', text: reasoning }],
+          },
+        ]),
     ...(content.length === 0
       ? []
-      : [{ type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content }]),
+      : [{ type: 'message', id: itemId('msg', reply), role: 'assistant', status: 'completed', content }]),
     ...toolCalls.map(({ id, name, input }, index) => ({
       type: 'function_call',
-      id: `fc_${index + 1}`,
+      id: `${itemId('fc', reply)}_${index + 1}`,
       call_id: id,
       name,
       arguments: JSON.stringify(input),

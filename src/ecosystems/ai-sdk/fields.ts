@@ -15,9 +15,6 @@ import type { SdkPart, SdkVersion } from './types.ts'
 /** The name under which this conversion keeps fields without a place in the neutral form. Never sent. */
 export const AI_SDK = 'ai-sdk'
 
-/** Fields that mark where a provider may cache. They belong to one request, not to the conversation. */
-const CACHE_MARKS: ReadonlySet<string> = new Set(['cacheControl', 'cache_control', 'cachePoint'])
-
 /** Converts a value to JSON: bytes to base64, URLs and dates to strings, `undefined` to null; `undefined` fields are left out. */
 export function jsonOf(value: unknown): Json {
   if (value === undefined) return null
@@ -99,16 +96,6 @@ export function ownOfMessage(metadata: JsonObject | undefined): JsonObject {
 export function messageOptions(metadata: JsonObject | undefined): ProviderOptions | undefined {
   const { options } = ownOfMessage(metadata)
   return isObject(options) ? (options as ProviderOptions) : undefined
-}
-
-/** Removes cache marks: a stored mark would be sent again with every request. */
-export function withoutCacheMarks(options: ProviderOptions): ProviderOptions | undefined {
-  const kept = Object.entries(options).flatMap(([name, fields]) => {
-    const rest = Object.entries(fields).filter(([field]) => !CACHE_MARKS.has(field))
-    const isMarkAlone = rest.length === 0 && Object.keys(fields).length > 0
-    return isMarkAlone ? [] : [[name, Object.fromEntries(rest)] as const]
-  })
-  return kept.length === 0 ? undefined : Object.fromEntries(kept)
 }
 
 /** What a field must hold; `?` marks one that may be absent. */

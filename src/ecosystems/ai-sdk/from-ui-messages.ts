@@ -11,6 +11,8 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from '../../messages/message.ts'
+import { unreadableText } from '../../rendering/media.ts'
+import { COMMON_MEDIA } from '../../tokens/providers.ts'
 import { Conversion, type ConversionOptions } from '../conversion.ts'
 import { listAt, stringAt, withoutUndefined } from '../wire.ts'
 import {
@@ -92,8 +94,16 @@ export function rowsOfUIMessage(message: unknown, place: string, conversion: Con
       ...defined({ steering }),
       ...(speaker !== 'tool' && !isPlain && { parts: shown }),
     }
-    return { role: speaker, content: contentOf(markReasoned(content)), metadata: uiMetadata(row) }
+    const marked = markReasoned(content, shown.some(isCut))
+    return { role: speaker, content: contentOf(marked), metadata: uiMetadata(row) }
   })
+}
+
+/** Whether a stop cut a part while it was streamed. */
+function isCut(shown: Shown): boolean {
+  if (typeof shown !== 'object') return false
+  const fields = 'part' in shown ? shown.part : shown.fields
+  return fields?.state === 'streaming'
 }
 
 type ReadRow = {
@@ -151,6 +161,11 @@ class RowReader {
   #readText(part: SdkPart, place: string): void {
     const { type, text, state, providerMetadata } = checkFields(part, { providerMetadata: 'options?' }, place)
     if (state !== undefined) checkOneOf(state, ['streaming', 'done'], `${place}.state`)
+    // A stop cut it, so its signature or item is no longer valid.
+    if (type === 'reasoning' && state === 'streaming') {
+      this.#keep(part, place)
+      return
+    }
     const given = { type, text, ...defined({ providerOptions: providerMetadata }) }
     const read = textFrom(given, place, this.#role, this.#conversion)
     this.#show(read, this.#besides(part, read, ['type', 'text'], 'providerMetadata', place))
@@ -174,8 +189,15 @@ class RowReader {
       const read = { type, data, ...named, ...keptOptions(providerMetadata) }
       const known = ['type', 'url', 'mediaType', 'filename']
       this.#show(read, this.#besides(part, read, known, 'providerMetadata', place))
-      // A relative address is useless without its page.
-    } else this.#keep(part, place)
+    } else {
+      // Only its page can load a relative address: models read that there is a file.
+      const text = unreadableText({ type, data: url, ...named }, COMMON_MEDIA)
+      if (text === undefined) this.#keep(part, place)
+      else {
+        this.#conversion.note('kept', place, 'models read a text that names it')
+        this.#instead(text, part, place)
+      }
+    }
   }
 
   #readTool(part: SdkPart, place: string): void {
@@ -325,7 +347,12 @@ class RowReader {
   /** Keeps a part that only the AI SDK knows, with the part that models receive instead. */
   #replace(forModels: SdkPart, part: SdkPart, place: string): void {
     const sent = { ...forModels, ...defined({ providerOptions: part.providerMetadata }) }
-    const at = this.#row.content.push(keptPart(sent, place, this.#conversion)) - 1
+    this.#instead(keptPart(sent, place, this.#conversion), part, place)
+  }
+
+  /** Keeps a part as it is shown, with the part that models receive instead. */
+  #instead(forModels: Part, part: SdkPart, place: string): void {
+    const at = this.#row.content.push(forModels) - 1
     this.#row.parts.push({ part: jsonAt(part, place, this.#conversion) as JsonObject, at })
   }
 

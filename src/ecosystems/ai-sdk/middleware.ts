@@ -3,6 +3,7 @@ import { check, nameSchema, taken } from '../../messages/check.ts'
 import { defined } from '../../messages/defined.ts'
 import { isObject } from '../../messages/json.ts'
 import type { NewMessage } from '../../messages/message.ts'
+import { wellFormed } from '../../messages/well-formed.ts'
 import type { PrepareRequestOptions } from '../../requests/options.ts'
 import type { PreparedRequest } from '../../requests/prepared.ts'
 import type { RecordedResponse } from '../../requests/record.ts'
@@ -130,7 +131,9 @@ async function beginCall(
   if (chosen === undefined)
     throw invalid('undertext: no session: pass a sessionId, or providerOptions: { undertext: { sessionId } }')
   const id = check(nameSchema, chosen, 'undertext: sessionId')
-  const system = params.prompt.filter(({ role }) => role === 'system')
+  const system = params.prompt
+    .filter(({ role }) => role === 'system')
+    .map((message) => ({ ...message, content: wellFormed(message.content) }))
   const others = params.prompt.filter(({ role }) => role !== 'system')
   const prompt = fromSdkPrompt(others, provider)
   const { fresh, beyond, position } = await readSession(store, id, prompt, options.history)

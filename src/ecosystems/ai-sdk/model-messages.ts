@@ -213,7 +213,9 @@ export function toModelMessages(
       throw invalid('toModelMessages: options.version must be v2, v3 or v4')
     const writer = new MessageWriter(conversion, version)
     // The parts are those of `SdkModelMessage`, or exist in one version only and were read from it.
-    return messages.flatMap((message, index) => writer.write(message, index) as SdkModelMessage[])
+    return conversion
+      .sendable(messages)
+      .flatMap((message, index) => writer.write(message, index) as SdkModelMessage[])
   })
 }
 

@@ -1,3 +1,4 @@
+import { withoutCacheMarks } from '../../messages/cache-marks.ts'
 import { readable } from '../../messages/check.ts'
 import { compactionBlock } from '../../messages/compaction-block.ts'
 import { isObject, type JsonObject } from '../../messages/json.ts'
@@ -9,6 +10,9 @@ import {
   partsOf,
 } from '../../messages/message.ts'
 import { readMessages } from '../../messages/message-check.ts'
+import { objectInput } from '../../messages/tool-input.ts'
+import { wellFormedMessages } from '../../messages/well-formed.ts'
+import { CONTINUATION_TEXT } from '../../rendering/contents.ts'
 import {
   AI_SDK,
   fileFrom,
@@ -22,7 +26,6 @@ import {
   ownOf,
   ownOfMessage,
   sentOptions,
-  withoutCacheMarks,
 } from './fields.ts'
 import { itemTo, outputFrom, outputTo } from './tool-output.ts'
 import type { SdkMessage, SdkMessageLike, SdkPart, SdkVersion } from './types.ts'
@@ -105,10 +108,10 @@ function itemIdIn(options: unknown): string | undefined {
 
 /**
  * Marks items that came with reasoning. OpenAI refuses the id of such an item without the id of its reasoning, so once the reasoning is not
- * sent any more, the content of the item must be sent.
+ * sent any more, the content of the item must be sent. `isCut`: so it is with the items of an answer that a stop cut.
  */
-export function markReasoned(parts: readonly Part[]): readonly Part[] {
-  if (!hasReasoningItem(parts)) return parts
+export function markReasoned(parts: readonly Part[], isCut = false): readonly Part[] {
+  if (!isCut && !hasReasoningItem(parts)) return parts
   return parts.map((part) => {
     if ((part.type !== 'text' && part.type !== 'tool-call') || itemIdIn(part.providerOptions) === undefined)
       return part
@@ -146,12 +149,17 @@ export function partTo(part: Part, target: Target, hasReasoning = false): readon
     case 'reasoning':
       return [{ type: 'reasoning', text: part.text, ...sentOptions(part.providerOptions) }]
     case 'image':
-    case 'file':
-      return [fileTo(part, version)]
+    case 'file': {
+      const file = fileTo(part, version)
+      // The AI SDK throws for other texts; Anthropic reads all of them as plain text.
+      const isText = provider === ANTHROPIC && part.mediaType?.startsWith('text/') === true
+      return [isText ? { ...file, mediaType: 'text/plain' } : file]
+    }
     case 'tool-call': {
       const { type, toolCallId, toolName, input } = part
-      // Arguments that were not JSON are sent as an empty object, as the AI SDK does.
-      const sent = { type, toolCallId, toolName, input: ownOf(part).malformed === true ? {} : input }
+      // An application's own messages are restored as they were.
+      const isExact = provider === AI_SDK && ownOf(part).malformed !== true
+      const sent = { type, toolCallId, toolName, input: isExact ? input : objectInput(input) }
       const executed = part.providerExecuted === true && { providerExecuted: true }
       return [{ ...sent, ...executed, ...itemOptions(part, hasReasoning) }]
     }
@@ -220,7 +228,8 @@ export function fromSdkPrompt(prompt: readonly SdkMessageLike[], provider: strin
 
 /**
  * Converts the messages of a rendered view to a prompt for a model of the AI SDK. Results among a user's parts become separate messages, and
- * consecutive results one message, as the AI SDK itself sends them.
+ * consecutive results one message, as the AI SDK itself sends them. The input of a call that is not an object becomes one, and half a pair
+ * of surrogates U+FFFD.
  */
 export function toSdkPrompt(
   messages: readonly Message[],
@@ -231,7 +240,7 @@ export function toSdkPrompt(
     const names = new Map<string, string>()
     const writing: Target = { version, provider, names }
     const prompt: SdkMessage[] = []
-    for (const message of messages) {
+    for (const message of wellFormedMessages(messages)) {
       const { role, metadata } = message
       const options = sentOptions(messageOptions(metadata))
       const parts = partsOf(message)
@@ -246,6 +255,10 @@ export function toSdkPrompt(
       if (role !== 'assistant') for (const run of runsByRole(content)) addRun(prompt, run, options)
       else if (content.length > 0) prompt.push({ role, content, ...options })
     }
+    // A part that only Gemini's own format has may have been all there was.
+    const isEmpty = messages.length > 0 && prompt.every(({ role }) => role === 'system')
+    if (isEmpty && messages.some(({ role }) => role !== 'system'))
+      prompt.push({ role: 'user', content: [{ type: 'text', text: CONTINUATION_TEXT }] })
     return prompt
   })
 }

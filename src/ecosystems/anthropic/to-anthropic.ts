@@ -12,6 +12,7 @@ import {
   type ToolResultPart,
 } from '../../messages/message.ts'
 import { readMessages } from '../../messages/message-check.ts'
+import { objectInput } from '../../messages/tool-input.ts'
 import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import {
   answeredRunsOf,
@@ -52,8 +53,8 @@ const FORMAT = { name: ANTHROPIC, flag: 'forRequest', byDefault: false } as cons
  *
  * Of messages from elsewhere: leading system messages become `system`, later ones user messages; tool results
  * become `tool_result` blocks of a user message, JSON as text, failures with `is_error`; a result within an
- * assistant message splits it in two; an input that is not an object is sent as `{ arguments: input }`. Not
- * sent: parts of other providers and unread ones, reasoning without a signature of Anthropic, images and files
+ * assistant message splits it in two; an input that is not an object is sent as one: an empty one for nothing, that which
+ * its text describes, or `{ arguments: input }`; half a pair of surrogates is sent as U+FFFD. Not sent: parts of other providers and unread ones, reasoning without a signature of Anthropic, images and files
  * outside user messages and tool results or of a type that the API refuses, blank texts, empty messages, and
  * metadata other than `metadata.anthropic`. Each of these is reported. What the AI SDK keeps under `anthropic`
  * is sent with the API names (`cacheControl` as `cache_control`), or not at all.
@@ -62,11 +63,11 @@ const FORMAT = { name: ANTHROPIC, flag: 'forRequest', byDefault: false } as cons
  * an unknown type, and for invalid options.
  */
 export function toAnthropic(
-  messages: readonly Message[],
+  given: readonly Message[],
   options: AnthropicOptions = {},
 ): AnthropicConversation {
-  return readMessages(messages, 'toAnthropic', () => {
-    const { conversion, isSet, leading } = beginWriting(messages, options, FORMAT)
+  return readMessages(given, 'toAnthropic', () => {
+    const { conversion, isSet, leading, messages } = beginWriting(given, options, FORMAT)
     const system = toSystem(messages.slice(0, leading), conversion)
     const turns: AnthropicMessage[] = []
     /** Whether the last turn holds results from within an assistant message: the next user content joins them. */
@@ -205,15 +206,14 @@ function reasoningBlock(
 function callBlock(part: ToolCallPart, { conversion, path }: Writing): AnthropicBlock {
   const { fields, isOwn } = blockOptions(part.providerOptions)
   const asItIs = isOwn || isObject(part.input)
-  if (!asItIs)
-    conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent within one')
+  if (!asItIs) conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent as one')
   if (part.providerExecuted === true)
     conversion.note(
       'changed',
       path,
       "a call that a provider ran itself is sent as one of the application's tools",
     )
-  const input = asItIs ? part.input : { arguments: part.input }
+  const input = asItIs ? part.input : objectInput(part.input)
   return { type: 'tool_use', id: part.toolCallId, name: part.toolName, input, ...fields }
 }
 

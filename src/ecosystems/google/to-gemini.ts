@@ -12,6 +12,7 @@ import {
   type ToolResultPart,
 } from '../../messages/message.ts'
 import { readMessages } from '../../messages/message-check.ts'
+import { objectInput } from '../../messages/tool-input.ts'
 import { type Conversion, type ConversionOptions, unknownPart, whyNotSent } from '../conversion.ts'
 import {
   answeredRunsOf,
@@ -117,8 +118,8 @@ function idOf(toolCallId: string, mark: Json | undefined): { id?: string } {
 
 function argsOf({ input }: ToolCallPart, { conversion, path }: Writing): JsonObject {
   if (isObject(input)) return input
-  conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent within one')
-  return { arguments: input }
+  conversion.note('changed', `${path}.input`, 'an input must be an object: it is sent as one')
+  return objectInput(input)
 }
 
 function writeAnswer(part: ToolResultPart, writing: Writing): GeminiPart {
@@ -200,17 +201,18 @@ const FORMAT = { name: GOOGLE, flag: 'dummySignatures', byDefault: true } as con
  *
  * Of messages from elsewhere: roles become `user` and `model`, later system messages user contents; consecutive
  * tool results become one content, in the order of their calls; failures are sent as `{ error }`, texts as `{
- * output }`; a result within an assistant message splits it in two; an input that is not an object is sent as
- * `{ arguments: input }`; the first call of a content gets `DUMMY_SIGNATURE` (`dummySignatures`). Not sent:
+ * output }`; a result within an assistant message splits it in two; an input that is not an object is sent as one: an
+ * empty one for nothing, that which its text describes, or `{ arguments: input }`; half a pair of surrogates is sent as
+ * U+FFFD; the first call of a content gets `DUMMY_SIGNATURE` (`dummySignatures`). Not sent:
  * parts of other providers and unread ones, reasoning that is not Gemini's, blank texts, empty messages, and
  * metadata other than `metadata.google`. Each of these is reported.
  *
  * Messages and their order are not changed; `renderView` makes them acceptable. Throws `INVALID_INPUT` for a
  * part of an unknown type, and for invalid options.
  */
-export function toGemini(messages: readonly Message[], options: GeminiOptions = {}): GeminiConversation {
-  return readMessages(messages, 'toGemini', () => {
-    const { conversion, isSet: dummySignatures, leading } = beginWriting(messages, options, FORMAT)
+export function toGemini(given: readonly Message[], options: GeminiOptions = {}): GeminiConversation {
+  return readMessages(given, 'toGemini', () => {
+    const { conversion, isSet: dummySignatures, leading, messages } = beginWriting(given, options, FORMAT)
     const systemInstruction = writeInstruction(messages.slice(0, leading), conversion)
     const drafts = messages.slice(leading).flatMap((message, i) => {
       for (const part of partsOf(message))

@@ -133,7 +133,7 @@ export function writeMessages(messages: readonly Message[], options?: Conversion
   return readMessages(messages, 'toLangChain', () => {
     const conversion = new Conversion(LANGCHAIN, options)
     const writer = new Writer(conversion)
-    return messages.flatMap((message, i) => {
+    return conversion.sendable(messages).flatMap((message, i) => {
       conversion.at(i)
       return writer.write(message, `[${i}]`)
     })

@@ -131,7 +131,7 @@ export function toItemsOfEach(messages: readonly Message[], options?: Conversion
   return readMessages(messages, 'toAgentItems', () => {
     const conversion = new Conversion(AGENTS, options)
     const writing = { conversion, names: new Map<string, string>(), place: '' }
-    const items = messages.map((message, i) => {
+    const items = conversion.sendable(messages).map((message, i) => {
       conversion.at(i)
       return toItems(message, `[${i}]`, writing)
     })

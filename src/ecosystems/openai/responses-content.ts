@@ -10,6 +10,8 @@ import {
   type ToolResultContent,
   type ToolResultOutput,
 } from '../../messages/message.ts'
+import { unreadableText } from '../../rendering/media.ts'
+import { RESPONSES_MEDIA } from '../../tokens/providers.ts'
 import { addressAt, type Conversion, fileDataAt, whyNotSent } from '../conversion.ts'
 import { isEmpty, isObject, keptFor, keptUnder, mediaOf, stringAt, textBlocks } from '../wire.ts'
 import { dataUrlOf, defaultFilename, kindOf, OPENAI, sdkDetailOf } from './chat-types.ts'
@@ -159,7 +161,9 @@ export function toContentPart(
       if (speaker !== 'user' && speaker !== 'tool')
         return refuse(`only a user or a tool sends ${part.type === 'image' ? 'images' : 'files'}`)
       const sent = part.type === 'image' ? imagePart(part) : filePart(part)
-      return sent ?? refuse('the Responses API accepts no audio')
+      if (sent !== undefined) return sent
+      conversion.note('changed', place, 'the Responses API accepts no audio: a text names it')
+      return textPart(unreadableText(part, RESPONSES_MEDIA)!, speaker)
     }
     case 'provider':
       return keptPartOf(part.provider, part.data) ?? refuse(whyNotSent(part.provider, OPENAI))

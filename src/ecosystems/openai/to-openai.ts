@@ -125,7 +125,7 @@ function answerContent(
 export function toOpenAI(messages: readonly Message[], options?: ConversionOptions): OpenAIMessage[] {
   return readMessages(messages, 'toOpenAI', () => {
     const writing = new Writing(OPENAI, options)
-    const sent = messages.flatMap((message, index): (WireMessage | JsonObject)[] => {
+    const sent = writing.sendable(messages).flatMap((message, index): (WireMessage | JsonObject)[] => {
       writing.at(index)
       const path = `[${index}]`
       if (message.role === 'assistant') {

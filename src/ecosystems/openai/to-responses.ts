@@ -86,7 +86,7 @@ export function toOpenAIResponses(
     new Conversion(RESPONSES, options)
     const notes: ConversionNote[] = []
     const writer = new Writer(RESPONSES, { onNote: (note) => notes.push(note) })
-    for (const [index, message] of messages.entries()) writer.add(message, index)
+    for (const [index, message] of writer.sendable(messages).entries()) writer.add(message, index)
     const items = settledItems(writer.drafts, ({ messageIndex, place }, kind, why) =>
       notes.push({ kind, messageIndex, place, why }),
     )

@@ -6,6 +6,7 @@ import type { Message, ToolResultOutput } from '../../messages/message.ts'
 import { checkMessageList } from '../../messages/message-check.ts'
 import { outcomeOf } from '../../messages/outcome.ts'
 import { TextAgentReader } from '../../messages/text-agent.ts'
+import { wellFormed } from '../../messages/well-formed.ts'
 import { estimateTokens } from '../../tokens/measure.ts'
 import { topicsOf } from '../extractive/topics.ts'
 import { callsText, type PromptMessage, partText, resultText } from '../prompts.ts'
@@ -259,7 +260,8 @@ export function summarizationPrompt(
   const { files = { read: [], modified: [] }, rules = [], maxOutputChars = MAX_OUTPUT_CHARS } = options
   const sections = (options.sections ?? SUMMARY_SECTIONS).map(oneLine)
   const hasPrevious = previousSummary.trim() !== ''
-  const material = { messages, previousSummary: hasPrevious ? previousSummary : '', files, rules }
+  const earlier = hasPrevious ? previousSummary : ''
+  const material = wellFormed({ messages, previousSummary: earlier, files, rules })
   const { text, mark } = renderMaterial(material, maxOutputChars)
   const maxWords = wordsFor(maxTokens)
   const named = files.read.length + files.modified.length > 0
@@ -277,7 +279,7 @@ export function summarizationPrompt(
     ...(retryOf === undefined ? [] : [RETRY[retryOf]]),
     `Write at most ${maxWords} words.`,
   ].join('\n\n')
-  return { system: SYSTEM, prompt, promptVersion: PROMPT_VERSION, maxWords }
+  return { system: SYSTEM, prompt: wellFormed(prompt), promptVersion: PROMPT_VERSION, maxWords }
 }
 
 /** The words to request so that the text stays within this many tokens. */

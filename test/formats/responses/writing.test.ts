@@ -145,13 +145,22 @@ describe('toOpenAIResponses', () => {
             { type: 'output_text', text: 'a', annotations: [] },
           ],
         },
+        {
+          role: 'user',
+          content: [
+            {
+              type: 'input_text',
+              text: '[file is not shown: the provider does not read files of the type audio/wav]',
+            },
+          ],
+        },
       ],
       notes: [
         'not-sent [0].content[0]',
         'not-sent [1].content[0]',
         'not-sent [1].content[1]',
         'not-sent [2].content[0]',
-        'not-sent [3].content[0]',
+        'changed [3].content[0]',
         'not-sent [4].content[0]',
         'not-sent [5]',
       ],

@@ -1,0 +1,36 @@
+import type { ProviderOptions } from './message.ts'
+
+/** Fields that mark where a provider may cache. They belong to one request, not to the conversation. */
+const CACHE_MARKS: ReadonlySet<string> = new Set(['cacheControl', 'cache_control', 'cachePoint'])
+
+/** Removes the cache marks of options: a stored mark would be sent again with every request. `undefined` when nothing is left. */
+export function withoutCacheMarks(options: ProviderOptions): ProviderOptions | undefined {
+  const sent = withoutMarks(options)
+  if (sent === options) return options
+  const kept = Object.entries(sent).filter(
+    ([name, fields]) => Object.keys(fields).length > 0 || Object.keys(options[name]!).length === 0,
+  )
+  return kept.length === 0 ? undefined : Object.fromEntries(kept)
+}
+
+/** A value without the fields that are cache marks, at any depth; the value itself when it has none. */
+export function withoutMarks<T>(value: T): T {
+  return holdsMark(value) ? (unmarked(value) as T) : value
+}
+
+function holdsMark(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return false
+  if (Array.isArray(value)) return value.some(holdsMark)
+  for (const name in value) {
+    if (CACHE_MARKS.has(name) || holdsMark((value as { readonly [field: string]: unknown })[name]))
+      return true
+  }
+  return false
+}
+
+function unmarked(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value
+  if (Array.isArray(value)) return value.map(unmarked)
+  const kept = Object.entries(value).filter(([name]) => !CACHE_MARKS.has(name))
+  return Object.fromEntries(kept.map(([name, inner]) => [name, unmarked(inner)]))
+}

@@ -1,0 +1,104 @@
+import { isObject, type Json, type JsonObject } from '../messages/json.ts'
+import { isReasoning, type Part, type ProviderOptions } from '../messages/message.ts'
+
+/*
+ * What a provider numbered: ids of OpenAI's items, signatures of Claude's and Gemini's reasoning. A row that was stored twice, by a retry
+ * or an import, has the number of another, and providers refuse the second ("Duplicate item found with id rs_…").
+ */
+
+/** The end of a number is enough to tell two apart; signatures have thousands of characters. */
+const COMPARED = 80
+
+/** The names under which fields of OpenAI's items are kept: by the AI SDK (`itemId`). */
+const SDK_NAMES = ['openai', 'azure'] as const
+/** The name under which the format of the Responses API keeps an item's fields (`item.id`). */
+const RESPONSES = 'openai-responses'
+
+/** The numbers of a history so far. */
+export class Numbers {
+  readonly #seen = new Set<string>()
+  /** Those of the current message: the parts of one item share its id. */
+  readonly #here = new Set<string>()
+
+  /** A part without a number that an earlier message has; `undefined` for reasoning and items, which cannot be sent without it. */
+  once(part: Part): Part | undefined {
+    const number = numberOf(part)
+    if (number === undefined) return part
+    const { text, isShared } = number
+    const key = text.length > COMPARED ? `${text.length} ${text.slice(-COMPARED)}` : text
+    if (!this.#seen.has(key)) {
+      if (isShared) this.#here.add(key)
+      else this.#seen.add(key)
+      return part
+    }
+    return part.type === 'text' || part.type === 'tool-call' ? withoutNumber(part) : undefined
+  }
+
+  endMessage(): void {
+    if (this.#here.size === 0) return
+    for (const key of this.#here) this.#seen.add(key)
+    this.#here.clear()
+  }
+}
+
+/** A number. `isShared`: other parts of the same message may have it, as the pieces of an item that the AI SDK splits. */
+type PartNumber = { readonly text: string; readonly isShared: boolean }
+
+function numberOf(part: Part): PartNumber | undefined {
+  if (part.type === 'provider') return numbered(numberOfItem(part.provider, part.data, isReasoning(part)))
+  if (part.type === 'image' || part.type === 'file' || part.type === 'tool-result') return undefined
+  const { providerOptions } = part
+  if (providerOptions === undefined) return undefined
+  for (const name of SDK_NAMES) {
+    const id = textOrNone(providerOptions[name]?.itemId)
+    if (id !== undefined) return { text: id, isShared: true }
+  }
+  const item = providerOptions[RESPONSES]?.item
+  if (isObject(item) && typeof item.id === 'string') return numbered(item.id)
+  if (part.type !== 'reasoning') return undefined
+  return numbered(signatureOf(providerOptions) ?? fieldIn(providerOptions, 'thoughtSignature'))
+}
+
+function numbered(text: string | undefined): PartNumber | undefined {
+  return text === undefined ? undefined : { text, isShared: false }
+}
+
+function numberOfItem(provider: string, data: Json, isThinking: boolean): string | undefined {
+  if (!isObject(data)) return undefined
+  if (isThinking) return textOrNone(data.signature) ?? textOrNone(data.data)
+  if (provider !== 'openai' && provider !== 'azure') return undefined
+  return textOrNone(isObject(data.item) ? data.item.id : data.id)
+}
+
+/** The signature of Claude's reasoning, or the data of its redacted reasoning. */
+export function signatureOf(options: ProviderOptions): string | undefined {
+  return fieldIn(options, 'signature') ?? fieldIn(options, 'redactedData')
+}
+
+function fieldIn(options: ProviderOptions, field: string): string | undefined {
+  for (const name in options) {
+    const found = textOrNone(options[name]![field])
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function textOrNone(value: Json | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+function withoutNumber<P extends Part & { readonly providerOptions?: ProviderOptions }>(part: P): P {
+  const entries = Object.entries(part.providerOptions ?? {}).map(([name, fields]) => {
+    if (name === RESPONSES) return [name, withoutItemId(fields)] as const
+    const { itemId: _, ...others } = fields
+    return [name, SDK_NAMES.some((sdk) => sdk === name) ? others : fields] as const
+  })
+  return { ...part, providerOptions: Object.fromEntries(entries) }
+}
+
+/** The fields of an item without its id. A status belongs to the items of a response only. */
+function withoutItemId({ item, ...others }: JsonObject): JsonObject {
+  if (!isObject(item)) return others
+  const { id: _, status: __, ...rest } = item
+  return { ...others, item: rest }
+}

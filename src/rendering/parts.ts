@@ -1,0 +1,327 @@
+import { withoutCacheMarks, withoutMarks } from '../messages/cache-marks.ts'
+import { headOf, tailOf } from '../messages/characters.ts'
+import { isObject, type JsonObject, stringifyJson } from '../messages/json.ts'
+import type {
+  FilePart,
+  ImagePart,
+  Part,
+  ProviderOptions,
+  ToolCallPart,
+  ToolResultContent,
+  ToolResultPart,
+  ViewMessage,
+} from '../messages/message.ts'
+import { objectInput } from '../messages/tool-input.ts'
+import { wellFormed } from '../messages/well-formed.ts'
+import { type MediaRules, type ProviderProfile, RESPONSES_MEDIA, readsPartsOf } from '../tokens/providers.ts'
+import { type Draft, draftOf, type MendKind, type Note } from './draft.ts'
+import { trueType, unreadableText } from './media.ts'
+import { Numbers } from './numbers.ts'
+
+/*
+ * What is wrong within a part, whatever surrounds it: half an emoji, an input that is no object, a mark of a former request, a file that
+ * the provider cannot read, a number that the provider gave to another part. One pass over the parts repairs all of it.
+ */
+
+/** The provider, its rules, and the messages that may hold cache marks. */
+export type PartRules = {
+  readonly provider: string
+  readonly profile: ProviderProfile
+  readonly alsoReads?: readonly string[]
+  readonly markable: ReadonlySet<string>
+}
+
+/** The drafts with parts that the provider accepts; a draft without such a fault is returned as it is. */
+export function mendParts(drafts: readonly Draft[], rules: PartRules, note: Note): readonly Draft[] {
+  const mender = new PartMender(rules, note)
+  let made: Draft[] | undefined
+  for (const [index, draft] of drafts.entries()) {
+    const mended = mender.draft(draft)
+    if (mended !== draft) made ??= drafts.slice(0, index)
+    if (mended !== undefined) made?.push(mended)
+  }
+  return made ?? drafts
+}
+
+/**
+ * Ids of the rows whose cache marks are those of the current request: leading system messages, which every request repeats, and what
+ * is not stored and follows the last answer.
+ */
+export function markableRows(view: readonly ViewMessage[]): ReadonlySet<string> {
+  const ids = new Set<string>()
+  for (const { id, role, kind } of view) {
+    if (role !== 'system' || kind !== 'message') break
+    ids.add(id)
+  }
+  for (let i = view.length - 1; i >= 0; i--) {
+    const { id, role, position } = view[i]!
+    if (role === 'assistant' || position !== undefined) break
+    ids.add(id)
+  }
+  return ids
+}
+
+/** The names under which formats keep fields of messages that they send. */
+const SENT_METADATA = ['ai-sdk', 'openai', 'openai-responses', 'google'] as const
+
+class PartMender {
+  readonly #rules: PartRules
+  readonly #note: Note
+  readonly #numbers = new Numbers()
+  readonly #readsOpenAI: boolean
+  readonly #mediaRules: MediaRules
+  #messageId = ''
+  #keepsMarks = false
+
+  constructor(rules: PartRules, note: Note) {
+    this.#rules = rules
+    this.#note = note
+    const { provider, profile, alsoReads = [] } = rules
+    this.#readsOpenAI = readsPartsOf(provider, 'openai')
+    const isResponses = this.#readsOpenAI && alsoReads.includes('openai-responses')
+    this.#mediaRules = isResponses ? RESPONSES_MEDIA : profile.media
+  }
+
+  /** `undefined` when nothing of it is left. */
+  draft(draft: Draft): Draft | undefined {
+    const { id, message, parts } = draft
+    this.#messageId = id
+    this.#keepsMarks = this.#rules.markable.has(id)
+    let made: Part[] | undefined
+    for (let i = 0; i < parts.length; i++) {
+      const part = parts[i]!
+      const mended = this.#part(part)
+      if (mended !== part) made ??= parts.slice(0, i)
+      if (mended !== undefined) made?.push(mended)
+    }
+    this.#numbers.endMessage()
+    const metadata = message.metadata && this.#metadata(message.metadata)
+    if (made === undefined && metadata === message.metadata) return draft
+    if (made?.length === 0) return undefined
+    const [only] = made ?? []
+    const content =
+      made === undefined
+        ? message.content
+        : typeof message.content === 'string' && only?.type === 'text'
+          ? only.text
+          : made
+    return draftOf(id, { role: message.role, content, ...(metadata !== undefined && { metadata }) })
+  }
+
+  /** What the formats keep there is sent; what is the application's own is not. */
+  #metadata(metadata: JsonObject): JsonObject {
+    let sent = metadata
+    for (const name of SENT_METADATA) {
+      const fields = metadata[name]
+      if (!isObject(fields)) continue
+      // The AI SDK's options of a message; the rest is how a chat shows it.
+      const given = name === 'ai-sdk' ? fields.options : fields
+      const changed = isObject(given) ? this.#options(given as ProviderOptions) : given
+      if (changed !== given)
+        sent = { ...sent, [name]: name === 'ai-sdk' ? { ...fields, options: changed } : changed }
+    }
+    return sent
+  }
+
+  #did(kind: MendKind, toolCallId?: string): void {
+    this.#note({ kind, messageId: this.#messageId, ...(toolCallId !== undefined && { toolCallId }) })
+  }
+
+  /** The part as it is sent; `undefined` for one that is not. */
+  #part(part: Part): Part | undefined {
+    const once = this.#numbers.once(part)
+    if (once !== part) this.#did('repetition-dropped')
+    if (once === undefined) return undefined
+    switch (once.type) {
+      case 'text':
+      case 'reasoning': {
+        const text = this.#wellFormed(once.text)
+        return this.#withOptions(text === once.text ? once : { ...once, text })
+      }
+      case 'image':
+      case 'file':
+        return this.#media(once)
+      case 'tool-call':
+        return this.#withOptions(this.#call(once))
+      case 'tool-result':
+        return this.#withOptions(this.#result(once))
+      case 'provider': {
+        const { data } = once
+        const marked = this.#keepsMarks ? data : withoutMarks(data)
+        if (marked !== data) this.#did('mark-dropped')
+        const sent = this.#wellFormed(marked)
+        return sent === data ? once : { ...once, data: sent }
+      }
+    }
+  }
+
+  #wellFormed<T>(value: T, toolCallId?: string): T {
+    const sent = wellFormed(value)
+    if (sent !== value) this.#did('characters-replaced', toolCallId)
+    return sent
+  }
+
+  #withOptions<P extends Part>(part: P): P {
+    if (part.type === 'provider' || part.providerOptions === undefined) return part
+    const sent = this.#options(part.providerOptions)
+    if (sent === part.providerOptions) return part
+    const { providerOptions: _, ...rest } = part
+    return (sent === undefined ? rest : { ...rest, providerOptions: sent }) as P
+  }
+
+  #options(options: ProviderOptions): ProviderOptions | undefined {
+    const sent = this.#keepsMarks ? options : withoutCacheMarks(options)
+    if (sent !== options) this.#did('mark-dropped')
+    return this.#wellFormed(sent)
+  }
+
+  #media(part: ImagePart | FilePart): Part {
+    const type = trueType(part)
+    if (type !== undefined) {
+      this.#did('media-type-changed')
+      return this.#media({ ...part, mediaType: type })
+    }
+    const text = unreadableText(part, this.#mediaRules)
+    if (text !== undefined) {
+      this.#did('media-as-text')
+      return text
+    }
+    const name = part.type === 'file' ? part.filename : undefined
+    const data = part.type === 'image' ? part.image : part.data
+    const isWhole = (name?.isWellFormed() ?? true) && (typeof data !== 'string' || data.isWellFormed())
+    return this.#withOptions(isWhole ? part : this.#wellFormed(part))
+  }
+
+  #call(call: ToolCallPart): ToolCallPart {
+    const { toolCallId, toolName } = call
+    const name = this.#toolName(toolName, toolCallId)
+    const id = this.#wellFormed(toolCallId)
+    let { input, providerOptions } = call
+    const { profile } = this.#rules
+    const limit = profile.maxArguments ?? Number.POSITIVE_INFINITY
+    if (!isObject(input) && !this.#isText(call)) {
+      this.#did('input-as-object', toolCallId)
+      input = objectInput(input)
+    }
+    input = this.#wellFormed(input, toolCallId)
+    if (isObject(input) && isLonger(input, limit)) {
+      this.#did('input-shortened', toolCallId)
+      input = shortened(input, limit)
+    }
+    if (providerOptions !== undefined && holdsUnsendable(providerOptions, limit)) {
+      if (input === call.input) this.#did('input-as-object', toolCallId)
+      providerOptions = withoutArguments(providerOptions)
+    }
+    const isSame =
+      input === call.input &&
+      name === toolName &&
+      id === toolCallId &&
+      providerOptions === call.providerOptions
+    if (isSame) return call
+    const { providerOptions: _, ...rest } = call
+    return { ...rest, toolCallId: id, toolName: name, input, ...(providerOptions && { providerOptions }) }
+  }
+
+  /** Whether the input is a text, or of a tool of OpenAI, in the form that OpenAI reads. */
+  #isText({ providerOptions: kept }: ToolCallPart): boolean {
+    if (!this.#readsOpenAI) return false
+    return kept?.openai?.type === 'custom' || typeof kept?.['openai-responses']?.type === 'string'
+  }
+
+  #toolName(name: string, toolCallId: string): string {
+    const form = this.#rules.profile.toolNames
+    if (form.test(name)) return name
+    this.#did('tool-renamed', toolCallId)
+    const fitted = name.toWellFormed().replace(/[^a-zA-Z0-9_-]/g, '_')
+    // Too long, empty, or with a digit where a letter must be.
+    return form.test(fitted) ? fitted : `tool_${fitted}`.slice(0, 64)
+  }
+
+  #result(result: ToolResultPart): ToolResultPart {
+    const { toolCallId, toolName, output } = result
+    const name = toolName === undefined ? undefined : this.#toolName(toolName, toolCallId)
+    const id = toolCallId.isWellFormed() ? toolCallId : this.#wellFormed(toolCallId)
+    const sent = this.#output(output, toolCallId)
+    if (name === toolName && id === toolCallId && sent === output) return result
+    return { ...result, toolCallId: id, ...(name !== undefined && { toolName: name }), output: sent }
+  }
+
+  #output(output: ToolResultPart['output'], toolCallId: string): ToolResultPart['output'] {
+    if (output.type !== 'content') {
+      const value = this.#wellFormed(output.value, toolCallId)
+      return value === output.value ? output : ({ ...output, value } as ToolResultPart['output'])
+    }
+    const value = output.value.map((item) => (this.#part(item) ?? item) as ToolResultContent)
+    return value.every((item, index) => item === output.value[index]) ? output : { ...output, value }
+  }
+}
+
+/** Whether the JSON of a value is longer than so many characters. */
+function isLonger(value: JsonObject, limit: number): boolean {
+  // A character is at most six in JSON, so most inputs need no more than a count.
+  return roughLength(value, limit / 6) > limit / 6 && stringifyJson(value).length > limit
+}
+
+/** The characters of a value, at least; counting stops beyond the limit. */
+function roughLength(value: unknown, limit: number): number {
+  if (limit === Number.POSITIVE_INFINITY) return 0
+  if (typeof value === 'string') return value.length + 2
+  if (typeof value !== 'object' || value === null) return 24
+  let length = 2
+  for (const key in value) {
+    length +=
+      key.length + 4 + roughLength((value as { readonly [name: string]: unknown })[key], limit - length)
+    if (length > limit) break
+  }
+  return length
+}
+
+/** The characters that are shown of a long text in a shortened input, from both ends. */
+const SHOWN_ENDS = 10_000
+
+/** An input with its long texts cut; as one cut text when it is still longer than the limit. */
+function shortened(input: JsonObject, limit: number): JsonObject {
+  const cut = cutTexts(input) as JsonObject
+  return isLonger(cut, limit) ? { arguments: cutText(stringifyJson(input)) } : cut
+}
+
+function cutTexts(value: unknown): unknown {
+  if (typeof value === 'string') return cutText(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(cutTexts)
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, cutTexts(inner)]))
+}
+
+function cutText(text: string): string {
+  if (text.length <= 3 * SHOWN_ENDS) return text
+  const [head, tail] = [headOf(text, SHOWN_ENDS), tailOf(text, SHOWN_ENDS)]
+  return `${head}\n[… ${text.length - head.length - tail.length} characters are not shown …]\n${tail}`
+}
+
+/*
+ * Formats of OpenAI keep the text of arguments that they read, to write the same text again. It is sent only while it has the meaning
+ * of the input; a text of blanks has (a call without arguments), and no server that parses it accepts it.
+ */
+
+function holdsUnsendable(options: ProviderOptions, limit: number): boolean {
+  for (const name in options) {
+    const { arguments: own, function: called } = options[name]!
+    const raw = typeof own === 'string' ? own : isObject(called) ? called.arguments : undefined
+    if (typeof raw === 'string' && (raw.length > limit || raw.trim() === '')) return true
+  }
+  return false
+}
+
+function withoutArguments(options: ProviderOptions): ProviderOptions {
+  const entries = Object.entries(options).map(([name, { arguments: own, ...fields }]) => {
+    const { function: called } = fields
+    const rest = isObject(called) ? { ...fields, function: without(called, 'arguments') } : fields
+    return [name, typeof own === 'string' || own === undefined ? rest : { ...rest, arguments: own }] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+function without(fields: JsonObject, name: string): JsonObject {
+  const { [name]: _, ...rest } = fields
+  return rest
+}

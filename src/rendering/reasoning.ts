@@ -1,0 +1,159 @@
+import { isObject } from '../messages/json.ts'
+import { isReasoning, type Part, type ViewMessage } from '../messages/message.ts'
+import type { ProviderProfile } from '../tokens/providers.ts'
+import { type Draft, draftOf, type Note, redraft } from './draft.ts'
+import { signatureOf } from './numbers.ts'
+
+/*
+ * Signed reasoning belongs to one response of a model. Claude refuses it in a message with that of another response ("blocks in the latest
+ * assistant message cannot be modified"), after other content of an earlier response ("the first block must be thinking"), and as the
+ * last block of a message. Unsigned reasoning is a text, which converters of formats without a place for it leave out.
+ */
+
+/** The responses that rows were read from, by the ids of the rows; rows of one response may follow each other. */
+export type Responses = ReadonlyMap<string, string>
+
+/** The ids that Anthropic gave to the responses of rows: its clients store a row for each block of a response. */
+export function responsesOf(view: readonly ViewMessage[]): Responses {
+  const responses = new Map<string, string>()
+  for (const { id, role, metadata } of view) {
+    const own = role === 'assistant' ? metadata?.anthropic : undefined
+    if (isObject(own) && typeof own.id === 'string') responses.set(id, own.id)
+  }
+  return responses
+}
+
+/** Whether a part is neither reasoning nor empty text. */
+export function saysSomething(part: Part, profile: ProviderProfile): boolean {
+  if (part.type === 'text') return profile.emptyText ? part.text !== '' : part.text.trim() !== ''
+  return !isReasoning(part)
+}
+
+function isSigned(part: Part): boolean {
+  if (part.type === 'reasoning')
+    return part.providerOptions !== undefined && signatureOf(part.providerOptions) !== undefined
+  return part.type === 'provider' && isReasoning(part)
+}
+
+/** Whether a message goes on with the response of the one before it. Without ids, signed reasoning begins another response. */
+function goesOn(before: Draft, draft: Draft, responses: Responses): boolean {
+  const [one, other] = [responses.get(before.id), responses.get(draft.id)]
+  return one !== undefined && other !== undefined ? one === other : !draft.parts.some(isSigned)
+}
+
+function responsesIn(drafts: readonly Draft[], responses: Responses): Draft[][] {
+  const groups: Draft[][] = []
+  for (const draft of drafts) {
+    const last = groups.at(-1)
+    if (last !== undefined && goesOn(last.at(-1)!, draft, responses)) last.push(draft)
+    else groups.push([draft])
+  }
+  return groups
+}
+
+/**
+ * Messages of the assistant that will be one, with the signed reasoning of one response at most: of the last, if it called a tool, since
+ * only an open tool loop needs its reasoning.
+ */
+export function oneResponse(run: readonly Draft[], responses: Responses, note: Note): readonly Draft[] {
+  const groups = responsesIn(run, responses)
+  if (groups.length === 1 || !run.some(({ parts }) => parts.some(isSigned))) return run
+  const last = groups.at(-1)!
+  const isOpen = last.some(({ parts }) => parts.some(isApplicationCall))
+  return groups.flatMap((group) =>
+    isOpen && group === last ? group : group.map((draft) => withoutSigned(draft, note)),
+  )
+}
+
+function isApplicationCall(part: Part): boolean {
+  return part.type === 'tool-call' && part.providerExecuted !== true
+}
+
+function withoutSigned(draft: Draft, note: Note): Draft {
+  const parts = draft.parts.filter((part) => !isSigned(part))
+  if (parts.length < draft.parts.length) note({ kind: 'reasoning-dropped', messageId: draft.id })
+  return redraft(draft, draft.message.role, parts)
+}
+
+/**
+ * Merges a message that holds only reasoning into the assistant message directly after it; drops it if there is
+ * none, or if both are signed in different responses.
+ */
+export function settleReasoning(
+  drafts: readonly Draft[],
+  profile: ProviderProfile,
+  responses: Responses,
+  note: Note,
+): Draft[] {
+  const kept: Draft[] = []
+  let waiting: Draft[] = []
+  const drop = (dropped: readonly Draft[]): void => {
+    for (const { id } of dropped) note({ kind: 'reasoning-dropped', messageId: id })
+  }
+
+  for (const draft of drafts) {
+    const silent = !draft.parts.some((part) => saysSomething(part, profile))
+    if (silent && draft.parts.some(isReasoning)) {
+      waiting.push(draft)
+    } else if (silent) {
+      note({ kind: 'empty-text-dropped', messageId: draft.id })
+    } else if (draft.message.role === 'assistant' && waiting.length > 0) {
+      const own = responsesIn([...waiting, draft], responses).at(-1)!
+      const isOwn = (one: Draft): boolean => own.includes(one) || !one.parts.some(isSigned)
+      drop(waiting.filter((one) => !isOwn(one)))
+      const merged = waiting.filter(isOwn)
+      for (const { id } of merged) note({ kind: 'merged', messageId: id })
+      const lead = merged.flatMap(({ parts }) => parts.filter(isReasoning))
+      kept.push(redraft(draft, 'assistant', [...lead, ...draft.parts]))
+      waiting = []
+    } else {
+      drop(waiting)
+      waiting = []
+      kept.push(draft)
+    }
+  }
+  drop(waiting)
+  return kept
+}
+
+/**
+ * The ends of messages as providers accept them: signed reasoning first where a tool is called, none at the end, which a stop left, and
+ * no white space at the end of the last message, where it is the assistant's and the provider goes on writing it.
+ */
+export function settleEnds(drafts: readonly Draft[], profile: ProviderProfile, note: Note): readonly Draft[] {
+  return drafts.map((draft, index) => {
+    if (draft.message.role !== 'assistant') return draft
+    const parts = leadingFirst(draft, note)
+    const isLast = index === drafts.length - 1 && !profile.emptyText
+    for (let last = parts.at(-1); last !== undefined; last = parts.at(-1)) {
+      if (isSigned(last)) {
+        note({ kind: 'reasoning-dropped', messageId: draft.id })
+      } else if (isLast && last.type === 'text' && last.text !== last.text.trimEnd()) {
+        note({ kind: 'space-trimmed', messageId: draft.id })
+        const text = last.text.trimEnd()
+        if (text !== '') {
+          parts[parts.length - 1] = { ...last, text }
+          break
+        }
+      } else break
+      parts.pop()
+    }
+    const [only] = parts
+    const isText = typeof draft.message.content === 'string' && only?.type === 'text'
+    const changed = redraft(draft, 'assistant', parts)
+    return changed !== draft && isText
+      ? draftOf(draft.id, { role: 'assistant', content: only.text })
+      : changed
+  })
+}
+
+/** The parts of a message; in one with a call, signed reasoning that follows other content than tool use comes first. */
+function leadingFirst({ id, parts }: Draft, note: Note): Part[] {
+  const from = parts.findIndex(isSigned)
+  const isLate = from > 0 && parts.slice(0, from).every(({ type }) => type === 'text' || type === 'reasoning')
+  if (!isLate || !parts.some(isApplicationCall)) return [...parts]
+  const length = parts.slice(from).findIndex((part) => !isSigned(part))
+  const to = length === -1 ? parts.length : from + length
+  note({ kind: 'reasoning-moved', messageId: id })
+  return [...parts.slice(from, to), ...parts.slice(0, from), ...parts.slice(to)]
+}

@@ -1,0 +1,575 @@
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Json } from '../../src/messages/json.ts'
+import type { Message, Part, ToolCallPart, ViewMessage } from '../../src/messages/message.ts'
+import { type RenderOptions, renderView } from '../../src/rendering/render.ts'
+import { validateHistory } from '../../src/rendering/validate.ts'
+import { randomView } from './random-views.ts'
+import { assistant, call, image, type Row, result, system, text, tool, user, view } from './views.ts'
+
+/** A rendering for Anthropic, its mends as `kind messageId toolCallId`. */
+function render(
+  rows: readonly Row[],
+  options: Partial<RenderOptions> = {},
+): { messages: Message[]; mends: string[] } {
+  const { messages, mends } = renderView(view(...rows), { provider: 'anthropic', ...options })
+  return { messages, mends: mends.map((mend) => Object.values(mend).join(' ')) }
+}
+
+function plain(...rows: readonly Row[]): Message[] {
+  return rows.map(({ kind, ...message }) => message)
+}
+
+const HALF = '\ud83d'
+const thinking = (value: string, signature: string): Part => ({
+  type: 'reasoning',
+  text: value,
+  providerOptions: { anthropic: { signature } },
+})
+const redacted = (data: string): Part => ({
+  type: 'provider',
+  provider: 'anthropic',
+  data: { type: 'redacted_thinking', data },
+})
+const calling = (input: Json, extra: Partial<ToolCallPart> = {}): Part =>
+  ({ ...(call('a') as ToolCallPart), input, ...extra }) as Part
+const codes = (messages: readonly Message[], provider = 'anthropic'): string[] =>
+  validateHistory(messages, provider).map(({ code }) => code)
+
+describe('half a pair of surrogates', () => {
+  it('becomes U+FFFD in texts, inputs, keys, results, names of files and provider parts; pairs stay', () => {
+    const rows = [
+      system(`s${HALF}`),
+      user(`x${HALF}y 😀`, {
+        type: 'file',
+        data: 'JVBERi0x',
+        mediaType: 'application/pdf',
+        filename: `f${HALF}`,
+      }),
+      assistant(
+        { type: 'provider', provider: 'anthropic', data: { type: 'x', of: [HALF] } },
+        calling({ [`k${HALF}`]: `v${HALF}`, k: ['😀'] }),
+      ),
+      tool(result('a', `ok ${HALF}… errored`)),
+    ]
+    const { messages, mends } = render(rows)
+    expect(messages).toEqual(
+      plain(
+        system('s\ufffd'),
+        user('x\ufffdy 😀', {
+          type: 'file',
+          data: 'JVBERi0x',
+          mediaType: 'application/pdf',
+          filename: 'f\ufffd',
+        }),
+        assistant(
+          { type: 'provider', provider: 'anthropic', data: { type: 'x', of: ['\ufffd'] } },
+          calling({ 'k\ufffd': 'v\ufffd', k: ['😀'] }),
+        ),
+        tool(result('a', 'ok \ufffd… errored')),
+      ),
+    )
+    expect(mends).toEqual([
+      'characters-replaced m0',
+      'characters-replaced m1',
+      'characters-replaced m1',
+      'characters-replaced m2',
+      'characters-replaced m2 a',
+      'characters-replaced m3 a',
+    ])
+    expect(codes(plain(...rows))).toEqual(Array(6).fill('UNPAIRED_SURROGATE'))
+  })
+
+  it('leaves ids of calls and results a pair, and both values under keys that differ in their halves only', () => {
+    const odd = `a${HALF}`
+    const rows = [
+      assistant({ ...(call(odd) as ToolCallPart), input: { '\ud800': 1, '\ud801': 2, '\ufffd': 3 } }),
+      tool(result(odd)),
+    ]
+    const { messages } = render(rows, { provider: 'openai' })
+    expect(messages).toEqual(
+      plain(
+        assistant({
+          ...(call('a\ufffd') as ToolCallPart),
+          input: { '\ufffd2': 1, '\ufffd3': 2, '\ufffd': 3 },
+        }),
+        tool(result('a\ufffd')),
+      ),
+    )
+  })
+
+  it('is replaced in a summary and in the header around it', () => {
+    const rows: Row[] = [{ kind: 'summary', role: 'user', content: `so far${HALF}` }, user('x')]
+    const { messages } = render(rows, { provider: 'openai', summaryHeader: `H${HALF}` })
+    expect(messages[0]!.content).toBe('H\ufffd\n\nso far\ufffd')
+  })
+})
+
+describe('the input of a call', () => {
+  const RIGHT: readonly (readonly [Json, Json])[] = [
+    ['', {}],
+    [' \n', {}],
+    [null, {}],
+    [[], {}],
+    ['null', {}],
+    ['[]', {}],
+    ['{"a":1}', { a: 1 }],
+    [7, { arguments: 7 }],
+    [[{ a: 1 }], { arguments: [{ a: 1 }] }],
+    ['{"command": "cat', { arguments: '{"command": "cat' }],
+    ['[1]', { arguments: '[1]' }],
+  ]
+  it.each(RIGHT)('%j is sent as %j to every provider', (input, sent) => {
+    for (const provider of ['anthropic', 'bedrock', 'google-ai', 'openai', 'azure', 'nobody']) {
+      const rows = [user('q'), assistant(calling(input)), tool(result('a'))]
+      const { messages, mends } = render(rows, { provider })
+      expect(messages).toEqual(plain(user('q'), assistant(calling(sent)), tool(result('a'))))
+      expect(mends).toEqual(['input-as-object m1 a'])
+      expect(codes(plain(...rows), provider)).toEqual(['INPUT_NOT_OBJECT'])
+    }
+  })
+
+  it('stays a text where OpenAI reads a text, and becomes an object elsewhere', () => {
+    const custom = calling('raw', { providerOptions: { openai: { type: 'custom' } } })
+    const rows = [user('q'), assistant(custom), tool(result('a'))]
+    expect(render(rows, { provider: 'openai' })).toEqual({ messages: plain(...rows), mends: [] })
+    const elsewhere = { ...(custom as ToolCallPart), input: { arguments: 'raw' } }
+    expect(render(rows).messages[1]!.content).toEqual([elsewhere])
+  })
+
+  it('is not sent as the empty text of arguments that a format of OpenAI kept', () => {
+    const blank = calling({}, { providerOptions: { openai: { function: { arguments: '' } } } })
+    const { messages, mends } = render([user('q'), assistant(blank), tool(result('a'))], {
+      provider: 'openai',
+    })
+    expect(messages[1]!.content).toEqual([calling({}, { providerOptions: { openai: { function: {} } } })])
+    expect(mends).toEqual(['input-as-object m1 a'])
+  })
+
+  it('is shortened where it is longer than the provider accepts, the same at each reading', () => {
+    const rows = [user('q'), assistant(calling({ s: 'z'.repeat(1_100_000), n: 1 })), tool(result('a', 'bad'))]
+    const cut = `${'z'.repeat(10_000)}\n[… 1080000 characters are not shown …]\n${'z'.repeat(10_000)}`
+    const first = render(rows, { provider: 'openai' })
+    expect(first.messages[1]!.content).toEqual([calling({ s: cut, n: 1 })])
+    expect(first.mends).toEqual(['input-shortened m1 a'])
+    expect(render(rows, { provider: 'openai' })).toEqual(first)
+    expect(codes(plain(...rows), 'openai')).toEqual(['INPUT_TOO_LONG'])
+    expect(render(rows).mends).toEqual([])
+    // Exactly the limit: {"s":"…"} has 8 characters besides the text.
+    const most = [user('q'), assistant(calling({ s: 'z'.repeat(1_048_576 - 8) })), tool(result('a'))]
+    expect(render(most, { provider: 'openai' })).toEqual({ messages: plain(...most), mends: [] })
+  })
+
+  it('is one cut text when many short texts make it too long', () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 60_000 }, (_, i) => [`key-${i}`, 'twenty characters …']),
+    )
+    const { messages } = render([user('q'), assistant(calling(many)), tool(result('a'))], {
+      provider: 'openai',
+    })
+    const [sent] = messages[1]!.content as [ToolCallPart]
+    expect(Object.keys(sent.input as object)).toEqual(['arguments'])
+    expect(JSON.stringify(sent.input).length).toBeLessThan(60_000)
+  })
+})
+
+describe('the name of a tool', () => {
+  it.each([
+    ['openai', 'fs.read:0', 'fs_read_0'],
+    ['openai', 'n'.repeat(65), `tool_${'n'.repeat(59)}`],
+    ['anthropic', 'n'.repeat(65), 'n'.repeat(65)],
+    ['anthropic', `b${HALF}`, 'b_'],
+    ['anthropic', '', 'tool_'],
+    ['google-ai', 'fs.read:0', 'fs.read:0'],
+    ['google-ai', '0a', 'tool_0a'],
+  ])('for %s, %j is sent as %j, in the call and in its result', (provider, name, sent) => {
+    const named = (toolName: string): Row[] => [
+      user('q'),
+      assistant(calling({ q: 1 }, { toolName })),
+      tool({ ...result('a'), toolName }),
+    ]
+    const { messages, mends } = render(named(name), { provider })
+    expect(messages).toEqual(plain(...named(sent)))
+    expect(mends).toEqual(name === sent ? [] : ['tool-renamed m1 a', 'tool-renamed m2 a'])
+  })
+})
+
+describe('signed reasoning', () => {
+  it('of two answers in one message is that of the answer with the open call, and leads it', () => {
+    const rows = [
+      user('q'),
+      assistant(thinking('A', 'sigA'), 'one'),
+      assistant(thinking('B', 'sigB'), call('a')),
+      tool(result('a')),
+    ]
+    const { messages, mends } = render(rows)
+    expect(messages).toEqual(
+      plain(user('q'), assistant(thinking('B', 'sigB'), 'one', call('a')), tool(result('a'))),
+    )
+    expect(mends).toEqual(['merged m2', 'reasoning-dropped m1', 'reasoning-moved m1'])
+  })
+
+  it('of two answers without an open call is left out', () => {
+    const rows = [
+      user('q'),
+      assistant(thinking('A', 'sigA'), 'one'),
+      assistant(redacted('B'), 'two'),
+      user('r'),
+    ]
+    const { messages } = render(rows)
+    expect(messages).toEqual(plain(user('q'), assistant(text('one'), text('two')), user('r')))
+  })
+
+  it('of one response that is stored in several rows stays as it is', () => {
+    const of = (id: string, ...content: Part[]): Row => ({
+      ...assistant(...content),
+      metadata: { anthropic: { id } },
+    })
+    const rows = [
+      user('q'),
+      of('msg_1', thinking('A', 'sigA')),
+      of('msg_1', text('one')),
+      of('msg_1', thinking('B', 'sigB')),
+      of('msg_1', call('a')),
+      tool(result('a')),
+    ]
+    expect(render(rows).messages).toEqual(
+      plain(
+        user('q'),
+        assistant(thinking('A', 'sigA'), 'one', thinking('B', 'sigB'), call('a')),
+        tool(result('a')),
+      ),
+    )
+  })
+
+  it('that stands alone before another answer is left out', () => {
+    const rows = [
+      user('q'),
+      assistant(thinking('A', 'sigA')),
+      assistant(thinking('B', 'sigB'), 'two'),
+      user('r'),
+    ]
+    const { messages, mends } = render(rows)
+    expect(messages).toEqual(plain(user('q'), assistant(thinking('B', 'sigB'), 'two'), user('r')))
+    expect(mends).toEqual(['reasoning-dropped m1'])
+  })
+
+  it('that stands alone, readable or not, is left out', () => {
+    const rows = [user('q'), assistant(thinking('A', 'sigA'), redacted('B')), user('r')]
+    const { messages, mends } = render(rows, { provider: 'openai', alsoReads: ['anthropic'] })
+    expect(messages).toEqual(plain(user('q'), user('r')))
+    expect(mends).toEqual(['reasoning-dropped m1'])
+    expect(codes(plain(...rows))).toContain('ORPHAN_REASONING')
+  })
+
+  it('at the end of a message is left out', () => {
+    const rows = [
+      user('q'),
+      assistant(thinking('A', 'sigA'), 'Let me see', thinking('B', 'sigB'), redacted('C')),
+      user('stop, do X'),
+    ]
+    const { messages, mends } = render(rows)
+    expect(messages).toEqual(
+      plain(user('q'), assistant(thinking('A', 'sigA'), 'Let me see'), user('stop, do X')),
+    )
+    expect(mends).toEqual(['reasoning-dropped m1', 'reasoning-dropped m1'])
+    expect(codes(plain(...rows))).toEqual(['REASONING_AT_END', 'REASONING_AT_END'])
+  })
+})
+
+describe('what a provider numbered', () => {
+  it('is sent once: a signature, the id of an item, with what cannot be sent without it', () => {
+    const item = { type: 'provider' as const, provider: 'openai', data: { type: 'compaction', id: 'cmp_1' } }
+    const said = (id: string): Part => ({
+      type: 'text',
+      text: 'one',
+      providerOptions: { openai: { itemId: id, phase: 'x' } },
+    })
+    const rows = [
+      user('q'),
+      assistant(thinking('A', 'sigA'), said('msg_1'), said('msg_1')),
+      user('r'),
+      assistant(thinking('A', 'sigA'), said('msg_1'), said('msg_2')),
+    ]
+    const { messages, mends } = render(rows, { provider: 'openai' })
+    expect(messages[3]).toEqual({
+      role: 'assistant',
+      content: [{ type: 'text', text: 'one', providerOptions: { openai: { phase: 'x' } } }, said('msg_2')],
+    })
+    expect(messages[1]).toEqual(plain(rows[1]!)[0])
+    expect(mends).toEqual(['repetition-dropped m3', 'repetition-dropped m3'])
+    expect(codes([...plain(...rows), { role: 'assistant', content: [item, text('x')] }], 'openai')).toEqual([
+      'REPEATED_NUMBER',
+      'REPEATED_NUMBER',
+    ])
+  })
+})
+
+describe('calls of the provider’s own tools', () => {
+  const used = (id: string): Part => ({
+    type: 'provider',
+    provider: 'anthropic',
+    data: { type: 'server_tool_use', id, name: 'web_search', input: {} },
+  })
+  const found = (id: string): Part => ({
+    type: 'provider',
+    provider: 'anthropic',
+    data: { type: 'web_search_tool_result', tool_use_id: id, content: [] },
+  })
+
+  it('and their results are sent together', () => {
+    const rows = [
+      user('q'),
+      assistant(used('s1'), found('s1'), 'one', used('s2')),
+      user('r'),
+      assistant(found('s3'), 'two'),
+      user('s'),
+    ]
+    const { messages, mends } = render(rows)
+    expect(messages).toEqual(
+      plain(
+        user('q'),
+        assistant(used('s1'), found('s1'), 'one'),
+        user('r'),
+        assistant(text('two')),
+        user('s'),
+      ),
+    )
+    expect(mends).toEqual(['hosted-use-dropped m1', 'hosted-use-dropped m3'])
+  })
+
+  it('stay in an answer that is not finished', () => {
+    const rows = [user('q'), assistant('one', used('s1'))]
+    expect(render(rows)).toEqual({ messages: plain(...rows), mends: [] })
+  })
+})
+
+describe('cache marks', () => {
+  const marked = (value: string): Part => ({
+    type: 'text',
+    text: value,
+    providerOptions: { anthropic: { cache_control: { type: 'ephemeral' } } },
+  })
+  const stored = (row: Row, position: number): Row => ({ ...row, position })
+
+  it('of former requests are not sent; those of the request and of the leading system messages are', () => {
+    const rows = [
+      stored(system(marked('s')), 1),
+      stored(user(marked('q1')), 2),
+      stored(assistant('a1'), 3),
+      stored(user(marked('q2')), 4),
+      stored(assistant('a2'), 5),
+      user(marked('q3')),
+    ]
+    const { messages, mends } = render(rows)
+    expect(messages.map(({ content }) => content)).toEqual([
+      [marked('s')],
+      [text('q1')],
+      'a1',
+      [text('q2')],
+      'a2',
+      [marked('q3')],
+    ])
+    expect(mends).toEqual(['mark-dropped m1', 'mark-dropped m3'])
+  })
+
+  it('are dropped from results, from the layout of their texts, and from blocks kept whole', () => {
+    const rows = [
+      stored(user('q'), 1),
+      stored(assistant(call('a')), 2),
+      stored(
+        tool({
+          ...result('a', 'ab'),
+          providerOptions: {
+            anthropic: {
+              cache_control: { type: 'ephemeral' },
+              content: [{ length: 1 }, { length: 1, fields: { cache_control: { type: 'ephemeral' } } }],
+            },
+          },
+        }),
+        3,
+      ),
+      stored(
+        user({
+          type: 'provider',
+          provider: 'anthropic',
+          data: { type: 'search_result', cache_control: { type: 'ephemeral' } },
+        }),
+        4,
+      ),
+    ]
+    const { messages } = render(rows, { provider: 'anthropic' })
+    expect(JSON.stringify(messages)).not.toContain('ephemeral')
+    expect(JSON.stringify(messages)).toContain('search_result')
+  })
+})
+
+describe('images and files', () => {
+  const json: Part = { type: 'file', data: 'e30=', mediaType: 'application/json', filename: 'report.json' }
+
+  it.each([
+    [
+      'openai',
+      json,
+      '[file report.json is not shown: the provider does not read files of the type application/json]',
+    ],
+    [
+      'anthropic',
+      json,
+      '[file report.json is not shown: the provider does not read files of the type application/json]',
+    ],
+    [
+      'anthropic',
+      { type: 'image', image: '/uploads/a.png' } as Part,
+      '[image /uploads/a.png is not shown: its address is relative, so the provider cannot load it]',
+    ],
+    [
+      'nobody',
+      { type: 'file', data: '/f/1', mediaType: 'application/pdf' } as Part,
+      '[file /f/1 is not shown: its address is relative, so the provider cannot load it]',
+    ],
+    [
+      'openai',
+      { type: 'image', image: 'blob:http://localhost/1' } as Part,
+      '[image blob:http://localhost/1 is not shown: the provider cannot load it from its address]',
+    ],
+    [
+      'google-ai',
+      { type: 'image', image: new Uint8Array([60, 115]), mediaType: 'image/svg+xml' } as Part,
+      '[image is not shown: the provider does not read files of the type image/svg+xml]',
+    ],
+    ['openai', { type: 'image', image: '' } as Part, '[image is not shown: it is empty]'],
+  ])('for %s, one that cannot be read is a text that names it and says why', (provider, part, words) => {
+    const rows = [user('look', part), assistant('ok'), user('x')]
+    const { messages, mends } = render(rows, { provider })
+    expect(messages[0]).toEqual(plain(user('look', words))[0])
+    expect(mends).toEqual(['media-as-text m0'])
+    expect(codes(plain(...rows), provider)).toEqual(['UNREADABLE_MEDIA'])
+  })
+
+  it('in the result of a tool are texts as well', () => {
+    const output = { type: 'content' as const, value: [json as never] }
+    const { messages, mends } = render([user('q'), assistant(call('a')), tool(result('a', output))])
+    expect(JSON.stringify(messages[2])).toContain('[file report.json is not shown')
+    expect(mends).toEqual(['media-as-text m2'])
+  })
+
+  it('that the provider reads stay: the Responses API reads texts and documents too', () => {
+    const rows = [user('look', image, json)]
+    const responses = { provider: 'openai', alsoReads: ['openai-responses'] }
+    expect(render(rows, responses)).toEqual({ messages: plain(...rows), mends: [] })
+  })
+
+  it('are sent as what their bytes are', () => {
+    const jpeg: Part = { type: 'image', image: '/9j/4AAQSkZJRg==', mediaType: 'image/png' }
+    const { messages, mends } = render([user('look', jpeg)])
+    expect(messages[0]!.content).toEqual([text('look'), { ...jpeg, mediaType: 'image/jpeg' }])
+    expect(mends).toEqual(['media-type-changed m0'])
+  })
+})
+
+describe('white space', () => {
+  it('at the end of a last message of the assistant is dropped where the provider goes on with it', () => {
+    const rows = [user('q'), assistant('The answer is \n')]
+    expect(render(rows)).toEqual({
+      messages: plain(user('q'), assistant('The answer is')),
+      mends: ['space-trimmed m1'],
+    })
+    expect(render([...rows, user('x')]).messages[1]!.content).toBe('The answer is \n')
+    expect(render(rows, { provider: 'openai' }).mends).toEqual([])
+    expect(codes(plain(...rows))).toEqual(['SPACE_AT_END'])
+  })
+})
+
+/*
+ * Laws over random views with such faults anywhere.
+ */
+
+const faulty: fc.Arbitrary<(part: Part) => Part> = fc.constantFrom<((part: Part) => Part)[]>(
+  (part) => part,
+  (part) => (part.type === 'tool-call' ? { ...part, input: { [`k${HALF}`]: HALF } } : part),
+  (part) => (part.type === 'tool-call' ? { ...part, input: '{"a":' } : part),
+  (part) => (part.type === 'tool-call' ? { ...part, toolName: 'a b' } : part),
+  (part) => (part.type === 'reasoning' ? thinking('hm', 'sigA') : part),
+  (part) => (part.type === 'reasoning' ? redacted('x') : part),
+  (part) => (part.type === 'reasoning' ? { ...part, providerOptions: { openai: { itemId: 'rs_1' } } } : part),
+  (part) => (part.type === 'image' ? { type: 'image', image: './a.png' } : part),
+  (part) =>
+    part.type === 'text'
+      ? { ...part, providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' }, note: HALF } } }
+      : part,
+)
+
+const faultyView = fc
+  .tuple(randomView, fc.array(faulty, { minLength: 12, maxLength: 12 }), fc.nat())
+  .map(([rows, faults, start]) => {
+    let at = start
+    return rows.map((row, index): ViewMessage => {
+      const { content } = row
+      const own = row.kind === 'message' ? { position: index + 1 } : {}
+      if (typeof content === 'string' || row.kind !== 'message') return { ...row, ...own }
+      return { ...row, ...own, content: content.map((part) => faults[at++ % faults.length]!(part)) }
+    })
+  })
+
+const PROVIDERS = ['anthropic', 'vertex', 'google-ai', 'mistral', 'openai', 'nobody'] as const
+const RUNS = process.env.LONG === '1' ? 10_000 : 300
+
+describe('a rendering of a view with such faults', () => {
+  const holds = (law: (view: ViewMessage[], provider: string) => void): void =>
+    fc.assert(fc.property(faultyView, fc.constantFrom(...PROVIDERS), law), { numRuns: RUNS })
+  const asView = (messages: readonly Message[]): ViewMessage[] =>
+    messages.map((message, index) => ({
+      ...message,
+      id: `r${index}`,
+      kind: 'message',
+      createdAt: 0,
+      position: index + 1,
+    }))
+
+  it('is valid, well formed, and left as it is when it is rendered again', () => {
+    holds((rows, provider) => {
+      const { messages } = renderView(rows, { provider })
+      expect(validateHistory(messages, provider)).toEqual([])
+      expect(JSON.stringify(messages)).not.toMatch(/\\ud[89a-f]/)
+      expect(JSON.stringify(messages)).not.toContain('ephemeral')
+      expect(renderView(asView(messages), { provider })).toEqual({ messages, mends: [] })
+    })
+  })
+
+  it('is the beginning of that of a longer view', () => {
+    fc.assert(
+      fc.property(faultyView, faultyView, fc.constantFrom(...PROVIDERS), (rows, others, provider) => {
+        const isPlain = ({ kind, content }: ViewMessage): boolean =>
+          kind === 'message' &&
+          (typeof content === 'string' ||
+            content.every(({ type }) => type !== 'tool-result' && type !== 'provider'))
+        const more = others.filter(isPlain).map((row) => ({ ...row, id: `n${row.id}` }))
+        const shorter = renderView(rows, { provider }).messages
+        const longer = renderView([...rows, ...more], { provider }).messages
+        const kept = shorter.slice(0, -1)
+        expect(longer.slice(0, kept.length)).toEqual(kept)
+      }),
+      { numRuns: RUNS },
+    )
+  })
+
+  it('changes nothing that it was given', () => {
+    holds((rows, provider) => {
+      const before = structuredClone(rows)
+      renderView(rows, { provider })
+      expect(rows).toEqual(before)
+    })
+  })
+})
+
+it('the table of the documentation lists every mend', () => {
+  const source = readFileSync(new URL('../../src/rendering/draft.ts', import.meta.url), 'utf8')
+  const kinds = /type MendKind =\n((?:\s*\| '[a-z-]+'\n)+)/.exec(source)![1]!.match(/[a-z-]+(?=')/g)!
+  const page = readFileSync(new URL('../../docs/validity.md', import.meta.url), 'utf8')
+  const [, section = ''] = page.split('## What is mended\n')
+  const rows = section.split('\n').filter((line) => line.startsWith('| `'))
+  const listed = rows.flatMap((row) => row.split('|')[1]!.match(/[a-z]+(?:-[a-z]+)*/g)!)
+  expect(listed.toSorted()).toEqual(kinds.toSorted())
+})
