@@ -68,13 +68,15 @@ describe('a request that is checked before it is sent', () => {
       modelId: 'claude-sonnet-4-5',
     })
     const wrapped = wrapLanguageModel({ model, middleware: undertext(store, 's', { validate: true }) })
-    const image = { type: 'file' as const, mediaType: 'image/tiff', data: 'SUkqAA==' }
-    const asked = wrapped.doGenerate({
-      prompt: [{ role: 'user', content: [{ type: 'text', text: 'See' }, image] }],
+    const marked = (n: number) => ({
+      type: 'text' as const,
+      text: `part ${n}`,
+      providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } },
     })
+    const asked = wrapped.doGenerate({ prompt: [{ role: 'user', content: [1, 2, 3, 4, 5].map(marked) }] })
     expect(await failureOf(() => asked)).toMatchObject({
       code: 'REQUEST_INVALID',
-      facts: { rules: ['media-type'], paths: ['prompt.0.content.1'] },
+      facts: { rules: ['cache-marks'], paths: ['prompt.0.content.4'] },
     })
     expect(model.calls).toEqual([])
   })
